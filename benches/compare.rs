@@ -1,7 +1,7 @@
-//! How fast two traces of 100,000 ticks compare that differ at the last: `cargo bench --bench compare`.
+//! The time to compare two traces of 100,000 ticks that differ in the last tick: `cargo bench --bench compare`.
 //!
-//! `tickwise compare` does the same for its own recordings, which hold one hash a tick. Both read what they compare
-//! from memory, in turn, in this one process; a run counts by the time that passes, because comparing uses threads.
+//! `tickwise compare` does the same for its own recordings, which have one hash a tick. Both read their input from
+//! memory, in turn, in this process. Runs are measured in real time, because comparisons use threads.
 
 use std::hint::black_box;
 use std::io::Cursor;
@@ -20,7 +20,7 @@ const TICKS: u32 = 100_000;
 const ENTITIES: u32 = 4;
 const FIELDS: usize = 24;
 
-/// The bar for comparing the hashes of so many ticks.
+/// The greatest time to compare the hashes of this many ticks.
 const BAR: Duration = Duration::from_millis(100);
 
 fn main() {
@@ -79,7 +79,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Ticks with hashes that look like hashes, and bodies that look like motion if there are any.
+/// Ticks with realistic hashes, and optional bodies with realistic motion.
 fn trace(bodies: bool, diverges: bool) -> Trace {
     let ticks = || 1..=TICKS;
     let hash = |tick: u32| (u64::from(tick) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -129,7 +129,7 @@ impl DeterminismProbe for OneHash {
     }
 }
 
-/// A recording of as many ticks.
+/// A recording with the same number of ticks.
 fn recording(diverges_at: Option<u64>) -> Vec<u8> {
     let mut recorder = Recorder::new(Vec::new(), RecorderConfig::default()).expect("memory takes everything");
     for tick in 0..u64::from(TICKS) {

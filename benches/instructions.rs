@@ -1,10 +1,10 @@
-//! What hitreg costs in instructions and memory, which other work on the machine does not change:
-//! `cargo bench --bench instructions`.
+//! The costs of hitreg in instructions and memory, which do not depend on other work on the machine: `cargo bench
+//! --bench instructions`.
 //!
-//! Each job runs in processes of its own: by itself for its memory, and under valgrind's callgrind, which counts the instructions
-//! of each thread, once with the job and once with no more than what it needs to begin. `benches/instructions.txt` holds what was
-//! counted last; what has changed by more than 3 % is said. `HITREG_INSTRUCTIONS=hold` makes an error of that, `write` writes
-//! the file anew. Names of jobs as arguments leave out the others.
+//! Each job runs in its own processes: once alone, to measure memory, and twice under valgrind's callgrind. These two
+//! runs, one with the job and one with only its preparation, give the instructions of each thread.
+//! `benches/instructions.txt` has the last counts, and changes over 3 % are reported. `HITREG_INSTRUCTIONS=hold` makes
+//! a change an error, `write` updates the file. Names of jobs as arguments select jobs.
 
 mod bare;
 
@@ -36,23 +36,23 @@ use hitreg::trace::{Table, TraceHeader};
 const PLAYERS: u16 = 16;
 const SECONDS: f64 = 10.0;
 
-/// So much may change before anything is said.
-const LET_PASS_PERCENT: f64 = 3.0;
+/// Changes up to this size are not reported.
+const REPORTED_PERCENT: f64 = 3.0;
 
 #[global_allocator]
 static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
 
-/// What is to be done, when all that it needs is there.
+/// The measured work, after its preparation.
 type BenchJob = Box<dyn FnOnce()>;
 
-/// Makes a job of the folder with what it needs.
-type Ready = fn(&Path) -> BenchJob;
+/// Prepares a job from the folder with its input.
+type PrepareJob = fn(&Path) -> BenchJob;
 
-/// What is counted: the name, and what is made of the folder with the log and two traces.
-const JOBS: &[(&str, Ready)] = &[
+/// The jobs: name and preparation. The folder has a log and two traces.
+const JOBS: &[(&str, PrepareJob)] = &[
     (BARE, bare_movement),
-    ("closed loop, no table", loop_alone),
-    ("closed loop, tables in memory", closed),
+    ("closed loop, no table", closed_without_tables),
+    ("closed loop, tables in memory", closed_with_tables),
     ("replay of a log, its rows", rows),
     ("replay of a log, its sums", replayed),
     ("replay of a log into a trace", traced),
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
             println!("{} {}", MEMORY.max_allocated() - held, MEMORY.total_allocated() - made);
             ExitCode::SUCCESS
         }
-        // For a profiler: then `valgrind --tool=callgrind PROGRAM run JOB FOLDER`.
+        // For a profiler: run `valgrind --tool=callgrind PROGRAM run JOB FOLDER` afterwards.
         [part, folder] if part == "prepare" => {
             prepare(Path::new(folder));
             ExitCode::SUCCESS
@@ -86,21 +86,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// What a job takes.
+/// The cost of a job.
 #[derive(Clone, Copy, PartialEq)]
 struct Cost {
-    /// Instructions on its own thread, and on others that it began.
+    /// Instructions on the job's own thread, and on the threads that it started.
     here: u64,
     elsewhere: u64,
-    /// The most bytes of memory at once, and all that were ever asked for.
+    /// The peak memory in bytes, and the sum of all allocations.
     peak: u64,
     asked: u64,
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "what is to be done with the counts is asked for by an environment variable"
-)]
+#[expect(clippy::disallowed_methods, reason = "an environment variable selects the use of the counts")]
 fn compare(wanted: &[String]) -> ExitCode {
     let folder = tempfile::tempdir().expect("a folder for the log and the traces");
     let usercmds = prepare(folder.path());
@@ -161,12 +158,12 @@ fn differences(job: &str, before: Cost, now: Cost) -> Vec<String> {
     ];
     let of =
         what.into_iter().map(|(what, before, now)| (what, before, now, 100.0 * (now as f64 / before as f64 - 1.0)));
-    of.filter(|(.., percent)| percent.abs() > LET_PASS_PERCENT)
+    of.filter(|(.., percent)| percent.abs() > REPORTED_PERCENT)
         .map(|(what, before, now, percent)| format!("{job}: {what} {before} -> {now} ({percent:+.1} %)"))
         .collect()
 }
 
-/// Writes what the jobs need: a log, and two traces that differ. Returns how many usercmds there are.
+/// Writes the input of the jobs: a log, and two traces that differ. Returns the number of usercmds.
 fn prepare(folder: &Path) -> usize {
     let (scenario, rules) = scenario();
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
@@ -211,7 +208,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).expect("numbers")
 }
 
-/// The instructions of the first thread and of all others, by the files that callgrind left.
+/// The instructions of the first thread and of all others, from callgrind's files.
 fn instructions(folder: &Path, part: &str) -> (u64, u64) {
     let files = std::fs::read_dir(folder).expect("a folder that can be read").map(|file| file.expect("a file").path());
     let of: Vec<PathBuf> = files
@@ -245,13 +242,13 @@ fn bare_movement(folder: &Path) -> BenchJob {
     Box::new(move || bare::movement(&session, &rules))
 }
 
-/// Server and all clients, each tick held against the recorded one.
-fn loop_alone(folder: &Path) -> BenchJob {
+/// Server and all clients; each tick is compared with the recorded one.
+fn closed_without_tables(folder: &Path) -> BenchJob {
     with_tables(folder, TableSet::NONE)
 }
 
-/// The same, and all tables, which stay in memory.
-fn closed(folder: &Path) -> BenchJob {
+/// The closed loop with all tables in memory.
+fn closed_with_tables(folder: &Path) -> BenchJob {
     with_tables(folder, TableSet::ALL)
 }
 
@@ -265,13 +262,13 @@ fn with_tables(folder: &Path, tables: TableSet) -> BenchJob {
     })
 }
 
-/// The rows, read as they come and dropped.
+/// The rows, read one part at a time and dropped.
 fn rows(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || streamed(&log, &mut |_, rows| drop(black_box(rows))))
 }
 
-/// As `hitreg replay LOG` does: with digests, and all that it sums up.
+/// The work of `hitreg replay LOG`: digests and summaries.
 fn replayed(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || {
@@ -288,7 +285,7 @@ fn replayed(folder: &Path) -> BenchJob {
     })
 }
 
-/// As `hitreg replay LOG -o TRACE` does.
+/// The work of `hitreg replay LOG -o TRACE`.
 fn traced(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || write_trace_meanwhile(io::sink(), |write| streamed(&log, write)).expect("a sink takes all"))
@@ -310,7 +307,7 @@ fn streamed(log: &[u8], to: &mut dyn FnMut(&TraceHeader, Table)) {
     assert_eq!(ran.first_difference, None);
 }
 
-/// What `hitreg record synth` plays, with nobody who records it.
+/// The work of `hitreg record synth` without the recording.
 fn played(_folder: &Path) -> BenchJob {
     Box::new(|| {
         let (scenario, rules) = scenario();
@@ -319,7 +316,7 @@ fn played(_folder: &Path) -> BenchJob {
     })
 }
 
-/// What it plays, and the log of it, which another thread writes.
+/// The work of `hitreg record synth` with the log, which another thread writes.
 fn recorded(_folder: &Path) -> BenchJob {
     Box::new(|| {
         let (scenario, rules) = scenario();
@@ -331,10 +328,10 @@ fn recorded(_folder: &Path) -> BenchJob {
     })
 }
 
-/// What recording adds to the thread that runs a session, when the records are made.
+/// The cost of recording for the thread that runs a session, with finished records.
 fn pushed(_folder: &Path) -> BenchJob {
     let (scenario, rules) = scenario();
-    let mut kept = StoredCounts(Vec::new());
+    let mut kept = StoredRecords(Vec::new());
     record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut kept)).expect("a good scenario");
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
     Box::new(move || {
@@ -379,9 +376,9 @@ impl RecordSink for NoRecord {
     }
 }
 
-struct StoredCounts(Vec<Record>);
+struct StoredRecords(Vec<Record>);
 
-impl RecordSink for StoredCounts {
+impl RecordSink for StoredRecords {
     fn record(&mut self, record: Record) {
         self.0.push(record);
     }

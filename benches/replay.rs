@@ -1,6 +1,6 @@
-//! How fast a session replays and how much recording costs: `cargo bench --bench replay`.
+//! The speed of replays and the cost of recording: `cargo bench --bench replay`.
 //!
-//! Machines are noisy, so every figure is the median of several runs, and what is compared runs in turn in this one process.
+//! Machines are noisy, so each figure is the median of several runs, and compared runs alternate in this process.
 
 mod bare;
 
@@ -21,8 +21,7 @@ const RUNS: usize = 9;
 const PLAYERS: u16 = 16;
 const SECONDS: f64 = 60.0;
 
-/// What a run costs this thread: its processor time where the system tells it (Linux), so that a busy machine does not
-/// count, else the time that passes.
+/// The cost of a run for this thread: CPU time on Linux, which does not depend on other processes, else real time.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn timed<T>(run: impl FnOnce() -> T) -> (Duration, T) {
     let (wall, before) = (Instant::now(), thread_time());
@@ -92,9 +91,10 @@ fn replaying(session: &Session, rules: &ArenaRules, usercmds: usize) {
     }
 }
 
-/// What recording adds to the thread that runs a session: handing each record over, against dropping it.
+/// The cost of recording for the thread that runs a session: the session with records handed to the recorder, and with
+/// records dropped.
 fn recording(scenario: &Scenario, session: &Session, usercmds: usize) {
-    let mut kept = Keep(Vec::new());
+    let mut kept = StoredRecords(Vec::new());
     let rules: ArenaRules = rmp_serde::from_slice(&session.header.rules).expect("rules that were just written");
     record_synthetic::<Arena>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut kept))
         .expect("a good scenario");
@@ -123,10 +123,10 @@ fn recording(scenario: &Scenario, session: &Session, usercmds: usize) {
     println!("nothing, each record dropped               {:>6.0} ns a usercmd", each(nowhere));
 }
 
-/// Keeps the records as the recorder gives them off.
-struct Keep(Vec<Record>);
+/// Stores the records of the recorder.
+struct StoredRecords(Vec<Record>);
 
-impl RecordSink for Keep {
+impl RecordSink for StoredRecords {
     fn record(&mut self, record: Record) {
         self.0.push(record);
     }

@@ -20,14 +20,13 @@ import zstandard
 
 REFIRE_MS = 250
 ATTACK = 1
-# What docs/format.md says `how` means.
+# The values of `how`, from docs/format.md.
 RUN, STOOD_IN = 0, 1
 HOW = ["run", "stood_in", "missing", "late", "over_budget"]
-# Exit codes: what cannot be judged, and what cannot be read.
+# Exit codes: untestable input, and unreadable input.
 UNTESTABLE, TROUBLE = 125, 128
 
-# What it takes of each kind of record. The one column of them that relates to another (`server_time_us` to `at_us`) is not
-# needed to move a puck.
+# The columns that this build reads of each record kind. It needs no column that is packed relative to another.
 WANTED = {
     "frames": ["seq", "msec", "pitch", "yaw", "roll", "forwardmove", "sidemove", "upmove", "buttons"],
     "executed": ["command", "tick", "how"],
@@ -36,7 +35,7 @@ WANTED = {
 
 
 def single(value):
-    """The nearest IEEE 754 single. Rounding each sum and product so is what a machine with singles does."""
+    """The nearest IEEE 754 single. With this rounding of each sum and product, results equal those in singles."""
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
@@ -119,7 +118,7 @@ def unpack(data, series, references=None):
 
 
 def chunks(path):
-    """The MessagePack map of each chunk. zstd's checksum finds what has changed in it; a cut one ends too early."""
+    """The MessagePack map of each chunk. zstd's checksum detects changes; a truncated chunk ends too early."""
     with open(path, "rb") as file:
         data = file.read()
     while data[:4] == b"\x28\xb5\x2f\xfd":
@@ -132,13 +131,13 @@ def chunks(path):
 
 
 def records(part, kind, declared):
-    """The records of a kind in a chunk: the player of each, and the columns that are wanted of it by name. What the log
-    declares besides, a later version may have added: it is left alone."""
+    """The records of a kind in a chunk: the player of each, and the requested columns by name. Other columns are
+    ignored, because a later version may add some."""
     if kind not in part:
         return
     ids, rows, columns = part[kind]
     names = WANTED[kind]
-    # Columns that are left out at the end of a table hold zeros.
+    # Columns missing at the end of a table are zeros.
     packed = dict(zip(declared[kind], columns))
     values = [unpack(packed.get(name, b""), rows) for name in names]
     players = [player for player, count in zip(ids, rows) for _ in range(count)]
@@ -147,7 +146,7 @@ def records(part, kind, declared):
 
 
 def read_log(path):
-    """The header, the usercmds (player, number) -> input, what ran in each tick, and the ticks."""
+    """The header, the usercmds (player, number) -> input, the executed usercmds of each tick, and the ticks."""
     parts = chunks(path)
     first = next(parts, {})
     if first.get("magic") != "hitlog" or first["format"][0] != 1:
@@ -177,7 +176,7 @@ class Puck:
         self.last_input = None
 
     def step(self, rules, command):
-        """One usercmd, in singles."""
+        """Runs one usercmd, in singles."""
         self.angles = [from_bits(command[name]) for name in ("pitch", "yaw", "roll")]
         seconds = single(command["msec"] / 1000.0)
         share = min(single(seconds * rules["grip_per_s"]), 1.0)
@@ -216,7 +215,7 @@ def replay(header, commands, executed, ticks):
 
 
 def table(index, name, rows, columns):
-    """A chunk of raw columns; `columns` holds each one's name, type and struct letter."""
+    """A chunk of raw columns; `columns` has the name, type and struct letter of each."""
     values = list(zip(*rows)) or [()] * len(columns)
     packed = []
     for column, (label, kind, letter) in zip(values, columns):

@@ -21,7 +21,7 @@ def varint(number):
 
 
 def column(values, form=0):
-    """Packs signed 64-bit numbers: order 0, packing 1. `form` says what the numbers mean."""
+    """Packs signed 64-bit numbers: order 0, packing 1. `form` is the meaning of the numbers."""
     zigzag = (value << 1 if value >= 0 else (-value << 1) - 1 for value in values)
     return bytes([form << 4 | 1 << 2]) + varint(1) + b"".join(map(varint, zigzag))
 

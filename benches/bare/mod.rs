@@ -1,4 +1,4 @@
-//! Bare movement: what a replay is held against, by time in one bench and by instructions in another.
+//! Bare movement, the reference for the cost of a replay: by time in one bench and by instructions in another.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use hitreg::game::{Effect, Scene, Simulate, Sink, Touch};
 use hitreg::record::Session;
 use hitreg::units::{PlayerId, Seed};
 
-/// Every usercmd once, each player alone in the world: what no replay can do without.
+/// Runs every usercmd once, with each player alone in the world: the least work of any replay.
 pub(crate) fn movement(session: &Session, rules: &ArenaRules) {
     let world = Arena::spawn(rules, session.header.seed, session.players.len() as u16);
     for (player, records) in session.players.iter().enumerate() {

@@ -1,5 +1,5 @@
-/* Random calls with numbers of any size, in any order. No call crashes or finds a fault in the library, and each log can be read. Run it
- * under AddressSanitizer and UBSan.
+/* Random calls with numbers of any size, in any order. No call may crash or report a fault in the library, and each log
+ * must be readable. Run it under AddressSanitizer and UBSan.
  *
  *     anything FOLDER FIRST_SEED SEEDS
  *
@@ -27,7 +27,7 @@ static uint32_t below(uint32_t limit) {
     return (uint32_t)(bits() % limit);
 }
 
-/* Mostly small; at times as large as can be. */
+/* Usually a small number, sometimes the greatest. */
 static uint32_t number(uint32_t usual) {
     switch (below(24)) {
     case 0:
@@ -43,7 +43,7 @@ static uint32_t number(uint32_t usual) {
     }
 }
 
-/* A time near where the session is, or anywhere. */
+/* A time near the session's, or any time. */
 static int64_t time_us(int64_t now) {
     switch (below(24)) {
     case 0:
@@ -74,7 +74,7 @@ static float real(void) {
     }
 }
 
-/* Checks that a call found no fault in the library. */
+/* Checks that a call reports no fault in the library. */
 static hitreg_code seen(hitreg_code code, const char *call) {
     if (code == HITREG_ERROR_PANIC || (code != HITREG_OK && !hitreg_last_error()[0])) {
         fprintf(stderr, "%s: code %d: %s\n", call, code, hitreg_last_error());
@@ -183,7 +183,7 @@ static void push(hitreg_stream *stream, int64_t now, uint32_t call) {
     case 11:
         CALL(hitreg_push_damage(stream, number(tick + 2), time_us(now), number(8), (int32_t)(number(4) - 1), (int32_t)number(99)));
         break;
-    default: /* a table of its own, or any other with as many values */
+    default: /* an own table, or any other with this number of values */
         CALL(hitreg_push_row(stream, below(8) ? hitreg_table_custom(number(TABLES)) : number(16), number(4), time_us(now), values,
             below(8) ? 2 : below(4)));
     }

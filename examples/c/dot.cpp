@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
     hitreg_description *session = describe();
     if (argc == 3 && !std::strcmp(argv[1], "record")) {
         hitreg_options options = {};
-        options.size = sizeof options, options.patient = 1;  // it runs faster than real time
+        options.size = sizeof options, options.patient = 1;  // the game runs faster than real time
         must(hitreg_recorder_create(argv[2], session, &options, &recorder));
     } else if (argc == 5 && !std::strcmp(argv[1], "replay")) {
         must(hitreg_log_open(argv[2], &log));

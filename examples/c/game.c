@@ -1,11 +1,11 @@
 /* A small game with a server, two clients and a link between them. It uses only hitreg.h.
  *
  *   game record LOG [SECONDS]      plays a session and records it
- *   game rotate LOG [SECONDS]      the same in files of five seconds, LOG-0001 and so on
+ *   game rotate LOG [SECONDS]      records files of five seconds, LOG-0001 and so on
  *   game keep LOG [SECONDS]        keeps the last five seconds in memory, and writes them at the end
- *   game replay LOG -o TRACE       plays a recorded session again: that makes it a build
+ *   game replay LOG -o TRACE       replays a recorded session, as every build does
  *
- * Players slide over a plane, turn, and shoot along their view. With -DBUG a hit counts behind the shooter, too. */
+ * Players slide over a plane, turn, and shoot along their view. With -DBUG, shots also hit behind the shooter. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct world {
 struct shot {
     uint16_t shooter;
     uint32_t command;
-    int32_t target; /* -1: nobody */
+    int32_t target; /* -1: none */
     int32_t damage;
 };
 
@@ -57,7 +57,7 @@ static void respawn(struct body *body, uint32_t tick) {
     body->health = 100;
 }
 
-/* Runs one usercmd; says whether it shot, and whom it hit. */
+/* Runs one usercmd. Returns whether it shot; `shot` has the target. */
 static int run(struct world *world, uint16_t player, const hitreg_usercmd *cmd, struct shot *shot) {
     struct body *me = &world->bodies[player];
     float seconds = (float)cmd->msec / 1000.0f, turn = cmd->yaw * 3.14159265f / 180.0f;
@@ -111,7 +111,7 @@ static uint64_t hash(const struct world *world) {
     return hash;
 }
 
-/* ---- What is recorded, in a session and in a replay. ---- */
+/* ---- Records of a session and of a replay. ---- */
 
 static void run_and_record(hitreg_stream *stream, struct world *world, uint16_t player, const hitreg_usercmd *cmd,
                          int64_t now) {
@@ -135,7 +135,7 @@ static void end_tick(hitreg_stream *stream, const struct world *world, int64_t n
     }
 }
 
-/* ---- Recording: two clients, a server, and a link that delays and loses. ---- */
+/* ---- Recording: two clients, a server, and a link with delay and loss. ---- */
 
 static uint32_t random_bits(uint32_t *seed) {
     *seed = *seed * 1664525u + 1013904223u;
@@ -161,7 +161,7 @@ static hitreg_description *describe(void) {
     return description;
 }
 
-/* A bot: keeps turning, mostly towards the other, and shoots now and then. */
+/* A bot: turns, mostly towards the other player, and shoots now and then. */
 static hitreg_usercmd think(uint16_t player, uint32_t seq, const struct world *seen, uint32_t *seed) {
     const struct body *me = &seen->bodies[player], *them = &seen->bodies[1 - player];
     hitreg_usercmd cmd = {.seq = seq, .at_us = (int64_t)seq * TICK_US, .msec = 10};
@@ -181,7 +181,7 @@ static int record(const char *how, const char *path, uint32_t seconds) {
     hitreg_stream *stream;
     hitreg_description *session = describe();
     int keeps = strcmp(how, "keep") == 0;
-    /* It runs faster than real time, so pushes wait for the recorder. */
+    /* The session runs faster than real time, so pushes wait for the recorder. */
     hitreg_options options = {.size = sizeof options, .patient = 1};
     options.rotate_s = strcmp(how, "rotate") == 0 ? 5 : 0;
     if (keeps) {
@@ -256,7 +256,7 @@ static int replay(const char *path, const char *to) {
     spawn(&world);
     must(hitreg_log_count(log, HITREG_TABLE_TICKS, 0, &ticks));
     must(hitreg_log_count(log, HITREG_TABLE_STATES, 0, &states));
-    /* In a log that begins inside a session, states of tick 0 say where players were. */
+    /* If a log begins within a session, the states of tick 0 are the players' start. */
     for (size_t row = 0; row < states; row++) {
         hitreg_state state;
         must(hitreg_log_state(log, row, &state));
@@ -279,7 +279,7 @@ static int replay(const char *path, const char *to) {
                 }
                 hitreg_usercmd cmd = {0};
                 while (hitreg_log_usercmd(log, p, next_cmd[p], &cmd) == HITREG_OK && cmd.seq < executed.usercmd) {
-                    next_cmd[p]++; /* it never ran */
+                    next_cmd[p]++; /* this usercmd never ran */
                 }
                 if (cmd.seq == executed.usercmd) {
                     run_and_record(stream, &world, p, &cmd, end.at_us);

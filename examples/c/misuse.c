@@ -1,4 +1,4 @@
-/* Wrong calls return a code and a message, and do no harm. Run it under AddressSanitizer and UBSan. */
+/* Wrong calls return a code and a message, without side effects. Run it under AddressSanitizer and UBSan. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

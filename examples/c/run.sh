@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the examples against the static library and asks hitreg about their sessions: every answer must be the right one.
+# Builds the examples against the static library, and checks hitreg's results for their sessions.
 #
 #     cargo build
 #     examples/c/run.sh target/debug
 #
-# HITREG_SANITIZE=0 builds without sanitizers, for Valgrind and for compilers that have none.
+# HITREG_SANITIZE=0 builds without sanitizers, for Valgrind and for compilers without sanitizers.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 built=$(cd "$1" && pwd)
@@ -20,7 +20,7 @@ library=$built/libhitreg_capi.a
 [ -f "$library" ] || library=$built/deps/libhitreg_capi.a
 libs=("$library" -lpthread -ldl -lm)
 compile() { cc -std=c11 -D_POSIX_C_SOURCE=200809L -ffp-contract=off "${flags[@]}" "$@" "${libs[@]}"; }
-# expect CODE TEXT COMMAND…: it ends so, and says so.
+# expect CODE TEXT COMMAND…: checks the exit code and the output of a command.
 expect() {
   local code=$1 text=$2 found=0
   shift 2
@@ -56,12 +56,12 @@ expect 0 '1 ok' "$hitreg" verify slide.hitlog --build ./game
 expect 1 'differs' "$hitreg" verify slide.hitlog --build ./game_bug
 expect 1 'tick' "$hitreg" bisect ticks slide.hitlog --a ./game --b ./game_bug
 
-# The smallest session that still shows it: the log is edited, and the builds judge.
+# `shrink` finds the smallest session with the difference; the builds replay each candidate.
 expect 0 'shows' "$hitreg" shrink slide.hitlog -o small.hitlog --a ./game --b ./game_bug --on hits
 expect 1 'shots' "$hitreg" diff small.hitlog --a ./game --b ./game_bug --on hits
 expect 0 'tick hashes match' "$hitreg" verify slide.hitlog --build ./game
 
-# A part of a session is played from where it begins.
+# A part of a session replays from its beginning.
 expect 0 'records in' ./game rotate long.hitlog
 expect 0 '4 ok' "$hitreg" verify long-0001.hitlog long-0002.hitlog long-0003.hitlog long-0004.hitlog --build ./game
 expect 1 'differs' "$hitreg" verify long-0003.hitlog --build ./game_bug
@@ -70,7 +70,7 @@ expect 0 'paused' "$hitreg" info kept.hitlog
 expect 0 '1 ok' "$hitreg" verify kept.hitlog --build ./game
 expect 1 'shots' "$hitreg" diff kept.hitlog --a ./game --b ./game_bug
 
-# Eight versions; the fault came with the fifth.
+# Eight versions; the fifth is the first with the fault.
 for version in 1 2 3 4 5 6 7 8; do
   bug=()
   [ "$version" -lt 5 ] || bug=(-DBUG)
@@ -78,7 +78,7 @@ for version in 1 2 3 4 5 6 7 8; do
 done
 expect 1 'game5' "$hitreg" bisect builds slide.hitlog ./game1 ./game2 ./game3 ./game4 ./game5 ./game6 ./game7 ./game8
 
-# The same as commits: each is compiled in a worktree of its own.
+# The versions as commits; each is compiled in its own worktree.
 mkdir source
 git -C source init -q
 for version in 1 2 3 4 5 6 7 8; do

@@ -1,4 +1,4 @@
-//! Bots for pucks: they glide about, and shoot at whom they see nearest, not always well.
+//! Bots for pucks: they glide around and shoot at the nearest puck, sometimes badly.
 
 use hitreg::game::{Bots, PlacedBody};
 use hitreg::rng::Rng;

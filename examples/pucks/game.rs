@@ -1,5 +1,5 @@
-//! Pucks: a game of its own rules. Seen from above, pucks glide over a square of ice, bounce off its edges, and shoot along their
-//! view. Who hits scores.
+//! Pucks, a game with its own rules. Seen from above, pucks glide on a square of ice, bounce off its edges, and shoot
+//! along their view. Each hit scores.
 
 use std::marker::PhantomData;
 
@@ -30,28 +30,28 @@ body! {
     }
 }
 
-/// What differs from build to build.
+/// The difference between builds.
 pub(crate) trait PucksVersion: std::fmt::Debug + Send + Sync + 'static {
-    /// Whether a shot also reaches what stands behind the shooter. It should not.
+    /// Whether a shot also hits pucks behind the shooter, which is a bug.
     fn shoots_backwards() -> bool;
 }
 
-/// The game, in one of its versions.
+/// One version of the game.
 #[derive(Debug)]
 pub(crate) struct Pucks<V>(PhantomData<V>);
 
-/// All there is.
+/// The world.
 #[derive(Clone, Debug)]
 pub(crate) struct Ice {
     pucks: Vec<(EntityId, Puck)>,
 }
 
-/// What can be set for a session.
+/// The settings of a session.
 #[derive(serde::Serialize, serde::Deserialize, Clone, Debug)]
 pub(crate) struct PucksRules {
-    /// How far the edges are from the middle, in units.
+    /// The distance of the edges from the middle, in units.
     pub(crate) edge_units: f32,
-    /// How fast a puck takes the speed that its player wants, in 1/s.
+    /// How fast a puck reaches the speed of its input, in 1/s.
     pub(crate) grip_per_s: f32,
 }
 
@@ -214,7 +214,7 @@ fn start_of(number: u16) -> Vec3 {
     Vec3::new(f32::from(number % 4) * 192.0 - 288.0, f32::from(number / 4) * 192.0 - 288.0, 0.0)
 }
 
-/// Where a puck is, and how fast, after an edge has thrown it back with half its speed.
+/// A puck's position and speed after a possible bounce, which halves the speed.
 fn bounced(at: f32, speed: f32, edge: f32) -> (f32, f32) {
     if at > edge {
         (edge + edge - at, speed * -0.5)

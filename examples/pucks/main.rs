@@ -1,4 +1,4 @@
-//! A build of a game that is not hitreg's own: all of hitreg's commands, for pucks.
+//! A build of a game outside hitreg: all commands of hitreg, for pucks.
 //!
 //!     cargo run --example pucks -- record synth -o game.hitlog --players 6
 //!     cargo run --example pucks -- replay game.hitlog
@@ -8,21 +8,21 @@ mod game;
 
 use std::process::ExitCode;
 
-/// The game as it should be.
+/// The game without a bug.
 #[derive(Debug)]
-enum Sound {}
+enum Correct {}
 
-impl game::PucksVersion for Sound {
+impl game::PucksVersion for Correct {
     fn shoots_backwards() -> bool {
         false
     }
 }
 
-impl hitreg::pipeline::Netcode for game::Pucks<Sound> {
+impl hitreg::pipeline::Netcode for game::Pucks<Correct> {
     type Server = hitreg::server::Server<Self>;
     type Client = hitreg::client::Client<Self>;
 }
 
 fn main() -> ExitCode {
-    hitreg::cli::main::<game::Pucks<Sound>>()
+    hitreg::cli::main::<game::Pucks<Correct>>()
 }

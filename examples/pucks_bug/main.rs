@@ -1,7 +1,7 @@
-//! Another build of the same game, in which a sign is lost: shots also hit what stands behind the shooter.
+//! Another build of pucks with a missing sign: shots also hit pucks behind the shooter.
 //!
-//! `PUCKS_VERSION=N` makes it the N-th of a line of builds; those before the 37th do not have the bug yet. A script of one line around
-//! it is a build of its own:
+//! `PUCKS_VERSION=N` selects the N-th version; version 37 is the first with the bug. A script of one line makes a version
+//! a build:
 //!
 //!     #!/bin/sh
 //!     PUCKS_VERSION=12 exec target/debug/examples/pucks_bug "$@"
@@ -14,20 +14,20 @@ mod game;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-/// The version that brought the bug.
-const BUG_CAME_WITH: u32 = 37;
+/// The first version with the bug.
+const FIRST_BAD: u32 = 37;
 
-#[expect(clippy::disallowed_methods, reason = "which version this is comes from outside, as it would from a compiler")]
+#[expect(clippy::disallowed_methods, reason = "the environment selects the version, as a compiler would")]
 static VERSION: LazyLock<u32> =
     LazyLock::new(|| std::env::var("PUCKS_VERSION").ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX));
 
-/// The game in the version that was asked for.
+/// The version that `PUCKS_VERSION` selects.
 #[derive(Debug)]
 enum Numbered {}
 
 impl game::PucksVersion for Numbered {
     fn shoots_backwards() -> bool {
-        *VERSION >= BUG_CAME_WITH
+        *VERSION >= FIRST_BAD
     }
 }
 

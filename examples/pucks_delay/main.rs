@@ -1,4 +1,4 @@
-//! Pucks with netcode of their own, in `netcode.rs`: it is recorded, replayed, compared and bisected like any other.
+//! Pucks with their own netcode, in `netcode.rs`: recorded, replayed, compared and bisected like any other game.
 //!
 //!     cargo run --example pucks_delay -- record synth -o game.hitlog --players 6
 //!     cargo run --example pucks_delay -- verify game.hitlog
@@ -12,21 +12,21 @@ mod netcode;
 
 use std::process::ExitCode;
 
-/// The game as it should be.
+/// The game without a bug.
 #[derive(Debug)]
-enum Even {}
+enum Correct {}
 
-impl game::PucksVersion for Even {
+impl game::PucksVersion for Correct {
     fn shoots_backwards() -> bool {
         false
     }
 }
 
-impl hitreg::pipeline::Netcode for game::Pucks<Even> {
+impl hitreg::pipeline::Netcode for game::Pucks<Correct> {
     type Server = netcode::DelayServer<Self>;
     type Client = netcode::DelayClient<Self>;
 }
 
 fn main() -> ExitCode {
-    hitreg::cli::main::<game::Pucks<Even>>()
+    hitreg::cli::main::<game::Pucks<Correct>>()
 }

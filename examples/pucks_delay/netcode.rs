@@ -1,7 +1,7 @@
-//! Netcode of another kind: delay. Every usercmd takes effect a fixed time after it was made, for everybody alike, so nothing has to be
-//! predicted and nobody's shots have to be moved back in time. What a player feels is the delay.
+//! Delay-based netcode. Every usercmd takes effect a fixed time after it was made, for all players alike. So clients
+//! predict nothing, and servers rewind no targets. Players notice the delay.
 //!
-//! It knows no more of a game than [`Game`] says, so it would do for any.
+//! It uses only [`Game`], so it works for any game.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use hitreg::record::Execution;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 
-/// From a usercmd to its effect, by the server's clock as the client shows it.
+/// The time from a usercmd to its effect, by the server's clock as the client estimates it.
 const DELAY: Micros = Micros::from_ms(150);
 
-/// Runs every usercmd when its delay is over, and tells everybody everything at each tick.
+/// Runs every usercmd after its delay, and sends the whole state to all clients at each tick.
 pub(crate) struct DelayServer<G: Game> {
     setup: Setup<G>,
     world: G::World,
@@ -30,7 +30,7 @@ pub(crate) struct DelayServer<G: Game> {
     seats: Vec<DelayPlayer>,
     snapshots: VecDeque<(PlayerId, Snapshot<G::Body>)>,
     events: VecDeque<Event<G>>,
-    given_off: GivenOff<G::Fire>,
+    given_off: EmittedEffects<G::Fire>,
 }
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ struct DelayPlayer {
     waiting: BTreeMap<CommandSeq, Usercmd>,
 }
 
-struct GivenOff<F> {
+struct EmittedEffects<F> {
     effects: Vec<Effect>,
     fires: Vec<F>,
     impacts: Vec<(PlayerId, CommandSeq, &'static str, ShotVerdict)>,
@@ -55,7 +55,7 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
             seats: (0..players).map(|_| DelayPlayer::default()).collect(),
             snapshots: VecDeque::new(),
             events: VecDeque::new(),
-            given_off: GivenOff { effects: Vec::new(), fires: Vec::new(), impacts: Vec::new() },
+            given_off: EmittedEffects { effects: Vec::new(), fires: Vec::new(), impacts: Vec::new() },
         }
     }
 
@@ -80,7 +80,7 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
         for (shooter, command, weapon, verdict) in self.given_off.impacts.drain(..) {
             self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
         }
-        self.tell_everybody();
+        self.send_snapshots();
         let mut words = Vec::new();
         G::save(&self.world, &mut words);
         TickOutcome { tick: self.tick, hash: hash_words(&words) }
@@ -90,7 +90,7 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
         self.snapshots.pop_front()
     }
 
-    /// It keeps to no rate.
+    /// The server has no rate limit.
     fn handle_sent(&mut self, _player: PlayerId, _bytes: u16) {}
 
     fn poll_event(&mut self) -> Option<Event<G>> {
@@ -146,7 +146,7 @@ impl<G: Game> DelayServer<G> {
         }
     }
 
-    fn tell_everybody(&mut self) {
+    fn send_snapshots(&mut self) {
         let effects = std::mem::take(&mut self.given_off.effects);
         let entities = G::entities(&self.world).to_vec();
         let frame = Arc::new(Frame { tick: self.tick, server_time: self.now, entities });
@@ -167,7 +167,7 @@ impl<G: Game> DelayServer<G> {
     }
 }
 
-impl<F> Sink<F> for GivenOff<F> {
+impl<F> Sink<F> for EmittedEffects<F> {
     fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
@@ -177,7 +177,7 @@ impl<F> Sink<F> for GivenOff<F> {
     fn touch(&mut self, _: Touch) {}
 }
 
-impl<F> WorldSink for GivenOff<F> {
+impl<F> WorldSink for EmittedEffects<F> {
     fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
@@ -186,7 +186,7 @@ impl<F> WorldSink for GivenOff<F> {
     }
 }
 
-/// Shows the newest snapshot as it is, the own body too.
+/// Shows the newest snapshot, including the client's own body.
 pub(crate) struct DelayClient<G: Game> {
     setup: Setup<G>,
     player: PlayerId,
@@ -199,8 +199,8 @@ pub(crate) struct DelayClient<G: Game> {
     drawn: Vec<(EntityId, PlacedBody<G::Body>)>,
 }
 
-/// As long as an ack can take.
-const REMEMBERED: usize = 512;
+/// The number of usercmds that may wait for an ack.
+const MAX_UNACKED: usize = 512;
 
 impl<G: Game> ClientPipeline<G> for DelayClient<G> {
     fn new(setup: Setup<G>, player: PlayerId) -> DelayClient<G> {
@@ -241,7 +241,7 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
         self.last = self.last.next();
         let server_time = if self.newest.is_some() { now + self.offset } else { Micros::ZERO };
         let command = Usercmd { seq: self.last, lerp_msec: 0, server_time, input: input.clone() };
-        if self.recent.len() == REMEMBERED {
+        if self.recent.len() == MAX_UNACKED {
             self.recent.pop_front();
         }
         self.recent.push_back((now, command.clone()));
@@ -267,7 +267,7 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
         }
     }
 
-    /// It repeats as many usercmds over any line.
+    /// The client repeats the same number of usercmds over any link.
     fn handle_sent(&mut self, _packet: &ClientPacket, _bytes: u16) {}
 
     fn drawn(&self) -> &[(EntityId, PlacedBody<G::Body>)] {

@@ -1,4 +1,4 @@
-//! Writes the logs of a session's sides, of any length: what `hitreg merge` of long sessions is measured with.
+//! Writes the logs of a session's sides, of any length, for measurements of `hitreg merge`.
 //!
 //! ```sh
 //! cargo run --release --example sides -- 2400 16 sides && hitreg merge sides/*.hitlog -o match.hitlog

@@ -12,14 +12,14 @@ use hitreg::session::{RecordSink, SessionRecorder, record_synthetic};
 use hitreg::store::{FileType, Recording, StoreError, Targets};
 use hitreg::units::{Micros, PlayerId};
 
-/// The logs, the server's apart.
+/// The logs of the server and the clients.
 struct Sides {
     server: Recording,
     clients: Vec<Recording>,
     failed: Option<StoreError>,
 }
 
-/// How much less a client's clock shows than the server's.
+/// The difference between a client's clock and the server's.
 fn clock(player: PlayerId) -> Micros {
     Micros(i64::from(player.0) * 7_654_321 - 60_000_000)
 }
@@ -44,7 +44,7 @@ impl RecordSink for Sides {
     }
 }
 
-/// Plays a session of so long and writes `server.hitlog` and `client0.hitlog` on into a folder.
+/// Records a session and writes `server.hitlog`, `client0.hitlog` and so on into a folder.
 pub(crate) fn write(seconds: f64, players: u16, folder: &Path) -> Result<(), Box<dyn Error>> {
     let link = LinkModel {
         delay_ms: 40.0,

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_they_are_written() {
+    fn times_are_read_in_every_written_form() {
         let read = [
             ("40:00", 2_400_000_000),
             ("1:02:03.25", 3_723_250_000),

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, Command};
 
 use super::Program;
 
-/// Values, of which each option accepts at least one.
+/// Values. Each option accepts at least one of them.
 const VALUES: &[&str] = &["1", "0", "p0", "a=1", "x=0..1:1", "slice:1/2", "hits", "127.0.0.1", "127.0.0.1:0", "0=1"];
 
 /// Parses a command line whose first words are the names of the program and of the command.
@@ -82,7 +82,7 @@ fn check(root: &Command, command: &Command, names: &[String], pairs: &mut u32) {
 }
 
 #[test]
-fn no_option_waives_what_another_requires() {
+fn no_option_waives_the_requirement_of_another() {
     let mut root = Program::hitreg().command();
     root.build();
     let mut pairs = 0;

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_they_are_written() {
+    fn times_are_read_in_every_written_form() {
         assert_eq!(moment("40:00"), Ok(PartBound::At(Micros(2_400_000_000))));
         assert_eq!(moment("tick:90"), Ok(PartBound::Tick(Tick(90))));
         for wrong in ["", "1:", "tick:", "tick:-1", "x"] {

@@ -1,4 +1,4 @@
-//! What cargo does not enforce: server and client never import each other, and only the C ABI has `unsafe`.
+//! Rules that cargo does not enforce: server and client never import each other, and only the C ABI has `unsafe`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Fails where a line of code of these files has one of these words.
+/// Fails if a line of code contains one of the words.
 fn refuse(files: &[PathBuf], words: &[&str]) {
     assert!(!files.is_empty(), "there is nothing to look at");
     for file in files {
@@ -46,7 +46,7 @@ fn server_and_client_never_import_each_other() {
 }
 
 #[test]
-fn only_the_c_abi_lifts_the_ban_on_unsafe() {
+fn only_the_c_abi_allows_unsafe() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let top = std::fs::read_to_string(root.join("Cargo.toml")).expect("a manifest");
     assert!(top.contains("unsafe_code = \"forbid\""));

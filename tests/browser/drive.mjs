@@ -1,5 +1,5 @@
-// Drives pages of `hitreg report` in a real browser: node drive.mjs FOLDER SCREENSHOTS, with puppeteer-core beside HITREG_TEST_PUPPETEER.
-// What is wrong is thrown, and ends it with another exit code than 0.
+// Tests pages of `hitreg report` in a real browser: node drive.mjs FOLDER SCREENSHOTS, with puppeteer-core in
+// HITREG_TEST_PUPPETEER. A failed check throws an error and gives a nonzero exit code.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -82,7 +82,7 @@ async function keysAndSlider() {
   assert.ok((await value("window.hitreg.charts.span.to - window.hitreg.charts.span.from")) < whole, "time is zoomed by a key");
   await press("i", "j", "j");
   assert.ok(await value("document.querySelector('tr.row[aria-selected=true]') !== null"), "a row is chosen by keys");
-  // Every body is where the trace has it, within what the page says.
+  // Every body is at its position in the trace, within the tolerance of the page.
   const expected = JSON.parse(fs.readFileSync(path.join(folder, "bodies.json"), "utf8"));
   const off = await page.evaluate(async (expected) => {
     const { placeAt } = await import("page/lookup.js");
@@ -219,7 +219,7 @@ async function counts() {
     }
     await page.close();
   }
-  // Hits that the recorded server reported: nothing is known of misses, of rewinds, or of whom most of them hit.
+  // For hits that the recorded server reported, misses, rewinds and most targets are unknown.
   const { page, value } = await open("reported.html");
   assert.match(await value("document.getElementById('subtitle').textContent"), /\d+ hits, misses not known/);
   assert.match((await labels(value))[0], /^Hits \d+$/);

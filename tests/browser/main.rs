@@ -1,7 +1,8 @@
-//! Pages of `report` in a real browser. Needs Chromium, node and puppeteer-core (`npm install puppeteer-core` in a folder that
-//! HITREG_TEST_PUPPETEER names); says so and passes where one is missing. Screenshots go to `target/screenshots`.
+//! Pages of `report` in a real browser. The tests need Chromium, node and puppeteer-core (`npm install puppeteer-core`
+//! in a folder that HITREG_TEST_PUPPETEER names). They are skipped if one is missing. Screenshots go to
+//! `target/screenshots`.
 
-#![expect(clippy::disallowed_methods, reason = "where the browser is, the environment says")]
+#![expect(clippy::disallowed_methods, reason = "the environment names the browser to use")]
 #[path = "../skipped/note.rs"]
 mod note;
 
@@ -14,7 +15,7 @@ use hitreg::store::{self, FileType, Targets};
 use hitreg::trace::schema::ticks;
 use hitreg::trace::{Column, ColumnData, Trace};
 
-/// What would break out of HTML, of a script, or of JSON.
+/// A text that would break out of HTML, a script or JSON if unescaped.
 const HOSTILE: &str = "</script><script>window.broken=1</script><img src=x onerror=\"window.broken=1\">\"\\u2028'`${1}";
 
 #[test]
@@ -32,9 +33,9 @@ fn pages_work_in_a_browser() {
     node.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/drive.mjs")).arg(folder.path()).arg(screenshots);
     let output = node.env("HITREG_TEST_CHROMIUM", chromium).env("HITREG_TEST_PUPPETEER", puppeteer).output();
     let Output { status, stdout, stderr } = output.expect("node");
-    let said = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    assert!(status.success(), "{said}");
-    eprintln!("{said}");
+    let message = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(status.success(), "{message}");
+    eprintln!("{message}");
 }
 
 fn browser() -> Option<(PathBuf, PathBuf)> {
@@ -46,7 +47,7 @@ fn browser() -> Option<(PathBuf, PathBuf)> {
     Some((chromium, puppeteer))
 }
 
-/// Runs the program; what it printed.
+/// Runs `hitreg` and returns its output.
 fn hitreg(folder: &Path, line: &str) -> Vec<u8> {
     let output = Command::new(env!("CARGO_BIN_EXE_hitreg"))
         .args(shlex::split(line).expect("words"))
@@ -57,7 +58,7 @@ fn hitreg(folder: &Path, line: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// What `replay` says that it exercised.
+/// The counts of `exercised` in a replay's output.
 fn exercised(folder: &Path, line: &str) -> serde_json::Value {
     let report: serde_json::Value = serde_json::from_slice(&hitreg(folder, line)).expect("JSON");
     report["exercised"].clone()
@@ -92,10 +93,10 @@ fn write_pages(folder: &Path) {
     save(&bare, &folder.join("bare.hittrace"));
     hitreg(folder, "report bare.hittrace -o bare.html");
 
-    save(&reported(trace.clone()), &folder.join("reported.hittrace"));
+    save(&with_reported_hits_only(trace.clone()), &folder.join("reported.hittrace"));
     hitreg(folder, "report reported.hittrace -o reported.html");
 
-    save(&hostile(trace), &folder.join("hostile.hittrace"));
+    save(&with_hostile_names(trace), &folder.join("hostile.hittrace"));
     hitreg(folder, "report hostile.hittrace -o hostile.html");
 }
 
@@ -103,8 +104,8 @@ fn save(trace: &Trace, path: &Path) {
     fs::write(path, write_trace(Vec::new(), trace).expect("written")).expect("written");
 }
 
-/// The same as an open-loop replay that knows only the hits that the recorded server reported, some with their victim.
-fn reported(mut trace: Trace) -> Trace {
+/// The trace as an open-loop replay that knows only the reported hits, some with their victim.
+fn with_reported_hits_only(mut trace: Trace) -> Trace {
     trace.header.mode = "open".into();
     trace.tables.retain(|table| ["frames", "views", "shots"].contains(&table.name.as_str()));
     let shots = trace.tables.iter_mut().find(|table| table.name == "shots").expect("shots");
@@ -129,8 +130,8 @@ fn reported(mut trace: Trace) -> Trace {
     trace
 }
 
-/// The same with every name that a trace may choose.
-fn hostile(mut trace: Trace) -> Trace {
+/// The trace with hostile text in every name that a trace may choose.
+fn with_hostile_names(mut trace: Trace) -> Trace {
     trace.header.game = HOSTILE.into();
     trace.header.mode = HOSTILE.into();
     trace.header.settings.push((HOSTILE.into(), HOSTILE.into()));
@@ -144,7 +145,7 @@ fn hostile(mut trace: Trace) -> Trace {
     trace
 }
 
-/// Where some bodies were at some ticks.
+/// The positions of some bodies at some ticks.
 fn bodies(trace: &Trace) -> String {
     let ticks = ticks::Columns::of(trace);
     let table = trace.table("bodies").expect("bodies");

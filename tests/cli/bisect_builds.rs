@@ -1,6 +1,6 @@
-//! Bisecting builds and histories, at the process boundary.
+//! `bisect builds` and `bisect git` as processes.
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and print the duration")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::folder::word;
 
-/// `build-01` to `build-64`, of which the 37th brings the bug.
-fn line_of_builds(folder: &Path) -> Vec<PathBuf> {
+/// Scripts `build-01` to `build-64`. `build-37` is the first with the bug.
+fn write_builds(folder: &Path) -> Vec<PathBuf> {
     let builds: Vec<PathBuf> = (1..=64).map(|n| folder.join(format!("build-{n:02}"))).collect();
     for (number, path) in (1..).zip(&builds) {
         version(path, number, &folder.join("count"));
@@ -37,7 +37,7 @@ fn the_37th_of_64_builds_is_found_in_six_probes() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
-    let builds = line_of_builds(folder);
+    let builds = write_builds(folder);
     for on in ["any", "state", "hits"] {
         let _ = std::fs::remove_file(folder.join("count"));
         let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--on", on, "--jobs", "1"]));
@@ -57,13 +57,13 @@ fn the_37th_of_64_builds_is_found_in_six_probes() {
 }
 
 #[test]
-fn builds_that_may_be_needed_next_run_beside_the_one_that_is() {
+fn speculative_builds_run_beside_the_current_probe() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
-    let (builds, count) = (line_of_builds(folder), folder.join("at-once"));
+    let (builds, count) = (write_builds(folder), folder.join("at-once"));
     for (number, path) in (1..).zip(&builds) {
-        // Each says how many are alive when it begins, itself among them.
+        // Each build writes how many builds run when it starts, itself included.
         let (pids, count) = (word(folder.join("pids")), word(&count));
         let alive = format!(
             "echo $$ >> {0}\nn=0\nfor p in $(cat {0}); do kill -0 $p 2> /dev/null && n=$((n + 1)); done\necho $n >> {count}",
@@ -83,7 +83,7 @@ fn builds_that_may_be_needed_next_run_beside_the_one_that_is() {
         eprintln!("{jobs} at once: {:?}, {} ahead in vain, {at_once} ran at once", took.last(), found["speculative"]);
         assert_eq!((names(&found["first_bad"]), code), (vec!["build-37".into()], 1));
         assert_eq!(names(&found["last_good"]), ["build-36"]);
-        // Whatever ran ahead, the search itself used no more than it does alone.
+        // Speculative builds do not change the number of probes.
         assert_eq!(found["probes"].as_u64(), Some(6), "{found}");
         assert_eq!(found["tested"].as_array().unwrap().len(), 6);
         let begun = alive.lines().count() as u64;
@@ -94,11 +94,11 @@ fn builds_that_may_be_needed_next_run_beside_the_one_that_is() {
 }
 
 #[test]
-fn untestable_builds_are_stepped_over_or_named() {
+fn untestable_builds_are_skipped_or_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
-    let builds = line_of_builds(folder);
+    let builds = write_builds(folder);
     let broken = [
         "kill -SEGV $$",
         "echo no such map >&2; exit 128",
@@ -108,7 +108,7 @@ fn untestable_builds_are_stepped_over_or_named() {
         "exec sleep 60",
         "exit 101",
     ];
-    // Ten here and there; the last good and the first bad one among those that work.
+    // Ten scattered builds; hitreg names the last good and the first bad of the remaining builds.
     let spread = [5, 12, 20, 29, 32, 33, 39, 44, 50, 61];
     for (at, text) in spread.iter().zip(broken.iter().cycle()) {
         script(&builds[at - 1], text);
@@ -122,8 +122,8 @@ fn untestable_builds_are_stepped_over_or_named() {
     eprintln!("10 of 64 untestable: {} probes, skipped {:?}", found["probes"], found["skipped"]);
     assert!(!found["skipped"].as_array().unwrap().is_empty());
 
-    // Ten in a row, across the place where the bug came.
-    let builds = line_of_builds(folder);
+    // Ten consecutive builds, around the first bad one.
+    let builds = write_builds(folder);
     for (at, text) in (31..=40).zip(broken.iter().cycle()) {
         script(&builds[at - 1], text);
     }
@@ -138,11 +138,11 @@ fn untestable_builds_are_stepped_over_or_named() {
 }
 
 #[test]
-fn ends_that_are_not_what_they_are_said_to_be_are_no_answer() {
+fn wrong_good_and_bad_ends_give_no_answer() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
-    let builds = line_of_builds(folder);
+    let builds = write_builds(folder);
     let (found, code) = json(&mut bisect_builds(folder, &log, &builds[..20]));
     assert_eq!((found["verdict"].as_str(), code), (Some("none_is_bad"), 0));
     let (found, code) = json(bisect_builds(folder, &log, &builds[..20]).arg("--verify-ends"));
@@ -155,8 +155,8 @@ fn ends_that_are_not_what_they_are_said_to_be_are_no_answer() {
     assert_eq!((found["verdict"].as_str(), code), (Some("untestable"), 125));
 }
 
-/// A repository of 100 commits, of which `bad` brings the bug; `broken` ones do not build. Its checkout has a change that
-/// is ready and one that is not.
+/// A repository of 100 commits. Commit `bad` adds the bug; commits in `broken` do not build. Its checkout has one
+/// staged and one unstaged change.
 fn history(folder: &Path, bad: usize, broken: &[usize]) -> PathBuf {
     let repository = folder.join("repository");
     crate::repository::history(&repository, 100, |commit| {
@@ -170,7 +170,7 @@ fn history(folder: &Path, bad: usize, broken: &[usize]) -> PathBuf {
     repository
 }
 
-/// All that must stay as it is.
+/// The state that a search must not change.
 fn checkout(repository: &Path) -> Vec<String> {
     let state =
         ["status --porcelain=v2 --branch", "symbolic-ref HEAD", "diff", "diff --cached", "worktree list", "reflog"];
@@ -189,7 +189,7 @@ fn bisect_git(folder: &Path, repository: &Path, log: &Path, build: &str) -> Comm
 }
 
 #[test]
-fn a_commit_of_a_hundred_is_named_and_the_checkout_untouched() {
+fn bisect_git_names_one_of_100_commits_and_keeps_the_checkout() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
@@ -206,13 +206,13 @@ fn a_commit_of_a_hundred_is_named_and_the_checkout_untouched() {
     assert!(probes <= 7 && builds <= 8, "{probes} probes, {builds} builds");
     assert_eq!(checkout(&repository), before);
 
-    // Three at a time find the same.
+    // Three jobs find the same commit.
     let (together, code) = json(bisect_git(folder, &repository, &log, &build).args(["--jobs", "3"]));
     assert_eq!((together["subject"].as_str(), code), (Some("Change number 58"), 1));
     assert_eq!(together["probes"], found["probes"]);
     assert_eq!(checkout(&repository), before);
 
-    // From inside of what git runs, with git's own environment, it finds the same.
+    // Within a process of git, with git's own environment, the result is the same.
     let mut inside = bisect_git(folder, &repository, &log, &build);
     inside.env("GIT_DIR", repository.join(".git")).env("GIT_INDEX_FILE", repository.join(".git/index"));
     assert_eq!(json(&mut inside).0["subject"], "Change number 58");
@@ -220,16 +220,16 @@ fn a_commit_of_a_hundred_is_named_and_the_checkout_untouched() {
 }
 
 #[test]
-fn a_search_that_was_killed_goes_on_where_it_was() {
-    killed_and_resumed("1");
+fn a_killed_search_resumes() {
+    kill_and_resume("1");
 }
 
 #[test]
-fn a_search_with_several_worktrees_that_was_killed_goes_on_where_it_was() {
-    killed_and_resumed("3");
+fn a_killed_search_with_several_worktrees_resumes() {
+    kill_and_resume("3");
 }
 
-fn killed_and_resumed(jobs: &str) {
+fn kill_and_resume(jobs: &str) {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
@@ -259,13 +259,13 @@ fn killed_and_resumed(jobs: &str) {
         assert!(resumed >= built_before - 2, "{resumed} answers of {built_before} builds");
     }
     assert!(resumed >= 2);
-    // The reference, each probe once, what ran ahead in vain, and the builds that the kill cut off or left without an answer.
+    // The reference, one build per probe, speculative builds, and builds without an answer at the time of the kill.
     let ahead = if jobs == 1 { 0 } else { found["speculative"].as_u64().unwrap() as usize + built_before };
     assert!(builds <= probes as usize + 1 + jobs + ahead, "{builds} builds for {probes} probes");
     assert_eq!(checkout(&repository), before);
 }
 
-/// How many answers the only search below a folder has kept so far.
+/// The number of answers that the only search below a folder has saved.
 fn answers(searches: &Path) -> usize {
     let Some(Ok(search)) = std::fs::read_dir(searches).ok().and_then(|mut entries| entries.next()) else { return 0 };
     let state = std::fs::read(search.path().join("state.json")).unwrap_or_default();

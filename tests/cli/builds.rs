@@ -1,4 +1,4 @@
-//! Builds as executables: what they may do wrong, and what is compared, at the process boundary.
+//! Builds as executables: their errors, and which tables commands compare.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests time processes, and ask the environment which Python to use")]
 
@@ -11,7 +11,7 @@ use crate::pucks::{example, hitreg, json, lines, script, session};
 
 use super::folder::word;
 
-/// `hitreg diff` with a cache of its own.
+/// `hitreg diff` with its own cache.
 fn diff(folder: &Path) -> Command {
     let mut command = hitreg();
     command.arg("diff").arg("--cache").arg(folder.join("cache"));
@@ -22,9 +22,9 @@ fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// A build that passes over what it was asked for answers another question: that is no verdict.
+/// A build that ignores its arguments answers another question, so its trace gives no verdict.
 #[test]
-fn a_trace_that_is_not_what_was_asked_for_is_untestable() {
+fn a_trace_with_other_settings_is_untestable() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
@@ -51,23 +51,23 @@ fn a_trace_that_is_not_what_was_asked_for_is_untestable() {
 }
 
 #[test]
-fn what_goes_wrong_in_a_build_is_never_a_verdict() {
+fn errors_of_a_build_are_never_a_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
     let trace = path(folder, "good.hittrace");
     let pucks = example("pucks");
     assert!(Command::new(&pucks).arg("replay").arg(&log).arg("-o").arg(&trace).output().unwrap().status.success());
-    // The same trace, cut off; and one that says it is of a format to come.
+    // The trace, truncated; then the trace with a later format version.
     let whole = std::fs::read(&trace).unwrap();
     std::fs::write(path(folder, "cut"), &whole[..whole.len() / 2]).unwrap();
     let header = zstd::decode_all(&whole[..]).unwrap_or_default();
     let ours = [b"\xA6format\x92", &[hitreg::log::FORMAT.major as u8, hitreg::log::FORMAT.minor as u8][..]].concat();
-    let newer = replaced(&first_chunk(&whole, &header), &ours, b"\xA6format\x92\x09\x00");
+    let newer = replace_bytes(&first_chunk(&whole, &header), &ours, b"\xA6format\x92\x09\x00");
     let mut packed = zstd::bulk::Compressor::new(3).unwrap();
     packed.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true)).unwrap();
     std::fs::write(path(folder, "newer"), packed.compress(&newer).unwrap()).unwrap();
-    // The same trace, of another log.
+    // The trace of another log.
     let mut other = hitreg::store::read_trace(&trace).unwrap();
     other.header.log_digest = "0".repeat(32);
     let target = Targets::default().file(&path(folder, "other"), FileType::Trace).unwrap();
@@ -105,20 +105,20 @@ fn what_goes_wrong_in_a_build_is_never_a_verdict() {
         let junit = std::fs::read_to_string(path(folder, "junit.xml")).unwrap();
         assert!(junit.contains("<error") && junit.contains("untestable"), "{junit}");
     }
-    // A build that is not there is a mistake of whoever asked.
+    // A missing build is a mistake of the user.
     let missing = diff(folder).arg(&log).arg("--a").arg(&pucks).args(["--b", "no/such/build"]).output().unwrap();
-    let said = String::from_utf8_lossy(&missing.stderr).into_owned();
+    let output = String::from_utf8_lossy(&missing.stderr).into_owned();
     assert_eq!(missing.status.code(), Some(128));
-    assert!(said.contains("no/such/build: there is no such build"), "{said}");
+    assert!(output.contains("no/such/build: there is no such build"), "{output}");
 }
 
-/// The content of a file's first chunk: the beginning of what the whole file unpacks to.
+/// The content of a file's first chunk: the first bytes of the unpacked file.
 fn first_chunk(file: &[u8], unpacked: &[u8]) -> Vec<u8> {
     let length = zstd::zstd_safe::get_frame_content_size(file).ok().flatten().expect("a size") as usize;
     unpacked.get(..length).map_or_else(|| zstd::bulk::decompress(file, length).expect("a chunk"), <[u8]>::to_vec)
 }
 
-fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+fn replace_bytes(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     let at = bytes.windows(from.len()).position(|window| window == from).expect("the format");
     [&bytes[..at], to, &bytes[at + from.len()..]].concat()
 }
@@ -138,7 +138,7 @@ fn two_runs_of_one_build_are_the_same() {
 }
 
 #[test]
-fn a_bug_shows_as_a_changed_hit_and_what_follows() {
+fn a_bug_shows_as_a_changed_hit_and_its_effects() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
@@ -152,7 +152,7 @@ fn a_bug_shows_as_a_changed_hit_and_what_follows() {
     let output = summary.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!((text.lines().count(), output.status.code()), (1, Some(1)), "{text}");
-    // Nobody's drawing of the others was touched by it.
+    // The bug changes no drawn positions.
     let (views, code) = json(
         diff(folder)
             .arg(&log)
@@ -166,16 +166,16 @@ fn a_bug_shows_as_a_changed_hit_and_what_follows() {
     let text =
         diff(folder).arg(&log).arg("--a").arg(example("pucks")).arg("--b").arg(example("pucks_bug")).output().unwrap();
     let text = String::from_utf8(text.stdout).unwrap();
-    // The paths in the first two lines may be longer than any line.
+    // The first two lines contain paths, which may exceed the line width.
     assert!(text.lines().skip(4).all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]
-fn presets_and_settings_are_two_sides_too() {
+fn presets_and_settings_are_compared_as_two_sides() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
-    // In this process and in a child it comes out alike.
+    // A replay in this process and one in a child process give the same result.
     let pucks = example("pucks");
     for side in [&["--b-preset", "quake3"][..], &["--b-set", "interpolation.lerp_ms=50"]] {
         let mut own = Command::new(&pucks);
@@ -207,13 +207,13 @@ fn a_client_meets_another_builds_server() {
     let (found, code) = across(&old, &new);
     assert_eq!((found["verdict"].as_str(), code), (Some("differs"), 1));
     assert!(found["notes"].as_array().unwrap().is_empty(), "{}", found["notes"]);
-    // The old server is both sides', so what it did is no difference; what the new client thought is.
+    // Both sides use the old server, so only predictions of the new client differ.
     assert_eq!(found["first"]["table"], "shots");
     assert!(found["first"]["field"].as_str().unwrap().starts_with("predicted_"), "{}", found["first"]);
 }
 
 #[test]
-fn a_log_alone_is_held_against_what_it_says() {
+fn bisect_compares_a_log_with_its_recorded_states() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
@@ -227,7 +227,7 @@ fn a_log_alone_is_held_against_what_it_says() {
         (Some(515), Some("hash")),
         "{found}"
     );
-    // Two builds of one log: the usercmds of the tick are run again in both, and it was none of them.
+    // hitreg reruns the tick's usercmds in both builds. They give the same result, so they are not the cause.
     let mut command = hitreg();
     command.args(["bisect", "ticks"]).arg(&log).arg("--a").arg(example("pucks")).arg("--b").arg(example("pucks_bug"));
     let (found, _) = json(command.args(["--on", "state", "--no-cache"]));
@@ -254,13 +254,13 @@ fn programs_are_cached_by_content_and_scripts_never() {
     let kept =
         || std::fs::read_dir(path(folder, "cache/traces")).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
     assert_eq!(kept().len(), 1, "{:?}", kept());
-    // The bytes decide, not the place: another program under the same name is another build.
+    // The cache key is the content: another program under the same name is another build.
     let copy = path(folder, "copy");
     std::fs::copy(example("pucks"), &copy).unwrap();
     assert_eq!(compare(&copy), "same");
     std::fs::copy(example("pucks_bug"), &copy).unwrap();
     assert_eq!(compare(&copy), "differs");
-    // A trace that was damaged is made again.
+    // A damaged trace in the cache is replaced.
     for file in kept() {
         std::fs::write(file, "rubbish").unwrap();
     }
@@ -284,7 +284,7 @@ fn builds_run_without_a_folder_for_caches() {
     assert!(named.status.code() == Some(128) && said.contains("traces cannot be cached here"), "{said}");
 }
 
-/// A Python that has what the example needs. `HITREG_TEST_PYTHON` names one where the system's own has not.
+/// A Python with the packages of the example: the one in `HITREG_TEST_PYTHON`, else the system's.
 fn python() -> Option<String> {
     let named = std::env::var("HITREG_TEST_PYTHON").ok();
     let python = named.clone().unwrap_or_else(|| "python3".to_owned());
@@ -320,7 +320,7 @@ fn a_build_in_python_plays_the_same_game() {
             tables.iter().find(|t| t["name"] == table).unwrap()["rows"]["compared"].as_u64().unwrap()
         };
         assert!(compared("bodies") > 2000 && compared("executed") > 2000, "{}", found["tables"]);
-        // With one constant changed, its fields are named as ours are.
+        // One constant changes: `diff` names its field as it does for a Rust build.
         let text = std::fs::read_to_string(&source).unwrap();
         std::fs::write(path(folder, "pucks.py"), text.replace("REFIRE_MS = 250", "REFIRE_MS = 300")).unwrap();
         let changed = path(folder, "changed");
@@ -329,7 +329,7 @@ fn a_build_in_python_plays_the_same_game() {
         assert_eq!((found["first"]["table"].as_str(), code), (Some("bodies"), 1));
         assert_eq!(found["first"]["field"], "refire_ms");
     }
-    // What cannot be played is untestable, here and there.
+    // A log of another game is untestable, for this build and for hitreg.
     let arena = path(folder, "arena.hitlog");
     assert!(hitreg().args(["record", "synth", "--seconds", "1", "-o"]).arg(&arena).output().unwrap().status.success());
     let (found, code) = json(diff(folder).arg(&arena).arg("--b").arg(&build));
@@ -340,7 +340,7 @@ fn a_build_in_python_plays_the_same_game() {
 }
 
 #[test]
-fn of_several_settings_those_without_effect_are_named() {
+fn settings_without_effect_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
@@ -362,7 +362,7 @@ fn of_several_settings_those_without_effect_are_named() {
     let (found, code) = diff(&["--b-set", far]);
     assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0));
     assert_eq!(found["settings_without_effect"], expected);
-    // A preset is several settings; whether a single one matters was tried on both sides.
+    // For a preset, hitreg tests the effect of each setting on both sides.
     let (found, code) = diff(&["--b-preset", "quake3", "--on", "hits"]);
     assert_eq!(code, 1);
     let without: Vec<&str> =
@@ -371,7 +371,7 @@ fn of_several_settings_those_without_effect_are_named() {
     assert!(!without.contains(&"lag_compensation.enabled"), "{without:?}");
 }
 
-/// A log is not broken because another build makes something else of it.
+/// A good log stays good when another build replays it differently.
 #[test]
 fn verify_says_that_a_build_differs_from_a_good_log() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What `export` writes is what others read: Perfetto's rules for a time line, and DuckDB.
-#![expect(clippy::disallowed_methods, reason = "where Python is, the environment says")]
+//! Other programs can read the output of `export`: timelines follow Perfetto's rules, and DuckDB reads the tables.
+#![expect(clippy::disallowed_methods, reason = "the environment names the Python to use")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn of_kind<'e>(events: &'e [Value], kinds: &'e [&str]) -> impl Iterator<Item = &
     events.iter().filter(|event| kinds.contains(&event["ph"].as_str().expect("a kind")))
 }
 
-/// The slices of each track, in the order of time.
+/// The slices of each track, ordered by time.
 fn slices(events: &[Value]) -> BTreeMap<(i64, i64), Vec<(i64, i64)>> {
     let mut tracks: BTreeMap<(i64, i64), Vec<(i64, i64)>> = BTreeMap::new();
     for event in of_kind(events, &["X"]) {
@@ -36,7 +36,7 @@ fn slices(events: &[Value]) -> BTreeMap<(i64, i64), Vec<(i64, i64)>> {
 }
 
 #[test]
-fn a_time_line_keeps_the_rules_of_its_format() {
+fn a_timeline_follows_the_rules_of_its_format() {
     let folder = Folder::with_session();
     let events = events(&folder, "a.hitlog");
     let tracks = slices(&events);
@@ -50,7 +50,7 @@ fn a_time_line_keeps_the_rules_of_its_format() {
     };
     let mut arrows: BTreeMap<String, Vec<(String, i64)>> = BTreeMap::new();
     for event in of_kind(&events, &["s", "t", "f"]) {
-        assert!(open_at(event), "an arrow stands in no slice: {event}");
+        assert!(open_at(event), "an arrow is outside of all slices: {event}");
         let station = (event["ph"].as_str().expect("a kind").to_owned(), number(event, "ts"));
         arrows.entry(event["id"].as_str().expect("an id").to_owned()).or_default().push(station);
     }
@@ -66,7 +66,7 @@ fn a_time_line_keeps_the_rules_of_its_format() {
     for (id, span) in &spans {
         assert!(span.len() == 2 && span[0].0 == "b" && span[1].0 == "e" && span[0].1 <= span[1].1, "{id}: {span:?}");
     }
-    // Nothing is left out.
+    // The timeline contains every row.
     let rows: BTreeMap<String, u64> = folder
         .json("export a.hittrace")
         .as_array()
@@ -89,13 +89,14 @@ fn a_time_line_keeps_the_rules_of_its_format() {
     assert_eq!(named.len(), 5, "the server and four players: {named:?}");
 }
 
-/// What is read from a pipe is in memory as a whole. A time line of a file, which is read player by player, is the same to the byte.
+/// The timeline of a file, which hitreg reads player by player, has the bytes of a timeline of a pipe, which it reads
+/// into memory.
 #[test]
-fn a_time_line_read_as_it_is_written_is_the_same() {
+fn a_streamed_timeline_equals_one_made_in_memory() {
     let folder = Folder::empty();
     folder.done("record synth -o a.hitlog --players 10 --seconds 60 --delay-ms 60 --jitter-ms 15 --loss 5%");
     folder.done("replay a.hitlog -o a.hittrace");
-    // What is shorter is in memory as a whole.
+    // hitreg reads shorter traces into memory.
     assert!(std::fs::read(folder.path("a.hittrace")).expect("it was written").len() > 1 << 20);
     let piped = |name: &str, options: &str| {
         let file = std::fs::read(folder.path(name)).expect("it was written");
@@ -111,9 +112,9 @@ fn a_time_line_read_as_it_is_written_is_the_same() {
     }
 }
 
-/// Of a log that is replayed as it is read, and of one that is in memory as a whole.
+/// With and without `--record`, which keeps the session in memory.
 #[test]
-fn a_trace_has_the_tables_that_are_asked_for() {
+fn a_trace_has_the_requested_tables() {
     let folder = Folder::with_session();
     let tables = |name: &str| -> Vec<String> {
         let tables = folder.json(&format!("export {name}"));
@@ -147,8 +148,8 @@ pub(crate) fn duckdb() -> Option<String> {
     found
 }
 
-/// What DuckDB answers to some queries.
-pub(crate) fn asked(python: &str, folder: &Folder, sql: &str) -> Value {
+/// The answers of DuckDB to SQL queries.
+pub(crate) fn query_duckdb(python: &str, folder: &Folder, sql: &str) -> Value {
     let script = "import duckdb, json, sys\n\
         asked = [duckdb.sql(q) for q in sys.argv[1].split(';') if q.strip()]\n\
         print(json.dumps([a and a.fetchall() for a in asked], default=str))";
@@ -165,7 +166,7 @@ fn the_queries_of_the_documentation_run_in_duckdb() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/commands.md");
     let docs = std::fs::read_to_string(docs).expect("docs");
     let sql = docs.split("```sql").nth(1).and_then(|rest| rest.split("```").next()).expect("queries");
-    let answers = asked(&python, &folder, sql);
+    let answers = query_duckdb(&python, &folder, sql);
     let hits: i64 = answers[0].as_array().expect("rows").iter().map(|row| row[2].as_i64().expect("a number")).sum();
     let expected = folder.done("export a.hittrace --table shots");
     let shots = expected.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
@@ -174,10 +175,10 @@ fn the_queries_of_the_documentation_run_in_duckdb() {
     assert!(answers[1].as_array().is_some_and(|rows| !rows.is_empty()), "{answers}");
 }
 
-/// Each table says the same in Parquet as in CSV, to DuckDB itself.
+/// DuckDB finds the same values in a table's Parquet and CSV files.
 #[test]
 #[cfg(feature = "parquet")]
-fn parquet_files_have_what_the_tables_have() {
+fn parquet_files_equal_csv_files() {
     let Some(python) = duckdb() else { return };
     let folder = Folder::with_session();
     folder.done("export a.hittrace --all --to csv -o csv");
@@ -185,18 +186,18 @@ fn parquet_files_have_what_the_tables_have() {
     folder.done("export a.hittrace --table shots --to parquet -o parquet/shots.parquet");
     for table in ["ticks", "bodies", "executed", "frames", "corrections", "errors", "views", "shots", "effects"] {
         let columns = match table {
-            // DuckDB reads hashes of 16 digits from CSV as text.
+            // DuckDB reads the 16-digit hashes in CSV as text.
             "ticks" => "tick, at_us",
             _ => "*",
         };
         let (csv, parquet) = (format!("read_csv('csv/{table}.csv')"), format!("'parquet/{table}.parquet'"));
-        // Text becomes what the Parquet file says that it is.
+        // The CSV text is converted to the column types of the Parquet file.
         let sql = format!(
             "CREATE TABLE t AS SELECT {columns} FROM {parquet} LIMIT 0; INSERT INTO t SELECT {columns} FROM {csv}; \
              SELECT count(*) FROM {parquet}; SELECT count(*) FROM t; \
              SELECT count(*) FROM (SELECT {columns} FROM {parquet} EXCEPT ALL SELECT * FROM t)"
         );
-        let answers = asked(&python, &folder, &sql);
+        let answers = query_duckdb(&python, &folder, &sql);
         assert_eq!(answers[2], answers[3], "{table}");
         assert_eq!(answers[4][0][0], 0, "{table}: {answers}");
     }

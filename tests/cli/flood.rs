@@ -1,11 +1,7 @@
-//! One player among eight honest ones who floods the server with the worst that a player can send: the others' session is
-//! none the worse for it.
+//! One of nine players floods the server with the most harmful datagrams that a client can send. The session of the
+//! other eight is unaffected.
 #![cfg(unix)]
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "an enemy has a socket and a clock of its own"
-)]
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "the attacker has its own socket and clock")]
 
 use std::net::UdpSocket;
 use std::process::Child;
@@ -22,12 +18,17 @@ use serde_json::Value;
 
 use crate::join::{SessionFolder, assert_done};
 
-/// The most memory that a flooded server may take.
+/// The memory limit of the server during the attack.
 const MEMORY_KIB: u64 = 100 << 10;
 
-/// What the enemy sends next, once it plays: usercmds far ahead, of long ago, of any time, with any claim, as many as a
-/// datagram takes; the same again; datagrams with a wrong seal; and requests for a place.
-fn worst(rng: &mut Rng, connection: &mut ClientConnection<ArenaBody>, before: &[u8], seq: &mut u32) -> Vec<u8> {
+/// The attacker's next datagram: usercmds with far, old or random times and random claims, as many as fit; a
+/// repetition; a wrong seal; or a connection request.
+fn attack_datagram(
+    rng: &mut Rng,
+    connection: &mut ClientConnection<ArenaBody>,
+    before: &[u8],
+    seq: &mut u32,
+) -> Vec<u8> {
     match rng.below(8) {
         0 => return before.to_vec(),
         1 => {
@@ -56,19 +57,19 @@ fn worst(rng: &mut Rng, connection: &mut ClientConnection<ArenaBody>, before: &[
         ack: SnapshotSeq(rng.next_u64() as u32 & 0xff),
         commands: (0..count).map(command).collect(),
     };
-    // What cannot be said is not sent.
+    // Packets that the encoding cannot express are not sent.
     let _ = connection.send_packet_as_is(&packet, None);
     connection.poll_transmit().unwrap_or_default()
 }
 
-/// Any time, of seconds and of centuries.
+/// A random time, from seconds to centuries away.
 fn any_time(seq: u32, n: u32) -> i64 {
     let any = Rng::new(Seed(u64::from(seq) << 8 | u64::from(n)), 1).next_u64();
     if any & 1 == 0 { (any >> 1) as i64 % 60_000_000 } else { any as i64 }
 }
 
-/// What nobody can have, asked for in a way that can be read or not.
-fn wishes(rng: &mut Rng) -> Vec<u8> {
+/// Impossible requests, some of them malformed.
+fn impossible_request(rng: &mut Rng) -> Vec<u8> {
     let keys =
         ["server.update_hz", "server.rate_bytes_per_s", "client.cmd_hz", "server.tick_hz", "p0.client.cmd_hz", ""];
     let values = ["NaN", "0", "-1", "1e300", "9223372036854775807", "inf", "64", "\0"];
@@ -81,14 +82,14 @@ fn wishes(rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Plays as nobody should, with so many datagrams a second, until `over`. Returns how many it sent once the session ran.
+/// Sends `a_second` attack datagrams a second until `over`. Returns the number sent while the session ran.
 fn attack(port: u16, a_second: u64, over: &AtomicBool, fired: &AtomicU64) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     socket.connect(("127.0.0.1", port)).expect("an address");
     socket.set_nonblocking(true).expect("a socket that does not wait");
     let (began, mut rng) = (Instant::now(), Rng::new(Seed(9), 0));
     let connect = |rng: &mut Rng, now: Micros| {
-        let options = ConnectOptions { asked: wishes(rng), ..ConnectOptions::new("arena") };
+        let options = ConnectOptions { asked: impossible_request(rng), ..ConnectOptions::new("arena") };
         ClientConnection::<ArenaBody>::new(options, rng.next_u64(), now)
     };
     let (mut connection, mut places) = (connect(&mut rng, Micros(0)), 0);
@@ -102,7 +103,7 @@ fn attack(port: u16, a_second: u64, over: &AtomicBool, fired: &AtomicU64) {
         }
         while let Ok(length) = socket.recv(&mut datagram) {
             match connection.handle_datagram(now, &datagram[..length]) {
-                // It takes its place many times over, and wants something else each time.
+                // The attacker reconnects many times, each time with other requests.
                 Ok(Some(ClientEvent::Connected(_))) if places < 50 => {
                     places += 1;
                     connection = connect(&mut rng, now);
@@ -115,8 +116,8 @@ fn attack(port: u16, a_second: u64, over: &AtomicBool, fired: &AtomicU64) {
         }
         let due = runs_since.map_or(0, |since| (since.elapsed().as_secs_f64() * a_second as f64) as u64);
         while fired.load(Ordering::Relaxed) < due {
-            let bytes = worst(&mut rng, &mut connection, &before, &mut seq);
-            // A full buffer of one's own is no mercy: it is tried again.
+            let bytes = attack_datagram(&mut rng, &mut connection, &before, &mut seq);
+            // When the socket's buffer is full, the attacker retries.
             if !bytes.is_empty() && socket.send(&bytes).is_ok() {
                 before = bytes;
             }
@@ -126,13 +127,14 @@ fn attack(port: u16, a_second: u64, over: &AtomicBool, fired: &AtomicU64) {
     }
 }
 
-/// Eight honest players and the enemy, over real sockets. Returns what the server says, and how many datagrams were fired.
-fn under_attack(seconds: f64, a_second: u64) -> Option<(Value, u64)> {
+/// Runs eight honest players and the attacker over real sockets. Returns the server's report and the number of attack
+/// datagrams.
+fn run_attack(seconds: f64, a_second: u64) -> Option<(Value, u64)> {
     let place = SessionFolder::new()?;
     let port = place.port;
     let server = place.serve(&format!("--players 9 --seconds {seconds} --format json"));
     let (over, fired) = (AtomicBool::new(false), AtomicU64::new(0));
-    let said = std::thread::scope(|scope| {
+    let report = std::thread::scope(|scope| {
         scope.spawn(|| attack(port, a_second, &over, &fired));
         let clients: Vec<Child> = (0..8).map(|number| place.join(number, "--delay-ms 20")).collect();
         let status = format!("/proc/{}/status", server.id());
@@ -153,40 +155,41 @@ fn under_attack(seconds: f64, a_second: u64) -> Option<(Value, u64)> {
         assert!(peak < MEMORY_KIB, "{} MiB", peak >> 10);
         serde_json::from_slice::<Value>(&output.stdout).expect("JSON alone on stdout")
     });
-    // Each honest side is whole, and plays as it was recorded.
+    // The log of each honest player is complete and replays as recorded.
     for number in 0..8 {
         let replayed = place.done(&format!("replay client{number}.hitlog"));
         let checked = replayed["prediction"]["checked"].as_f64().expect("a number");
         assert!(checked > 10.0 * seconds, "{replayed}");
     }
-    // The enemy's log nobody has: it plays as the server heard it, in the session of all as in the server's own.
+    // The attacker has no log. It replays from what the server received, in the merged session and in the server's own
+    // log.
     let logs = (0..8).map(|number| format!("client{number}.hitlog")).collect::<Vec<_>>().join(" ");
     place.done(&format!("merge server.hitlog {logs} -o session.hitlog"));
     let whole = place.verified("session.hitlog");
     assert!(whole.as_s_f64() > 0.8 * seconds, "{whole:?}");
     assert_eq!(place.verified("server.hitlog"), whole);
-    Some((said, fired.into_inner()))
+    Some((report, fired.into_inner()))
 }
 
-/// The most memory that a process has held, as the system tells it; `None` when it is gone.
+/// The peak memory of a process from `/proc`; `None` after its end.
 fn peak_kib(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
 #[test]
-fn one_who_floods_the_server_harms_nobody_else() {
-    let Some((said, fired)) = under_attack(3.0, 1_500) else { return };
-    eprintln!("{fired} datagrams: {said}");
+fn a_flooding_client_harms_no_other_player() {
+    let Some((output, fired)) = run_attack(3.0, 1_500) else { return };
+    eprintln!("{fired} datagrams: {output}");
     assert!(fired > 1_000, "{fired} datagrams");
-    assert!(said["refused"].as_u64().expect("a number") > fired / 10, "{said}");
+    assert!(output["refused"].as_u64().expect("a number") > fired / 10, "{output}");
 }
 
 #[test]
 #[ignore = "a figure for two idle cores: 5,000 datagrams a second for half a minute"]
-fn no_tick_is_left_out_at_five_thousand_datagrams_a_second() {
-    let Some((said, fired)) = under_attack(30.0, 5_000) else { return };
-    eprintln!("{fired} datagrams: {said}");
+fn the_server_runs_every_tick_at_5000_datagrams_a_second() {
+    let Some((output, fired)) = run_attack(30.0, 5_000) else { return };
+    eprintln!("{fired} datagrams: {output}");
     assert!(fired > 140_000, "{fired} datagrams");
-    assert_eq!(said["ticks_left_out"], 0, "{said}");
+    assert_eq!(output["ticks_left_out"], 0, "{output}");
 }

@@ -1,4 +1,4 @@
-//! A folder to run `hitreg` in.
+//! A temporary folder in which tests run `hitreg`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -44,13 +44,13 @@ impl Folder {
         self.command(line).output().expect("hitreg starts")
     }
 
-    /// Puts a log there, in place of one that may be there.
+    /// Writes a log, and replaces an existing one.
     pub(crate) fn save_log(&self, name: &str, session: &Session) {
         let target = Targets::new([], true).file(&self.path(name), FileType::Log).expect("a place");
         store::save_log(&target, session, WriterOptions::whole()).expect("written");
     }
 
-    /// Runs what must succeed without a word on stderr, and gives its stdout.
+    /// Runs a command that must succeed with nothing on stderr. Returns its stdout.
     pub(crate) fn done(&self, line: &str) -> String {
         let output = self.run(line);
         assert_eq!(code(&output), 0, "{line}: {}", text(&output.stderr));
@@ -62,16 +62,16 @@ impl Folder {
         serde_json::from_str(&self.done(&format!("{line} --format json"))).expect("JSON alone on stdout")
     }
 
-    /// Runs what must fail with a sentence, and leave the folder as it was.
+    /// Runs a command that must fail with a message and leave the folder unchanged. Returns the message.
     pub(crate) fn refused(&self, line: &str) -> String {
         let before = self.names();
         let output = self.run(line);
-        let said = text(&output.stderr);
-        assert_eq!(code(&output), 128, "{line}: {said}");
-        assert!(!said.contains("panicked"), "{line}: {said}");
+        let message = text(&output.stderr);
+        assert_eq!(code(&output), 128, "{line}: {message}");
+        assert!(!message.contains("panicked"), "{line}: {message}");
         assert_eq!(text(&output.stdout), "", "{line}");
         assert_eq!(self.names(), before, "{line} left something behind");
-        said
+        message
     }
 
     pub(crate) fn names(&self) -> Vec<OsString> {
@@ -82,19 +82,19 @@ impl Folder {
     }
 }
 
-/// The words of a command line, which may be quoted as in a shell.
+/// Splits a command line into words, with the quotes of a shell.
 pub(crate) fn words(line: &str) -> Vec<String> {
     shlex::split(line).unwrap_or_else(|| panic!("a quotation is open: {line}"))
 }
 
-/// A path as one word of a command line or of a script.
+/// Quotes a path as one word of a command line or script.
 pub(crate) fn word(path: impl AsRef<Path>) -> String {
     let path = path.as_ref().to_str().expect("a path in UTF-8");
     shlex::try_quote(path).expect("no zero byte").into_owned()
 }
 
 pub(crate) fn code(output: &Output) -> i32 {
-    output.status.code().expect("it ends by itself")
+    output.status.code().expect("it exits without a signal")
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {

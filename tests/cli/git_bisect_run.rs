@@ -1,5 +1,5 @@
-//! hitreg as the command of the real `git bisect run`: git names the commit, skips what cannot be judged, and stops
-//! in trouble in place of blaming a commit.
+//! hitreg as the command of the real `git bisect run`. git names the first bad commit, skips untestable commits, and
+//! stops after trouble instead of blaming a commit.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "git finds hitreg by the search path of the environment")]
 
@@ -11,16 +11,16 @@ use crate::repository::{Commit, git, history};
 
 use super::folder::word;
 
-/// From this commit on the build has the bug.
+/// The first commit with the bug.
 const FIRST_BAD: usize = 13;
 const COMMITS: usize = 20;
 
-/// What docs/builds.md says to type; the build command is a copy.
+/// The command in docs/builds.md; the build command is a copy.
 const DIFF: &str = "cp game.sh game || exit 125
 exec hitreg diff good.hittrace match.hitlog --b ./game --no-cache --summary";
 
-/// A repository of commits that say `PUCKS_VERSION=1` or, from [`FIRST_BAD`] on, another one of which the bug is part; the
-/// log and the trace of the good end lie beside, untracked.
+/// A repository of commits with `PUCKS_VERSION=1`; from [`FIRST_BAD`] on, with a version that has the bug. The log and
+/// the good end's trace are beside it, untracked.
 fn repository(folder: &Path, change: impl Fn(usize) -> Option<Commit>) {
     let usual = |n: usize| Commit::with("game.sh", &version(if n < FIRST_BAD { 1 } else { 99 }));
     history(folder, COMMITS, |n| change(n).unwrap_or_else(|| usual(n)));
@@ -34,14 +34,14 @@ fn version(number: usize) -> String {
     format!("#!/bin/sh\nPUCKS_VERSION={number} exec \"$PUCKS\" \"$@\"\n")
 }
 
-/// What git said, whether it came to an end, and what it wrote down.
-struct Bisected {
-    said: String,
+/// The output of `git bisect run`, whether it finished, and its log.
+struct BisectOutcome {
+    output: String,
     code: Option<i32>,
     log: String,
 }
 
-fn git_bisect_run(folder: &Path, script: &str) -> Bisected {
+fn git_bisect_run(folder: &Path, script: &str) -> BisectOutcome {
     git(folder, &["bisect", "start", "HEAD", "HEAD~19"]);
     let hitreg = hitreg();
     let programs = Path::new(hitreg.get_program()).parent().unwrap();
@@ -50,22 +50,22 @@ fn git_bisect_run(folder: &Path, script: &str) -> Bisected {
     run.current_dir(folder).args(["bisect", "run", "sh", "-c", script]);
     run.env("PATH", path).env("PUCKS", example("pucks_bug")).env("LC_ALL", "C");
     let output = run.output().expect("git");
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    eprintln!("{said}");
-    Bisected { said, code: output.status.code(), log: git(folder, &["bisect", "log"]) }
+    let message = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    eprintln!("{message}");
+    BisectOutcome { output: message, code: output.status.code(), log: git(folder, &["bisect", "log"]) }
 }
 
-impl Bisected {
-    /// The subjects of the commits that git wrote down as good, bad or skipped.
+impl BisectOutcome {
+    /// The subjects of the commits that git logged as good, bad or skipped.
     fn subjects(&self, what: &str) -> Vec<&str> {
         let prefix = format!("# {what}: [");
-        let told = self.log.lines().filter_map(|line| line.strip_prefix(prefix.as_str())?.split_once("] "));
-        told.map(|(_, subject)| subject).collect()
+        let entries = self.log.lines().filter_map(|line| line.strip_prefix(prefix.as_str())?.split_once("] "));
+        entries.map(|(_, subject)| subject).collect()
     }
 }
 
 #[test]
-fn git_names_the_commit_by_any_of_the_commands() {
+fn git_names_the_first_bad_commit_with_each_command() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     repository(folder, |_| None);
@@ -73,17 +73,17 @@ fn git_names_the_commit_by_any_of_the_commands() {
         DIFF,
         "cp game.sh game || exit 125\nexec hitreg bisect ticks good.hittrace match.hitlog --b ./game --no-cache",
         "cp game.sh game || exit 125\nexec hitreg bisect builds match.hitlog \"$PUCKS_GOOD\" ./game --no-cache",
-        // The build itself, which was made with hitreg: does it still play as was recorded?
+        // The build, made with hitreg: does it still replay the log as recorded?
         "cp game.sh game || exit 125\nexec ./game verify match.hitlog",
     ];
     for script in scripts {
         let script = script.replace("\"$PUCKS_GOOD\"", &word(example("pucks")));
         let found = git_bisect_run(folder, &script);
-        assert!(found.said.contains(" is the first bad commit"), "{script}\n{}", found.said);
+        assert!(found.output.contains(" is the first bad commit"), "{script}\n{}", found.output);
         assert!(found.log.contains("# first bad commit: ["), "{}", found.log);
         assert!(found.log.trim_end().ends_with("] Change number 13"), "{}", found.log);
         assert_eq!((found.code, found.subjects("skip").len()), (Some(0), 0), "{script}");
-        // Each was judged as it is.
+        // Each verdict is the true one of its commit.
         let number = |subject: &str| subject.rsplit(' ').next().unwrap().parse::<usize>().unwrap();
         assert!(found.subjects("good").into_iter().all(|subject| number(subject) < FIRST_BAD));
         assert!(found.subjects("bad").into_iter().all(|subject| number(subject) >= FIRST_BAD));
@@ -92,10 +92,10 @@ fn git_names_the_commit_by_any_of_the_commands() {
 }
 
 #[test]
-fn git_skips_what_cannot_be_judged() {
+fn git_skips_untestable_commits() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // The tenth, which git tries first, crashes; the fifteenth does not build; the eleventh says itself that it cannot.
+    // Commit 10, which git tries first, crashes. Commit 15 does not build. Commit 11 reports that it cannot run.
     repository(folder, |n| match n {
         10 => Some(Commit::with("game.sh", "#!/bin/sh\nkill -SEGV $$\n")),
         11 => Some(Commit::with("game.sh", "#!/bin/sh\necho no such map >&2; exit 128\n")),
@@ -111,12 +111,12 @@ fn git_skips_what_cannot_be_judged() {
 }
 
 #[test]
-fn git_gives_a_range_when_the_answer_lies_among_skipped_commits() {
+fn git_gives_a_range_when_the_first_bad_commit_was_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     repository(folder, |n| (12..=13).contains(&n).then(|| Commit::with("game.sh", "#!/bin/sh\nexit 125\n")));
     let found = git_bisect_run(folder, DIFF);
-    assert!(found.said.contains("There are only 'skip'ped commits left to test."), "{}", found.said);
+    assert!(found.output.contains("There are only 'skip'ped commits left to test."), "{}", found.output);
     assert_eq!(found.code, Some(2));
     let mut possible: Vec<String> = (found.log.lines())
         .filter_map(|line| line.strip_prefix("# possible first bad commit: [")?.split_once("] "))
@@ -127,7 +127,7 @@ fn git_gives_a_range_when_the_answer_lies_among_skipped_commits() {
 }
 
 #[test]
-fn git_stops_in_trouble_and_blames_no_commit() {
+fn git_stops_after_trouble_and_blames_no_commit() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     repository(folder, |_| None);
@@ -143,10 +143,10 @@ fn git_stops_in_trouble_and_blames_no_commit() {
             None => std::fs::remove_file(&path).unwrap(),
         }
         let stopped = git_bisect_run(folder, script);
-        assert!(stopped.said.contains("exit code 128"), "{}", stopped.said);
+        assert!(stopped.output.contains("exit code 128"), "{}", stopped.output);
         assert_ne!(stopped.code, Some(0));
-        assert!(!stopped.said.contains("first bad commit"), "{}", stopped.said);
-        // Only what the test itself said about the ends is written down.
+        assert!(!stopped.output.contains("first bad commit"), "{}", stopped.output);
+        // The log contains only the ends that the test marked.
         assert_eq!(stopped.subjects("bad"), ["Change number 20"]);
         assert_eq!(stopped.subjects("good"), ["Change number 1"]);
         assert_eq!(stopped.subjects("skip").len(), 0);

@@ -1,15 +1,15 @@
-//! A sample of the grid of `tests/oracle`: every command over honest recordings, whose answers must agree.
+//! A sample of the grid in `tests/oracle`: every command runs over sound recordings, and the answers must agree.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::folder::{Folder, text};
 
-/// How many cases the sample has.
+/// The number of cases in the sample.
 const CASES: &str = "60";
 
 #[test]
-fn a_sample_of_the_grid_holds() {
+fn a_sample_of_the_grid_agrees() {
     if !Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
         crate::note::skipped("there is no python3");
         return;

@@ -1,4 +1,4 @@
-//! What people expect of any command: defaults in a file, standard streams, colour, completions, a name of its own.
+//! Conventions of command-line programs: a config file, standard streams, colour, completions, a build's own name.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use hitreg::log::{read_session, read_trace};
 use super::folder::{Folder, code, exit_of, text, word};
 use super::pucks::example;
 
-/// Runs it with a file as standard input.
+/// Runs a command with bytes as standard input.
 pub(crate) fn fed(folder: &Folder, line: &str, input: &[u8]) -> Output {
     let mut command = folder.command(line);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -42,16 +42,16 @@ fn defaults_come_from_the_nearest_file_upwards() {
     assert_eq!((&recorded["players"], &recorded["ticks"]), (&2.into(), &32.into()));
     assert_eq!(code(&below("verify a.hitlog")), 125, "a golden is required");
     assert_eq!(code(&below("verify a.hitlog --config none")), 0);
-    // What is typed goes before the file, and so does what it excludes.
+    // Command-line options override the file, together with the options that they exclude.
     let typed = below("verify a.hitlog --format text --verbose");
     assert!(text(&typed.stdout).contains("untestable a.hitlog"), "{}", text(&typed.stderr));
-    // Paths are meant from the file's folder.
+    // Paths in the file are relative to its folder.
     assert_eq!(code(&below("replay a.hitlog")), 0);
     assert!(folder.path("kept.hittrace").exists() && !folder.path("below/kept.hittrace").exists());
 }
 
 #[test]
-fn what_no_command_takes_is_refused_with_the_nearest_name() {
+fn unknown_config_keys_are_refused_with_the_nearest_name() {
     let folder = Folder::empty();
     for (file, said) in [
         ("[verfy]\n", "hitreg.toml: line 1: there is no command `verfy` (did you mean `verify`?)"),
@@ -117,9 +117,9 @@ fn defaults_mean_what_the_options_mean() {
     assert!(refused.contains("git rev-parse"), "{refused}");
 }
 
-/// A build is to do what it is asked, whatever file lies where it runs.
+/// A build obeys its arguments, not a config file in its working folder.
 #[test]
-fn builds_do_not_see_the_file() {
+fn builds_ignore_the_config_file() {
     let folder = Folder::with_session();
     config(&folder, "[replay]\nset = [\"lag_compensation.enabled=false\"]\n");
     let build = word(env!("CARGO_BIN_EXE_hitreg"));
@@ -136,7 +136,7 @@ fn a_dash_is_a_standard_stream() {
     assert!(text(&info.stdout).contains("\"kind\": \"log\""), "{}", text(&info.stderr));
     let replayed = fed(&folder, "replay - -o -", &log);
     let trace = fs::read(folder.path("a.hittrace")).unwrap();
-    // Of a log that cannot be read twice, the trace is written as a whole, and its rows lie otherwise.
+    // A piped log is read once, so the whole trace is written at the end, and its rows have another order.
     let read = |bytes: &[u8]| read_trace(bytes).expect("the trace, and nothing else");
     assert_eq!(read(&replayed.stdout).digest(), read(&trace).digest());
     assert!(text(&replayed.stderr).contains("closed loop"), "the page is on stderr");
@@ -148,7 +148,7 @@ fn a_dash_is_a_standard_stream() {
 }
 
 #[test]
-fn colour_is_chosen() {
+fn the_color_option_decides_about_colour() {
     let folder = Folder::with_session();
     assert!(!folder.done("info a.hitlog").contains('\x1b'), "no terminal");
     assert!(folder.done("info a.hitlog --color always").contains('\x1b'));
@@ -170,7 +170,7 @@ fn completions_know_presets_settings_and_tables() {
 }
 
 #[test]
-fn a_server_on_any_free_port_says_which() {
+fn a_server_on_port_0_prints_its_port() {
     let folder = Folder::empty();
     let mut command = folder.command("serve -o s.hitlog --players 1 --port 0 --bind 127.0.0.1");
     let mut server = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -185,7 +185,7 @@ fn a_server_on_any_free_port_says_which() {
 }
 
 #[test]
-fn other_peoples_files_are_recognized() {
+fn files_of_other_programs_are_recognized() {
     let folder = Folder::empty();
     let demo = [&0.5f32.to_le_bytes()[..], &[1], &300u32.to_le_bytes(), &[1, 0, 0, 0, 1, 0, 0, 0], &[11, 28], &[0; 64]];
     fs::write(folder.path("x"), demo.concat()).unwrap();
@@ -203,9 +203,9 @@ fn other_peoples_files_are_recognized() {
     }
 }
 
-/// A game's build speaks of itself, in its version, its help and its completions.
+/// A game's build shows its own name in version, help and completions.
 #[test]
-fn a_build_has_a_name_of_its_own() {
+fn a_build_shows_its_own_name() {
     let said = |arguments: &[&str]| {
         let output = std::process::Command::new(example("pucks")).args(arguments).output().unwrap();
         text(&output.stdout)
@@ -219,10 +219,10 @@ fn a_build_has_a_name_of_its_own() {
     assert!(said(&["man"]).contains(".TH pucks 1"));
 }
 
-/// On Linux a name is any bytes.
+/// On Linux a file name may be any bytes.
 #[test]
 #[cfg(target_os = "linux")]
-fn names_that_are_no_unicode_are_names() {
+fn file_names_that_are_not_unicode_are_accepted() {
     use std::os::unix::ffi::OsStrExt;
 
     let folder = Folder::with_session();
@@ -243,7 +243,7 @@ fn names_that_are_no_unicode_are_names() {
         ("bisect ticks", ""),
         ("shrink", "--b-set lag_compensation.enabled=false -o small.hitlog"),
     ] {
-        // Rows have formats of their own.
+        // `export` has formats of its own.
         let formats: &[&str] = if line == "export" { &[""] } else { &["--format text", "--format json"] };
         for format in formats {
             let output = run(line, &format!("{after} {format} --force"));
@@ -254,9 +254,9 @@ fn names_that_are_no_unicode_are_names() {
     assert_eq!(info["path"], "a\u{FFFD}b.hitlog");
 }
 
-/// Whoever wrote `| head` knows why there is no more, whatever is written and however standard output is named.
+/// A reader such as `head` may close the pipe early. The command then prints no message.
 #[test]
-fn a_closed_pipe_is_no_news() {
+fn a_closed_pipe_prints_no_message() {
     let folder = Folder::empty();
     let recorded = folder.command("record synth --players 8 --seconds 10 -o a.hitlog").output().unwrap();
     assert_eq!(code(&recorded), 0, "{}", text(&recorded.stderr));
@@ -269,7 +269,7 @@ fn a_closed_pipe_is_no_news() {
 }
 
 #[test]
-fn a_trace_of_a_part_says_so() {
+fn a_trace_of_a_part_names_the_part() {
     let folder = Folder::empty();
     let run = |line: &str| {
         let out = folder.command(line).output().unwrap();
@@ -283,7 +283,7 @@ fn a_trace_of_a_part_says_so() {
     assert!(!run("info whole.hittrace").1.contains("alone"));
     let (ended, said) = run("diff whole.hittrace part.hittrace");
     assert!(ended == 1 && said.contains("A is a replay of the whole session, B of 0:01 to 0:02 only"), "{said}");
-    // Against a log, that log is replayed for the same part.
+    // hitreg replays a log for the part that the trace has.
     for line in ["diff a.hitlog part.hittrace", "diff part.hittrace a.hitlog"] {
         let (ended, said) = run(line);
         assert!(ended == 0 && !said.contains("alone"), "{line}: {said}");

@@ -1,4 +1,4 @@
-//! Logs that lack a part, and what comes through a pipe: what is said of them is never more than is known.
+//! Logs with a missing part, and piped logs: pages claim no more than the log shows.
 
 use std::fs;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::report::page;
 const SWEEP: &str = "sweep LOG --set interpolation.lerp_ms=50,100";
 
 #[test]
-fn what_comes_after_a_hole_is_not_told_as_recorded() {
+fn ticks_after_a_hole_are_not_reported_as_recorded() {
     let folder = Folder::empty();
     folder.done("record synth --players 3 --seconds 16 --delay-ms 40 --loss 1% --no-keyframes -o a.hitlog");
     let mut bytes = fs::read(folder.path("a.hitlog")).unwrap();
@@ -31,7 +31,7 @@ fn what_comes_after_a_hole_is_not_told_as_recorded() {
         assert!(said.contains("A part is missing, from 0:0") && !said.contains("as recorded: all"), "{said}");
     }
     assert!(folder.done("replay a.hitlog").contains("as recorded: all 1,024 tick hashes match the recording"));
-    // So it is with what is told on other pages.
+    // Other commands print the same note.
     for line in [
         "why hole.hitlog --at 1s".to_owned(),
         "export hole.hitlog --table shots".to_owned(),
@@ -52,7 +52,7 @@ fn what_comes_after_a_hole_is_not_told_as_recorded() {
     assert!(notes("hole.hitlog").contains("a part is missing, from 0:0") && notes("a.hitlog") == "[]");
 }
 
-/// Which bytes of a log are its chunks, and which of them are keyframes.
+/// The byte range of each chunk of a log, and whether it is a keyframe.
 fn chunks(log: &[u8]) -> Vec<(Range<usize>, bool)> {
     let (mut chunks, mut at) = (Vec::new(), 0);
     while log[at..].starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
@@ -66,7 +66,7 @@ fn chunks(log: &[u8]) -> Vec<(Range<usize>, bool)> {
 }
 
 #[test]
-fn a_keyframe_that_is_damaged_takes_nothing_of_the_session_with_it() {
+fn a_damaged_keyframe_loses_no_records() {
     let folder = Folder::empty();
     folder.done("record synth --players 2 --seconds 12 --no-keyframes -o a.hitlog");
     folder.done("keyframes a.hitlog --every 3 -o k.hitlog");
@@ -87,7 +87,8 @@ fn a_keyframe_that_is_damaged_takes_nothing_of_the_session_with_it() {
         assert!(lost["chunks"] == 0 && lost["what"].as_str().unwrap().contains("no record is lost"), "{said:#}");
         assert!(said["ticks"] == 768 && hashes["compared"] == 768 && hashes["missing"].is_null(), "{hashes}");
         assert!(!folder.done("recover damaged.hitlog -o saved.hitlog --force").contains("A part is missing"));
-        // Records beside it are missing as ever, before it and behind it; without its first ones a session begins later.
+        // Damaged chunks before and after the keyframe are missing in both cases. A session without its first chunks
+        // begins later.
         for beside in [keyframe - 1, keyframe + 1].into_iter().filter(|beside| *beside > 2) {
             let (said, hashes) = flipped(&[beside]);
             assert!(said["lost"][0]["chunks"] == 1 && hashes["missing"].is_object(), "{said:#}");
@@ -98,7 +99,7 @@ fn a_keyframe_that_is_damaged_takes_nothing_of_the_session_with_it() {
 }
 
 #[test]
-fn keyframes_that_are_not_saved_are_counted() {
+fn recover_counts_the_keyframes_it_leaves_out() {
     let folder = Folder::empty();
     folder.done("record synth --players 2 --seconds 10 --no-keyframes -o a.hitlog");
     folder.done("keyframes a.hitlog --every 3 -o k.hitlog");
@@ -110,7 +111,7 @@ fn keyframes_that_are_not_saved_are_counted() {
 }
 
 #[test]
-fn a_log_or_trace_may_come_through_a_pipe() {
+fn commands_read_logs_and_traces_from_a_pipe() {
     let folder = Folder::with_session();
     for name in ["a.hitlog", "a.hittrace"] {
         let bytes = fs::read(folder.path(name)).unwrap();
@@ -128,7 +129,7 @@ fn a_log_or_trace_may_come_through_a_pipe() {
     assert_eq!(code(&differs), 1, "{}", text(&differs.stderr));
     let both = fed(&folder, "report - --b-set interpolation.lerp_ms=50 -o two.html", &log);
     assert_eq!(code(&both), 0, "{}", text(&both.stderr));
-    // The build opens the log itself, which it cannot do with a pipe.
+    // The build opens the log itself, so a pipe is refused.
     let refused = fed(&folder, &format!("diff - --b {}", word(env!("CARGO_BIN_EXE_hitreg"))), &log);
     assert!(
         code(&refused) == 128 && text(&refused.stderr).contains("copy it to a file first"),

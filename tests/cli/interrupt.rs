@@ -1,7 +1,7 @@
-//! Ctrl-C, SIGTERM and SIGHUP: builds end with all that they started, nothing temporary is left, and the exit code is 130. A soak
-//! that is ended says how far it came.
+//! Ctrl-C, SIGTERM and SIGHUP: builds end with all their child processes, no temporary file remains, and the exit code
+//! is 130. An interrupted soak reports its progress.
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and print the duration")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use super::folder::word;
 
-/// A folder with a log in it, and one for whatever is temporary.
+/// A folder with a log, and one for temporary files.
 struct InterruptedRun {
     folder: tempfile::TempDir,
     log: PathBuf,
@@ -31,7 +31,7 @@ impl InterruptedRun {
         self.folder.path().join(name)
     }
 
-    /// A script that says who it is and who it has started, and then takes its time.
+    /// A script that writes the process ids of itself and its child, and then sleeps.
     fn hanging(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         script(&path, &self.hang());
@@ -44,11 +44,11 @@ impl InterruptedRun {
     }
 
     fn interrupted(&self, command: &mut Command, hanging: usize) -> (Option<i32>, String) {
-        self.ended_by(Signal::INT, command, hanging)
+        self.end_by(Signal::INT, command, hanging)
     }
 
-    /// Sends a signal when so many have said who they are, and checks that all of them are gone afterwards.
-    fn ended_by(&self, signal: Signal, command: &mut Command, hanging: usize) -> (Option<i32>, String) {
+    /// Sends a signal after `hanging` scripts have started. Checks that all their processes have ended.
+    fn end_by(&self, signal: Signal, command: &mut Command, hanging: usize) -> (Option<i32>, String) {
         let _ = std::fs::remove_file(self.path("pids"));
         let child = command.env("TMPDIR", self.path("tmp")).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = child.spawn().expect("the command");
@@ -61,7 +61,7 @@ impl InterruptedRun {
             let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
             wait_for("a build to be gone", || test_kill_process(pid).is_err());
         }
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "what was cut off is no result");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "an interrupted build is no result");
         let left: Vec<_> = std::fs::read_dir(self.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(left.is_empty(), "{left:?}");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -77,13 +77,13 @@ fn wait_for(what: &str, done: impl Fn() -> bool) {
 }
 
 #[test]
-fn diff_and_bisect_builds_end_with_what_they_started() {
+fn diff_and_bisect_builds_end_with_their_child_processes() {
     let place = InterruptedRun::new();
     let (a, b) = (place.hanging("a"), place.hanging("b"));
     let mut diff = hitreg();
     diff.arg("diff").arg(&place.log).arg("--a").arg(&a).arg("--b").arg(&b).arg("--cache").arg(place.path("cache"));
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        assert_eq!(place.ended_by(signal, &mut diff, 2), (Some(130), "error: interrupted\n".to_owned()), "{signal:?}");
+        assert_eq!(place.end_by(signal, &mut diff, 2), (Some(130), "error: interrupted\n".to_owned()), "{signal:?}");
     }
     for command in ["builds", "ticks"] {
         let mut bisect = hitreg();
@@ -94,7 +94,7 @@ fn diff_and_bisect_builds_end_with_what_they_started() {
         };
         assert_eq!(place.interrupted(&mut bisect, 2), (Some(130), "error: interrupted\n".to_owned()));
     }
-    // A client on another build's server goes by a log in a temporary folder.
+    // For a client on another build's server, hitreg makes a log in a temporary folder.
     let mut across = hitreg();
     across.arg("diff").arg(&place.log).arg("--server-build").arg(example("pucks")).arg("--client-build").arg(&b);
     across.arg("--no-cache");
@@ -116,7 +116,7 @@ fn shrink_ends_with_the_command_that_it_asks() {
 }
 
 #[test]
-fn bisect_git_goes_on_where_it_was_interrupted() {
+fn an_interrupted_bisect_git_resumes() {
     let place = InterruptedRun::new();
     let repository = place.path("repository");
     history(&repository, 30, |n| {
@@ -125,7 +125,7 @@ fn bisect_git_goes_on_where_it_was_interrupted() {
         Commit::with("game.sh", &format!("#!/bin/sh\nPUCKS_VERSION={number} exec {build} \"$@\"\n"))
     });
     let before = [git(&repository, &["status", "--porcelain=v2"]), git(&repository, &["rev-parse", "HEAD"])];
-    // While there is a file `hang`, the third build takes its time.
+    // While the file `hang` exists, the third build sleeps.
     let (count, hang) = (place.path("count"), place.path("hang"));
     std::fs::write(&hang, "").unwrap();
     let build = format!(
@@ -140,9 +140,9 @@ fn bisect_git_goes_on_where_it_was_interrupted() {
         bisect.args(["--build-cmd", &build, "--artifact", "game", "--cache"]).arg(place.path("cache"));
         bisect
     };
-    let said = "error: interrupted: run the same command again to resume\n";
-    assert_eq!(place.interrupted(&mut bisect(), 1), (Some(130), said.to_owned()));
-    // What was found until then is kept, and what was cut off is not taken for an answer.
+    let output = "error: interrupted: run the same command again to resume\n";
+    assert_eq!(place.interrupted(&mut bisect(), 1), (Some(130), output.to_owned()));
+    // The search keeps its answers. The interrupted build is not an answer.
     let searches = std::fs::read_dir(place.path("cache").join("bisect")).unwrap();
     let kept: Vec<PathBuf> = searches.map(|entry| entry.unwrap().path().join("state.json")).collect();
     let state: serde_json::Value = serde_json::from_slice(&std::fs::read(&kept[0]).unwrap()).unwrap();
@@ -151,7 +151,7 @@ fn bisect_git_goes_on_where_it_was_interrupted() {
     std::fs::remove_file(&hang).unwrap();
     let (found, code) = json(&mut bisect());
     assert_eq!((found["subject"].as_str(), found["resumed"].as_u64(), code), (Some("Change number 21"), Some(1), 1));
-    // The good end and the first probe were not built again.
+    // The good end and the first probe are not built again.
     assert_eq!(lines(&count) as u64, 1 + found["probes"].as_u64().unwrap() + 1);
     let after = [git(&repository, &["status", "--porcelain=v2"]), git(&repository, &["rev-parse", "HEAD"])];
     assert_eq!(before, after);
@@ -159,9 +159,9 @@ fn bisect_git_goes_on_where_it_was_interrupted() {
     assert!(!Path::new(&kept[0]).exists());
 }
 
-/// What a command had begun to write is gone with it, and what stood there is as it was.
+/// An interrupted command removes its unfinished output and keeps an existing file.
 #[test]
-fn a_file_that_is_not_whole_is_gone() {
+fn unfinished_files_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let mut record = hitreg();
@@ -192,10 +192,10 @@ fn a_file_that_is_not_whole_is_gone() {
     assert_eq!(std::fs::read(path("there.hitlog")).unwrap(), std::fs::read(path("log.hitlog")).unwrap());
 }
 
-/// `nohup` asks for SIGHUP to be ignored. What a script starts in the background ignores Ctrl-C, unless it asks to be told.
+/// `nohup` asks programs to ignore SIGHUP. A script's background programs ignore Ctrl-C, but hitreg handles it.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_hangup_that_is_to_be_ignored_is_ignored() {
+fn an_ignored_hangup_stays_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let log = path("log.hitlog");
@@ -215,11 +215,11 @@ fn a_hangup_that_is_to_be_ignored_is_ignored() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_soak_that_is_ended_says_what_it_came_to() {
+fn an_interrupted_soak_reports_its_progress() {
     let mut soak = hitreg();
     soak.args(["soak", "--seed", "1", "--seconds", "3600", "--format", "json"]).stdout(Stdio::piped());
     let child = soak.spawn().expect("the command");
-    // A third of a second of a processor is far more than what comes before the first seed.
+    // A third of a second of CPU is far more than the work before the first seed.
     let works = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
         let after_name = stat.rsplit_once(')').unwrap().1;
@@ -229,7 +229,7 @@ fn a_soak_that_is_ended_says_what_it_came_to() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    // What was begun is finished; that may be nothing.
+    // The soak finishes the seeds that it began; there may be none.
     assert_eq!((&report["interrupted"], &report["found"]), (&true.into(), &serde_json::Value::Null), "{report}");
     let seeds = report["seeds"].as_u64().unwrap();
     assert_eq!(output.status.code(), Some(if seeds == 0 { 125 } else { 0 }), "{report}");

@@ -1,7 +1,7 @@
-//! A server and clients as processes of their own, over real sockets: what they record merges into sessions that replay
-//! bit for bit, whatever ends them.
+//! A server and clients as separate processes over real sockets. Their logs merge into sessions that replay bit for
+//! bit, however a process ends.
 
-#![expect(clippy::disallowed_types, reason = "a port has to be found that is free")]
+#![expect(clippy::disallowed_types, reason = "the test needs a free port")]
 #![cfg(unix)]
 
 use std::collections::BTreeSet;
@@ -19,19 +19,19 @@ use tempfile::TempDir;
 
 use super::folder::{word, words};
 
-/// What the issue asks for: 80 ms, 15 ms jitter, 3 % loss, reordering.
+/// A bad link: 80 ms, 15 ms jitter, 3 % loss, reordering.
 const FAR: &str = "--delay-ms 80 --jitter-ms 15 --loss 3% --reorder 2% --duplicate 1%";
-/// How much of a session may be lost to a kill: a second, and what it takes to write it down on a busy machine.
-const LOST_MOST: Micros = Micros::from_ms(1_500);
+/// The most that a kill may lose: one second, and the time for a write on a busy machine.
+const MAX_LOST: Micros = Micros::from_ms(1_500);
 
-/// A folder in which a session takes place.
+/// A folder for one session.
 pub(crate) struct SessionFolder {
     dir: TempDir,
     pub(crate) port: u16,
 }
 
 impl SessionFolder {
-    /// `None` where there are no sockets.
+    /// `None` without sockets.
     pub(crate) fn new() -> Option<SessionFolder> {
         let Ok(socket) = UdpSocket::bind("127.0.0.1:0") else {
             crate::note::skipped("no UDP socket is to be had here");
@@ -85,7 +85,7 @@ impl SessionFolder {
         store::read_log(&self.path(name)).expect("a whole log")
     }
 
-    /// Checks that a merged session replays bit for bit, and says how long it is.
+    /// Checks that a merged session replays bit for bit. Returns its length.
     pub(crate) fn verified(&self, name: &str) -> Micros {
         let verified = self.done(&format!("verify {name}"));
         let session = self.log(name);
@@ -105,38 +105,38 @@ fn end(child: Child) -> (Option<i32>, String) {
 }
 
 pub(crate) fn assert_done(child: Child) {
-    let (code, said) = end(child);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = end(child);
+    assert_eq!(code, Some(0), "{output}");
 }
 
-/// Who plays is decided by who comes first, not by the names of logs.
+/// A client's player number, which depends on the order of arrival.
 fn player_of(client: &Session) -> usize {
     usize::from(client.header.side.and_then(|side| side.player).expect("a client's log").0)
 }
 
-/// From the first arrival at the server to the last.
-fn heard_up(records: &PlayerRecords) -> Micros {
+/// The time between the server's first and last arrival.
+fn time_at_server(records: &PlayerRecords) -> Micros {
     records.reached.last().expect("something arrived").at - records.reached[0].at
 }
 
-/// From the first arrival at the client to the last.
-fn heard_down(records: &PlayerRecords) -> Micros {
+/// The time between the client's first and last arrival.
+fn time_at_client(records: &PlayerRecords) -> Micros {
     records.received.last().expect("something arrived").at - records.received[0].at
 }
 
-/// A server and eight clients over bad links: what they recorded replays bit for bit when it is merged.
-fn eight_sides_of(seconds: f64) {
+/// Runs a server and eight clients over bad links. Their merged logs must replay bit for bit.
+fn run_eight_clients(seconds: f64) {
     let Some(place) = SessionFolder::new() else { return };
     let server = place.serve(&format!("--players 8 --seconds {seconds}"));
     let clients: Vec<Child> = (0..8).map(|number| place.join(number, FAR)).collect();
     clients.into_iter().for_each(assert_done);
     assert_done(server);
     let logs: Vec<String> = (0..8).map(|number| format!("client{number}.hitlog")).collect();
-    // In any order, the server's last.
+    // Any order of clients, then the server.
     let merged = place.done(&format!("merge {} server.hitlog -o session.hitlog", logs.join(" ")));
     assert_eq!(merged["ends_early"], Value::Null);
     for client in merged["clients"].as_array().expect("a list") {
-        // Half of the shortest round trip, of twice 80 ms and what the jitter adds.
+        // Half of the shortest round trip, which is two delays of 80 ms and jitter.
         let error_us = client["error_us"].as_i64().expect("a number");
         assert!((80_000..120_000).contains(&error_us), "{client}");
     }
@@ -154,25 +154,25 @@ fn eight_sides_of(seconds: f64) {
 
 #[test]
 fn a_server_and_eight_clients_merge_into_a_session_that_replays_bit_for_bit() {
-    eight_sides_of(3.0);
+    run_eight_clients(3.0);
 }
 
 #[test]
 #[ignore = "takes half a minute"]
 fn half_a_minute_of_eight_clients_replays_bit_for_bit() {
-    eight_sides_of(30.0);
+    run_eight_clients(30.0);
 }
 
-/// What a client says that it heard.
-fn heard(child: Child) -> (u64, BTreeSet<(u64, bool, String)>) {
+/// The events that a client reports.
+fn client_events(child: Child) -> (u64, BTreeSet<(u64, bool, String)>) {
     let output = child.wait_with_output().expect("it was started");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let joined: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let said = joined["heard"].as_array().expect("a list").iter().map(|said| {
-        let text = said["text"].as_str().expect("a text").to_owned();
-        (said["player"].as_u64().expect("who"), said["in_character"].as_bool().expect("how"), text)
+    let lines = joined["heard"].as_array().expect("a list").iter().map(|message| {
+        let text = message["text"].as_str().expect("a text").to_owned();
+        (message["player"].as_u64().expect("who"), message["in_character"].as_bool().expect("how"), text)
     });
-    let heard: Vec<_> = said.collect();
+    let heard: Vec<_> = lines.collect();
     let once: BTreeSet<_> = heard.iter().cloned().collect();
     assert_eq!(once.len(), heard.len(), "nothing is heard twice: {heard:?}");
     (joined["answered"].as_u64().expect("a number"), once)
@@ -185,7 +185,7 @@ fn players_talk_in_and_out_of_character() {
     let lossy = "--loss 30% --delay-ms 20 --format json";
     let first = place.join(0, &format!("{lossy} --say hello --say there --speak hail"));
     let second = place.join(1, &format!("{lossy} --say hi"));
-    let ((first_answers, first), (second_answers, second)) = (heard(first), heard(second));
+    let ((first_answers, first), (second_answers, second)) = (client_events(first), client_events(second));
     assert_done(server);
     assert_eq!((first_answers, second_answers), (3, 1));
     assert_eq!(first, second, "everybody hears everything");
@@ -199,7 +199,7 @@ fn players_talk_in_and_out_of_character() {
     assert!(one.len() == 1 && other.len() == 1 && one != other, "{one:?} {other:?}");
 }
 
-/// How many snapshots a second a player was sent.
+/// The snapshots per second that a player received.
 fn updates_per_s(log: &Session, player: usize) -> f64 {
     let snapshots = &log.players[player].snapshots;
     let span = snapshots.last().expect("some").at - snapshots[0].at;
@@ -207,7 +207,7 @@ fn updates_per_s(log: &Session, player: usize) -> f64 {
 }
 
 #[test]
-fn each_player_asks_for_as_many_updates_as_it_wants() {
+fn each_player_requests_its_own_update_rate() {
     let Some(place) = SessionFolder::new() else { return };
     let server = place.serve("--players 3 --seconds 4 --set server.update_hz=64 --max-rate 30000");
     let asks = [
@@ -216,12 +216,12 @@ fn each_player_asks_for_as_many_updates_as_it_wants() {
         "--update-hz 900 --lerp-ms 40 --delay-ms 30 --loss 3% --format json",
     ];
     let clients: Vec<Child> = (0..).zip(asks).map(|(number, asks)| place.join(number, asks)).collect();
-    let said = clients.into_iter().map(|client| {
+    let grants = clients.into_iter().map(|client| {
         let output = client.wait_with_output().expect("it was started");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["granted"].clone()
     });
-    let said: Vec<Value> = said.collect();
+    let grants: Vec<Value> = grants.collect();
     assert_done(server);
     let granted =
         |key: &str, asked: &str, granted: &str| serde_json::json!({"key": key, "asked": asked, "granted": granted});
@@ -231,9 +231,9 @@ fn each_player_asks_for_as_many_updates_as_it_wants() {
         granted("client.cmd_hz", "30", "30"),
     ];
     let fast = [granted("server.update_hz", "900", "64"), granted("interpolation.lerp_ms", "40", "40")];
-    assert_eq!(said, [serde_json::json!(slow), serde_json::json!([]), serde_json::json!(fast)]);
+    assert_eq!(grants, [serde_json::json!(slow), serde_json::json!([]), serde_json::json!(fast)]);
 
-    // The log says who has what, and each side knows its own.
+    // The server's log has the settings of all players. A client's log has its own.
     let server = place.log("server.hitlog");
     let logs = [0, 1, 2].map(|number| place.log(&format!("client{number}.hitlog")));
     let players = [0, 1, 2].map(|number: usize| player_of(&logs[number]));
@@ -258,10 +258,10 @@ fn each_player_asks_for_as_many_updates_as_it_wants() {
     }
     let frames = players.map(|player| session.players[player].frames.len());
     assert!(frames[0] * 2 < frames[1] + frames[0] / 10, "{frames:?} usercmds at 30, 64 and 64 Hz");
-    // One that is missing plays as it was heard, at its own rate.
+    // Without its log, a player replays from the server's records, with its own update rate.
     place.done("merge server.hitlog client1.hitlog client2.hitlog -o without.hitlog");
     place.verified("without.hitlog");
-    // Whoever has something else in his log than what the server granted was not in this session.
+    // A client log with settings that the server did not grant is not of this session.
     let mut liar = place.log("client0.hitlog");
     let pair = liar.header.settings.iter_mut().find(|(key, _)| key.ends_with(".server.update_hz") && key.len() > 16);
     pair.expect("its own").1 = "64".to_owned();
@@ -271,7 +271,7 @@ fn each_player_asks_for_as_many_updates_as_it_wants() {
 }
 
 #[test]
-fn what_cannot_be_had_is_not_asked_for() {
+fn impossible_requests_are_refused_before_connecting() {
     let Some(place) = SessionFolder::new() else { return };
     let cases = [
         ("--update-hz 0", "`server.update_hz` cannot be `0`"),
@@ -281,24 +281,24 @@ fn what_cannot_be_had_is_not_asked_for() {
         ("--set client.cmd_hz", "has no value: write KEY=VALUE"),
     ];
     for (asks, sentence) in cases {
-        let said = place.refused(&format!("join 127.0.0.1:{} -o none.hitlog {asks}", place.port));
-        assert!(said.contains(sentence), "{asks}: {said}");
+        let output = place.refused(&format!("join 127.0.0.1:{} -o none.hitlog {asks}", place.port));
+        assert!(output.contains(sentence), "{asks}: {output}");
     }
     assert!(!place.path("none.hitlog.part").exists() && !place.path("none.hitlog").exists());
-    // A server does not wait for players to find out that its log has no place.
+    // A server checks the output path before it waits for players.
     std::fs::write(place.path("server.hitlog.part"), "a killed one's").expect("a file");
     assert!(place.refused("serve -o server.hitlog --port 0").contains("server.hitlog.part"));
 }
 
 #[test]
-fn one_side_alone_says_what_it_is_and_a_clients_replays_open_loop() {
+fn logs_of_one_side_are_named_and_a_clients_log_replays_open_loop() {
     let Some(place) = SessionFolder::new() else { return };
     let server = place.serve("--players 1 --seconds 2");
     assert_done(place.join(0, FAR));
     assert_done(server);
     assert_eq!(place.done("info server.hitlog")["side"], "server");
     assert_eq!(place.done("info client0.hitlog")["side"], "client of player 0");
-    // What the server heard is all that it depends on.
+    // A server's result depends only on what it received.
     place.verified("server.hitlog");
     let replayed = place.done("replay server.hitlog");
     assert_eq!(replayed["mode"], "closed", "{replayed}");
@@ -308,7 +308,7 @@ fn one_side_alone_says_what_it_is_and_a_clients_replays_open_loop() {
     let alone = place.done("replay client0.hitlog");
     assert_eq!(alone["mode"], "open");
     assert!(alone["prediction"]["checked"].as_u64() > Some(10), "{alone}");
-    // The client's pipeline does not notice which clock it runs by: it comes out the same in the merged session.
+    // A client's clock does not affect its pipeline: the result equals that of the merged session.
     place.done("merge server.hitlog client0.hitlog -o session.hitlog");
     let merged = place.done("replay session.hitlog");
     let of = |replayed: &Value, key: &str| replayed["prediction"][key].clone();
@@ -317,7 +317,7 @@ fn one_side_alone_says_what_it_is_and_a_clients_replays_open_loop() {
 }
 
 #[test]
-fn a_server_that_is_killed_loses_a_second_at_most() {
+fn a_killed_server_loses_at_most_a_second() {
     let Some(place) = SessionFolder::new() else { return };
     let mut server = place.serve("--players 2 --seconds 60");
     let clients = [0, 1].map(|number| place.join(number, "--delay-ms 20 --jitter-ms 5 --loss 2%"));
@@ -325,25 +325,25 @@ fn a_server_that_is_killed_loses_a_second_at_most() {
     server.kill().expect("it runs");
     server.wait().expect("it was killed");
     for client in clients {
-        let (code, said) = end(client);
+        let (code, output) = end(client);
         assert_eq!(code, Some(128));
-        assert!(said.contains("is gone: no packet for 5 seconds"), "{said}");
-        assert!(said.contains("the recording up to the error is in client"), "{said}");
+        assert!(output.contains("is gone: no packet for 5 seconds"), "{output}");
+        assert!(output.contains("the recording up to the error is in client"), "{output}");
     }
     place.done("recover server.hitlog.part -o server.hitlog");
     let merged = place.done("merge server.hitlog client0.hitlog client1.hitlog -o session.hitlog");
     assert_eq!(merged["ends_early"], Value::Null);
     let heard = [0, 1].map(|number| place.log(&format!("client{number}.hitlog"))).map(|client| {
         let player = player_of(&client);
-        heard_down(&client.players[player])
+        time_at_client(&client.players[player])
     });
     let heard = heard.into_iter().max().expect("two clients");
     assert!(heard > Micros::from_s(2), "{heard:?}");
-    assert!(place.verified("session.hitlog") > heard - LOST_MOST);
+    assert!(place.verified("session.hitlog") > heard - MAX_LOST);
 }
 
 #[test]
-fn a_client_that_is_killed_loses_a_second_at_most() {
+fn a_killed_client_loses_at_most_a_second() {
     let Some(place) = SessionFolder::new() else { return };
     let server = place.serve("--players 2 --seconds 8");
     let mut killed = place.join(0, "--delay-ms 20 --jitter-ms 5 --loss 2%");
@@ -353,7 +353,7 @@ fn a_client_that_is_killed_loses_a_second_at_most() {
     killed.wait().expect("it was killed");
     assert_done(stays);
     assert_done(server);
-    // A log that is cut off is taken as far as it goes; recovered it is the same.
+    // `merge` reads a truncated log up to its end, with the same result as for the recovered log.
     let merged = place.done("merge server.hitlog client0.hitlog.part client1.hitlog -o session.hitlog");
     place.done("recover client0.hitlog.part -o client0.hitlog");
     place.done("merge server.hitlog client0.hitlog client1.hitlog -o again.hitlog");
@@ -361,13 +361,13 @@ fn a_client_that_is_killed_loses_a_second_at_most() {
     let player = player_of(&place.log("client0.hitlog"));
     assert_eq!(merged["ends_early"]["player"], player);
     assert_eq!(merged["cut_off"], serde_json::json!(["client0.hitlog.part"]));
-    let heard = heard_up(&place.log("server.hitlog").players[player]);
+    let heard = time_at_server(&place.log("server.hitlog").players[player]);
     assert!(heard > Micros::from_s(1), "{heard:?}");
-    assert!(place.verified("session.hitlog") > heard - LOST_MOST);
+    assert!(place.verified("session.hitlog") > heard - MAX_LOST);
 }
 
 #[test]
-fn ctrl_c_ends_either_side_with_a_whole_log() {
+fn ctrl_c_ends_each_side_with_a_complete_log() {
     let Some(place) = SessionFolder::new() else { return };
     let server = place.serve("--players 2 --seconds 60");
     let clients = [0, 1].map(|number| place.join(number, ""));
@@ -383,46 +383,46 @@ fn ctrl_c_ends_either_side_with_a_whole_log() {
     interrupt(&server);
     assert_done(server);
     assert_done(stays);
-    // Who left has a whole log: the session goes on without him.
+    // The log of a player that left is complete, and the session continues without it.
     let merged = place.done("merge server.hitlog client0.hitlog client1.hitlog -o session.hitlog");
     assert_eq!(merged["ends_early"], Value::Null);
     place.verified("session.hitlog");
     let session = place.log("session.hitlog");
-    let lengths = session.players.iter().map(heard_up).collect::<Vec<_>>();
+    let lengths = session.players.iter().map(time_at_server).collect::<Vec<_>>();
     assert!(lengths[0].0.abs_diff(lengths[1].0) > 700_000, "{lengths:?}");
 }
 
 #[test]
-fn what_keeps_a_client_out_is_told_in_a_sentence() {
+fn a_refused_client_prints_the_reason() {
     let Some(place) = SessionFolder::new() else { return };
     let address = format!("127.0.0.1:{}", place.port);
     let map = word(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/hitreg-arena/maps/courtyard.map"));
     let server = place.serve("--players 1 --seconds 6");
     std::thread::sleep(Duration::from_millis(700));
-    let said = place.refused(&format!("serve -o second.hitlog --bind 127.0.0.1 --port {}", place.port));
-    assert!(said.contains(&format!("UDP port {} is in use", place.port)), "{said}");
+    let output = place.refused(&format!("serve -o second.hitlog --bind 127.0.0.1 --port {}", place.port));
+    assert!(output.contains(&format!("UDP port {} is in use", place.port)), "{output}");
     let other = place.path("elsewhere.map");
     let text = std::fs::read_to_string(map).expect("a map of the project");
     std::fs::write(&other, text).expect("a file");
-    let said = place.refused(&format!("join {address} -o none.hitlog --map elsewhere.map"));
-    assert!(said.contains("the server plays the map `courtyard`, and this client has `elsewhere`"), "{said}");
-    let said = place.refused("join nowhere.invalid -o none.hitlog");
-    assert!(said.contains("is not an address"), "{said}");
-    // The client that played something else gave its place back.
+    let output = place.refused(&format!("join {address} -o none.hitlog --map elsewhere.map"));
+    assert!(output.contains("the server plays the map `courtyard`, and this client has `elsewhere`"), "{output}");
+    let output = place.refused("join nowhere.invalid -o none.hitlog");
+    assert!(output.contains("is not an address"), "{output}");
+    // A refused client frees its slot.
     let client = place.join(0, "");
     std::thread::sleep(Duration::from_secs(4));
-    let said = place.refused(&format!("join {address} -o none.hitlog"));
-    assert!(said.contains("the server is full: all 1 places are taken"), "{said}");
+    let output = place.refused(&format!("join {address} -o none.hitlog"));
+    assert!(output.contains("the server is full: all 1 places are taken"), "{output}");
     assert_done(client);
     assert_done(server);
-    let said = place.refused(&format!("join {address} -o none.hitlog"));
-    assert!(said.contains(&format!("{address} does not answer")), "{said}");
+    let output = place.refused(&format!("join {address} -o none.hitlog"));
+    assert!(output.contains(&format!("{address} does not answer")), "{output}");
     assert!(!place.path("none.hitlog").exists() && !place.path("none.hitlog.part").exists());
     assert!(!place.path("second.hitlog.part").exists());
 }
 
 #[test]
-fn a_server_of_another_version_is_told() {
+fn a_server_of_another_version_is_reported() {
     let Some(place) = SessionFolder::new() else { return };
     let server = UdpSocket::bind(("127.0.0.1", place.port)).expect("the port was free");
     let client = place.join(0, "");
@@ -431,13 +431,13 @@ fn a_server_of_another_version_is_told() {
     // Filter, type 5, the client's salt, reason 0, the server's version.
     let refused = [b"HRG1\x05".as_slice(), &request[7..15], &[0], &9u16.to_le_bytes()].concat();
     server.send_to(&refused, from).expect("it is answered");
-    let (code, said) = end(client);
+    let (code, output) = end(client);
     assert_eq!(code, Some(128));
-    assert!(said.contains("the server speaks version 9 of the protocol, this client version 5"), "{said}");
+    assert!(output.contains("the server speaks version 9 of the protocol, this client version 5"), "{output}");
 }
 
 #[test]
-fn logs_that_do_not_belong_together_are_told() {
+fn merge_names_logs_of_different_sessions() {
     let Some(place) = SessionFolder::new() else { return };
     let play = |names: &str| {
         let server = place.serve("--players 2 --seconds 1");
@@ -458,13 +458,13 @@ fn logs_that_do_not_belong_together_are_told() {
         ("a-server a-client0 whole -o none", "whole: this log is not one side of a session"),
     ];
     for (line, sentence) in cases {
-        let said = place.refused(&format!("merge {line}"));
-        assert!(said.contains(sentence), "{line}\nsaid      {said}\nnot       {sentence}");
+        let output = place.refused(&format!("merge {line}"));
+        assert!(output.contains(sentence), "{line}\nsaid      {output}\nnot       {sentence}");
     }
     assert!(!place.path("none").exists());
     place.done("merge b-client1 b-server b-client0 -o b.hitlog");
     place.verified("b.hitlog");
-    // Who was heard needs no log.
+    // A player with no log replays from the server's records.
     let merged = place.done("merge b-server b-client1 -o half.hitlog");
     assert_eq!(merged["clients"].as_array().expect("clients").iter().filter(|one| one["path"].is_null()).count(), 1);
     let (whole, half) = (place.verified("b.hitlog"), place.verified("half.hitlog"));

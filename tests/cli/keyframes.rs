@@ -1,4 +1,4 @@
-//! `keyframes`, and what is replayed and verified of a log that has them.
+//! `keyframes`, and the commands that replay and verify logs with keyframes.
 
 use std::fs;
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::folder::{Folder, code, text};
 
 #[test]
-fn a_part_is_replayed_from_a_keyframe_and_keyframes_are_verified() {
+fn parts_replay_from_keyframes_and_verify_checks_keyframes() {
     let folder = Folder::empty();
     folder.done("record synth --players 3 --seconds 16 --delay-ms 40 --jitter-ms 5 --loss 2% -o a.hitlog");
     let made = folder.json("keyframes a.hitlog --every 3 -o k.hitlog");
     assert_eq!(made["keyframes"], 5);
-    // What is before the keyframe is not read: damage there does no harm.
+    // A replay from a keyframe does not read earlier chunks, so damage in them does not matter.
     let whole = folder.json("replay a.hitlog --from 11 --to 12.5");
     let mut bytes = fs::read(folder.path("k.hitlog")).unwrap();
     let early = bytes.len() / 10;
@@ -27,7 +27,7 @@ fn a_part_is_replayed_from_a_keyframe_and_keyframes_are_verified() {
         assert!(part["hashes"]["compared"].as_u64() < whole["hashes"]["compared"].as_u64());
         assert!(part["hashes"]["first_difference_tick"].is_null());
     }
-    // Under other settings no keyframe is of any use.
+    // A replay under other settings cannot use keyframes.
     let other = "--from 11 --to 12.5 --set lag_compensation.enabled=false";
     let [plain, keyed] = ["a", "k"].map(|name| folder.json(&format!("replay {name}.hitlog {other}")));
     assert_eq!(plain["shots"], keyed["shots"]);
@@ -49,39 +49,39 @@ fn a_part_is_replayed_from_a_keyframe_and_keyframes_are_verified() {
     fs::write(folder.path("cut.hitlog"), cut).unwrap();
     let output = folder.run("replay cut.hitlog --from 13.5");
     assert_eq!(code(&output), 128);
-    let said = text(&output.stderr);
-    assert!(said.contains(&format!("cut.hitlog: the keyframe after tick {tick}")), "{said}");
+    let message = text(&output.stderr);
+    assert!(message.contains(&format!("cut.hitlog: the keyframe after tick {tick}")), "{message}");
 }
 
-/// Keyframes that were asked for and cannot be written are no silent omission; the recording itself stays.
+/// `record` reports that it cannot write the requested keyframes, and keeps the recording.
 #[test]
-fn keyframes_that_cannot_be_written_are_told_when_a_session_is_recorded() {
+fn record_reports_keyframes_that_it_cannot_write() {
     let folder = Folder::empty();
     // Snapshots queue for more than 30 s.
     let slow = "players = 1\nseconds = 45.0\n[link]\nrate_bytes_per_s = 100.0\n";
     fs::write(folder.path("slow.toml"), slow).unwrap();
     let output = folder.run("record synth --scenario slow.toml -o n.hitlog --keyframes 10");
-    let said = text(&output.stderr);
-    assert_eq!(code(&output), 128, "{said}");
-    assert!(said.contains("recorded, but without keyframes: this log cannot have keyframes"), "{said}");
+    let message = text(&output.stderr);
+    assert_eq!(code(&output), 128, "{message}");
+    assert!(message.contains("recorded, but without keyframes: this log cannot have keyframes"), "{message}");
     assert_eq!(code(&folder.run("verify n.hitlog")), 0);
     assert!(folder.refused("keyframes n.hitlog -o k.hitlog --every 10").contains("this log cannot have keyframes"));
-    // Usual keyframes are only for recordings that can have them.
+    // Default keyframes apply only to recordings that can have them.
     let slow = slow.replace("45.0", "61.0");
     fs::write(folder.path("slow.toml"), slow).unwrap();
     folder.done("record synth --scenario slow.toml -o long.hitlog");
 }
 
-/// Sessions whose packet sizes matter: nominal ones, a rate that holds snapshots back, a redundancy that adapts.
+/// Sessions that depend on packet sizes: nominal sizes, a rate limit that delays snapshots, an adaptive redundancy.
 const SIZES_MATTER: [(&str, &str); 3] = [
     ("nominal", "--players 2 --set wire.sizes=nominal"),
     ("rate", "--players 3 --set server.rate_bytes_per_s=1500"),
     ("adaptive", "--players 2 --preset nereids --set client.adaptive_redundancy=true"),
 ];
 
-/// Where packet sizes matter, recordings get keyframes too, a part is replayed from them, and `verify` compares them.
+/// Recordings that depend on packet sizes also get keyframes. Parts replay from them, and `verify` compares them.
 #[test]
-fn sessions_whose_sizes_matter_have_keyframes() {
+fn sessions_that_depend_on_packet_sizes_have_keyframes() {
     let folder = Folder::empty();
     for (name, options) in SIZES_MATTER {
         let link = "--seconds 14 --delay-ms 40 --jitter-ms 5 --loss 2%";
@@ -116,9 +116,9 @@ fn sessions_whose_sizes_matter_have_keyframes() {
     }
 }
 
-/// A recording of a minute has keyframes by itself, and a shorter one where they are asked for; the records are the same.
+/// A one-minute recording has keyframes by default, a shorter one on request. The records are the same.
 #[test]
-fn a_long_recording_has_keyframes_by_itself() {
+fn a_long_recording_has_keyframes_by_default() {
     let folder = Folder::empty();
     let record = |name: &str, options: &str| {
         let made = folder.json(&format!("record synth --players 2 --delay-ms 40 --loss 2% -o {name}.hitlog {options}"));
@@ -133,7 +133,7 @@ fn a_long_recording_has_keyframes_by_itself() {
     let (none, plain) = record("plain", "--seconds 62 --no-keyframes");
     assert_eq!((long, none), (6, 0));
     assert!(read_session(&keyed[..]).unwrap() == read_session(&plain[..]).unwrap(), "other records");
-    // It is what `keyframes` makes of the other one.
+    // The result equals that of `keyframes` on the plain recording.
     folder.done("keyframes plain.hitlog -o later.hitlog");
     assert!(keyed == fs::read(folder.path("later.hitlog")).unwrap(), "other keyframes");
     assert_eq!(record("short", "--seconds 59").0, 0);
@@ -145,14 +145,14 @@ fn a_long_recording_has_keyframes_by_itself() {
     assert_eq!((&legs["verdict"], &legs["keyframes"], &legs["digest"]), (&"same".into(), &6.into(), &Value::Null));
     assert_eq!((&legs["exercised"], &legs["hashes_compared"]), (&whole["exercised"], &whole["hashes_compared"]));
     assert!(whole["legs"].is_null() && whole["digest"].is_string());
-    let said = folder.done("verify nereids.hitlog");
-    assert!(said.contains("replayed once in 2 parts, 4 keyframes compared; "), "{said}");
+    let message = folder.done("verify nereids.hitlog");
+    assert!(message.contains("replayed once in 2 parts, 4 keyframes compared; "), "{message}");
 
     let output = folder.run("keyframes short.hitlog --every 3600 -o none.hitlog");
     assert_eq!(code(&output), 128);
-    let said = text(&output.stderr);
+    let message = text(&output.stderr);
     assert!(
-        said.contains("short.hitlog: the session is ") && said.contains("the first keyframe is after 3600 s"),
-        "{said}"
+        message.contains("short.hitlog: the session is ") && message.contains("the first keyframe is after 3600 s"),
+        "{message}"
     );
 }

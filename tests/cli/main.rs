@@ -1,15 +1,15 @@
-//! The command line from outside: what it prints, where, and how it ends; builds, servers and clients as processes.
+//! The command line as a process: output, exit codes, and builds, servers and clients as processes.
 
 mod bisect_builds;
 mod builds;
 #[expect(dead_code, reason = "this crate needs a part of it")]
 #[path = "../hostile/container.rs"]
 mod container;
+mod ended_recordings;
 mod exports;
+mod field_types;
 mod flood;
 mod folder;
-mod foreign;
-mod future;
 mod git_bisect_run;
 mod grid;
 mod habits;
@@ -17,7 +17,7 @@ mod holes;
 mod interrupt;
 mod join;
 mod keyframes;
-mod kinds;
+mod later_version;
 mod memory;
 mod merged;
 mod netcode;
@@ -35,13 +35,13 @@ mod repository;
 mod results;
 mod search_text;
 mod sessions;
+mod shrink_and_sweep;
 #[path = "../../examples/sides/write.rs"]
 mod sides;
 mod signals;
-mod smaller;
-mod sums;
 mod terminal;
+mod totals;
 mod trouble;
-mod unfinished;
+mod unknown_game;
 mod verify;
 mod why;

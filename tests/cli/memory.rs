@@ -1,4 +1,5 @@
-//! Memory: no honest recording is refused, and what needs more than the limit is refused with exit code 128, before it starts.
+//! Memory: hitreg accepts every sound recording. It refuses work over the memory limit before the work starts, with
+//! exit code 128.
 #![cfg(unix)]
 
 use std::process::Stdio;
@@ -6,13 +7,13 @@ use std::process::Stdio;
 use crate::folder::{Folder, code, text, word};
 use crate::pucks::script;
 
-/// Another setting, under which shots and predictions come out differently.
+/// A setting that changes shots and predictions.
 const CHANGED: &str = "--b-set lag_compensation.enabled=false";
 
-/// The variable that sets the limit of commands that hold a session or trace, in MiB.
+/// The variable that sets the memory limit, in MiB, of commands that hold a session or trace.
 const LIMIT: &str = "HITREG_MEMORY_MIB";
 
-/// Names a build of this program in the folder: one that replays as it does, or under other settings.
+/// Writes a build that runs this program, with or without other settings.
 fn build(folder: &Folder, name: &str, options: &str) {
     script(&folder.path(name), &format!("exec {} \"$@\" {options}", word(env!("CARGO_BIN_EXE_hitreg"))));
 }
@@ -45,14 +46,14 @@ fn every_command_takes_a_minute_of_sixteen_players() {
         let output = folder.run(line);
         assert_eq!(code(&output), expected, "{line}: {}{}", text(&output.stdout), text(&output.stderr));
     }
-    // A page of a long log is made as the log is read, and holds all of it.
+    // `report` reads a long log in pieces, and its page still covers the whole log.
     let output = folder.command("report L.hitlog -o low.html").env(LIMIT, "20").output().expect("hitreg starts");
     assert!(code(&output) == 128 && text(&output.stderr).contains("L.hitlog: this needs about "), "{output:?}");
     assert!(!folder.path("low.html").exists());
 }
 
 #[test]
-fn what_needs_more_memory_than_the_limit_is_trouble_and_names_the_need() {
+fn work_over_the_memory_limit_is_trouble_and_names_the_need() {
     let folder = Folder::empty();
     folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
     folder.done("replay L.hitlog -o T.hittrace");
@@ -96,7 +97,7 @@ fn the_need_that_a_refusal_names_suffices() {
         [&format!("bisect ticks L.hitlog {CHANGED}")[..], "report L.hitlog -o page.html", "why L.hitlog --at 10s"]
     {
         let mut limit = "2".to_owned();
-        // What is known from a first estimate by counts may be less than what is known later.
+        // The first estimate, from counts, may be lower than a later one.
         for _ in 0..4 {
             let output = folder.command(line).env(LIMIT, &limit).output().expect("hitreg starts");
             if code(&output) != 128 {
@@ -111,7 +112,7 @@ fn the_need_that_a_refusal_names_suffices() {
     }
 }
 
-/// Commands that read a log as they go need no limit.
+/// Commands that stream a log need no limit.
 #[test]
 fn commands_that_stream_ignore_the_limit() {
     let folder = Folder::empty();
@@ -124,7 +125,7 @@ fn commands_that_stream_ignore_the_limit() {
     assert!(code(&wrong) == 128 && text(&wrong.stderr).contains("HITREG_MEMORY_MIB is \"much\""));
 }
 
-/// A build that refuses a log for memory is no fault of the build, so `git bisect run` must not skip it.
+/// A lack of memory in a build says nothing about the build, so `git bisect run` must not skip it.
 #[test]
 fn a_builds_refusal_for_memory_is_trouble_too() {
     let folder = Folder::empty();
@@ -156,10 +157,10 @@ fn a_builds_refusal_for_memory_is_trouble_too() {
     }
 }
 
-/// The need that a refusal names is at least the peak of the process, and at most about twice that.
+/// The named amount is at least the peak of the process, and at most about twice the peak.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_page_announces_the_memory_that_it_needs() {
+fn report_names_the_memory_that_it_needs() {
     let folder = Folder::empty();
     folder.done("record synth --players 16 --seconds 20 -o L.hitlog");
     folder.done("replay L.hitlog -o T.hittrace");
@@ -172,7 +173,7 @@ fn a_page_announces_the_memory_that_it_needs() {
         let mut child = command.env(LIMIT, named.to_string()).stdout(Stdio::null()).spawn().expect("hitreg starts");
         let (status, mut peak_kib) = (format!("/proc/{}/status", child.id()), 0);
         let ended = loop {
-            // The file of a process that has ended has no such line.
+            // `/proc` has no such line after the end of the process.
             let now = std::fs::read_to_string(&status).unwrap_or_default();
             let of = now.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
             peak_kib = of.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0).max(peak_kib);

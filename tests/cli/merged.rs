@@ -1,4 +1,4 @@
-//! `merge` of files, which it reads side by side, and of what comes through a pipe, which it has to have in memory.
+//! `merge` of files, which it streams, and of pipes, which it reads into memory.
 
 use std::fs;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::folder::{Folder, code, text};
 use super::sides;
 
-/// Merges with the server's log through a pipe.
+/// Merges, with the server's log through a pipe.
 fn piped(folder: &Folder, line: &str) -> Value {
     let server = fs::read(folder.path("server.hitlog")).expect("a log");
     let mut child = folder
@@ -26,16 +26,16 @@ fn piped(folder: &Folder, line: &str) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON alone on stdout")
 }
 
-/// What is said of two merged logs, but for their names.
-fn alike(mut one: Value, mut other: Value) {
-    for said in [&mut one, &mut other] {
-        said["path"] = Value::Null;
+/// Compares the reports of two merges, except for the paths.
+fn assert_alike(mut one: Value, mut other: Value) {
+    for output in [&mut one, &mut other] {
+        output["path"] = Value::Null;
     }
     assert_eq!(one, other);
 }
 
 #[test]
-fn logs_that_are_read_side_by_side_make_the_same_log_as_in_memory() {
+fn streamed_logs_merge_as_logs_in_memory_do() {
     let folder = Folder::empty();
     sides::write(9.0, 3, folder.dir.path()).expect("a session");
     let clients = "client0.hitlog client1.hitlog client2.hitlog";
@@ -45,10 +45,10 @@ fn logs_that_are_read_side_by_side_make_the_same_log_as_in_memory() {
     assert!(log("a.hitlog") == log("b.hitlog"));
     assert!(streamed["ticks"].as_u64().is_some_and(|ticks| ticks > 500) && streamed["ends_early"].is_null());
     assert_eq!(streamed["cut_off"], serde_json::json!([]));
-    alike(streamed, in_memory);
+    assert_alike(streamed, in_memory);
     assert!(folder.done("verify a.hitlog").contains("1 ok"));
 
-    // One log is cut off, and one never came.
+    // One log is truncated and one is missing.
     let whole = log("client1.hitlog");
     fs::write(folder.path("client1.hitlog"), &whole[..whole.len() / 2]).expect("written");
     let streamed = folder.json("merge client0.hitlog client1.hitlog server.hitlog -o c.hitlog");
@@ -57,22 +57,22 @@ fn logs_that_are_read_side_by_side_make_the_same_log_as_in_memory() {
     assert_eq!(streamed["cut_off"], serde_json::json!(["client1.hitlog"]));
     assert_eq!(streamed["ends_early"]["player"], 1);
     assert_eq!(streamed["clients"][2]["path"], Value::Null);
-    alike(streamed, in_memory);
+    assert_alike(streamed, in_memory);
     assert!(folder.done("verify c.hitlog").contains("1 ok"));
 }
 
-/// The log of a server alone says what it says, and not that all was lost on the way to clients that are not in it.
+/// A page about the server's own log reports that log alone. It does not report packets to clients as lost.
 #[test]
-fn one_side_alone_tells_what_it_knows() {
+fn a_servers_own_log_shows_only_what_it_contains() {
     let folder = Folder::empty();
     sides::write(6.0, 2, folder.dir.path()).expect("a session");
     let usercmds = folder.json("info server.hitlog")["usercmds"].as_u64().expect("a number");
-    let said = folder.json("replay server.hitlog");
-    assert!(usercmds > 100 && said["exercised"]["usercmds"] == usercmds, "{said:#}");
-    let down = &said["network"]["down"];
-    assert!(down["sent"].as_u64() > Some(10) && down["lost"].is_null(), "{said:#}");
-    let shots = &said["shots"];
-    assert!(shots["fired"].as_u64() > Some(0) && shots["predicted"] == 0, "{said:#}");
+    let output = folder.json("replay server.hitlog");
+    assert!(usercmds > 100 && output["exercised"]["usercmds"] == usercmds, "{output:#}");
+    let down = &output["network"]["down"];
+    assert!(down["sent"].as_u64() > Some(10) && down["lost"].is_null(), "{output:#}");
+    let shots = &output["shots"];
+    assert!(shots["fired"].as_u64() > Some(0) && shots["predicted"] == 0, "{output:#}");
     let page = folder.done("replay server.hitlog");
     for text in ["the log has no packets of clients", "arrivals not known", "no shot was predicted"] {
         assert!(page.contains(text), "{page}");

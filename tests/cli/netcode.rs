@@ -1,4 +1,4 @@
-//! A game with netcode of its own is a build like any other: `examples/pucks_delay` is recorded, replayed and compared.
+//! A game with its own netcode is a build like any other: `examples/pucks_delay` is recorded, replayed and compared.
 
 use crate::pucks::{example, json};
 use std::path::Path;
@@ -9,7 +9,7 @@ fn run(build: &str, args: &[&str], folder: &Path) -> (serde_json::Value, i32) {
 }
 
 #[test]
-fn netcode_of_its_own_is_recorded_and_replayed() {
+fn a_game_with_its_own_netcode_is_recorded_and_replayed() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let synth = ["record", "synth", "-o", "synth.hitlog", "--players", "6", "--seconds", "12"];
@@ -18,7 +18,7 @@ fn netcode_of_its_own_is_recorded_and_replayed() {
     assert_eq!(run("pucks_delay", &[&live[..], &["--loss", "3%"]].concat(), at).1, 0);
     let (verified, code) = run("pucks_delay", &["verify", "synth.hitlog", "live.hitlog"], at);
     assert_eq!(code, 0, "{verified}");
-    // Nothing is predicted, so nothing is corrected; but shots are judged.
+    // The game predicts nothing, so there are no corrections; shots are judged.
     let (replayed, _) = run("pucks_delay", &["replay", "synth.hitlog", "-o", "synth.hittrace"], at);
     assert_eq!(replayed["exercised"]["corrections"], 0, "{replayed}");
     assert!(replayed["exercised"]["hits"].as_u64() > Some(0), "{replayed}");
@@ -37,13 +37,13 @@ fn another_netcode_is_another_build() {
 }
 
 #[test]
-fn a_check_that_it_cannot_do_is_refused() {
+fn an_unsupported_check_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let synth = ["record", "synth", "-o", "game.hitlog", "--players", "2", "--seconds", "2"];
     assert_eq!(run("pucks_delay", &synth, folder.path()).1, 0);
     let args = ["verify", "game.hitlog", "--rollback", "8"];
     let output = Command::new(example("pucks_delay")).args(args).current_dir(folder.path()).output().expect("a build");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("does not support rollback"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(message.contains("does not support rollback"), "{message}");
     assert_ne!(output.status.code(), Some(0));
 }

@@ -1,42 +1,42 @@
-//! A session of OpenArena from outside: imported, its shots compared, explained, reported and exported.
+//! A recorded OpenArena session: imported, and its shots compared, explained, reported and exported.
 
 use super::folder::{Folder, code, text, word};
 use super::report::page;
 
-/// The log of the session in fixtures/openarena.
+/// A folder with the log of the session in fixtures/openarena.
 fn folder() -> Folder {
     let folder = Folder::empty();
     let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
-    let said = folder.done(&format!(
+    let output = folder.done(&format!(
         "import quake3-udp {fixtures}/duel.trace.zst --map {fixtures}/hitreg_room.bsp --server-log {fixtures}/duel.server.log \
          -o duel.hitlog"
     ));
-    assert!(said.contains("21 reported to shooters, 21 with their victim"), "{said}");
+    assert!(output.contains("21 reported to shooters, 21 with their victim"), "{output}");
     folder
 }
 
 #[test]
-fn shots_of_a_real_game_are_in_everything_that_shows_shots() {
+fn every_command_shows_the_shots_of_a_real_game() {
     let folder = folder();
     let replay = folder.done("replay duel.hitlog");
     assert!(replay.contains("Hits that the recorded server reported") && !replay.contains("not explained"), "{replay}");
     let hits = folder.json("replay duel.hitlog")["hits_again"].as_array().expect("a list").clone();
     assert_eq!(hits.len(), 21);
-    // Who is hit by going back alone.
+    // Targets that only lag compensation hits.
     let alone: Vec<_> = hits.iter().filter(|hit| hit["at_present"] != hit["target"]).collect();
     assert!(!alone.is_empty());
     let diff = folder.run("diff duel.hitlog --b-set lag_compensation.enabled=false");
-    let said = text(&diff.stdout);
-    assert_eq!(code(&diff), 1, "{said}");
+    let output = text(&diff.stdout);
+    assert_eq!(code(&diff), 1, "{output}");
     for hit in &alone {
         let shot = format!("p{} #{} {}", hit["shooter"], hit["command"], hit["weapon"].as_str().expect("a name"));
-        assert!(said.contains(&shot), "{shot}\n{said}");
+        assert!(output.contains(&shot), "{shot}\n{output}");
         let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
         assert!(why.contains("machinegun") && why.contains(hit["target"].as_str().expect("a name")), "{why}");
         let words: Vec<&str> = why.split_whitespace().collect();
-        assert!(words.join(" ").contains("arrival time not known"), "nobody between them knows: {why}");
+        assert!(words.join(" ").contains("arrival time not known"), "no proxy recorded the arrival: {why}");
     }
-    // No further back than it may: not at all, by 20 ms, and as far as the server remembers.
+    // Rewind limits of 0 ms, 20 ms, and more than the server remembers.
     let limits = |most: u32| -> (usize, i64) {
         let rows = folder.done(&format!("export duel.hitlog --table shots --set lag_compensation.max_unlag_ms={most}"));
         let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
@@ -61,18 +61,18 @@ fn shots_of_a_real_game_are_in_everything_that_shows_shots() {
     assert_eq!((listed.len(), hit.count()), (254, 22));
 }
 
-/// Without the map nothing is predicted and no shot is known but those that hit: that is said, and what comes out can still be
-/// accepted, so that a change shows.
+/// Without the map, hitreg predicts nothing and knows only the shots that hit. It says so, and a golden still detects
+/// changes of the result.
 #[test]
-fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
+fn a_session_without_its_map_is_compared_with_a_golden() {
     let folder = Folder::empty();
     let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     folder.done(&format!(
         "import quake3-udp {fixtures}/duel.trace.zst --server-log {fixtures}/duel.server.log -o duel.hitlog"
     ));
-    let said = folder.done("replay duel.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("21 hits reported by the recorded server; misses are not known"), "{said}");
-    assert!(said.contains("none of the 21 can be judged without the map"), "{said}");
+    let message = folder.done("replay duel.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(message.contains("21 hits reported by the recorded server; misses are not known"), "{message}");
+    assert!(message.contains("none of the 21 can be judged without the map"), "{message}");
     let output = folder.run("verify duel.hitlog");
     assert_eq!(code(&output), 125);
     assert!(text(&output.stdout).contains("next: ") && text(&output.stdout).contains("--accept"));
@@ -80,7 +80,7 @@ fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
     let log = &accepted["logs"][0];
     assert!(log["verdict"] == "accepted" && log["why"].is_null() && log["detail"].is_null(), "{accepted:#}");
     assert_eq!(folder.json("verify duel.hitlog")["logs"][0]["golden"], "compared");
-    // A gun's hits are no impacts of projectiles, whatever the number that tells hits of one usercmd apart.
+    // Hits of a gun are not projectile impacts, even with several hits for one usercmd.
     let rows = folder.done("export duel.hitlog --table shots");
     let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
     assert!(rows.iter().all(|row| row["index"] == 0 && row["impact"] == 0), "{rows:?}");
@@ -88,7 +88,7 @@ fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
     let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
     assert!(why.starts_with("shot p") && !why.contains("projectile"), "{why}");
     assert!(why.contains("recorded      the recorded server reported a hit on p1 for 7"), "{why}");
-    // Nothing says how far the server went back, so no other setting can be tried on the shot.
+    // The log does not contain the rewind, so `why` tests no other setting.
     assert!(why.contains("rewound       not known") && why.contains("rewind limit  not known"), "{why}");
     assert!(!why.contains("under other settings"), "{why}");
     let (_, contents) = page(&folder, "duel.hitlog");
@@ -97,15 +97,15 @@ fn without_a_map_what_is_known_is_told_and_held_to_a_golden() {
         shot["is_reported"] == true && shot["judged"]["rewind_us"].is_null() && shot["rejudged"].is_null()
     };
     assert!(!shots.is_empty() && shots.iter().all(is_reported), "{shots:#?}");
-    // What is not judged again says so in JSON, too; and who is not predicted is not thrown about by it.
+    // JSON also has no verdict for these shots, and no jumps of players without prediction.
     let replay = folder.json("replay duel.hitlog");
     assert!(replay["hits_again"].as_array().expect("a list").iter().all(|hit| hit["judged"].is_null()), "{replay:#}");
     assert!(replay["jumps"].is_null(), "{replay:#}");
 }
 
-/// A map of another name is another level, unless somebody says that it is the same.
+/// A map of another name is refused without `--force-map`.
 #[test]
-fn another_map_than_that_of_the_session_is_refused() {
+fn another_map_than_the_sessions_is_refused() {
     let folder = Folder::empty();
     let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena/hitreg_room.bsp"), folder.path("q3dm6.bsp"))
@@ -116,23 +116,23 @@ fn another_map_than_that_of_the_session_is_refused() {
     folder.done(&format!("{import} --force-map"));
 }
 
-/// The log of another session, or of a server that wrote down nobody who was hurt, is told from the session's own.
+/// hitreg notices a server log of another session or without damage lines.
 #[test]
 fn a_server_log_of_another_session_is_noticed() {
     let folder = Folder::empty();
     let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     let import = format!("import quake3-udp {fixtures}/duel.trace.zst -o duel.hitlog --force --server-log");
-    let said = folder.done(&format!("{import} {fixtures}/duel.server.log"));
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("damage lines, 21 of them reported to a shooter"), "{said}");
-    assert!(!said.contains("of another session"), "{said}");
+    let output = folder.done(&format!("{import} {fixtures}/duel.server.log"));
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.contains("damage lines, 21 of them reported to a shooter"), "{output}");
+    assert!(!output.contains("of another session"), "{output}");
     std::fs::write(folder.path("quiet.log"), "0: client connected\n").expect("a file");
     let refused = folder.run(&format!("{import} quiet.log"));
     let why = text(&refused.stderr);
     assert!(code(&refused) != 0 && why.contains("quiet.log: it has no damage lines"), "{why}");
     std::fs::write(folder.path("other.log"), "900: client:1 health:100 damage:7 armor:0\n".repeat(30)).expect("a file");
-    let said = folder.done(&format!("{import} other.log"));
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("30 damage lines, 0 of them reported to a shooter"), "{said}");
-    assert!(said.contains("fewer than half of the reported hits: it may be of another session"), "{said}");
+    let output = folder.done(&format!("{import} other.log"));
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.contains("30 damage lines, 0 of them reported to a shooter"), "{output}");
+    assert!(output.contains("fewer than half of the reported hits: it may be of another session"), "{output}");
 }

@@ -1,11 +1,12 @@
-//! What commands write: never over what they read, nor over what is not hitreg's, nor over a recording that nobody gave up.
+//! Output files: commands never overwrite their inputs or files of other programs, and overwrite a recording only with
+//! `--force`.
 
 use std::fs;
 use std::path::Path;
 
 use super::folder::{Folder, exit_of, text, word};
 
-/// Every command that writes, up to its output, with its inputs.
+/// Every command that writes a file, up to its output option, with its inputs.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("record synth --scenario duel.toml --map my.map -o", &["duel.toml", "my.map"]),
     ("record live --scenario duel.toml --map my.map -o", &["duel.toml", "my.map"]),
@@ -49,7 +50,7 @@ fn prepared() -> Folder {
     folder
 }
 
-/// A path by other ways: its spellings, and links of both kinds to it.
+/// Other paths of a file: spellings, symbolic links and hard links.
 fn other_names(folder: &Folder, name: &str) -> Vec<String> {
     let link = |link: &str, make: fn(&Path, &Path) -> std::io::Result<()>| {
         let _ = fs::remove_file(folder.path(link));
@@ -90,7 +91,7 @@ fn no_command_writes_over_its_input() {
 }
 
 #[test]
-fn nothing_that_is_not_of_the_same_kind_is_replaced() {
+fn files_of_another_kind_are_never_replaced() {
     let folder = prepared();
     let foreign: [(&str, &[u8]); 3] =
         [("hello.txt", b"hello\n"), ("people.csv", b"name,age\nada,36\n"), ("golden", b"hitreg golden 1\n")];
@@ -112,7 +113,7 @@ fn nothing_that_is_not_of_the_same_kind_is_replaced() {
         folder.refused(&format!("{command} c.hitlog"));
         assert_eq!(fs::read(folder.path("c.hitlog")).unwrap(), recorded, "{command}");
     }
-    // Nor where names follow from what is written.
+    // This also holds when file names depend on the content.
     fs::create_dir(folder.path("tables")).unwrap();
     fs::write(folder.path("tables/shots.jsonl"), "{\"name\": \"ada\"}\n").unwrap();
     let said = text(&folder.run("export a.hittrace --all -o tables --force").stderr);
@@ -127,13 +128,13 @@ fn nothing_that_is_not_of_the_same_kind_is_replaced() {
     let said = text(&folder.run("verify a.hitlog --accept").stderr);
     assert!(said.contains("a.golden: exists and is not a hitreg golden"), "{said}");
     assert_eq!(fs::read(folder.path("a.golden")).unwrap(), b"my notes\n");
-    // It is said before any log is replayed, so that no other golden is written either.
+    // The check precedes all replays, so no other golden is written either.
     assert_eq!(exit_of(&folder, "verify b.hitlog a.hitlog --accept"), 128);
     assert!(!folder.path("b.golden").exists());
 }
 
 #[test]
-fn recordings_are_replaced_by_force_and_what_can_be_made_again_without() {
+fn only_recordings_need_force_to_be_replaced() {
     let folder = prepared();
     fs::write(folder.path("empty"), "").unwrap();
     for (first, again) in [

@@ -1,4 +1,4 @@
-//! docs/paths.md: the files and functions that it names exist, and its counts are right.
+//! docs/paths.md names existing files and functions, and has correct counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn spans(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// The files of one hop: of the file and the function in it, or of the named hops of another command.
+/// The files of one hop: named in it with their functions, or those of the named hops of another command.
 fn files(cell: &str, known: &BTreeMap<String, Hops>) -> BTreeSet<PathBuf> {
     let spans = spans(cell);
     if let Some((hops, _)) = cell.strip_prefix("hops ").and_then(|rest| rest.split_once(" of ")) {
@@ -45,7 +45,7 @@ fn files(cell: &str, known: &BTreeMap<String, Hops>) -> BTreeSet<PathBuf> {
 }
 
 #[test]
-fn files_functions_and_counts_of_the_page_about_code_paths_are_right() {
+fn paths_page_has_correct_files_functions_and_counts() {
     let page = std::fs::read_to_string("docs/paths.md").expect("the page");
     let mut commands: BTreeMap<String, Hops> = BTreeMap::new();
     for section in page.split("\n## The way of ").skip(1) {

@@ -1,4 +1,4 @@
-//! What is printed: help, snapshots, the README, colour.
+//! Printed texts: help, snapshots, the README, colour.
 
 use std::fs;
 use std::path::Path;
@@ -6,15 +6,15 @@ use std::path::Path;
 use super::folder::{Folder, text};
 
 #[test]
-fn commands_print_what_the_snapshots_say() {
+fn commands_print_the_snapshots() {
     trycmd::TestCases::new().case("tests/cmd/*.trycmd").run();
 }
 
 #[test]
-fn the_readme_shows_what_hitreg_prints() {
+fn the_readme_shows_real_output() {
     let mut readme = fs::read_to_string("README.md").expect("README.md");
     let folder = Folder::empty();
-    if readme_is_to_be_written() {
+    if is_readme_update() {
         readme = with_real_outputs(&readme);
         fs::write("README.md", &readme).unwrap();
     }
@@ -23,12 +23,12 @@ fn the_readme_shows_what_hitreg_prints() {
     let mut cases = String::new();
     let mut in_case = false;
     for line in readme.lines() {
-        // trycmd wants the end of an output's last line to be seen: an empty line before what follows.
+        // trycmd needs an empty line after an output, before the next command.
         if in_case && (line == "```" || (line.starts_with("$ ") && !cases.ends_with("```console\n"))) {
             cases.push('\n');
         }
         in_case = line == "```console" || (in_case && line != "```");
-        // Speeds are of the machine that they were measured on.
+        // Speeds depend on the machine.
         match line.split_once(" times real time") {
             Some((before, after)) => {
                 let number = before.rfind(' ').map_or(0, |space| space + 1);
@@ -42,13 +42,13 @@ fn the_readme_shows_what_hitreg_prints() {
     trycmd::TestCases::new().env("PATH", bin.display().to_string()).case(folder.path("README.md")).run();
 }
 
-/// `HITREG_README=write cargo test --release --test cli readme` puts real outputs into the README; read the difference.
-#[expect(clippy::disallowed_methods, reason = "how tests are told to write what they otherwise compare")]
-fn readme_is_to_be_written() -> bool {
+/// `HITREG_README=write cargo test --release --test cli readme` writes real outputs into the README. Review the diff.
+#[expect(clippy::disallowed_methods, reason = "an environment variable makes tests write the expected output")]
+fn is_readme_update() -> bool {
     std::env::var_os("HITREG_README").is_some_and(|value| value == "write")
 }
 
-/// The README with each `$ hitreg` command's output as it is now.
+/// The README with the current output of each `$ hitreg` command.
 fn with_real_outputs(readme: &str) -> String {
     let folder = Folder::empty();
     let bin = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent().unwrap();
@@ -72,7 +72,7 @@ fn with_real_outputs(readme: &str) -> String {
 }
 
 #[test]
-fn help_and_version_are_answers_and_wrong_usage_is_trouble() {
+fn help_and_version_go_to_stdout_and_wrong_usage_is_trouble() {
     let folder = Folder::empty();
     let commands = "quickstart record import info replay verify why claims export recover settings completions man";
     let searches = ["diff", "bisect ticks", "bisect builds", "bisect git", "shrink", "sweep"];
@@ -90,7 +90,7 @@ fn help_and_version_are_answers_and_wrong_usage_is_trouble() {
 }
 
 #[test]
-fn colour_goes_to_terminals_alone() {
+fn colour_goes_only_to_terminals() {
     let folder = Folder::with_session();
     let output = folder.command("verify a.hitlog").env("NO_COLOR", "1").env("CLICOLOR_FORCE", "1").output().unwrap();
     assert!(!text(&output.stdout).contains('\u{1b}'), "NO_COLOR comes first");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::folder::Folder;
 
-/// Phrases that stand in the way of a reader: each has a shorter word, or needs a subject or a noun.
+/// Phrases that make text hard to read. Each has a shorter word, or needs a subject or a noun.
 /// `a|b` is either word, `*` is any word, `…` is up to ten words.
 const AVOIDED: [&str; 40] = [
     "anew",
@@ -68,7 +68,7 @@ struct Limits {
 
 const LIMITS: Limits = Limits { phrases_per_1000: 0.6, long_per_1000: 4.0, cells: 5 };
 
-/// What was found in a group of texts.
+/// The findings in a group of texts.
 #[derive(Default)]
 struct Found {
     words: usize,
@@ -182,7 +182,7 @@ fn add_page(found: &mut Found, name: &str, text: &str) {
     }
 }
 
-/// How blocks of a help text begin that are not prose.
+/// The first words of blocks in a help text that are not prose.
 const CODE: [&str; 4] = ["Usage:", "Examples:", "A scenario file:", "With git bisect"];
 
 /// Adds a help text: its paragraphs, the texts of its options, and its list of commands, without usage and examples.
@@ -253,7 +253,7 @@ fn help_is_in_plain_english() {
 }
 
 #[test]
-fn the_check_finds_what_it_should() {
+fn the_check_finds_phrases_and_long_sentences() {
     let mut found = Found::default();
     add_page(&mut found, "a", "It is told anew.\n\n```\nanew\n```\n\n| `anew` | by then |\n| --- | --- |\n");
     assert_eq!(found.phrases.len(), 3, "{:?}", found.phrases);

@@ -1,11 +1,7 @@
-//! `record proxy` between processes: clients and a server that say what was captured of real ones, and, where it is asked for,
-//! the game itself.
+//! `record proxy` between processes. Clients and a server replay captured datagrams of a real game, or are the real
+//! game on request.
 #![cfg(unix)]
-#![expect(
-    clippy::disallowed_types,
-    clippy::disallowed_methods,
-    reason = "clients and a server have sockets of their own"
-)]
+#![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "clients and a server have their own sockets")]
 
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -25,7 +21,7 @@ fn port() -> u16 {
 }
 
 #[test]
-fn what_keeps_a_proxy_from_recording_is_told_in_a_sentence() {
+fn a_proxy_that_cannot_record_prints_the_reason() {
     let folder = Folder::empty();
     let server = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let server = server.local_addr().expect("an address");
@@ -43,15 +39,15 @@ fn what_keeps_a_proxy_from_recording_is_told_in_a_sentence() {
         (format!("--protocol source {listen} --upstream {server}"), "[possible values: quake3]"),
     ] {
         let output = folder.run(&format!("record proxy {line} -o a.hitlog"));
-        let said = text(&output.stderr);
-        assert!([128, 2].contains(&code(&output)) && said.contains(sentence), "{line}\n{said}");
+        let message = text(&output.stderr);
+        assert!([128, 2].contains(&code(&output)) && message.contains(sentence), "{line}\n{message}");
         assert!(!folder.path("a.hitlog").exists() && !folder.path("a.hitlog.part").exists(), "{line}");
     }
 }
 
-/// A real session's datagrams, played by sockets: the log holds what an import of the capture holds.
+/// Sockets replay a real session's datagrams. The log equals an import of the capture.
 #[test]
-fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
+fn a_replayed_capture_is_recorded_unchanged() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/openarena");
     let Some(path) = std::fs::read_dir(&data).ok().and_then(|files| {
         let mut captures: Vec<PathBuf> = files.flatten().map(|file| file.path()).collect();
@@ -93,7 +89,7 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
     for datagram in &datagrams {
         let client = usize::from(datagram.client);
         match direction_known(datagram.direction, peers[client].is_some()) {
-            // Each waits until it has passed, so that they are heard in the order of the capture.
+            // The test waits for each datagram, so the proxy hears them in the captured order.
             Some(Direction::Up) => {
                 let (length, from) = loop {
                     let _ = clients[client].send(&datagram.bytes);
@@ -104,7 +100,7 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
                             200
                         })))
                         .expect("a timeout");
-                    // Until the proxy listens, nothing arrives.
+                    // Datagrams are lost until the proxy listens.
                     if let Ok(came) = server.recv_from(&mut buffer) {
                         break came;
                     }
@@ -121,14 +117,14 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
             None => {}
         }
     }
-    let told = Command::new("kill").args(["-INT", &proxy.id().to_string()]).status().expect("there is kill");
-    assert!(told.success());
+    let status = Command::new("kill").args(["-INT", &proxy.id().to_string()]).status().expect("there is kill");
+    assert!(status.success());
     let output = proxy.wait_with_output().expect("it was started");
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON alone on stdout");
     eprintln!("{report}");
     assert_eq!((&report["undecoded"], &report["unrecorded"], &report["refused"]), (&0.into(), &0.into(), &0.into()));
-    // The same by the way of a capture.
+    // The import of the capture, for comparison.
     std::fs::write(folder.path("part.trace"), captured(&datagrams)).expect("written");
     folder.done("import quake3-udp part.trace -o b.hitlog");
     let logs = ["a.hitlog", "b.hitlog"].map(|name| {
@@ -137,11 +133,11 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
     });
     let [proxied, imported] = &logs;
     for (of, like) in proxied.players.iter().zip(&imported.players) {
-        // Server times lie on the clock of whoever heard them.
+        // Each log's server times have their own start.
         let made = |records: &hitreg::record::PlayerRecords| -> Vec<_> {
             let begin = records.snapshots.first().map_or(Micros::ZERO, |snapshot| snapshot.server_time);
             let commands = records.frames.iter().map(|frame| frame.command.clone());
-            // Before the first snapshot nothing is known of the server's time.
+            // Before the first snapshot the client does not know the server's time.
             commands.map(|c| (c.seq, c.input, (c.server_time > begin).then_some(c.server_time - begin))).collect()
         };
         assert_eq!(made(of), made(like));
@@ -159,7 +155,7 @@ fn a_captured_session_that_is_played_again_is_recorded_as_it_was() {
     folder.done("info a.hitlog");
 }
 
-/// A server speaks to nobody who has not spoken.
+/// Without a datagram from a client, the server has no address to send to.
 fn direction_known(direction: Direction, is_known: bool) -> Option<Direction> {
     (direction == Direction::Up || is_known).then_some(direction)
 }

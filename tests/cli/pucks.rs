@@ -1,4 +1,4 @@
-//! The example builds as the tests use them: made with the profile of the tests, and a session of theirs.
+//! The example builds, compiled with the profile of the tests, and a session for them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -13,7 +13,7 @@ pub(crate) fn hitreg() -> Command {
     Command::new(env!("CARGO_BIN_EXE_hitreg"))
 }
 
-/// An example build. Cargo builds examples for a whole test run, but not for a single test.
+/// The path of an example build. `cargo test` builds all examples, but a run of one test does not.
 pub(crate) fn example(name: &str) -> PathBuf {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let profile = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent().expect("a folder");
@@ -38,29 +38,29 @@ pub(crate) fn session(folder: &Path) -> PathBuf {
     log
 }
 
-/// A script of this text.
+/// Writes an executable script.
 pub(crate) fn script(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("a script");
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("a script");
 }
 
-/// A script that is the N-th version of the example with the bug, and says in `count` that it ran.
+/// Writes a script that runs version `number` of the example with the bug and adds a line to `count`.
 pub(crate) fn version(path: &Path, number: usize, count: &Path) {
     let (build, count) = (word(example("pucks_bug")), word(count));
     script(path, &format!("echo {number} >> {count}\nPUCKS_VERSION={number} exec {build} \"$@\""));
 }
 
-/// The JSON that a command printed, and its exit code.
+/// The JSON output of a command, and its exit code.
 pub(crate) fn json(command: &mut Command) -> (serde_json::Value, i32) {
     let Output { status, stdout, stderr } = command.args(["--format", "json"]).output().expect("hitreg");
     let code = status.code().expect("an exit code");
-    let said = String::from_utf8_lossy(&stderr);
+    let output = String::from_utf8_lossy(&stderr);
     let value = serde_json::from_slice(&stdout);
-    (value.unwrap_or_else(|error| panic!("{error}: exit code {code}\n{said}")), code)
+    (value.unwrap_or_else(|error| panic!("{error}: exit code {code}\n{output}")), code)
 }
 
-/// How many lines a file has.
+/// The number of lines in a file.
 pub(crate) fn lines(path: &Path) -> usize {
     std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }

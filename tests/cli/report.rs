@@ -1,6 +1,6 @@
-//! `report`: a page is one file that asks for nothing, says what its trace says, and is broken by no name in it. What it does in a
-//! browser is tested in `tests/browser`.
-#![expect(clippy::disallowed_methods, reason = "where Python is, the environment says")]
+//! `report`: a page is one file without requests, shows the values of its trace, and escapes every name.
+//! `tests/browser` tests it in a browser.
+#![expect(clippy::disallowed_methods, reason = "the environment names the Python to use")]
 
 use std::fs;
 use std::io::Read;
@@ -16,8 +16,8 @@ use serde_json::Value;
 use super::folder::Folder;
 use super::pucks;
 
-/// The page without its data, and the JSON in that.
-fn taken_apart(page: &str) -> (String, Value) {
+/// The page without its data, and the data as JSON.
+fn split_page(page: &str) -> (String, Value) {
     let (head, rest) = page.split_once("id=\"data\">").expect("data");
     let (data, tail) = rest.split_once('<').expect("its end");
     let packed = STANDARD.decode(data).expect("base64");
@@ -30,12 +30,12 @@ fn taken_apart(page: &str) -> (String, Value) {
 
 pub(crate) fn page(folder: &Folder, line: &str) -> (String, Value) {
     folder.done(&format!("report {line} -o page.html --force"));
-    taken_apart(&fs::read_to_string(folder.path("page.html")).expect("UTF-8"))
+    split_page(&fs::read_to_string(folder.path("page.html")).expect("UTF-8"))
 }
 
 /// The data of a page.
 pub(crate) fn contents(page: &Path) -> Value {
-    taken_apart(&fs::read_to_string(page).expect("UTF-8")).1
+    split_page(&fs::read_to_string(page).expect("UTF-8")).1
 }
 
 fn trace_in(path: &Path) -> Trace {
@@ -47,7 +47,7 @@ fn save(trace: &Trace, path: &Path) {
 }
 
 #[test]
-fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
+fn a_page_makes_no_request_and_has_every_shot_and_correction() {
     let folder = Folder::with_session();
     let (skeleton, contents) = page(&folder, "a.hitlog");
     assert!(skeleton.contains("default-src 'none'"), "nothing may be fetched");
@@ -77,7 +77,7 @@ fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
     assert!(contents["walls"]["of"]["rows"].as_u64().is_some_and(|walls| walls > 50));
     assert!(!side["packets"].as_array().expect("packets").is_empty());
 
-    // The trace alone says the same, and what it does not know.
+    // The page of the trace has the same shots, without the fields that need the log.
     let (again, contents) = page(&folder, "a.hittrace");
     assert_eq!(skeleton, again);
     let without_log = |shots: &Value| -> Vec<Value> {
@@ -95,18 +95,18 @@ fn a_page_asks_for_nothing_and_has_every_shot_and_correction() {
     assert!(notes.contains("walls: ") && !notes.contains("packets"), "{notes}");
 }
 
-/// What a part of a log shows is what the page of all of it shows of that time, whether it begins at a keyframe or not.
+/// The page of a part equals the page of the whole log for that time, with and without a keyframe.
 #[test]
-fn a_page_of_a_part_shows_what_is_of_it() {
+fn a_page_of_a_part_shows_only_the_part() {
     let folder = Folder::empty();
     let synth = "record synth --players 4 --seconds 16 --delay-ms 50 --jitter-ms 4 --loss 1% --no-keyframes -o";
     folder.done(&format!("{synth} a.hitlog"));
     folder.done("keyframes a.hitlog --every 5 -o keyed.hitlog");
-    // Its replay begins anew before it has read anything.
+    // The replay of this log restarts before it reads a record.
     folder.done(&format!("{synth} encoded.hitlog --set client.adaptive_redundancy=true"));
     for (log, of) in [("a.hitlog", "a.hitlog"), ("keyed.hitlog", "a.hitlog"), ("encoded.hitlog", "encoded.hitlog")] {
         let (_, all) = page(&folder, of);
-        // Where a shot was aimed from is drawn between rows; at the very edge one of them is not of the part.
+        // The aim point is interpolated between rows. At the edge of the part, one row is missing.
         let within =
             |shot: &&Value| (9_500_000..13_500_000).contains(&shot["made"]["at_us"].as_i64().unwrap_or_default());
         let shots = |page: &Value| -> Vec<Value> {
@@ -117,7 +117,7 @@ fn a_page_of_a_part_shows_what_is_of_it() {
         assert_eq!(shots(&part), shots(&all), "{log}");
         let side = &part["sides"][0];
         let first = side["shots"][0]["made"]["at_us"].as_i64().expect("a time");
-        assert!((9_000_000..10_500_000).contains(&first), "{first}: none of before");
+        assert!((9_000_000..10_500_000).contains(&first), "{first}: no earlier shot");
         assert!(side["shots"].as_array().map(Vec::len) < all["sides"][0]["shots"].as_array().map(Vec::len));
         let packets = |page: &Value| -> u64 {
             let all = page["sides"][0]["packets"].as_array().expect("packets");
@@ -127,18 +127,18 @@ fn a_page_of_a_part_shows_what_is_of_it() {
         assert_eq!(side["notes"], Value::Array(vec![]));
         assert_eq!(part["walls"]["of"]["rows"], all["walls"]["of"]["rows"]);
     }
-    // Read as it is replayed or as a whole, it is the same page.
+    // A streamed replay and one in memory give the same page.
     assert!(page(&folder, "a.hitlog") == page(&folder, "a.hitlog --from 0:00"));
     let refused = folder.run("report a.hitlog keyed.hitlog --from 0:09 -o page.html --force");
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(128) && said.contains("a part of one log"), "{said}");
+    let output = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(128) && output.contains("a part of one log"), "{output}");
     let beyond = folder.run("report a.hitlog --from 5:00 -o page.html --force");
-    let said = String::from_utf8_lossy(&beyond.stderr);
-    assert!(beyond.status.code() == Some(128) && said.contains("5:00"), "{said}");
+    let output = String::from_utf8_lossy(&beyond.stderr);
+    assert!(beyond.status.code() == Some(128) && output.contains("5:00"), "{output}");
 }
 
 #[test]
-fn two_sides_have_the_difference_that_diff_finds() {
+fn a_page_of_two_sides_has_the_differences_of_diff() {
     let folder = Folder::with_session();
     let sides = "a.hitlog --b-set lag_compensation.enabled=false";
     let (_, contents) = page(&folder, sides);
@@ -153,7 +153,7 @@ fn two_sides_have_the_difference_that_diff_finds() {
 }
 
 #[test]
-fn no_name_in_a_trace_becomes_part_of_the_page() {
+fn names_in_a_trace_are_escaped() {
     let folder = Folder::with_session();
     let mut trace = trace_in(&folder.path("a.hittrace"));
     let (skeleton, _) = page(&folder, "a.hittrace");
@@ -170,18 +170,18 @@ fn no_name_in_a_trace_becomes_part_of_the_page() {
     save(&trace, &folder.path("hostile.hittrace"));
     let (of_hostile, contents) = page(&folder, "hostile.hittrace");
     assert_eq!(skeleton, of_hostile);
-    assert_eq!(contents["sides"][0]["game"], hostile, "it is shown as it is");
+    assert_eq!(contents["sides"][0]["game"], hostile, "names are shown unchanged");
 }
 
 #[test]
-fn a_game_that_is_not_known_is_shown_by_what_its_log_says() {
+fn an_unknown_game_is_shown_from_its_log() {
     let folder = Folder::with_session();
     let mut session = read_session(&fs::read(folder.path("a.hitlog")).expect("a log")[..]).expect("sound");
     session.header.game = "somebody else's".into();
     folder.save_log("other.hitlog", &session);
     let (_, contents) = page(&folder, "other.hitlog");
     let side = &contents["sides"][0];
-    assert!(side["bodies"].as_array().is_some_and(|bodies| bodies.len() >= 2), "those that were sent");
+    assert!(side["bodies"].as_array().is_some_and(|bodies| bodies.len() >= 2), "the sent bodies are shown");
     assert!(!side["packets"].as_array().expect("packets").is_empty());
     let notes = side["notes"].to_string();
     assert!(notes.contains("this build plays") && notes.contains("`shots`"), "{notes}");
@@ -207,7 +207,7 @@ fn a_trace_of_a_build_in_another_language_is_shown() {
 }
 
 #[test]
-fn an_empty_trace_is_a_page_that_knows_nothing() {
+fn an_empty_trace_makes_an_empty_page() {
     let folder = Folder::empty();
     save(&Trace::default(), &folder.path("empty.hittrace"));
     let (_, contents) = page(&folder, "empty.hittrace");

@@ -1,10 +1,10 @@
-//! Git repositories that tests make: a history of small commits, always with the same names.
+//! Git repositories for tests: histories of small commits with reproducible hashes.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the tree of one commit holds: a single program.
+/// The tree of one commit: a single program.
 pub(crate) struct Commit {
     name: String,
     text: String,
@@ -17,15 +17,15 @@ impl Commit {
     }
 }
 
-/// What git said; it has to agree.
+/// The output of git, which must succeed.
 pub(crate) fn git(repository: &Path, args: &[&str]) -> String {
     let output = Command::new("git").arg("-C").arg(repository).args(args).output().expect("git");
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
-/// Makes a repository of so many commits on `main`, numbered from 1, and checks the last one out. What is in the commits,
-/// their authors and times are all that their names depend on.
+/// Makes a repository with commits on `main`, numbered from 1, and checks the last one out. Commit hashes depend only
+/// on contents, fixed authors and fixed times.
 pub(crate) fn history(repository: &Path, commits: usize, commit: impl Fn(usize) -> Commit) {
     std::fs::create_dir_all(repository).expect("a folder");
     git(repository, &["init", "--quiet", "--initial-branch=main", "--object-format=sha1"]);
@@ -39,7 +39,7 @@ pub(crate) fn history(repository: &Path, commits: usize, commit: impl Fn(usize) 
         if number > 1 {
             writeln!(stream, "from :{}", number - 1).expect("memory");
         }
-        // The number keeps commits of the same text apart.
+        // The number makes trees with equal texts different.
         let text = format!("{text}# revision {number}\n");
         writeln!(stream, "deleteall\nM 100755 inline {name}\ndata {}\n{text}", text.len()).expect("memory");
     }

@@ -21,14 +21,14 @@ fn a_real_demo_is_imported_and_replayed() {
         let map = data.join("maps").join(map);
         format!("import qwd {} --map {} -o a.hitlog", word(&demo), word(map))
     };
-    let said = folder.refused(&import("e1m2.bsp.gz"));
-    assert!(said.contains("e1m2.bsp.gz: the demo was played on `dm4`"), "{said}");
+    let output = folder.refused(&import("e1m2.bsp.gz"));
+    assert!(output.contains("e1m2.bsp.gz: the demo was played on `dm4`"), "{output}");
     folder.done(&import("dm4.bsp.gz"));
     let info = folder.json("info a.hitlog");
     let packets = &info["packets"];
     let figures = [&info["usercmds"], &packets["received"], &packets["lost"], &packets["choked"]];
     assert_eq!(figures.map(Value::as_u64), [43_904, 42_713, 170, 1_021].map(Some));
-    // A page and a time line count the same.
+    // `info` and a timeline count the same packets.
     let log = hitreg::store::read_log(&folder.path("a.hitlog")).expect("a log");
     let packets = hitreg::traffic::of_session(&log);
     let lost = packets.iter().filter(|packet| !packet.is_up && packet.took_us.is_none()).count();
@@ -41,7 +41,7 @@ fn a_real_demo_is_imported_and_replayed() {
     let replay = folder.json("replay a.hitlog");
     assert_eq!(replay["mode"], "open");
     assert!(replay["prediction"]["checked"].as_u64() > Some(40_000), "{replay:#}");
-    // Its misses are bisected: of those the first that has no cause, with what the server said and what was predicted.
+    // `bisect` finds the first correction without a cause, with the server's state and the predicted state.
     let bisected = folder.run("bisect ticks a.hitlog --format json");
     let found: Value = serde_json::from_slice(&bisected.stdout).expect("JSON");
     assert_eq!((code(&bisected), found["cause"]["cause"].as_str()), (1, Some("unknown")), "{found:#}");
@@ -77,33 +77,33 @@ fn a_folder_of_demos_is_imported_in_one_go() {
     let is_there = |refused: &Value| refused["why"].as_str().is_some_and(|why| why.contains("this log exists already"));
     assert_eq!((code(&again), refused.iter().filter(|refused| is_there(refused)).count()), (128, 12), "{again_json:#}");
 
-    // What cannot be imported is named, and the rest is there.
+    // hitreg names demos that it cannot import, and imports the rest.
     fs::write(folder.path("junk.qwd"), "no demo").expect("written");
     let demo = word(data.join("matches/demo09.qwd.xz"));
-    // So is the second of the same name. What is cut off is imported up to there, packed or not.
+    // It also names a second demo of the same name. A truncated demo is imported up to its end, packed or not.
     let packed = fs::read(data.join("matches/demo22.qwd.xz")).expect("the demo");
     fs::write(folder.path("cut.qwd.xz"), &packed[..packed.len() / 3]).expect("written");
     let output = folder.run(&line(&format!("junk.qwd {demo} cut.qwd.xz {demo}")));
-    let said = text(&output.stdout);
+    let message = text(&output.stdout);
     assert_eq!(code(&output), 128);
-    assert!(said.contains("not imported: junk.qwd: "), "{said}");
+    assert!(message.contains("not imported: junk.qwd: "), "{message}");
     assert!(
-        said.contains("demo09.hitlog is already the log of ")
-            && said.contains("the demo is truncated: it was imported up to byte"),
-        "{said}"
+        message.contains("demo09.hitlog is already the log of ")
+            && message.contains("the demo is truncated: it was imported up to byte"),
+        "{message}"
     );
     assert!(folder.path("logs/demo09.hitlog").is_file());
     let usercmds = |log: &str| folder.json(&format!("info logs/{log}.hitlog"))["usercmds"].as_u64();
     let (cut, whole) = (usercmds("cut").expect("a number"), 43_904);
     assert!((whole / 8..whole / 2).contains(&cut), "{cut}");
-    let said = folder.refused(&format!("import qwd {demo} --maps junk.qwd -o b.hitlog"));
-    assert!(said.contains("this is a file: give a folder to --maps"), "{said}");
+    let message = folder.refused(&format!("import qwd {demo} --maps junk.qwd -o b.hitlog"));
+    assert!(message.contains("this is a file: give a folder to --maps"), "{message}");
 
     fs::create_dir(folder.path("empty")).expect("a folder");
-    let said = folder.refused(&format!("import qwd {demo} --maps empty -o b.hitlog"));
-    assert!(said.contains("played on `e1m2`, and there is no e1m2.bsp below empty"), "{said}");
-    let said = folder.refused("import qwd empty --maps empty -o logs");
-    assert!(said.contains("there are no demos"), "{said}");
+    let message = folder.refused(&format!("import qwd {demo} --maps empty -o b.hitlog"));
+    assert!(message.contains("played on `e1m2`, and there is no e1m2.bsp below empty"), "{message}");
+    let message = folder.refused("import qwd empty --maps empty -o logs");
+    assert!(message.contains("there are no demos"), "{message}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn json_has_the_fields_that_programs_rely_on() {
         let score = &open["interpolation"][mode];
         has(score, "samples error_units.p50 error_units.p95 error_units.p99");
     }
-    assert_eq!((&info["shots"], &info["hits"]), (&Value::Null, &Value::Null), "nobody asked for a replay");
+    assert_eq!((&info["shots"], &info["hits"]), (&Value::Null, &Value::Null), "no replay was requested");
     let replayed = folder.json("info a.hitlog --replay");
     assert_eq!((&replay["shots"]["fired"], &replay["shots"]["hit"]), (&replayed["shots"], &replayed["hits"]));
     assert_eq!(replay["digest"], folder.json("info a.hittrace")["digest"]);
@@ -210,7 +210,7 @@ fn the_worst_verdict_decides_the_exit_code() {
 }
 
 #[test]
-fn an_accepted_golden_is_never_taken_from_what_differs_from_its_log() {
+fn accept_refuses_a_log_that_replays_differently() {
     let folder = Folder::with_session();
     let mut log = store::read_log(&folder.path("a.hitlog")).unwrap();
     log.ticks[100].hash = Some(7);
@@ -222,7 +222,7 @@ fn an_accepted_golden_is_never_taken_from_what_differs_from_its_log() {
 }
 
 #[test]
-fn what_is_whole_of_a_cut_log_is_recovered() {
+fn complete_chunks_of_a_truncated_log_are_recovered() {
     let folder = Folder::with_session();
     let log = fs::read(folder.path("a.hitlog")).unwrap();
     fs::write(folder.path("cut.hitlog"), &log[..log.len() / 2]).unwrap();
@@ -237,7 +237,7 @@ fn what_is_whole_of_a_cut_log_is_recovered() {
 }
 
 #[test]
-fn tables_are_exported_from_a_trace_and_from_its_log_alike() {
+fn a_trace_and_its_log_export_the_same_tables() {
     let folder = Folder::with_session();
     let from_log = folder.done("export a.hitlog --table shots");
     assert_eq!(from_log, folder.done("export a.hittrace --table shots"));
@@ -269,7 +269,7 @@ fn scenarios_and_options_make_the_same_log() {
     assert_eq!(info["settings_changed"], serde_json::json!([["server.update_hz", "30"]]));
 }
 
-/// Shots that no server judged agree about nothing.
+/// Shots without a verdict of a server cannot agree.
 #[test]
 fn hits_that_were_not_judged_are_untestable() {
     let folder = Folder::with_session();
@@ -283,7 +283,7 @@ fn hits_that_were_not_judged_are_untestable() {
     }
 }
 
-/// What a changed setting does comes before the setting itself, which each usercmd carries.
+/// Effects of a changed setting precede the setting's own copy in each usercmd.
 #[test]
 fn the_first_difference_is_an_effect_of_a_changed_setting() {
     let folder = Folder::with_session();
@@ -315,7 +315,7 @@ fn the_first_difference_of_a_preset_is_an_effect() {
     assert!(place("first difference: ") < place("@@ settings @@"), "{page}");
 }
 
-/// A scenario's map is looked for beside the scenario, then in the working folder.
+/// hitreg looks for a scenario's map beside the scenario, then in the working folder.
 #[test]
 fn a_scenario_names_a_map_file_by_its_own_folder() {
     let folder = Folder::empty();
@@ -328,6 +328,6 @@ fn a_scenario_names_a_map_file_by_its_own_folder() {
     folder.done("record synth --scenario scenarios/a.toml -o here.hitlog");
     assert_eq!(folder.json("info here.hitlog")["map"], folder.json("info beside.hitlog")["map"]);
     fs::remove_dir_all(folder.path("maps")).expect("removed");
-    let said = folder.refused("record synth --scenario scenarios/a.toml -o none.hitlog");
-    assert!(said.contains("there is neither scenarios/maps/ok.map nor maps/ok.map"), "{said}");
+    let output = folder.refused("record synth --scenario scenarios/a.toml -o none.hitlog");
+    assert!(output.contains("there is neither scenarios/maps/ok.map nor maps/ok.map"), "{output}");
 }

@@ -1,5 +1,5 @@
-//! What searches look like on the command line: bisections, shrinking, sweeps. Every text is read in review before it is
-//! accepted; all paths are relative, and commits always have the same names, so that nothing in them varies.
+//! Output of searches: bisections, shrinking, sweeps. Paths are relative and commit hashes are fixed, so the texts
+//! never vary.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::repository::{Commit, history};
 
 use super::folder::word;
 
-/// A folder with a log and with a build `good` and a build `bug` in it.
+/// A folder with a log, a build `good` and a build `bug`.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     session(folder.path());
@@ -23,7 +23,7 @@ fn build(folder: &Path, name: &str, version: usize) {
     script(&folder.join(name), &format!("PUCKS_VERSION={version} exec {} \"$@\"", word(example("pucks_bug"))));
 }
 
-/// What a command prints, which fits the page, and how it ends.
+/// The output of a command, which must fit 80 columns, and its exit code.
 fn printed(folder: &Path, command: &mut Command) -> (String, Option<i32>) {
     command.current_dir(folder).env("PUCKS", example("pucks_bug")).env_remove("CLICOLOR_FORCE");
     let output = command.output().expect("the command");

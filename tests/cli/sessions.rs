@@ -1,4 +1,4 @@
-//! Two files are compared if they are of one session: others are untestable, unless `--force` says otherwise.
+//! Two files are comparable if they belong to one session. Others are untestable without `--force`.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use hitreg::units::Seed;
 use super::folder::{Folder, code, exit_of, text};
 use super::sides;
 
-/// What both files of a comparison are, in words, where they are not of one session.
+/// The page that refuses to compare two files of different sessions.
 fn refusal(folder: &Folder, line: &str) -> String {
     let output = folder.run(line);
     let page = text(&output.stdout);
@@ -38,8 +38,8 @@ fn sessions_of_two_seeds_are_untestable() {
     }
     for files in ["1.hitlog 2.hitlog", "1.hittrace 2.hittrace", "1.hittrace 2.hitlog", "1.hitlog 2.hittrace"] {
         for command in ["diff", "bisect ticks", "report -o page.html", "diff --on hits", "diff --summary"] {
-            let said = refusal(&folder, &format!("{command} {files}"));
-            assert!(said.contains("nothing can be concluded: the seed is 1 in A, 2 in B"), "{said}");
+            let message = refusal(&folder, &format!("{command} {files}"));
+            assert!(message.contains("nothing can be concluded: the seed is 1 in A, 2 in B"), "{message}");
         }
         assert!(!folder.path("page.html").exists());
         for command in ["diff", "bisect ticks"] {
@@ -49,9 +49,9 @@ fn sessions_of_two_seeds_are_untestable() {
     let output = folder.run("diff 1.hitlog 2.hitlog --format json");
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((&found["verdict"], found.get("side")), (&"untestable".into(), None), "{found:#}");
-    let said = refusal(&folder, "diff 1.hitlog 2.hitlog --junit out.xml");
+    let message = refusal(&folder, "diff 1.hitlog 2.hitlog --junit out.xml");
     assert!(
-        said.contains("the seed is 1 in A")
+        message.contains("the seed is 1 in A")
             && fs::read_to_string(folder.path("out.xml")).unwrap().contains("seed is 1")
     );
     // Another map is another session.
@@ -81,9 +81,9 @@ fn copies_parts_and_other_settings_of_one_scenario_are_comparable() {
     }
 }
 
-/// Logs that people played have no seed that makes the session: their usercmds tell.
+/// Sessions of people have no seed. Their usercmds identify them.
 #[test]
-fn live_sessions_are_told_apart_by_their_usercmds() {
+fn usercmds_distinguish_live_sessions() {
     let folder = Folder::empty();
     let live = |name: &str, seed: u32| {
         folder.done(&format!("record synth -o {name}.hitlog --players 2 --seconds 4 --seed {seed}"));
@@ -97,8 +97,8 @@ fn live_sessions_are_told_apart_by_their_usercmds() {
     live("b", 2);
     for files in ["a.hitlog b.hitlog", "a.hittrace b.hittrace", "a.hittrace b.hitlog"] {
         for command in ["diff", "bisect ticks", "diff --on hits"] {
-            let said = refusal(&folder, &format!("{command} {files}"));
-            assert!(said.contains("% of one file's usercmds are in the other"), "{said}");
+            let output = refusal(&folder, &format!("{command} {files}"));
+            assert!(output.contains("% of one file's usercmds are in the other"), "{output}");
         }
     }
     // The same usercmds under other settings, and a part of them.
@@ -125,9 +125,9 @@ fn the_sides_of_a_session_and_their_merged_log_are_comparable() {
     is_comparable(&folder, "merged.hitlog server.hitlog");
 }
 
-/// What is counted of a server's own log is the same by every command; what only clients know is unknown.
+/// All commands count a server's own log alike. Values that only clients know are unknown.
 #[test]
-fn a_servers_own_log_has_one_count_of_everything() {
+fn all_commands_count_a_servers_own_log_alike() {
     let folder = Folder::empty();
     sides::write(5.0, 3, folder.dir.path()).expect("a session");
     let (replay, info) = (folder.json("replay server.hitlog"), folder.json("info server.hitlog --replay"));
@@ -153,7 +153,7 @@ fn a_servers_own_log_has_one_count_of_everything() {
     assert!(page.contains("run with --replay to count"), "{page}");
 }
 
-/// One seed over different links gives two logs that can be compared. The difference is not the build's.
+/// One seed over two links gives two comparable logs. Their difference does not blame the build.
 #[test]
 fn no_build_is_blamed_for_a_difference_between_two_logs() {
     let folder = Folder::empty();

@@ -1,4 +1,4 @@
-//! Signals of the programs that tests start: a hangup ends them, however the tests themselves were started.
+//! Signals of the programs that tests start: a hangup ends them, even if the tests run under `nohup`.
 #![cfg(unix)]
 
 use std::sync::atomic::AtomicBool;
@@ -6,8 +6,8 @@ use std::sync::{Arc, Once};
 
 use signal_hook::consts::SIGHUP;
 
-/// Makes programs that start from here on end at a hangup, as they do in a terminal. `nohup` lets every program ignore it. A
-/// program that starts takes an ignored signal over, but not one that is handled, so the tests handle it.
+/// Makes programs that start from now on end at a hangup, as in a terminal. Under `nohup` every program ignores it. A
+/// new process inherits an ignored signal, but not a handled one, so the tests handle it.
 pub(crate) fn hangups_end_programs() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -17,7 +17,7 @@ pub(crate) fn hangups_end_programs() {
     });
 }
 
-/// Where Linux does not say so, hangups count as ignored.
+/// Hangups count as ignored unless `/proc` says that they are not.
 fn hangups_are_ignored() -> bool {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return true };
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! What only a terminal is shown: colours, bars, and how texts that a person compares differ.
+//! Features for terminals: colours, bars, and word differences of texts.
 #![cfg(unix)]
 #![expect(clippy::disallowed_types, reason = "a terminal is a file")]
 
@@ -10,7 +10,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::folder::{Folder, code, text};
 
-/// A terminal: the side of whoever sits at it, and that of programs.
+/// A pseudo-terminal: the user's end and the programs' end.
 pub(crate) fn terminal() -> [File; 2] {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&master).expect("granted");
@@ -20,12 +20,12 @@ pub(crate) fn terminal() -> [File; 2] {
     [master.into(), programs]
 }
 
-/// What a command shows at a terminal, without its colours.
+/// The output of a command at a terminal, without colours.
 fn shown(folder: &Folder, line: &str) -> String {
     let [mut person, program] = terminal();
     let mut child = folder.command(line).arg("--color=never").stdout(program).spawn().expect("hitreg starts");
     let mut bytes = Vec::new();
-    // The terminal hangs up when the last program has gone.
+    // A read fails after the last program has closed the terminal.
     let mut part = [0; 4096];
     while let Ok(read) = person.read(&mut part)
         && read > 0
@@ -63,14 +63,14 @@ fn bars_are_for_terminals() {
 const REMOVED: &str = "\u{1b}[31m";
 const ADDED: &str = "\u{1b}[32m";
 
-/// What stands out of a line of one colour.
+/// The highlighted words in lines of one colour.
 fn words(page: &str, colour: &str) -> Vec<String> {
     let start = format!("\u{1b}[1m\u{1b}[4m{colour}");
     page.split(&start).skip(1).filter_map(|rest| Some(rest.split_once('\u{1b}')?.0.to_owned())).collect()
 }
 
 #[test]
-fn texts_that_a_person_compares_are_shown_as_lines_with_their_words() {
+fn text_differences_highlight_changed_words() {
     let folder = Folder::with_session();
     let plain = |line: &str| text(&folder.run(line).stdout);
     let coloured = |line: &str| plain(&format!("{line} --color always"));

@@ -1,4 +1,4 @@
-//! Trouble: a sentence on stderr, exit code 128, and nothing left behind.
+//! Trouble: a message on stderr, exit code 128, and no files left behind.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::folder::{Folder, code, exit_of, text, word};
 use super::habits::fed;
 
 #[test]
-fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
+fn bad_input_is_reported_and_leaves_no_files() {
     let folder = Folder::with_session();
     fs::write(folder.path("text"), "not a log").unwrap();
     fs::write(folder.path("bad.map"), "{ \"classname\"").unwrap();
@@ -68,7 +68,7 @@ fn bad_input_is_told_in_a_sentence_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn demos_that_are_none_of_ours_are_told() {
+fn demos_of_other_games_are_reported() {
     let folder = Folder::empty();
     let of_a_player = |protocol: i32, player: u8| {
         let mut message = [1u32.to_le_bytes(), 1u32.to_le_bytes()].concat();
@@ -111,7 +111,7 @@ fn demos_that_are_none_of_ours_are_told() {
 }
 
 #[test]
-fn names_in_a_trace_choose_no_paths() {
+fn names_in_a_trace_cannot_choose_paths() {
     let folder = Folder::empty();
     let outside = folder.path("outside");
     for name in ["../outside", "a/b", "..", "", "C:x", "new\nline", outside.to_str().unwrap()] {
@@ -126,7 +126,7 @@ fn names_in_a_trace_choose_no_paths() {
 
 #[test]
 #[cfg(unix)]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     if !Path::new("/dev/full").exists() {
         crate::note::skipped("there is no /dev/full here");
         return;
@@ -162,7 +162,7 @@ fn a_closed_pipe_ends_a_command_in_silence() {
     }
 }
 
-/// Names in a log can be anything: none of them makes a line of its own, or reaches the terminal as a command.
+/// A log may contain any name. Names cannot add lines or send commands to the terminal.
 #[test]
 fn names_in_a_log_print_no_control_characters() {
     let folder = Folder::with_session();
@@ -180,7 +180,7 @@ fn names_in_a_log_print_no_control_characters() {
     assert!(text(&folder.run("info evil.hitlog --format json").stdout).contains("yard\\n  shots"));
 }
 
-/// What goes on for ever is refused by how it begins, or by how much of it there is.
+/// Endless input is refused by its first bytes, or by a size limit.
 #[test]
 #[cfg(unix)]
 fn endless_input_is_refused() {
@@ -202,8 +202,7 @@ fn endless_input_is_refused() {
     assert_eq!(exit_of(&folder, "verify /dev/zero"), 128);
 }
 
-/// An option that can have no effect beside another, or without one, is refused.
-/// `--summary` prints one line, whatever comes out.
+/// An untestable build does not add lines to `--summary`.
 #[test]
 #[cfg(unix)]
 fn the_summary_of_an_untestable_build_is_one_line() {
@@ -215,7 +214,7 @@ fn the_summary_of_an_untestable_build_is_one_line() {
 }
 
 #[test]
-fn no_option_is_ignored_beside_another() {
+fn options_without_effect_are_refused() {
     let folder = Folder::with_session();
     let build = word(env!("CARGO_BIN_EXE_hitreg"));
     let cases = [
@@ -296,7 +295,7 @@ fn no_option_is_ignored_beside_another() {
         let said = folder.refused(&line.replace("BUILD", &build));
         assert!(said.contains(reason), "{line}: {said}");
     }
-    // Where they have an effect, they are taken.
+    // Combinations in which the option has an effect are accepted.
     for line in [
         "diff a.hitlog --b BUILD --no-cache --time-limit 60 --on state --tolerance origin=1",
         "diff a.hitlog --a BUILD --cache kept --on views --tolerance origin=1",
@@ -305,16 +304,16 @@ fn no_option_is_ignored_beside_another() {
     ] {
         assert!([0, 125].contains(&exit_of(&folder, &line.replace("BUILD", &build))), "{line}");
     }
-    // A config file's defaults apply where they can.
+    // Defaults in a config file apply only where they have an effect.
     fs::write(folder.path("hitreg.toml"), "[diff]\nno-cache = true\nsummary = true\ntime-limit = 60\n").unwrap();
     for line in ["diff a.hittrace a.hittrace", "diff a.hittrace a.hittrace --format json"] {
         assert_eq!(exit_of(&folder, line), 0, "{line}");
     }
 }
 
-/// Mistakes that people make, each with what the message must say to do.
+/// Common mistakes, each with the advice of the message.
 #[test]
-fn mistakes_are_answered_with_the_command_to_run() {
+fn error_messages_name_the_command_to_run() {
     let folder = Folder::with_session();
     fs::write(folder.path("hello.txt"), "hello\n").unwrap();
     let cases = [
@@ -345,24 +344,24 @@ fn mistakes_are_answered_with_the_command_to_run() {
     let shots = folder.refused("why a.hitlog p0");
     let name = shots.rsplit(' ').next().expect("words").trim();
     assert!(shots.contains("p0 fired p0#") && name.starts_with("p0#"), "{shots}");
-    // A named command works as it is printed, and in the other order.
+    // The named command works as printed, and in the other order.
     let page = folder.done(&format!("why a.hitlog {name}"));
     assert_eq!(folder.done(&format!("why {name} a.hitlog")), page);
     assert!(!folder.done("replay a.hitlog --set lag_compensation.enabled=1 --format json").is_empty());
-    // Without a subcommand, a file chooses it.
+    // Without a subcommand, `bisect` selects one by the file.
     assert_eq!(folder.done("bisect a.hitlog"), folder.done("bisect ticks a.hitlog"));
 }
 
-/// Damaged logs are refused with a command that saves them.
+/// The error about a damaged log names the command that saves its undamaged part.
 #[test]
-fn the_command_against_damage_can_be_pasted() {
+fn the_command_for_a_damaged_log_runs() {
     let folder = Folder::with_session();
     let log = fs::read(folder.path("a.hitlog")).unwrap();
     fs::write(folder.path("cut.hitlog"), &log[..log.len() - 3_000]).unwrap();
     let message = folder.refused("replay cut.hitlog");
     let (_, command) = message.trim_end().split_once("run: hitreg ").expect("a command");
     assert_eq!(command, "recover cut.hitlog -o fixed.hitlog");
-    // A pipe cannot be read again.
+    // hitreg cannot read a pipe twice.
     let piped = fed(&folder, "replay -", &log[..log.len() - 3_000]);
     let said = String::from_utf8(piped.stderr).unwrap();
     let advice = "write the log to FILE, then run: hitreg recover FILE -o fixed.hitlog";
@@ -371,9 +370,9 @@ fn the_command_against_damage_can_be_pasted() {
     folder.done("info fixed.hitlog");
 }
 
-/// Global options stand last, and only where they have an effect.
+/// Help lists global options last, and only for commands on which they have an effect.
 #[test]
-fn global_options_stand_last_and_only_where_they_apply() {
+fn help_lists_global_options_last_and_only_where_they_apply() {
     let folder = Folder::empty();
     for (command, options) in [
         ("info", &["--format", "--color", "--config"][..]),
@@ -391,7 +390,7 @@ fn global_options_stand_last_and_only_where_they_apply() {
             assert!(!before.contains(&format!("{line} ")), "{command}: {option} before the last section");
             assert_eq!(format!("\n{global}").contains(&line), options.contains(&option), "{command} {option}:\n{help}");
         }
-        // Aliases may give them everywhere.
+        // Aliases may add them to any command.
         folder.done(&format!("{command} --color never --help"));
     }
 }

@@ -1,4 +1,4 @@
-//! `verify` and `review`: what is judged was judged, a change that is meant can be accepted, and failures are said last.
+//! `verify` and `review`: verdicts need a comparison, intended changes can be accepted, and failures come last.
 
 use std::fs;
 use std::process::Output;
@@ -18,12 +18,12 @@ fn read(folder: &Folder, name: &str) -> String {
     fs::read_to_string(folder.path(name)).unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn stdout_text(output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// A log and golden of before a change: the same input, recorded under what was then the setting.
-fn before_the_change(folder: &Folder, name: &str) {
+/// Writes a log and golden from before a change: the same input, recorded under the old setting.
+fn save_old_log_and_golden(folder: &Folder, name: &str) {
     folder.done(&format!("replay a.hitlog --set lag_compensation.enabled=false --record {name}.hitlog"));
     folder.done(&format!("verify {name}.hitlog --accept"));
     let mut old = log(folder, &format!("{name}.hitlog"));
@@ -32,7 +32,7 @@ fn before_the_change(folder: &Folder, name: &str) {
 }
 
 #[test]
-fn a_log_with_a_hole_is_judged_as_far_as_it_goes() {
+fn a_log_with_a_hole_is_judged_up_to_the_hole() {
     let folder = Folder::with_session();
     let whole = fs::read(folder.path("a.hitlog")).unwrap();
     let mut holes = 0;
@@ -43,11 +43,11 @@ fn a_log_with_a_hole_is_judged_as_far_as_it_goes() {
         let recovered = folder.json("recover damaged.hitlog -o holed.hitlog --force");
         holes += recovered["lost"].as_array().unwrap().len();
         let output = folder.run("verify holed.hitlog");
-        assert_eq!(code(&output), 125, "{}", said(&output));
-        let paragraph = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(code(&output), 125, "{}", stdout_text(&output));
+        let paragraph = stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
         let ticks = recovered["ticks"].as_u64().unwrap();
         assert!(paragraph.contains(&format!("of its {ticks} ticks could be compared")), "{paragraph}");
-        // No difference after the hole is held against the build, and no golden makes up for what is missing.
+        // Ticks after the hole fail no build, and a golden does not replace the missing part.
         fs::remove_file(folder.path("holed.golden")).unwrap_or_default();
         assert_eq!(exit_of(&folder, "verify holed.hitlog --accept"), 125);
         assert!(!folder.path("holed.golden").exists());
@@ -56,19 +56,19 @@ fn a_log_with_a_hole_is_judged_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_check_that_looked_at_nothing_does_not_pass() {
+fn a_check_without_comparisons_does_not_pass() {
     let folder = Folder::with_session();
     assert_eq!(exit_of(&folder, "verify a.hitlog --rollback 64"), 0);
     let output = folder.run("verify a.hitlog --rollback 100000");
     assert_eq!(code(&output), 125);
-    assert!(said(&output).contains("no rollback was checked"), "{}", said(&output));
+    assert!(stdout_text(&output).contains("no rollback was checked"), "{}", stdout_text(&output));
 
     let changed = |name: &str, change: &dyn Fn(&mut Session)| {
         let mut session = log(&folder, "a.hitlog");
         change(&mut session);
         folder.save_log(name, &session);
         let output = folder.run(&format!("verify {name}"));
-        (code(&output), said(&output).split_whitespace().collect::<Vec<_>>().join(" "))
+        (code(&output), stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" "))
     };
     type Change<'a> = &'a dyn Fn(&mut Session);
     let cases: [(&str, i32, &str, Change<'_>); 6] = [
@@ -96,9 +96,9 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
         }),
     ];
     for (name, expected, sentence, change) in cases {
-        let (code, said) = changed(name, change);
-        assert_eq!(code, expected, "{name}: {said}");
-        assert!(said.contains(sentence), "{name}: {said}");
+        let (code, message) = changed(name, change);
+        assert_eq!(code, expected, "{name}: {message}");
+        assert!(message.contains(sentence), "{name}: {message}");
     }
     let report: Value = serde_json::from_slice(&folder.run("verify shifted.hitlog --format json").stdout).unwrap();
     let counts = ["ticks_recorded", "hashes_compared"].map(|name| report["logs"][0][name].as_u64());
@@ -106,11 +106,11 @@ fn a_check_that_looked_at_nothing_does_not_pass() {
 }
 
 #[test]
-fn a_change_that_is_meant_is_shown_and_accepted() {
+fn an_intended_change_is_shown_and_accepted() {
     let folder = Folder::with_session();
     folder.done("verify a.hitlog --accept");
     assert!(folder.done("verify a.hitlog --accept").starts_with("ok "), "nothing changed, and nothing is written");
-    // Only the golden is of before: what changed is shown before it is taken.
+    // Only the golden is old: `verify` shows the change before `--accept`.
     let golden = read(&folder, "a.golden");
     fs::write(folder.path("a.golden"), golden.replace("shots hit ", "shots met ")).unwrap();
     let printed = folder.done("verify a.hitlog --accept");
@@ -120,11 +120,11 @@ fn a_change_that_is_meant_is_shown_and_accepted() {
     );
     assert_eq!(read(&folder, "a.golden"), golden);
 
-    // The recorded states are of before, too.
-    before_the_change(&folder, "old");
+    // The recorded states are old, too.
+    save_old_log_and_golden(&folder, "old");
     let files = ["old.hitlog", "old.golden"].map(|name| fs::read(folder.path(name)).unwrap());
     let output = folder.run("verify old.hitlog --accept");
-    let printed = said(&output);
+    let printed = stdout_text(&output);
     assert_eq!(code(&output), 1, "{printed}");
     assert!(
         printed.starts_with("differs ") && printed.contains("--rerecord") && printed.contains("@@ shots @@"),
@@ -136,7 +136,7 @@ fn a_change_that_is_meant_is_shown_and_accepted() {
     let verified = folder.json("verify old.hitlog");
     assert_eq!((&verified["logs"][0]["verdict"], &verified["logs"][0]["golden"]), (&"same".into(), &"compared".into()));
     let input = |name: &str| log(&folder, name).players.iter().map(|player| player.frames.clone()).collect::<Vec<_>>();
-    assert_eq!(input("old.hitlog"), input("a.hitlog"), "the input is as it was");
+    assert_eq!(input("old.hitlog"), input("a.hitlog"), "the input is unchanged");
     assert_eq!(exit_of(&folder, "verify old.hitlog --rerecord"), 128);
 }
 
@@ -150,13 +150,13 @@ fn proposals_are_reviewed() {
     for name in ["a.golden", "b.golden"] {
         fs::write(folder.path(name), &other).unwrap();
     }
-    before_the_change(&folder, "old");
+    save_old_log_and_golden(&folder, "old");
     let output = folder.run("verify . --propose --rerecord");
     assert_eq!(code(&output), 1);
-    assert!(said(&output).contains("the proposed golden is ./a.golden.new"), "{}", said(&output));
+    assert!(stdout_text(&output).contains("the proposed golden is ./a.golden.new"), "{}", stdout_text(&output));
     assert_eq!(read(&folder, "a.golden"), other, "a proposal changes nothing");
     let list = folder.run("review");
-    let printed = said(&list);
+    let printed = stdout_text(&list);
     assert_eq!(code(&list), 1, "they wait");
     assert!(printed.contains("-shots met") && printed.contains("waits      ./b.golden"), "{printed}");
     folder.done("review a.hitlog --accept");
@@ -170,30 +170,30 @@ fn proposals_are_reviewed() {
 }
 
 #[test]
-fn goldens_that_lack_and_logs_that_lack_are_said() {
+fn missing_goldens_and_missing_logs_are_reported() {
     let folder = Folder::with_session();
     assert_eq!(exit_of(&folder, "verify a.hitlog"), 0);
     let output = folder.run("verify a.hitlog --require-golden");
     assert_eq!(code(&output), 125);
-    assert!(said(&output).contains("there is no golden (a.golden)"), "{}", said(&output));
+    assert!(stdout_text(&output).contains("there is no golden (a.golden)"), "{}", stdout_text(&output));
     folder.done("verify a.hitlog --accept --require-golden");
     folder.done("verify . --require-golden");
-    // Git may have given its lines other ends.
+    // Git may convert line ends.
     fs::write(folder.path("a.golden"), read(&folder, "a.golden").replace('\n', "\r\n")).unwrap();
     folder.done("verify a.hitlog --require-golden");
     fs::copy(folder.path("a.golden"), folder.path("gone.golden")).unwrap();
     assert!(folder.done("verify .").contains("orphan     ./gone.golden"));
     assert_eq!(exit_of(&folder, "verify . --require-golden"), 125);
-    // A golden that cannot be read ends only its own log's verdict.
+    // An unreadable golden affects only the verdict of its own log.
     fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
     fs::write(folder.path("b.golden"), [0xff, 0xfe]).unwrap();
     let output = folder.run("verify .");
     assert_eq!(code(&output), 128);
-    assert!(said(&output).ends_with("2 logs: 1 ok, 1 broken\n"), "{}", said(&output));
+    assert!(stdout_text(&output).ends_with("2 logs: 1 ok, 1 broken\n"), "{}", stdout_text(&output));
 }
 
 #[test]
-fn of_many_logs_the_failures_come_last_and_say_what_to_do() {
+fn failures_come_last_and_name_the_next_command() {
     let folder = Folder::with_session();
     for name in ["b", "c", "d"] {
         fs::copy(folder.path("a.hitlog"), folder.path(&format!("{name}.hitlog"))).unwrap();
@@ -205,7 +205,7 @@ fn of_many_logs_the_failures_come_last_and_say_what_to_do() {
     fs::write(folder.path("b.golden"), read(&folder, "b.golden").replace("digest", "x").replace("hit ", "met "))
         .unwrap();
     let output = folder.run("verify . --junit report.xml");
-    let lines: Vec<String> = said(&output).lines().map(str::to_owned).collect();
+    let lines: Vec<String> = stdout_text(&output).lines().map(str::to_owned).collect();
     let is_same = |line: &String| line.starts_with("ok ") && line.contains("384 ticks, ");
     assert!(lines[..2].iter().all(is_same), "{lines:#?}");
     assert!(lines[2].starts_with("differs "), "{lines:#?}");
@@ -214,9 +214,9 @@ fn of_many_logs_the_failures_come_last_and_say_what_to_do() {
     let (shots, digests) =
         ["@@ shots @@", "@@ digests @@"].map(|part| lines.iter().position(|line| line.contains(part))).into();
     assert!(shots.is_some() && (digests.is_none() || shots < digests), "outcomes first: {lines:#?}");
-    let quiet = said(&folder.run("verify . -q"));
+    let quiet = stdout_text(&folder.run("verify . -q"));
     assert!(quiet.starts_with("differs ") && !quiet.contains("ok         "), "{quiet}");
-    assert!(said(&folder.run("verify . -v")).matches("replayed twice, identical").count() == 4);
+    assert!(stdout_text(&folder.run("verify . -v")).matches("replayed twice, identical").count() == 4);
     let report = read(&folder, "report.xml");
     assert!(report.contains("the golden differs") && report.contains("@@ shots @@"), "{report}");
     let times: Vec<f64> = report
@@ -246,20 +246,20 @@ fn any_build_is_verified() {
     assert!(printed.contains("768 of 768 tick hashes match the recording; golden matches"), "{printed}");
     let output = folder.run("verify game.hitlog --build ./bug");
     assert_eq!(code(&output), 1);
-    assert!(said(&output).contains("the log has state hash"), "{}", said(&output));
-    assert!(!said(&output).contains("why: "), "hitreg itself does not play it: {}", said(&output));
+    assert!(stdout_text(&output).contains("the log has state hash"), "{}", stdout_text(&output));
+    assert!(!stdout_text(&output).contains("why: "), "hitreg itself does not play it: {}", stdout_text(&output));
     let output = folder.run("verify game.hitlog --build ./crash");
     assert_eq!(code(&output), 125);
-    assert!(said(&output).contains("no such thing"), "{}", said(&output));
+    assert!(stdout_text(&output).contains("no such thing"), "{}", stdout_text(&output));
     folder.done("verify game.hitlog --build ./bug --accept --rerecord");
     folder.done("verify game.hitlog --build ./bug --require-golden");
     assert_eq!(exit_of(&folder, "verify game.hitlog --build ./good"), 1);
 }
 
-/// Asked at a terminal, each is shown and answered for itself; what is no answer is asked again.
+/// At a terminal, `review` shows each proposal and asks for an answer. It repeats the question after an invalid answer.
 #[test]
 #[cfg(unix)]
-fn a_terminal_is_asked_of_each() {
+fn review_asks_about_each_proposal_at_a_terminal() {
     use std::io::Write;
 
     let folder = Folder::with_session();
@@ -278,7 +278,7 @@ fn a_terminal_is_asked_of_each() {
     let output = folder.command("review").stdin(terminal).output().unwrap();
     assert_eq!(code(&output), 1, "some are left");
     assert_eq!(text(&output.stderr).matches("accept, reject, skip or quit?").count(), 5);
-    let printed = said(&output);
+    let printed = stdout_text(&output);
     assert!(printed.contains("-shots met") && printed.contains("accepted   ./a.golden"), "{printed}");
     assert!(printed.contains("rejected   ./b.golden") && printed.contains("waits      ./d.golden"), "{printed}");
     let goldens = ["a", "b", "c", "d"].map(|name| read(&folder, &format!("{name}.golden")));
@@ -287,10 +287,10 @@ fn a_terminal_is_asked_of_each() {
     assert_eq!(waiting, [false, false, true, true]);
 }
 
-/// Whoever opens a pipe may wait for ever, and the logs after it are to be judged, too.
+/// Opening a pipe can block for ever, and the remaining logs still need verdicts.
 #[cfg(unix)]
 #[test]
-fn a_golden_that_is_no_file_keeps_nobody_waiting() {
+fn a_golden_that_is_a_pipe_does_not_block() {
     let folder = Folder::with_session();
     fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
     let made = std::process::Command::new("mkfifo").arg(folder.path("a.golden")).status().unwrap();
@@ -298,15 +298,15 @@ fn a_golden_that_is_no_file_keeps_nobody_waiting() {
     let output = folder.run("verify a.hitlog b.hitlog");
     assert_eq!(code(&output), 128);
     assert!(
-        said(&output).contains("1 ok, 1 broken") && said(&output).contains("not a regular file"),
+        stdout_text(&output).contains("1 ok, 1 broken") && stdout_text(&output).contains("not a regular file"),
         "{}",
-        said(&output)
+        stdout_text(&output)
     );
 }
 
-/// Who replays a log, and how, does not show in its golden.
+/// A golden does not depend on the program or options of the replay.
 #[test]
-fn a_log_has_one_golden_by_every_route() {
+fn a_log_has_the_same_golden_by_every_route() {
     let folder = Folder::with_session();
     folder.done("record synth -o keyed.hitlog --seconds 6 --keyframes 2");
     let build = word(env!("CARGO_BIN_EXE_hitreg"));
@@ -316,7 +316,7 @@ fn a_log_has_one_golden_by_every_route() {
         let by_build = format!("--build {build}");
         for route in ["", "--whole", "--threads 1", "--threads 2", "--rollback 32", &by_build] {
             let output = folder.run(&format!("verify {log}.hitlog {route}"));
-            assert_eq!(code(&output), 0, "{route}: {}", said(&output));
+            assert_eq!(code(&output), 0, "{route}: {}", stdout_text(&output));
             fs::remove_file(folder.path(&format!("{log}.golden"))).unwrap();
             folder.done(&format!("verify {log}.hitlog {route} --accept"));
             assert_eq!(read(&folder, &format!("{log}.golden")), accepted, "{route}");
@@ -337,9 +337,9 @@ fn a_log_has_one_golden_by_every_route() {
     }
 }
 
-/// Where a golden differs, the next commands show what changed before they accept it, and both run.
+/// For a golden that differs, the next commands show the change before they accept it, and both run.
 #[test]
-fn a_golden_that_differs_is_looked_at_before_it_is_accepted() {
+fn next_commands_show_a_changed_golden_before_accepting_it() {
     let folder = Folder::with_session();
     folder.done("verify a.hitlog --accept");
     let accepted = read(&folder, "a.golden");
@@ -347,7 +347,7 @@ fn a_golden_that_differs_is_looked_at_before_it_is_accepted() {
     fs::write(folder.path("a.golden"), accepted.replace(shot, &format!("{shot} or so"))).unwrap();
     let output = folder.run("verify a.hitlog");
     assert_eq!(code(&output), 1);
-    let page = said(&output);
+    let page = stdout_text(&output);
     let commands =
         page.lines().filter_map(|line| line.trim().strip_prefix("why: ").or(line.trim().strip_prefix("if intended: ")));
     let commands: Vec<&str> =
@@ -357,7 +357,7 @@ fn a_golden_that_differs_is_looked_at_before_it_is_accepted() {
     commands.iter().for_each(|command| drop(folder.done(command)));
 }
 
-/// This program cannot be a side of a comparison of a game that it does not play.
+/// hitreg cannot be a side of a comparison for a game that it does not know.
 #[test]
 fn the_next_command_of_a_foreign_game_can_run() {
     let folder = Folder::empty();
@@ -368,6 +368,6 @@ fn the_next_command_of_a_foreign_game_can_run() {
     let golden = log.with_extension("golden");
     let accepted = fs::read_to_string(&golden).unwrap();
     fs::write(&golden, accepted.replace("usercmds ", "usercmds  ")).unwrap();
-    let page = said(&folder.run(&line));
+    let page = stdout_text(&folder.run(&line));
     assert!(page.contains("--accept") && !page.contains("diff ") && !page.contains("why "), "{page}");
 }

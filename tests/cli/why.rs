@@ -1,4 +1,4 @@
-//! `why`: never another word than the tables', on every shot and correction; within 80 columns; and what is not known is said.
+//! `why` agrees with the tables for every shot and correction, fits 80 columns, and marks unknown values.
 
 use std::fs;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ use hitreg::why::{PositionKind, ShotExplanation, ShotName, ShotResult, TraceRows
 
 use super::folder::{Folder, text};
 
-/// The session of `quickstart`, and its traces under the recorded rules and others that do not judge what the screen showed.
+/// The session of `quickstart`, with its traces under the recorded rules and under rules without lag compensation.
 fn sessions() -> (Folder, Vec<(&'static str, Trace)>) {
     let folder = Folder::empty();
     folder.done("quickstart");
@@ -49,9 +49,9 @@ fn words<'a>(came: &'a ShotResult) -> [&'a str; 3] {
     [&came.reason, or_none(&came.target), or_none(&came.hitgroup)]
 }
 
-/// Of a long trace the rows near a shot explain it as the whole does.
+/// For a long trace, the rows near a shot give the same explanation as the whole trace.
 #[test]
-fn what_is_near_a_shot_explains_it_as_the_whole_trace_does() {
+fn rows_near_a_shot_explain_it_as_the_whole_trace_does() {
     let folder = Folder::empty();
     folder.done(
         "record synth --preset nereids --players 3 --seconds 30 --delay-ms 60 --jitter-ms 20 --loss 3% -o n.hitlog",
@@ -77,7 +77,7 @@ fn what_is_near_a_shot_explains_it_as_the_whole_trace_does() {
 }
 
 #[test]
-fn no_shot_is_explained_otherwise_than_the_tables_have_it() {
+fn shot_explanations_agree_with_the_tables() {
     let (_folder, traces) = sessions();
     let mut known = [0, 0];
     for (set, trace) in &traces {
@@ -106,7 +106,7 @@ fn no_shot_is_explained_otherwise_than_the_tables_have_it() {
     assert!(known[1] * 10 > known[0] * 8, "where the target was judged is known of {} of {} shots", known[1], known[0]);
 }
 
-/// The three places fit the tables and each other; says whether the judged one is known.
+/// Checks that the three positions agree with the tables and each other. Returns whether the judged position is known.
 fn places_agree(trace: &Trace, shot: &ShotExplanation, error: Option<f32>, text: &str) -> bool {
     let origin = |which| shot.place_of(which).and_then(|place| place.origin).map(Vec3::from);
     let (drawn, judged, present) =
@@ -126,7 +126,7 @@ fn places_agree(trace: &Trace, shot: &ShotExplanation, error: Option<f32>, text:
     judged.is_some()
 }
 
-/// The line that the page draws is the one that was judged, but where the server had the shooter elsewhere, which it says.
+/// The drawn line is the judged line. If the server had the shooter elsewhere, the page says so.
 fn aim_agrees(shot: &ShotExplanation, aim_off_degrees: f32, text: &str) {
     let drawn = shot.place_of(PositionKind::Drawn).and_then(|place| place.off);
     let is_of_target = shot.aimed_at.as_ref().map(|(name, _)| name) == shot.about.as_ref();
@@ -137,7 +137,7 @@ fn aim_agrees(shot: &ShotExplanation, aim_off_degrees: f32, text: &str) {
 }
 
 #[test]
-fn every_correction_is_as_the_tables_have_it() {
+fn corrections_agree_with_the_tables() {
     let (_folder, traces) = sessions();
     let trace = &traces[0].1;
     let table = corrections::Columns::of(trace);
@@ -164,7 +164,7 @@ fn every_correction_is_as_the_tables_have_it() {
 }
 
 #[test]
-fn what_a_trace_does_not_say_is_not_known() {
+fn values_missing_in_a_trace_are_shown_as_not_known() {
     let (_folder, mut traces) = sessions();
     let mut trace = traces.remove(0).1;
     let name = ShotName { shooter: 1, command: 95, index: None };
@@ -183,7 +183,7 @@ fn what_a_trace_does_not_say_is_not_known() {
     trace.tables[0].columns.retain(|column| ["shooter", "command", "reason"].contains(&&*column.name));
     let (_, text) = shot(&trace, name);
     assert!(text.contains("hit") && text.contains("executed      at not known"), "{text}");
-    // Nor does a name that a file chose make the page wider.
+    // A long name in a file does not widen the page.
     for column in &mut trace.tables[0].columns {
         if let ColumnData::Name { names, .. } = &mut column.data {
             names.iter_mut().for_each(|name| *name = format!("{}\u{1b}[31m", "wide".repeat(50)));
@@ -196,10 +196,10 @@ fn what_a_trace_does_not_say_is_not_known() {
 }
 
 #[test]
-fn what_is_not_there_is_answered_by_what_is_near() {
+fn a_missing_shot_is_answered_with_the_nearest_shots() {
     let folder = Folder::empty();
     folder.done("quickstart");
-    for (asked, said) in [
+    for (asked, output) in [
         ("p1#94", "there is no shot p1#94; the nearest are p1#"),
         ("p9#95", "p9 did not shoot: choose one of p0, p1, p2, p3"),
         ("--at 1s --player p9", "p9 did not shoot"),
@@ -217,10 +217,10 @@ fn what_is_not_there_is_answered_by_what_is_near() {
         ("", "name a shot (p0#95), a player (p0)"),
     ] {
         let said_it = folder.refused(&format!("why quickstart.hitlog {asked}"));
-        assert!(said_it.contains(said), "{asked}: {said_it}");
+        assert!(said_it.contains(output), "{asked}: {said_it}");
     }
-    let said = folder.refused("why quickstart.hitlog p1#94");
-    assert!(said.contains("p1#95"), "{said}");
+    let output = folder.refused("why quickstart.hitlog p1#94");
+    assert!(output.contains("p1#95"), "{output}");
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_shot_and_a_correction_are_explained_and_drawn() {
         (&json["shot"]["server"]["target"], &json["shot"]["places"][0]["which"]),
         (&"p3".into(), &"drawn".into())
     );
-    // What it would have been under other rules is what `diff` finds of all shots.
+    // The result under other rules equals that of `diff` for all shots.
     assert_eq!(json["rejudged"][0]["server"]["reason"], "missed");
     let other =
         folder.json("replay quickstart.hitlog --set lag_compensation.enabled=false --what-if rejudge -o w.hittrace");
@@ -257,9 +257,9 @@ fn a_shot_and_a_correction_are_explained_and_drawn() {
     assert_eq!((&why["shot"]["server"]["reason"], &why["shot"]["judged"]["limit"]), (&"missed".into(), &"off".into()));
 }
 
-/// Between the two snapshots that the page names, as far as it says, lies the place that was drawn.
+/// The drawn position lies between the two snapshots that the page names, at the fraction that it names.
 #[test]
-fn a_target_was_drawn_from_the_snapshots_that_are_named() {
+fn targets_are_drawn_from_the_named_snapshots() {
     let (folder, traces) = sessions();
     let session = read_session(&fs::read(folder.path("quickstart.hitlog")).unwrap()[..]).unwrap();
     let fields: Vec<String> = session.header.classes[0].fields.iter().map(|field| field.name.clone()).collect();
@@ -310,7 +310,7 @@ fn a_changed_shot_is_explained_on_both_sides() {
 }
 
 #[test]
-fn a_player_who_is_asked_about_is_named_in_either_way_and_a_diff_says_first_how_many_shots_changed() {
+fn a_player_is_an_argument_or_an_option_and_diff_counts_changed_shots_first() {
     let folder = Folder::empty();
     folder.done("quickstart");
     let by_option = folder.done("why quickstart.hitlog --correction 2 --player p3");

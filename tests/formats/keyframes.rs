@@ -1,4 +1,5 @@
-//! Keyframes in logs: records stay as they are, the right one is found without reading the log, and what leads to it is sound.
+//! Keyframes in logs: records stay unchanged, a reader finds the right keyframe without reading the log, and detects
+//! damage on the way.
 
 use std::cell::Cell;
 use std::io::{Cursor, Read, Seek, SeekFrom};
@@ -10,7 +11,7 @@ use hitreg::log::{
 use hitreg::record::{Keyframe, Session};
 use hitreg::units::{Micros, Tick};
 
-/// A log in many chunks.
+/// A log of many chunks.
 fn plain(session: &Session) -> Vec<u8> {
     write_session(Vec::new(), session, WriterOptions { span: Micros::from_ms(50), ..WriterOptions::live() }).unwrap()
 }
@@ -35,7 +36,7 @@ fn all_of(log: &[u8]) -> Vec<Keyframe> {
     all
 }
 
-/// A file of which it is counted how much is read.
+/// A file that counts the bytes read.
 struct CountedFile<'a> {
     file: Cursor<&'a [u8]>,
     read: &'a Cell<usize>,
@@ -56,7 +57,7 @@ impl Seek for CountedFile<'_> {
 }
 
 #[test]
-fn records_stay_as_they_are_and_keyframes_are_written_anew() {
+fn keyframes_are_replaced_and_records_stay_unchanged() {
     let session = crate::log_sessions::session(3, 400);
     let log = plain(&session);
     let keyframes: Vec<_> = (0..4).map(keyframe).collect();
@@ -66,14 +67,14 @@ fn records_stay_as_they_are_and_keyframes_are_written_anew() {
     let contents = |all: Vec<Keyframe>| -> Vec<_> { all.into_iter().map(|k| (k.tick, k.at, k.content)).collect() };
     assert_eq!(contents(all_of(&keyed)), contents(keyframes));
     assert!(all_of(&log).is_empty());
-    // Those that a log had make room for others.
+    // New keyframes replace those in the log.
     let again = with_keyframes(&keyed, &[keyframe(9)]);
     assert_eq!(contents(all_of(&again)), contents(vec![keyframe(9)]));
     assert_eq!(read_session(&again[..]).unwrap(), session);
 }
 
 #[test]
-fn the_last_keyframe_before_a_time_is_found_and_what_follows_it() {
+fn the_last_keyframe_before_a_time_is_found_with_later_records() {
     let session = crate::log_sessions::session(3, 400);
     let log = plain(&session);
     let mut stretches = Vec::new();
@@ -92,9 +93,9 @@ fn the_last_keyframe_before_a_time_is_found_and_what_follows_it() {
     }
 }
 
-/// However long a log is, only its header, its seek table, its end and the keyframe are read.
+/// For a log of any length, a search reads only the header, the seek table, the end and the keyframe.
 #[test]
-fn what_is_before_a_keyframe_is_not_read() {
+fn chunks_before_a_keyframe_are_not_read() {
     let session = crate::log_sessions::session(4, 6_000);
     let log = plain(&session);
     let keyed = with_keyframes(&log, &[keyframe(0), keyframe(200)]);
@@ -108,9 +109,9 @@ fn what_is_before_a_keyframe_is_not_read() {
     assert!(read.get() * 10 < keyed.len(), "{} of {} bytes", read.get(), keyed.len());
 }
 
-/// A flipped bit in anything that is read is found; it never leads to another keyframe.
+/// A search detects any flipped bit in the data it reads, and never returns another keyframe.
 #[test]
-fn damage_on_the_way_to_a_keyframe_is_found() {
+fn damage_on_the_way_to_a_keyframe_is_detected() {
     let session = crate::log_sessions::session(2, 60);
     let keyed = with_keyframes(&plain(&session), &[keyframe(0), keyframe(1)]);
     let find = |bytes: &[u8]| find_keyframe(Cursor::new(bytes.to_vec()), KeyframeQuery::At(Micros::from_s(9)));

@@ -1,6 +1,6 @@
-//! Files of each format version can be read, and so can those of a later minor version.
+//! This version reads files of each format version, and of a later minor version.
 
-#![expect(clippy::disallowed_methods, reason = "writing the fixtures anew is asked for by an environment variable")]
+#![expect(clippy::disallowed_methods, reason = "an environment variable asks for new fixtures")]
 
 use hitreg::game::{CellKind, Class, ClassId, FieldSchema, Meaning, Reason, Scope};
 use hitreg::log::{
@@ -14,15 +14,15 @@ use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId};
 use rmpv::Value;
 
-use crate::container::{apart, get, set, together};
+use crate::container::{get, pack_chunks, set, unpack_chunks};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat");
 
-/// Each version's fixtures were written by that version. `HITREG_WRITE_COMPAT=1` writes those of the current version,
-/// which is only right before its release.
+/// Each fixture was written by the version that it is named after. `HITREG_WRITE_COMPAT=1` writes those of the current
+/// version, which is correct only before its release.
 #[test]
 fn reads_logs_of_all_versions() {
-    let session = recorded();
+    let session = example_session();
     let [plain, keyed] = ["log-v1.0", "log-v1.0-keyframes"].map(|name| format!("{FOLDER}/{name}.hitlog"));
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
         let bytes = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
@@ -39,10 +39,10 @@ fn reads_logs_of_all_versions() {
     assert_eq!(keyframes, [crate::keyframes::keyframe(0)]);
 }
 
-/// As [`reads_logs_of_all_versions`].
+/// See [`reads_logs_of_all_versions`].
 #[test]
 fn reads_traces_of_all_versions() {
-    let trace = replayed();
+    let trace = example_trace();
     let path = format!("{FOLDER}/trace-v1.0.hittrace");
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
         std::fs::write(&path, write_trace(Vec::new(), &trace).unwrap()).unwrap();
@@ -50,7 +50,7 @@ fn reads_traces_of_all_versions() {
     let bytes = std::fs::read(&path).unwrap();
     assert_eq!(version(&bytes).as_deref(), Some("1.0"));
     let read = read_trace(&bytes[..]).unwrap();
-    // The views have values that are no numbers, which equal nothing.
+    // The views contain NaN, which is not equal to itself.
     assert_eq!(read.digest(), trace.digest());
     let own = |trace: &Trace| -> Vec<Table> {
         trace.tables.iter().filter(|table| ["spells", "packets"].contains(&&*table.name)).cloned().collect()
@@ -59,45 +59,45 @@ fn reads_traces_of_all_versions() {
     assert_eq!(own(&read).len(), 2);
 }
 
-/// A file of today that says it is of another version, with a key in its header and in each chunk that no version has.
-fn of_version(file: &[u8], major: u16, minor: u16) -> Vec<u8> {
-    let mut chunks = apart(file);
+/// A current file with another version number, and with an unknown key in its header and in each chunk.
+fn with_version(file: &[u8], major: u16, minor: u16) -> Vec<u8> {
+    let mut chunks = unpack_chunks(file);
     set(&mut chunks[0], "format", Value::Array(vec![major.into(), minor.into()]));
     set(get(&mut chunks[0], "header"), "weather", Value::from("rain"));
     chunks[1..].iter_mut().for_each(|chunk| set(chunk, "weather", Value::from("snow")));
-    together(&chunks)
+    pack_chunks(&chunks)
 }
 
 #[test]
 fn reads_newer_minor_versions_and_refuses_newer_major_ones() {
-    let (session, trace) = (recorded(), replayed());
+    let (session, trace) = (example_session(), example_trace());
     let log = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
-    let newer = of_version(&log, 1, 9);
+    let newer = with_version(&log, 1, 9);
     assert_eq!(version(&newer).as_deref(), Some("1.9"));
     assert_eq!(read_session(&newer[..]).unwrap(), session);
     let (recovered, damage) = recover(&newer).unwrap();
     assert_eq!((recovered, damage.is_none()), (session, true));
     let written = write_trace(Vec::new(), &trace).unwrap();
-    assert_eq!(read_trace(&of_version(&written, 1, 9)[..]).unwrap().digest(), trace.digest());
+    assert_eq!(read_trace(&with_version(&written, 1, 9)[..]).unwrap().digest(), trace.digest());
     for (major, minor, what) in [(2, 0, "use a newer hitreg"), (0, 1, "which does not exist")] {
         let refused = [
-            read_session(&of_version(&log, major, minor)[..]).unwrap_err(),
-            read_trace(&of_version(&written, major, minor)[..]).unwrap_err(),
+            read_session(&with_version(&log, major, minor)[..]).unwrap_err(),
+            read_trace(&with_version(&written, major, minor)[..]).unwrap_err(),
         ];
         for error in refused {
-            let said = error.to_string();
-            assert!(said.contains(what) && said.contains(&format!("{major}.{minor}")), "{said}");
+            let output = error.to_string();
+            assert!(output.contains(what) && output.contains(&format!("{major}.{minor}")), "{output}");
         }
     }
 }
 
 #[test]
-fn refuses_a_text_that_its_chunk_lacks() {
-    let log = write_session(Vec::new(), &recorded(), WriterOptions::live()).unwrap();
-    let mut chunks = apart(&log);
+fn refuses_a_text_that_is_missing_in_its_chunk() {
+    let log = write_session(Vec::new(), &example_session(), WriterOptions::live()).unwrap();
+    let mut chunks = unpack_chunks(&log);
     chunks[1..].iter_mut().for_each(|chunk| set(chunk, "texts", Value::Array(vec!["oil".into()])));
-    let said = read_session(&together(&chunks)[..]).unwrap_err().to_string();
-    assert!(said.contains("column text: 2 is not the place of any text"), "{said}");
+    let output = read_session(&pack_chunks(&chunks)[..]).unwrap_err().to_string();
+    assert!(output.contains("column text: 2 is not the place of any text"), "{output}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn version(file: &[u8]) -> Option<String> {
     version_of(file).map(|version| version.to_string())
 }
 
-/// Written by the Python on the format page.
+/// The Python program on the format page wrote this file.
 #[test]
 fn a_trace_by_another_program_can_be_read() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat/trace-v1.0-foreign.hittrace");
@@ -126,9 +126,8 @@ fn a_trace_by_another_program_can_be_read() {
     }
 }
 
-/// A trace with packed views, a table with keys of its own and more names than a byte tells apart, and one that is
-/// written on request.
-fn replayed() -> Trace {
+/// A trace with packed views, a table with its own keys, more than 256 names, and a table that is written on request.
+fn example_trace() -> Trace {
     let columns = vec![
         Column::new("entity", ColumnData::U32((0..30).map(|i| i % 3).collect())),
         Column::new("at_us", ColumnData::I64((0..30).map(|i| i / 3 * 15_625).collect())),
@@ -143,7 +142,7 @@ fn replayed() -> Trace {
     let arrived = Column::new("arrived", ColumnData::U32(vec![1; 30]));
     let packets = Table::new("packets", columns.iter().cloned().chain([arrived]).collect());
     let spells = Table::new("spells", columns.into_iter().chain([Column::new("whom", whom), exact, lit]).collect());
-    let mut trace = crate::drawn::trace();
+    let mut trace = crate::views::trace();
     trace.header = TraceHeader {
         game: "disc".into(),
         mode: "closed".into(),
@@ -156,8 +155,8 @@ fn replayed() -> Trace {
 }
 
 /// A session with records of every kind, written by one side.
-fn recorded() -> Session {
-    let mut session = with_what_was_heard(&of_all_kinds(&crate::log_sessions::session(2, 32)));
+fn example_session() -> Session {
+    let mut session = with_received_packets(&with_all_kinds(&crate::log_sessions::session(2, 32)));
     for (snapshot, number) in session.players[1].snapshots.iter_mut().zip(-8i16..) {
         let warning = OutOfSequence { command: snapshot.ack, difference: number };
         let warnings = vec![warning; usize::from(number % 3 == 0)];
@@ -167,8 +166,8 @@ fn recorded() -> Session {
     session
 }
 
-/// The same, with what the server heard: each packet with the usercmds that it says it carries.
-fn with_what_was_heard(session: &Session) -> Session {
+/// The session with the server's records: each packet with the usercmds in it.
+fn with_received_packets(session: &Session) -> Session {
     let mut all = session.clone();
     for player in &mut all.players {
         let of = |number: u32| player.sent.iter().find(|packet| packet.number == number);
@@ -185,8 +184,8 @@ fn with_what_was_heard(session: &Session) -> Session {
     all
 }
 
-/// The session with records of every kind, and entities of another class that one player alone is shown.
-fn of_all_kinds(session: &Session) -> Session {
+/// The session with records of every kind, and with entities of another class that only one player sees.
+fn with_all_kinds(session: &Session) -> Session {
     let mut all = session.clone();
     let lamp = FieldSchema::new("glow", CellKind::I32, Scope::Status).meaning(Meaning::Time).in_unit("s");
     let wide = CellKind::ALL[3..].iter().map(|kind| FieldSchema::new(kind.name(), *kind, Scope::Status));

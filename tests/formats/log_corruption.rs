@@ -1,5 +1,5 @@
-//! A damaged log is never replayed as if it were sound, and what is whole of it is saved: for every bit flipped and
-//! every length to which the file is cut.
+//! A damaged log never passes as sound, and its undamaged part is recovered: for every flipped bit and every
+//! truncation.
 
 use crate::log_sessions::session;
 use hitreg::log::{
@@ -17,7 +17,7 @@ fn small_log() -> (Session, Vec<u8>) {
     (session, bytes)
 }
 
-/// Where each chunk ends; the records of all chunks before an offset are whole when the file is cut there.
+/// The offset at which each chunk ends, and the session of all chunks up to there.
 fn sessions_by_length(bytes: &[u8]) -> Vec<(usize, Session)> {
     let mut known: Vec<(usize, Session)> = Vec::new();
     for length in 0..=bytes.len() {
@@ -31,7 +31,7 @@ fn sessions_by_length(bytes: &[u8]) -> Vec<(usize, Session)> {
 }
 
 #[test]
-fn every_flipped_bit_is_found_and_named() {
+fn every_flipped_bit_is_detected_and_located() {
     let (session, sound) = small_log();
     let prefixes: Vec<Session> = sessions_by_length(&sound).into_iter().map(|(_, session)| session).collect();
     assert!(prefixes.len() >= 5, "the log has too few chunks to test with");
@@ -44,7 +44,10 @@ fn every_flipped_bit_is_found_and_named() {
             assert!(offset <= place as u64, "bit {bit} of byte {place} is said to be at {offset}");
             if let Ok((saved, damage)) = recover(&bytes) {
                 assert!(!damage.is_none(), "bit {bit} of byte {place} was recovered without a word");
-                assert!(is_part_of(&saved, &session), "bit {bit} of byte {place}: recovered what was never recorded");
+                assert!(
+                    is_part_of(&saved, &session),
+                    "bit {bit} of byte {place}: recovered a record that was never recorded"
+                );
             }
             bytes[place] ^= 1 << bit;
         }
@@ -52,7 +55,7 @@ fn every_flipped_bit_is_found_and_named() {
 }
 
 #[test]
-fn a_trace_shows_every_flipped_bit_and_every_cut() {
+fn every_flipped_bit_and_truncation_of_a_trace_is_detected() {
     let columns = vec![
         Column::new("entity", ColumnData::U32((0..60).map(|i| i % 3).collect())),
         Column::new("error_units", ColumnData::F32((0..60u8).map(|i| f32::from(i) / 7.0).collect())),
@@ -71,7 +74,7 @@ fn a_trace_shows_every_flipped_bit_and_every_cut() {
 }
 
 #[test]
-fn every_changed_byte_is_found() {
+fn every_changed_byte_is_detected() {
     let (_, sound) = small_log();
     let mut bytes = sound.clone();
     for place in 0..sound.len() {
@@ -84,7 +87,7 @@ fn every_changed_byte_is_found() {
 }
 
 #[test]
-fn a_log_cut_anywhere_gives_back_all_whole_chunks() {
+fn a_truncated_log_gives_all_complete_chunks() {
     let (session, sound) = small_log();
     let mut frames_before = 0;
     for length in 0..sound.len() {
@@ -112,7 +115,7 @@ fn a_log_cut_anywhere_gives_back_all_whole_chunks() {
 }
 
 #[test]
-fn what_is_recovered_is_a_good_log() {
+fn a_recovered_log_is_valid() {
     let (_, sound) = small_log();
     let (recovered, _) = recover(&sound[..sound.len() * 2 / 3]).unwrap();
     let rewritten = write_session(Vec::new(), &recovered, WriterOptions::whole()).unwrap();
@@ -121,7 +124,7 @@ fn what_is_recovered_is_a_good_log() {
 }
 
 #[test]
-fn a_hole_in_the_middle_costs_only_its_chunk() {
+fn a_damaged_chunk_costs_only_itself() {
     let (session, mut bytes) = small_log();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x10;
@@ -134,7 +137,7 @@ fn a_hole_in_the_middle_costs_only_its_chunk() {
 }
 
 #[test]
-fn other_things_than_flips_are_found_too() {
+fn added_and_missing_chunks_are_detected() {
     let (session, sound) = small_log();
     let mut longer = sound.clone();
     longer.push(0);
@@ -149,7 +152,7 @@ fn other_things_than_flips_are_found_too() {
     assert!(is_part_of(&saved, &session));
 }
 
-/// Whether all of one session begins another.
+/// Whether one session is a prefix of another.
 fn is_prefix_of(part: &Session, whole: &Session) -> bool {
     let players = part.players.iter().zip(&whole.players).all(|(part, whole)| {
         whole.frames.starts_with(&part.frames)
@@ -164,7 +167,7 @@ fn is_prefix_of(part: &Session, whole: &Session) -> bool {
     part.header == whole.header && players && states && whole.ticks.starts_with(&part.ticks)
 }
 
-/// Whether each record of one session is one of another, in the same order.
+/// Whether each record of one session is in another, in the same order.
 fn is_part_of(part: &Session, whole: &Session) -> bool {
     fn within<T: PartialEq>(part: &[T], whole: &[T]) -> bool {
         let mut whole = whole.iter();

@@ -1,4 +1,4 @@
-//! What is written comes back identical, whatever it is.
+//! Any session or trace comes back identical after writing and reading.
 
 use glam::Vec3;
 use hitreg::game::{CellKind, Class, ClassId, Effect, FieldSchema, Meaning, Reason, Scope};
@@ -50,7 +50,7 @@ fn header() -> impl Strategy<Value = SessionHeader> {
     )
 }
 
-/// Times as a session has them, and times from anywhere.
+/// Usual times of a session, and arbitrary times.
 fn micros() -> impl Strategy<Value = Micros> {
     prop_oneof![4 => (0i64..5_000_000).prop_map(Micros), 1 => any::<i64>().prop_map(Micros)]
 }
@@ -59,7 +59,7 @@ fn number() -> impl Strategy<Value = u32> {
     prop_oneof![4 => 0u32..40, 1 => any::<u32>()]
 }
 
-/// Any bit pattern: NaNs with payloads, negative zero, denormals; and values as games have them.
+/// Any bit pattern, such as NaNs with payloads, negative zero and denormals; and usual values of games.
 fn float() -> impl Strategy<Value = f32> {
     prop_oneof![any::<u32>().prop_map(f32::from_bits), Just(-0.0f32), (-8000i16..8000).prop_map(|n| f32::from(n) / 8.0)]
 }
@@ -68,7 +68,7 @@ fn vector() -> impl Strategy<Value = Vec3> {
     (float(), float(), float()).prop_map(|(x, y, z)| Vec3::new(x, y, z))
 }
 
-/// The cells of [`own_fields`], which often stay 0.
+/// Cells of [`own_fields`], which are often 0.
 fn own_cells() -> impl Strategy<Value = OwnCells> {
     let cell = || prop_oneof![Just(0u32), any::<u32>()];
     (cell(), cell(), cell(), cell(), any::<bool>())
@@ -239,10 +239,10 @@ fn options() -> impl Strategy<Value = WriterOptions> {
     })
 }
 
-/// Sessions are compared as text that shows every bit, since a NaN is not equal to itself.
+/// A session as text that shows every bit, because NaN is not equal to itself.
 fn bits(session: &Session) -> Vec<u8> {
     let mut same = session.clone();
-    // What a file may make of itself is no part of what it says.
+    // Floats are compared by their bits.
     let mut floats = Vec::new();
     let mut take = |v: &mut Vec3| floats.extend(std::mem::take(v).to_array().map(f32::to_bits));
     for player in &mut same.players {
@@ -297,7 +297,7 @@ proptest! {
 }
 
 fn column(rows: usize) -> impl Strategy<Value = Column> {
-    // More names than a byte can tell apart, too.
+    // Some columns have more than 256 names.
     let names =
         prop_oneof![4 => 1usize..4, 1 => 250usize..300].prop_flat_map(|n| proptest::collection::vec(".{0,9}", n));
     let data = prop_oneof![
@@ -347,7 +347,7 @@ fn a_long_trace_is_written_in_several_chunks() {
 }
 
 #[test]
-fn a_log_is_not_a_trace_and_neither_is_anything_else() {
+fn logs_traces_and_other_files_are_distinguished() {
     let log = write_session(Vec::new(), &crate::log_sessions::session(1, 3), WriterOptions::live()).unwrap();
     let trace = write_trace(Vec::new(), &Trace::default()).unwrap();
     let message = read_trace(&log[..]).unwrap_err().to_string();
@@ -376,7 +376,7 @@ fn a_long_log_is_read_chunk_by_chunk() {
 }
 
 #[test]
-fn a_record_that_does_not_fit_is_refused_and_harms_nothing() {
+fn an_invalid_record_is_refused_without_side_effects() {
     let session = crate::log_sessions::session(1, 2);
     let mut writer = LogWriter::new(Vec::new(), &session.header, WriterOptions::live()).unwrap();
     let frame = session.players[0].frames[0].clone();

@@ -1,4 +1,4 @@
-//! Sessions made by arithmetic alone, for the tests of the log: the same ones forever.
+//! Sessions from arithmetic alone, for the tests of the log. They never change.
 
 use glam::Vec3;
 use hitreg::game::{CellKind, Class, Effect, FieldSchema, Scope};
@@ -43,7 +43,7 @@ pub(crate) fn header(players: u16) -> SessionHeader {
     }
 }
 
-/// People who run in circles, look around, and lose a packet now and then, at 64 usercmds and ticks a second.
+/// Players run in circles, look around, and lose some packets, at 64 usercmds and ticks a second.
 pub(crate) fn session(players: u16, ticks: u32) -> Session {
     let mut session = Session::new(header(players));
     let mut bodies = vec![[0.0f32; 9]; usize::from(players)];

@@ -1,7 +1,7 @@
-//! What logs cost: bytes, and time for those who write and read them.
+//! Costs of logs: size, and time for writers and readers.
 //! `cargo test --release --test formats log_speed -- --ignored --nocapture`
 
-#![expect(clippy::disallowed_methods, reason = "it measures time and tells the result")]
+#![expect(clippy::disallowed_methods, reason = "it measures time and prints the result")]
 
 use std::time::Instant;
 
@@ -40,9 +40,9 @@ fn sixteen_players_for_a_minute() {
         let pushed = start.elapsed().as_secs_f64();
         let mut background = BackgroundLogWriter::new(Vec::new(), &session.header, WriterOptions::live()).unwrap();
         let mut spent = 0.0;
-        // As live: the thread has time to write one chunk before the next is full.
+        // As in a live session, the thread has time to write one chunk before the next is full.
         for second in records.chunks(records.len() / 60) {
-            // A tick's records have just been made, and are near.
+            // The records of a tick are new, so they are in the cache.
             for tick in second.chunks(7 * 16).map(<[Record]>::to_vec) {
                 let start = Instant::now();
                 tick.iter().for_each(|record| background.push(record).unwrap());
@@ -59,7 +59,7 @@ fn sixteen_players_for_a_minute() {
     }
 }
 
-/// All records of a tick, tick by tick.
+/// All records, tick by tick.
 fn in_live_order(session: &Session) -> Vec<Record> {
     let mut timed = Vec::new();
     for (id, player) in session.players.iter().enumerate() {
@@ -79,7 +79,7 @@ fn in_live_order(session: &Session) -> Vec<Record> {
     timed.into_iter().map(|(_, record)| record).collect()
 }
 
-/// Bytes of a session in memory, list heads included.
+/// The bytes of a session in memory, including list heads.
 fn memory(session: &Session) -> f64 {
     let of_player = |p: &hitreg::record::PlayerRecords| {
         size_of_val(&p.frames[..])

@@ -1,12 +1,12 @@
-//! What is written down and sent: logs, traces, datagrams. No game is played here.
+//! Files and datagrams: logs, traces, the wire format. No game runs here.
 
 #[path = "../hostile/container.rs"]
 mod container;
-mod drawn;
 mod keyframes;
 mod log_compat;
 mod log_corruption;
 mod log_roundtrip;
 mod log_sessions;
 mod log_speed;
+mod views;
 mod wire;

@@ -1,5 +1,5 @@
-//! Commands, each in a process of its own whose memory is counted.
-#![expect(clippy::disallowed_methods, reason = "a child is told by its environment, writes to a file, and may hang")]
+//! Commands in child processes with counted memory.
+#![expect(clippy::disallowed_methods, reason = "a child process reads its environment, writes to a file, and may hang")]
 
 use std::fs;
 use std::io::Read;
@@ -9,34 +9,34 @@ use std::time::{Duration, Instant};
 
 use hitreg::cli::Program;
 
-/// How the process that counts knows that it is meant.
+/// The variable that makes a test process run a command and count its memory.
 const LINE: &str = "HITREG_HOSTILE_LINE";
-/// The memory limit of commands that hold a whole session or trace, in MiB: low, so that tests are cheap.
+/// The memory limit of commands that hold a session or trace, in MiB: low, so that tests are fast.
 pub(crate) const LIMIT_MIB: &str = "192";
-/// Nothing here should take a tenth of it: it ends what would go on for ever.
+/// Ends a command that hangs. Commands here take less than a tenth of it.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandResult {
     pub(crate) code: i32,
-    /// The most bytes that it held at a time.
+    /// The peak of allocated bytes.
     pub(crate) peak: usize,
-    /// All bytes that it ever asked for, which no work that matters goes without.
+    /// The sum of all allocations, a measure of work.
     pub(crate) total: usize,
-    pub(crate) said: String,
+    pub(crate) output: String,
 }
 
 /// Runs `hitreg LINE` in a folder, under the low memory limit. Words are separated as in a shell.
-pub(crate) fn run(folder: &Path, line: &str) -> Ran {
+pub(crate) fn run(folder: &Path, line: &str) -> CommandResult {
     run_within(Some(LIMIT_MIB), folder, line)
 }
 
-/// The same under a memory limit in MiB; `None` for that of the machine.
-pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> Ran {
+/// Runs a command under a memory limit in MiB; `None` for the default limit of the machine.
+pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> CommandResult {
     let program = std::env::current_exe().expect("this program");
-    // Beside the folder: a command may look at all that is in its own.
-    let mut said = tempfile::NamedTempFile::new().expect("a file");
+    // The output goes to a file outside the folder, because a command may read all files in its folder.
+    let mut output = tempfile::NamedTempFile::new().expect("a file");
     let mut command = Command::new(program);
     command.env_remove("HITREG_MEMORY_MIB").envs(limit_mib.map(|mib| ("HITREG_MEMORY_MIB", mib)));
     let mut child = command
@@ -45,7 +45,7 @@ pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> 
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(said.reopen().expect("a file"))
+        .stderr(output.reopen().expect("a file"))
         .spawn()
         .expect("this program starts again");
     let started = Instant::now();
@@ -57,10 +57,10 @@ pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> 
         std::thread::sleep(Duration::from_millis(3));
     }
     let mut text = String::new();
-    said.read_to_string(&mut text).expect("UTF-8");
-    let (said, figures) = text.rsplit_once("\u{1}").unwrap_or_else(|| panic!("`hitreg {line}` ended early: {text}"));
+    output.read_to_string(&mut text).expect("UTF-8");
+    let (output, figures) = text.rsplit_once("\u{1}").unwrap_or_else(|| panic!("`hitreg {line}` ended early: {text}"));
     let figures: Vec<usize> = figures.split_whitespace().map(|n| n.parse().expect("a number")).collect();
-    Ran { code: figures[0] as i32, peak: figures[1], total: figures[2], said: said.to_owned() }
+    CommandResult { code: figures[0] as i32, peak: figures[1], total: figures[2], output: output.to_owned() }
 }
 
 #[test]
@@ -79,10 +79,10 @@ fn a_quoted_path_with_spaces_is_one_word() {
     let log = folder.path().join("a log.hitlog");
     let word = shlex::try_quote(log.to_str().expect("UTF-8")).expect("no zero byte");
     let ran = run(folder.path(), &format!("record synth -o {word} --seconds 1"));
-    assert_eq!((ran.code, log.exists()), (0, true), "{}", ran.said);
+    assert_eq!((ran.code, log.exists()), (0, true), "{}", ran.output);
 }
 
-/// The most bytes that this process held at a time: as the system counts them, where it says so.
+/// The peak memory of this process, from the system where it is available.
 fn peak() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,16 +1,16 @@
-//! Logs and traces taken apart and put together again: whatever stands in their chunks, all checksums are right.
+//! Unpacks logs and traces into chunks, and packs changed chunks into files with valid checksums.
 
 use rmpv::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 use zstd::zstd_safe::CParameter;
 
-/// The chunks of a file as MessagePack, without the last one, which holds nothing.
-pub(crate) fn apart(file: &[u8]) -> Vec<Value> {
-    parts_of(file).expect("whole and sound")
+/// The chunks of a file as MessagePack, without the last one, which is empty.
+pub(crate) fn unpack_chunks(file: &[u8]) -> Vec<Value> {
+    try_unpack_chunks(file).expect("whole and sound")
 }
 
-/// The same of a file that may be anything.
-pub(crate) fn parts_of(file: &[u8]) -> Option<Vec<Value>> {
+/// Like [`unpack_chunks`], for a file that may be damaged.
+pub(crate) fn try_unpack_chunks(file: &[u8]) -> Option<Vec<Value>> {
     let mut chunks = Vec::new();
     let mut at = 0;
     while file[at..].starts_with(&0xFD2F_B528u32.to_le_bytes()) {
@@ -23,8 +23,8 @@ pub(crate) fn parts_of(file: &[u8]) -> Option<Vec<Value>> {
     (chunks.len() > 1).then_some(chunks)
 }
 
-/// A file of these chunks: numbered, chained, sealed, with a seek table.
-pub(crate) fn together(chunks: &[Value]) -> Vec<u8> {
+/// Packs chunks into a file, with numbers, chain hashes, a seal and a seek table.
+pub(crate) fn pack_chunks(chunks: &[Value]) -> Vec<u8> {
     let bytes = chunks.iter().enumerate().map(|(index, chunk)| {
         move |chain: u64| {
             let mut chunk = chunk.clone();
@@ -39,21 +39,21 @@ pub(crate) fn together(chunks: &[Value]) -> Vec<u8> {
         let map = [("index", Value::from(chunks.len())), ("before", Value::from(chain)), ("end", Value::from(true))];
         encoded(&Value::Map(map.map(|(key, value)| (Value::from(key), value)).to_vec()))
     };
-    let mut file = File::default();
+    let mut file = ChunkFile::default();
     bytes.for_each(|content| file.chunk(content));
     file.chunk(end);
     file.sealed()
 }
 
-/// A file of chunks that are handed over as bytes, each by what is given the chain before it.
+/// A file of chunks given as bytes. Each chunk is made with the chain hash before it.
 #[derive(Default)]
-pub(crate) struct File {
+pub(crate) struct ChunkFile {
     bytes: Vec<u8>,
     chain: u64,
     sizes: Vec<(u32, u32)>,
 }
 
-impl File {
+impl ChunkFile {
     pub(crate) fn chunk(&mut self, content: impl FnOnce(u64) -> Vec<u8>) {
         let content = content(self.chain);
         let mut compressor = zstd::bulk::Compressor::new(3).expect("a compressor");
@@ -92,13 +92,13 @@ pub(crate) fn encoded(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// What a map has under a key.
+/// The value of a key in a map.
 pub(crate) fn get<'v>(map: &'v mut Value, key: &str) -> &'v mut Value {
-    let Value::Map(entries) = map else { panic!("{key} of what is no map") };
+    let Value::Map(entries) = map else { panic!("{key} of a value that is not a map") };
     &mut entries.iter_mut().find(|(name, _)| name.as_str() == Some(key)).expect(key).1
 }
 
-/// Puts a value into a map under a key.
+/// Sets a key of a map.
 pub(crate) fn set(map: &mut Value, key: &str, value: Value) {
     let Value::Map(entries) = map else { return };
     match entries.iter_mut().find(|(name, _)| name.as_str() == Some(key)) {

@@ -1,4 +1,4 @@
-//! What other engines and their players have written: demos, maps, captures of datagrams. Each reader is handed mutants of it by seeds.
+//! Files of other engines and their players: demos, maps, captures of datagrams. Each reader gets seeded mutants.
 
 use std::io::{Cursor, Write as _};
 use std::ops::Range;
@@ -10,11 +10,11 @@ use hitreg::rng::Rng;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::fuzz::{said, target};
+use crate::fuzz::{outcome, target};
 use crate::maps::{quake_bytes, quake3_bytes};
+use crate::mutate;
 use crate::small::{DemoWriter, ServerDemoWriter, own_state};
-use crate::targets::worse_text;
-use crate::worse;
+use crate::targets::mutated_text;
 
 /// A demo of a client that walks.
 pub(crate) fn client_demo() -> Vec<u8> {
@@ -43,27 +43,27 @@ fn demos() {
     }
     let map = quake_bytes();
     let options = ImportOptions { map_name: None, force_map: true };
-    target("demos", vec![client_demo(), served.bytes], worse::bytes, &mut |bytes| {
-        said(QuakeWorldDemo::parse(bytes)) + &said(import(bytes, &map, &options))
+    target("demos", vec![client_demo(), served.bytes], mutate::bytes, &mut |bytes| {
+        outcome(QuakeWorldDemo::parse(bytes)) + &outcome(import(bytes, &map, &options))
     });
 }
 
 #[test]
 fn maps() {
-    target("bsp", vec![quake_bytes()], worse::bytes, &mut |bytes| said(QuakeMap::parse(bytes)));
+    target("bsp", vec![quake_bytes()], mutate::bytes, &mut |bytes| outcome(QuakeMap::parse(bytes)));
     let small = include_bytes!("../../crates/hitreg-selftest/claims/corner.map").to_vec();
     let large = include_bytes!("../../crates/hitreg-arena/maps/orchard.map").to_vec();
-    target("map", vec![small, large], worse_text, &mut |bytes| said(ArenaMap::parse("fuzz", bytes)));
+    target("map", vec![small, large], mutated_text, &mut |bytes| outcome(ArenaMap::parse("fuzz", bytes)));
 }
 
 #[test]
 fn levels() {
-    target("levels", vec![quake3_bytes(), in_archive(&quake3_bytes())], worse::bytes, &mut |bytes| {
-        said(map_from(bytes, "q3test"))
+    target("levels", vec![quake3_bytes(), in_archive(&quake3_bytes())], mutate::bytes, &mut |bytes| {
+        outcome(map_from(bytes, "q3test"))
     });
 }
 
-/// A `.pk3` with that level, once packed and once as it is.
+/// A `.pk3` with the level, once compressed and once stored.
 fn in_archive(level: &[u8]) -> Vec<u8> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, method) in
@@ -75,7 +75,7 @@ fn in_archive(level: &[u8]) -> Vec<u8> {
     archive.finish().expect("an archive").into_inner()
 }
 
-/// What a proxy heard between a client and its server, and what a client wrote down. Their good ones are kept in `fixtures/fuzz`.
+/// The datagrams that a proxy heard, and the demo of a client. `fixtures/fuzz` has valid ones.
 #[test]
 fn quake3() {
     let read = |source, bytes: &[u8]| {
@@ -84,30 +84,30 @@ fn quake3() {
         let mut records = 0;
         let imported = import_quake3(source, bytes, &log, &mut |_| records += 1);
         assert!(overview.is_err() || imported.is_ok(), "what can be looked through can be read");
-        said(overview.and_then(|overview| quake3_header(&overview.rules, &overview.players, source.origin())))
+        outcome(overview.and_then(|overview| quake3_header(&overview.rules, &overview.players, source.origin())))
     };
-    target("captures", Vec::new(), |bytes, rng| worse_framed(&CAPTURE, bytes, rng), &mut |bytes| {
+    target("captures", Vec::new(), |bytes, rng| mutated_messages(&CAPTURE, bytes, rng), &mut |bytes| {
         read(RecordingKind::Capture, bytes)
     });
-    target("client-demos", Vec::new(), |bytes, rng| worse_framed(&CLIENT_DEMO, bytes, rng), &mut |bytes| {
+    target("client-demos", Vec::new(), |bytes, rng| mutated_messages(&CLIENT_DEMO, bytes, rng), &mut |bytes| {
         read(RecordingKind::Demo, bytes)
     });
 }
 
-/// Messages one after the other, each with its length before it.
-struct Framed {
-    /// So many bytes stand before all.
+/// The layout of a file of messages with length prefixes.
+struct FramedLayout {
+    /// The bytes before the first message.
     magic: usize,
-    /// So many before each message, and where among them its length is.
+    /// The bytes before each message, and where its length is among them.
     head: usize,
     length: Range<usize>,
 }
 
-const CAPTURE: Framed = Framed { magic: 8, head: 13, length: 11..13 };
-const CLIENT_DEMO: Framed = Framed { magic: 0, head: 8, length: 4..8 };
+const CAPTURE: FramedLayout = FramedLayout { magic: 8, head: 13, length: 11..13 };
+const CLIENT_DEMO: FramedLayout = FramedLayout { magic: 0, head: 8, length: 4..8 };
 
-/// Messages that are worse, lost, told again or later, each with its right length; now and then bytes that are worse anywhere.
-fn worse_framed(framed: &Framed, bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
+/// A file with changed, lost, repeated and moved messages, each with its correct length. Sometimes any bytes change.
+fn mutated_messages(framed: &FramedLayout, bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
     let (start, mut rest) = bytes.split_at(framed.magic.min(bytes.len()));
     let mut messages: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     while let Some((head, behind)) = rest.split_at_checked(framed.head) {
@@ -117,7 +117,7 @@ fn worse_framed(framed: &Framed, bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
         rest = behind;
     }
     if messages.is_empty() || rng.chance(0.1) {
-        return worse::bytes(bytes, rng);
+        return mutate::bytes(bytes, rng);
     }
     for _ in 0..=rng.below(3) {
         let at = rng.below(messages.len() as u64) as usize;
@@ -128,8 +128,8 @@ fn worse_framed(framed: &Framed, bytes: &[u8], rng: &mut Rng) -> Vec<u8> {
                 let other = rng.below(messages.len() as u64) as usize;
                 messages.swap(at, other);
             }
-            3 => messages[at].0 = worse::bytes(&messages[at].0, rng),
-            _ => messages[at].1 = worse::bytes(&messages[at].1, rng),
+            3 => messages[at].0 = mutate::bytes(&messages[at].0, rng),
+            _ => messages[at].1 = mutate::bytes(&messages[at].1, rng),
         }
     }
     let mut all = start.to_vec();
@@ -151,5 +151,5 @@ fn packed() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(&quake_bytes()).expect("memory");
     let good = vec![gzip.finish().expect("memory")];
-    target("packed", good, worse::bytes, &mut |bytes| said(unpacked(bytes)));
+    target("packed", good, mutate::bytes, &mut |bytes| outcome(unpacked(bytes)));
 }

@@ -1,5 +1,5 @@
-//! What tries mutants of inputs, by seeds, and holds reading them to its bounds.
-#![expect(clippy::disallowed_methods, reason = "whoever looks for more says so in the environment")]
+//! Runs readers on seeded mutants of inputs and checks their limits.
+#![expect(clippy::disallowed_methods, reason = "the environment selects longer runs")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,41 +9,40 @@ use std::time::Duration;
 use hitreg::rng::Rng;
 use hitreg::units::Seed;
 
-/// How many mutants are tried without `HITREG_FUZZ_SECONDS`.
+/// The number of mutants without `HITREG_FUZZ_SECONDS`.
 const MUTANTS: u64 = 300;
-/// What reading may ask for in all: so much, and so many times its input. Work goes by memory here: what allocates nothing ends
-/// with its input.
+/// The limit of a reader's allocations in all: a constant, and a multiple of its input. Memory measures work here,
+/// because a reader that allocates nothing ends with its input.
 const WORK: usize = 512 << 20;
 const WORK_PER_BYTE: usize = 4096;
-/// What a reader may hold at once, beside what this program holds already; whoever wants more ends it.
-const MOST_AT_ONCE: usize = 1 << 30;
-/// No input is worth as much of a processor: hundreds of times what any takes.
-const LONGEST: Duration = Duration::from_secs(10);
-/// A kept input is no longer, and no target has more of them.
-const KEPT_BYTES: usize = 2048;
-const KEPT: usize = 40;
-/// What one target asks for is counted alone.
+/// The limit of a reader's memory at a time, in addition to this program's. A reader above it ends the program.
+const MAX_AT_ONCE: usize = 1 << 30;
+/// The CPU time limit of one input, hundreds of times the usual time.
+const MAX_CPU_TIME: Duration = Duration::from_secs(10);
+/// The limits of saved inputs: bytes of one, and number for each target.
+const MAX_SAVED_BYTES: usize = 2048;
+const MAX_SAVED: usize = 40;
+/// One target runs at a time, because allocations are counted for the whole program.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// What reading came to, in a few words: inputs of which it is the same are alike.
+/// Reads an input and returns the outcome in a few words. Inputs with equal outcomes count as alike.
 pub(crate) type ReadResult<'a> = &'a mut dyn FnMut(&[u8]) -> String;
 
-/// Tries what is kept, then mutants of it and of `good`. With `HITREG_FUZZ_KEEP`, those that come to what nothing kept
-/// comes to are kept.
-pub(crate) fn target(name: &str, good: Vec<Vec<u8>>, worsen: fn(&[u8], &mut Rng) -> Vec<u8>, read: ReadResult<'_>) {
-    target_within(name, WORK, good, worsen, read);
+/// Runs the saved inputs, then mutants of them and of `good`. With `HITREG_FUZZ_KEEP`, saves inputs with new outcomes.
+pub(crate) fn target(name: &str, good: Vec<Vec<u8>>, mutate: fn(&[u8], &mut Rng) -> Vec<u8>, read: ReadResult<'_>) {
+    target_within(name, WORK, good, mutate, read);
 }
 
-/// The same of what may ask for so many bytes in all, besides what its input is worth.
+/// Runs a target with another constant limit of allocations.
 pub(crate) fn target_within(
     name: &str,
     work: usize,
     good: Vec<Vec<u8>>,
-    worsen: fn(&[u8], &mut Rng) -> Vec<u8>,
+    mutate: fn(&[u8], &mut Rng) -> Vec<u8>,
     read: ReadResult<'_>,
 ) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    // The tests of a crate use this file too.
+    // Tests of a crate also use this file, from another folder.
     let mut above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|folder| folder.join("fixtures/fuzz"));
     let folder = above.find(|folder| folder.is_dir()).expect("the fixtures are at the top").join(name);
     let mut kept = match std::fs::read_dir(&folder) {
@@ -58,19 +57,19 @@ pub(crate) fn target_within(
     let found = std::env::temp_dir().join(format!("hitreg-{name}-{}", std::process::id()));
     let mut tried = |bytes: &[u8], which: &str| {
         if work > WORK && seconds.is_some() {
-            // What takes all memory ends this program, and nobody would know what it was.
+            // An input that exhausts memory ends this program, so it is saved before it is read.
             std::fs::write(&found, bytes).expect("written");
         }
         if seconds.is_some() {
-            let most = crate::MEMORY.allocated() + MOST_AT_ONCE.max(work / 4);
+            let most = crate::MEMORY.allocated() + MAX_AT_ONCE.max(work / 4);
             crate::MEMORY.set_limit(most).expect("it takes less now");
         }
-        let (before, began) = (crate::MEMORY.total_allocated(), thought());
+        let (before, began) = (crate::MEMORY.total_allocated(), thread_cpu_time());
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(bytes)));
-        let (asked, took) = (crate::MEMORY.total_allocated() - before, thought() - began);
-        assert!(took < LONGEST, "{name}, {which}: {took:?} of a processor for {} bytes", bytes.len());
+        let (asked, took) = (crate::MEMORY.total_allocated() - before, thread_cpu_time() - began);
+        assert!(took < MAX_CPU_TIME, "{name}, {which}: {took:?} of a processor for {} bytes", bytes.len());
         match read {
-            Ok(said) if asked <= work + WORK_PER_BYTE * bytes.len() => alike(&said),
+            Ok(output) if asked <= work + WORK_PER_BYTE * bytes.len() => without_details(&output),
             _ => {
                 std::fs::write(&found, bytes).expect("written");
                 panic!("{name}, {which}: {} MiB for {} bytes; it is in {}", asked >> 20, bytes.len(), found.display());
@@ -82,58 +81,59 @@ pub(crate) fn target_within(
         come_to.insert(tried(bytes, &format!("kept {index}")));
     }
     let keeps = number("HITREG_FUZZ_KEEP").is_some();
-    let started = worked();
-    let goes_on = |seed: u64| seconds.map_or(seed < first + MUTANTS, |most| (worked() - started).as_secs() < most);
+    let started = process_cpu_time();
+    let goes_on =
+        |seed: u64| seconds.map_or(seed < first + MUTANTS, |most| (process_cpu_time() - started).as_secs() < most);
     let mut seed = first;
     while goes_on(seed) {
         let mut rng = Rng::new(Seed(seed), 0x6675_7a7a);
-        let bytes = worsen(&corpus[rng.below(corpus.len() as u64) as usize], &mut rng);
-        let said = tried(&bytes, &format!("HITREG_FUZZ_SEED={seed}"));
-        if keeps && bytes.len() <= KEPT_BYTES && come_to.len() < KEPT && come_to.insert(said) {
+        let bytes = mutate(&corpus[rng.below(corpus.len() as u64) as usize], &mut rng);
+        let output = tried(&bytes, &format!("HITREG_FUZZ_SEED={seed}"));
+        if keeps && bytes.len() <= MAX_SAVED_BYTES && come_to.len() < MAX_SAVED && come_to.insert(output) {
             std::fs::create_dir_all(&folder).expect("a folder");
             std::fs::write(folder.join(format!("{:03}", come_to.len())), &bytes).expect("written");
             corpus.push(bytes);
         }
         seed += 1;
     }
-    let (tried, seconds) = (seed - first, (worked() - started).as_secs());
-    eprintln!("{name}: {tried} of {} kept or good in {seconds} s, which come to {}", corpus.len(), come_to.len());
+    let (tried, seconds) = (seed - first, (process_cpu_time() - started).as_secs());
+    eprintln!("{name}: {tried} mutants of {} inputs in {seconds} s, with {} outcomes", corpus.len(), come_to.len());
 }
 
-/// How long this thread has had a processor.
+/// The CPU time of this thread.
 #[cfg(unix)]
-fn thought() -> Duration {
-    spent(rustix::time::ClockId::ThreadCPUTime)
+fn thread_cpu_time() -> Duration {
+    cpu_time(rustix::time::ClockId::ThreadCPUTime)
 }
 
-/// How long this process has had a processor, its threads together: other work beside it does not count.
+/// The CPU time of this process. Other work on the machine does not count.
 #[cfg(unix)]
-fn worked() -> Duration {
-    spent(rustix::time::ClockId::ProcessCPUTime)
+fn process_cpu_time() -> Duration {
+    cpu_time(rustix::time::ClockId::ProcessCPUTime)
 }
 
 #[cfg(unix)]
-fn spent(clock: rustix::time::ClockId) -> Duration {
+fn cpu_time(clock: rustix::time::ClockId) -> Duration {
     let time = rustix::time::clock_gettime(clock);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
 #[cfg(not(unix))]
-fn thought() -> Duration {
-    worked()
+fn thread_cpu_time() -> Duration {
+    process_cpu_time()
 }
 
 #[cfg(not(unix))]
-fn worked() -> Duration {
+fn process_cpu_time() -> Duration {
     static BEGAN: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
     BEGAN.elapsed()
 }
 
-/// Without numbers and names, which differ for ever.
-fn alike(said: &str) -> String {
+/// The outcome without numbers and names, which always differ.
+fn without_details(output: &str) -> String {
     let mut words = String::new();
-    for (index, part) in said.split(['`', '"']).enumerate() {
-        // Every second one is between quotes.
+    for (index, part) in output.split(['`', '"']).enumerate() {
+        // Every second part is between quotes.
         if index % 2 == 0 {
             words.extend(part.chars().filter(|letter| letter.is_ascii_alphabetic() || *letter == ' '));
         }
@@ -141,7 +141,7 @@ fn alike(said: &str) -> String {
     words.chars().take(120).collect()
 }
 
-/// What an error says, or that there is none.
-pub(crate) fn said<T, E: std::fmt::Display>(read: Result<T, E>) -> String {
+/// The text of an error, or a fixed text for success.
+pub(crate) fn outcome<T, E: std::fmt::Display>(read: Result<T, E>) -> String {
     read.map_or_else(|error| error.to_string(), |_| "good".to_owned())
 }

@@ -1,4 +1,4 @@
-//! Commands that take no more memory for a longer log.
+//! Commands whose memory does not grow with the length of a log.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,14 @@ use tempfile::TempDir;
 use super::child::run;
 use super::sides;
 
-/// What makes the traces. After the shorter session not all tables have been full yet, so that its peak says little of the longer
-/// one's (75 MB and 110 MB; an hour takes 137 MB), and it is not judged here.
-const MAKE: [&str; 2] = ["replay F -o a.hittrace", "replay F --set interpolation.lerp_ms=50 -o b.hittrace"];
-/// The commands that read a log, or traces, as they use them up.
-const AS_READ: &[(&str, i32)] = &[
+/// The commands that make the traces. The shorter session does not fill all tables, so the test does not compare these
+/// peaks (75 MB and 110 MB; an hour takes 137 MB).
+const MAKE_TRACES: [&str; 2] = ["replay F -o a.hittrace", "replay F --set interpolation.lerp_ms=50 -o b.hittrace"];
+/// The commands that stream a log or traces.
+const STREAMING: &[(&str, i32)] = &[
     ("info F", 0),
-    // Leg by leg, and as a whole: the recording has keyframes. Of the shorter one hardly two legs are replayed at once, so that its
-    // peak says little of theirs.
+    // Once in parallel legs and once in one pass: the recording has keyframes. The shorter session hardly runs two legs
+    // at a time, so the test does not compare the peaks of legs.
     ("verify F --threads 1", 0),
     ("verify F --threads 2 --whole", 0),
     ("replay F --mode open", 0),
@@ -27,66 +27,71 @@ const AS_READ: &[(&str, i32)] = &[
     ("diff a.hittrace b.hittrace --why 1", 1),
     ("diff F --b-set lag_compensation.enabled=false --on hits", 1),
 ];
-/// So much more may be taken for a log that is four times as long: what differs is how full buffers happen to be.
-const MORE: usize = 24 << 20;
-/// Two legs at once take no more, as nothing does that reads a log of any length.
-const MOST: usize = 200 << 20;
-/// The shorter one is none that is read as a whole because it is small.
+/// The allowed growth for a log of four times the length. Peaks vary with the filling of buffers.
+const MAX_GROWTH: usize = 24 << 20;
+/// The memory limit of two parallel legs, as of all commands that stream.
+const MAX_PEAK: usize = 200 << 20;
+/// The shorter session is too long for the commands that read small files into memory.
 const SECONDS: u32 = 65;
 
 fn peaks(folder: &Path, seconds: u32) -> Vec<usize> {
     let line = format!("record synth -o F --players 16 --seconds {seconds} --delay-ms 40 --jitter-ms 5 --loss 1%");
     let ran = run(folder, &line);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.output);
     assert!(folder.join("F").metadata().is_ok_and(|log| log.len() > 1 << 20), "it is too small");
-    for line in MAKE {
+    for line in MAKE_TRACES {
         assert_eq!(run(folder, line).code, 0, "{line}");
     }
     let peak = |(line, code): &(&str, i32)| {
         let ran = run(folder, line);
-        assert_eq!(ran.code, *code, "{line}: {}", ran.said);
+        assert_eq!(ran.code, *code, "{line}: {}", ran.output);
         ran.peak
     };
-    AS_READ.iter().map(peak).collect()
+    STREAMING.iter().map(peak).collect()
 }
 
 #[test]
-fn four_times_the_length_takes_no_more_memory() {
+fn memory_is_constant_for_four_times_the_length() {
     let folders = [TempDir::new().expect("a folder"), TempDir::new().expect("a folder")];
     let (short, long) = (peaks(folders[0].path(), SECONDS), peaks(folders[1].path(), 4 * SECONDS));
     let two_legs = run(folders[1].path(), "verify F --threads 2");
-    assert!(two_legs.code == 0 && two_legs.peak < MOST, "two legs: {} MiB, {}", two_legs.peak >> 20, two_legs.said);
-    for ((line, _), (short, long)) in AS_READ.iter().zip(short.iter().zip(&long)) {
+    assert!(
+        two_legs.code == 0 && two_legs.peak < MAX_PEAK,
+        "two legs: {} MiB, {}",
+        two_legs.peak >> 20,
+        two_legs.output
+    );
+    for ((line, _), (short, long)) in STREAMING.iter().zip(short.iter().zip(&long)) {
         eprintln!("{line}: {} MiB, {} MiB for four times the length", short >> 20, long >> 20);
     }
-    for ((line, _), (short, long)) in AS_READ.iter().zip(short.iter().zip(&long)) {
-        assert!(*long < (short + MORE).min(MOST), "{line}: {} MiB, and {} MiB", short >> 20, long >> 20);
+    for ((line, _), (short, long)) in STREAMING.iter().zip(short.iter().zip(&long)) {
+        assert!(*long < (short + MAX_GROWTH).min(MAX_PEAK), "{line}: {} MiB, and {} MiB", short >> 20, long >> 20);
     }
 }
 
 #[test]
-fn a_merge_of_four_times_the_length_takes_no_more_memory() {
+fn memory_of_a_merge_is_constant_for_four_times_the_length() {
     let peak = |seconds: u32| {
         let folder = TempDir::new().expect("a folder");
         sides::write(f64::from(seconds), 16, folder.path()).expect("a session");
         let clients: String = (0..16).map(|player| format!(" client{player}.hitlog")).collect();
         let ran = run(folder.path(), &format!("merge server.hitlog{clients} -o F"));
-        assert_eq!(ran.code, 0, "{}", ran.said);
+        assert_eq!(ran.code, 0, "{}", ran.output);
         ran.peak
     };
     let (short, long) = (peak(SECONDS), peak(4 * SECONDS));
     eprintln!("merge: {} MiB, {} MiB for four times the length", short >> 20, long >> 20);
-    assert!(long < (short + MORE).min(MOST), "{} MiB, and {} MiB", short >> 20, long >> 20);
+    assert!(long < (short + MAX_GROWTH).min(MAX_PEAK), "{} MiB, and {} MiB", short >> 20, long >> 20);
 }
 
-/// Shots of one player, each in a tick of its own; the first was never judged, and so stands behind the others.
+/// Shots of one player, each in its own tick. The first has no verdict, so it comes after the others.
 fn shots(count: u32, misses: u32) -> Trace {
     const TICKS: u32 = 500_000;
     let order = || (2..=count).chain([1]);
     let names =
         |names: [&str; 2], codes: Vec<u32>| ColumnData::Name { names: names.map(str::to_owned).to_vec(), codes };
     let numbers = |of: fn(u32) -> u32| ColumnData::U32(order().map(of).collect());
-    // Hashes that nothing packs: a file of a megabyte is read as a whole.
+    // Hashes that do not compress make a file of more than a megabyte, which commands stream.
     let hash = |tick: u32| {
         let mixed = u64::from(tick).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
@@ -112,7 +117,7 @@ fn shots(count: u32, misses: u32) -> Trace {
 }
 
 #[test]
-fn four_times_the_changed_shots_take_no_more_memory() {
+fn memory_is_constant_for_four_times_the_changed_shots() {
     let peak = |count: u32| {
         let folder = TempDir::new().expect("a folder");
         for (name, misses) in [("a.hittrace", 0), ("b.hittrace", 1)] {
@@ -121,7 +126,7 @@ fn four_times_the_changed_shots_take_no_more_memory() {
             fs::write(folder.path().join(name), file).expect("a file");
         }
         let ran = run(folder.path(), "diff a.hittrace b.hittrace --on hits");
-        assert_eq!(ran.code, 1, "{}", ran.said);
+        assert_eq!(ran.code, 1, "{}", ran.output);
         ran.peak
     };
     let (few, many) = (peak(120_000), peak(480_000));

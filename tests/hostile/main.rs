@@ -1,5 +1,5 @@
-//! Files that mean harm: small ones that want gigabytes or hours, whose checksums are all right. Whatever is done with them
-//! stays within its bounds and ends with a sentence.
+//! Hostile files: small files with valid checksums that try to cost gigabytes or hours. Every command stays within its
+//! limits and ends with a message.
 
 mod child;
 mod container;
@@ -8,21 +8,21 @@ mod foreign;
 mod fuzz;
 mod lengths;
 mod mutants;
+mod mutate;
 mod recorded;
 mod replayed;
 #[path = "../../examples/sides/write.rs"]
 mod sides;
 mod targets;
-mod worse;
 
-/// The small maps and demos that hitreg's own tests make on the spot.
+/// The small maps and demos that unit tests of `hitreg-quake` make.
 #[path = "../../crates/hitreg-quake/src/bsp/testing.rs"]
-#[expect(dead_code, reason = "some of it is for other tests")]
+#[expect(dead_code, reason = "other tests use the rest")]
 mod maps;
 #[path = "../../crates/hitreg-quake/src/quakeworld/testing.rs"]
 mod small;
 
-/// As that file names it.
+/// The module path that the included file uses.
 mod quakeworld {
     pub(crate) mod movement {
         pub(crate) use hitreg::quakeworld::QuakeWorldUsercmd;

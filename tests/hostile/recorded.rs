@@ -1,4 +1,4 @@
-//! Recorders that are told anything: what they take they write, and what they wrote is read.
+//! Recorders with arbitrary calls: they write every record that they accept, and the file can be read.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -16,9 +16,9 @@ use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 
 use crate::fuzz::target;
-use crate::worse;
+use crate::mutate;
 
-/// What a recorder wrote.
+/// The bytes that a recorder wrote.
 #[derive(Clone, Default)]
 struct RecordedBytes(Arc<Mutex<Vec<u8>>>);
 
@@ -32,7 +32,7 @@ impl Write for RecordedBytes {
     }
 }
 
-/// Calls, as bytes tell them; with no more bytes all is zero.
+/// Calls, decoded from bytes. After the last byte, all values are zero.
 struct Calls<'a> {
     bytes: std::slice::Iter<'a, u8>,
     now: i64,
@@ -43,7 +43,7 @@ impl Calls<'_> {
         self.bytes.next().copied().unwrap_or_default()
     }
 
-    /// Small as a rule, and at times what nobody thinks of.
+    /// Usually a small number, sometimes an extreme one.
     fn number(&mut self) -> i64 {
         let byte = self.byte();
         match byte {
@@ -57,7 +57,7 @@ impl Calls<'_> {
         }
     }
 
-    /// The session's time goes on, and now and then somewhere else.
+    /// The time of the session, which advances, and sometimes jumps.
     fn at(&mut self) -> Micros {
         self.now = match self.byte() {
             byte @ 0..=229 => self.now.saturating_add(i64::from(byte) * 100),
@@ -176,7 +176,7 @@ impl Calls<'_> {
         }
     }
 
-    /// One call. What the stream said of it.
+    /// Makes one call and returns its result.
     fn push(&mut self, stream: &mut Stream) -> Result<(), PushError> {
         let player = self.player();
         match self.byte() % 8 {
@@ -217,7 +217,7 @@ impl Calls<'_> {
     }
 }
 
-/// How many records there are.
+/// The number of records of each kind.
 fn records(session: &Session) -> Vec<usize> {
     let of_players = session.players.iter().flat_map(|player| player.streams().map(|stream| stream.len()));
     of_players.chain(session.streams().map(|stream| stream.len())).chain([session.states.len()]).collect()
@@ -239,7 +239,7 @@ fn about() -> Description {
 fn recorders() {
     let calls = |_: &[u8], rng: &mut Rng| {
         let random: Vec<u8> = (0..rng.below(1500)).map(|_| rng.next_u64() as u8).collect();
-        worse::bytes(&random, rng)
+        mutate::bytes(&random, rng)
     };
     target("recorders", vec![Vec::new()], calls, &mut |bytes| {
         let memory = RecordedBytes::default();
@@ -250,12 +250,12 @@ fn recorders() {
         let mut streams = [recorder.stream(), recorder.stream()];
         let mut calls = Calls { bytes: bytes.iter(), now: 0 };
         let mut taken = 0;
-        let mut said = String::from("all");
+        let mut output = String::from("all");
         while calls.bytes.len() > 0 {
             let stream = usize::from(calls.byte() < 64);
             match calls.push(&mut streams[stream]) {
                 Ok(()) => taken += 1,
-                Err(error) => said = error.to_string(),
+                Err(error) => output = error.to_string(),
             }
         }
         let written = recorder.finish().expect("all is written");
@@ -265,14 +265,15 @@ fn recorders() {
             "{taken}: {written:?}"
         );
         let file = memory.0.lock().expect("no panic");
-        let session = read_session(&file[..]).expect("what was written is read");
+        let session = read_session(&file[..]).expect("the written log is readable");
         let (recovered, damage) = recover(&file).expect("a log");
-        // By its bytes: what is no number is not equal to itself.
-        let again =
-            |session| write_session(Vec::new(), session, log::WriterOptions::live()).expect("what is read is written");
+        // By bytes, because NaN is not equal to itself.
+        let again = |session| {
+            write_session(Vec::new(), session, log::WriterOptions::live()).expect("the session can be written")
+        };
         assert!(damage.is_none() && again(&recovered) == again(&session), "whole, and the same twice");
-        let reread = read_session(&again(&session)[..]).expect("what was written is read");
+        let reread = read_session(&again(&session)[..]).expect("the written log is readable");
         assert_eq!(records(&reread), records(&session), "nothing is lost on the way");
-        said
+        output
     });
 }

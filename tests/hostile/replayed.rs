@@ -1,4 +1,4 @@
-//! Logs of every game that read, whatever stands in them: replaying them ends, and asks for no more than a command may.
+//! Logs of every game with arbitrary values: each replay ends and stays within the limit of work.
 
 use hitreg::arena::Arena;
 use hitreg::log::{WriterOptions, read_session, write_session};
@@ -9,35 +9,35 @@ use hitreg::replay::{self, Mode, ReplayError, ReplayOutput, replay};
 use hitreg::rng::Rng;
 use rmpv::Value;
 
-use crate::container::{parts_of, together};
+use crate::container::{pack_chunks, try_unpack_chunks};
 use crate::crafted::short_log;
 use crate::foreign::client_demo;
 use crate::fuzz::target_within;
 use crate::maps::{quake_bytes, quake3_bytes};
-use crate::mutants::{mutant, worsen};
-use crate::worse;
+use crate::mutants::{mutant, mutate_value};
+use crate::mutate;
 
-/// What a command may ask for in all.
+/// The limit of a command's allocations in all.
 const WORK: usize = 8 << 30;
 
 #[test]
 fn replays() {
-    let good = vec![short_log(), of_quakeworld(), of_quake3()];
-    target_within("replays", WORK, good, worse_log, &mut |bytes| {
+    let good = vec![short_log(), quakeworld_log(), quake3_log()];
+    target_within("replays", WORK, good, mutated_log, &mut |bytes| {
         let Ok(session) = read_session(bytes) else { return "it is not read".to_owned() };
-        let mut said = session.header.game.clone();
+        let mut output = session.header.game.clone();
         for mode in [Mode::Auto, Mode::Open] {
-            said += match replayed(&session, mode) {
+            output += match try_replay(&session, mode) {
                 None => "no game",
                 Some(Ok(_)) => "replayed",
                 Some(Err(_)) => "refused",
             };
         }
-        said
+        output
     });
 }
 
-fn replayed(session: &Session, mode: Mode) -> Option<Result<ReplayOutput, ReplayError>> {
+fn try_replay(session: &Session, mode: Mode) -> Option<Result<ReplayOutput, ReplayError>> {
     let options = replay::ReplayOptions { mode, ..replay::ReplayOptions::default() };
     match &session.header.game[..] {
         "arena" => Some(replay::<Arena>(session, &options, &mut |_| {})),
@@ -47,9 +47,9 @@ fn replayed(session: &Session, mode: Mode) -> Option<Result<ReplayOutput, Replay
     }
 }
 
-/// Worse values in its chunks, or in the rules of its game, the map among them.
-fn worse_log(good: &[u8], rng: &mut Rng) -> Vec<u8> {
-    let Some(mut chunks) = parts_of(good) else { return worse::bytes(good, rng) };
+/// Changes values in the chunks of a log, or in the rules of its game, which include the map.
+fn mutated_log(good: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let Some(mut chunks) = try_unpack_chunks(good) else { return mutate::bytes(good, rng) };
     if rng.chance(0.6) {
         return mutant(&chunks, rng);
     }
@@ -57,12 +57,12 @@ fn worse_log(good: &[u8], rng: &mut Rng) -> Vec<u8> {
         && let Ok(mut value) = rmpv::decode::read_value(&mut &rules[..])
     {
         for _ in 0..=rng.below(3) {
-            worsen(&mut value, rng);
+            mutate_value(&mut value, rng);
         }
         rules.clear();
         rmpv::encode::write_value(rules, &value).expect("memory");
     }
-    together(&chunks)
+    pack_chunks(&chunks)
 }
 
 fn within<'v>(map: &'v mut Value, name: &str) -> Option<&'v mut Value> {
@@ -74,13 +74,13 @@ fn written(session: &Session) -> Vec<u8> {
     write_session(Vec::new(), session, WriterOptions::whole()).expect("written")
 }
 
-fn of_quakeworld() -> Vec<u8> {
+fn quakeworld_log() -> Vec<u8> {
     let options = ImportOptions { map_name: None, force_map: true };
     let imported = quakeworld::import(&client_demo(), &quake_bytes(), &options).expect("a demo");
     written(&imported.session)
 }
 
-fn of_quake3() -> Vec<u8> {
+fn quake3_log() -> Vec<u8> {
     let capture = include_bytes!("../../fixtures/fuzz/captures/000");
     let none = ServerLog::default();
     let mut overview = survey(RecordingKind::Capture, &capture[..], &none).expect("a capture");

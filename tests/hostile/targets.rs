@@ -1,5 +1,5 @@
-//! Everything that reads hitreg's own formats, in this process: files, texts, and datagrams in a running session. Each is handed
-//! what `fixtures/fuzz` keeps, and mutants of it by seeds.
+//! Readers of hitreg's own formats, in this process: files, texts, and datagrams in a running session. Each gets the
+//! inputs in `fixtures/fuzz` and seeded mutants of them.
 use std::sync::Arc;
 
 use glam::Vec3;
@@ -19,51 +19,51 @@ use hitreg::wire::{
     encode_commands, fragments, seal,
 };
 
-use crate::container::parts_of;
+use crate::container::try_unpack_chunks;
 use crate::crafted::{keyed_log, short_log, short_trace};
-use crate::fuzz::{said, target};
+use crate::fuzz::{outcome, target};
 use crate::mutants::mutant;
-use crate::worse;
+use crate::mutate;
 
-pub(crate) fn worse_text(good: &[u8], rng: &mut Rng) -> Vec<u8> {
-    worse::text(&String::from_utf8_lossy(good), rng).into_bytes()
+pub(crate) fn mutated_text(good: &[u8], rng: &mut Rng) -> Vec<u8> {
+    mutate::text(&String::from_utf8_lossy(good), rng).into_bytes()
 }
 
-/// A log or trace with worse values, all of whose checksums are right; now and then with worse bytes.
-fn worse_file(good: &[u8], rng: &mut Rng) -> Vec<u8> {
-    match parts_of(good) {
+/// A log or trace with changed values and valid checksums; sometimes with changed bytes.
+fn mutated_file(good: &[u8], rng: &mut Rng) -> Vec<u8> {
+    match try_unpack_chunks(good) {
         Some(chunks) if rng.chance(0.7) => mutant(&chunks, rng),
-        _ => worse::bytes(good, rng),
+        _ => mutate::bytes(good, rng),
     }
 }
 
 #[test]
 fn logs() {
-    target("logs", vec![short_log(), keyed_log()], worse_file, &mut |bytes| {
+    target("logs", vec![short_log(), keyed_log()], mutated_file, &mut |bytes| {
         let (read, recovered) = (log::read_session(bytes), log::recover(bytes));
         let keyframes = log::keyframes_of(bytes, &mut |_| {});
         assert!(read.is_err() || keyframes.is_ok(), "what reads has sound keyframes, or none");
         assert!(read.is_err() || recovered.is_ok_and(|(_, damage)| damage.is_none()), "what reads needs no recovery");
-        said(read)
+        outcome(read)
     });
 }
 
 #[test]
 fn traces() {
-    target("traces", vec![short_trace()], worse_file, &mut |bytes| said(log::read_trace(bytes)));
+    target("traces", vec![short_trace()], mutated_file, &mut |bytes| outcome(log::read_trace(bytes)));
 }
 
 #[test]
 fn texts() {
     let scenario = "preset = \"quake3\"\nplayers = 2\nseconds = 5.0\n[settings]\n\"interpolation.lerp_ms\" = 50\n[[links]]\n\
                     delay_ms = 20.0\njitter = { exponential = 5.0 }\nloss = { burst = { enter = 0.01, leave = 0.3 } }";
-    target("scenarios", vec![scenario.into()], worse_text, &mut |bytes| {
+    target("scenarios", vec![scenario.into()], mutated_text, &mut |bytes| {
         let scenario = Scenario::parse(&String::from_utf8_lossy(bytes));
-        scenario.map_or_else(|error| error.to_string(), |scenario| said(scenario.settings()))
+        scenario.map_or_else(|error| error.to_string(), |scenario| outcome(scenario.settings()))
     });
     let settings: Vec<String> =
         Settings::default().to_pairs().into_iter().map(|(key, value)| format!("{key} = {value}")).collect();
-    target("settings", vec![settings.join("\n").into()], worse_text, &mut |bytes| {
+    target("settings", vec![settings.join("\n").into()], mutated_text, &mut |bytes| {
         let mut settings = Settings::default();
         let mut refused = String::new();
         for line in String::from_utf8_lossy(bytes).lines().take(1000) {
@@ -71,12 +71,12 @@ fn texts() {
                 refused = error.to_string();
             }
         }
-        assert_eq!(Settings::from_pairs(&settings.to_pairs()), Ok(settings), "what is taken is kept");
+        assert_eq!(Settings::from_pairs(&settings.to_pairs()), Ok(settings), "accepted settings are kept");
         refused
     });
     let golden = hitreg::golden::golden(&log::read_trace(&short_trace()[..]).expect("a trace"));
     let replayed = golden.clone();
-    target("goldens", vec![golden.into()], worse_text, &mut |bytes| {
+    target("goldens", vec![golden.into()], mutated_text, &mut |bytes| {
         let accepted = String::from_utf8_lossy(bytes);
         let differs = difference(&accepted, &replayed);
         assert_eq!(differs.is_none(), accepted == replayed, "another golden differs");
@@ -87,8 +87,7 @@ fn texts() {
     });
 }
 
-/// Datagrams whose seals are right, of a client that may send anything; those of a server to its client; and those of
-/// whoever wants a place.
+/// Datagrams with valid seals, of a client to its server and of a server to its client; and connection requests.
 #[test]
 fn datagrams() {
     let key = Key(1, 2);
@@ -96,29 +95,29 @@ fn datagrams() {
     let packet = ClientPacket { number: 1, ack: SnapshotSeq(0), commands: (1..4).map(command).collect() };
     let message = ClientMessage { packet, received_before: 0, perceived: None };
     let good = encode_commands(&message).expect("it can be sent");
-    target("commands", vec![good.clone()], worse::bytes, &mut |bytes| {
-        said(decode_commands(bytes, &ClientReference::default()))
+    target("commands", vec![good.clone()], mutate::bytes, &mut |bytes| {
+        outcome(decode_commands(bytes, &ClientReference::default()))
     });
     let mut server = ServerConnection::<ArenaBody>::new(key, PlayerId(0), 2, Micros::ZERO);
-    target("session", vec![good], worse::bytes, &mut |bytes| {
-        said(server.handle_datagram(Micros::ZERO, &seal(key, bytes.to_vec())))
+    target("session", vec![good], mutate::bytes, &mut |bytes| {
+        outcome(server.handle_datagram(Micros::ZERO, &seal(key, bytes.to_vec())))
     });
     let (mut pieces, long) = (Reassembly::new(), vec![7; 5000]);
     let fragments = fragments(SnapshotSeq(9), long.clone()).expect("it can be cut up");
-    target("fragments", fragments, worse::bytes, &mut |bytes| {
-        said(pieces.handle_fragment(bytes).map(|whole| {
+    target("fragments", fragments, mutate::bytes, &mut |bytes| {
+        outcome(pieces.handle_fragment(bytes).map(|whole| {
             assert!(whole.is_none_or(|whole| whole.fragments <= 16 && whole.message.len() <= whole.bytes));
         }))
     });
     let mut receiver = Receiver::<ArenaBody>::new();
-    target("snapshots", messages(), worse::bytes, &mut |bytes| said(receiver.decode(bytes, CommandSeq(100))));
+    target("snapshots", messages(), mutate::bytes, &mut |bytes| outcome(receiver.decode(bytes, CommandSeq(100))));
     let options =
         EndpointOptions { game: "arena".to_owned(), places: 4, welcome: Vec::new(), unready_per_host: 2, secret: key };
     let mut endpoint = Endpoint::new(options);
     let mut asks = ClientConnection::<ArenaBody>::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
     asks.handle_timeout(Micros::ZERO);
     let request = asks.poll_transmit().expect("a request");
-    // Whoever gives the challenge back may ask for anything.
+    // A client with the right challenge may request anything.
     let mut wants = ConnectOptions::new("arena");
     wants.asked = rmp_serde::to_vec(&[("server.update_hz", "1e300"), ("client.cmd_hz", "NaN")]).expect("text");
     let mut confirms = ConnectMachine::new(wants, 7, Micros::ZERO);
@@ -129,20 +128,20 @@ fn datagrams() {
         confirms.handle_datagram(Micros::ZERO, &challenge);
     }
     let confirm = confirms.poll_datagram(Micros::ZERO).expect("a confirm");
-    target("endpoint", vec![request.clone(), confirm], worse::bytes, &mut |bytes| {
+    target("endpoint", vec![request.clone(), confirm], mutate::bytes, &mut |bytes| {
         format!("{:?}", endpoint.handle_datagram(Micros::ZERO, ([127, 0, 0, 1], 9).into(), bytes))
     });
-    // Each answer makes the next one possible: a client is handed all that a server may say to it.
+    // Each answer allows the next step: the client gets every message that a server can send.
     let mut client = ClientConnection::<ArenaBody>::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
     let IncomingMessage::Reply(challenge) =
         endpoint.handle_datagram(Micros::ZERO, ([127, 0, 0, 1], 10).into(), &request)
     else {
         panic!("a first request is challenged")
     };
-    target("client", vec![challenge], worse::bytes, &mut |bytes| said(client.handle_datagram(Micros::ZERO, bytes)));
+    target("client", vec![challenge], mutate::bytes, &mut |bytes| outcome(client.handle_datagram(Micros::ZERO, bytes)));
 }
 
-/// What a server's messages to a client are: two snapshots, the second by its difference from the first.
+/// The messages of a server to a client: two snapshots, the second encoded relative to the first.
 fn messages() -> Vec<Vec<u8>> {
     let mut sender = Sender::<ArenaBody>::new(PlayerId(0), 2);
     let mut receiver = Receiver::<ArenaBody>::new();
@@ -165,7 +164,7 @@ fn messages() -> Vec<Vec<u8>> {
             extra: Vec::new(),
         };
         let sent = sender.encode(&snapshot, snapshot.helper_ms, DATAGRAM_BYTES_MAX).expect("it can be sent");
-        receiver.decode(&sent.datagram, CommandSeq(100)).expect("what was sent is read");
+        receiver.decode(&sent.datagram, CommandSeq(100)).expect("the sent snapshot is readable");
         sender.handle_ack(&receiver.received());
         sent.datagram
     };

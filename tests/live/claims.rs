@@ -1,5 +1,5 @@
-//! Statements of the founding documents on live sessions, over real sockets and by the real clock. They are such that how
-//! fast the machine is does not matter; all others are measured in virtual time (`hitreg claims`).
+//! Statements of the founding documents on live sessions, over real sockets and in real time. They do not depend on the
+//! speed of the machine. `hitreg claims` measures all others in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use hitreg::record::{Execution, PlayerRecords};
 use hitreg::session::scenario::Scenario;
 use hitreg::units::{CommandSeq, Micros, Tick};
 
-/// The packets that held a usercmd, and whether any of them reached the server.
+/// The number of packets with a usercmd, and whether one of them reached the server.
 fn reached(player: &PlayerRecords, seq: CommandSeq) -> (usize, bool) {
     let arrived: BTreeSet<u32> = player.reached.iter().map(|arrival| arrival.number).collect();
     let holds = |newest: CommandSeq, count: u8| (newest.0 + 1 - u32::from(count)..=newest.0).contains(&seq.0);
@@ -27,7 +27,7 @@ fn input_is_lost_only_by_four_lost_packets_in_a_row() {
         players: 6,
         seconds: 6.0,
         settings: BTreeMap::from([("client.redundancy".to_owned(), "4".to_owned())]),
-        // So much that some input is lost in most runs; what follows has to hold in every one.
+        // At this rate some input is lost in most runs. The checks below must hold in every run.
         link: LinkModel { delay_ms: 30.0, loss: Loss::Random(0.25), ..LinkModel::default() },
         ..Scenario::default()
     };

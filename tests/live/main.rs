@@ -1,4 +1,4 @@
-//! Live sessions: over real sockets, by the real clock.
+//! Live sessions over real sockets, in real time.
 
 mod claims;
 #[path = "../skipped/note.rs"]

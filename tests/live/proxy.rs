@@ -1,6 +1,6 @@
-//! A proxy between clients and a server that are nobody's game: what passes, what is kept, and what is told of it.
+//! A proxy between clients and a server of no particular game: forwarded datagrams, records and reports.
 
-#![expect(clippy::disallowed_types, reason = "clients and a server have sockets of their own")]
+#![expect(clippy::disallowed_types, reason = "clients and a server have their own sockets")]
 
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
@@ -16,14 +16,14 @@ use hitreg::record::{ArrivalRecord, EventTime, Origin, PlayerInfo, Record, Sessi
 use hitreg::rng::Rng;
 use hitreg::units::{Micros, PlayerId, Seed};
 
-/// Understands nothing, and writes down what passes.
+/// A listener that does not decode datagrams, and records their passing.
 #[derive(Default)]
-struct Counting {
+struct PassingCounter {
     heard: HeardCounts,
     is_begun: bool,
 }
 
-impl SessionListener for Counting {
+impl SessionListener for PassingCounter {
     fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
         self.heard.datagrams += 1;
         self.heard.players = self.heard.players.max(u64::from(passing.client) + 1);
@@ -64,14 +64,14 @@ impl SessionListener for Counting {
     fn finish(&mut self, _out: &mut dyn FnMut(Record)) {}
 }
 
-/// Keeps what it is given, and says where the proxy listens.
-struct KeptRecords {
+/// Keeps the records, and reports the address of the proxy.
+struct RecordedSession {
     listening: Sender<SocketAddr>,
     records: Vec<Record>,
     is_begun: bool,
 }
 
-impl LiveSink for KeptRecords {
+impl LiveSink for RecordedSession {
     fn begin(&mut self, _header: &SessionHeader) -> ControlFlow<()> {
         self.is_begun = true;
         ControlFlow::Continue(())
@@ -100,13 +100,13 @@ fn socket() -> UdpSocket {
     socket
 }
 
-/// What a server answers.
+/// The server's answer to a datagram.
 fn answer(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().rev().map(|byte| byte ^ 0x55).collect()
 }
 
 /// Runs `clients` through a proxy to a server that answers each datagram.
-fn through(link: LinkModel, clients: impl Fn(SocketAddr) + Send) -> (ProxyReport, Vec<Record>, usize) {
+fn run_proxy(link: LinkModel, clients: impl Fn(SocketAddr) + Send) -> (ProxyReport, Vec<Record>, usize) {
     let server = socket();
     server.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
     let options = ProxyOptions {
@@ -118,7 +118,7 @@ fn through(link: LinkModel, clients: impl Fn(SocketAddr) + Send) -> (ProxyReport
     };
     let stop = AtomicBool::new(false);
     let (listening, at) = channel();
-    let mut sink = KeptRecords { listening, records: Vec::new(), is_begun: false };
+    let mut sink = RecordedSession { listening, records: Vec::new(), is_begun: false };
     let (report, peers) = std::thread::scope(|scope| {
         let serves = scope.spawn(|| {
             let (mut bytes, mut peers) = (vec![0; 65_535], std::collections::BTreeSet::new());
@@ -134,23 +134,23 @@ fn through(link: LinkModel, clients: impl Fn(SocketAddr) + Send) -> (ProxyReport
             clients(at.recv().expect("the proxy listens"));
             stop.store(true, Ordering::Relaxed);
         });
-        let report = proxy(&options, &mut Counting::default(), stop, &mut sink).expect("it ran");
+        let report = proxy(&options, &mut PassingCounter::default(), stop, &mut sink).expect("it ran");
         (report, serves.join().expect("it served"))
     });
     (report, sink.records, peers)
 }
 
 #[test]
-fn datagrams_pass_as_they_are_whatever_they_are() {
+fn datagrams_of_any_content_pass_unchanged() {
     if !has_sockets() {
         return;
     }
-    let (report, records, peers) = through(LinkModel::default(), |proxy| {
+    let (report, records, peers) = run_proxy(LinkModel::default(), |proxy| {
         let clients = [socket(), socket(), socket()];
         let mut rng = Rng::new(Seed(1), 0);
         let mut back = vec![0; 65_535];
         for turn in 0..300 {
-            // One is as long as a datagram can be, one is empty but for a byte.
+            // Datagrams of the greatest and the smallest size are among them.
             let length = [1, 1_400, 9_000, 60_000, 1 + rng.below(1_400) as usize][turn % 5];
             let sent: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
             let client = &clients[turn % 3];
@@ -169,13 +169,13 @@ fn datagrams_pass_as_they_are_whatever_they_are() {
 }
 
 #[test]
-fn what_is_asked_for_is_done_and_written_down() {
+fn delays_and_losses_are_applied_and_recorded() {
     if !has_sockets() {
         return;
     }
     const DELAY: Micros = Micros::from_ms(30);
     let link = LinkModel { delay_ms: 30.0, loss: Loss::Random(0.2), ..LinkModel::default() };
-    let (report, records, _) = through(link, |proxy| {
+    let (report, records, _) = run_proxy(link, |proxy| {
         let client = socket();
         client.set_read_timeout(Some(Duration::from_secs(2))).expect("a timeout");
         (0..200u8).for_each(|n| drop(client.send_to(&[n, 1, 2, n], proxy)));
@@ -190,7 +190,7 @@ fn what_is_asked_for_is_done_and_written_down() {
     assert_eq!(records.len() as u64, report.up.arrived + report.down.arrived);
     let at = |record: &Record| if let EventTime::At(at) = record.when() { at } else { unreachable!("they have times") };
     assert!(records.iter().map(at).is_sorted(), "records come in the order of their times");
-    // No answer is there before its question has passed, and both were held back.
+    // Both directions have a delay, so an answer comes after the delay of its question and its own.
     let first = |of: fn(&Record) -> bool| records.iter().find(|record| of(record)).map(at).expect("one");
     let reached = first(|record| matches!(record, Record::Reached(..)));
     let received = first(|record| matches!(record, Record::Received(..)));

@@ -1,6 +1,6 @@
-//! Live sessions: over real sockets, and the same bit for bit when they are replayed.
+//! Live sessions over real sockets replay bit for bit.
 
-#![expect(clippy::disallowed_types, reason = "an enemy has sockets of his own")]
+#![expect(clippy::disallowed_types, reason = "the attacker has its own sockets")]
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn bad_link() -> LinkModel {
     }
 }
 
-/// What a replay runs of a session: all until the last tick.
+/// The session up to its last tick, which is the part that a replay runs.
 fn until_last_tick(mut session: Session) -> Session {
     let end = session.ticks.last().map_or(Micros::ZERO, |tick| tick.at);
     for player in &mut session.players {
@@ -51,7 +51,7 @@ fn until_last_tick(mut session: Session) -> Session {
     session
 }
 
-/// Everything that was recorded comes out again: on the server and in every client.
+/// Checks that a replay reproduces every record of the server and of each client.
 fn assert_replays(session: &Session) {
     let replayed = replay::<Arena>(session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     assert_eq!(replayed.first_difference, None);
@@ -82,7 +82,7 @@ fn a_live_session_replays_bit_for_bit() {
     assert!(all(|p| p.frames.len()) > 100);
     assert!(all(|p| p.reached.len()) > 100 && all(|p| p.received.len()) > 100);
     assert!(all(|p| p.executed.iter().filter(|e| e.how == Execution::Run).count()) > 100);
-    // The links were as bad as they were asked to be: packets were lost, doubled and overtaken.
+    // The link worked as configured: packets were lost, doubled and reordered.
     let twice = |p: &hitreg::record::PlayerRecords| {
         let mut numbers: Vec<u32> = p.reached.iter().map(|a| a.number).collect();
         numbers.sort_unstable();
@@ -94,24 +94,24 @@ fn a_live_session_replays_bit_for_bit() {
 }
 
 #[test]
-fn snapshots_longer_than_a_datagram_arrive_whole() {
+fn snapshots_longer_than_a_datagram_arrive_complete() {
     if !has_sockets() {
         return;
     }
-    // So many bodies take more than a datagram, the more so when acks are late.
+    // This many bodies need more than one datagram, especially with late acks.
     let (session, report) = record(&scenario(48, 1.5, bad_link()));
     eprintln!("{report:?}");
     assert!(report.snapshots.in_fragments > 100, "{report:?}");
     assert_eq!((report.snapshots.whole, report.down_partial), (report.snapshots.sent, 0));
     assert!(report.down.datagrams >= report.snapshots.sent + report.snapshots.in_fragments);
-    // More came than went in one datagram each: fragments were put together.
+    // More snapshots arrived than fit in single datagrams, so clients joined fragments.
     assert!(report.snapshots.used > report.snapshots.sent - report.snapshots.in_fragments, "{report:?}");
     assert!(session.players.iter().all(|player| !player.received.is_empty()));
     assert_replays(&session);
 }
 
 #[test]
-fn a_taken_port_is_said_to_be() {
+fn a_port_in_use_is_reported() {
     if !has_sockets() {
         return;
     }
@@ -131,7 +131,7 @@ fn free_port() -> u16 {
     socket.local_addr().expect("its address").port()
 }
 
-/// What an enemy has to start from: datagrams of every kind, true but for their keys.
+/// Datagrams for the attacker to change: of every kind, valid except for their keys.
 fn seeds() -> Vec<Vec<u8>> {
     let mut connecting = ConnectMachine::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
     let command = |seq| Usercmd { seq: CommandSeq(seq), ..Usercmd::default() };
@@ -150,8 +150,8 @@ fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Random bytes, and true datagrams cut off, changed, lengthened or sent again.
-fn enemy_datagram(rng: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
+/// Random bytes, and valid datagrams: truncated, changed, extended or repeated.
+fn attack_datagram(rng: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = seeds[rng.below(seeds.len() as u64) as usize].clone();
     match rng.below(5) {
         0 => bytes = (0..rng.below(1400)).map(|_| rng.next_u64() as u8).collect(),
@@ -168,8 +168,8 @@ fn enemy_datagram(rng: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Plays for some seconds while an enemy sends as many datagrams as the time allows, up to `most`.
-fn play_under_fire(seconds: f64, most: u64) {
+/// Runs a session for some seconds. An attacker sends as many datagrams as time allows, up to `most`.
+fn play_under_attack(seconds: f64, most: u64) {
     let (stop, port) = (AtomicBool::new(false), free_port());
     let scenario = scenario(3, seconds, bad_link());
     let rules = Arc::new(ArenaRules::default());
@@ -180,13 +180,13 @@ fn play_under_fire(seconds: f64, most: u64) {
         let enemy = scope.spawn(|| {
             let sockets: Vec<UdpSocket> = (0..4).map(|_| UdpSocket::bind("127.0.0.1:0").expect("a socket")).collect();
             let (mut rng, seeds, mut fired) = (Rng::new(Seed(11), 0), seeds(), 0);
-            // The players have their places by then; what comes is aimed at a running session.
+            // The clients are connected now, so the attack meets a running session.
             std::thread::sleep(Duration::from_millis(300));
             while fired < most && !over.load(Ordering::Relaxed) {
                 let socket = &sockets[fired as usize % sockets.len()];
-                let sent = socket.send_to(&enemy_datagram(&mut rng, &seeds), ("127.0.0.1", port));
+                let sent = socket.send_to(&attack_datagram(&mut rng, &seeds), ("127.0.0.1", port));
                 fired += u64::from(sent.is_ok());
-                // The machine is shared: the enemy leaves it to others in between.
+                // The attacker sleeps sometimes, because other processes need the machine.
                 if fired.is_multiple_of(64) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
@@ -207,22 +207,22 @@ fn play_under_fire(seconds: f64, most: u64) {
 }
 
 #[test]
-fn an_enemys_datagrams_harm_no_session() {
+fn attack_datagrams_harm_no_session() {
     if has_sockets() {
-        play_under_fire(6.0, 50_000);
+        play_under_attack(6.0, 50_000);
     }
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn a_million_of_an_enemys_datagrams_harm_no_session() {
+fn a_million_attack_datagrams_harm_no_session() {
     if has_sockets() {
-        play_under_fire(120.0, 1_000_000);
+        play_under_attack(120.0, 1_000_000);
     }
 }
 
 #[test]
-fn a_session_that_is_stopped_is_whole() {
+fn a_stopped_session_is_complete() {
     if !has_sockets() {
         return;
     }

@@ -1,5 +1,5 @@
-//! Live sessions that stay in memory, for tests of what happens over real sockets.
-#![expect(clippy::disallowed_types, reason = "whether there are sockets is seen by opening one")]
+//! Live sessions in memory, for tests over real sockets.
+#![expect(clippy::disallowed_types, reason = "opening a socket shows whether the machine has sockets")]
 
 use std::net::UdpSocket;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ impl LiveSink for InMemory {
     fn show(&mut self, _: &SessionRates) {}
 }
 
-/// Whether this machine has sockets. Says so where it has none.
+/// Whether this machine has sockets. Notes a skipped test if not.
 pub(crate) fn has_sockets() -> bool {
     let has = UdpSocket::bind("127.0.0.1:0").is_ok();
     if !has {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the answers of two programs over the grid's recordings: the net for a change of the file format.
+"""Compares the answers of two programs over the grid's recordings: a test for changes of the file format.
 
     tests/oracle/compare.py OLD/hitreg NEW/hitreg --work /tmp/compare
 
 Each program records and imports the same sessions in its own format, then runs every command with `--format json`.
-Answers are compared by value, exported tables by the bytes of their CSV. Fields that may change between two honest
+Answers are compared by value, exported tables by the bytes of their CSV. Fields that may change between two correct
 builds are masked by name (`VOLATILE`). The exit code is 1 when a session differs.
 """
 

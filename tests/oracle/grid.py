@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every command of hitreg over a grid of honest recordings and checks that the answers agree.
+"""Runs every command of hitreg over a grid of sound recordings and checks that the answers agree.
 
     tests/oracle/grid.py --hitreg target/debug/hitreg --work /tmp/grid
     tests/oracle/grid.py --hitreg target/debug/hitreg --work /tmp/grid --sample 60 --seed 1
@@ -27,7 +27,7 @@ from runner import Run, Runner
 from sessions import Recording
 
 GIB_LIMIT = 2.0
-# A refusal for memory names how much is needed.
+# A refusal for memory names the needed amount.
 MEMORY = re.compile(r"(\d+(?:[.,]\d+)?) ?(GiB|MiB)")
 
 
@@ -73,7 +73,7 @@ class Session:
         return answer
 
     def fresh(self, line: str, codes: tuple[int, ...]) -> Run:
-        """Runs a command again, whatever ran before: for commands whose answer depends on files that change."""
+        """Runs a command without the stored answer, for commands whose answer depends on files that change."""
         self.runs.pop(line, None)
         run = self.run(line, codes)
         self.runs[f"{line} #{len(self.runs)}"] = self.runs.pop(line)
@@ -92,7 +92,7 @@ class Session:
         return self.json("replay a.hitlog -o a.hittrace --force")
 
     def trace(self) -> str:
-        """Makes sure that the trace is there."""
+        """Writes the trace if it does not exist."""
         self.replay
         return "a.hittrace"
 
@@ -118,7 +118,7 @@ class Session:
 
 
 def is_announced_refusal(run: Run) -> bool:
-    """Whether hitreg refused because more than 2 GiB of memory are needed, and said so."""
+    """Whether hitreg refused with a message because the command needs more than 2 GiB of memory."""
     found = MEMORY.search(run.last_words)
     if run.code != 128 or found is None:
         return False
@@ -226,7 +226,7 @@ def why(s: Session) -> None:
     """`why` explains the first shots and the first correction, and agrees with the table of shots."""
     s.require_replay()
     rows = [row for row in s.table("shots") if row["impact"] == "0"] if "shots" in s.tables() else []
-    # Hits of somebody else than whom the shot was nearest to come first.
+    # Hits of a target other than the nearest come first.
     hits = sorted((row for row in rows if row["reason"] == "hit"), key=lambda row: row["aimed_at"] == row["target"])
     for row in rows[:1] + hits[:3]:
         name = f"p{row['shooter']}#{row['command']}" + (f".{row['index']}" if row["index"] != "0" else "")
@@ -255,7 +255,7 @@ def report_log(s: Session) -> None:
     page = oracle.Page.read(s.folder / "a.html")
     side = page.contents["sides"][0]
     shown = dict(side["tables"])
-    # A page takes the packets from the log, so that it may have no table of them.
+    # A page takes the packets from the log, so the replay may lack the table.
     same("rows of tables, report and export", shown, {name: rows for name, rows in s.tables().items() if name in shown})
     same("rows of shots, page and export", len(side["shots"]), s.tables().get("shots", 0))
     same("hits, page and replay", sum(shot["server"]["reason"] == "hit" for shot in side["shots"]), s.replay["exercised"]["hits"])
@@ -276,7 +276,7 @@ def report_trace(s: Session) -> None:
     sides = [page.contents["sides"][0] for page in pages]
     for part in ("shots", "corrections", "acks"):
         same(f"{part}, report of log and of trace", *(len(side[part]) for side in sides))
-    # The trace of an open replay holds no packets.
+    # The trace of an open replay has no packets.
     if s.tables().get("packets"):
         for way in ("up", "down"):
             same(f"packets {way}, report of log and of trace", *(page.packets(way) for page in pages))
@@ -327,7 +327,7 @@ def shrink(s: Session) -> None:
 
 
 def keyframes(s: Session) -> None:
-    """Keyframes change no row of a replay, and a part that begins at one is the part of the whole."""
+    """Keyframes change no row of a replay. A part that begins at one equals the part of a full replay."""
     s.require_server()
     if s.recording.kind == "side":
         raise Skipped("a keyframe holds clients, which the server's log alone does not have")
@@ -345,13 +345,13 @@ def keyframes(s: Session) -> None:
 
 
 def recover(s: Session) -> None:
-    """A cut copy gives back a log that verifies."""
+    """`recover` of a truncated copy gives a log that verifies."""
     log = s.folder / "a.hitlog"
     cut = s.folder / "cut.hitlog"
     cut.write_bytes(log.read_bytes()[: log.stat().st_size * 7 // 10])
     run = s.run("recover cut.hitlog -o saved.hitlog --force", (0, 1, 125, 128))
     if run.code == 128:
-        # A log of one chunk has nothing whole before the cut.
+        # A log of one chunk has no complete chunk before the cut.
         if s.recording.seconds > 5 and "noth" not in run.last_words:
             raise Failed(f"exit 128: hitreg recover: {run.last_words}")
         raise Skipped(f"nothing to recover: {run.last_words}")
@@ -365,7 +365,7 @@ def recover(s: Session) -> None:
 
 
 def perfetto(s: Session) -> None:
-    """The time line for Perfetto is JSON."""
+    """The timeline for Perfetto is JSON."""
     s.require_replay()
     s.run("export a.hitlog --perfetto -o p.json --force", (0,))
     json.loads((s.folder / "p.json").read_text())
@@ -399,7 +399,7 @@ def routes(s: Session) -> None:
 
 
 def rollback(s: Session) -> None:
-    """Ticks that are restored and run again come out the same."""
+    """Restored and rerun ticks give the same result."""
     s.require_server()
     run = s.run("verify a.hitlog --rollback 8", (0, 125))
     if run.code == 125:
@@ -438,13 +438,13 @@ def review(s: Session) -> None:
 
 
 def diff_self(s: Session) -> None:
-    """A log, its trace, and this program as a build are the same as each other."""
+    """A log, its trace, and a replay of this program as a build are the same."""
     s.require_replay()
     s.expect("diff a.hitlog --b SELF --no-cache --summary", 0)
     s.expect(f"diff {s.trace()} a.hitlog --summary", 0)
     s.expect(f"diff {s.trace()} {s.trace()} --summary", 0)
     s.require_server()
-    # `diff` holds a log against its replay only where the log has all sides.
+    # `diff` compares a log with its replay only if the log has all sides.
     if s.recording.kind != "side":
         s.expect("diff a.hitlog --summary", 0)
 
@@ -460,7 +460,7 @@ def diff_set(s: Session) -> None:
 
 
 def diff_routes(s: Session) -> None:
-    """Two traces differ exactly as the log under the two settings does."""
+    """Two traces differ exactly as the log does under the two settings."""
     s.require_server()
     s.trace()
     s.run("replay a.hitlog --set server.update_hz=7 -o b.hittrace --force")
@@ -472,7 +472,7 @@ def diff_routes(s: Session) -> None:
 
 
 def strip_state(first: Any) -> Any:
-    """The first difference without what only a log can add."""
+    """The first difference without the fields that need a log."""
     return {key: first.get(key) for key in ("table", "place", "field", "a", "b")} if isinstance(first, dict) else first
 
 
@@ -564,7 +564,7 @@ def tables(s: Session) -> None:
 
 
 def count_lines(path: Path) -> int:
-    """How many lines a file has."""
+    """The number of lines in a file."""
     with path.open("rb") as file:
         return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
 
@@ -580,7 +580,7 @@ def oracle_check(s: Session) -> None:
 
 
 def foreign_builds(s: Session) -> None:
-    """A foreign game's log is answered by builds: same with itself, described by hitreg's own `info`."""
+    """A log of another game equals its replay by its own build, and `info` describes it."""
     if s.recording.kind != "pucks":
         raise Skipped("not a foreign game")
     s.expect("diff a.hitlog --a SELF --b SELF --no-cache --summary", 0)
@@ -605,7 +605,7 @@ CHECKS: dict[str, Callable[[Session], None]] = {
         replay_same_set, replay_parts, replay_record, foreign_builds, merge_parts, settings,
     )
 }  # fmt: skip
-# Checks that run on each recording; the others take turns, so that a recording has about a third of them.
+# Checks that run on each recording. The others rotate, so that a recording has about a third of them.
 ALWAYS = ["replay_closed", "counts", "sums", "oracle_check"]
 LARGE_COMMANDS = [
     "info", "replay_closed", "counts", "sums", "routes", "diff_self", "diff_set", "report_log", "report_trace", "sweep",
@@ -614,7 +614,7 @@ LARGE_COMMANDS = [
 
 
 def cases_of(recording: Recording, index: int) -> list[str]:
-    """Which checks run on a recording."""
+    """The checks that run on a recording."""
     if recording.is_large:
         return LARGE_COMMANDS
     if recording.kind != "synth":
@@ -626,7 +626,7 @@ def cases_of(recording: Recording, index: int) -> list[str]:
 
 
 def plan(sample: int | None, seed: int, only: str | None, names: list[str], every: bool = False) -> list[tuple[Recording, str]]:
-    """The cases in order. A sample takes small recordings alone, at random but in the same order for one seed."""
+    """The cases in order. A sample has only small recordings, chosen by the seed."""
     cases = [(r, check) for index, r in enumerate(sessions.recordings()) for check in (CHECKS if every else cases_of(r, index))]
     if only:
         cases = [(r, check) for r, check in cases if check in only.split(",")]
@@ -640,7 +640,7 @@ def plan(sample: int | None, seed: int, only: str | None, names: list[str], ever
 
 
 def judge(session: Session, check: str) -> tuple[str, str]:
-    """Runs one check: `ok`, `failed` or `skipped`, and why."""
+    """Runs one check. Returns `ok`, `failed` or `skipped`, and the reason."""
     try:
         CHECKS[check](session)
     except Failed as fault:
@@ -653,7 +653,7 @@ def judge(session: Session, check: str) -> tuple[str, str]:
 
 
 def run_grid(args: argparse.Namespace) -> int:
-    """Runs the plan. Returns how many cases failed."""
+    """Runs the plan. Returns the number of failed cases."""
     args.work.mkdir(parents=True, exist_ok=True)
     runner = Runner(args.time_limit)
     cases = plan(args.sample, args.seed, args.only, args.recording, args.every)

@@ -39,7 +39,7 @@ TOLERANCE = 0.001
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a CSV file; none where the file is not there."""
+    """The rows of a CSV file; none if it does not exist."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -48,7 +48,7 @@ def read_rows(path: Path) -> list[Row]:
 
 @dataclass
 class Page:
-    """What a page of `report` embeds: its contents, and the bytes that its columns point into."""
+    """The data of a page of `report`: its contents, and the bytes of its columns."""
 
     contents: dict[str, Any]
     columns: bytes
@@ -64,7 +64,7 @@ class Page:
         return Page(json.loads(packed[4 : 4 + length]), packed[4 + length :])
 
     def values(self, column: dict[str, Any]) -> list[float]:
-        """A column as numbers: sums of surprises of seven bits a byte, the sign in the lowest bit."""
+        """A column as numbers: sums of prediction errors, each with seven bits a byte and its sign in the lowest bit."""
         at, before, step, found = column["at"], 0, 0, []
         for _ in range(column["rows"]):
             value, shift = 0, 0
@@ -82,14 +82,14 @@ class Page:
         return found
 
     def packets(self, way: str) -> dict[str, int]:
-        """Packets of one direction (`up` or `down`): how many the page shows, and how many of them were lost."""
+        """Packets of one direction (`up` or `down`): the numbers of shown and of lost ones."""
         told = [part for part in self.contents["sides"][0]["packets"] if part["way"] == way]
         transit = [value for part in told for value in self.values(part["transit_us"])]
         return {"shown": len(transit), "lost": sum(value < 0 for value in transit)}
 
 
 def stream_rows(path: Path, columns: list[str]) -> Iterator[list[str]]:
-    """Some columns of a large CSV file, row by row, in the order asked for."""
+    """Some columns of a large CSV file, row by row, in the given order."""
     if not path.exists():
         return
     with path.open(newline="") as file:
@@ -101,13 +101,13 @@ def stream_rows(path: Path, columns: list[str]) -> Iterator[list[str]]:
 
 
 def count_rows(path: Path) -> int:
-    """How many rows a CSV file has. No cell of a trace holds a line break."""
+    """The number of rows in a CSV file. No cell of a trace has a line break."""
     with path.open("rb") as file:
         return max(sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b"")) - 1, 0)
 
 
 def number(text: str, digits: int | None = None) -> float | None:
-    """A number of a cell; `None` of an empty one."""
+    """The number in a cell; `None` if the cell is empty."""
     if text == "":
         return None
     return float(text) if digits is None else round(float(text), digits)
@@ -119,7 +119,7 @@ def numbers(rows: Iterable[Row], column: str) -> list[float]:
 
 
 def spread(values: list[float]) -> dict[str, float] | None:
-    """Median, 95th percentile and maximum, by nearest rank: the smallest value that so many do not exceed."""
+    """Median, 95th percentile and maximum, by nearest rank: the smallest value that this share does not exceed."""
     if not values:
         return None
     ascending = sorted(values)
@@ -143,13 +143,13 @@ class Checker:
         if (told is None) != (counted is None):
             self.wrong.append(f"{what}: hitreg {told}, oracle {counted}")
         for key in told or {}:
-            # Cells hold float32 in shortest form, so that both sides have the same value.
+            # Cells are float32 in shortest form, so both sides have the same value.
             if key in counted and abs(told[key] - counted[key]) > TOLERANCE:
                 self.wrong.append(f"{what}.{key}: hitreg {told[key]}, oracle {counted[key]}")
 
 
 def check_shots(rows: list[Row], told: dict[str, Any], checker: Checker) -> None:
-    """Shots, hits, what the screens said, and rewinds."""
+    """Shots, hits, results on the screens, and rewinds."""
     run = [row for row in rows if row["impact"] == "0" and row["reason"] != "not run"]
     impacts = [row for row in rows if row["impact"] == "1"]
     launched = sum(row["reason"] == "launched" for row in run)
@@ -165,10 +165,10 @@ def check_shots(rows: list[Row], told: dict[str, Any], checker: Checker) -> None
 
 
 def check_shot_rows(rows: list[Row], checker: Checker) -> None:
-    """Each row by itself: no rewind below zero, no view error of a projectile, a hit has a target."""
+    """Each row: no rewind below zero, no view error of a projectile, a target for each hit."""
     for row in rows:
         name = f"p{row['shooter']}#{row['command']}"
-        # `?`: the recording says that the shot hit, and not whom.
+        # `?`: the recording has the hit without its target.
         if row["reason"] == "hit" and row["target"] == "none" and row.get("given_target") != "?":
             checker.wrong.append(f"{name}: a hit of no target")
         if row["reason"] != "hit" and row["target"] not in ("none", "") and int(row["damage"] or 0) > 0:
@@ -180,7 +180,7 @@ def check_shot_rows(rows: list[Row], checker: Checker) -> None:
 
 
 def server_frames(tables: Path, entities: set[str]) -> dict[int, dict[int, tuple[float, float, float]]]:
-    """Where these entities were after each tick. Keys: the tick's time in us, then the entity."""
+    """The positions of these entities after each tick. Keys: the tick's time in us, then the entity."""
     times = {tick: int(at) for tick, at in stream_rows(tables / "ticks.csv", ["tick", "at_us"])}
     found: dict[int, dict[int, tuple[float, float, float]]] = collections.defaultdict(dict)
     for tick, entity, x, y, z in stream_rows(tables / "bodies.csv", ["tick", "entity", "origin.x", "origin.y", "origin.z"]):
@@ -192,7 +192,7 @@ def server_frames(tables: Path, entities: set[str]) -> dict[int, dict[int, tuple
 def judged_place(
     frames: dict[int, dict[int, tuple[float, float, float]]], sent: list[int], at: int, entity: int
 ) -> tuple[float, float, float] | None:
-    """Where a lag-compensating server judges an entity: on the line between the two frames around a time.
+    """The position at which a lag-compensating server judges an entity: between the two frames around a time.
 
     Frames are those that the server sent to the shooter before it ran the shot.
     """
@@ -291,7 +291,7 @@ def check_network(tables: Path, told: dict[str, Any], info: dict[str, Any] | Non
 
 
 def check_drawn(path: Path, told: list[dict[str, Any]], checker: Checker) -> None:
-    """Views by how they were drawn. Where entities have categories: by category, without the player's own body."""
+    """Views by drawing mode. If entities have categories: by category, without the player's own body."""
     with path.open(newline="") as file:
         by_category = "category" in next(csv.reader(file), [])
     counted = collections.Counter(how for (how,) in stream_rows(path, ["category" if by_category else "how"]))

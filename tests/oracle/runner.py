@@ -1,4 +1,4 @@
-"""Runs programs and keeps what they did: exit code, output, time and peak memory."""
+"""Runs programs and keeps their exit code, output, time and peak memory."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Run:
 
     @property
     def last_words(self) -> str:
-        """The last lines of what it said to stderr, or to stdout where stderr is empty."""
+        """The last lines of stderr, or of stdout if stderr is empty."""
         said = self.stderr.strip() or self.stdout[-2000:].decode(errors="replace").strip()
         return " / ".join(said.splitlines()[-4:])[-700:]
 
     def json(self) -> Any:
-        """Its stdout as JSON; `None` where it printed none."""
+        """Its stdout as JSON; `None` if it is not JSON."""
         try:
             return json.loads(self.stdout)
         except ValueError:
@@ -55,7 +55,7 @@ class Runner:
             killed = threading.Event()
             timer = threading.Timer(self.time_limit_s, lambda: (killed.set(), process.kill()))
             timer.start()
-            # `wait4` gives the peak memory of this one child.
+            # `wait4` gives the peak memory of this child process.
             _, status, usage = os.wait4(process.pid, 0)
             timer.cancel()
             process.returncode = os.waitstatus_to_exitcode(status)

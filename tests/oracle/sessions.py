@@ -29,7 +29,7 @@ LINKS = {
     ),
     "narrow": "delay_ms = 30.0\nrate_bytes_per_s = 6000.0\n",
 }
-# Settings that stay inside the bounds of `hitreg settings`, at or near their ends.
+# Settings within the bounds of `hitreg settings`, at or near the limits.
 ODD_SETTINGS: list[dict[str, str]] = [
     {},
     {"server.tick_hz": "1", "server.update_hz": "1"},
@@ -163,7 +163,7 @@ def recordings() -> list[Recording]:
 
 def scenario(recording: Recording) -> str:
     """The recording as a scenario file."""
-    # A map of the arena is no map of another game.
+    # Other games cannot use a map of the arena.
     level = "" if recording.kind != "synth" else f'map = "{recording.map}"\n'
     settings = "".join(f'"{key}" = "{value}"\n' for key, value in recording.settings.items())
     return (
@@ -173,19 +173,19 @@ def scenario(recording: Recording) -> str:
 
 
 def tools() -> dict[str, Path]:
-    """The programs that record other sessions, where cargo has built them."""
+    """The built programs that record other sessions."""
     built = REPOSITORY / "target" / "debug"
     found = {name: built / "examples" / name for name in ("pucks", "pucks_delay", "sides")}
     return {name: path for name, path in found.items() if path.exists()}
 
 
 def program_of(recording: Recording, hitreg: Path) -> Path | None:
-    """The program that plays the recording's game; `None` where it is not built."""
+    """The program that plays the recording's game; `None` if it is not built."""
     return tools().get("pucks") if recording.kind == "pucks" else hitreg
 
 
 def make(recording: Recording, runner: Runner, folder: Path, hitreg: Path) -> tuple[Path | None, str]:
-    """Records or imports the log. Returns the log, or `None` and why the recording is skipped or failed."""
+    """Records or imports the log. Returns the log, or `None` and the reason for a skip or failure."""
     log = folder / "a.hitlog"
     if log.exists():
         return log, ""
@@ -215,7 +215,7 @@ def make_synth(recording: Recording, runner: Runner, folder: Path, hitreg: Path)
 
 
 def make_merged(recording: Recording, runner: Runner, folder: Path, hitreg: Path) -> tuple[Run | None, str]:
-    """Writes the logs of a session's sides, and merges them or takes one of them."""
+    """Writes the logs of a session's sides, and merges them or returns one of them."""
     sides = tools().get("sides")
     if sides is None:
         return None, "target/debug/examples/sides is not built (cargo build --examples)"
@@ -232,7 +232,7 @@ def make_merged(recording: Recording, runner: Runner, folder: Path, hitreg: Path
 
 
 def make_by_c(recording: Recording, runner: Runner, folder: Path, hitreg: Path) -> tuple[Run | None, str]:
-    """Lets the C example record its session through the C ABI."""
+    """Runs the C example, which records its session through the C ABI."""
     library = REPOSITORY / "target" / "debug" / "libhitreg_capi.a"
     if not library.exists():
         return None, "target/debug/libhitreg_capi.a is not built (cargo build -p hitreg-capi)"

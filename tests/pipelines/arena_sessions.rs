@@ -1,4 +1,4 @@
-//! Whole sessions of the built-in game: bots on modelled links, recorded, replayed, and held against each other.
+//! Sessions of the built-in game: bots on modelled links, recorded, replayed and compared.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn constant(delay_ms: f64) -> LinkModel {
 }
 
 #[test]
-fn people_fight_and_it_replays_bit_for_bit() {
+fn a_fight_replays_bit_for_bit() {
     let link = LinkModel { jitter: Jitter::Exponential(4.0), loss: Loss::Random(0.02), ..constant(40.0) };
     let session = record(&Scenario { link, seconds: 30.0, ..Scenario::default() }, ArenaRules::default());
     let replayed = again(&session, &[]);
@@ -46,7 +46,7 @@ fn people_fight_and_it_replays_bit_for_bit() {
 }
 
 #[test]
-fn on_a_constant_link_every_shot_is_judged_against_what_was_drawn() {
+fn shots_on_a_constant_link_are_judged_against_drawn_positions() {
     for (seed, delay_ms) in [(1, 15.0), (2, 40.0), (3, 85.0), (4, 130.0)] {
         let session = record(
             &Scenario { link: constant(delay_ms), seconds: 20.0, seed, ..Scenario::default() },
@@ -69,9 +69,10 @@ fn without_interference_or_loss_prediction_equals_the_server() {
     assert_eq!(unexplained, 0, "{prediction:?}");
 }
 
-/// On another map nearly every prediction misses, and no hypothesis holds: after a thousand in vain nobody looks on.
+/// On another map nearly every prediction is corrected and no hypothesis explains it. After a thousand failures, the
+/// search for causes stops.
 #[test]
-fn causes_are_not_looked_for_without_end() {
+fn the_search_for_causes_has_a_limit() {
     let mut scenario = Scenario { players: 1, seconds: 40.0, link: constant(20.0), ..Scenario::default() };
     scenario.settings.insert("server.update_hz".to_owned(), "60".to_owned());
     let mut session = record(&scenario, ArenaRules::default());

@@ -1,4 +1,4 @@
-//! The discs as another build has them: one bit is wrong, in one field, once.
+//! Another build of the discs, in which one bit of one field is wrong once.
 
 use glam::Vec3;
 use hitreg::game::{
@@ -18,12 +18,12 @@ pub(crate) struct BuggedRules {
     pub(crate) bug: Option<Bug>,
 }
 
-/// Where the bit is flipped.
+/// The place of the flipped bit.
 #[derive(serde::Serialize, serde::Deserialize, Clone, Copy, Debug)]
 pub(crate) enum Bug {
     /// In the shared code, when it runs this usercmd.
     Usercmd { player: u16, command: u32, cell: usize, bit: u32 },
-    /// In what the server does after the usercmds of this tick.
+    /// In the server's work after the usercmds of this tick.
     Tick { tick: u32, entity: u16, cell: usize, bit: u32 },
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn flipped(body: &Disc, cell: usize, bit: u32) -> Disc {
     let mut cells = vec![0; Disc::CELLS];
     body.write(&mut cells);
     cells[cell] ^= 1 << bit;
-    Disc::read(&cells).expect("a cell of which any bit may be set")
+    Disc::read(&cells).expect("a cell in which any bit may be set")
 }
 
 impl Simulate for Bugged {

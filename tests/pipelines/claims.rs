@@ -1,4 +1,4 @@
-//! The claims hold, and none of them holds without the mechanism that it is about.
+//! Every claim holds, and no claim holds without its mechanism.
 
 use std::process::Command;
 
@@ -40,7 +40,7 @@ fn names_are_unique_and_every_file_is_a_claim() {
 }
 
 #[test]
-fn every_claim_stands_in_the_table_of_statements() {
+fn every_claim_is_in_the_table_of_statements() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/claims.md")).expect("the page");
     let (_, table) = page.split_once("## Every statement of the documents").expect("the table");
     let lacking: Vec<&str> =
@@ -49,22 +49,22 @@ fn every_claim_stands_in_the_table_of_statements() {
 }
 
 #[test]
-fn results_read_well() {
-    let all = printed(&["claims"], 0);
+fn pages_of_results_match_the_snapshots() {
+    let all = output_of(&["claims"], 0);
     assert_reads("claims", &all);
-    assert_reads("claims_detail", &printed(&["claims", "five-in-flight"], 0));
-    assert_reads("claims_off", &printed(&["claims", "dumb-client", "--off"], 1));
-    assert_reads("claims_json", &printed(&["claims", "dumb-client", "--format", "json"], 0));
-    printed(&["claims", "--list"], 0);
-    assert_eq!(printed(&["claims", "dum-client"], 128), "");
+    assert_reads("claims_detail", &output_of(&["claims", "five-in-flight"], 0));
+    assert_reads("claims_off", &output_of(&["claims", "dumb-client", "--off"], 1));
+    assert_reads("claims_json", &output_of(&["claims", "dumb-client", "--format", "json"], 0));
+    output_of(&["claims", "--list"], 0);
+    assert_eq!(output_of(&["claims", "dum-client"], 128), "");
 }
 
 fn all_claims() -> Vec<&'static Claim> {
     all().collect()
 }
 
-/// What the command prints.
-fn printed(args: &[&str], code: i32) -> String {
+/// The output of `hitreg claims`.
+fn output_of(args: &[&str], code: i32) -> String {
     let run = Command::new(env!("CARGO_BIN_EXE_hitreg")).args(args).output().expect("the command runs");
     assert_eq!(run.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&run.stderr));
     String::from_utf8(run.stdout).expect("UTF-8")

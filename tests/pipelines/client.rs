@@ -1,4 +1,4 @@
-//! The client pipeline alone: what it predicts, whom it meets, and how it numbers what it makes.
+//! The client pipeline alone: predictions, collisions with other players, and numbers of usercmds and shots.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use hitreg::usercmd::{Input, buttons};
 
 const OTHER: EntityId = EntityId(1);
 
-/// A client, and a server that is what the test says.
+/// A client, and a server whose snapshots the test writes.
 pub(crate) struct ClientBench {
     pub(crate) client: Client<Discs>,
     pub(crate) snapshots: u32,
-    /// How much later the client's own clock shows what the server's does.
+    /// The difference between the server's clock and the client's.
     behind: Micros,
     looks: bool,
-    /// As the server has it of the own disc.
+    /// The server's value for the client's own disc.
     pub(crate) refire_ms: u32,
 }
 
@@ -42,12 +42,12 @@ impl ClientBench {
         }
     }
 
-    /// A snapshot that acks `ack`, of the server's time `at_ms`, in which the own disc is at `own_x` and the other at `other_x`.
-    pub(crate) fn told(&mut self, at_ms: i64, ack: u32, own_x: f32, other_x: f32) -> Option<ReconcileOutcome> {
-        self.told_with(at_ms, ack, own_x, other_x, None)
+    /// A snapshot with an ack and the server's time, in which the own disc is at `own_x` and the other at `other_x`.
+    pub(crate) fn snapshot(&mut self, at_ms: i64, ack: u32, own_x: f32, other_x: f32) -> Option<ReconcileOutcome> {
+        self.snapshot_with(at_ms, ack, own_x, other_x, None)
     }
 
-    fn told_with(
+    fn snapshot_with(
         &mut self,
         at_ms: i64,
         ack: u32,
@@ -80,12 +80,12 @@ impl ClientBench {
         self.client.handle_snapshot(now + self.behind, &snapshot)
     }
 
-    /// A frame in which the player walks; how many usercmds ran in it.
-    fn walks(&mut self, at_ms: i64, speed: f32, msec: u8) -> u32 {
-        self.acts(at_ms, Input { forwardmove: speed, msec, ..Input::default() })
+    /// Runs a frame in which the player walks. Returns the number of usercmds.
+    fn walk(&mut self, at_ms: i64, speed: f32, msec: u8) -> u32 {
+        self.act(at_ms, Input { forwardmove: speed, msec, ..Input::default() })
     }
 
-    pub(crate) fn acts(&mut self, at_ms: i64, input: Input) -> u32 {
+    pub(crate) fn act(&mut self, at_ms: i64, input: Input) -> u32 {
         let now = Micros::from_ms(at_ms);
         match self.looks {
             true => self.client.look(now),
@@ -100,7 +100,7 @@ impl ClientBench {
 }
 
 #[test]
-fn usercmds_are_numbered_from_where_it_says() {
+fn usercmds_are_numbered_from_the_given_number() {
     let mut desk = ClientBench::new(DiscRules::default(), &[]);
     desk.client.number_from(CommandSeq(77));
     let seqs: Vec<u32> = (0..3).map(|_| desk.client.command(Micros::ZERO, &Input::default()).command.seq.0).collect();
@@ -108,51 +108,51 @@ fn usercmds_are_numbered_from_where_it_says() {
 }
 
 #[test]
-fn no_more_is_predicted_than_allowed_and_all_that_is() {
+fn prediction_stops_at_the_limit() {
     let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-50"]);
-    desk.told(0, 0, 0.0, 900.0);
-    let ran: Vec<u32> = (1..=8).map(|n| desk.walks(10 * n, 100.0, 10)).collect();
+    desk.snapshot(0, 0, 0.0, 900.0);
+    let ran: Vec<u32> = (1..=8).map(|n| desk.walk(10 * n, 100.0, 10)).collect();
     assert_eq!(ran, [1, 1, 1, 1, 1, 0, 0, 0]);
     assert_eq!(desk.x(), 5.0);
 }
 
 #[test]
-fn a_client_meets_the_others_where_it_was_told_or_where_it_draws_them() {
+fn predictions_collide_with_received_or_drawn_positions() {
     let met_at = |drawn_in_the_way, looks| {
         let mut desk =
             ClientBench::new(DiscRules { drawn_in_the_way, ..DiscRules::default() }, &["interpolation.lerp_ms=100"]);
         desk.looks = looks;
-        desk.told(0, 0, 0.0, 60.0);
-        desk.told(100, 0, 0.0, 160.0);
-        // The other is drawn where it was at the first snapshot, and goes on from there.
+        desk.snapshot(0, 0, 0.0, 60.0);
+        desk.snapshot(100, 0, 0.0, 160.0);
+        // The other disc is drawn at its first position, and moves from there.
         for n in 1..40 {
-            desk.walks(100 + n, 5_000.0, 1);
+            desk.walk(100 + n, 5_000.0, 1);
         }
         desk.x()
     };
-    let (told, drawn) = (met_at(false, true), met_at(true, true));
-    assert!((120.0..=128.0).contains(&told), "{told}");
+    let (received, drawn) = (met_at(false, true), met_at(true, true));
+    assert!((120.0..=128.0).contains(&received), "{received}");
     assert!((20.0..=70.0).contains(&drawn), "{drawn}");
-    assert_eq!((met_at(false, false), met_at(true, false)), (told, drawn), "also where nobody looks at the screen");
+    assert_eq!((met_at(false, false), met_at(true, false)), (received, drawn), "also if no screen is drawn");
 }
 
 #[test]
-fn what_a_snapshot_corrects_is_run_again_once() {
+fn a_corrected_usercmd_is_rerun_once() {
     let mut desk = ClientBench::new(DiscRules::default(), &["prediction.smooth_ms=0"]);
-    desk.told(0, 0, 0.0, 900.0);
-    (1..=5).for_each(|n| assert_eq!(desk.walks(10 * n, 100.0, 10), 1));
-    let reconciled = desk.told(60, 2, 42.0, 900.0).expect("its own body");
+    desk.snapshot(0, 0, 0.0, 900.0);
+    (1..=5).for_each(|n| assert_eq!(desk.walk(10 * n, 100.0, 10), 1));
+    let reconciled = desk.snapshot(60, 2, 42.0, 900.0).expect("its own body");
     let correction = reconciled.correction.expect("it was elsewhere");
     assert_eq!((correction.command, correction.reran, desk.x()), (CommandSeq(2), 3, 45.0));
     assert_eq!(reconciled.round_trip, Some(Micros::from_ms(40)));
-    assert_eq!(desk.walks(60, 100.0, 10), 4, "the three that ran again, and the new one");
-    let reconciled = desk.told(70, 3, 43.0, 900.0).expect("its own body");
+    assert_eq!(desk.walk(60, 100.0, 10), 4, "the three that ran again, and the new one");
+    let reconciled = desk.snapshot(70, 3, 43.0, 900.0).expect("its own body");
     assert!(reconciled.correction.is_none() && reconciled.comparison.is_some());
-    assert!(desk.told(80, 3, 43.0, 900.0).expect("its own body").comparison.is_none(), "nothing new was acked");
+    assert!(desk.snapshot(80, 3, 43.0, 900.0).expect("its own body").comparison.is_none(), "nothing new was acked");
 }
 
 #[test]
-fn a_client_of_which_much_is_lost_repeats_more() {
+fn a_client_with_many_losses_repeats_more() {
     let carried = |lost: u16| {
         let mut desk =
             ClientBench::new(DiscRules::default(), &["client.redundancy=4", "client.adaptive_redundancy=true"]);
@@ -164,10 +164,10 @@ fn a_client_of_which_much_is_lost_repeats_more() {
             desk.client.handle_sent(&commanded.packet, 90);
             let number = commanded.packet.number;
             if number.is_multiple_of(10) {
-                // Each ten packets, so many of them were lost.
+                // The number of lost packets among each ten.
                 let lost = (number / 10) as u16 * lost;
                 let echo = Echo { packet: (number - 2) as u16, held_ms: 0, lost };
-                desk.told_with(frame * 16, number - 5, 0.0, 900.0, Some(echo));
+                desk.snapshot_with(frame * 16, number - 5, 0.0, 900.0, Some(echo));
             }
             if frame > 700 {
                 all += commanded.packet.commands.len();
@@ -181,7 +181,7 @@ fn a_client_of_which_much_is_lost_repeats_more() {
 }
 
 #[test]
-fn a_client_on_a_tight_line_repeats_as_often_as_what_it_sent_has_room() {
+fn redundancy_on_a_slow_line_fits_the_sent_bytes() {
     let carried = |bytes: u16| {
         let mut desk =
             ClientBench::new(DiscRules::default(), &["client.redundancy=4", "client.adaptive_redundancy=true"]);
@@ -191,29 +191,30 @@ fn a_client_on_a_tight_line_repeats_as_often_as_what_it_sent_has_room() {
             let commanded = desk.client.command(now, &Input { msec: 16, ..Input::default() });
             desk.client.handle_sent(&commanded.packet, bytes);
             let number = commanded.packet.number;
-            // For as long as it takes to be sure of it, packets stand in a queue.
+            // Packets queue for as long as the client needs to notice it.
             let frames_ago = if (200..260).contains(&frame) { 8 } else { 2 };
             if number.is_multiple_of(5) {
                 let echo = Echo { packet: (number - frames_ago) as u16, held_ms: 0, lost: 0 };
-                desk.told_with(frame * 16, number - frames_ago, 0.0, 900.0, Some(echo));
+                desk.snapshot_with(frame * 16, number - frames_ago, 0.0, 900.0, Some(echo));
             }
             all += if frame > 300 { commanded.packet.commands.len() } else { 0 };
         }
         all / 50
     };
-    // 85 % of what a packet of three took is room for two that are large, and for one that is small beside its header.
+    // 85 % of the size of a packet with three usercmds has room for two large ones, or for one that is small beside the
+    // header.
     assert_eq!([carried(17 + 4 * 64), carried(17 + 4 * 4)], [2, 1]);
 }
 
 #[test]
-fn what_has_reached_the_last_update_rests_there() {
+fn a_view_after_the_last_update_stays_there() {
     let mut desk =
         ClientBench::new(DiscRules::default(), &["interpolation.mode=last-rendered", "interpolation.lerp_ms=100"]);
-    desk.told(0, 0, 0.0, 60.0);
-    desk.walks(50, 0.0, 1);
-    desk.told(100, 0, 0.0, 100.0);
+    desk.snapshot(0, 0, 0.0, 60.0);
+    desk.walk(50, 0.0, 1);
+    desk.snapshot(100, 0, 0.0, 100.0);
     let mut drawn = |at_ms| {
-        desk.walks(at_ms, 0.0, 1);
+        desk.walk(at_ms, 0.0, 1);
         desk.client.drawn().iter().map(|(_, placed)| (placed.body.origin.x, placed.how)).next().expect("the other")
     };
     assert_eq!(drawn(100), (60.0, PlacementKind::Interpolated));
@@ -222,64 +223,65 @@ fn what_has_reached_the_last_update_rests_there() {
 }
 
 #[test]
-fn whom_only_the_server_met_is_the_cause() {
+fn a_collision_only_on_the_server_is_the_cause() {
     let mut desk = ClientBench::new(DiscRules::default(), &[]);
-    desk.told(0, 0, 0.0, 900.0);
-    (1..=5).for_each(|n| assert_eq!(desk.walks(100 * n, 100.0, 100), 1));
-    // By then the other stands in the way: the last two usercmds came to nothing, as if they had been lost.
-    let reconciled = desk.told(600, 5, 30.0, 70.0).expect("its own body");
+    desk.snapshot(0, 0, 0.0, 900.0);
+    (1..=5).for_each(|n| assert_eq!(desk.walk(100 * n, 100.0, 100), 1));
+    // Meanwhile the other disc blocks the way: the last two usercmds have no effect, as if lost.
+    let reconciled = desk.snapshot(600, 5, 30.0, 70.0).expect("its own body");
     let correction = reconciled.correction.expect("it was elsewhere");
     assert_eq!((correction.cause, correction.evidence), (Cause::OtherPlayer, "touched"));
 }
 
 #[test]
-fn any_one_of_ten_that_was_lost_is_found() {
+fn any_one_lost_usercmd_of_ten_is_found() {
     let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-2000"]);
-    desk.told(0, 0, 0.0, 9_000.0);
-    // Steps of 1, 2, 4 units and so on, so that each way to lose some ends elsewhere.
+    desk.snapshot(0, 0, 0.0, 9_000.0);
+    // Steps are powers of two, so each set of lost usercmds gives another position.
     let speeds = (0..8).map(|n| 8.0 * f32::from(1u16 << n)).chain([100.0, 4_096.0]);
-    (1..).zip(speeds).for_each(|(n, speed)| assert_eq!(desk.walks(125 * n, speed, 125), 1));
-    let reconciled = desk.told(1_500, 10, 255.0 + 12.5, 9_000.0).expect("its own body");
+    (1..).zip(speeds).for_each(|(n, speed)| assert_eq!(desk.walk(125 * n, speed, 125), 1));
+    let reconciled = desk.snapshot(1_500, 10, 255.0 + 12.5, 9_000.0).expect("its own body");
     let correction = reconciled.correction.expect("the last was lost");
     assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
 }
 
 #[test]
-fn causes_that_are_found_are_looked_for_without_end() {
+fn the_search_continues_while_it_finds_causes() {
     let mut desk = ClientBench::new(DiscRules::default(), &[]);
-    desk.told(0, 0, 0.0, 9_000.0);
+    desk.snapshot(0, 0, 0.0, 9_000.0);
     let causes = (1..=1_100i64).map(|n| {
-        desk.walks(10 * n, 100.0, 10);
-        let reconciled = desk.told(10 * n + 5, n as u32, 0.0, 9_000.0).expect("its own body");
+        desk.walk(10 * n, 100.0, 10);
+        let reconciled = desk.snapshot(10 * n + 5, n as u32, 0.0, 9_000.0).expect("its own body");
         reconciled.correction.expect("each is lost").cause
     });
     assert_eq!(causes.filter(|cause| *cause == Cause::InputLost).count(), 1_100);
 }
 
 #[test]
-fn effects_of_lost_usercmds_are_cut_and_of_no_others() {
+fn only_effects_of_lost_usercmds_are_cut() {
     let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-2000"]);
-    desk.told(0, 0, 0.0, 9_000.0);
+    desk.snapshot(0, 0, 0.0, 9_000.0);
     let shot = |speed| Input { forwardmove: speed, msec: 250, buttons: buttons::ATTACK, ..Input::default() };
-    assert_eq!([desk.acts(250, shot(100.0)), desk.acts(500, shot(300.0))], [1, 1]);
+    assert_eq!([desk.act(250, shot(100.0)), desk.act(500, shot(300.0))], [1, 1]);
     desk.refire_ms = 200;
-    let reconciled = desk.told(700, 2, 25.0, 9_000.0).expect("its own body");
+    let reconciled = desk.snapshot(700, 2, 25.0, 9_000.0).expect("its own body");
     let correction = reconciled.correction.expect("the second was lost");
     assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
     assert_eq!(correction.cut.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), [CommandSeq(2)]);
 }
 
 #[test]
-fn effects_that_usercmds_no_longer_have_when_they_run_again_are_cut() {
+fn effects_that_a_rerun_lacks_are_cut() {
     let cut = |refire_ms| {
         let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-2000"]);
-        desk.told(0, 0, 0.0, 9_000.0);
+        desk.snapshot(0, 0, 0.0, 9_000.0);
         let acts = |buttons| Input { forwardmove: 100.0, msec: 250, buttons, ..Input::default() };
-        let ran = [0, buttons::ATTACK, buttons::ATTACK].map(|buttons| desk.acts(250, acts(buttons)));
+        let ran = [0, buttons::ATTACK, buttons::ATTACK].map(|buttons| desk.act(250, acts(buttons)));
         assert_eq!(ran, [1, 1, 1]);
-        // After the first of them its weapon was as far from ready as nobody here knew.
+        // After the first usercmd, the server's refire time differs from the client's.
         desk.refire_ms = refire_ms;
-        let correction = desk.told(800, 1, 25.0, 9_000.0).and_then(|r| r.correction).expect("it knew of no such wait");
+        let correction =
+            desk.snapshot(800, 1, 25.0, 9_000.0).and_then(|r| r.correction).expect("it knew of no such wait");
         assert_eq!(correction.reran, 2);
         correction.cut.iter().map(|(seq, _)| seq.0).collect::<Vec<_>>()
     };
@@ -287,19 +289,19 @@ fn effects_that_usercmds_no_longer_have_when_they_run_again_are_cut() {
 }
 
 #[test]
-fn of_a_server_that_is_silent_for_long_512_usercmds_wait() {
+fn a_client_keeps_512_usercmds_during_silence() {
     let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-8000"]);
-    desk.told(0, 0, 0.0, 90_000.0);
-    (1..=600).for_each(|n| assert_eq!(desk.walks(10 * n, 100.0, 10), 1));
-    let reconciled = desk.told(6_010, 0, 50.0, 90_000.0).expect("its own body");
-    // From where it says, those that are left.
+    desk.snapshot(0, 0, 0.0, 90_000.0);
+    (1..=600).for_each(|n| assert_eq!(desk.walk(10 * n, 100.0, 10), 1));
+    let reconciled = desk.snapshot(6_010, 0, 50.0, 90_000.0).expect("its own body");
+    // The client reruns the usercmds that it still has, from the server's position.
     assert_eq!((reconciled.correction.map(|found| found.reran), desk.x()), (Some(512), 50.0 + 512.0));
 }
 
 #[test]
-fn two_shots_of_one_usercmd_are_told_apart() {
+fn two_shots_of_one_usercmd_have_their_own_index() {
     let mut desk = ClientBench::new(DiscRules::default(), &[]);
-    desk.told(0, 0, 0.0, 900.0);
+    desk.snapshot(0, 0, 0.0, 900.0);
     let shot = Input { msec: 10, impulse: DOUBLE, buttons: buttons::ATTACK, ..Input::default() };
     let commanded = desk.client.command(Micros::from_ms(10), &shot);
     let which: Vec<_> = commanded.shots.iter().map(|(seq, index, ..)| (seq.0, *index)).collect();
@@ -307,12 +309,12 @@ fn two_shots_of_one_usercmd_are_told_apart() {
 }
 
 #[test]
-fn usercmds_for_ticks_begin_a_lead_after_the_servers_time() {
+fn scheduled_usercmds_begin_a_lead_after_the_servers_time() {
     let settings = ["client.clock=calibrated", "client.lead_ms=100", "server.schedule=tick", "server.tick_hz=100"];
     let mut desk = ClientBench::new(DiscRules::default(), &settings);
-    // The client's own time is another: its first update comes 700 ms after its start, and is of the server's start.
+    // The client's clock differs: its first update arrives 700 ms after its start and has the server's start time.
     desk.behind = Micros::from_ms(700);
-    desk.told(0, 0, 0.0, 900.0);
+    desk.snapshot(0, 0, 0.0, 900.0);
     let made = desk.client.command(Micros::from_ms(700), &Input::default()).command;
     assert_eq!(made.server_time, Micros::from_ms(100));
 }

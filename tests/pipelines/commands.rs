@@ -1,4 +1,4 @@
-//! The command line of a build that plays a game of its own.
+//! The command line of a build that contains its own game.
 
 use std::ffi::OsString;
 
@@ -25,9 +25,9 @@ fn any_game_gets_the_same_commands() {
     assert_eq!(run(&format!("record synth -o {again} --seconds 1")), 0, "a second recording of one program");
     assert_eq!(run(&format!("verify {log} --accept --rollback 10")), 0);
     assert_eq!(run(&format!("record synth -o {log} --map {log}")), 128);
-    // The built-in games do not play it, and say so.
+    // hitreg does not know the game, and says so.
     assert_eq!(exit_of(&folder, "verify discs.hitlog"), 125);
-    let said = folder.refused("replay discs.hitlog");
-    assert!(said.contains("the log is of the game `discs`, and this build plays"), "{said}");
+    let output = folder.refused("replay discs.hitlog");
+    assert!(output.contains("the log is of the game `discs`, and this build plays"), "{output}");
     assert_eq!(folder.json("info discs.hitlog")["shots"], Value::Null);
 }

@@ -1,5 +1,5 @@
-//! A server that tells each client something else, with entities of two classes and players who come and go: nothing that
-//! anybody was sent is lost, and every way of looking at the session works.
+//! A server that sends each client other entities, of two classes, while players come and go. The log has everything
+//! that was sent, and every command works on it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,9 +34,9 @@ fn again(session: &Session, mode: Mode) -> ReplayOutput {
 }
 
 #[test]
-fn all_that_anybody_was_sent_is_in_the_log() {
+fn everything_sent_to_any_client_is_in_the_log() {
     let session = session();
-    // The server told its clients different things: other entities, and other states of the same ones.
+    // The clients received different snapshots: other entities, and other states of the same entities.
     let seen = |player: usize| session.players[player].snapshots.iter().map(|s| (s.tick, s.entities.clone()));
     let (first, second): (BTreeSet<_>, BTreeSet<_>) = (seen(0).collect(), seen(1).collect());
     assert!(second.difference(&first).count() > 50);
@@ -64,12 +64,12 @@ fn all_that_anybody_was_sent_is_in_the_log() {
 }
 
 #[test]
-fn open_loop_shows_each_client_what_it_was_sent() {
+fn open_loop_shows_each_client_its_own_snapshots() {
     let session = session();
     let (closed, open) = (again(&session, Mode::Closed), again(&session, Mode::Open));
     assert_eq!(closed.first_difference, None);
     assert_eq!(closed.rollback_error, None);
-    // The same snapshots at the same times: the clients see and predict the same, with a server or without.
+    // The same snapshots arrive at the same times, so clients see and predict the same with and without a server.
     let same = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     for table in ["views", "frames"] {
         let only = |replayed: &ReplayOutput| {
@@ -81,7 +81,7 @@ fn open_loop_shows_each_client_what_it_was_sent() {
         assert_eq!(closed.tables[0].rows(), open.tables[0].rows(), "{table}");
         assert_eq!(diff(&closed, &open, &same).expect("no tolerance").verdict, TraceVerdict::Same, "{table}");
     }
-    // Balls that only the last player was near are on its screen.
+    // The last player's screen shows the balls that only this player was near.
     let views = open.trace.table("views").expect("views");
     let numbers = |name: &str| match &views.column(name).expect(name).data {
         ColumnData::U32(numbers) => numbers.clone(),
@@ -96,9 +96,9 @@ fn open_loop_shows_each_client_what_it_was_sent() {
 }
 
 #[test]
-fn a_state_that_is_missing_is_not_passed_over() {
+fn a_missing_state_is_an_error() {
     let mut session = session();
-    // One that has arrived, so that it is to be shown.
+    // A snapshot that arrived, so that it must be drawn.
     let has_company = |s: &&hitreg::record::SnapshotRecord| s.entities.len() > 1;
     let last = session.players[2].snapshots.iter().find(has_company).expect("company").clone();
     let gone = *last.entities.last().expect("an entity");
@@ -113,7 +113,7 @@ fn a_state_that_is_missing_is_not_passed_over() {
 }
 
 #[test]
-fn it_verifies_and_differs_where_it_should() {
+fn a_culled_session_verifies_and_other_input_differs() {
     let session = session();
     let replays = verify::THREADS.map(|_| again(&session, Mode::Closed));
     let judged = crate::traces::judged(&session, &replays, verify::VerifyReference::default());
@@ -131,7 +131,7 @@ fn it_verifies_and_differs_where_it_should() {
 }
 
 #[test]
-fn the_logs_of_its_sides_merge() {
+fn logs_of_culled_clients_merge() {
     let mut whole = session();
     whole.header.origin = Origin::Live;
     let of_side = |player| {

@@ -1,5 +1,5 @@
-//! A game small enough to know what must come out: discs on an endless plane that go where they are told, and shoot along
-//! their view. Not the built-in game, so that the pipelines are seen to need nothing of it.
+//! A game small enough to compute results by hand: discs on an endless plane that obey their input and shoot along
+//! their view. It differs from the built-in game, so the tests show that the pipelines do not depend on that.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,11 +14,11 @@ use hitreg::usercmd::{Input, Usercmd, buttons};
 
 /// The radius within which a shot's line hits, in units.
 pub(crate) const RADIUS_UNITS: f32 = 16.0;
-/// The impulse that puts a disc elsewhere at once.
+/// The impulse that teleports a disc.
 pub(crate) const TELEPORT: u8 = 9;
-/// The impulse with which a shot is two.
+/// The impulse that makes one shot two.
 pub(crate) const DOUBLE: u8 = 8;
-/// How far a teleport takes it.
+/// The distance of a teleport.
 pub(crate) const TELEPORT_UNITS: f32 = 1000.0;
 /// Time between two shots.
 const REFIRE_MS: u32 = 200;
@@ -43,21 +43,21 @@ pub(crate) struct Discs;
 #[derive(Clone, Debug)]
 pub(crate) struct Plane {
     entities: Vec<(EntityId, Disc)>,
-    /// Changes nothing but the hash, if it is saved.
+    /// A counter in the saved state that affects only the hash.
     pub(crate) forgotten: u32,
 }
 
 #[derive(serde::Serialize, serde::Deserialize, Default, Debug)]
 pub(crate) struct DiscRules {
-    /// Leaves a field that matters out of the save, as a game with a bug would.
+    /// Leaves a field out of the save, as a game with a bug would.
     pub(crate) forgets: bool,
     /// Lets discs pass through each other.
     pub(crate) ghosts: bool,
-    /// Hides whoever is beyond this x from everybody, in units.
+    /// Discs beyond this x are out of sight of all players, in units.
     pub(crate) curtain_x: Option<f32>,
-    /// Clients meet the others where they draw them.
+    /// Predictions collide with the drawn positions of others.
     pub(crate) drawn_in_the_way: bool,
-    /// Lets a session begin at its spawn only.
+    /// Allows a session to begin only at its spawn.
     pub(crate) rooted: bool,
     /// How far a hit pushes its target, in units.
     pub(crate) push_units: f32,
@@ -66,7 +66,7 @@ pub(crate) struct DiscRules {
     pub(crate) counted: bool,
 }
 
-/// How often a usercmd ran where the rules say that it counts.
+/// The number of usercmds that ran with [`DiscRules`] that count.
 pub(crate) static STEPS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Debug)]
@@ -243,7 +243,7 @@ impl hitreg::pipeline::Netcode for Discs {
     type Client = hitreg::client::Client<Discs>;
 }
 
-/// Walks in a seeded zigzag and shoots at where it sees the nearest other.
+/// Walks in a seeded zigzag and shoots at the nearest other disc on its screen.
 pub(crate) struct Zigzag {
     rng: Rng,
     turn_at: Micros,

@@ -1,6 +1,5 @@
-//! A game whose world is an engine's own (hecs): ships among more than a thousand rocks on a plane, ids of 64 bits that are used
-//! again, components that come and go, and usercmds that push what is in the way. A ship that is shot is gone, and its player
-//! has none for a while.
+//! A game whose world is that of an engine (hecs): ships among more than a thousand rocks on a plane. It reuses 64-bit
+//! ids, and components come and go. Usercmds push entities in the way. A destroyed ship's player waits for a new ship.
 
 use std::collections::VecDeque;
 
@@ -18,20 +17,20 @@ use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 
 pub(crate) const ROCKS: usize = 1_200;
-/// The first id that anything has.
+/// The first entity id.
 pub(crate) const FIRST_ID: u64 = 1 << 40;
-/// Rocks are within so many units of the middle, each way.
+/// The greatest distance of rocks from the middle on each axis, in units.
 const FIELD_UNITS: f32 = 1_500.0;
-/// Ships and rocks that are nearer than this meet, in units.
+/// The distance below which ships and rocks collide, in units.
 const REACH_UNITS: f32 = 24.0;
 /// A shot's line hits within this distance, in units.
 const RADIUS_UNITS: f32 = 16.0;
 const REFIRE_MS: u16 = 200;
 const SHIELD_MS: u16 = 600;
 const HULL: u8 = 2;
-/// How long a player whose ship is gone waits for another, in ticks.
+/// How long a player waits for a new ship, in ticks.
 const WAIT_TICKS: u32 = 20;
-/// What a rock turns by in a tick while it moves.
+/// The rotation of a moving rock in one tick.
 const TURN: Quat = Quat::from_xyzw(0.0, 0.0, 0.005, 0.999_987_5);
 
 cells! {
@@ -56,7 +55,7 @@ cells! {
 }
 
 body! {
-    /// A ship or a rock, as it is told of.
+    /// A ship or a rock as sent to clients.
     pub(crate) struct ShipOrRock {
         Status id: u64,
         Status kind: DriftKind,
@@ -70,7 +69,7 @@ body! {
     }
 }
 
-/// The components that are not cells themselves.
+/// Components without cells of their own.
 struct Id(u64);
 #[derive(PartialEq)]
 struct Pilot(PlayerId);
@@ -85,21 +84,21 @@ struct ShipPlace {
 /// The engine's world. It cannot be cloned.
 pub(crate) struct Space {
     ecs: hecs::World,
-    /// The lowest id that nothing ever had, and those whose things are gone.
+    /// The lowest unused id, and the ids of removed entities.
     unused: u64,
     free: VecDeque<u64>,
     chance: u64,
     ticks: u32,
-    /// For each player the ticks until the next ship.
+    /// The ticks until the next ship, for each player.
     waiting: Vec<u32>,
     forgets: bool,
 }
 
 #[derive(serde::Serialize, serde::Deserialize, Clone, Default, Debug)]
 pub(crate) struct DriftRules {
-    /// Leaves what chances there are out of what is saved, as a game with a bug would.
+    /// Leaves the state of the random numbers out of the save, as a game with a bug would.
     pub(crate) forgets: bool,
-    /// Makes no world of what was saved.
+    /// Refuses to load saved worlds.
     pub(crate) only_forward: bool,
 }
 
@@ -178,7 +177,7 @@ impl Space {
         self.put(Some(player), &ship);
     }
 
-    /// Moves a player's ship, and pushes whatever it meets.
+    /// Moves a player's ship, and pushes the entities in its way.
     fn steer(&mut self, player: PlayerId, command: &Usercmd, weapons: bool, bump: f32) -> (Option<Shot>, bool) {
         let input = &command.input;
         let seconds = f32::from(input.msec) / 1000.0;
@@ -201,7 +200,7 @@ impl Space {
         let mut rocks: Vec<(&Id, &mut ShipPlace)> =
             self.ecs.query_mut::<hecs::With<(&Id, &mut ShipPlace), &Stone>>().into_iter().collect();
         rocks.retain(|(_, rock)| rock.at.distance(moved.at) < REACH_UNITS);
-        // The engine has them in an order of its own.
+        // The engine's order of entities is arbitrary.
         rocks.sort_by_key(|(id, _)| id.0);
         let met = !rocks.is_empty();
         for (_, rock) in rocks {
@@ -260,7 +259,7 @@ impl Space {
         }
     }
 
-    /// Somebody is hit.
+    /// Applies a hit.
     fn hit(&mut self, id: u64, ahead: Vec2) {
         let things = self
             .ecs
@@ -318,7 +317,7 @@ impl EntityWorld for Space {
     }
 }
 
-/// In versions that differ in how far ships bounce off, in thousandths.
+/// A game with a version: how strongly ships bounce off, in thousandths.
 #[derive(Debug)]
 pub(crate) struct Drift<const BUMP: u32>;
 
@@ -373,7 +372,7 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
         }
     }
 
-    /// In a space of what the client knows near by.
+    /// Runs in a world of the entities that the client knows.
     fn step_body(
         rules: &DriftRules,
         scene: &Scene<'_, ShipOrRock>,
@@ -423,7 +422,7 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
         }
         let restore = |bodies: &[(Option<PlayerId>, ShipOrRock)], hidden: &[u32]| {
             let players = words[0] as usize;
-            let short = || BadCells { what: "what is hidden of a space".to_owned(), found: hidden.len() as u32 };
+            let short = || BadCells { what: "the hidden words of a space".to_owned(), found: hidden.len() as u32 };
             let mut space = Space::empty(players, 0, rules);
             let (waiting, wide) = hidden.get(1..).and_then(|rest| rest.split_at_checked(players)).ok_or_else(short)?;
             let mut wide = wide.chunks_exact(2).map(|pair| u64::from(pair[1]) << 32 | u64::from(pair[0]));
@@ -490,7 +489,7 @@ impl<const BUMP: u32> Netcode for Drift<BUMP> {
     type Client = Client<Self>;
 }
 
-/// Flies about, and shoots at the nearest ship.
+/// Flies around and shoots at the nearest ship.
 pub(crate) struct Flyer {
     rng: Rng,
     turn_at: Micros,

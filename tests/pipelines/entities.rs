@@ -1,4 +1,5 @@
-//! An engine's own world of entities and components is recorded, replayed, verified, rolled back and compared as any other.
+//! A world of an engine, with entities and components: recorded, replayed, verified, rolled back and compared like any
+//! other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +46,7 @@ fn an_engines_world_is_recorded_and_verified() {
     let judged = crate::traces::judged(&session, &replays, verify::VerifyReference::default());
     assert_eq!((judged.verdict, judged.detail), (verify::LogVerdict::Same, None));
     assert!(judged.exercised.shots > 20 && judged.exercised.hits > 5 && judged.exercised.corrections > 5);
-    // Clients foresee their own ships, but for rocks and shots that they did not know of.
+    // Clients predict their own ships, but not collisions with unknown rocks and shots.
     let prediction = Summary::of(&replays[0].trace).prediction;
     assert!(prediction.checked > 150 && 10 * prediction.exact > 8 * prediction.checked, "{prediction:?}");
     assert!(prediction.misses_by_cause.contains_key("mover"), "{prediction:?}");
@@ -54,7 +55,7 @@ fn an_engines_world_is_recorded_and_verified() {
 }
 
 #[test]
-fn the_trace_has_what_the_engine_has() {
+fn the_trace_has_the_engines_components() {
     let trace = again(&session(DriftRules::default()), None).trace;
     let bodies = trace.table("bodies").expect("bodies");
     let column = |name: &str| {
@@ -88,26 +89,26 @@ fn the_trace_has_what_the_engine_has() {
     assert!(in_tick.values().all(|count| *count > 1_024), "{in_tick:?}");
     assert!(gone > 20, "ships are shot, and their players without one for a while: {gone}");
     assert!(shields.iter().all(|count| *count > 50), "shields come and go: {shields:?}");
-    // Ids are used again, and what has one then is another entity; no number was anybody else's meanwhile.
+    // The engine reuses ids for other entities. No entity number belongs to two entities at a time.
     assert!(ids.values().filter(|numbers| numbers.len() > 1).count() > 10);
     assert!(owners.iter().all(|(number, ids)| *number < u32::from(PLAYERS) || ids.len() == 1));
     assert!(owners.keys().max().is_some_and(|last| *last as usize > ROCKS));
 }
 
 #[test]
-fn another_build_differs_where_the_world_was_pushed() {
+fn another_build_differs_at_the_first_bounce() {
     let session = session(DriftRules::default());
     let ours = again(&session, None).trace;
     let theirs = replay::<Softer>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this game").trace;
     let found = diff(&ours, &theirs, &DiffOptions::default()).expect("no tolerance");
     assert_eq!(found.verdict, TraceVerdict::Differs);
     let first = found.first.expect("a place");
-    // The first that a ship bounced off.
+    // The first entity that a ship bounced off.
     assert!(first.field.as_ref().is_some_and(|field| field.contains("velocity")), "{first:?}");
 }
 
 #[test]
-fn what_is_left_out_of_hidden_words_is_found() {
+fn state_missing_in_hidden_words_is_found() {
     let replayed = again(&session(DriftRules { forgets: true, ..DriftRules::default() }), Some(8));
     assert_eq!(replayed.first_difference, None);
     assert!(replayed.rollback_error.is_some());

@@ -1,5 +1,5 @@
-//! The committed sessions: each replays as recorded and as accepted, and each is what its scenario records today.
-//! A golden changes only with a reason: `hitreg verify fixtures/sessions --accept` writes them anew, to be reviewed.
+//! The committed sessions replay as recorded and as accepted, and equal new recordings of their scenarios.
+//! Change a golden only with a reason: `hitreg verify fixtures/sessions --accept` writes new ones for review.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn every_session_replays_as_recorded_and_as_accepted() {
 }
 
 #[test]
-fn every_session_is_what_its_scenario_records() {
+fn every_session_equals_a_new_recording_of_its_scenario() {
     for path in sessions() {
         let text = std::fs::read_to_string(path.with_extension("toml")).expect("its scenario");
         let scenario = Scenario::parse(&text).expect("a good scenario");
@@ -49,12 +49,12 @@ fn every_session_is_what_its_scenario_records() {
         record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
             .expect("a session");
         let recorded = store::read_log(&path).expect("a sound log");
-        assert!(session == recorded, "{} is recorded otherwise", path.display());
+        assert!(session == recorded, "{} differs from a new recording", path.display());
     }
 }
 
 #[test]
-fn a_golden_that_does_not_agree_is_shown() {
+fn a_golden_that_differs_is_shown() {
     let path = sessions().remove(0);
     let session = store::read_log(&path).expect("a sound log");
     let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden").replace("hit p", "hit q");

@@ -1,5 +1,6 @@
-//! A game with an input type of its own: ships, with doubles for their places and 64-bit ids. Their helms have no `upmove` and no
-//! `impulse`. It is recorded, replayed, verified, compared and bisected, and its own input fields decide what comes out.
+//! A game with its own input type: ships with positions in doubles and 64-bit ids. The helms have no `upmove` and no
+//! `impulse`. Sessions are recorded, replayed, verified, compared and bisected, and results depend on the game's own
+//! input fields.
 
 use std::sync::Arc;
 
@@ -26,17 +27,17 @@ use hitreg::verify::{GoldenUpdate, LogVerdict, ReplayRunner, VerifyOptions};
 use crate::streams;
 
 cells! {
-    /// How much sail is set.
+    /// The sail setting.
     pub(crate) enum Sail { Furled, Half, Full }
 }
 
 input! {
-    /// What a helmsman orders.
+    /// The orders of a helmsman.
     pub(crate) struct Helm {
         msec: u8,
         rudder: f32 as Angle,
         thrust: f64 as Velocity("m/s"),
-        /// The id of the ship that is followed.
+        /// The id of the followed ship.
         target: u64 as Name,
         sail: Sail,
         buttons: u16,
@@ -56,7 +57,7 @@ body! {
 
 #[derive(serde::Serialize, serde::Deserialize, Clone, Default, Debug)]
 pub(crate) struct Sea {
-    /// The usercmd of the first ship at which a build runs too far east.
+    /// The usercmd of the first ship at which a wrong build moves too far east.
     wrong_at: Option<u32>,
 }
 
@@ -158,7 +159,7 @@ impl Bots for Ships {
     }
 }
 
-/// An id that no 32 bits hold.
+/// An id of more than 32 bits.
 fn ship_id(player: u16) -> u64 {
     0xfee1_dead_0000_0001 + u64::from(player)
 }
@@ -215,7 +216,7 @@ fn own_input_is_recorded_and_replayed_bit_for_bit() {
         let read = read_session(&bytes[..]).expect("a sound log");
         assert!(read == session, "{preset}: the log holds it");
         assert_eq!(read.header.own_usercmd_fields(), Helm::own_fields());
-        // Datagrams carry own cells too: a replay that encodes them comes to the same.
+        // Datagrams also carry the game's own cells, so a replay with encoding gives the same result.
         for (sizes, rollback_every) in [(false, Some(16)), (true, None)] {
             let options = ReplayOptions { sizes, rollback_every, ..ReplayOptions::default() };
             let output = replayed(&read, &options);
@@ -286,7 +287,7 @@ fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
     let part = Part { from: Micros::from_ms(7_300), to: Micros::from_s(9) };
     let cut = |path| engine.excerpt(path, part, usize::MAX, &mut |_, _| {}).expect("a log of this build").trace;
     let (from_start, from_keyframe) = (cut(&plain), cut(&keyed));
-    // As text: what is no number is not equal to itself.
+    // Compared as text, because NaN is not equal to itself.
     let tables = |trace: &Trace| format!("{:?}", trace.tables);
     assert!(tables(&from_start) == tables(&from_keyframe), "a keyframe holds the own input");
     let whole = replayed(&session, &ReplayOptions { part: Some(part), ..ReplayOptions::default() }).trace;
@@ -342,7 +343,7 @@ fn a_wrong_build_is_bisected_to_its_tick_and_field() {
     assert_eq!(first.field.as_deref(), Some("own.east.lo"));
 }
 
-/// A server that recorded what it heard replays without the clients' logs.
+/// A server's log replays without the clients' logs.
 #[test]
 fn a_servers_log_alone_replays_own_input() {
     let scenario = scenario("half-life");

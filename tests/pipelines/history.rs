@@ -1,5 +1,5 @@
-//! The position history at its edges: the same time twice, as many frames as it keeps, exactly at a frame, exactly at the limit of
-//! a teleport.
+//! The position history at its limits: equal times, the greatest number of frames, exactly at a frame, exactly at the
+//! distance of a teleport.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ fn times(history: &History<ArenaBody>, ms: i64) -> [Option<i64>; 2] {
     [before, after].map(|frame| frame.map(|frame| frame.server_time.0 / 1000))
 }
 
-/// Where entity 3 is placed, and how.
-fn placed(history: &History<ArenaBody>, ms: i64, limits: &PlacementLimits) -> (f32, PlacementKind) {
+/// The position of entity 3, and how it was found.
+fn place(history: &History<ArenaBody>, ms: i64, limits: &PlacementLimits) -> (f32, PlacementKind) {
     let mut out = Vec::new();
     history.place_all::<Arena>(&ArenaRules::default(), Micros::from_ms(ms), EntityId(7), limits, &mut out);
     let [(id, placed)] = &out[..] else { panic!("one, and not the one left out") };
@@ -39,7 +39,7 @@ const LIMITS: PlacementLimits =
     PlacementLimits { teleport_distance_units: 128.0, extrapolate_max: Some(Micros::from_ms(100)) };
 
 #[test]
-fn frames_stand_in_the_order_of_their_time_and_each_once() {
+fn frames_are_sorted_by_time_and_unique() {
     let history = history(&[(100, 1.0), (300, 3.0), (200, 2.0), (200, 99.0), (300, 99.0)]);
     assert_eq!(times(&history, 150), [Some(100), Some(200)]);
     assert_eq!(times(&history, 250), [Some(200), Some(300)]);
@@ -49,33 +49,33 @@ fn frames_stand_in_the_order_of_their_time_and_each_once() {
 }
 
 #[test]
-fn exactly_at_a_frame_it_is_that_frame() {
+fn a_time_exactly_at_a_frame_gives_that_frame() {
     let history = history(&[(100, 1.0), (200, 2.0)]);
     assert_eq!(times(&history, 100), [Some(100), Some(200)]);
     assert_eq!(times(&history, 200), [Some(200), None]);
     assert_eq!(times(&history, 99), [None, Some(100)]);
-    assert_eq!(placed(&history, 100, &LIMITS), (1.0, PlacementKind::Interpolated));
-    assert_eq!(placed(&history, 200, &LIMITS), (2.0, PlacementKind::Held));
-    assert_eq!(placed(&history, 250, &LIMITS), (7.0, PlacementKind::Extrapolated));
-    assert_eq!(placed(&history, 900, &LIMITS), (12.0, PlacementKind::Extrapolated));
-    assert_eq!(placed(&history, 50, &LIMITS), (1.0, PlacementKind::Held));
+    assert_eq!(place(&history, 100, &LIMITS), (1.0, PlacementKind::Interpolated));
+    assert_eq!(place(&history, 200, &LIMITS), (2.0, PlacementKind::Held));
+    assert_eq!(place(&history, 250, &LIMITS), (7.0, PlacementKind::Extrapolated));
+    assert_eq!(place(&history, 900, &LIMITS), (12.0, PlacementKind::Extrapolated));
+    assert_eq!(place(&history, 50, &LIMITS), (1.0, PlacementKind::Held));
 }
 
 #[test]
-fn as_many_are_kept_as_it_says() {
+fn the_history_keeps_the_given_number_of_frames() {
     let frames: Vec<(i64, f32)> = (1..=FRAMES_KEPT as i64 + 1).map(|n| (n * 10, n as f32)).collect();
     assert_eq!(times(&history(&frames[..FRAMES_KEPT]), 10), [Some(10), Some(20)]);
     assert_eq!(times(&history(&frames), 10), [None, Some(20)]);
 }
 
 #[test]
-fn at_the_limit_of_a_teleport_it_is_none_yet() {
-    assert_eq!(placed(&history(&[(100, 0.0), (200, 128.0)]), 150, &LIMITS), (64.0, PlacementKind::Interpolated));
-    assert_eq!(placed(&history(&[(100, 0.0), (200, 128.5)]), 150, &LIMITS), (128.5, PlacementKind::Teleported));
+fn a_move_of_exactly_the_limit_is_not_a_teleport() {
+    assert_eq!(place(&history(&[(100, 0.0), (200, 128.0)]), 150, &LIMITS), (64.0, PlacementKind::Interpolated));
+    assert_eq!(place(&history(&[(100, 0.0), (200, 128.5)]), 150, &LIMITS), (128.5, PlacementKind::Teleported));
 }
 
 #[test]
-fn an_entity_is_found_by_its_number_wherever_it_stands() {
+fn an_entity_is_found_by_its_number_in_any_order() {
     let frame = frame(100, 5.0);
     let x = |id| frame.get(EntityId(id)).map(|body| body.origin.x);
     assert_eq!([x(0), x(1), x(3), x(7)], [None, None, Some(5.0), Some(0.0)]);

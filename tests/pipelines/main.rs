@@ -1,33 +1,34 @@
-//! Games through the pipelines in virtual time: recorded, replayed, compared, searched. The test games are compiled once, so
-//! whatever plays one is a module of this one crate.
+//! Games through the pipelines in virtual time: recorded, replayed, compared, searched. All tests that run a test game
+//! are modules of this crate, so that each game is compiled once.
 
 mod arena;
 mod arena_sessions;
-mod asked;
 mod bugged;
-mod carriage;
 mod categories;
 mod claims;
 mod client;
+mod client_restore;
 mod commands;
 mod culled;
 mod disc;
 mod drift;
 mod entities;
 #[path = "../cli/folder.rs"]
-#[expect(dead_code, reason = "it is made for the tests of the command line, which are another crate")]
+#[expect(dead_code, reason = "tests of the command line, which are another crate, use it")]
 mod folder;
 mod goldens;
 mod helm;
 mod history;
-mod keyed;
+mod keyframed_logs;
 mod merge;
 mod merge_streamed;
 mod movement_vectors;
 mod network;
 #[path = "../skipped/note.rs"]
 mod note;
+mod on_request;
 mod open_streams;
+mod packet_encoding;
 mod parts;
 mod patched;
 mod pipelines;
@@ -36,7 +37,6 @@ mod quake3_room;
 mod quakeworld;
 mod quakeworld_log;
 mod replayed;
-mod restored;
 mod schedule;
 mod searches;
 mod server;

@@ -1,4 +1,4 @@
-//! Sessions taken apart into their sides, each by a clock of its own, and put together again.
+//! Sessions split into the logs of their sides, each with its own clock, and merged again.
 
 use std::sync::Arc;
 
@@ -36,20 +36,20 @@ fn scenario() -> (Scenario, Arc<ArenaRules>) {
     (scenario, Arc::new(ArenaRules::default()))
 }
 
-fn of_side(session: &Session, player: Option<PlayerId>) -> Session {
+fn log_of_side(session: &Session, player: Option<PlayerId>) -> Session {
     Session::new(SessionHeader { side: Some(RecordedSide { session: SessionId(9), player }), ..session.header.clone() })
 }
 
-/// The server's log first, then the clients', whose clocks show so much less.
+/// The logs of the server and the clients, with the clocks shifted back.
 fn sides(session: &Session, clocks: [Micros; 3]) -> Vec<Session> {
-    let mut server = of_side(session, None);
+    let mut server = log_of_side(session, None);
     server.ticks.clone_from(&session.ticks);
     server.states = session.states.clone();
     let mut sides = Vec::new();
     for (index, (all, clock)) in session.players.iter().zip(clocks).enumerate() {
         let (reached, executed, snapshots) = (all.reached.clone(), all.executed.clone(), all.snapshots.clone());
         server.players[index] = PlayerRecords { reached, executed, snapshots, ..PlayerRecords::default() };
-        let mut client = of_side(session, Some(PlayerId(index as u16)));
+        let mut client = log_of_side(session, Some(PlayerId(index as u16)));
         let mine = &mut client.players[index];
         mine.frames =
             all.frames.iter().map(|f| hitreg::record::FrameRecord { at: f.at - clock, ..f.clone() }).collect();
@@ -69,7 +69,7 @@ fn assert_replays(merged: &MergedSession) {
 }
 
 #[test]
-fn a_session_put_together_replays_whatever_the_clocks_showed() {
+fn a_merged_session_replays_for_any_clocks() {
     let whole = session();
     let merged = merge(sides(&whole, CLOCKS)).expect("sides of one session");
     assert_eq!(merged.cut, None);
@@ -83,9 +83,9 @@ fn a_session_put_together_replays_whatever_the_clocks_showed() {
     }
 }
 
-/// Wherever a client's log is cut off, what is left of the session replays, and nothing is lost that could be replayed.
+/// Wherever a client's log ends, the rest of the session replays and contains everything that can be replayed.
 #[test]
-fn a_session_replays_up_to_wherever_a_clients_log_is_cut_off() {
+fn a_session_replays_up_to_the_end_of_a_truncated_clients_log() {
     let whole = session();
     let frames = whole.players[1].frames.len();
     for cut in (0..frames).step_by(7).chain(frames - 12..frames) {
@@ -113,7 +113,7 @@ fn a_session_replays_up_to_wherever_a_clients_log_is_cut_off() {
 }
 
 #[test]
-fn a_session_replays_up_to_wherever_the_servers_log_is_cut_off() {
+fn a_session_replays_up_to_the_end_of_a_truncated_servers_log() {
     let whole = session();
     for cut in (1..whole.ticks.len()).step_by(11) {
         let mut logs = sides(&whole, CLOCKS);
@@ -128,7 +128,7 @@ fn a_session_replays_up_to_wherever_the_servers_log_is_cut_off() {
         match merge(logs) {
             Ok(merged) => {
                 assert_eq!(merged.session.ticks.len(), cut);
-                // Before anybody's first frame there is nothing to replay.
+                // Before the first frame of any player there is nothing to replay.
                 if merged.session.players.iter().any(|player| !player.frames.is_empty()) {
                     assert_replays(&merged);
                 } else {
@@ -141,8 +141,8 @@ fn a_session_replays_up_to_wherever_the_servers_log_is_cut_off() {
     }
 }
 
-/// The same session, of which the server wrote down what it heard.
-fn heard() -> Session {
+/// The session with the server's records of received packets.
+fn session_with_received() -> Session {
     let whole = session();
     let mut heard = Session::new(whole.header.clone());
     let mut again = SessionRecorder::new(&mut heard).hearing((0..3).map(PlayerId));
@@ -152,8 +152,8 @@ fn heard() -> Session {
     heard
 }
 
-fn sides_heard() -> Vec<Session> {
-    let heard = heard();
+fn sides_with_received() -> Vec<Session> {
+    let heard = session_with_received();
     let mut logs = sides(&heard, CLOCKS);
     for (server, all) in logs[0].players.iter_mut().zip(&heard.players) {
         assert_eq!(all.heard.len(), all.reached.len());
@@ -162,16 +162,16 @@ fn sides_heard() -> Vec<Session> {
     logs
 }
 
-/// What a server heard is all that it depends on: neither predictions nor clocks of clients are in it.
+/// The result depends only on what the server received, not on predictions or clients' clocks.
 #[test]
-fn a_server_that_wrote_down_what_it_heard_replays_alone() {
-    let server = sides_heard().swap_remove(0);
+fn a_servers_log_with_received_packets_replays_alone() {
+    let server = sides_with_received().swap_remove(0);
     let replayed = replay::<Arena>(&server, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
     let with_sizes = ReplayOptions { sizes: true, ..ReplayOptions::default() };
     let replayed = replay::<Arena>(&server, &with_sizes, &mut |_| {}).expect("a log of this build");
     assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
-    // One usercmd that was heard otherwise is another session.
+    // A session with one other received usercmd differs.
     let mut other = server;
     let heard = other.players[1].heard.iter_mut().filter(|heard| !heard.commands.is_empty()).nth(40).expect("a packet");
     heard.commands.iter_mut().for_each(|command| command.input.forwardmove = -command.input.forwardmove);
@@ -181,12 +181,12 @@ fn a_server_that_wrote_down_what_it_heard_replays_alone() {
 }
 
 #[test]
-fn a_client_without_a_log_plays_as_the_server_heard_it() {
-    let whole = heard();
+fn a_client_without_a_log_replays_from_the_servers_records() {
+    let whole = session_with_received();
     for missing in [vec![2], vec![1, 3], vec![1, 2, 3]] {
-        let mut logs = sides_heard();
+        let mut logs = sides_with_received();
         missing.iter().rev().for_each(|log| drop(logs.remove(*log)));
-        let merged = merge(logs).expect("what is missing was heard");
+        let merged = merge(logs).expect("the server has the missing usercmds");
         assert_eq!(merged.session.ticks, whole.ticks);
         assert_replays(&merged);
         let without = merged.clients.iter().filter(|client| client.log.is_none());
@@ -195,7 +195,7 @@ fn a_client_without_a_log_plays_as_the_server_heard_it() {
             assert_eq!(records.is_heard_only(), missing.contains(&(player + 1)));
             assert_eq!(records.heard.is_empty(), !records.is_heard_only());
         }
-        // The same session recorded again from its own input is the same.
+        // A new recording from the merged input is the same.
         let again = rerecord::<Arena>(&merged.session, None).expect("a log of this build");
         assert_eq!(again.ticks, merged.session.ticks);
         let heard = |session: &Session| session.players.iter().map(|records| records.heard.clone()).collect::<Vec<_>>();

@@ -1,5 +1,4 @@
-//! Sides of a session that are read side by side, against the same in memory: whatever is in them, the merged log is the same to
-//! the byte.
+//! Streamed merges compared with merges in memory: for any logs, the merged log has the same bytes.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -18,18 +17,18 @@ use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::units::{Micros, PlayerId, Seed, Tick};
 use proptest::prelude::*;
 
-/// What is random about a case, but for what follows from its seed.
+/// The random parts of a case that do not follow from its seed.
 #[derive(Clone, Debug)]
 struct MergeCase {
     seed: u64,
     players: u16,
     seconds: f64,
-    /// Whether the server writes down what it hears, so that clients' logs may be missing.
+    /// Whether the server records received packets, so that clients' logs may be missing.
     hears: bool,
     chunk_ms: i64,
     /// How far chunks overlap.
     overlap_ms: i64,
-    /// In a thousandth: how often a state stands in the chunk after its own.
+    /// How often a state is in the chunk after its own, in thousandths.
     late_states: u64,
     fault: MergeFault,
     options: (i64, usize),
@@ -38,17 +37,17 @@ struct MergeCase {
 #[derive(Clone, Copy, Debug)]
 enum MergeFault {
     None,
-    /// A log ends at some chunk.
+    /// A log ends early.
     CutOff,
-    /// Some packets are not in their client's log.
+    /// Some packets are missing in the log of their client.
     Holes,
     /// A clock is slow.
     Drift,
-    /// The server never heard a client.
+    /// The server never received a packet of a client.
     NeverHeard,
-    /// A time that no clock shows.
+    /// A time outside the range of clocks.
     OutOfTime,
-    /// There is no log of a client.
+    /// The log of a client is missing.
     Missing,
 }
 
@@ -88,7 +87,7 @@ fn kinds() -> Vec<UnknownKind> {
     vec![kind("chat", &["at_us", "line"]), kind("weather", &["wind", "at_us"])]
 }
 
-/// A session over bad links, and what a later version knows of it.
+/// A session over bad links, with records of a later version.
 fn session(case: &MergeCase, rng: &mut Rng) -> Session {
     let link = LinkModel {
         delay_ms: 20.0 + 40.0 * rng.unit_f64(),
@@ -138,7 +137,7 @@ fn unknown(end: Micros, rng: &mut Rng) -> Vec<UnknownRecords> {
     all
 }
 
-/// The logs of its sides, the server's first, each by a clock of its own.
+/// The logs of the sides, the server's first, each with its own clock.
 fn sides(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<Session> {
     let end = session.ticks.last().map_or(Micros::ZERO, |tick| tick.at);
     let mut side = |player| {
@@ -212,7 +211,7 @@ fn break_something(logs: &mut Vec<Session>, case: &MergeCase, rng: &mut Rng) {
     logs.rotate_left(turn);
 }
 
-/// A log as its chunks have it: each list goes on a bit longer than others, and some states come late.
+/// A log in chunks: lists end at different times, and some states are late.
 fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStretch> {
     let is_shown = |at: &Micros| at.0.abs() < 1 << 60;
     let span = session.times().filter(is_shown).fold(None, |span: Option<(Micros, Micros)>, at| {
@@ -230,7 +229,7 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
             ..SessionStretch::default()
         })
         .collect();
-    // In which chunk each record of a list stands, by its time.
+    // The chunk of each record in a list, by its time.
     let mut dealt = |times: Vec<Micros>| -> Vec<usize> {
         let ends: Vec<i64> = (1..=count as i64)
             .map(|n| first.0 + n * every + rng.below(case.overlap_ms as u64 * 1_000 + 1) as i64)
@@ -286,7 +285,7 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
         let times = &records.columns[at.expect("a time")].values;
         let places = dealt(times.iter().map(|at| Micros(*at)).collect());
         for (chunk, stretch) in out.iter_mut().enumerate() {
-            // A chunk has them series by series.
+            // A chunk has its records sorted by series.
             let mut rows: Vec<usize> = (0..records.len()).filter(|row| places[*row] == chunk).collect();
             rows.sort_by_key(|row| records.series[*row]);
             if !rows.is_empty() {
@@ -316,7 +315,7 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
     out
 }
 
-/// A log as whoever reads it whole has it.
+/// A log as a reader in memory returns it.
 fn whole(header: &SessionHeader, chunks: &[SessionStretch]) -> Session {
     let mut session = Session::new(header.clone());
     for chunk in chunks {
@@ -346,11 +345,11 @@ fn whole(header: &SessionHeader, chunks: &[SessionStretch]) -> Session {
     session
 }
 
-/// Logs in memory, as they are read.
+/// Logs in memory, read chunk by chunk.
 struct LogsInMemory {
     chunks: Vec<Vec<SessionStretch>>,
     next: Vec<usize>,
-    /// How far each had been read whenever one was.
+    /// The position in each log at each read.
     steps: Vec<Vec<usize>>,
 }
 
@@ -376,9 +375,9 @@ impl SideLogs for LogsInMemory {
     }
 }
 
-/// Why nothing was written.
+/// Why the merge wrote nothing.
 #[derive(Debug)]
-struct Stopped(#[expect(dead_code, reason = "it is printed where a test fails")] Option<WriteError>);
+struct Stopped(#[expect(dead_code, reason = "a failed test prints it")] Option<WriteError>);
 
 impl From<Infallible> for Stopped {
     fn from(_: Infallible) -> Stopped {
@@ -392,7 +391,7 @@ impl From<WriteError> for Stopped {
     }
 }
 
-/// The merged log, written as it is put together; with the most that was held meanwhile, in bytes.
+/// The merged log, written while it is merged, and the greatest memory use, in bytes.
 fn streamed(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptions) -> (Vec<u8>, usize) {
     let mut writer = StretchWriter::new(Vec::new(), plan.header(), plan.unknown().to_vec(), options).expect("memory");
     let mut most = 0;
@@ -406,8 +405,8 @@ fn streamed(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptions) -
     (writer.finish().expect("memory takes everything"), most)
 }
 
-/// The same of both ways, where they say the same.
-fn both(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<(), TestCaseError> {
+/// Checks that both merges give the same log or the same error.
+fn compare_merges(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<(), TestCaseError> {
     let chunks: Vec<Vec<SessionStretch>> = sides.iter().map(|side| chunks(side, case, rng)).collect();
     let sessions: Vec<Session> = sides.iter().zip(&chunks).map(|(side, chunks)| whole(&side.header, chunks)).collect();
     let headers: Vec<&SessionHeader> = sides.iter().map(|side| &side.header).collect();
@@ -442,7 +441,7 @@ fn both(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<(), TestCa
         (Err(error), Err(PlanFailure::Merge(found))) => prop_assert_eq!(error, found),
         (in_memory, streamed) => {
             let in_memory = in_memory.map(|merged| (merged.clients, merged.cut));
-            prop_assert!(false, "in memory {:?}, as it is read {:?}", in_memory, streamed.map(|_| ()));
+            prop_assert!(false, "in memory {:?}, streamed {:?}", in_memory, streamed.map(|_| ()));
         }
     }
     Ok(())
@@ -452,15 +451,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn sides_that_are_read_side_by_side_make_the_same_log(case in case()) {
+    fn streamed_merges_equal_merges_in_memory(case in case()) {
         let mut rng = Rng::new(Seed(case.seed), 11);
         let whole = session(&case, &mut rng);
         let sides = sides(&whole, &case, &mut rng);
-        both(&sides, &case, &mut rng)?;
+        compare_merges(&sides, &case, &mut rng)?;
     }
 }
 
-/// A session of so many seconds, in chunks of 100 ms.
+/// A session in chunks of 100 ms.
 fn plain(seconds: f64) -> (MergeCase, Vec<Session>, Vec<Vec<SessionStretch>>) {
     let case = MergeCase {
         seed: 5,
@@ -491,9 +490,9 @@ fn planned(
     (MergePlan::of(&headers, &mut logs), logs)
 }
 
-/// What it has in memory is a part of the session that does not grow with it, and no log is read far ahead of another.
+/// The memory use does not grow with the session, and no log is read far ahead of another.
 #[test]
-fn what_is_held_does_not_grow_with_the_session() {
+fn memory_does_not_grow_with_the_session() {
     let held = |seconds: f64| {
         let (_, sides, chunks) = plain(seconds);
         let (plan, mut logs) = planned(&sides, chunks);
@@ -501,7 +500,7 @@ fn what_is_held_does_not_grow_with_the_session() {
             let apart = |next: &Vec<usize>| next.iter().max().unwrap_or(&0) - next.iter().min().unwrap_or(&0);
             steps.iter().map(apart).max().unwrap_or(0)
         };
-        // The server's log begins and ends later by a round trip at most, and each is read to its own end.
+        // The server's log begins and ends up to a round trip later, and each log is read to its end.
         assert!(apart(&logs.steps) <= 8, "{} chunks apart", apart(&logs.steps));
         logs.steps.clear();
         let (_, most) = streamed(&plan.expect("a plan"), &mut logs, SMALL);
@@ -513,9 +512,9 @@ fn what_is_held_does_not_grow_with_the_session() {
     assert!(long < short * 5 / 4, "{short} and {long} bytes");
 }
 
-/// A recording may go on between the passes.
+/// A recording may continue between the two passes.
 #[test]
-fn a_log_that_has_grown_since_is_read_as_far_as_it_was() {
+fn a_log_that_grew_since_the_plan_is_read_to_its_old_end() {
     let (_, sides, mut chunks) = plain(4.0);
     let client = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_some())).expect("one");
     let all = chunks[client].clone();
@@ -530,29 +529,29 @@ fn a_log_that_has_grown_since_is_read_as_far_as_it_was() {
 }
 
 #[test]
-fn what_stands_too_far_apart_is_for_the_way_in_memory() {
+fn records_too_far_out_of_order_need_a_merge_in_memory() {
     let refused = |change: &dyn Fn(&mut Vec<Vec<SessionStretch>>, usize)| {
         let (_, sides, mut chunks) = plain(4.0);
         let server = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_none()));
         change(&mut chunks, server.expect("the server's log"));
         assert!(planned(&sides, chunks).0.is_err_and(|error| error == PlanFailure::Whole));
     };
-    // A tick is missing: what is of it would stand nowhere.
+    // Without its tick, a record has no place.
     refused(&|chunks, server| chunks[server][20].ticks.truncate(1));
-    // Numbers are out of order.
+    // Numbers out of order.
     refused(&|chunks, server| {
         let client = (server + 1) % chunks.len();
         let player = chunks[client][20].players.iter_mut().find(|player| !player.sent.is_empty()).expect("the client");
         player.sent.reverse();
     });
-    // A record is of half a minute ago.
+    // A record that is half a minute late.
     refused(&|chunks, server| {
         let client = (server + 1) % chunks.len();
         let player =
             chunks[client][20].players.iter_mut().find(|player| !player.frames.is_empty()).expect("the client");
         player.frames[0].at = player.frames[0].at - Micros::from_s(31);
     });
-    // A state is of a tick before the first.
+    // A state of a tick before the first.
     refused(&|chunks, server| {
         let mut states = chunks[server][0].states.clone();
         let (key, cells) = states.iter().next().map(|(key, cells)| (key, cells.to_vec())).expect("a state");
@@ -560,7 +559,7 @@ fn what_stands_too_far_apart_is_for_the_way_in_memory() {
         states.put_in_order();
         chunks[server][0].states = states;
     });
-    // What has no time stands at the beginning.
+    // A record without a time after the beginning.
     refused(&|chunks, server| {
         let untimed = UnknownRecords {
             kind: "reached".to_owned(),
@@ -572,9 +571,9 @@ fn what_stands_too_far_apart_is_for_the_way_in_memory() {
     });
 }
 
-/// The same records as one session and as two stretches, after the first of which all before `until` has come: a chunk for each
-/// record, so that their order is the chunks'.
-fn in_two(first: &SessionStretch, second: &SessionStretch, until: Micros) {
+/// Checks two chunks in which all records before `until` are in the first. The merged log has a chunk for each record,
+/// so chunks show the order.
+fn check_two_chunks(first: &SessionStretch, second: &SessionStretch, until: Micros) {
     let scenario = Scenario { players: 1, seconds: 1.0, ..Scenario::default() };
     let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
     let options = WriterOptions { bytes: 1, ..SMALL };
@@ -589,7 +588,7 @@ fn in_two(first: &SessionStretch, second: &SessionStretch, until: Micros) {
 }
 
 #[test]
-fn what_is_of_a_tick_waits_for_its_time() {
+fn records_of_a_tick_wait_for_its_time() {
     let tick = |tick: u32| TickRecord { tick: Tick(tick), at: Micros::from_ms(10 * i64::from(tick)), hash: Some(7) };
     let frame = |ms| FrameRecord { at: Micros::from_ms(ms), ..FrameRecord::default() };
     let executed = |tick| ExecutionRecord { tick: Tick(tick), ..ExecutionRecord::default() };
@@ -598,11 +597,11 @@ fn what_is_of_a_tick_waits_for_its_time() {
         ticks,
         ..SessionStretch::default()
     };
-    // The tick of what was executed stands in the next stretch.
+    // The tick of an executed usercmd is in the next chunk.
     let first = stretch(vec![frame(12)], vec![executed(2)], vec![tick(1)]);
     let second = stretch(vec![frame(25)], vec![], vec![tick(2)]);
-    in_two(&first, &second, Micros::from_ms(11));
-    // A state comes before one that is there already.
+    check_two_chunks(&first, &second, Micros::from_ms(11));
+    // A state belongs before one in an earlier chunk.
     let of_tick = |tick| {
         let mut states = States::default();
         let fields = Scenario::default().header::<Arena>(&ArenaRules::default()).expect("a good scenario").classes;
@@ -611,5 +610,5 @@ fn what_is_of_a_tick_waits_for_its_time() {
     };
     let first = SessionStretch { states: of_tick(2), ..stretch(vec![frame(15)], vec![], vec![tick(1), tick(2)]) };
     let second = SessionStretch { states: of_tick(1), ..stretch(vec![], vec![], vec![tick(3)]) };
-    in_two(&first, &second, Micros::from_ms(10));
+    check_two_chunks(&first, &second, Micros::from_ms(10));
 }

@@ -1,5 +1,5 @@
-//! Holds the arena's movement against recorded runs of Half-Life's own: from the start state alone, step by step,
-//! with no correction on the way. The directory is `HITREG_MOVEMENT_VECTORS`, by default `fixtures/movement`.
+//! Compares the arena's movement with recorded runs of Half-Life: from the start state alone, step by step, without
+//! corrections. The directory is `HITREG_MOVEMENT_VECTORS`, by default `fixtures/movement`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,11 +44,11 @@ struct VectorStart {
 #[derive(Deserialize)]
 struct VectorStep {
     cmd: MoveInput,
-    state: After,
+    state: StateAfter,
 }
 
 #[derive(Deserialize)]
-struct After {
+struct StateAfter {
     origin: [f32; 3],
     velocity: [f32; 3],
     onground: bool,
@@ -56,14 +56,14 @@ struct After {
     view_ofs_z: f32,
 }
 
-/// How far one run was from its recording.
+/// The distance between a run and its recording.
 #[derive(Default)]
 struct RunDistance {
     steps: usize,
     exact: usize,
     worst_origin_units: f32,
     worst_velocity_units_s: f32,
-    /// The first step that is not as it should be, and how.
+    /// The first step that differs, and how.
     first_inexact: Option<String>,
     first_miss: Option<String>,
 }
@@ -98,7 +98,7 @@ fn the_committed_runs_are_followed_to_the_bit() {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "which runs to follow is for whoever runs the test to say")]
+#[expect(clippy::disallowed_methods, reason = "the environment names the folder of the runs")]
 fn vectors_directory() -> PathBuf {
     std::env::var_os("HITREG_MOVEMENT_VECTORS").map_or_else(committed_runs, PathBuf::from)
 }
@@ -155,7 +155,7 @@ fn check_hull(recorded: &HullShape, hull: SolidHull, view_height_units: f32) {
 }
 
 impl RunDistance {
-    fn add(&mut self, ours: &MoveState, recorded: &After) {
+    fn add(&mut self, ours: &MoveState, recorded: &StateAfter) {
         self.steps += 1;
         let (origin, velocity) = (Vec3::from(recorded.origin), Vec3::from(recorded.velocity));
         let origin_off = (ours.origin - origin).abs().max_element();
@@ -165,7 +165,7 @@ impl RunDistance {
         let same_stance = (ours.on_ground, ours.ducked) == (recorded.onground, recorded.ducked);
         let same_view = ours.view_ofs_z.to_bits() == recorded.view_ofs_z.to_bits();
         let exact = bits(ours.origin) == bits(origin) && bits(ours.velocity) == bits(velocity);
-        let told = || {
+        let difference = || {
             format!(
                 "step {}: origin {} {:?}, velocity {} {:?}, recorded {} {}; on ground {} ({}), ducked {} ({}), view {} ({})",
                 self.steps,
@@ -186,11 +186,11 @@ impl RunDistance {
         if exact && same_stance && same_view {
             self.exact += 1;
         } else if self.first_inexact.is_none() {
-            self.first_inexact = Some(told());
+            self.first_inexact = Some(difference());
         }
         let within = origin_off <= ORIGIN_BAR_UNITS && velocity_off <= VELOCITY_BAR_UNITS_S;
         if !(within && same_stance && same_view) && self.first_miss.is_none() {
-            self.first_miss = Some(told());
+            self.first_miss = Some(difference());
         }
     }
 }
@@ -202,7 +202,7 @@ fn bits(vector: Vec3) -> [u32; 3] {
 /// Run with `cargo test --release --test pipelines movement_vectors -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, for release builds"]
-#[expect(clippy::disallowed_methods, reason = "measuring is what this is for")]
+#[expect(clippy::disallowed_methods, reason = "this program measures time")]
 fn nanoseconds_per_step_among_150_brushes() {
     const STEPS: u32 = 500_000;
     let world = pillar_hall();
@@ -248,7 +248,7 @@ fn nanoseconds_per_step_among_150_brushes() {
 /// Run with `cargo test --release --test pipelines movement_vectors -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement, for release builds"]
-#[expect(clippy::disallowed_methods, reason = "measuring is what this is for")]
+#[expect(clippy::disallowed_methods, reason = "this program measures time")]
 fn nanoseconds_per_shot_among_150_brushes() {
     const SHOTS: u32 = 200_000;
     let world = pillar_hall();

@@ -1,4 +1,4 @@
-//! What a trace says of the network: as the log has it, to the packet, and other where clients send otherwise.
+//! The network tables of a trace agree with the log for each packet, and differ if clients send other packets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn trace(session: &Session, set: &[&str], sizes: bool) -> Trace {
 }
 
 #[test]
-fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
+fn the_trace_has_every_packet_and_snapshot_with_its_fate() {
     let session = bad_line(&[]);
     let trace = trace(&session, &[], true);
     let (up, down) = (packets::Columns::of(&trace), snapshots::Columns::of(&trace));
@@ -62,13 +62,13 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
         let newest = reached.last_key_value().map_or(0, |(number, _)| *number);
         for (row, sent) in rows.into_iter().zip(&records.sent) {
             let times = reached.get(&sent.number).cloned().unwrap_or_default();
-            let told = (up.packet[row], up.at_us[row], up.newest[row], up.usercmds[row], up.bytes[row]);
+            let in_trace = (up.packet[row], up.at_us[row], up.newest[row], up.usercmds[row], up.bytes[row]);
             let count = u32::from(sent.count);
-            assert_eq!(told, (sent.number, sent.at.0, sent.newest.0, count, sent.bytes.into()));
+            assert_eq!(in_trace, (sent.number, sent.at.0, sent.newest.0, count, sent.bytes.into()));
             assert_eq!(up.arrived[row] as usize, times.len());
             let took = times.first().map(|at| (*at - sent.at).as_ms_f64() as f32);
             assert_eq!(took, (!up.took_ms[row].is_nan()).then_some(up.took_ms[row]));
-            // A packet that is on its way at the end is not lost.
+            // A packet in flight at the end is not lost.
             lost += u32::from(times.is_empty() && sent.number < newest);
         }
         let rows: Vec<usize> = (0..down.rows).filter(|row| down.player[*row] as usize == player).collect();
@@ -79,8 +79,8 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
         }
         let received = arrivals(&records.received);
         for (row, sent) in rows.into_iter().zip(&records.snapshots) {
-            let told = (down.snapshot[row], down.at_us[row], down.ack[row], down.bytes[row]);
-            assert_eq!(told, (sent.seq.0, sent.at.0, sent.ack.0, sent.bytes.into()));
+            let in_trace = (down.snapshot[row], down.at_us[row], down.ack[row], down.bytes[row]);
+            assert_eq!(in_trace, (sent.seq.0, sent.at.0, sent.ack.0, sent.bytes.into()));
             let timing = sent.timing.as_deref().cloned().unwrap_or_default();
             let helper = (!down.helper_ms[row].is_nan()).then_some(down.helper_ms[row]);
             assert_eq!((helper, down.warnings[row] as usize), (timing.helper_ms.map(f32::from), timing.warnings.len()));
@@ -98,7 +98,7 @@ fn every_packet_and_snapshot_of_the_log_is_there_with_what_became_of_it() {
 }
 
 #[test]
-fn a_diff_notices_other_redundancy_and_says_where() {
+fn a_diff_names_the_first_packet_with_other_redundancy() {
     let session = bad_line(&[]);
     let on = DiffOptions { on: DiffScope::Network, ..DiffOptions::default() };
     let as_it_was = trace(&session, &[], false);
@@ -111,7 +111,7 @@ fn a_diff_notices_other_redundancy_and_says_where() {
 }
 
 #[test]
-fn a_diff_notices_adaptive_redundancy_on_a_clean_line() {
+fn a_diff_detects_adaptive_redundancy_on_a_clean_line() {
     let link = LinkModel { delay_ms: 25.0, ..LinkModel::default() };
     let preset = "nereids".to_owned();
     let session = record(&Scenario { preset, players: 2, seconds: 12.0, link, ..Scenario::default() });
@@ -124,22 +124,22 @@ fn a_diff_notices_adaptive_redundancy_on_a_clean_line() {
 }
 
 #[test]
-fn who_did_not_ask_has_no_tables_and_that_is_no_difference() {
+fn network_tables_that_were_not_requested_are_no_difference() {
     let session = bad_line(&[]);
     let asked = trace(&session, &[], false);
     let not_asked =
         replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
     assert!(not_asked.table(packets::NAME).is_none() && asked.table(packets::NAME).is_some());
-    assert!(asked.table(packets::NAME).is_some_and(|table| table.column("bytes").is_none()), "nobody asked for sizes");
+    assert!(asked.table(packets::NAME).is_some_and(|table| table.column("bytes").is_none()), "no sizes were requested");
     assert!(Summary::of(&asked).network.is_some_and(|network| network.bytes_for.is_empty()));
     let found = diff(&asked, &not_asked, &DiffOptions::default()).expect("no tolerances");
     assert_eq!(found.verdict, TraceVerdict::Same);
     assert_eq!(found.tables.iter().filter(|table| table.status == Status::OnlyInA).count(), 2);
 }
 
-/// Player 0's frames are regular, player 1's those of a loaded computer.
+/// Player 0 has regular frames; player 1 has those of a computer under load.
 #[test]
-fn bots_frames_are_as_irregular_as_their_settings_say() {
+fn frames_of_bots_follow_the_frame_settings() {
     let own = [("client.cmd_hz", "30"), ("p1.client.frames", "loaded")];
     let settings = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect();
     let scenario = Scenario { players: 2, seconds: 20.0, settings, ..Scenario::default() };
@@ -158,7 +158,7 @@ fn bots_frames_are_as_irregular_as_their_settings_say() {
 }
 
 #[test]
-fn players_settings_are_their_own_in_replays_too() {
+fn replays_use_the_settings_of_each_player() {
     let session = record(&Scenario { players: 2, seconds: 4.0, ..Scenario::default() });
     let rows = |trace: &Trace, player: PlayerId| {
         snapshots::Columns::of(trace).player.iter().filter(|of| **of == u32::from(player.0)).count()

@@ -1,4 +1,4 @@
-//! Clients that are replayed alone as their log is read come out as those of a log in memory as a whole, however it is cut.
+//! Open-loop replays that stream a log equal those of the log in memory, for any chunks.
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::LinkModel;
@@ -31,12 +31,12 @@ fn source<'a>(header: &'a SessionHeader, survey: &'a LogSurvey) -> ReplaySource<
     ReplaySource { header, survey, start: None, keyframes: None }
 }
 
-/// The chunks of a file, one by one.
-fn each<E>(file: &[u8], take: &mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E> {
+/// Reads a file chunk by chunk.
+fn each_chunk<E>(file: &[u8], take: &mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E> {
     let mut reader = LogReader::new(file).expect("a log");
     let mut is_first = true;
     loop {
-        // All of it is as good as what clients did and were shown.
+        // Reading all columns gives the same as reading only those of clients.
         let next = if is_first { reader.next_chunk() } else { reader.next_chunk_of_clients() };
         is_first = false;
         match next.expect("a sound log") {
@@ -46,25 +46,25 @@ fn each<E>(file: &[u8], take: &mut dyn FnMut(SessionStretch) -> Result<(), E>) -
     }
 }
 
-fn as_read(file: &[u8], options: &ReplayOptions) -> Result<(Trace, StreamReport), ReplayError> {
+fn streamed(file: &[u8], options: &ReplayOptions) -> Result<(Trace, StreamReport), ReplayError> {
     let survey = survey(file);
     let header = LogReader::new(file).expect("a log").header().clone();
     let source = source(&header, &survey);
-    assert!(source.streams_clients(options), "what belongs together stands near");
+    assert!(source.streams_clients(options), "related records are near");
     let mut trace = Trace::default();
     let mut put = |header: &_, rows: hitreg::trace::Table| {
         trace.header = Clone::clone(header);
         trace.append(rows).expect("the same columns");
     };
-    let ran = stream_clients::<Arena>(&source, &mut |take| each(file, take), options, &mut put, &mut |_| {})?;
+    let ran = stream_clients::<Arena>(&source, &mut |take| each_chunk(file, take), options, &mut put, &mut |_| {})?;
     Ok((trace, ran))
 }
 
-fn counted(jumps: &[PlayerJumps]) -> Vec<(PlayerId, Vec<(f32, u64)>)> {
+fn counts(jumps: &[PlayerJumps]) -> Vec<(PlayerId, Vec<(f32, u64)>)> {
     jumps.iter().map(|jumped| (jumped.player, jumped.units.iter().collect())).collect()
 }
 
-/// However it is cut, it has the rows, jumps and scores that it has in memory.
+/// Checks that the rows, jumps and scores equal those in memory, for several chunk lengths.
 fn assert_same(session: &Session) {
     let options = open();
     let whole = replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
@@ -76,29 +76,28 @@ fn assert_same(session: &Session) {
     assert!(scores.iter().all(|score| score.samples > 500), "{scores:?}");
     for span in [Micros::from_ms(90), Micros::from_s(1), Micros::from_s(60)] {
         let file = file(session, span);
-        let (trace, ran) = as_read(&file, &options).expect("a log of this build");
+        let (trace, ran) = streamed(&file, &options).expect("a log of this build");
         for was in &whole.trace.tables {
             let is = trace.table(&was.name).expect("the same tables");
             assert!(was.digest() == is.digest(), "chunks of {span:?}: `{}` is another", was.name);
         }
         assert_eq!((&trace.header, trace.digest()), (&whole.trace.header, whole.trace.digest()));
-        assert_eq!(counted(&ran.jumps), counted(&PlayerJumps::of(&whole.jumps)));
+        assert_eq!(counts(&ran.jumps), counts(&PlayerJumps::of(&whole.jumps)));
         let (survey, header) = (survey(&file), &session.header);
-        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| each(&file, take);
+        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| each_chunk(&file, take);
         let found = score_as_read::<Arena>((header, &survey), &mut pass, &rules, &settings).expect("bodies");
         assert_eq!(found.as_ref(), Some(&scores), "chunks of {span:?}");
     }
 }
 
 #[test]
-fn clients_replayed_as_their_log_is_read_have_the_same_rows() {
+fn streamed_open_loop_replays_have_the_same_rows() {
     assert_same(&session());
 }
 
-/// As in recordings of other games, whose stamps are of two clocks: what arrived stands before what was sent, and acks usercmds that
-/// are yet to be made.
+/// Recordings of other games have times of two clocks: an arrival may precede its sending, with acks of later usercmds.
 #[test]
-fn what_arrives_before_it_was_sent_is_waited_for() {
+fn arrivals_before_their_sending_wait() {
     let mut session = session();
     for player in &mut session.players {
         player.received.iter_mut().for_each(|arrival| arrival.at = arrival.at - Micros::from_ms(350));
@@ -110,9 +109,9 @@ fn what_arrives_before_it_was_sent_is_waited_for() {
     assert_same(&session);
 }
 
-/// A client writes its snapshots down as they arrive.
+/// A client records snapshots when they arrive.
 #[test]
-fn a_clients_own_log_is_read_in_the_order_of_numbers() {
+fn a_clients_own_log_is_read_by_number() {
     let mut session = session();
     session.header.side = Some(RecordedSide { session: SessionId(9), player: Some(PlayerId(1)) });
     for (index, player) in session.players.iter_mut().enumerate() {
@@ -133,15 +132,15 @@ fn a_clients_own_log_is_read_in_the_order_of_numbers() {
     let whole = replay::<Arena>(&session, &open(), &mut |_| {}).expect("a log of this build");
     assert!(whole.jumps.len() > 5 && whole.trace.table("views").is_some_and(|views| views.rows() > 1_000));
     for file in cut {
-        let (trace, ran) = as_read(&file, &ReplayOptions::default()).expect("a log of this build");
+        let (trace, ran) = streamed(&file, &ReplayOptions::default()).expect("a log of this build");
         assert_eq!(trace.digest(), whole.trace.digest());
-        assert_eq!(counted(&ran.jumps), counted(&PlayerJumps::of(&whole.jumps)));
+        assert_eq!(counts(&ran.jumps), counts(&PlayerJumps::of(&whole.jumps)));
     }
 }
 
-/// A chunk may be longer than anything is on its way, and hold more ticks than are remembered.
+/// A chunk may be longer than any delay, with more ticks than the history keeps.
 #[test]
-fn a_long_chunk_is_no_reason_to_replay_a_log_as_a_whole() {
+fn logs_with_long_chunks_are_streamed() {
     let session = record(&Scenario { players: 1, seconds: 80.0, ..Scenario::default() });
     let options = LogOptions { span: Micros::from_s(100), bytes: 64 << 20, ..LogOptions::whole() };
     let file = write_session(Vec::new(), &session, options).expect("memory takes all");
@@ -151,9 +150,9 @@ fn a_long_chunk_is_no_reason_to_replay_a_log_as_a_whole() {
     assert!(source.streams_clients(&open()) && source.streams(&ReplayOptions::default()));
 }
 
-/// What cannot be told from what is near is not told: such logs are replayed as a whole.
+/// Logs whose order cannot be restored from nearby records are replayed in memory.
 #[test]
-fn what_stands_too_far_apart_is_no_log_to_be_replayed_as_it_is_read() {
+fn logs_too_far_out_of_order_are_not_streamed() {
     let streams = |session: &Session, options: &ReplayOptions| {
         let survey = survey(&file(session, Micros::from_s(1)));
         source(&session.header, &survey).streams_clients(options)

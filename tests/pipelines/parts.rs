@@ -1,4 +1,4 @@
-//! A part of a session has the rows of the whole replay that are of that part, all of them and no others.
+//! A replay of a part has exactly the rows of a full replay within the part.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use hitreg::session::scenario::Scenario;
 use hitreg::trace::{ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{Micros, Seed};
 
-use crate::streams::{file, record, record_by, survey, together};
+use crate::streams::{file, joined_rows, record, record_by, survey};
 
-/// Each row in words, sorted: names get their codes in the order in which they come, and a shot of which nothing became has its row
-/// at the end of the session.
+/// The rows as sorted text. Codes of names depend on the order of rows, and a shot without a verdict has its row at the
+/// end.
 fn rows(table: &Table) -> Vec<String> {
     let value = |data: &ColumnData, row: usize| match data {
         ColumnData::U32(values) => values[row].to_string(),
@@ -63,9 +63,10 @@ fn scenarios() -> [Scenario; 3] {
     [of("half-life", 6, link.clone()), of("nereids", 3, link), of("quake3", 4, LinkModel::default())]
 }
 
-/// Parts one after the other have the rows of the whole, each the rows that are of its time, however the log is replayed.
+/// Consecutive parts together have the rows of the whole, each row in the part of its time, for all ways of replaying a
+/// log.
 #[test]
-fn a_part_has_its_rows_of_the_whole_replay() {
+fn a_part_has_its_rows_of_the_full_replay() {
     for scenario in scenarios() {
         let session = record(&scenario);
         let file = file(&session, Micros::from_s(1));
@@ -79,7 +80,7 @@ fn a_part_has_its_rows_of_the_whole_replay() {
             let part = Part { from: bounds[0], to: bounds[1] };
             let options = ReplayOptions { network: true, part: Some(part), ..ReplayOptions::default() };
             let cut = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
-            let (streamed, ran, _) = together(&file, &options);
+            let (streamed, ran, _) = joined_rows(&file, &options);
             let (is, was) = (all_rows(&streamed), all_rows(&cut));
             assert_eq!(is.keys().collect::<Vec<_>>(), was.keys().collect::<Vec<_>>(), "{part:?}");
             for (table, was) in was {
@@ -100,7 +101,7 @@ fn a_part_has_its_rows_of_the_whole_replay() {
     }
 }
 
-/// What comes after a part is not read.
+/// A replay does not read records after its part.
 #[test]
 fn a_replay_ends_with_its_part() {
     let session = record(&scenarios()[2]);
@@ -109,13 +110,13 @@ fn a_replay_ends_with_its_part() {
         ..ReplayOptions::default()
     };
     let file = file(&session, Micros::from_ms(500));
-    let compared = |to| together(&file, &options(to)).1.hashes_compared;
+    let compared = |to| joined_rows(&file, &options(to)).1.hashes_compared;
     assert!(compared(4) < compared(8) && compared(8) < compared(16));
 }
 
-/// Open loop has no server, and its rows are cut alike.
+/// Open-loop replays of parts have the same property.
 #[test]
-fn a_part_of_open_loop_is_cut_from_the_whole() {
+fn an_open_loop_part_has_its_rows_of_the_full_replay() {
     let session = record(&scenarios()[0]);
     let part = Part { from: Micros::from_s(5), to: Micros::from_s(6) };
     let options = ReplayOptions { mode: Mode::Open, part: Some(part), ..ReplayOptions::default() };
@@ -132,7 +133,7 @@ fn a_part_of_open_loop_is_cut_from_the_whole() {
 }
 
 #[test]
-fn a_part_that_is_none_is_refused() {
+fn an_invalid_part_is_refused() {
     let session = record(&Scenario { players: 2, seconds: 3.0, ..Scenario::default() });
     let refused = |from, to| {
         let part = Part { from: Micros::from_s(from), to: Micros::from_s(to) };
@@ -146,7 +147,7 @@ fn a_part_that_is_none_is_refused() {
     assert!(matches!(refused(4, 5), ReplayError::NotInSession { .. }));
 }
 
-/// A log's stretches, and what one pass over them tells.
+/// A log in chunks, and its survey.
 struct Log {
     header: SessionHeader,
     survey: LogSurvey,
@@ -166,7 +167,7 @@ impl Log {
         log
     }
 
-    /// Replays it as it is read, from a keyframe or from its beginning.
+    /// Streams a replay of a part, from a keyframe or the beginning of the log.
     fn play(
         &self,
         from: Option<&Keyframe>,
@@ -189,7 +190,7 @@ impl Log {
         let options = ReplayOptions { network: true, part, ..ReplayOptions::default() };
         let mut trace = Trace::default();
         let mut put = |_: &TraceHeader, rows: Table| trace.append(rows).expect("the same columns");
-        // A keyframe says itself how its replay goes on.
+        // A keyframe determines whether its replay encodes datagrams.
         let encoded = self.encoded && from.is_none();
         let ran = stream::<Arena>(&source, &mut chunks, (&options, encoded), &mut put, &mut |_| {})?;
         Ok(ran.map(|ran| (trace, ran)))
@@ -203,9 +204,9 @@ impl Log {
     }
 }
 
-/// What comes after a keyframe is the same, tick by tick and row by row, as what comes there in the whole replay.
+/// A replay from a keyframe equals the full replay after it, tick by tick and row by row.
 #[test]
-fn a_replay_goes_on_from_every_keyframe() {
+fn a_replay_continues_from_every_keyframe() {
     let [half_life, _, quake3] = scenarios();
     let of = |preset: &str| Scenario { preset: preset.to_owned(), ..half_life.clone() };
     let mut all = vec![half_life.clone(), quake3, of("quakeworld"), of("dumb-client")];
@@ -214,7 +215,7 @@ fn a_replay_goes_on_from_every_keyframe() {
     let zones = BTreeMap::from(zones.map(|(key, value)| (key.to_owned(), value.to_owned())));
     all.push(Scenario { settings: zones.clone(), ..half_life.clone() });
     let mut all: Vec<_> = all.into_iter().map(|scenario| (scenario, ArenaRules::default())).collect();
-    // What is drawn by category, by clocks that are steered and by others, and what comes and goes meanwhile.
+    // A map with rendering categories and steered clocks, and players who come and go.
     let orchard = || ArenaRules::new(ArenaMap::orchard());
     let by_category = [("interpolation.mode", "category"), ("interpolation.ease_ms", "150")];
     let by_category = by_category.map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -224,18 +225,18 @@ fn a_replay_goes_on_from_every_keyframe() {
     for (scenario, rules) in all {
         let log = Log::of(&record_by(&scenario, rules), Micros::from_ms(700));
         assert!(!log.encoded, "{}", scenario.preset);
-        assert!(goes_on_from_every_keyframe(&scenario, &log) >= 9);
+        assert!(replay_from_every_keyframe(&scenario, &log) >= 9);
     }
 }
 
-/// Sessions whose replays must encode their datagrams, or give them nominal sizes, and what each one is.
+/// Sessions whose replays encode datagrams or use nominal sizes, with a name for each.
 fn encoded_scenarios() -> Vec<(&'static str, Scenario)> {
     let [half_life, nereids, quake3] = scenarios().map(|scenario| Scenario { seconds: 10.0, ..scenario });
     let with = |scenario: &Scenario, settings: &[(&str, &str)]| {
         let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         Scenario { settings, ..scenario.clone() }
     };
-    // Without a rate of the server's, snapshots queue on it for seconds, and are not acked for long.
+    // Without a rate limit of the server, snapshots queue on this link for seconds, and acks are late.
     let narrow = LinkModel { delay_ms: 30.0, rate_bytes_per_s: Some(1_500.0), ..LinkModel::default() };
     let narrow = Scenario { link: narrow, seconds: 25.0, ..quake3 };
     vec![
@@ -254,19 +255,19 @@ fn encoded_scenarios() -> Vec<(&'static str, Scenario)> {
     ]
 }
 
-/// So it is where the bytes of datagrams matter: keyframes then hold both ends of every connection.
+/// Where the bytes of datagrams matter, keyframes contain both ends of each connection.
 #[test]
-fn an_encoded_replay_goes_on_from_every_keyframe() {
+fn an_encoded_replay_continues_from_every_keyframe() {
     for (what, scenario) in encoded_scenarios() {
         let log = Log::of(&record(&scenario), Micros::from_ms(700));
         assert!(log.encoded, "{what}");
-        let keyframes = goes_on_from_every_keyframe(&scenario, &log);
+        let keyframes = replay_from_every_keyframe(&scenario, &log);
         assert!(keyframes >= 3, "{what}: {keyframes} keyframes");
     }
 }
 
-/// Replays a log from each of its keyframes, and returns how many there are.
-fn goes_on_from_every_keyframe(scenario: &Scenario, log: &Log) -> usize {
+/// Replays a log from each of its keyframes. Returns their number.
+fn replay_from_every_keyframe(scenario: &Scenario, log: &Log) -> usize {
     let (whole, ran) = log.play(None, None, None).expect("a log of this build");
     let keyframes = log.keyframes(Micros::from_ms(1_900));
     let last = whole.table("ticks").expect("it has ticks").i64s("at_us").last().copied().expect("ticks");
@@ -278,7 +279,7 @@ fn goes_on_from_every_keyframe(scenario: &Scenario, log: &Log) -> usize {
         let (is, again) = log.play(Some(keyframe), Some(part), None).expect("a keyframe");
         assert_eq!(again.first_difference, None, "{}, {}", scenario.preset, keyframe.tick);
         assert_eq!(again.hashes_compared + u64::from(keyframe.tick.0), ran.hashes_compared);
-        // Later keyframes are the same, though this replay has seen nothing of what was before.
+        // A replay from a keyframe makes the same later keyframes as a full replay.
         let made = RefCell::new(Vec::new());
         let take = |keyframe| made.borrow_mut().push(keyframe);
         let later: Vec<_> = keyframes.iter().filter(|other| other.tick > keyframe.tick).cloned().collect();
@@ -303,16 +304,16 @@ fn goes_on_from_every_keyframe(scenario: &Scenario, log: &Log) -> usize {
     keyframes.len()
 }
 
-/// A keyframe that was cut or changed is refused, or leads to a replay that ends as any other; it never takes the program down.
+/// A truncated or changed keyframe is refused, or gives a replay that ends normally; it never causes a panic.
 #[test]
-fn a_keyframe_that_is_none_is_refused() {
+fn an_invalid_keyframe_is_refused() {
     for preset in ["half-life", "nereids"] {
         let scenario = Scenario { players: 2, seconds: 6.0, preset: preset.to_owned(), ..scenarios()[0].clone() };
         bad_keyframes_are_refused(&record(&scenario));
     }
 }
 
-/// Bytes of a keyframe that holds both ends of connections count: one that is another, or missing, is found.
+/// A changed or missing byte of a keyframe with both ends of connections is detected.
 #[test]
 fn an_encoded_keyframe_with_any_other_byte_is_refused() {
     for (what, scenario) in encoded_scenarios() {
@@ -326,7 +327,7 @@ fn an_encoded_keyframe_with_any_other_byte_is_refused() {
             let bad = Keyframe { content, ..good.clone() };
             match log.attempt(Some(&bad), Some(part), None) {
                 Err(ReplayError::Keyframe { .. }) => true,
-                // What it says of the log around it is held against nothing.
+                // The replay does not verify the keyframe's facts about the rest of the log.
                 Ok(_) | Err(ReplayError::NotInSession { .. }) => false,
                 Err(other) => panic!("{what}: {other}"),
             }
@@ -339,7 +340,7 @@ fn an_encoded_keyframe_with_any_other_byte_is_refused() {
             refused(content)
         });
         let (flipped, all) = (flipped.count(), some(150).count());
-        // What it says of the log around it is held against nothing, as in `bad_keyframes_are_refused`.
+        // Facts about the rest of the log are not verified, as in `bad_keyframes_are_refused`.
         assert!(flipped * 8 > all * 7, "{what}: {flipped} of {all}");
         assert!(some(20).all(|end| refused(good.content[..end].to_vec())), "{what}");
     }
@@ -367,7 +368,7 @@ fn bad_keyframes_are_refused(session: &Session) {
                 assert_eq!(tick, good.tick);
                 refused += 1;
             }
-            // What it says of the log around it is held against nothing.
+            // The replay does not verify the keyframe's facts about the rest of the log.
             Ok(_) | Err(ReplayError::NotInSession { .. }) => {}
             Err(other) => panic!("{other}"),
         }

@@ -1,5 +1,5 @@
-//! The arena with a planted bug: whoever runs a stand-in for a lost usercmd near another living player comes out a little
-//! faster. It takes two players and a lost packet.
+//! The arena with a planted bug. A substitute for a lost usercmd near another living player makes the player slightly
+//! faster. The bug needs two players and a lost packet.
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld};
@@ -7,7 +7,7 @@ use hitreg::game::{BadCells, Categorize, Judge, Reconcile, Scene, ShotVerdict, S
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd};
 
-/// How near the other must be, in units.
+/// The distance within which the other player counts as near, in units.
 pub(crate) const NEAR_UNITS: f32 = 300.0;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Simulate for Patched {
         out: &mut impl Sink<ArenaFire>,
     ) -> ArenaBody {
         let mut next = Arena::step_body(rules, scene, body, command, out);
-        // Clients draw the others 100 ms behind; only what the server makes up draws nobody.
+        // Clients draw others 100 ms behind. Only a substitute usercmd has no drawing time.
         let stands_in = command.lerp_msec == 0;
         let near = |(id, other): &(EntityId, ArenaBody)| {
             *id != scene.player.entity() && other.is_target() && other.origin.distance(next.origin) < NEAR_UNITS

@@ -1,4 +1,4 @@
-//! The pipelines, driven in virtual time by a game of which everything is known.
+//! The pipelines in virtual time, with a game whose results are known.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn bad_link() -> LinkModel {
 }
 
 #[test]
-fn a_replay_is_what_was_recorded() {
+fn a_replay_equals_the_recording() {
     let session = record(&scenario(3, bad_link()), DiscRules { push_units: 4.0, ..DiscRules::default() });
     let replayed = again(&session, &ReplayOptions::default());
     assert_eq!(replayed.first_difference, None);
@@ -60,13 +60,13 @@ fn a_replay_is_what_was_recorded() {
 }
 
 #[test]
-fn recording_a_replay_gives_the_log_again() {
+fn recording_a_replay_gives_the_same_log() {
     let session = record(&scenario(31, bad_link()), DiscRules { push_units: 4.0, ..DiscRules::default() });
     assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
 }
 
 #[test]
-fn a_replay_notices_other_input() {
+fn a_replay_detects_other_input() {
     let mut session = record(&scenario(3, LinkModel::default()), DiscRules::default());
     let frame = &mut session.players[2].frames[100];
     frame.command.input.forwardmove += 0.25;
@@ -75,7 +75,7 @@ fn a_replay_notices_other_input() {
 }
 
 #[test]
-fn nothing_is_mispredicted_where_nothing_is_lost_and_nobody_interferes() {
+fn predictions_are_exact_without_losses_and_collisions() {
     let mut lonely = scenario(5, LinkModel { delay_ms: 70.0, ..LinkModel::default() });
     lonely.players = 1;
     let summary = summary(&record(&lonely, DiscRules::default()), &[]);
@@ -84,7 +84,7 @@ fn nothing_is_mispredicted_where_nothing_is_lost_and_nobody_interferes() {
 }
 
 #[test]
-fn lag_compensation_sees_what_the_shooter_saw() {
+fn lag_compensation_restores_the_shooters_view() {
     let session = record(
         &scenario(7, LinkModel { delay_ms: 60.0, ..LinkModel::default() }),
         DiscRules { ghosts: true, ..DiscRules::default() },
@@ -101,7 +101,7 @@ fn lag_compensation_sees_what_the_shooter_saw() {
 }
 
 #[test]
-fn a_lost_packet_loses_no_input_while_a_repeat_gets_through() {
+fn a_lost_packet_loses_no_input_if_a_repeat_arrives() {
     let lossy = LinkModel { loss: Loss::Random(0.1), delay_ms: 30.0, ..LinkModel::default() };
     let how_many = |redundancy: &str, how| {
         let mut scenario = scenario(11, lossy.clone());
@@ -115,7 +115,7 @@ fn a_lost_packet_loses_no_input_while_a_repeat_gets_through() {
 }
 
 #[test]
-fn misses_have_the_cause_that_made_them() {
+fn corrections_have_their_true_cause() {
     let mut scenario = scenario(13, LinkModel { loss: Loss::Random(0.1), delay_ms: 30.0, ..LinkModel::default() });
     scenario.settings.insert("client.redundancy".to_owned(), "1".to_owned());
     let causes = summary(&record(&scenario, DiscRules::default()), &[]).prediction.misses_by_cause;
@@ -130,7 +130,7 @@ fn misses_have_the_cause_that_made_them() {
 }
 
 #[test]
-fn a_field_left_out_of_the_save_is_found_by_rolling_back() {
+fn the_rollback_check_finds_a_field_missing_in_the_save() {
     let check = |forgets| {
         let session =
             record(&scenario(19, LinkModel::default()), DiscRules { forgets, push_units: 1.0, ..DiscRules::default() });
@@ -153,7 +153,7 @@ fn open_loop_needs_no_server() {
 }
 
 #[test]
-fn a_dumb_client_predicts_nothing_and_a_pushed_one_predicts_less() {
+fn prediction_off_predicts_nothing_and_pushes_cause_corrections() {
     let mut one = scenario(29, LinkModel { delay_ms: 100.0, ..LinkModel::default() });
     one.players = 1;
     let session = record(&one, DiscRules::default());

@@ -1,4 +1,4 @@
-//! Real OpenArena sessions from ../shared/data as logs: every datagram is read, and the log holds what was said.
+//! Real OpenArena sessions from ../shared/data as logs: the import reads every datagram, and the log has the contents.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ fn imported_session(data: &Path, name: &str, map: Option<&[u8]>) -> (Overview, S
     (overview, session)
 }
 
-/// The captures with their usercmds, snapshots, and hits, as many as the clients' scores say at the end.
+/// The captures with their usercmds, snapshots, and hits. The hits equal the clients' final scores.
 const CAPTURES: [(&str, u64, u64, u64); 2] = [("A1_0ms", 24_078, 7_737, 29), ("D1_aim_50ms_2pct", 23_996, 7_726, 231)];
 
 #[test]
@@ -52,7 +52,7 @@ fn every_datagram_of_real_sessions_is_read() {
             let records = &session.players[player];
             let seqs = records.frames.iter().map(|frame| frame.command.seq);
             assert!(seqs.eq((1..=records.frames.len() as u32).map(CommandSeq)), "{name}");
-            // Usercmds are made as time passes: a key that is wrong makes anything of them.
+            // A wrong key would give random usercmds instead of regular times.
             let steps = records.frames.windows(2).map(|pair| pair[1].command.server_time - pair[0].command.server_time);
             assert!(steps.clone().all(|step| step > Micros::ZERO), "{name}");
             let long = steps.filter(|step| *step > Micros::from_ms(200)).count();
@@ -72,37 +72,37 @@ fn every_datagram_of_real_sessions_is_read() {
 }
 
 #[test]
-fn victims_that_all_in_sight_are_told_of_are_those_of_the_servers_log() {
+fn victims_from_events_equal_those_of_the_servers_log() {
     let Some(data) = data() else { return };
     for (name, ..) in CAPTURES {
         let (_, logged) = imported_session(&data, name, None);
         let capture = std::fs::read(data.join(format!("{name}.trace.zst"))).expect("a capture");
         let overview = survey(RecordingKind::Capture, &capture[..], &ServerLog::default()).expect("a capture");
-        let mut told = Session::new(
+        let mut without_log = Session::new(
             header(&overview.rules, &overview.players, RecordingKind::Capture.origin()).expect("a header"),
         );
         import(RecordingKind::Capture, &capture[..], &ServerLog::default(), &mut |record| {
-            told.push(record).expect("it fits")
+            without_log.push(record).expect("it fits")
         })
         .expect("an import");
         let victims = |session: &Session, player: usize| -> Vec<Option<EntityId>> {
             session.players[player].judged.iter().map(|hit| hit.target).collect()
         };
         let pairs: Vec<_> =
-            [3, 4].iter().flat_map(|p| victims(&logged, *p).into_iter().zip(victims(&told, *p))).collect();
-        let known: Vec<_> = pairs.iter().filter_map(|(log, told)| Some(((*log)?, (*told)?))).collect();
-        let same = known.iter().filter(|(log, told)| log == told).count();
-        let told = pairs.iter().filter(|(_, told)| told.is_some()).count();
+            [3, 4].iter().flat_map(|p| victims(&logged, *p).into_iter().zip(victims(&without_log, *p))).collect();
+        let known: Vec<_> = pairs.iter().filter_map(|(log, without_log)| Some(((*log)?, (*without_log)?))).collect();
+        let same = known.iter().filter(|(log, without_log)| log == without_log).count();
+        let without_log = pairs.iter().filter(|(_, without_log)| without_log.is_some()).count();
         println!(
-            "{name}: of {} hits {told} have a victim without a log; {same} of {} are the log's",
+            "{name}: of {} hits {without_log} have a victim without a log; {same} of {} are the log's",
             pairs.len(),
             known.len()
         );
-        assert!(told * 10 >= pairs.len() * 6 && same * 100 >= known.len() * 97, "{name}");
+        assert!(without_log * 10 >= pairs.len() * 6 && same * 100 >= known.len() * 97, "{name}");
     }
 }
 
-/// Where Debian's packages have OpenArena's maps.
+/// The path of OpenArena's maps in Debian's packages.
 const MAPS: &str = "/usr/share/games/openarena/baseoa/pak1-maps.pk3";
 
 fn data_and_map() -> Option<(PathBuf, Vec<u8>)> {
@@ -114,7 +114,8 @@ fn data_and_map() -> Option<(PathBuf, Vec<u8>)> {
     Some((data, map.ok()?))
 }
 
-/// Least of predictions that are exact or near, in percent, and most misses of unknown cause, of all that are checked: docs/accuracy.md.
+/// The least share of exact or near predictions, and the greatest share of corrections without a cause, in percent of
+/// the checked predictions: docs/accuracy.md.
 const PREDICTIONS: [(&str, f64, f64); 2] = [("A1_0ms", 98.5, 0.5), ("D1_aim_50ms_2pct", 97.5, 0.5)];
 
 #[test]
@@ -134,15 +135,15 @@ fn real_sessions_are_predicted_from_one_state_to_the_next() {
     }
 }
 
-/// What a client's game said of its own mispredictions, in their order.
-pub(crate) fn said_misses(data: &Path, name: &str, client: u8) -> Vec<f32> {
+/// The mispredictions that a client's game logged, in order.
+pub(crate) fn logged_mispredictions(data: &Path, name: &str, client: u8) -> Vec<f32> {
     let path = data.join(format!("{name}.c{client}.prediction-misses.log"));
     let text = std::fs::read_to_string(path).expect("a log");
     text.lines().filter_map(|line| line.strip_prefix("Prediction miss: ")?.parse().ok()).collect()
 }
 
-/// How many of both stand in the same order and are as far.
-pub(crate) fn alike(a: &[f32], b: &[f32]) -> usize {
+/// The number of distances that both lists have in the same order.
+pub(crate) fn count_common(a: &[f32], b: &[f32]) -> usize {
     let is_same = |a: f32, b: f32| (a - b).abs() <= 0.05 + 0.05 * a.max(b);
     let mut row = vec![0; b.len() + 1];
     for a in a {
@@ -157,7 +158,7 @@ pub(crate) fn alike(a: &[f32], b: &[f32]) -> usize {
 }
 
 #[test]
-fn players_are_moved_as_often_as_their_own_games_said() {
+fn corrections_equal_those_logged_by_the_game() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, ..) in CAPTURES {
         let (_, session) = imported_session(&data, name, Some(&map));
@@ -165,18 +166,18 @@ fn players_are_moved_as_often_as_their_own_games_said() {
         for (client, player) in [(1, PlayerId(3)), (2, PlayerId(4))] {
             let of_player = replayed.jumps.iter().filter(|jump| jump.player == player);
             let seen: Vec<f32> = of_player.map(|jump| jump.units).filter(|units| *units > 0.1).collect();
-            let said = said_misses(&data, name, client);
-            let alike = alike(&said, &seen);
-            println!("{name} p{}: {} said, {} seen, {alike} alike", player.0, said.len(), seen.len());
-            let apart = said.len().abs_diff(seen.len());
-            assert!(apart * 20 <= said.len(), "{name} p{}: {said:?}\n{seen:?}", player.0);
-            assert!(alike * 2 > said.len(), "{name} p{}: {said:?}\n{seen:?}", player.0);
+            let output = logged_mispredictions(&data, name, client);
+            let alike = count_common(&output, &seen);
+            println!("{name} p{}: {} said, {} seen, {alike} alike", player.0, output.len(), seen.len());
+            let apart = output.len().abs_diff(seen.len());
+            assert!(apart * 20 <= output.len(), "{name} p{}: {output:?}\n{seen:?}", player.0);
+            assert!(alike * 2 > output.len(), "{name} p{}: {output:?}\n{seen:?}", player.0);
         }
     }
 }
 
 #[test]
-fn hits_of_a_real_server_are_explained_by_going_back_and_not_without() {
+fn hits_of_a_real_server_need_lag_compensation() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, least_shots) in [("A1_0ms", 20), ("D1_aim_50ms_2pct", 185)] {
         let (_, session) = imported_session(&data, name, Some(&map));
@@ -199,7 +200,7 @@ fn hits_of_a_real_server_are_explained_by_going_back_and_not_without() {
         if name.ends_with("2pct") {
             assert!(present * 100 <= given.len() * 80, "{name}: {present} without going back");
         }
-        // Where nobody is taken back, no more is hit than that.
+        // Without lag compensation, fewer shots hit.
         let mut off = replay::own_settings(&session.header).expect("settings");
         off.set("lag_compensation.enabled", "false").expect("a setting");
         let options = replay::ReplayOptions { settings: Some(off), ..replay::ReplayOptions::default() };
@@ -210,8 +211,8 @@ fn hits_of_a_real_server_are_explained_by_going_back_and_not_without() {
     }
 }
 
-/// Why a target is not judged exactly where it was drawn.
-const PARTS: [&str; 6] = [
+/// Reasons why a target is not judged exactly where it was drawn.
+const REASONS: [&str; 6] = [
     "as drawn",
     "drawn across a lost snapshot",
     "drawn where it was last",
@@ -221,7 +222,7 @@ const PARTS: [&str; 6] = [
 ];
 
 #[test]
-fn real_targets_are_judged_where_they_were_drawn_or_the_design_says_why_not() {
+fn real_targets_are_judged_where_drawn_or_for_a_known_reason() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, ..) in CAPTURES {
         let (_, session) = imported_session(&data, name, Some(&map));
@@ -238,7 +239,7 @@ fn real_targets_are_judged_where_they_were_drawn_or_the_design_says_why_not() {
             let (at, how) = (Micros(views.drawn_at_us[view]), views.how.get(view));
             let records = &session.players[shooter as usize];
             let frame = &records.frames[records.frames.partition_point(|frame| frame.command.seq.0 < command)];
-            assert_eq!(at, frame.command.server_time, "{name}: what was on the screen is drawn");
+            assert_eq!(at, frame.command.server_time, "{name}: the recorded screen is drawn");
             let arrived = |seq: u32| records.received.iter().any(|a| a.number == seq && a.at <= frame.at);
             let around = records.snapshots.partition_point(|snapshot| snapshot.server_time <= at);
             let both = records.snapshots[around.saturating_sub(1)..].iter().take(2).all(|s| arrived(s.seq.0));
@@ -252,7 +253,7 @@ fn real_targets_are_judged_where_they_were_drawn_or_the_design_says_why_not() {
                 _ => 5,
             }]
             .push(units);
-            // As it would be where the server went back to one of its frames, and not between two.
+            // The position if the server rewound to one of its frames instead of a time between two.
             let before = &records.snapshots[around - 1];
             let mut sent = session.states.sent(before.tick, PlayerId(shooter as u16), EntityId(target as u16));
             if let Some((_, cells)) = sent.next() {
@@ -262,7 +263,7 @@ fn real_targets_are_judged_where_they_were_drawn_or_the_design_says_why_not() {
         }
         let count: usize = parts.iter().map(Vec::len).sum();
         let all: f32 = parts.iter().flatten().sum();
-        for (part, units) in PARTS.iter().zip(&mut parts) {
+        for (part, units) in REASONS.iter().zip(&mut parts) {
             units.sort_by(f32::total_cmp);
             let (sum, p50) = (units.iter().sum::<f32>(), units.get(units.len() / 2).copied().unwrap_or(0.0));
             let most = units.last().copied().unwrap_or(0.0);

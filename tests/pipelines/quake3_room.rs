@@ -1,5 +1,5 @@
-//! A real game's play in any clone: 20 seconds of two clients of OpenArena on a map of this repository, captured between them and
-//! their server with 50 ms each way and 2 % loss (docs/openarena.md says how).
+//! A recorded game that every clone has: 20 seconds of two OpenArena clients on a map of this repository. The capture
+//! is from between the clients and their server, with 50 ms each way and 2 % loss (see docs/openarena.md).
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use hitreg::summary::Summary;
 use hitreg::trace::schema::shots;
 use hitreg::units::PlayerId;
 
-use super::quake3_log::{alike, said_misses};
+use super::quake3_log::{count_common, logged_mispredictions};
 
 fn file(name: &str) -> Vec<u8> {
     std::fs::read(folder().join(name)).expect("a fixture")
@@ -33,7 +33,7 @@ fn session(source: RecordingKind, name: &str) -> Session {
 }
 
 #[test]
-fn a_real_games_play_is_predicted_and_its_hits_are_explained() {
+fn a_real_game_is_predicted_and_its_hits_are_explained() {
     let session = session(RecordingKind::Capture, "duel.trace.zst");
     let counts = session.players[..2].iter().map(|p| (p.frames.len(), p.snapshots.len(), p.judged.len()));
     assert_eq!(counts.collect::<Vec<_>>(), [(1_184, 593, 21), (1_115, 565, 0)]);
@@ -41,7 +41,7 @@ fn a_real_games_play_is_predicted_and_its_hits_are_explained() {
     let summary = Summary::of(&replayed.trace);
     let prediction = &summary.prediction;
     println!("{prediction:?}");
-    // Two who run into each other all the time: the misses are told by the states, or by the other's body.
+    // The two players collide often. The states, or the other's body, explain all corrections.
     assert_eq!((prediction.checked, prediction.misses_by_cause.get("unknown")), (1_128, None));
     assert!((prediction.exact + prediction.near) * 100 >= prediction.checked * 95, "{prediction:?}");
     let shots = shots::Columns::of(&replayed.trace);
@@ -55,17 +55,17 @@ fn a_real_games_play_is_predicted_and_its_hits_are_explained() {
     println!("{} drawn exactly where they were judged, {others:?}", exact.len());
     assert!(exact.len() > 200 && others.len() * 10 < exact.len());
     for (client, player) in [(1, PlayerId(0)), (2, PlayerId(1))] {
-        let said = said_misses(&folder(), "duel", client);
+        let output = logged_mispredictions(&folder(), "duel", client);
         let of_player = replayed.jumps.iter().filter(|jump| jump.player == player);
         let seen: Vec<f32> = of_player.map(|jump| jump.units).filter(|units| *units > 0.1).collect();
-        println!("p{}: {} said, {} seen, {} alike", player.0, said.len(), seen.len(), alike(&said, &seen));
-        assert!(said.len().abs_diff(seen.len()) * 10 <= said.len(), "{said:?}\n{seen:?}");
-        assert!(alike(&said, &seen) * 2 > said.len(), "{said:?}\n{seen:?}");
+        println!("p{}: {} said, {} seen, {} alike", player.0, output.len(), seen.len(), count_common(&output, &seen));
+        assert!(output.len().abs_diff(seen.len()) * 10 <= output.len(), "{output:?}\n{seen:?}");
+        assert!(count_common(&output, &seen) * 2 > output.len(), "{output:?}\n{seen:?}");
     }
 }
 
 #[test]
-fn the_demo_that_a_real_client_wrote_is_what_it_had() {
+fn a_real_clients_demo_equals_its_received_snapshots() {
     let (capture, demo) =
         (session(RecordingKind::Capture, "duel.trace.zst"), session(RecordingKind::Demo, "duel.dm_71"));
     let (passed, had) = (&capture.players[0], &demo.players[0]);
@@ -79,7 +79,7 @@ fn the_demo_that_a_real_client_wrote_is_what_it_had() {
         };
         assert_eq!(states(&demo, snapshot.tick), states(&capture, same.tick), "{:?}", snapshot.seq);
     }
-    // What was lost on the way to the client is not in its demo.
+    // The demo lacks the snapshots that were lost on the way to the client.
     let arrived = |seq: u32| passed.received.iter().any(|arrival| arrival.number == seq);
     let span = had.snapshots[0].seq..=had.snapshots[had.snapshots.len() - 1].seq;
     let missing = passed.snapshots.iter().filter(|s| had.snapshots.iter().all(|h| h.seq != s.seq));

@@ -1,4 +1,4 @@
-//! Real QuakeWorld demos from ../shared/data: what is read of them, and that no damage of one does harm.
+//! Real QuakeWorld demos from ../shared/data: their statistics, and the effects of damage.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -35,9 +35,9 @@ fn matched(data: &Path, number: u8) -> QuakeWorldDemo {
 }
 
 #[test]
-fn statistics_are_those_of_the_data() {
+fn statistics_equal_those_of_the_data() {
     let Some(data) = data() else { return };
-    // Usercmds, firing, packets, other players' states, lost; round trips, as the data's README gives them.
+    // Usercmds, firing, packets, other players' states, lost; round trips. All are from the data's README.
     let known = [
         (16, [86_582, 12_323, 85_079, 133_207, 1_486], [41.0, 42.0, 57.0, 70.0]),
         (22, [43_904, 5_456, 42_713, 22_904, 1_191], [42.0, 42.0, 42.0, 46.0]),

@@ -1,7 +1,7 @@
-//! Real QuakeWorld demos from ../shared/data as logs: the client pipeline predicts them to the figures in docs/accuracy.md,
-//! and nothing that statistics need is lost on the way.
+//! Real QuakeWorld demos from ../shared/data as logs. The client pipeline predicts them with the figures in
+//! docs/accuracy.md, and the logs keep everything that statistics need.
 
-#![expect(clippy::disallowed_methods, reason = "reads the data, and says how long things take")]
+#![expect(clippy::disallowed_methods, reason = "the test reads files and measures time")]
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -35,7 +35,7 @@ fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A demo, its log, and how long it took to make it.
+/// A demo, its log, and the duration of the import.
 struct DemoCase {
     name: String,
     demo: QuakeWorldDemo,
@@ -78,8 +78,9 @@ fn matches(data: &Path) -> Vec<PathBuf> {
     [9, 16, 22, 31, 3, 6, 11, 25, 38].map(|number| data.join(format!("matches/demo{number:02}.qwd.xz"))).to_vec()
 }
 
-/// Least of predictions that are exact or near, on the ground and in the air, in percent, and most misses of unknown cause,
-/// as docs/accuracy.md gives them; and of the ground as played.
+/// The limits from docs/accuracy.md. The first two are the least shares of exact or near predictions on the ground and
+/// in the air, in percent. The next is the greatest number of corrections without a cause. The last is the share on the
+/// ground with the values known in play.
 const FIGURES: [(usize, usize, [f64; 2], u64, f64); 9] = [
     (9, 968, [99.81, 99.07], 0, 99.81),
     (16, 85_078, [99.69, 99.71], 4, 98.17),
@@ -150,7 +151,7 @@ fn drills_are_predicted() {
 }
 
 #[test]
-fn what_was_known_in_play_misses_lifts() {
+fn predictions_with_values_known_in_play_miss_lifts() {
     let Some(data) = data() else { return };
     let case = DemoCase::new(&data, &matches(&data)[1]);
     let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
@@ -174,7 +175,7 @@ fn evidence(corrections: &hitreg::trace::Table) -> String {
     counted.collect::<Vec<_>>().join(", ")
 }
 
-/// As the data's README says: usercmds, packets, other states, lost, choked, RTT in ms.
+/// Values of the data's README: usercmds, packets, other states, lost, choked, RTT in ms.
 const EXPECTED: [(usize, [usize; 5], Option<[f64; 4]>); 4] = [
     (9, [1055, 969, 2399, 86, 86], None),
     (16, [86_582, 85_079, 133_207, 1_486, 0], Some([41.0, 42.0, 57.0, 70.0])),
@@ -183,7 +184,7 @@ const EXPECTED: [(usize, [usize; 5], Option<[f64; 4]>); 4] = [
 ];
 
 #[test]
-fn counts_are_those_of_the_data() {
+fn counts_equal_those_of_the_data() {
     let Some(data) = data() else { return };
     for (path, (number, counts, rtt)) in matches(&data).iter().zip(EXPECTED) {
         let case = DemoCase::new(&data, path);
@@ -260,7 +261,7 @@ fn a_log_is_small_and_reads_back() {
 }
 
 #[test]
-fn a_map_that_is_not_the_demos_is_refused() {
+fn another_map_than_the_demos_is_refused() {
     let Some(data) = data() else { return };
     let demo = read(&data.join("matches/demo22.qwd.xz"));
     let dm3 = read(&data.join("maps/dm3.bsp.gz"));
@@ -275,7 +276,7 @@ fn a_map_that_is_not_the_demos_is_refused() {
 }
 
 #[test]
-fn corrections_of_a_real_match_are_explained_as_the_tables_have_them() {
+fn corrections_of_a_real_match_agree_with_the_tables() {
     let Some(data) = data() else { return };
     let case = DemoCase::new(&data, &data.join("matches/demo16.qwd.xz"));
     let trace =
@@ -305,7 +306,7 @@ fn corrections_of_a_real_match_are_explained_as_the_tables_have_them() {
     }
     assert!(explained.len() >= 100);
 
-    // And its page shows the match within the map's walls: the player is never far outside of them.
+    // The report shows the match within the map's walls: the player is never far outside.
     let walls = QuakeWorld::outline(&case.rules);
     let ends = || walls.iter().filter(|wall| wall.of.is_none()).flat_map(|wall| [wall.from, wall.to]);
     let reach = |axis: usize| ends().fold((f32::MAX, f32::MIN), |(a, b), end| (a.min(end[axis]), b.max(end[axis])));

@@ -1,5 +1,4 @@
-//! What a replay makes of ticks, of input and of the log's own words about it: under another tick rate, with parts missing, and
-//! held against what another build made of it.
+//! Replays of unusual logs: under another tick rate, with missing parts, or compared with the trace of another build.
 
 use std::sync::Arc;
 
@@ -43,16 +42,16 @@ fn tick_times(replayed: &ReplayOutput) -> Vec<i64> {
 }
 
 #[test]
-fn another_tick_rate_ticks_over_the_same_time() {
+fn another_tick_rate_covers_the_same_time() {
     let mut session = short();
     session.ticks.truncate(361);
     let recorded: Vec<i64> = session.ticks.iter().map(|tick| tick.at.0).collect();
     let same = replay::<Arena>(&session, &ticking(&session, "64"), &mut |_| {}).expect("its own rate");
     assert_eq!(tick_times(&same), recorded);
     let half = replay::<Arena>(&session, &ticking(&session, "32"), &mut |_| {}).expect("a lower rate");
-    // Every second one, up to the last, which is one of them.
+    // Every second tick, up to and including the last.
     let every_second: Vec<i64> = recorded.iter().step_by(2).copied().collect();
-    // Ticks at another rate are no recorded ticks, so no hash is compared.
+    // Ticks at another rate have no recorded hash, so the replay compares none.
     assert!(recorded.len() % 2 == 1 && (half.hashes_compared, half.first_difference) == (0, None));
     assert_eq!(tick_times(&half), every_second);
     let double = replay::<Arena>(&session, &ticking(&session, "128"), &mut |_| {}).expect("a higher rate");
@@ -61,7 +60,7 @@ fn another_tick_rate_ticks_over_the_same_time() {
     assert_eq!((times[0], times.last()), (recorded[0], recorded.last()));
 }
 
-/// A session with so many ticks, over so long a time.
+/// A session with `count` ticks spread over `span`.
 fn with_ticks(session: &Session, count: usize, span: Micros) -> Session {
     let mut session = session.clone();
     let first = session.ticks[0];
@@ -74,24 +73,24 @@ fn with_ticks(session: &Session, count: usize, span: Micros) -> Session {
 }
 
 #[test]
-fn ticks_that_are_far_apart_are_not_filled_up_without_bounds() {
+fn added_ticks_between_distant_ticks_are_limited() {
     let whole = short();
     let run = |count, ms| {
         let session = with_ticks(&whole, count, Micros::from_ms(ms));
         replay::<Arena>(&session, &ticking(&session, "1000"), &mut |_| {}).map(|replayed| tick_times(&replayed).len())
     };
-    // 20 ticks of 64 a second are 312 of a thousand, and 16 times as many may be left out between them.
+    // 20 ticks at 64 Hz take as long as 312 ticks at 1,000 Hz. A replay may add 16 times as many between them.
     assert_eq!(run(20, 4_992).expect("just so many"), 4_993);
     let refused = run(20, 4_993).expect_err("one more");
     assert!(matches!(refused, ReplayError::FarApart { ticks: 20, wanted: 4_993 }), "{refused}");
     assert_eq!(run(40, 5_500).expect("many enough were recorded"), 5_501);
-    // Few are not too many.
+    // A small number is always allowed.
     assert_eq!(run(3, 4_096).expect("few"), 4_097);
     assert!(matches!(run(3, 4_097), Err(ReplayError::FarApart { .. })));
 }
 
 #[test]
-fn a_log_without_input_has_nothing_to_replay() {
+fn a_log_without_input_is_refused() {
     let refused = |change: fn(&mut Session)| {
         let mut session = short();
         for player in &mut session.players {
@@ -112,7 +111,7 @@ fn a_log_without_input_has_nothing_to_replay() {
 }
 
 #[test]
-fn imports_from_before_there_was_the_setting_are_judged_as_they_were() {
+fn imports_without_the_setting_are_judged_as_before() {
     let header = |origin: &Origin, says: bool| {
         let mut header = short().header;
         header.origin = origin.clone();
@@ -138,7 +137,7 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
 }
 
 #[test]
-fn anothers_trace_is_held_against_the_recorded_hashes() {
+fn a_trace_of_another_build_is_compared_with_recorded_hashes() {
     let mut session = short();
     let trace = replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
     let same = held_against(&session, trace.clone());
@@ -169,7 +168,7 @@ fn survey(header: &SessionHeader, change: impl Fn(&mut SessionStretch)) -> LogSu
 }
 
 #[test]
-fn what_a_pass_tells_is_what_the_session_holds() {
+fn a_survey_equals_the_facts_of_the_session() {
     let session = short();
     let found = survey(&session.header, |_| {});
     let usercmds = || session.players.iter().flat_map(|player| player.frames.iter());
@@ -183,9 +182,9 @@ fn what_a_pass_tells_is_what_the_session_holds() {
     assert!(ticks.has_hashes && !found.is_all_nan());
 }
 
-/// Every chunk's states are NaN; or all but one row of the whole log; or there are none.
+/// The states are NaN in every chunk, or in all but one row of the log; or there are none.
 #[test]
-fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
+fn a_log_with_only_nan_states_is_never_the_same() {
     let session = short();
     let header = &session.header;
     let nan = |chunk: &mut SessionStretch| chunk.states.cells_mut().fill(f32::NAN.to_bits());
@@ -227,7 +226,7 @@ fn a_log_whose_states_are_all_nan_is_broken_and_never_the_same() {
 }
 
 #[test]
-fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
+fn a_log_with_missing_parts_is_not_streamed() {
     let header = short().header;
     let streams = |header: &SessionHeader, survey: &LogSurvey, options: &ReplayOptions| {
         ReplaySource { header, survey, start: None, keyframes: None }.streams(options)
@@ -263,10 +262,10 @@ fn a_log_of_which_parts_are_missing_is_not_replayed_as_it_is_read() {
         "a late beginning"
     );
     let unsent = |chunk: &mut SessionStretch| chunk.players.iter_mut().for_each(|player| player.sent.clear());
-    assert!(!streams(&header, &survey(&header, unsent), &ReplayOptions::default()), "nobody knows when it was sent");
+    assert!(!streams(&header, &survey(&header, unsent), &ReplayOptions::default()), "its sending time is unknown");
 }
 
-/// Whatever the stamps of a local network say, a snapshot that acks a usercmd came after it.
+/// A snapshot that acks a usercmd is handled after it, whatever their recorded times.
 #[test]
 fn an_ack_is_never_handled_before_its_usercmd() {
     let link = LinkModel { delay_ms: 20.0, ..LinkModel::default() };
@@ -277,7 +276,7 @@ fn an_ack_is_never_handled_before_its_usercmd() {
         trace.table("corrections").expect("acks").rows()
     };
     let before = acks(&session);
-    // One that came in the middle, and the one that acks the last usercmd of all.
+    // One snapshot in the middle, and the one that acks the last usercmd.
     for player in &mut session.players {
         let last = player.frames.last().expect("a frame").command.seq;
         for acked in [player.frames[150].command.seq, last] {
@@ -293,7 +292,7 @@ fn an_ack_is_never_handled_before_its_usercmd() {
     assert_eq!(acks(&session), before);
 }
 
-/// Times before which nothing is said of ticks are no reason to fall over.
+/// Records before the first tick must not cause a panic.
 #[test]
 fn a_log_of_one_tick_ticks_once_under_any_rate() {
     let mut session = short();

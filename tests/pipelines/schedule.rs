@@ -1,5 +1,5 @@
-//! Scheduling on the tick, through the whole pipelines in virtual time: usercmds wait for their tick, those that come too late
-//! never run, and the clients' clocks are steered so that hardly any does.
+//! Scheduling on the tick, through both pipelines in virtual time. Usercmds wait for their tick, and late ones never
+//! run. Clients adjust their clocks so that almost none is late.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use hitreg::trace::ColumnData;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 
-/// Usercmds and their differences.
+/// Usercmds with their time differences.
 type Warned = Vec<(u32, i16)>;
 
 const TICK: Micros = Micros::from_ms(32);
 
-/// What became of every usercmd, and when the server warned.
+/// The fate of every usercmd, and the times of the server's warnings.
 #[derive(Default)]
 struct UsercmdFates {
     made: BTreeMap<(PlayerId, CommandSeq), (Micros, Micros)>,
-    /// What was done, with the tick.
+    /// How each usercmd was executed, with its tick.
     executed: BTreeMap<(PlayerId, CommandSeq), (Execution, Tick)>,
     helpers: Vec<(Micros, i16)>,
     warnings: Vec<(Micros, OutOfSequence)>,
@@ -65,11 +65,11 @@ fn play(link: LinkModel, seed: u64, settings: &[(&str, &str)]) -> UsercmdFates {
     fates
 }
 
-/// Until then the clients' clocks are being set.
+/// The time that clients need to adjust their clocks.
 const SETTLED: Micros = Micros::from_s(6);
 
 #[test]
-fn input_waits_for_its_tick_and_hardly_any_is_late() {
+fn input_waits_for_its_tick_and_almost_none_is_late() {
     let rough =
         LinkModel { delay_ms: 60.0, jitter: Jitter::Uniform(50.0), loss: Loss::Random(0.05), ..LinkModel::default() };
     for (link, may_miss) in [(LinkModel { delay_ms: 40.0, ..LinkModel::default() }, 0.0), (rough, 0.002)] {
@@ -97,7 +97,7 @@ fn input_waits_for_its_tick_and_hardly_any_is_late() {
 }
 
 #[test]
-fn without_a_lead_input_is_late_and_the_server_says_so() {
+fn input_without_a_lead_is_late_and_the_server_warns() {
     let link = LinkModel { delay_ms: 40.0, jitter: Jitter::Uniform(30.0), ..LinkModel::default() };
     let fates = play(link, 7, &[("client.lead_ms", "0"), ("client.redundancy", "1")]);
     let late = fates.executed.values().filter(|(how, _)| *how == Execution::Late).count();
@@ -106,7 +106,7 @@ fn without_a_lead_input_is_late_and_the_server_says_so() {
     assert!(fates.warnings.len() > 500, "{} warnings", fates.warnings.len());
 }
 
-/// A server with two clients of which only the first says anything.
+/// A server with two clients. Only the first one sends.
 struct ServerBench {
     server: Server<Arena>,
     now: Micros,
@@ -128,7 +128,7 @@ impl ServerBench {
         desk
     }
 
-    /// A packet that arrives now, whose usercmds are for so many ticks after the next.
+    /// Sends a packet that arrives now. Each usercmd is for a tick this far after the next.
     fn send(&mut self, commands: &[(u32, i64)]) {
         self.packets += 1;
         let commands = commands.iter().map(|(seq, ahead)| Usercmd {
@@ -141,7 +141,7 @@ impl ServerBench {
         self.server.handle_packet(self.now, PlayerId(0), packet);
     }
 
-    /// The next tick: what was done, and the warnings that go out with it.
+    /// Runs a tick. Returns the executed usercmds, and the warnings that the server sends with it.
     fn tick(&mut self) -> (Vec<(u32, Execution)>, Warned) {
         self.now += TICK;
         self.server.tick(self.now);
@@ -164,7 +164,7 @@ impl ServerBench {
 #[test]
 fn three_packets_lost_in_a_row_lose_no_input_and_four_do() {
     let mut desk = ServerBench::new();
-    // Each packet holds the newest usercmd, for three ticks ahead, and the three before it.
+    // Each packet has the newest usercmd, for three ticks ahead, and the three before it.
     let packet = |newest: u32| (0..4).rev().map(|back| (newest - back as u32, 3 - back)).collect::<Vec<_>>();
     let mut done = BTreeMap::new();
     for newest in 4..40 {
@@ -179,19 +179,19 @@ fn three_packets_lost_in_a_row_lose_no_input_and_four_do() {
 }
 
 #[test]
-fn what_is_for_a_tick_that_is_over_never_runs() {
+fn a_usercmd_for_a_past_tick_never_runs() {
     let mut desk = ServerBench::new();
     desk.send(&[(1, -1)]);
     assert_eq!(desk.tick(), (vec![(1, Execution::Late)], vec![(1, -1)]));
     desk.send(&[(2, -5), (3, 0)]);
     assert_eq!(desk.tick(), (vec![(2, Execution::Late), (3, Execution::Run)], vec![]));
-    // It comes again: once is enough.
+    // A repeated usercmd gives no second warning.
     desk.send(&[(2, -6), (3, -1)]);
     assert_eq!(desk.tick(), (vec![], vec![]));
 }
 
 #[test]
-fn what_is_too_far_ahead_is_not_taken_until_it_is_near() {
+fn a_usercmd_too_far_ahead_is_accepted_later() {
     let mut desk = ServerBench::new();
     desk.send(&[(1, 33)]);
     assert_eq!(desk.tick(), (vec![], vec![(1, 33)]));
@@ -203,7 +203,7 @@ fn what_is_too_far_ahead_is_not_taken_until_it_is_near() {
 }
 
 #[test]
-fn an_enemy_cannot_make_the_server_remember_without_bound() {
+fn an_attacker_cannot_grow_the_servers_memory() {
     let mut desk = ServerBench::new();
     for seq in 1..=5_000 {
         desk.send(&[(seq, 20)]);
@@ -222,7 +222,7 @@ fn an_enemy_cannot_make_the_server_remember_without_bound() {
 }
 
 #[test]
-fn a_log_holds_what_a_client_is_told_of_its_timing() {
+fn a_log_has_the_timing_sent_to_clients() {
     let scenario = Scenario { preset: "nereids".to_owned(), players: 2, seconds: 4.0, ..Scenario::default() };
     let rules = ArenaRules::default();
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
@@ -232,14 +232,14 @@ fn a_log_holds_what_a_client_is_told_of_its_timing() {
     assert!(read == session);
     let timings = || read.players.iter().flat_map(|player| &player.snapshots).filter_map(|s| s.timing.as_ref());
     assert!(timings().any(|t| t.helper_ms.is_some()) && timings().any(|t| !t.warnings.is_empty()));
-    // So a client alone, on the snapshots of the log, sets its clock as it did.
+    // So an open-loop client adjusts its clock as it did in the session.
     let stamps = |mode| {
         let options = ReplayOptions { mode, ..ReplayOptions::default() };
         let replayed = replay::<Arena>(&read, &options, &mut |_| {}).expect("a log of this build");
         let column = replayed.trace.table("frames").and_then(|frames| frames.column("server_time_us"));
         let Some(ColumnData::I64(stamps)) = column.map(|column| &column.data) else { panic!("no stamps") };
         let mut stamps = stamps.clone();
-        // One goes player by player, the other by time.
+        // One driver reports by player, the other by time.
         stamps.sort_unstable();
         stamps
     };

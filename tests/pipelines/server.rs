@@ -1,4 +1,4 @@
-//! The server pipeline alone: what it runs, what it refuses, when it sends, and how far back it judges.
+//! The server pipeline alone: executed and refused usercmds, times of snapshots, and rewinds.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ const SHOOTER: PlayerId = PlayerId(0);
 const TARGET: PlayerId = PlayerId(1);
 const TICK_MS: i64 = 10;
 
-/// A server of two, ticking every 10 ms, and a client each that answers at once with what the test says.
-struct Rig {
+/// A server with two players and 10 ms ticks. Each client answers at once with input of the test.
+struct ServerBench {
     server: Server<Discs>,
     now: Micros,
     seqs: [u32; 2],
@@ -29,14 +29,14 @@ struct Rig {
     joined: Vec<PlayerId>,
 }
 
-impl Rig {
-    fn new(settings: &[&str]) -> Rig {
+impl ServerBench {
+    fn new(settings: &[&str]) -> ServerBench {
         let mut all = Settings::default();
         for pair in ["server.tick_hz=100", "server.update_hz=20"].iter().chain(settings) {
             all.set_pair(pair).expect("a good setting");
         }
         let rules = Arc::new(DiscRules { ghosts: true, ..DiscRules::default() });
-        Rig {
+        ServerBench {
             server: Server::new(Setup { rules, settings: Arc::new(all), seed: Seed(1) }, 2),
             now: Micros::ZERO,
             seqs: [0; 2],
@@ -78,7 +78,7 @@ impl Rig {
         self.server.handle_packet(self.now, player, ClientPacket { number: self.packets, ack, commands });
     }
 
-    fn runs(&mut self, player: PlayerId, input: Input) {
+    fn send_and_tick(&mut self, player: PlayerId, input: Input) {
         let command = self.command(player, self.now, input);
         self.send(player, vec![command]);
     }
@@ -87,10 +87,11 @@ impl Rig {
         Discs::entities(self.server.world())[usize::from(player.0)].1.origin
     }
 
-    /// The target runs along x for a while, and the shooter stands below and shoots straight up at time `drawn_at` of its screen.
+    /// The target runs along x for a while. The shooter stands below and shoots straight up at time `drawn_at` of its
+    /// screen.
     fn shoot_back(&mut self, behind_ms: i64) -> &JudgedShot<Discs> {
         for _ in 0..100 {
-            self.runs(TARGET, walk(500.0));
+            self.send_and_tick(TARGET, walk(500.0));
             self.tick();
         }
         let drawn_at = self.now - Micros::from_ms(behind_ms);
@@ -108,51 +109,52 @@ fn walk(speed: f32) -> Input {
 }
 
 #[test]
-fn targets_stand_where_they_were_drawn() {
-    let mut rig = Rig::new(&[]);
+fn targets_are_judged_where_they_were_drawn() {
+    let mut rig = ServerBench::new(&[]);
     let judged = rig.shoot_back(150);
     assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(150 + TICK_MS)));
-    // 500 units/s for 850 ms, a tick for each 10 of them.
+    // 500 units/s for 850 ms, with a tick every 10 ms.
     let at = judged.rewind.targets[0].1.origin;
     assert!((at.x - 425.0).abs() < 1e-3, "{at}");
     assert_eq!(judged.verdict.reason, Reason::Missed);
 }
 
 #[test]
-fn without_lag_compensation_targets_stand_in_the_present() {
-    let mut rig = Rig::new(&["lag_compensation.enabled=false"]);
+fn without_lag_compensation_targets_are_judged_at_the_present() {
+    let mut rig = ServerBench::new(&["lag_compensation.enabled=false"]);
     let judged = rig.shoot_back(150);
     assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::Off, Micros::ZERO));
     assert!((judged.rewind.targets[0].1.origin.x - 500.0).abs() < 1e-3);
 }
 
 #[test]
-fn nobody_is_rewound_farther_than_allowed() {
-    let mut rig = Rig::new(&["lag_compensation.max_unlag_ms=200", "lag_compensation.max_claim_error_ms=1000"]);
+fn rewinds_stop_at_the_limit() {
+    let mut rig = ServerBench::new(&["lag_compensation.max_unlag_ms=200", "lag_compensation.max_claim_error_ms=1000"]);
     let judged = rig.shoot_back(400);
     assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::MaxUnlag, Micros::from_ms(200)));
 }
 
 #[test]
-fn a_time_that_the_latency_does_not_allow_is_not_believed() {
-    let mut rig = Rig::new(&[]);
-    // Nothing lies between the last snapshot and its ack but the time since it was sent, at most 50 ms.
-    rig.runs(SHOOTER, Input::default());
+fn a_drawing_time_beyond_the_latency_is_refused() {
+    let mut rig = ServerBench::new(&[]);
+    // The ack of the last snapshot arrives at once, so its delay is only the time since the snapshot was sent, at most
+    // 50 ms.
+    rig.send_and_tick(SHOOTER, Input::default());
     let judged = rig.shoot_back(450);
     assert_eq!(judged.rewind.limit, Limit::Claim);
     assert!(judged.rewind.by <= Micros::from_ms(100 + 50 + 2 * TICK_MS), "{:?}", judged.rewind.by);
 }
 
 #[test]
-fn a_time_is_believed_up_to_the_last_microsecond() {
+fn a_drawing_time_exactly_at_the_latency_is_accepted() {
     let judged = |beyond: Micros| {
-        let mut rig = Rig::new(&["lag_compensation.max_claim_error_ms=150"]);
+        let mut rig = ServerBench::new(&["lag_compensation.max_claim_error_ms=150"]);
         for _ in 0..100 {
-            rig.runs(TARGET, walk(500.0));
+            rig.send_and_tick(TARGET, walk(500.0));
             rig.tick();
         }
         let (sent, ..) = *rig.snapshots.iter().rfind(|(_, player, _)| *player == SHOOTER).expect("one was sent");
-        // It acks the last snapshot, so that all of the round trip is the time since that left.
+        // The ack is of the last snapshot, so the round trip is the time since then.
         let drawn_at = sent - Micros::from_ms(100 + 150) - beyond;
         let shot =
             Input { buttons: buttons::ATTACK, viewangles: Vec3::new(0.0, 90.0, 0.0), msec: 1, ..Input::default() };
@@ -165,8 +167,8 @@ fn a_time_is_believed_up_to_the_last_microsecond() {
 }
 
 #[test]
-fn nothing_stands_in_for_what_was_lost_before_the_first_usercmd() {
-    let mut rig = Rig::new(&[]);
+fn usercmds_lost_before_the_first_are_not_substituted() {
+    let mut rig = ServerBench::new(&[]);
     let commands: Vec<Usercmd> = (0..3).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
     rig.send(SHOOTER, vec![commands[2].clone()]);
     rig.tick();
@@ -175,8 +177,8 @@ fn nothing_stands_in_for_what_was_lost_before_the_first_usercmd() {
 }
 
 #[test]
-fn time_is_spent_to_the_last_millisecond() {
-    let mut rig = Rig::new(&["server.command_credit_ms=50"]);
+fn the_time_credit_is_used_to_the_last_millisecond() {
+    let mut rig = ServerBench::new(&["server.command_credit_ms=50"]);
     let commands: Vec<Usercmd> = (0..6).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
     rig.send(SHOOTER, commands);
     rig.tick();
@@ -185,26 +187,27 @@ fn time_is_spent_to_the_last_millisecond() {
 }
 
 #[test]
-fn time_is_given_as_it_passes() {
-    let mut rig = Rig::new(&["server.command_credit_ms=500"]);
-    let ran = |rig: &mut Rig, count: u32| {
+fn the_time_credit_grows_with_real_time() {
+    let mut rig = ServerBench::new(&["server.command_credit_ms=500"]);
+    let ran = |rig: &mut ServerBench, count: u32| {
         let commands: Vec<Usercmd> = (0..count).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
         rig.send(SHOOTER, commands);
         rig.tick();
         rig.executed.drain(..).filter(|(.., how)| *how == Execution::Run).count()
     };
     assert_eq!(ran(&mut rig, 60), 50);
-    // The machine was busy for 290 ms, which with the tick's own makes 300.
+    // The machine was busy for 290 ms; with the tick's own time, that is 300 ms.
     rig.now += Micros::from_ms(290);
     assert_eq!(ran(&mut rig, 60), 30);
 }
 
 #[test]
-fn the_oldest_frame_that_was_sent_is_no_limit_yet() {
+fn a_rewind_to_the_oldest_sent_frame_is_not_limited() {
     let judged = |before: Micros| {
-        let mut rig = Rig::new(&["lag_compensation.max_claim_error_ms=1500", "lag_compensation.max_unlag_ms=1500"]);
+        let mut rig =
+            ServerBench::new(&["lag_compensation.max_claim_error_ms=1500", "lag_compensation.max_unlag_ms=1500"]);
         for _ in 0..50 {
-            rig.runs(TARGET, walk(500.0));
+            rig.send_and_tick(TARGET, walk(500.0));
             rig.tick();
         }
         let (oldest, ..) = *rig.snapshots.iter().find(|(_, player, _)| *player == SHOOTER).expect("one was sent");
@@ -219,13 +222,13 @@ fn the_oldest_frame_that_was_sent_is_no_limit_yet() {
 }
 
 #[test]
-fn a_shot_that_waited_for_its_tick_is_judged_by_what_its_client_drew() {
-    let mut rig = Rig::new(&["server.schedule=tick", "lag_compensation.max_claim_error_ms=100"]);
+fn a_scheduled_shot_is_judged_by_its_drawing_time() {
+    let mut rig = ServerBench::new(&["server.schedule=tick", "lag_compensation.max_claim_error_ms=100"]);
     for _ in 0..50 {
         rig.tick();
     }
     let shot = Input { buttons: buttons::ATTACK, viewangles: Vec3::new(0.0, 90.0, 0.0), msec: 1, ..Input::default() };
-    // For the next tick, and drawn as far behind a clock that shows the last snapshot as `interpolation.lerp_ms` says.
+    // A usercmd for the next tick, drawn behind a clock at the last snapshot's time by `interpolation.lerp_ms`.
     let server_time = rig.now + Micros::from_ms(TICK_MS);
     let (sent, ..) = *rig.snapshots.iter().rfind(|(_, player, _)| *player == SHOOTER).expect("one was sent");
     let lerp_msec = ((server_time - sent).0 / 1000 + 100) as u16;
@@ -236,8 +239,8 @@ fn a_shot_that_waited_for_its_tick_is_judged_by_what_its_client_drew() {
 }
 
 #[test]
-fn as_many_missing_usercmds_are_remembered_as_frames() {
-    let mut rig = Rig::new(&["server.on_lost_command=skip"]);
+fn missing_usercmds_are_remembered_up_to_the_number_of_frames() {
+    let mut rig = ServerBench::new(&["server.on_lost_command=skip"]);
     let commands: Vec<Usercmd> = (0..66).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(1.0))).collect();
     rig.send(SHOOTER, vec![commands[0].clone()]);
     rig.send(SHOOTER, vec![commands[65].clone()]);
@@ -250,20 +253,20 @@ fn as_many_missing_usercmds_are_remembered_as_frames() {
 
 #[test]
 fn a_player_joins_with_the_first_packet() {
-    let mut rig = Rig::new(&[]);
+    let mut rig = ServerBench::new(&[]);
     rig.tick();
     assert_eq!(rig.joined, []);
     for _ in 0..3 {
-        rig.runs(TARGET, walk(1.0));
+        rig.send_and_tick(TARGET, walk(1.0));
         rig.tick();
     }
     assert_eq!(rig.joined, [TARGET]);
 }
 
 #[test]
-fn so_many_lost_usercmds_are_replaced_and_of_more_none() {
+fn lost_usercmds_are_substituted_up_to_a_limit() {
     let stood_in = |lost: usize| {
-        let mut rig = Rig::new(&[]);
+        let mut rig = ServerBench::new(&[]);
         let commands: Vec<Usercmd> = (0..lost + 2).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
         rig.send(SHOOTER, vec![commands[0].clone()]);
         rig.send(SHOOTER, vec![commands[lost + 1].clone()]);
@@ -274,16 +277,16 @@ fn so_many_lost_usercmds_are_replaced_and_of_more_none() {
 }
 
 #[test]
-fn the_farthest_that_is_allowed_is_no_limit_yet() {
+fn a_rewind_of_exactly_the_maximum_is_not_limited() {
     let settings = ["lag_compensation.max_unlag_ms=200", "lag_compensation.max_claim_error_ms=1000"];
-    // It is judged in the tick after it was sent.
-    let limit = |behind_ms| Rig::new(&settings).shoot_back(behind_ms).rewind.limit;
+    // The server judges the shot in the tick after it was sent.
+    let limit = |behind_ms| ServerBench::new(&settings).shoot_back(behind_ms).rewind.limit;
     assert_eq!([limit(200 - TICK_MS), limit(201 - TICK_MS)], [Limit::None, Limit::MaxUnlag]);
 }
 
 #[test]
-fn missed_turns_are_not_made_up_for() {
-    let mut rig = Rig::new(&[]);
+fn missed_snapshots_are_not_sent_later() {
+    let mut rig = ServerBench::new(&[]);
     (0..50).for_each(|_| rig.tick());
     // The machine was busy.
     rig.now += Micros::from_ms(500);
@@ -300,26 +303,26 @@ fn missed_turns_are_not_made_up_for() {
 }
 
 #[test]
-fn updates_that_were_held_back_are_counted() {
-    let mut rig = Rig::new(&["server.rate_bytes_per_s=500"]);
+fn delayed_updates_are_counted() {
+    let mut rig = ServerBench::new(&["server.rate_bytes_per_s=500"]);
     for _ in 0..200 {
         rig.tick();
     }
     let of_shooter = rig.snapshots.iter().filter(|(_, player, _)| *player == SHOOTER);
     let choked: Vec<(i64, u8)> = of_shooter.map(|(at, _, snapshot)| (at.0 / 1000, snapshot.choked)).collect();
-    // 90 bytes at 500 bytes/s take 180 ms, in which three more than the one that goes were due.
+    // 90 bytes at 500 bytes/s take 180 ms, in which three more snapshots were due.
     assert!(choked.windows(2).all(|pair| pair[1].0 - pair[0].0 == 180), "{choked:?}");
     assert!(choked[2..].iter().all(|(_, count)| *count == 3), "{choked:?}");
 }
 
 #[test]
-fn who_was_teleported_since_stays_in_the_present() {
-    let mut rig = Rig::new(&[]);
+fn a_teleported_target_is_not_rewound() {
+    let mut rig = ServerBench::new(&[]);
     for _ in 0..50 {
-        rig.runs(TARGET, walk(100.0));
+        rig.send_and_tick(TARGET, walk(100.0));
         rig.tick();
     }
-    rig.runs(TARGET, Input { impulse: TELEPORT, ..walk(0.0) });
+    rig.send_and_tick(TARGET, Input { impulse: TELEPORT, ..walk(0.0) });
     rig.tick();
     let drawn_at = rig.now - Micros::from_ms(100);
     let shot = Input { buttons: buttons::ATTACK, msec: 1, ..Input::default() };
@@ -332,22 +335,22 @@ fn who_was_teleported_since_stays_in_the_present() {
 }
 
 #[test]
-fn time_cannot_be_bought_by_claiming_it() {
-    let mut rig = Rig::new(&["server.command_credit_ms=500"]);
+fn claimed_durations_give_no_extra_time() {
+    let mut rig = ServerBench::new(&["server.command_credit_ms=500"]);
     for _ in 0..300 {
-        rig.runs(SHOOTER, Input { msec: 50, ..walk(100.0) });
+        rig.send_and_tick(SHOOTER, Input { msec: 50, ..walk(100.0) });
         rig.tick();
     }
-    // Three seconds at 100 units/s, and the half second of credit.
+    // Three seconds at 100 units/s, and the credit of half a second.
     assert!(rig.origin(SHOOTER).x <= 350.0 + 5.0, "{}", rig.origin(SHOOTER));
     assert!(rig.origin(SHOOTER).x >= 300.0);
     assert!(rig.executed.iter().any(|(_, _, how)| *how == Execution::OverBudget));
 }
 
-/// Numbers that are left out are not a way to more time: each would have a stand-in.
+/// Gaps in the numbers give no extra time, although the server substitutes each missing usercmd.
 #[test]
-fn time_cannot_be_had_by_leaving_numbers_out() {
-    let mut rig = Rig::new(&["server.command_credit_ms=500"]);
+fn skipped_numbers_give_no_extra_time() {
+    let mut rig = ServerBench::new(&["server.command_credit_ms=500"]);
     for packet in 1..=300u32 {
         let seq = CommandSeq(packet * 20);
         let command = Usercmd { seq, server_time: rig.now, lerp_msec: 0, input: walk(100.0) };
@@ -360,8 +363,8 @@ fn time_cannot_be_had_by_leaving_numbers_out() {
 }
 
 #[test]
-fn repeats_run_once_and_late_ones_not_at_all() {
-    let mut rig = Rig::new(&["server.on_lost_command=skip"]);
+fn repeated_usercmds_run_once_and_late_ones_never() {
+    let mut rig = ServerBench::new(&["server.on_lost_command=skip"]);
     let commands: Vec<Usercmd> = (0..4).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
     rig.send(SHOOTER, commands[..2].to_vec());
     rig.send(SHOOTER, commands[..2].to_vec());
@@ -375,8 +378,8 @@ fn repeats_run_once_and_late_ones_not_at_all() {
 }
 
 #[test]
-fn the_last_command_stands_in_for_lost_ones() {
-    let mut rig = Rig::new(&[]);
+fn lost_usercmds_are_substituted_by_the_last_one() {
+    let mut rig = ServerBench::new(&[]);
     let commands: Vec<Usercmd> = (0..5).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
     rig.send(SHOOTER, vec![commands[0].clone()]);
     rig.send(SHOOTER, vec![commands[4].clone()]);
@@ -386,10 +389,10 @@ fn the_last_command_stands_in_for_lost_ones() {
 }
 
 #[test]
-fn a_number_that_jumps_costs_no_more_than_a_burst_of_losses() {
+fn a_jump_of_numbers_costs_no_more_than_a_burst_of_losses() {
     for schedule in ["arrival", "tick"] {
         for step in [65, 32_767, 1 << 30] {
-            let mut rig = Rig::new(&[&format!("server.schedule={schedule}")]);
+            let mut rig = ServerBench::new(&[&format!("server.schedule={schedule}")]);
             for jump in 1..=3 {
                 let seq = CommandSeq(step * jump);
                 let server_time = rig.now + Micros::from_ms(TICK_MS);
@@ -405,8 +408,8 @@ fn a_number_that_jumps_costs_no_more_than_a_burst_of_losses() {
 }
 
 #[test]
-fn numbers_end_without_a_panic() {
-    let mut rig = Rig::new(&[]);
+fn the_greatest_number_causes_no_panic() {
+    let mut rig = ServerBench::new(&[]);
     for seq in [u32::MAX - 1, u32::MAX, u32::MAX] {
         let command = Usercmd { seq: CommandSeq(seq), server_time: rig.now, lerp_msec: 0, input: walk(100.0) };
         rig.send(SHOOTER, vec![command]);
@@ -416,9 +419,9 @@ fn numbers_end_without_a_panic() {
 }
 
 #[test]
-fn any_time_can_be_claimed() {
+fn any_claimed_time_is_handled() {
     for schedule in ["arrival", "tick"] {
-        let mut rig = Rig::new(&[&format!("server.schedule={schedule}")]);
+        let mut rig = ServerBench::new(&[&format!("server.schedule={schedule}")]);
         let claims = [i64::MIN, i64::MIN + 1, -1, i64::MAX - 1, i64::MAX];
         for (number, claim) in (1..).zip(claims.repeat(40)) {
             let seq = CommandSeq(number);
@@ -431,9 +434,9 @@ fn any_time_can_be_claimed() {
 }
 
 #[test]
-fn updates_come_as_often_as_asked_unless_the_rate_is_used_up() {
+fn updates_come_at_the_requested_frequency_within_the_rate() {
     let gaps = |settings: &[&str]| {
-        let mut rig = Rig::new(settings);
+        let mut rig = ServerBench::new(settings);
         for _ in 0..200 {
             rig.tick();
         }
@@ -445,7 +448,7 @@ fn updates_come_as_often_as_asked_unless_the_rate_is_used_up() {
     let (regular, choked) = gaps(&[]);
     assert!(regular.iter().all(|gap| *gap == 50), "{regular:?}");
     assert_eq!(choked, 0);
-    // 90 bytes a snapshot at 1500 bytes/s take 60 ms: the packet waits for the line, not for the next regular time.
+    // 90 bytes a snapshot at 1500 bytes/s take 60 ms: a packet waits for the line, not for the next regular time.
     let (spaced, choked) = gaps(&["server.rate_bytes_per_s=1500"]);
     assert!(spaced.iter().all(|gap| *gap == 60), "{spaced:?}");
     assert!(choked > 0);

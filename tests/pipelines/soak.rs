@@ -1,18 +1,20 @@
-//! Sessions from seeds, held against what must be true of every one: a fixed number of seeds, and those that ever broke something.
+//! Sessions from seeds, checked for the properties of every session: a fixed number of seeds, and all seeds that ever
+//! failed.
 
 use hitreg::soak::{
     BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty, run, smaller,
 };
 
-/// How many seeds are tried here; `hitreg soak` tries any number.
+/// The number of seeds. `hitreg soak` runs any number.
 const SEEDS: u64 = 60;
 
 #[test]
-fn what_must_be_true_of_every_session_is_true_of_these() {
+fn every_property_holds_for_these_seeds() {
     let (stage, mut exercised) = (SoakMaps::default(), SoakCoverage::default());
     let kept = include_str!("../../fixtures/soak/seeds.txt").lines().filter(|line| !line.starts_with('#'));
-    let kept =
-        kept.map(|line| line.split(' ').next().and_then(|seed| seed.parse().ok()).expect("a seed and what it broke"));
+    let kept = kept.map(|line| {
+        line.split(' ').next().and_then(|seed| seed.parse().ok()).expect("a seed and its violated property")
+    });
     for seed in kept.chain(1..=SEEDS) {
         match run(&stage, &SoakPlan::of(seed, &PlanLimits::default())) {
             Ok(found) => exercised.add(&found),
@@ -21,13 +23,13 @@ fn what_must_be_true_of_every_session_is_true_of_these() {
             }
         }
     }
-    // What was never held shows nothing. Shrinking costs too much to be tried often.
+    // A property without a check would show nothing. Shrinking is slow and therefore rare.
     let never = |property: &&SoakProperty| **property != SoakProperty::Shrink && !exercised.held.contains_key(property);
     assert_eq!(SoakProperty::ALL.iter().find(never), None, "{exercised:?}");
 }
 
 #[test]
-fn a_seed_comes_to_the_same_again() {
+fn a_seed_gives_the_same_result_again() {
     let stage = SoakMaps::default();
     for seed in [2, 3] {
         let plan = SoakPlan::of(seed, &PlanLimits::default());
@@ -35,9 +37,9 @@ fn a_seed_comes_to_the_same_again() {
     }
 }
 
-/// As if something were broken that needs two players and an outage.
+/// A planted fault that needs two players and an outage.
 #[test]
-fn what_is_found_is_made_smaller_while_it_shows_the_same() {
+fn a_failing_plan_is_shrunk_while_it_fails_alike() {
     let seed = (1..).find(|seed| {
         let plan = SoakPlan::of(*seed, &PlanLimits::default());
         plan.players.len() == 4

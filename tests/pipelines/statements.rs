@@ -1,4 +1,5 @@
-//! The table of statements in docs/claims.md: each has a place and what would fail without it, and what it names is there.
+//! The table of statements in docs/claims.md. Each statement has a place in the code and a test, and all names in the
+//! table exist.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
@@ -6,29 +7,29 @@ use std::path::{Path, PathBuf};
 use hitreg::settings::{PRESETS, SettingError, Settings};
 
 #[test]
-fn what_the_table_of_statements_names_is_there() {
+fn names_in_the_table_of_statements_exist() {
     let page = read_to_string(root("docs/claims.md")).expect("the page");
     let (_, table) = page.split_once("## Every statement of the documents").expect("the table");
     let rows = rows(table);
-    let wrong: Vec<String> = rows.iter().flat_map(|row| Sources::default().wrong_in(row)).collect();
+    let wrong: Vec<String> = rows.iter().flat_map(|row| Sources::default().errors_in(row)).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     let numbers: Vec<String> = rows.iter().map(|row| row.number.clone()).collect();
     assert_eq!(numbers, (1..=numbers.len()).map(|number| number.to_string()).collect::<Vec<_>>());
     let how = |begins: &[&str]| rows.iter().filter(|row| begins.iter().any(|b| row.how.starts_with(b))).count();
-    let said = format!(
+    let output = format!(
         "Of {} statements {} are as written, {} otherwise, none in part, and {} not ours; none is\nmissing.",
         rows.len(),
         how(&["as "]),
         how(&["otherwise"]),
         how(&["not ours"])
     );
-    assert!(table.contains(&said), "{said}");
+    assert!(table.contains(&output), "{output}");
 }
 
 #[test]
 fn a_wrong_name_in_the_table_is_found() {
     let right = "| 1 | one server | `server.rs` (`tick`), `server.update_hz` | `every-tick`, `pipelines/schedule.rs` | as written |";
-    assert_eq!(wrong_in(right), Vec::<String>::new());
+    assert_eq!(errors_in(right), Vec::<String>::new());
     for (name, other) in [
         ("`server.rs`", "`servant.rs`"),
         ("`tick`", "`tack`"),
@@ -45,13 +46,13 @@ fn a_wrong_name_in_the_table_is_found() {
         ("as written", "as well"),
     ] {
         let wrong = right.replace(name, other);
-        assert_eq!(wrong_in(&wrong).len(), 1, "{wrong}");
+        assert_eq!(errors_in(&wrong).len(), 1, "{wrong}");
     }
 }
 
-fn wrong_in(line: &str) -> Vec<String> {
+fn errors_in(line: &str) -> Vec<String> {
     let [row] = &rows(line)[..] else { panic!("no row: {line}") };
-    Sources::default().wrong_in(row)
+    Sources::default().errors_in(row)
 }
 
 /// A row of the table.
@@ -71,16 +72,16 @@ fn rows(table: &str) -> Vec<StatementRow> {
     table.lines().filter(|line| line.starts_with("| ")).filter_map(row).collect()
 }
 
-/// The files that names are looked up in.
+/// The files in which names are looked up.
 #[derive(Default)]
 struct Sources {
-    /// The files that were named last.
+    /// The files of the last file name.
     named: Vec<PathBuf>,
 }
 
 impl Sources {
-    /// What is wrong with a row.
-    fn wrong_in(mut self, row: &StatementRow) -> Vec<String> {
+    /// The errors of a row.
+    fn errors_in(mut self, row: &StatementRow) -> Vec<String> {
         let known = ["as written", "as 93 to 99", "otherwise", "not ours"];
         let mut wrong = Vec::new();
         if !known.iter().any(|how| row.how.starts_with(how)) {
@@ -97,7 +98,7 @@ impl Sources {
         self.named.clear();
         let shown_by = quoted(&row.shown_by);
         for (at, (before, name)) in shown_by.iter().enumerate() {
-            // A test is in the file that follows.
+            // A test belongs to the file named after it.
             let file = shown_by.get(at + 1).filter(|(between, _)| *between == " in ").map(|(_, file)| *file);
             if !self.shows(before, name, file) {
                 wrong.push(format!("{}: no claim or test `{name}`", row.number));
@@ -151,7 +152,7 @@ impl Sources {
     }
 }
 
-/// What is in backticks, each with what stands between it and the one before.
+/// The texts in backticks, each with the text between it and the one before.
 fn quoted(text: &str) -> Vec<(&str, &str)> {
     let parts: Vec<&str> = text.split('`').collect();
     parts.as_chunks().0.iter().map(|[before, name]| (*before, *name)).collect()
@@ -167,8 +168,7 @@ fn source_folders() -> Vec<PathBuf> {
     crates.chain([root("")]).map(|package| package.join("src")).collect()
 }
 
-/// The files that a name stands for: a source or test file, or all files of a folder. `arena/pmove` is in the crate
-/// `hitreg-arena`.
+/// The files of a name: a source or test file, or all files of a folder. `arena/pmove` is in the crate `hitreg-arena`.
 fn files_of(name: &str) -> Vec<PathBuf> {
     let name = name.trim_end_matches('/');
     let in_crate = name.split_once('/').map(|(first, rest)| (root(&format!("crates/hitreg-{first}/src")), rest));

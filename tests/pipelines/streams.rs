@@ -1,4 +1,4 @@
-//! Logs that are replayed as they are read come out as those that are in memory as a whole, however they are cut.
+//! Streamed replays of logs equal replays in memory, for any chunks.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(crate) fn record_by(scenario: &Scenario, rules: ArenaRules) -> Session {
     session
 }
 
-/// A log in chunks of so much time.
+/// A log in chunks of this length.
 pub(crate) fn file(session: &Session, span: Micros) -> Vec<u8> {
     write_session(Vec::new(), session, LogOptions { span, ..LogOptions::live() }).expect("memory takes all")
 }
@@ -49,7 +49,7 @@ pub(crate) fn survey(file: &[u8]) -> LogSurvey {
     survey
 }
 
-/// Replays a file as it is read, and says how many chunks were ahead of what was used at most.
+/// Streams a replay of a file. Reports the greatest number of chunks read ahead.
 fn streamed(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&TraceHeader, Table)) -> StreamReport {
     let survey = survey(file);
     let mut reader = LogReader::new(file).expect("a log");
@@ -61,13 +61,13 @@ fn streamed(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&TraceHeade
     ran.expect("a log of this build").expect("nothing depended on bytes")
 }
 
-/// The rows of a replay, put together.
-pub(crate) fn together(file: &[u8], options: &ReplayOptions) -> (Trace, StreamReport, BTreeMap<String, usize>) {
+/// The rows of a streamed replay as one trace.
+pub(crate) fn joined_rows(file: &[u8], options: &ReplayOptions) -> (Trace, StreamReport, BTreeMap<String, usize>) {
     let mut trace = Trace::default();
     let mut parts = BTreeMap::new();
     let ran = streamed(file, options, &mut |header, rows| {
         trace.header = header.clone();
-        // Views wait for the bodies that they are packed against; all others go on when they are full.
+        // Views wait for the bodies that they are packed against. All other tables are written when full.
         let bytes = rows.rows() * rows.columns.len() * 4;
         assert!(rows.name == "views" || bytes < PART_MOST, "{} bytes of `{}` at once", bytes, rows.name);
         *parts.entry(rows.name.clone()).or_default() += 1;
@@ -76,7 +76,7 @@ pub(crate) fn together(file: &[u8], options: &ReplayOptions) -> (Trace, StreamRe
     (trace, ran, parts)
 }
 
-/// No table but views has many more rows in memory than so many bytes.
+/// The byte limit of rows in memory for each table except views.
 const PART_MOST: usize = (2 << 20) + (1 << 17);
 
 pub(crate) fn bad_link() -> LinkModel {
@@ -91,10 +91,10 @@ pub(crate) fn bad_link() -> LinkModel {
     }
 }
 
-/// Every table has the rows that it has in memory, in their order, with all that later rows said of earlier ones: packets that
-/// arrived, shots round a corner. The trace and its gist are the same.
+/// Every table has the rows of a replay in memory, in order, with values that depend on later rows: arrivals of
+/// packets, shots around corners. The trace and its summary are the same.
 #[test]
-fn a_log_replayed_as_it_is_read_has_the_same_rows() {
+fn streamed_replays_have_the_same_rows() {
     for (preset, players, link) in
         [("half-life", 14, bad_link()), ("nereids", 3, bad_link()), ("quake3", 4, LinkModel::default())]
     {
@@ -105,9 +105,9 @@ fn a_log_replayed_as_it_is_read_has_the_same_rows() {
         assert!(whole.first_difference.is_none() && whole.hashes_compared > 500 && whole.rollbacks > 5);
         for span in [Micros::from_ms(150), Micros::from_s(1), Micros::from_s(60)] {
             let file = file(&session, span);
-            let (trace, ran, parts) = together(&file, &options);
+            let (trace, ran, parts) = joined_rows(&file, &options);
             for was in &whole.trace.tables {
-                // `variables` have their place when there is the first of them.
+                // `variables` appears after its first row.
                 let is = trace.table(&was.name).expect("the same tables");
                 assert!(was.digest() == is.digest(), "{preset}, chunks of {span:?}: `{}` is another", was.name);
             }
@@ -130,9 +130,9 @@ fn a_log_replayed_as_it_is_read_has_the_same_rows() {
     }
 }
 
-/// Those of whom the server wrote down what it heard, because they have no log, or beside it.
+/// Players whose packets the server recorded, with or without a log of their own.
 #[test]
-fn what_was_heard_of_players_is_read_as_it_is_used() {
+fn received_packets_are_read_when_needed() {
     let scenario = Scenario { players: 3, seconds: 12.0, link: bad_link(), ..Scenario::default() };
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
@@ -141,7 +141,7 @@ fn what_was_heard_of_players_is_read_as_it_is_used() {
     let options = ReplayOptions::default();
     let digests = |session: &Session| {
         let whole = replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
-        let (trace, ran, _) = together(&file(session, Micros::from_ms(300)), &options);
+        let (trace, ran, _) = joined_rows(&file(session, Micros::from_ms(300)), &options);
         assert_eq!((whole.first_difference, ran.first_difference), (None, None));
         assert_eq!(trace.digest(), whole.trace.digest());
         trace.digest()
@@ -154,7 +154,7 @@ fn what_was_heard_of_players_is_read_as_it_is_used() {
     assert_ne!(digests(&session), all, "what its client drew is not known");
 }
 
-/// Under other settings the clients send other packets, and each is looked up in the log.
+/// Under other settings clients send other packets, and the replay finds each in the log.
 #[test]
 fn other_settings_find_the_recorded_links_in_the_log() {
     let session = record(&Scenario { players: 3, seconds: 20.0, link: bad_link(), ..Scenario::default() });
@@ -163,16 +163,16 @@ fn other_settings_find_the_recorded_links_in_the_log() {
     settings.set("server.update_hz", "33").expect("a setting");
     let options = ReplayOptions { network: true, ..ReplayOptions::default() }.under(Some(settings), false);
     let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
-    let (trace, ran, _) = together(&file(&session, Micros::from_ms(500)), &options);
+    let (trace, ran, _) = joined_rows(&file(&session, Micros::from_ms(500)), &options);
     assert!(whole.first_difference.is_some() && ran.first_difference == whole.first_difference);
     assert_eq!(trace.digest(), whole.trace.digest());
     let packets = |trace: &Trace| trace.table("packets").expect("it was asked for").digest();
     assert_eq!(packets(&trace), packets(&whole.trace));
 }
 
-/// A player who pauses, one who comes late and one who goes early do not make the replay read ahead of them.
+/// The replay does not read ahead for players who pause, join late or leave early.
 #[test]
-fn silent_players_are_waited_for_and_not_looked_for() {
+fn silent_players_cause_no_reading_ahead() {
     let mut session = record(&Scenario { players: 3, seconds: 30.0, ..Scenario::default() });
     let between = |from, to| move |at: Micros| at >= Micros::from_s(from) && at < Micros::from_s(to);
     for (player, silent) in [(0, between(5, 20)), (1, between(0, 12)), (2, between(15, 60))] {
@@ -201,16 +201,16 @@ fn silent_players_are_waited_for_and_not_looked_for() {
         let most_so_far = *most.borrow();
         *most.borrow_mut() = most_so_far.max(ahead);
     };
-    // The server hears too little for nothing to depend on bytes.
+    // The server records too little, so the bytes of datagrams matter.
     let ran = stream::<Arena>(&source, &mut chunks, (&options, true), &mut |_, rows| gist.add(&rows), &mut progress);
     assert!(ran.expect("a log of this build").is_some());
     assert_eq!(gist.digest(), whole.trace.digest());
     assert!(*most.borrow() < Micros::from_s(4), "it read {} ahead", *most.borrow());
 }
 
-/// What is written while a replay goes on is the trace that is written at its end, though its tables are in parts.
+/// A trace written during the replay equals one written at the end, although its tables are in parts.
 #[test]
-fn a_trace_written_meanwhile_is_read_as_a_whole() {
+fn a_trace_written_during_a_replay_is_complete() {
     let session = record(&Scenario { players: 4, seconds: 40.0, link: bad_link(), ..Scenario::default() });
     let options = ReplayOptions { network: true, ..ReplayOptions::default() };
     let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
@@ -229,11 +229,11 @@ fn a_trace_written_meanwhile_is_read_as_a_whole() {
     assert!(shapes.iter().zip(&whole.tables).all(|((shape, _), table)| columns(shape) == columns(table)));
 }
 
-/// Figures that are gathered chunk by chunk, from a few columns, are those of the session in memory.
+/// Figures gathered chunk by chunk from few columns equal those of the session in memory.
 #[test]
-fn figures_of_a_log_are_the_same_however_it_is_cut() {
+fn figures_of_a_log_do_not_depend_on_its_chunks() {
     let mut session = record(&Scenario { players: 5, seconds: 40.0, link: bad_link(), ..Scenario::default() });
-    // One is silent for longer than anything is waited for, and has his last usercmd acked all the while.
+    // One player is silent for longer than any wait, while snapshots ack the last usercmd.
     let silent = |at: Micros| at > Micros::from_s(4) && at < Micros::from_s(38);
     session.players[2].frames.retain(|frame| !silent(frame.at));
     let last =
@@ -260,9 +260,9 @@ fn figures_of_a_log_are_the_same_however_it_is_cut() {
     }
 }
 
-/// Chunks that are decoded at the same time come in their order, and so does what is wrong with one.
+/// Chunks decoded in parallel come in order, and so do their errors.
 #[test]
-fn chunks_that_are_decoded_at_once_are_those_that_come_one_by_one() {
+fn parallel_decoding_gives_the_same_chunks() {
     let session = record(&Scenario { players: 3, seconds: 10.0, ..Scenario::default() });
     let mut file = file(&session, Micros::from_ms(300));
     let [mut few, mut one] = [(); 2].map(|()| LogReader::new(&file[..]).expect("a log"));

@@ -1,6 +1,6 @@
-//! The tables of a trace: their declarations, the page that documents them, and what they have room for.
+//! The tables of a trace: their declarations, their documentation, and their capacity.
 
-#![expect(clippy::disallowed_methods, reason = "writing the page anew is asked for by an environment variable")]
+#![expect(clippy::disallowed_methods, reason = "an environment variable asks for a new page")]
 
 use crate::disc::{DiscRules, Discs, TELEPORT};
 use crate::traces;
@@ -14,7 +14,7 @@ use hitreg::trace::{ColumnData, Trace};
 use hitreg::usercmd::Input;
 use hitreg::verify;
 
-/// `HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema` writes the page's tables anew.
+/// `HITREG_WRITE_DOCS=1 cargo test --test pipelines trace_schema` updates the page's tables.
 #[test]
 fn the_page_of_tables_has_every_table_and_column() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/tables.md");
@@ -33,9 +33,9 @@ fn the_page_of_tables_has_every_table_and_column() {
     );
 }
 
-/// A replay writes the declared columns and no others, but for the fields of the game's bodies.
+/// A replay writes exactly the declared columns and the fields of the game's bodies.
 #[test]
-fn a_replay_writes_what_is_declared() {
+fn a_replay_writes_the_declared_columns() {
     let trace = traces::replayed(&traces::session(3, 4.0, DiscRules::default()), &["interpolation.mode=category"]);
     assert_eq!(trace.tables.len(), TABLES.len());
     for table in &trace.tables {
@@ -43,7 +43,7 @@ fn a_replay_writes_what_is_declared() {
         let expected: Vec<String> = declared
             .columns
             .iter()
-            // Some are there only where a row has a value.
+            // Optional columns exist only if a row has a value.
             .filter(|column| !column.optional || table.column(column.name).is_some())
             .flat_map(|column| column.parts.iter().map(|part| format!("{}{part}", column.name)))
             .collect();
@@ -58,7 +58,7 @@ fn a_replay_writes_what_is_declared() {
     }
 }
 
-/// A session, and what becomes of it when one usercmd has another input.
+/// The traces of a session, and of the session with other input in one usercmd.
 fn with_other_input(change: impl Fn(&mut Input)) -> [Trace; 2] {
     let session = traces::session(5, 3.0, DiscRules { ghosts: true, ..DiscRules::default() });
     let mut other = session.clone();
@@ -67,7 +67,7 @@ fn with_other_input(change: impl Fn(&mut Input)) -> [Trace; 2] {
 }
 
 #[test]
-fn whatever_differs_in_a_usercmd_is_not_blamed_on_the_build() {
+fn differences_in_usercmds_are_not_blamed_on_the_build() {
     type Change = fn(&mut Input);
     let changes: [(&str, Change); 2] = [
         ("impulse of usercmd 61 of p1 is 0 in A, 9 in B", |input| input.impulse = TELEPORT),
@@ -82,7 +82,7 @@ fn whatever_differs_in_a_usercmd_is_not_blamed_on_the_build() {
 }
 
 #[test]
-fn the_time_at_which_others_were_drawn_is_in_the_frames() {
+fn frames_have_the_time_at_which_others_were_drawn() {
     let session = traces::session(5, 3.0, DiscRules::default());
     let lerp = |trace: &Trace| frames::Columns::of(trace).lerp_msec.to_vec();
     let recorded: usize = session.players.iter().map(|player| player.frames.len()).sum();
@@ -90,16 +90,16 @@ fn the_time_at_which_others_were_drawn_is_in_the_frames() {
 }
 
 #[test]
-fn players_who_act_by_impulse_alone_exercise_something() {
+fn impulses_alone_count_as_exercised_input() {
     let mut session: Session = traces::session(5, 3.0, DiscRules { ghosts: true, ..DiscRules::default() });
     for frame in session.players.iter_mut().flat_map(|player| &mut player.frames) {
         frame.command.input = Input { msec: frame.command.input.msec, impulse: 3, ..Input::default() };
     }
-    // What was recorded of the server is of other input.
+    // The recorded hashes belong to other input.
     session.ticks.iter_mut().for_each(|tick| tick.hash = None);
     let replayed = || replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a replay");
     let replays = [replayed(), replayed()];
-    // Without hashes only a golden is left to hold a replay against.
+    // Without hashes, a golden is the only reference.
     let golden = hitreg::golden::golden(&replays[0].trace);
     let against = verify::VerifyReference { golden: Some(&golden), rollback: false };
     let verified = traces::judged(&session, &replays, against);
@@ -108,7 +108,7 @@ fn players_who_act_by_impulse_alone_exercise_something() {
 }
 
 #[test]
-fn a_column_has_room_for_more_names_than_a_byte_tells_apart() {
+fn a_column_has_room_for_more_than_256_names() {
     let mut rows = effects::Writer::default();
     let kinds: Vec<String> = (0..700).map(|kind| format!("sound {kind}")).collect();
     for (entity, kind) in (0..).zip(&kinds) {

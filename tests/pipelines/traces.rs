@@ -1,4 +1,4 @@
-//! Traces to compare: a hand-made one of which every cell is known, and replays of the discs.
+//! Traces for comparisons: one made by hand, with known cells, and replays of the discs.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use hitreg::verify::{LogFacts, LogReport, VerifiedReplay, VerifyReference, judge
 
 use crate::disc::{DiscRules, Discs};
 
-/// Two players for eight ticks of 16 ms. Player 1 runs along x, one usercmd a tick; player 0 stands and shoots him in
-/// tick 4 and tick 6.
+/// Two players for eight ticks of 16 ms. Player 1 runs along x, one usercmd a tick. Player 0 stands and shoots player 1
+/// in ticks 4 and 6.
 pub(crate) fn small() -> Trace {
     let ticks = || 1..=8u32;
     let at_us = |tick: u32| i64::from(tick) * 16_000;
@@ -78,7 +78,7 @@ pub(crate) fn small() -> Trace {
     Trace { header, tables }
 }
 
-/// Player 0 sees entity 1 and the other way round.
+/// Player 0 sees entity 1 and player 1 sees entity 0.
 fn views() -> Vec<Column> {
     let each = || (2..=8u32).flat_map(|command| (0..2u32).map(move |player| (command, player)));
     vec![
@@ -133,7 +133,7 @@ pub(crate) fn names(names: &[&str], codes: &[u32]) -> ColumnData {
     ColumnData::Name { names: names.iter().map(|n| (*n).to_owned()).collect(), codes: codes.to_vec() }
 }
 
-/// The cells of one column, to be changed.
+/// The cells of one column, for changes.
 pub(crate) fn data<'a>(trace: &'a mut Trace, table: &str, column: &str) -> &'a mut ColumnData {
     let table = trace.tables.iter_mut().find(|t| t.name == table).expect("the table");
     &mut table.columns.iter_mut().find(|c| c.name == column).expect("the column").data
@@ -152,7 +152,7 @@ pub(crate) fn set(trace: &mut Trace, table: &str, column: &str, row: usize, valu
     }
 }
 
-/// The rows of a table in another order: row i is what row order[i] was.
+/// Reorders the rows of a table: row i becomes the former row order[i].
 pub(crate) fn reorder(table: &mut Table, order: &[usize]) {
     fn of<T: Copy>(values: &mut Vec<T>, order: &[usize]) {
         *values = order.iter().map(|row| values[*row]).collect();
@@ -181,7 +181,7 @@ pub(crate) fn session(seed: u64, seconds: f64, rules: DiscRules) -> Session {
     session
 }
 
-/// Its replay under changed settings.
+/// The replay of a session under changed settings.
 pub(crate) fn replayed(session: &Session, change: &[&str]) -> Trace {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     for pair in change {
@@ -191,7 +191,7 @@ pub(crate) fn replayed(session: &Session, change: &[&str]) -> Trace {
     replay::<Discs>(session, &options, &mut |_| {}).expect("a log of this build").trace
 }
 
-/// Judges replays of a session in memory.
+/// Verifies replays of a session in memory.
 pub(crate) fn judged(session: &Session, replays: &[ReplayOutput], against: VerifyReference<'_>) -> LogReport {
     let facts = LogFacts::of_log(&session.header, &LogSurvey::of(session), 0);
     judge(&facts, Ok(&replays.iter().map(VerifiedReplay::of).collect::<Vec<_>>()), against)

@@ -1,5 +1,5 @@
-//! A game whose server culls: players walk a yard in which balls roll, come and go as they like, and see nobody who is far
-//! away; and what is in a player's pocket nobody else is told. Players and balls are entities of two classes.
+//! A game with a culling server. Players walk in a yard with rolling balls, and join and leave at any time. A client
+//! receives only near entities, and no pocket contents of other players. Players and balls are entities of two classes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use hitreg::server::Server;
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 
-/// How far one sees.
+/// The visible distance.
 const SIGHT_UNITS: f32 = 400.0;
 const BALLS: u16 = 3;
 /// The impulses that join and leave.
@@ -209,7 +209,7 @@ impl Netcode for Yard {
     type Client = Client<Yard>;
 }
 
-/// The usual server, but for what it tells whom.
+/// The standard server, with a filter of entities for each client.
 pub(crate) struct Culling {
     server: Server<Yard>,
     is_there: Vec<bool>,
@@ -252,11 +252,11 @@ impl ServerPipeline<Yard> for Culling {
         let seen = |(id, thing): &&(EntityId, PlayerOrBall)| {
             *id == own || (thing.alive && thing.origin.distance(eye) < SIGHT_UNITS)
         };
-        let told = |(id, thing): &(EntityId, PlayerOrBall)| match *id == own {
+        let visible = |(id, thing): &(EntityId, PlayerOrBall)| match *id == own {
             true => (*id, *thing),
             false => (*id, PlayerOrBall { pocket: 0, ..*thing }),
         };
-        let entities = snapshot.frame.entities.iter().filter(seen).map(told).collect();
+        let entities = snapshot.frame.entities.iter().filter(seen).map(visible).collect();
         snapshot.frame = Arc::new(Frame { entities, ..*snapshot.frame });
         Some((viewer, snapshot))
     }
@@ -266,7 +266,7 @@ impl ServerPipeline<Yard> for Culling {
     }
 
     fn poll_event(&mut self) -> Option<Event<Yard>> {
-        // Being connected is not yet being there.
+        // A connected player has not joined yet.
         let is_news = |event: &Event<Yard>| !matches!(event, Event::Presence { .. });
         self.events.pop_front().or_else(|| std::iter::from_fn(|| self.server.poll_event()).find(is_news))
     }
@@ -284,7 +284,7 @@ impl ServerPipeline<Yard> for Culling {
     }
 }
 
-/// Comes, wanders about, throws now and then, and goes.
+/// Joins, wanders, throws now and then, and leaves.
 pub(crate) struct Wanderer {
     rng: Rng,
     there: std::ops::Range<Micros>,

@@ -1,5 +1,5 @@
-//! A process that records is killed: all but the last second of its session is there.
-#![expect(clippy::disallowed_methods, reason = "a child is told by its environment, and records in real time")]
+//! A kill of a recording process loses at most the last second of its session.
+#![expect(clippy::disallowed_methods, reason = "a child process reads its environment, and records in real time")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -14,10 +14,10 @@ use hitreg::units::{Micros, Tick};
 use super::{about, usercmd};
 
 const PATH: &str = "HITREG_TEST_RECORDS_AT";
-/// How many times; `HITREG_TEST_KILLS=50` for more.
+/// The variable with the number of kills; `HITREG_TEST_KILLS=50` for more.
 const KILLS: &str = "HITREG_TEST_KILLS";
 
-/// Not a test: the process that is killed. It says after each tick what time of the session it has pushed.
+/// The process to kill, not a test. It prints the session time of each pushed tick.
 #[test]
 #[ignore = "started by another test"]
 fn records_until_it_is_killed() {
@@ -37,7 +37,7 @@ fn records_until_it_is_killed() {
 }
 
 #[test]
-fn killed_at_any_moment_it_leaves_all_but_the_last_second() {
+fn a_kill_loses_at_most_the_last_second() {
     let kills = std::env::var(KILLS).map_or(10, |text| text.parse().expect("a number"));
     let mut seed = std::process::id();
     let worst = (0..kills).map(|_| {
@@ -49,7 +49,7 @@ fn killed_at_any_moment_it_leaves_all_but_the_last_second() {
     assert!(worst < Micros::from_s(1), "{worst} of the session were lost");
 }
 
-/// How much of the session is missing.
+/// The length of the lost part of a session.
 fn lost_by_a_kill(after: Duration) -> Micros {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("killed.hitlog");
@@ -67,17 +67,17 @@ fn lost_by_a_kill(after: Duration) -> Micros {
         child.kill().unwrap();
         child.wait().unwrap();
     });
-    // The last line may be cut off.
-    let said = |line: &String| {
+    // The last line may be incomplete.
+    let output = |line: &String| {
         let mut words = line.split_whitespace().skip_while(|word| *word != "pushed").skip(1);
         Some((words.next()?.parse::<i64>().ok()?, words.next()?.parse::<u32>().ok()?))
     };
-    let pushed: Vec<(i64, u32)> = first.iter().cloned().chain(lines).filter_map(|line| said(&line)).collect();
+    let pushed: Vec<(i64, u32)> = first.iter().cloned().chain(lines).filter_map(|line| output(&line)).collect();
     killed.join().unwrap();
     let (_, last) = pushed[pushed.len().saturating_sub(2)];
     let until = pushed[pushed.len().saturating_sub(2)].0;
     let session = recovered(&folder.path().join("killed.hitlog.part"));
-    // What is there has no hole in it.
+    // The recovered part has no hole.
     let ticks: Vec<u32> = session.ticks.iter().map(|tick| tick.tick.0).collect();
     assert!(ticks.iter().copied().eq(1..=ticks.len() as u32) && ticks.len() as u32 <= last + 2);
     for player in &session.players {

@@ -1,11 +1,11 @@
-//! Recording by calls, as an engine does. No game, no pipeline: builds without any feature.
+//! Recording through calls, as an engine does. These tests need no game, no pipeline and no feature.
 
-mod by_hand;
-mod kept;
 mod killed;
 #[path = "../skipped/note.rs"]
 mod note;
 mod parts;
+mod python_log;
+mod records;
 mod refused;
 mod slow;
 mod traces;
@@ -15,7 +15,7 @@ use hitreg::recorder::{Description, Stream};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 
-/// A session of so many players whose bodies are a place and a health.
+/// A session with players whose bodies have a position and health.
 fn about(players: u16) -> Description {
     let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
     let health = FieldSchema::new("health", CellKind::I32, Scope::Status);
@@ -28,12 +28,12 @@ fn usercmd(seq: u32) -> Usercmd {
     Usercmd { seq: CommandSeq(seq), server_time: at(seq), input, ..Usercmd::default() }
 }
 
-/// The time of a tick and of the usercmds in it.
+/// The time of a tick and of its usercmds.
 fn at(tick: u32) -> Micros {
     Micros::from_ms(10 * i64::from(tick))
 }
 
-/// All that one tick has: a usercmd of each player, the tick, a state of each player.
+/// Pushes the records of one tick: a usercmd of each player, the tick, and a state of each player.
 fn tick(stream: &mut Stream, players: u16, tick: u32) -> Result<(), hitreg::recorder::PushError> {
     for player in 0..players {
         stream.usercmd(PlayerId(player), at(tick), usercmd(tick))?;

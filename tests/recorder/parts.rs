@@ -1,4 +1,4 @@
-//! Parts of a session: files that give way to each other, and the last stretch kept in memory. Each is played by itself.
+//! Parts of a session: rotated files, and the recent part in memory. Each part replays on its own.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,11 @@ use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 use super::{about, at, tick, usercmd};
 
-/// How many ticks a usercmd is on its way.
-const WAY: u32 = 5;
+/// The delay of usercmds, in ticks.
+const DELAY_TICKS: u32 = 5;
 
-/// A session of two players: the second joins late and leaves. Usercmds run some ticks after they were made, and carry bytes.
+/// Records a session of two players. The second joins late and leaves. Usercmds carry bytes and run some ticks after
+/// they were made.
 fn play(recorder: &Recorder, ticks: std::ops::RangeInclusive<u32>) {
     let mut stream = recorder.stream();
     let presence = |tick, change| PresenceRecord { tick: Tick(tick), at: at(tick), change };
@@ -27,9 +28,12 @@ fn play(recorder: &Recorder, ticks: std::ops::RangeInclusive<u32>) {
         tick(&mut stream, 2, number).unwrap();
         for player in [PlayerId(0), PlayerId(1)] {
             stream.usercmd_bytes(player, at(number), CommandSeq(number), &number.to_le_bytes()).unwrap();
-            if number > WAY {
-                let ran =
-                    ExecutionRecord { command: CommandSeq(number - WAY), tick: Tick(number), how: Execution::Run };
+            if number > DELAY_TICKS {
+                let ran = ExecutionRecord {
+                    command: CommandSeq(number - DELAY_TICKS),
+                    tick: Tick(number),
+                    how: Execution::Run,
+                };
                 stream.push(Record::Executed(player, ran)).unwrap();
             }
         }
@@ -42,8 +46,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a part must have to be played: where everybody was, who was there, and every usercmd that runs in it with its bytes.
-fn can_be_played(part: &Session, number: u32, after: u32) {
+/// Checks that a part can be replayed: it has all bodies, all joined players, and every executed usercmd with its
+/// bytes.
+fn assert_can_be_replayed(part: &Session, number: u32, after: u32) {
     let setting = |key: &str| part.header.settings.iter().find(|(known, _)| known == key).map(|(_, value)| &**value);
     assert_eq!(setting("recorder.part"), Some(number.to_string()).as_deref());
     assert_eq!(part.ticks[0].tick, Tick(after + 1));
@@ -73,7 +78,7 @@ fn can_be_played(part: &Session, number: u32, after: u32) {
 }
 
 #[test]
-fn a_server_that_runs_for_weeks_writes_file_after_file_and_each_is_a_whole_log() {
+fn rotated_files_are_complete_logs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("duel.hitlog");
     let mut options = RecorderOptions::patient();
@@ -87,13 +92,13 @@ fn a_server_that_runs_for_weeks_writes_file_after_file_and_each_is_a_whole_log()
     let mut next = 0;
     for (number, file) in (1..).zip(&written) {
         let part = read_log(file).unwrap();
-        can_be_played(&part, number, next);
+        assert_can_be_replayed(&part, number, next);
         assert!(part.ticks.iter().map(|tick| tick.tick.0).eq(next + 1..=next + part.ticks.len() as u32));
         assert!(part.gaps.is_empty());
         next += part.ticks.len() as u32;
     }
     assert_eq!(next, 1000, "no tick is lost between the files");
-    // A server that begins again goes on behind them.
+    // A restarted server continues the numbering.
     let recorder = Recorder::create(&path, about(2).usercmd_bytes(), options).unwrap();
     play(&recorder, 1..=10);
     recorder.finish().unwrap();
@@ -102,14 +107,14 @@ fn a_server_that_runs_for_weeks_writes_file_after_file_and_each_is_a_whole_log()
 }
 
 #[test]
-fn a_file_of_so_many_bytes_gives_way_to_the_next() {
+fn files_rotate_at_a_size() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = RecorderOptions::patient();
     options.rotation = Some(Rotation { after: Micros::from_s(3600), bytes: 4096 });
     let recorder = Recorder::create(&folder.path().join("long.hitlog"), about(2).usercmd_bytes(), options).unwrap();
     for part in 0..6 {
         play(&recorder, 500 * part + 1..=500 * part + 500);
-        // Bytes are counted when they are written, which is a matter of real time.
+        // The recorder counts bytes when it writes them, which takes real time.
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
     recorder.finish().unwrap();
@@ -118,9 +123,9 @@ fn a_file_of_so_many_bytes_gives_way_to_the_next() {
     assert_eq!(parts.iter().map(|part| part.ticks.len()).sum::<usize>(), 3000);
 }
 
-/// A minute runs by, and somebody asks for the last ten seconds of it, twice.
+/// A session runs for a minute. Two requests save its last ten seconds.
 #[test]
-fn the_last_stretch_is_saved_when_it_is_asked_for() {
+fn the_recent_part_is_saved_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let keep = Micros::from_s(10);
     let recorder = Recorder::keep_last(keep, about(2).usercmd_bytes(), RecorderOptions::patient()).unwrap();
@@ -129,16 +134,17 @@ fn the_last_stretch_is_saved_when_it_is_asked_for() {
     recorder.save(&early).unwrap();
     assert_eq!(files(folder.path()), std::slice::from_ref(&early), "nothing is written before it is asked for");
     let early = read_log(&early).unwrap();
-    can_be_played(&early, 1, 0);
+    assert_can_be_replayed(&early, 1, 0);
     assert_eq!((early.ticks.len(), early.gaps.len()), (500, 0), "all of it is there, up to the last push");
     play(&recorder, 501..=6000);
-    // What is within the window of the newest has no place yet; a session in real time is never far behind.
+    // Records within the window of the newest are not sorted yet. In real time the recorder is at most one window
+    // behind.
     std::thread::sleep(std::time::Duration::from_millis(100));
     recorder.save(&late).unwrap();
     let late = read_log(&late).unwrap();
     let begins = late.ticks[0].tick.0 - 1;
     let part: u32 = late.header.settings.iter().find(|(key, _)| key == "recorder.part").unwrap().1.parse().unwrap();
-    can_be_played(&late, part, begins);
+    assert_can_be_replayed(&late, part, begins);
     assert_eq!(late.ticks.last().unwrap().tick, Tick(6000));
     let kept = at(6000) - late.ticks[0].at;
     assert!(kept >= keep && kept < keep + Micros::from_s(2), "{kept} were kept");
@@ -151,15 +157,15 @@ fn the_last_stretch_is_saved_when_it_is_asked_for() {
 }
 
 #[test]
-fn a_recorder_that_keeps_nothing_says_so() {
+fn a_save_without_a_recent_part_is_refused() {
     let recorder = Recorder::to(std::io::sink(), about(1), RecorderOptions::default()).unwrap();
     let refused = recorder.save(Path::new("nothing.hitlog")).unwrap_err();
     assert!(matches!(refused, FinishError::NothingKept), "{refused}");
 }
 
-/// What a build pushes that plays a log is the log's own tables.
+/// A build that replays a log records a trace: the tables of the log.
 #[test]
-fn a_recorder_writes_a_trace_as_it_writes_a_log() {
+fn a_recorder_writes_traces() {
     let folder = tempfile::tempdir().unwrap();
     let (log, trace) = (folder.path().join("a.hitlog"), folder.path().join("a.hittrace"));
     let own = || {
@@ -189,8 +195,8 @@ fn a_recorder_writes_a_trace_as_it_writes_a_log() {
     let expected = [("ticks", 300), ("bodies", 300), ("executed", 0), ("frames", 300), ("shots", 300), ("casts", 300)];
     assert_eq!(tables, expected);
     let digests = |tables: &[hitreg::trace::Table]| tables.iter().map(|table| table.digest()).collect::<Vec<_>>();
-    let told = hitreg::recorded::played(&session);
-    assert_eq!(digests(&trace.tables), digests(&told), "a log and a trace of the same pushes say the same");
+    let recorded_tables = hitreg::recorded::played(&session);
+    assert_eq!(digests(&trace.tables), digests(&recorded_tables), "a log and a trace of the same pushes say the same");
     let table = |name| trace.table(name).unwrap();
     assert_eq!(table("frames").f32s("lean")[8], 9.0 / 8.0);
     assert_eq!(table("casts").u32s("spell")[299], 300);
@@ -199,9 +205,9 @@ fn a_recorder_writes_a_trace_as_it_writes_a_log() {
     assert_eq!(frames.len(), table("frames").rows());
 }
 
-/// A stream names each text once, long before most records that have it.
+/// A stream names each text once, usually long before the records that use it.
 #[test]
-fn every_part_has_the_texts_of_its_records() {
+fn every_part_contains_the_texts_of_its_records() {
     let folder = tempfile::tempdir().unwrap();
     let own = || {
         let weapon = FieldSchema::new("weapon", CellKind::Text, Scope::Status);

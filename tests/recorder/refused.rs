@@ -1,14 +1,14 @@
-//! What does not fit is refused with a sentence, and harms nothing.
+//! Invalid records are refused with a message, without side effects.
 
 use hitreg::record::{ArrivalRecord, CellKind, Class, ClassId, FieldSchema, OwnValue, Record, Scope};
 use hitreg::recorder::{Description, FinishError, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
-use super::kept::SharedMemory;
+use super::records::SharedMemory;
 use super::{about, tick, usercmd};
 
 #[test]
-fn what_does_not_fit_is_refused_and_harms_nothing() {
+fn invalid_records_are_refused_without_side_effects() {
     let memory = SharedMemory::default();
     let own = about(2).kind("casts", vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)]);
     let recorder = Recorder::to(memory.clone(), own, RecorderOptions::patient()).unwrap();
@@ -26,9 +26,9 @@ fn what_does_not_fit_is_refused_and_harms_nothing() {
         stream.usercmd_bytes(PlayerId(0), now, CommandSeq(1), &[1]),
         stream.usercmd_with(PlayerId(0), now, usercmd(1), &[]),
     ];
-    let said = refused.map(|outcome| outcome.unwrap_err().to_string());
+    let output = refused.map(|outcome| outcome.unwrap_err().to_string());
     assert_eq!(
-        said,
+        output,
         [
             "a record of player 2, but the session has 2 players",
             "a record of player 9, but the session has 2 players",
@@ -50,7 +50,7 @@ fn what_does_not_fit_is_refused_and_harms_nothing() {
 }
 
 #[test]
-fn a_description_that_is_none_is_refused() {
+fn invalid_descriptions_are_refused() {
     let x = || FieldSchema::new("x", CellKind::F32, Scope::Movement);
     let column = |name: &str| vec![(name.to_owned(), CellKind::U32)];
     let cases = [
@@ -69,15 +69,15 @@ fn a_description_that_is_none_is_refused() {
         (about(1).setting("sv x", "1"), "a setting is called `sv x`: its name needs words with dots between them"),
         (about(1).client_side(7, PlayerId(1)), "it is the side of player 1, and there are 1 players"),
     ];
-    for (about, said) in cases {
+    for (about, output) in cases {
         let error = Recorder::to(Vec::new(), about, RecorderOptions::default()).unwrap_err();
         assert!(matches!(error, FinishError::Description(_)), "{error}");
-        assert_eq!(error.to_string(), format!("the description of the session: {said}"));
+        assert_eq!(error.to_string(), format!("the description of the session: {output}"));
     }
 }
 
 #[test]
-fn a_recording_does_not_replace_another_and_stands_under_its_name_when_it_is_whole() {
+fn a_recording_gets_its_name_when_complete_and_replaces_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
     let recorder = Recorder::create(&path, about(1), RecorderOptions::default()).unwrap();

@@ -1,4 +1,4 @@
-//! A disk that is slow, full, or does not answer: nobody waits for it, and the log says what it lacks.
+//! A disk that is slow, full or stuck: calls never block, and the log marks its gaps.
 
 use std::io::{Error, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
@@ -8,15 +8,15 @@ use hitreg::record::GapCause;
 use hitreg::recorder::{PushError, Recorder, RecorderOptions};
 use hitreg::units::{Micros, PlayerId};
 
-use super::kept::SharedMemory;
+use super::records::SharedMemory;
 use super::{about, at, tick, usercmd};
 
-/// Writes nothing before it is told to.
-struct Stuck(SharedMemory, Receiver<()>, bool);
+/// A writer that blocks until a message arrives.
+struct StuckWriter(SharedMemory, Receiver<()>, bool);
 
-impl Write for Stuck {
+impl Write for StuckWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        // The header goes through: a recorder begins when it is written.
+        // The header passes: a recorder starts when it is written.
         if std::mem::replace(&mut self.2, true) {
             let _ = self.1.recv();
         }
@@ -28,16 +28,17 @@ impl Write for Stuck {
     }
 }
 
-/// 60 s of session while the disk does not answer: far more than may wait.
+/// 60 s of session while the disk is stuck, which is far more than the queue holds.
 #[test]
-fn when_the_disk_cannot_keep_up_whole_chunks_are_dropped_and_a_gap_says_so() {
+fn a_stuck_disk_drops_chunks_and_marks_a_gap() {
     let (memory, (answer, asked)) = (SharedMemory::default(), channel());
-    let recorder = Recorder::to(Stuck(memory.clone(), asked, false), about(16), RecorderOptions::default()).unwrap();
+    let recorder =
+        Recorder::to(StuckWriter(memory.clone(), asked, false), about(16), RecorderOptions::default()).unwrap();
     let mut stream = recorder.stream();
     for number in 1..=6000 {
-        // Who waited for this disk would wait for ever.
+        // A blocking call would never return.
         tick(&mut stream, 16, number).unwrap();
-        // The session runs a hundred times faster than real, but no faster than the streams are emptied.
+        // The session runs a hundred times faster than real time, but no faster than the thread empties the streams.
         if number % 50 == 0 {
             std::thread::sleep(Duration::from_millis(12));
         }
@@ -49,9 +50,9 @@ fn when_the_disk_cannot_keep_up_whole_chunks_are_dropped_and_a_gap_says_so() {
     let written = recorder.finish().unwrap();
     assert_eq!(written.lost_records, 0, "the streams were emptied all the time");
     let session = memory.session();
-    let gap = session.gaps.first().expect("a gap for what was dropped");
+    let gap = session.gaps.first().expect("a gap for the dropped records");
     assert_eq!((gap.why, gap.player), (GapCause::Overrun, None));
-    // Outside of the gaps every tick is there, and inside of them none.
+    // Every tick outside the gaps is in the log, and no tick inside them.
     let inside = |number: u32| session.gaps.iter().any(|gap| gap.from < at(number) && at(number) < gap.to);
     let expected: Vec<u32> = (1..=6000).filter(|number| !inside(*number)).collect();
     assert!(expected.len() < 5999, "{} ticks outside of the gaps", expected.len());
@@ -59,9 +60,9 @@ fn when_the_disk_cannot_keep_up_whole_chunks_are_dropped_and_a_gap_says_so() {
     assert!(session.players[3].frames.iter().map(|frame| frame.command.seq.0).eq(expected));
 }
 
-/// More at once than a ring holds: the rest is refused, and a gap says from when to when.
+/// A burst exceeds a stream's ring: the rest is refused, and a gap has its times.
 #[test]
-fn when_a_stream_is_full_records_are_refused_and_a_gap_says_so() {
+fn a_full_stream_refuses_records_and_marks_a_gap() {
     let memory = SharedMemory::default();
     let mut options = RecorderOptions::default();
     options.ring = 64;
@@ -84,12 +85,12 @@ fn when_a_stream_is_full_records_are_refused_and_a_gap_says_so() {
     let frames = &session.players[0].frames;
     assert_eq!(frames.len() as u64, written.records);
     for pair in frames.windows(2).filter(|pair| pair[1].command.seq.0 != pair[0].command.seq.0 + 1) {
-        let told = session.gaps.iter().any(|gap| gap.from <= pair[0].at && pair[1].at <= gap.to);
-        assert!(told, "nothing says what is missing after {:?}", pair[0].command.seq);
+        let is_marked = session.gaps.iter().any(|gap| gap.from <= pair[0].at && pair[1].at <= gap.to);
+        assert!(is_marked, "no gap has the missing records after {:?}", pair[0].command.seq);
     }
 }
 
-/// Takes so many bytes.
+/// A writer that accepts a number of bytes and then fails.
 struct FullSink(usize);
 
 impl Write for FullSink {
@@ -104,7 +105,7 @@ impl Write for FullSink {
 }
 
 #[test]
-fn a_full_disk_stops_the_recording_and_the_end_says_why() {
+fn a_full_disk_stops_the_recording_with_an_error() {
     let recorder = Recorder::to(FullSink(4096), about(1), RecorderOptions::default()).unwrap();
     let mut stream = recorder.stream();
     let stopped = (1..=100_000).find_map(|number| {

@@ -16,9 +16,9 @@ fn trace(range: f32, keyed: bool) -> Trace {
     read_trace(&read[..]).unwrap()
 }
 
-/// A changed cell of a keyed table is one changed cell; without the key it is a row that each side lacks.
+/// A changed cell of a table with a key is one changed cell. Without a key it is a missing row on each side.
 #[test]
-fn a_table_of_a_builds_own_says_what_tells_its_rows_apart() {
+fn own_tables_declare_the_key_of_their_rows() {
     let compare = |keyed| diff(&trace(250.0, keyed), &trace(251.0, keyed), &DiffOptions::default()).unwrap();
     let (keyed, bare) = (compare(true), compare(false));
     assert_eq!((keyed.verdict, bare.verdict), (TraceVerdict::Differs, TraceVerdict::Differs));
@@ -27,7 +27,7 @@ fn a_table_of_a_builds_own_says_what_tells_its_rows_apart() {
 }
 
 #[test]
-fn a_key_that_is_no_column_is_refused() {
+fn an_unknown_key_column_is_refused() {
     let table = Table::new("spells", vec![Column::new("tick", ColumnData::U32(vec![1]))]).keyed_by(["caster"]);
     let error = write_trace(Vec::new(), &Trace { tables: vec![table], ..Trace::default() }).unwrap_err();
     assert!(error.to_string().contains("its key \"caster\" is not one of its columns"), "{error}");

@@ -1,6 +1,6 @@
-//! Runs behind the other tests, as the last by its name, and says how many of them found not here what they need.
+//! Runs last by its name and reports the number of skipped tests, with the reasons.
 
-#[expect(dead_code, reason = "who tells of the notes takes down none")]
+#[expect(dead_code, reason = "the program that lists the notes writes none")]
 mod note;
 
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
-//! Takes down which tests find not here what they need, so that the run can say so at its end.
+//! Notes skipped tests, so that the test run can list them at its end.
 
 #![expect(clippy::disallowed_methods, reason = "a test's name is that of its thread")]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Where the tests of one run of cargo take it down: they are its children.
+/// The file of notes for one run of cargo, whose child processes the tests are.
 pub(crate) fn notes() -> PathBuf {
     #[cfg(unix)]
     let run = std::os::unix::process::parent_id();
@@ -14,7 +14,7 @@ pub(crate) fn notes() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("skipped-{run}.txt"))
 }
 
-/// The test that runs does not: `why`.
+/// Notes that the running test is skipped because of `why`.
 pub(crate) fn skipped(why: &str) {
     let thread = std::thread::current();
     let line = format!("{}: {why}\n", thread.name().unwrap_or("a test"));

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn views_are_held_against_where_the_entity_was_at_their_time() {
+    fn views_are_compared_with_the_position_at_their_time() {
         let views = [(1, 15_000, 15.0, None), (1, 20_000, 23.0, None), (1, 35_000, 5.0, None), (1, 99_000, 5.0, None)];
         let drawn = drawn(&with_views(moving(), &views));
         // There is no known place during the teleport and after the last tick.
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn categories_are_told_apart_and_what_nobody_else_knows_has_no_truth() {
+    fn categories_are_scored_separately_and_reactive_entities_have_no_truth() {
         let views = [(1, 20_000, 20.0, Some(2)), (0xf000, 20_000, 3.0, Some(6)), (0, 20_000, 3.0, Some(3))];
         let drawn = drawn(&with_views(moving(), &views));
         let ways: Vec<(&str, u64, bool)> = drawn.iter().map(|d| (&*d.by, d.views, d.error_units.is_some())).collect();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_truth_there_is_nothing_to_say() {
+    fn traces_without_true_positions_have_no_scores() {
         let empty = Trace { tables: vec![bodies::Writer::default().finish(Vec::new())], ..Trace::default() };
         for trace in [Trace::default(), empty] {
             assert_eq!(drawn(&with_views(trace, &[(1, 0, 0.0, None)])), []);

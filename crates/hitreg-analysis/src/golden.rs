@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_shown_outcomes_first_between_lines_that_do_not() {
+    fn differences_are_shown_in_context_with_outcomes_first() {
         let before = golden("aa", 1, &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
         let after = golden("bb", 2, &["a", "b", "c", "D", "e", "f", "g", "h", "i", "j", "k"]);
         assert_eq!(difference(&before, &before), None);

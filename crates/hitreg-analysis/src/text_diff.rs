@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_stands_between_lines_that_do_not_and_its_words_are_known() {
+    fn differences_have_context_and_changed_words() {
         let (before, after) = ("a\nb\nlerp_ms = 100\nd\ne\nf\ng\n", "a\nb\nlerp_ms = 50\nd\ne\nf\ng\nh\n");
         let mut diff = TextDiff::default();
         diff.add(["@@"; 2], before, before, 1);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_many_lines_come_in_one_piece_and_at_once() {
+    fn changes_of_many_lines_are_one_block_and_fast() {
         let text = |from: u32| (from..from + 20_000).map(|n| format!("tick {n}\n")).collect::<String>();
         let mut diff = TextDiff::default();
         diff.add(["@@"; 2], &text(0), &text(50_000), 2);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_to_the_side_that_is_met() {
+    fn distances_are_to_the_hit_side() {
         let body = ArenaBody::default();
         assert_eq!(level_ray(10.0).first_part(&body), Some((Hitgroup::Chest, 88.0)));
         let away = Ray { from: Vec3::new(-100.0, 0.0, 10.0), direction: Vec3::NEG_X };

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_have_passed_when_they_are_returned() {
+    fn returned_times_are_in_the_past() {
         let clock = MonotonicClock::start();
         let mut last = Micros(-1);
         for _ in 0..1_000 {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_were_slept_through_are_left_out() {
+    fn missed_turns_are_skipped() {
         let mut schedule = Schedule::new(Micros(500), Hz::parse("64").expect("a rate"));
         assert_eq!(schedule.due(), Micros(500));
         assert_eq!(schedule.advance(Micros(600)), 0);

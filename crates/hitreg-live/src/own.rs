@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_had_is_granted() {
+    fn requests_within_the_limits_are_granted() {
         let asked = pairs(&[("interpolation.lerp_ms", "50"), ("server.update_hz", "31.25")]);
         let bytes = encode(&asked).expect("a player's own");
         assert_eq!(grant(&bytes, PlayerId(0), &Settings::default(), LIMITS), asked);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_bounds_is_the_bound() {
+    fn requests_beyond_a_limit_get_the_limit() {
         let cases = [
             ("server.update_hz", "500", "50"),
             ("server.update_hz", "1e300", "50"),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_more_than_a_snapshot_a_tick() {
+    fn no_client_gets_more_than_a_snapshot_per_tick() {
         let bytes = encode(&pairs(&[("server.update_hz", "200")])).expect("a player's own");
         let of = |limits| grant(&bytes, PlayerId(0), &Settings::default(), limits);
         assert_eq!(of(GrantLimits::default()), pairs(&[("server.update_hz", "64")]));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_passed_over() {
+    fn meaningless_requests_are_ignored() {
         for value in ["NaN", "inf", "-inf", "1e999", "", "many", "20 ", "0x20", "\u{0}"] {
             assert_eq!(granted(&[("server.update_hz", value)]), [], "{value}");
             assert_eq!(granted(&[("interpolation.lerp_ms", value)]), [], "{value}");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_player_has_is_not_asked_for() {
+    fn settings_of_the_whole_session_cannot_be_requested() {
         let refused = |key, value| encode(&pairs(&[(key, value)])).expect_err(key).to_string();
         assert!(refused("server.tick_hz", "20").contains("is the same for all players"));
         assert!(refused("server.update_hz", "0").contains("it takes a number of Hz from 1 to 1000"));

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_gets_the_servers_settings_and_its_own_place() {
+    fn a_client_gets_the_servers_settings_and_its_own_number() {
         let mut scenario = Scenario::default();
         scenario.settings.insert("interpolation.lerp_ms".to_owned(), "50".to_owned());
         let bytes = welcome(&scenario).encode().expect("it is short");
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_player_gets_what_it_was_granted_and_others_do_not() {
+    fn a_player_gets_only_its_own_granted_settings() {
         let common = welcome(&Scenario::default());
         let settings = Scenario::default().settings().expect("good settings");
         let own = vec![("client.cmd_hz".to_owned(), "30".to_owned())];
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_welcome_is_not_trusted_blindly() {
+    fn an_invalid_welcome_is_refused() {
         let refused = |change: fn(&mut Welcome), said: &str| {
             let mut bad = welcome(&Scenario::default());
             change(&mut bad);

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_counted_through_all_that_holds_others() {
+    fn nested_values_are_counted() {
         let within = |most: u64, value: &dyn erased_serde::Serialize| {
             count_values(most, &rmp_serde::to_vec_named(value).expect("MessagePack")).is_ok()
         };
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_that_it_holds_much_is_refused_by_its_first_bytes() {
+    fn a_value_that_claims_many_items_is_refused_by_its_first_bytes() {
         assert!(count_values(1_000, &[0xDD, 0xFF, 0xFF, 0xFF, 0xFF]).is_err());
         assert!(from_msgpack::<Vec<String>>(&[vec![0xDD, 0, 0x20, 0, 0], vec![0xA0; 1 << 21]].concat()).is_err());
     }

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_measured_does_not_count() {
+    fn missing_measurements_do_not_count() {
         assert_eq!(Spread::of([f32::NAN, 3.0, 1.0]), Some(Spread { p50: 1.0, p95: 3.0, max: 3.0 }));
         assert_eq!(Tail::of([f32::NAN]), None);
     }

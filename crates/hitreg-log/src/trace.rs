@@ -396,7 +396,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn angles_are_told_by_their_unit_and_else_by_their_name() {
+    fn angles_are_recognized_by_unit_or_name() {
         let column = |name: &str, unit: &str| Column::new(name, ColumnData::F32(Vec::new())).in_unit(unit);
         for name in ["yaw", "pitch", "viewangles.x", "own.viewangles.z"] {
             assert!(column(name, "").is_angle(), "{name}");

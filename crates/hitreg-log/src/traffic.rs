@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_on_its_way_is_not_lost() {
+    fn packets_in_flight_at_the_end_are_not_lost() {
         let mut writer = Writer::default();
         for (packet, took_ms) in [(1, 20.0), (2, f32::NAN), (3, 21.5), (4, f32::NAN)] {
             let at_us = i64::from(packet) * 1_000;

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn times_end_at_the_ends_of_their_range() {
+    fn times_saturate_at_the_limits_of_their_range() {
         let (first, last) = (Micros(i64::MIN), Micros(i64::MAX));
         assert_eq!([last + Micros(1), first - Micros(1), last - first], [last, first, last]);
         assert_eq!([first + first, Micros::from_ms(i64::MAX)], [first, last]);

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_the_server_counts_what_the_server_sent_and_heard() {
+    fn a_log_of_the_server_counts_sent_and_received_packets() {
         let mut session = session();
         let frames = std::mem::take(&mut session.players[0].frames);
         session.players[0].received.clear();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_sent_received_lost_or_on_their_way() {
+    fn packets_are_sent_received_lost_or_in_flight() {
         let info = SessionInfo::of(&session());
         assert_eq!(info.packets, counted(10, 8, 1, 1));
         assert_eq!(info.packets_up, PacketCounts::default());
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_quakeworld_server_held_back_is_not_lost() {
+    fn choked_quakeworld_packets_are_not_lost() {
         let mut session = session();
         session.header.origin = Origin::Imported { format: "qwd".to_owned() };
         assert_eq!(SessionInfo::of(&session).packets, counted(10, 8, 0, 1));

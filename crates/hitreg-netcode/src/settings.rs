@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_setting_survives_the_way_through_text() {
+    fn every_setting_survives_conversion_to_text() {
         for preset in PRESETS {
             let settings = Settings::preset(preset.name).expect(preset.name);
             assert_eq!(Settings::from_pairs(&settings.to_pairs()), Ok(settings));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_what_the_keys_say() {
+    fn defaults_equal_those_of_the_keys() {
         let settings = Settings::default();
         for key in KEYS {
             assert_eq!(key.get(&settings), key.default, "{}", key.name);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_keys_and_values_are_told_what_would_be_right() {
+    fn errors_of_keys_and_values_name_the_correct_ones() {
         let mut settings = Settings::default();
         let unknown = settings.set("interpolation.lerp", "100").unwrap_err().to_string();
         assert!(unknown.contains("did you mean `interpolation.lerp_ms`?"), "{unknown}");

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_quotes_what_has_commas() {
+    fn csv_quotes_values_with_commas() {
         let expected = "tick,hash,error,reason\n\
                         1,ffffffffffffffff,0.1,hit\n\
                         2,0000000000000001,,\"so, \"\"wide\"\"\"\n";

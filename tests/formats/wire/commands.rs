@@ -1,4 +1,4 @@
-//! Usercmds arrive to the bit.
+//! Usercmds arrive unchanged, bit for bit.
 
 use glam::Vec3;
 use hitreg::packet::ClientPacket;
@@ -87,14 +87,15 @@ proptest! {
 }
 
 #[test]
-fn texts_are_cut_at_a_character() {
+fn long_texts_are_truncated_between_characters() {
     let what = RequestKind::ChatOoc { channel: 0, text: "ä".repeat(100) };
-    let request = decode_request(&encode_request(&ClientRequest { number: Wrapping16(1), what })).expect("it is whole");
+    let request =
+        decode_request(&encode_request(&ClientRequest { number: Wrapping16(1), what })).expect("it is complete");
     assert_eq!(request.what, RequestKind::ChatOoc { channel: 0, text: "ä".repeat(63) });
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn unencodable_messages_are_refused() {
     let with = |seqs: &[u32]| {
         let commands = seqs.iter().map(|seq| Usercmd { seq: CommandSeq(*seq), ..Usercmd::default() }).collect();
         let packet = ClientPacket { number: 1, ack: SnapshotSeq(0), commands };
@@ -104,16 +105,16 @@ fn what_cannot_be_sent_is_refused() {
     assert_eq!(with(&[7; 17]), Err(CommandsError::Count(17)));
     assert_eq!(with(&[]), Err(CommandsError::Count(0)));
     let datagram = with(&[3, 4]).expect("they are consecutive");
-    // Numbers that end in 4 and are near 65,000 do not include 4.
+    // A datagram has the low 16 bits of a number. Near 65,000, the low bits 4 mean 65,540.
     let far = ClientReference { command: CommandSeq(65_000), ..ClientReference::default() };
-    let commands = decode_commands(&datagram, &far).expect("it is whole").packet.commands;
+    let commands = decode_commands(&datagram, &far).expect("it is complete").packet.commands;
     assert_eq!(commands[1].seq, CommandSeq(65_540));
     let cut = &datagram[..datagram.len() - 1];
     assert_eq!(decode_commands(cut, &ClientReference::default()), Err(DecodeError::TooShort));
 }
 
 #[test]
-fn hashes_tell_whether_client_and_server_agree() {
+fn hashes_detect_differences_of_client_and_server() {
     let body = Runner { origin: Vec3::new(1.0, 2.0, 3.0), ..Runner::default() };
     let squinting = Runner { view_ofs_z: 28.0, ..body };
     let off = Runner { origin: Vec3::new(1.0, 2.0, 3.000_000_2), ..body };
@@ -122,7 +123,7 @@ fn hashes_tell_whether_client_and_server_agree() {
 }
 
 #[test]
-fn quantised_origins_are_to_the_nearest_eighth() {
+fn quantised_origins_round_to_the_nearest_eighth() {
     let origin = Vec3::new(100.06, -3.07, 1e9);
     assert_eq!(PerceivedAvatar::origin(origin), PerceivedAvatar::OriginEighths([800, -25, 8_388_352]));
     let far = Vec3::new(-1e9, -1_048_544.0, 1_048_543.0);

@@ -1,4 +1,4 @@
-//! Getting in, and what does not get in.
+//! The handshake, and datagrams that it rejects.
 
 use std::net::SocketAddr;
 
@@ -30,7 +30,7 @@ fn ms(ms: i64) -> Micros {
     Micros::from_ms(ms)
 }
 
-/// Asks until there is an outcome, over a line with losses; also returns the last datagram that was sent.
+/// Runs a handshake over a lossy line until it ends. Also returns the last datagram of the client.
 fn connect(
     endpoint: &mut Endpoint,
     from: SocketAddr,
@@ -72,7 +72,7 @@ pub(crate) fn join(endpoint: &mut Endpoint, from: SocketAddr, salt: u64, start: 
 }
 
 #[test]
-fn clients_get_places_and_keys_of_their_own() {
+fn each_client_gets_its_own_slot_and_key() {
     let mut endpoint = endpoint(3);
     let first = join(&mut endpoint, address(1, 1), 11, ms(0));
     let second = join(&mut endpoint, address(1, 2), 12, ms(0));
@@ -85,7 +85,7 @@ fn clients_get_places_and_keys_of_their_own() {
 }
 
 #[test]
-fn what_a_client_asks_for_comes_with_it_and_it_is_told_what_it_gets() {
+fn requests_and_granted_settings_are_part_of_the_handshake() {
     let mut endpoint = endpoint(2);
     let asked: Vec<u8> = (0..=255).cycle().take(ASKED_BYTES_MAX).collect();
     let options = ConnectOptions { asked: asked.clone(), ..ConnectOptions::new("discs") };
@@ -101,11 +101,11 @@ fn what_a_client_asks_for_comes_with_it_and_it_is_told_what_it_gets() {
         panic!("no place")
     };
     assert_eq!(heard, asked);
-    assert!(endpoint.welcome(PlayerId(1), vec![1]).is_none(), "nobody is there");
-    let told = endpoint.welcome(player, vec![3; 9]).expect("its place");
-    // The answer is lost, and the same one comes to the repeated confirm.
-    assert_eq!(endpoint.handle_datagram(ms(300), address(1, 1), &confirm), IncomingMessage::Reply(told.clone()));
-    connecting.handle_datagram(ms(301), &told);
+    assert!(endpoint.welcome(PlayerId(1), vec![1]).is_none(), "no player is connected");
+    let reply = endpoint.welcome(player, vec![3; 9]).expect("its place");
+    // The answer is lost. The repeated confirm gets the same answer.
+    assert_eq!(endpoint.handle_datagram(ms(300), address(1, 1), &confirm), IncomingMessage::Reply(reply.clone()));
+    connecting.handle_datagram(ms(301), &reply);
     let Some(ConnectOutcome::Accepted(accepted)) = connecting.outcome() else { panic!("no place") };
     assert_eq!((accepted.player, &accepted.welcome), (player, &vec![3; 9]));
     assert_eq!(
@@ -116,7 +116,7 @@ fn what_a_client_asks_for_comes_with_it_and_it_is_told_what_it_gets() {
 }
 
 #[test]
-fn a_bad_line_only_takes_longer() {
+fn a_lossy_line_delays_the_handshake() {
     let mut endpoint = endpoint(200);
     for salt in 0..100 {
         let (outcome, _) = connect(&mut endpoint, address(2, salt as u16), "discs", salt, ms(0), 0.4);
@@ -128,7 +128,7 @@ fn a_bad_line_only_takes_longer() {
 }
 
 #[test]
-fn refusals_say_why() {
+fn refusals_contain_the_reason() {
     let mut endpoint = endpoint(1);
     let (outcome, _) = connect(&mut endpoint, address(1, 1), "chess", 1, ms(0), 0.0);
     assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Game { server: "discs".to_owned() }));
@@ -151,7 +151,7 @@ fn refusals_say_why() {
 }
 
 #[test]
-fn a_closed_endpoint_lets_nobody_in_and_keeps_who_is_there() {
+fn a_closed_endpoint_keeps_its_clients_and_refuses_others() {
     let mut endpoint = endpoint(2);
     let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
     endpoint.keep(player);
@@ -162,7 +162,7 @@ fn a_closed_endpoint_lets_nobody_in_and_keeps_who_is_there() {
 }
 
 #[test]
-fn a_made_up_address_gets_no_session() {
+fn a_forged_address_gets_no_session() {
     let mut endpoint = endpoint(4);
     let mut connecting = ConnectMachine::new(ConnectOptions::new("discs"), 1, ms(0));
     let request = connecting.poll_datagram(ms(0)).expect("it is due");
@@ -172,7 +172,7 @@ fn a_made_up_address_gets_no_session() {
     connecting.handle_datagram(ms(1), &challenge);
     let confirm = connecting.poll_datagram(ms(1)).expect("it is due");
     assert_eq!(message_type(&confirm), Ok(MessageType::ConnectConfirm));
-    // The challenge of one address opens no place for another, nor another port, nor with another salt, nor later.
+    // The challenge is not valid for another address, port or salt, or at a later time.
     let mut other_salt = confirm.clone();
     other_salt[7] ^= 1;
     for (now, from, datagram) in [
@@ -189,19 +189,19 @@ fn a_made_up_address_gets_no_session() {
 }
 
 #[test]
-fn repeats_of_a_confirm_change_nothing() {
+fn a_repeated_confirm_changes_nothing() {
     let mut endpoint = endpoint(4);
     let (outcome, confirm) = connect(&mut endpoint, address(1, 1), "discs", 1, ms(0), 0.0);
     let ConnectOutcome::Accepted(session) = outcome else { panic!("{outcome:?}") };
     let farewell = seal(session.key, encode_disconnect(LeaveReason::Done));
-    // While the session lasts the client may not have heard; once it is over it is an enemy who repeats it.
+    // During the session the client may have missed the answer. After the session, only an attacker repeats a confirm.
     assert!(matches!(endpoint.handle_datagram(ms(5), address(1, 1), &confirm), IncomingMessage::Reply(_)));
     let mut connection = ServerConnection::<Runner>::new(session.key, PlayerId(0), 4, ms(0));
     assert_eq!(endpoint.handle_datagram(ms(6), address(1, 1), &farewell), IncomingMessage::Connection(PlayerId(0)));
     assert_eq!(connection.handle_datagram(ms(6), &farewell), Ok(ServerEvent::Left(LeaveReason::Done)));
     endpoint.free(ms(6), PlayerId(0));
     assert_eq!(endpoint.handle_datagram(ms(7), address(1, 1), &confirm), IncomingMessage::Ignored(IgnoredReason::Over));
-    // The client itself may come back, and its farewell of old does not throw it out.
+    // The client may reconnect, and its old farewell does not end the new session.
     let again = join(&mut endpoint, address(1, 1), 2, ms(8));
     assert_eq!(again.player, PlayerId(0));
     let mut connection = ServerConnection::<Runner>::new(again.key, PlayerId(0), 4, ms(8));
@@ -210,14 +210,14 @@ fn repeats_of_a_confirm_change_nothing() {
         endpoint.handle_datagram(ms(21), address(1, 1), &confirm),
         IncomingMessage::Ignored(IgnoredReason::Over)
     );
-    // Starting anew without a farewell takes the same place, with a new key.
+    // A new connection without a farewell takes the same slot with a new key.
     let anew = join(&mut endpoint, address(1, 1), 3, ms(30));
     assert_eq!(anew.player, PlayerId(0));
     assert_ne!(anew.key, again.key);
 }
 
 #[test]
-fn only_the_seal_makes_a_datagram_count() {
+fn datagrams_without_a_valid_seal_are_ignored() {
     let mut endpoint = endpoint(4);
     let place = join(&mut endpoint, address(1, 1), 1, ms(0));
     let mut connection = ServerConnection::<Runner>::new(place.key, place.player, 4, ms(0));
@@ -238,7 +238,7 @@ fn only_the_seal_makes_a_datagram_count() {
 }
 
 #[test]
-fn who_has_left_is_a_stranger_and_who_is_dismissed_is_told() {
+fn departed_clients_are_unknown_and_dismissed_clients_are_notified() {
     let mut endpoint = endpoint(4);
     let place = join(&mut endpoint, address(1, 1), 1, ms(0));
     let mut connection = ServerConnection::<Runner>::new(place.key, place.player, 4, ms(0));
@@ -254,11 +254,11 @@ fn who_has_left_is_a_stranger_and_who_is_dismissed_is_told() {
 }
 
 #[test]
-fn a_client_says_that_it_waits_and_finds_that_nobody_answers() {
+fn a_client_reports_waiting_and_a_missing_server() {
     let mut endpoint = endpoint(1);
     let mut client = ClientConnection::<Runner>::new(ConnectOptions::new("discs"), 1, ms(0));
     let mut server = None;
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     for now in (0..2_000).map(ms) {
         assert_eq!(client.handle_timeout(now), None);
         while let Some(datagram) = client.poll_transmit() {
@@ -271,20 +271,20 @@ fn a_client_says_that_it_waits_and_finds_that_nobody_answers() {
                 }
                 IncomingMessage::Connection(_) => {
                     let server = server.as_mut().expect("it has joined");
-                    said.push((now, server.handle_datagram(now, &datagram).expect("its own datagram")));
+                    output.push((now, server.handle_datagram(now, &datagram).expect("its own datagram")));
                 }
                 IncomingMessage::Ignored(why) => panic!("{why}"),
             }
         }
     }
-    assert!((3..=5).contains(&said.len()), "{said:?}");
+    assert!((3..=5).contains(&output.len()), "{output:?}");
     let ready = ServerEvent::Waiting(ReadyCount { ready: 1, places: 1 });
-    assert!(said.iter().all(|(_, event)| *event == ready));
+    assert!(output.iter().all(|(_, event)| *event == ready));
     assert_eq!(client.handle_timeout(ms(8_000)), Some(hitreg::wire::DisconnectReason::Silent));
 }
 
 #[test]
-fn who_is_refused_a_place_for_long_enough_is_told_so() {
+fn a_client_that_waits_too_long_for_a_slot_gets_an_error() {
     let mut endpoint = endpoint(1);
     let mut first = ClientConnection::<Runner>::new(ConnectOptions::new("discs"), 1, ms(0));
     let mut second = ClientConnection::<Runner>::new(ConnectOptions::new("discs"), 2, ms(0));
@@ -313,8 +313,8 @@ fn who_is_refused_a_place_for_long_enough_is_told_so() {
     );
 }
 
-/// What became of a client that asks for two minutes at most, and when; the endpoint's others do `meanwhile`.
-fn insists(
+/// The outcome and time of a client that retries for up to two minutes, while other clients do `meanwhile`.
+fn connect_for_two_minutes(
     endpoint: &mut Endpoint,
     from: SocketAddr,
     start: Micros,
@@ -337,12 +337,12 @@ fn insists(
 }
 
 #[test]
-fn who_was_let_in_and_says_nothing_keeps_nobody_out() {
+fn silent_clients_do_not_block_slots() {
     let mut endpoint = endpoint(4);
     for host in 1..=4 {
         join(&mut endpoint, address(host, 1), host.into(), ms(0));
     }
-    // They ask again as soon as they have lost a place.
+    // The silent clients reconnect as soon as they lose a slot.
     let mut salt = 1_000;
     let again = |endpoint: &mut Endpoint, now: Micros| {
         for host in 1..=4 {
@@ -363,7 +363,7 @@ fn who_was_let_in_and_says_nothing_keeps_nobody_out() {
     let mut again = again;
     let mut now = ms(100);
     for honest in 11..=14 {
-        let (outcome, at) = insists(&mut endpoint, address(honest, 1), now, &mut again);
+        let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(honest, 1), now, &mut again);
         let ConnectOutcome::Accepted(accepted) = outcome else { panic!("{outcome:?}") };
         assert!(at - now < Micros::from_s(3), "{}", at - now);
         endpoint.keep(accepted.player);
@@ -371,13 +371,13 @@ fn who_was_let_in_and_says_nothing_keeps_nobody_out() {
     }
     let honest: Vec<_> = endpoint.players().filter_map(|player| endpoint.address(player)).collect();
     assert!((11..=14).all(|host| honest.contains(&address(host, 1))), "{honest:?}");
-    // Those who are ready stay, whoever asks.
-    let (outcome, at) = insists(&mut endpoint, address(15, 1), now, &mut again);
+    // Ready clients stay connected, whatever others request.
+    let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(15, 1), now, &mut again);
     assert_eq!((outcome, at - now), (ConnectOutcome::Refused(Refusal::Full { places: 4 }), Micros::from_s(10)));
 }
 
 #[test]
-fn one_host_cannot_take_all_places_by_asking() {
+fn one_host_cannot_take_all_slots() {
     let mut endpoint = Endpoint::new(EndpointOptions {
         game: "discs".to_owned(),
         places: 4,
@@ -388,7 +388,7 @@ fn one_host_cannot_take_all_places_by_asking() {
     join(&mut endpoint, address(1, 1), 1, ms(0));
     join(&mut endpoint, address(1, 2), 2, ms(0));
     let (outcome, _) = connect(&mut endpoint, address(1, 3), "discs", 3, ms(0), 0.0);
-    // It has another of its own, which says nothing, and no more of them.
+    // The new client takes the slot of a silent client of its host.
     assert!(matches!(outcome, ConnectOutcome::Accepted(_)), "{outcome:?}");
     assert_eq!(endpoint.players().count(), 2);
     join(&mut endpoint, address(2, 1), 4, ms(0));
@@ -397,7 +397,7 @@ fn one_host_cannot_take_all_places_by_asking() {
 }
 
 #[test]
-fn who_finds_no_place_waits_for_one() {
+fn a_client_waits_for_a_free_slot() {
     let mut endpoint = endpoint(1);
     let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
     endpoint.keep(player);
@@ -406,6 +406,6 @@ fn who_finds_no_place_waits_for_one() {
             endpoint.free(now, player);
         }
     };
-    let (outcome, at) = insists(&mut endpoint, address(1, 2), ms(0), leaves);
+    let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(1, 2), ms(0), leaves);
     assert!(matches!(outcome, ConnectOutcome::Accepted(_)) && at < ms(3_500), "{outcome:?} at {at}");
 }

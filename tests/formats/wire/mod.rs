@@ -1,4 +1,4 @@
-//! The live protocol as its users see it: snapshots and usercmds through bad links, enemies at the door, sizes.
+//! The live protocol: snapshots and usercmds over bad links, attackers, sizes.
 
 mod commands;
 mod handshake;

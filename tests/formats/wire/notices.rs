@@ -1,4 +1,4 @@
-//! Notices are heard once and in order, warnings and effects at most once.
+//! Notices arrive once and in order; warnings and effects arrive at most once.
 
 use glam::Vec3;
 use hitreg::game::Effect;
@@ -21,19 +21,19 @@ fn notice(i: u16) -> Notice {
 }
 
 #[test]
-fn notices_are_heard_once_and_in_order_whatever_is_lost() {
+fn notices_arrive_once_and_in_order_despite_losses() {
     for (seed, loss) in [(1, 0.0), (2, 0.3), (3, 0.7)] {
         let mut field = RunnerCrowd::new(seed, 8);
         let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 8);
         let mut receiver: Receiver<Runner> = Receiver::new();
         let mut line = LossyLink::new(seed, loss, 6);
         let mut rng = Rng::new(Seed(seed), 5);
-        let (mut told, mut heard) = (0, Vec::new());
+        let (mut sent, mut heard) = (0, Vec::new());
         for now in 1..4_000 {
             field.step();
             line.arrived_up(now).iter().for_each(|received| sender.handle_ack(received));
-            if told < 300 && rng.chance(0.1) && sender.tell(notice(told)).is_ok() {
-                told += 1;
+            if sent < 300 && rng.chance(0.1) && sender.tell(notice(sent)).is_ok() {
+                sent += 1;
             }
             let encoded = sender.encode(&field.snapshot(now), None, 600).expect("the budget holds one body");
             line.send_down(now, &encoded.datagram);
@@ -44,8 +44,8 @@ fn notices_are_heard_once_and_in_order_whatever_is_lost() {
             }
             line.send_up(now, receiver.received());
         }
-        assert_eq!(told, 300, "loss {loss}");
-        assert_eq!(heard, (0..told).map(notice).collect::<Vec<_>>(), "loss {loss}");
+        assert_eq!(sent, 300, "loss {loss}");
+        assert_eq!(heard, (0..sent).map(notice).collect::<Vec<_>>(), "loss {loss}");
     }
 }
 
@@ -71,7 +71,7 @@ fn notice_numbers_wrap() {
 }
 
 #[test]
-fn what_is_too_long_or_too_much_is_refused() {
+fn too_long_or_too_many_notices_are_refused() {
     let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 1);
     let long = Notice::ChatOoc { sender: 1, channel: 0, text: "x".repeat(TEXT_BYTES_MAX + 1) };
     assert_eq!(sender.tell(long), Err(NoticeError::TooLong(TEXT_BYTES_MAX + 1)));
@@ -95,7 +95,7 @@ fn warnings_definitions_and_waiting_effects_arrive() {
     assert!(first.effects_waiting > 0 && first.deferred.is_empty());
     let Ok(DecodeOutcome::New(got)) = receiver.decode(&first.datagram, CommandSeq(0)) else { panic!("it is new") };
     assert_eq!((got.warnings, got.calibration_ms), (vec![warning], None));
-    // Two players have connections 1 and 2; the third body is an AI's.
+    // Players 1 and 2 have connections; the third body is a bot.
     assert_eq!(got.definitions, [(EntityId(1), Some(2)), (EntityId(0), Some(1)), (EntityId(2), None)]);
     let mut effects = got.snapshot.effects.clone();
     for seq in 2..10 {

@@ -1,4 +1,4 @@
-//! When there is no room for all, nobody is forgotten, and nobody goes back in time.
+//! If a snapshot has no room for all entities, each is still sent in time, and no state is older than the one before.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use hitreg::wire::OVERTAKES_AFTER;
 use proptest::prelude::*;
 
 use super::runners::{Runner, snapshot};
-use super::snapshots::{LossyLink, Pair};
+use super::snapshots::{LinkedPair, LossyLink};
 
-/// A crowd in which everybody changes at each tick. `frags` counts the ticks, so that states can be ordered.
+/// A crowd that changes in each tick. `frags` counts the ticks, so that states can be ordered.
 fn crowd(count: u16, seq: u32, busy: u16) -> Vec<(EntityId, Runner)> {
     (0..count)
         .map(|i| {
@@ -19,7 +19,7 @@ fn crowd(count: u16, seq: u32, busy: u16) -> Vec<(EntityId, Runner)> {
             let wild = Vec3::new(f32::from_bits(noise & 0x3fff_ffff | 0x3000_0000), seq as f32 * 0.37, 0.1);
             let mut body = Runner { origin: far + wild, frags: seq as i32, alive: true, ..Runner::default() };
             if i < busy {
-                // Some always have something more important to say.
+                // Some bodies always have more important changes.
                 body.teleports = seq;
                 body.controller = seq as u16;
             }
@@ -31,18 +31,18 @@ fn crowd(count: u16, seq: u32, busy: u16) -> Vec<(EntityId, Runner)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn every_change_is_sent_in_time_and_never_undone(
+    fn changes_are_sent_in_time_and_in_order(
         seed in any::<u64>(), count in 2u16..90, busy in 0u16..90, budget in 300usize..700, loss in 0.0f64..0.4,
         delay in 1u64..10,
     ) {
-        let mut pair = Pair::new(count, LossyLink::new(seed, loss, delay));
+        let mut pair = LinkedPair::new(count, LossyLink::new(seed, loss, delay));
         let mut waits: BTreeMap<EntityId, u32> = BTreeMap::new();
         let mut newest = 0;
         let mut shown: BTreeMap<EntityId, i32> = BTreeMap::new();
         for seq in 1..400 {
             let sent = snapshot(seq, Tick(seq), crowd(count, seq, busy));
             let (encoded, arrived) = pair.step(seq, &sent, budget);
-            // The client's own body is always in.
+            // A snapshot always contains the client's own body.
             prop_assert_eq!(encoded.carried.first(), Some(&EntityId(0)));
             for id in &encoded.carried {
                 waits.insert(*id, 0);
@@ -50,7 +50,7 @@ proptest! {
             for id in &encoded.deferred {
                 let waited = waits.entry(*id).or_default();
                 *waited += 1;
-                // One of the others is the client's own, and goes on top.
+                // One of the others is the client's own body, which is sent each time.
                 let bound = OVERTAKES_AFTER + u32::from(count) - 2;
                 prop_assert!(*waited <= bound, "entity {} waited {} packets of {} allowed", id, waited, bound);
             }
@@ -68,9 +68,9 @@ proptest! {
 }
 
 #[test]
-fn the_near_and_the_important_are_heard_more_often() {
+fn near_and_important_entities_are_sent_more_often() {
     let count = 60;
-    let mut pair = Pair::new(count, LossyLink::new(1, 0.0, 1));
+    let mut pair = LinkedPair::new(count, LossyLink::new(1, 0.0, 1));
     let mut sent_of = vec![0u32; usize::from(count)];
     for seq in 1..1_000 {
         let snapshot = snapshot(seq, Tick(seq), crowd(count, seq, 0));

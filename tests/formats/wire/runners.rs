@@ -1,4 +1,4 @@
-//! Players who run, jump and shoot with Half-Life's movement, to have real numbers on the wire.
+//! Players who run, jump and shoot with Half-Life's movement, for realistic values on the wire.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, Micros, Seed, SnapshotSeq, Tick};
 
-/// Between two ticks.
+/// The time between two ticks.
 pub(crate) const TICK: Micros = Micros(15_625);
 
 body! {
-    /// A player, with the cells that a game like Half-Life has.
+    /// A player, with cells as in Half-Life.
     pub(crate) struct Runner {
         Movement origin: Vec3,
         Movement velocity: Vec3,
@@ -53,7 +53,7 @@ fn role(field: &BodyField) -> CellRole {
     }
 }
 
-/// Sixteen or more of them on a floor with pillars.
+/// Players on a floor with pillars.
 pub(crate) struct RunnerCrowd {
     rng: Rng,
     world: CollisionWorld,
@@ -133,7 +133,7 @@ fn shoot(runner: &mut Runner, input: &MoveInput) {
 }
 
 pub(crate) fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Runner)>) -> Snapshot<Runner> {
-    // Real servers are a little late now and then.
+    // Servers are sometimes slightly late.
     let lateness = i64::from(seq.wrapping_mul(2_654_435_761) >> 24);
     let server_time = Micros(i64::from(tick.0) * TICK.0 + lateness);
     let frame = Frame { tick, server_time, entities };
@@ -150,7 +150,7 @@ pub(crate) fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Runner)>) 
     }
 }
 
-/// Every bit of a frame but what only clients know, so that NaN equals itself and -0 does not equal 0.
+/// The bits of a frame without the parts that only clients know. NaN equals itself, and -0 does not equal 0.
 pub(crate) fn bits(frame: &Frame<Runner>) -> (Tick, Micros, Vec<(EntityId, Vec<u32>)>) {
     let entities = frame.entities.iter().map(|(id, body)| (*id, cells(body))).collect();
     (frame.tick, frame.server_time, entities)

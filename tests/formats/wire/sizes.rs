@@ -1,4 +1,4 @@
-//! How many bytes it takes. The bounds are a little above what was measured, so that a change for the worse is seen.
+//! Sizes of datagrams. Each limit is slightly above the measured size, so that growth fails the test.
 
 use hitreg::packet::ClientPacket;
 use hitreg::units::{CommandSeq, Micros, SnapshotSeq};
@@ -6,7 +6,7 @@ use hitreg::usercmd::{Input, Usercmd};
 use hitreg::wire::{ClientMessage, PerceivedAvatar, SEAL_BYTES, encode_commands};
 
 use super::runners::{RunnerCrowd, TICK};
-use super::snapshots::{LossyLink, Pair};
+use super::snapshots::{LinkedPair, LossyLink};
 
 fn mean(sizes: &[usize]) -> f64 {
     sizes.iter().sum::<usize>() as f64 / sizes.len() as f64
@@ -16,8 +16,8 @@ fn mean(sizes: &[usize]) -> f64 {
 fn snapshots_of_sixteen_players() {
     for (every, bound) in [(1, 500.0), (3, 500.0)] {
         let mut field = RunnerCrowd::new(5, 16);
-        let mut pair = Pair::new(16, LossyLink::new(5, 0.0, 6 / every));
-        // Each way takes up to six ticks, so that acks are about seven old: 110 ms.
+        let mut pair = LinkedPair::new(16, LossyLink::new(5, 0.0, 6 / every));
+        // Each direction takes up to six ticks, so acks are about seven ticks old: 110 ms.
         let mut sizes = Vec::new();
         let mut deferred = 0;
         for seq in 1..2_000 {

@@ -1,4 +1,4 @@
-//! Snapshots arrive to the bit, whatever is lost, late, doubled or cut.
+//! Snapshots arrive unchanged, bit for bit, despite lost, late, doubled and truncated datagrams.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::runners::{Runner, RunnerCrowd, bits, cells, snapshot};
 pub(crate) struct LossyLink {
     rng: Rng,
     pub(crate) loss: f64,
-    /// Up to so many ticks.
+    /// The longest delay, in ticks.
     pub(crate) delay: u64,
     down: Vec<(u32, Vec<u8>)>,
     up: Vec<(u32, ReceivedSet)>,
@@ -28,7 +28,7 @@ impl LossyLink {
     }
 
     pub(crate) fn send_down(&mut self, now: u32, datagram: &[u8]) {
-        // Now and then twice.
+        // Some datagrams arrive twice.
         for _ in 0..=u32::from(self.rng.chance(0.05)) {
             if !self.rng.chance(self.loss) {
                 self.down.push((now + 1 + self.rng.below(self.delay) as u32, datagram.to_vec()));
@@ -55,19 +55,19 @@ impl LossyLink {
     }
 }
 
-/// One server's end, one client's end, and the line.
-pub(crate) struct Pair {
+/// A server's sender, a client's receiver, and the link.
+pub(crate) struct LinkedPair {
     pub(crate) sender: Sender<Runner>,
     pub(crate) receiver: Receiver<Runner>,
     pub(crate) line: LossyLink,
 }
 
-impl Pair {
-    pub(crate) fn new(players: u16, line: LossyLink) -> Pair {
-        Pair { sender: Sender::new(PlayerId(0), players), receiver: Receiver::new(), line }
+impl LinkedPair {
+    pub(crate) fn new(players: u16, line: LossyLink) -> LinkedPair {
+        LinkedPair { sender: Sender::new(PlayerId(0), players), receiver: Receiver::new(), line }
     }
 
-    /// Sends a snapshot, and returns it as sent and what arrived meanwhile.
+    /// Sends a snapshot. Returns the sent snapshot and the arrived frames.
     pub(crate) fn step(
         &mut self,
         now: u32,
@@ -95,8 +95,8 @@ impl Pair {
     }
 }
 
-/// Changes a field of players: some leave, some come back, some have impossible numbers, some sleep.
-fn disturb(rng: &mut Rng, base: &Snapshot<Runner>) -> Snapshot<Runner> {
+/// Changes the players: some leave, some return, some have impossible values, some rest.
+fn randomize_players(rng: &mut Rng, base: &Snapshot<Runner>) -> Snapshot<Runner> {
     let phase = base.seq.0 / 40;
     let mut entities = base.frame.entities.clone();
     entities.retain(|(id, _)| id.0 == 0 || !(u32::from(id.0) + phase).is_multiple_of(5));
@@ -126,20 +126,20 @@ fn effect_bits(effects: &[Effect]) -> Vec<(u8, EntityId, [u32; 3], bool)> {
 }
 
 #[test]
-fn with_room_enough_every_snapshot_arrives_to_the_bit() {
+fn snapshots_with_enough_room_arrive_bit_for_bit() {
     for (seed, loss, delay) in [(1, 0.0, 1), (2, 0.2, 1), (3, 0.05, 12), (4, 0.6, 8), (5, 0.95, 5)] {
         let mut field = RunnerCrowd::new(seed, 20);
         let mut rng = Rng::new(Seed(seed), 9);
-        let mut pair = Pair::new(20, LossyLink::new(seed, loss, delay));
+        let mut pair = LinkedPair::new(20, LossyLink::new(seed, loss, delay));
         let mut sent = BTreeMap::new();
         let mut compared = 0;
         for seq in 1..2_000 {
             field.step();
-            let snapshot = disturb(&mut rng, &field.snapshot(seq));
+            let snapshot = randomize_players(&mut rng, &field.snapshot(seq));
             sent.insert(snapshot.seq, snapshot.clone());
             let (encoded, arrived) = pair.step(seq, &snapshot, 1200);
             if !encoded.deferred.is_empty() {
-                // Without acks everything is told in full, and that may be too much; nothing is claimed then.
+                // Without acks, snapshots are complete and may exceed the limit, so the test then expects nothing.
                 assert!(loss > 0.5 || seq < 30, "deferred {:?} at {seq}", encoded.deferred);
                 sent.remove(&snapshot.seq);
             }
@@ -156,9 +156,9 @@ fn with_room_enough_every_snapshot_arrives_to_the_bit() {
 }
 
 #[test]
-fn sixteen_bits_wrap_and_nothing_is_noticed() {
+fn sixteen_bit_numbers_wrap() {
     let mut field = RunnerCrowd::new(1, 2);
-    let mut pair = Pair::new(2, LossyLink::new(1, 0.3, 6));
+    let mut pair = LinkedPair::new(2, LossyLink::new(1, 0.3, 6));
     let mut compared = 0;
     for step in 0..3_000 {
         // Ticks, usercmds and snapshots wrap one after the other.
@@ -176,11 +176,11 @@ fn sixteen_bits_wrap_and_nothing_is_noticed() {
 }
 
 #[test]
-fn long_silence_and_long_rest_are_survived() {
+fn sessions_survive_long_outages_and_resting_players() {
     let mut field = RunnerCrowd::new(2, 6);
-    let mut pair = Pair::new(6, LossyLink::new(2, 0.0, 3));
+    let mut pair = LinkedPair::new(6, LossyLink::new(2, 0.0, 3));
     for seq in 1..4_000u32 {
-        // The line is dead for longer than the window, and players stand still for longer than that.
+        // The link is down for longer than the window, and players rest for longer than that.
         pair.line.loss = if (500..700).contains(&seq) { 1.0 } else { 0.0 };
         if !(1_000..2_500).contains(&seq) {
             field.step();
@@ -195,14 +195,14 @@ fn long_silence_and_long_rest_are_survived() {
             assert!(encoded.datagram.len() < 30, "{} bytes for nothing", encoded.datagram.len());
         }
         if (2_501..2_503).contains(&seq) {
-            assert!(encoded.datagram.len() < 250, "{} bytes: told in full again", encoded.datagram.len());
+            assert!(encoded.datagram.len() < 250, "{} bytes: sent in full again", encoded.datagram.len());
         }
     }
     assert!(pair.receiver.states_held() <= 6 * 65);
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn unencodable_snapshots_are_refused() {
     let field = RunnerCrowd::new(1, 4);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 4);
     let too_small = sender.encode(&field.snapshot(1), None, 40);
@@ -213,9 +213,9 @@ fn what_cannot_be_sent_is_refused() {
 }
 
 #[test]
-fn more_entities_than_submessages_or_bytes_go_later() {
+fn entities_over_a_limit_are_deferred() {
     let runner = |i: u16| (EntityId(i), Runner { health: i32::from(i), alive: true, ..Runner::default() });
-    let mut pair = Pair::new(1, LossyLink::new(1, 0.0, 1));
+    let mut pair = LinkedPair::new(1, LossyLink::new(1, 0.0, 1));
     let mut complete = None;
     for seq in 1..60 {
         let sent = snapshot(seq, Tick(seq), (0..900).map(runner).collect());
@@ -228,7 +228,7 @@ fn more_entities_than_submessages_or_bytes_go_later() {
     assert!(complete.is_some_and(|seq| seq < 30), "{complete:?}");
 }
 
-/// Bodies of any bits that are values of their fields.
+/// Bodies with any bits that their fields allow.
 fn any_runner() -> impl Strategy<Value = Runner> {
     prop::collection::vec(prop_oneof![Just(0u32), Just(1), any::<u32>()], Runner::CELLS).prop_map(|mut words| {
         for (word, field) in words.iter_mut().zip(Runner::fields()) {
@@ -247,7 +247,7 @@ fn any_runner() -> impl Strategy<Value = Runner> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn any_bodies_arrive_to_the_bit(
+    fn any_bodies_arrive_bit_for_bit(
         frames in prop::collection::vec(prop::collection::btree_map(0u16..200, any_runner(), 0..5), 1..12),
         lost in any::<u16>(),
     ) {
@@ -272,27 +272,27 @@ proptest! {
     }
 }
 
-/// What is sent of a runner who walks after he was defined with so many frags and health, and has them for good.
+/// The update messages of a runner who walks after a definition with constant frags and health.
 #[test]
-fn what_came_is_said_by_the_newest_and_a_bit_for_each_of_the_32_before() {
+fn acks_name_the_newest_and_the_32_snapshots_before() {
     let mut sender = Sender::<Runner>::new(PlayerId(0), 2);
     let mut receiver = Receiver::<Runner>::new();
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     for seq in 1..=40 {
         let moved = |x| Runner { origin: Vec3::new(x, seq as f32, 0.0), ..Runner::default() };
         let sent = snapshot(seq, Tick(seq), vec![(EntityId(0), moved(1.0)), (EntityId(1), moved(2.0))]);
         let encoded = sender.encode(&sent, None, 1_200).expect("room");
-        // The second and the fifth do not come.
+        // The second and the fifth datagram are lost.
         if ![2, 5].contains(&seq) {
             assert!(matches!(receiver.decode(&encoded.datagram, CommandSeq(0)), Ok(DecodeOutcome::New(_))));
         }
-        said.push((receiver.received(), receiver.states_held()));
+        output.push((receiver.received(), receiver.states_held()));
     }
-    let at = |seq: usize| (said[seq - 1].0.newest.0, said[seq - 1].0.before);
+    let at = |seq: usize| (output[seq - 1].0.newest.0, output[seq - 1].0.before);
     assert_eq!([at(1), at(2), at(3), at(4), at(5)], [(1, 0), (1, 0), (3, 0b10), (4, 0b101), (4, 0b101)]);
     assert_eq!([at(6), at(7)], [(6, 0b10110), (7, 0b10_1101)]);
     assert_eq!([at(34), at(38), at(40)], [(34, !(1 << 31 | 1 << 28)), (38, u32::MAX), (40, u32::MAX)]);
-    assert_eq!([said[0].1, said[2].1], [2, 4]);
+    assert_eq!([output[0].1, output[2].1], [2, 4]);
 }
 
 fn updates_of(frags: i32, health: i32) -> Vec<Vec<u8>> {
@@ -312,7 +312,7 @@ fn updates_of(frags: i32, health: i32) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_never_changes_is_told_once() {
+fn unchanged_cells_are_sent_once() {
     let (few, many) = (updates_of(1, 2), updates_of(-1_000_000, 123_456_789));
     assert_ne!(few[0], many[0], "the definition has it");
     assert_eq!(few[1..], many[1..], "and no update after it, not even its length");

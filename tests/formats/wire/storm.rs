@@ -1,4 +1,4 @@
-//! A million datagrams that nobody honest sent.
+//! A million datagrams of attackers.
 
 use std::net::SocketAddr;
 
@@ -20,8 +20,8 @@ use super::runners::{Runner, RunnerCrowd, bits};
 
 const DATAGRAMS: usize = 1_000_000;
 
-/// Real datagrams of every type, without seals, and a client that has heard half of those from the server.
-fn real_ones() -> (Vec<Vec<u8>>, Receiver<Runner>) {
+/// Valid datagrams of every type, without seals, and a client that has received half of the server's.
+fn valid_datagrams() -> (Vec<Vec<u8>>, Receiver<Runner>) {
     let mut runner = TestRunner::deterministic();
     let mut all = Vec::new();
     let mut half_way = Receiver::new();
@@ -53,8 +53,8 @@ fn real_ones() -> (Vec<Vec<u8>>, Receiver<Runner>) {
     (all, half_way)
 }
 
-/// Random bytes, a real datagram cut, or one with bits or bytes changed, or two in one.
-fn enemy(rng: &mut Rng, real: &[Vec<u8>]) -> Vec<u8> {
+/// Random bytes, or a valid datagram: truncated, with changed bits or bytes, or joined with another.
+fn attack_datagram(rng: &mut Rng, real: &[Vec<u8>]) -> Vec<u8> {
     let pick = |rng: &mut Rng| real[rng.below(real.len() as u64) as usize].clone();
     let mut bytes = pick(rng);
     match rng.below(5) {
@@ -73,7 +73,7 @@ fn enemy(rng: &mut Rng, real: &[Vec<u8>]) -> Vec<u8> {
             }
         }
         3 => {
-            // The header is kept, so that the deeper parts are reached.
+            // The header stays valid, so that the change reaches later parts.
             let from = 12 + rng.below(20) as usize;
             for byte in bytes.iter_mut().skip(from) {
                 *byte = if rng.chance(0.1) { rng.next_u64() as u8 } else { *byte };
@@ -89,22 +89,22 @@ fn enemy(rng: &mut Rng, real: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn a_million_datagrams_harm_nobody() {
-    let (real, half_way) = real_ones();
+fn a_million_hostile_datagrams_do_no_harm() {
+    let (real, half_way) = valid_datagrams();
     let mut rng = Rng::new(Seed(1), 2);
     let mut endpoint: Endpoint = endpoint(4);
     let honest = join(&mut endpoint, address(1, 1), 1, Micros::ZERO);
     let mut connection: ServerConnection<Runner> = ServerConnection::new(honest.key, honest.player, 4, Micros::ZERO);
-    // These are given what no seal protected.
+    // These receivers get the datagrams without the protection of a seal.
     let mut victim = half_way.clone();
     let mut victims_of_old = Vec::new();
     let mut connecting = ConnectMachine::new(ConnectOptions::new("discs"), 5, Micros::ZERO);
     let (mut decoded, mut refused, mut let_through) = (0u32, 0u32, 0u32);
     for i in 0..DATAGRAMS {
-        let bytes = enemy(&mut rng, &real);
+        let bytes = attack_datagram(&mut rng, &real);
         let now = Micros(i as i64);
         if i % 100 == 0 && i < DATAGRAMS / 2 {
-            // One that has believed too much hears nothing more, so there are many.
+            // A receiver that has accepted a wrong state rejects everything after it, so the test uses many receivers.
             victims_of_old.push(std::mem::replace(&mut victim, half_way.clone()).states_held());
         }
         let from: SocketAddr = address(rng.below(3) as u8, rng.below(3) as u16);
@@ -143,7 +143,7 @@ fn a_million_datagrams_harm_nobody() {
 }
 
 #[test]
-fn an_honest_session_goes_on_through_the_storm() {
+fn a_session_continues_during_the_attack() {
     let mut rng = Rng::new(Seed(3), 2);
     let mut endpoint: Endpoint = endpoint(2);
     let honest = join(&mut endpoint, address(1, 1), 1, Micros::ZERO);
@@ -157,12 +157,12 @@ fn an_honest_session_goes_on_through_the_storm() {
         let sent = field.snapshot(seq);
         let encoded = sender.encode(&sent, None, 1200).expect("the budget holds all bodies");
         let sealed = seal(honest.key, encoded.datagram);
-        // Enemies send changed and old ones first.
+        // The attacker sends changed and old datagrams first.
         for _ in 0..20 {
             let old = seen.get(rng.below(seen.len().max(1) as u64) as usize);
             let bad = match old {
                 Some(old) if rng.chance(0.3) => old.clone(),
-                _ => enemy(&mut rng, std::slice::from_ref(&sealed)),
+                _ => attack_datagram(&mut rng, std::slice::from_ref(&sealed)),
             };
             if bad == sealed {
                 continue;
@@ -187,7 +187,7 @@ fn an_honest_session_goes_on_through_the_storm() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn readers_accept_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let mut receiver: Receiver<Runner> = Receiver::new();
         let _ = receiver.decode(&bytes, CommandSeq(0));
         let _: Result<ClientMessage, _> = decode_commands(&bytes, &ClientReference::default());

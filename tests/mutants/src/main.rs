@@ -1,4 +1,4 @@
-//! Writes a copy of hitreg's sources that contains many mutants, one of which the environment selects.
+//! Writes a copy of hitreg's sources with many mutants. The environment selects one of them.
 //!
 //! `mutants REPOSITORY COPY MODULES DROPPED` rewrites the modules of `hitreg-netcode` (such as `server,client`) from
 //! REPOSITORY to COPY. Each site becomes `if crate::mutants::is(NUMBER) { mutant } else { original }`. DROPPED lists
@@ -33,7 +33,7 @@ pub(crate) fn is(number: u32) -> bool {
 }
 "#;
 
-/// One place of a file that can be changed.
+/// A place in a file that a mutant can change.
 struct Site {
     /// Bytes of the original expression.
     bytes: Range<usize>,

@@ -1,4 +1,4 @@
-//! Bots against each other, without a network: they see each other a tenth of a second late, as clients draw, and
+//! Bots fight each other without a network. They see each other a tenth of a second late, as clients draw others, and
 //! their shots are judged against what they saw.
 
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::shots::Events;
 const MSEC: u8 = 16;
 const DRAWN_TICKS_AGO: usize = 6;
 
-/// What came of a fight.
+/// Counts of a fight.
 #[derive(Debug, Default)]
 struct FightResult {
     shots: [u32; 3],
@@ -27,7 +27,7 @@ struct FightResult {
     hurt_walks: u32,
     touched: usize,
     teleported: usize,
-    /// How often somebody alive had not left a spot for two seconds.
+    /// How often a living player stayed at one spot for two seconds.
     loitered: u32,
     walked_units: f32,
     commands: u32,
@@ -45,7 +45,7 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Plays; if `reloads`, saves and loads the world before every tick.
+/// Runs a fight. With `reloads`, saves and loads the world before each tick.
 fn brawl(rules: &ArenaRules, seed: u64, players: u16, seconds: u32, reloads: bool) -> FightResult {
     let mut world = Arena::spawn(rules, Seed(seed), players);
     let mut bots = ArenaBot::crew(Seed(seed), players, rules);
@@ -92,7 +92,7 @@ fn brawl(rules: &ArenaRules, seed: u64, players: u16, seconds: u32, reloads: boo
     score
 }
 
-#[expect(clippy::too_many_arguments, reason = "one command of one bot among everything there is")]
+#[expect(clippy::too_many_arguments, reason = "the step needs the bot, its usercmd, and the whole world")]
 fn run(
     rules: &ArenaRules,
     world: &mut ArenaWorld,
@@ -131,7 +131,7 @@ fn run(
     }
 }
 
-/// What is never sent decides nothing: the same command on the state as sent ends the same, and heals the rest.
+/// Fields that are never sent have no effect: a usercmd on the state as sent gives the same result and restores them.
 fn needs_no_client_only_field(
     rules: &ArenaRules,
     scene: &Scene<'_, ArenaBody>,
@@ -172,7 +172,7 @@ fn four_bots_fight_within_ten_seconds() {
 }
 
 #[test]
-fn four_bots_show_everything_within_a_minute() {
+fn four_bots_exercise_everything_within_a_minute() {
     let rules = ArenaRules::default();
     let score = brawl(&rules, 1, 4, 60, false);
     report("4 bots, 60 s", &score);
@@ -182,14 +182,14 @@ fn four_bots_show_everything_within_a_minute() {
 }
 
 #[test]
-fn sixteen_bots_fight_the_same_fight_out_of_saved_worlds() {
+fn sixteen_bots_fight_the_same_in_reloaded_worlds() {
     let rules = ArenaRules::default();
     let score = brawl(&rules, 2, 16, 60, false);
     report("16 bots, 60 s", &score);
     assert!(score.kills > 20 && score.touched > 0, "{score:?}");
     assert!(score.loitered < 30, "bots get stuck: {score:?}");
     let speed_units_s = score.walked_units * 1_000.0 / (score.commands * u32::from(MSEC)) as f32;
-    assert!(speed_units_s > 150.0, "bots stand about: {speed_units_s} units/s");
+    assert!(speed_units_s > 150.0, "bots do not move: {speed_units_s} units/s");
     let again = brawl(&rules, 2, 16, 20, false);
     assert_eq!(brawl(&rules, 2, 16, 20, true).digest, again.digest);
     assert_ne!(brawl(&rules, 3, 16, 20, false).digest, again.digest);

@@ -1,4 +1,4 @@
-//! The built-in map, walked: what should be climbed can be climbed, and what should stop people does.
+//! Walks on the built-in map: players climb its stairs and ramps, and its walls stop them.
 
 use glam::Vec3;
 use hitreg::arena::{
@@ -8,7 +8,7 @@ use hitreg::game::{Effect, Scene, Simulate, Sink, Touch as Met};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 
-/// Forgets everything but what was touched and how often weapons went off.
+/// Records touched entities and the number of shots, and ignores effects.
 #[derive(Default)]
 pub(crate) struct Notes {
     pub(crate) touched: Vec<Met>,
@@ -28,7 +28,7 @@ impl Sink<ArenaFire> for Notes {
     }
 }
 
-/// Somebody alone on the map.
+/// One player alone on the map.
 pub(crate) struct Walker {
     pub(crate) rules: ArenaRules,
     pub(crate) body: ArenaBody,
@@ -103,7 +103,7 @@ fn the_ramp_leads_up_to_the_landing() {
 }
 
 #[test]
-fn the_low_passage_is_passed_ducked_only() {
+fn only_ducked_players_pass_the_low_passage() {
     let mut upright = Walker::at(-352.0, -470.0, 37.0);
     upright.forward(-90.0, 0, 4.0);
     assert!(upright.body.origin.y > -513.0, "{}", upright.body.origin);
@@ -112,7 +112,7 @@ fn the_low_passage_is_passed_ducked_only() {
     ducked.forward(-90.0, buttons::DUCK, 1.5);
     assert!(ducked.body.ducked, "under way");
     ducked.forward(-90.0, 0, 0.5);
-    assert!(ducked.body.ducked, "nobody stands up under a ceiling: {}", ducked.body.origin);
+    assert!(ducked.body.ducked, "players cannot stand up under a ceiling: {}", ducked.body.origin);
     ducked.forward(-90.0, buttons::DUCK, 2.0);
     assert!(ducked.body.origin.y < -690.0, "{}", ducked.body.origin);
     ducked.run(Input::default(), 0.2);
@@ -138,7 +138,7 @@ fn walls_stop_people() {
 }
 
 #[test]
-fn the_living_are_in_the_way_and_the_dead_are_not() {
+fn only_living_players_block_the_way() {
     let wall = ArenaBody { origin: Vec3::new(0.0, -180.0, 36.03), alive: true, ..ArenaBody::default() };
     let run = |other: ArenaBody, collision: bool| {
         let mut walker = Walker::at(-150.0, -180.0, 37.0);
@@ -156,7 +156,7 @@ fn the_living_are_in_the_way_and_the_dead_are_not() {
 }
 
 #[test]
-fn a_teleporter_waits_until_its_end_is_free() {
+fn a_teleporter_waits_until_its_destination_is_free() {
     let end = ArenaMap::courtyard().teleporters()[0].to.origin;
     let mut walker = Walker::at(960.0, -840.0, 37.0);
     walker.others = vec![(EntityId(1), ArenaBody { origin: end, alive: true, ..ArenaBody::default() })];
@@ -168,7 +168,7 @@ fn a_teleporter_waits_until_its_end_is_free() {
 }
 
 #[test]
-fn the_dead_ask_for_nothing() {
+fn dead_players_do_nothing() {
     let mut walker = Walker::at(0.0, -180.0, 37.0);
     walker.body.alive = false;
     walker.forward(0.0, buttons::ATTACK | buttons::JUMP, 1.0);
@@ -177,7 +177,7 @@ fn the_dead_ask_for_nothing() {
 }
 
 #[test]
-fn without_weapons_nothing_of_them_changes() {
+fn usercmds_without_weapons_change_no_weapon_state() {
     let mut walker = Walker::at(0.0, -180.0, 37.0);
     walker.weapons = false;
     walker.body.clip.pistol = 3;

@@ -1,4 +1,4 @@
-//! Maps as text: what is read, and what is said of what cannot be.
+//! Maps as text: accepted maps and error messages.
 
 use glam::Vec3;
 use hitreg::arena::{ArenaMap, ArenaRules, MapTextError, ShapeError, Solid, SolidHull};
@@ -20,7 +20,7 @@ const FLOOR: &str = "{
 }
 ";
 
-/// The same as Valve's editor writes it.
+/// The floor in the format of Valve's editor.
 const FLOOR_220: &str = "{
 ( -256 -256 -16 ) ( -256 -255 -16 ) ( -256 -256 -15 ) stone [ 0 -1 0 0 ] [ 0 0 -1 0 ] 0 1 1
 ( -256 -256 -16 ) ( -256 -256 -15 ) ( -255 -256 -16 ) stone [ 1 0 0 0 ] [ 0 0 -1 0 ] 0 1 1
@@ -41,7 +41,7 @@ fn classic_and_valve_faces_give_the_same_map() {
 }
 
 #[test]
-fn bad_maps_are_named_by_line_entity_and_brush() {
+fn errors_in_maps_name_line_entity_and_brush() {
     let parse = |text: &str| ArenaMap::parse("m", text.as_bytes()).unwrap_err();
     assert!(matches!(parse(""), MapTextError::NoSpawnPoint));
     assert!(matches!(parse("{\n\"classname\" \"worldspawn\"\n"), MapTextError::Unfinished));
@@ -66,7 +66,7 @@ fn bad_maps_are_named_by_line_entity_and_brush() {
 }
 
 #[test]
-fn rules_survive_being_stored() {
+fn rules_survive_storage() {
     let rules = ArenaRules::default();
     let bytes = rmp_serde::to_vec(&rules).unwrap();
     let back: ArenaRules = rmp_serde::from_slice(&bytes).unwrap();
@@ -91,7 +91,7 @@ fn stored_rules_are_checked() {
 }
 
 #[test]
-fn props_are_read_and_bad_ones_are_named() {
+fn props_are_read_and_errors_in_props_are_named() {
     let parse = |more: &str| ArenaMap::parse("m", format!("{}{more}", world(FLOOR)).as_bytes());
     let bell = "{\n\"classname\" \"prop_bell\"\n\"origin\" \"0 0 90\"\n\"length_ms\" \"700\"\n}\n";
     let map = parse(bell).unwrap();
@@ -110,7 +110,7 @@ fn props_are_read_and_bad_ones_are_named() {
 }
 
 #[test]
-fn a_map_without_props_is_stored_as_before_there_were_any() {
+fn a_map_without_props_is_stored_without_a_list_of_props() {
     let stored = |map: ArenaMap| rmp_serde::to_vec_named(&ArenaRules::new(map)).unwrap();
     let holds = |bytes: &[u8]| bytes.windows(5).any(|word| word == b"props");
     assert!(!holds(&stored(ArenaMap::courtyard())));

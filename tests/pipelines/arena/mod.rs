@@ -1,4 +1,4 @@
-//! The built-in game from outside: its map can be played on, its world survives saving, its bots fight.
+//! The built-in game: its map, its saved worlds, its bots.
 
 mod brawl;
 mod course;

@@ -1,4 +1,4 @@
-//! Shots: who is hit where, what is in the way, and what a hit does.
+//! Shots: hit targets and hitgroups, obstacles, and the effects of hits.
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Hitgroup, WeaponId};
@@ -8,7 +8,7 @@ use hitreg::usercmd::{Input, Usercmd, buttons};
 
 use super::course::Walker;
 
-/// Keeps what happens in the world.
+/// Records the events of a world.
 #[derive(Default)]
 pub(crate) struct Events {
     pub(crate) effects: Vec<Effect>,
@@ -33,20 +33,20 @@ fn shot(weapon: WeaponId, muzzle: Vec3, viewangles: Vec3) -> ArenaFire {
     ArenaFire { shooter: PlayerId(0), weapon, flies, muzzle, viewangles, seed: Seed(5), command: CommandSeq(9) }
 }
 
-fn somebody(origin: Vec3) -> ArenaBody {
+fn body_at(origin: Vec3) -> ArenaBody {
     ArenaBody { origin, alive: true, health: 100, ..ArenaBody::default() }
 }
 
-/// In the courtyard, west of the shooter's line of sight along +x; nothing stands on that line.
+/// In the courtyard, with a free line of fire along +x.
 const MUZZLE: Vec3 = Vec3::new(-480.0, 380.0, 64.0);
 
 #[test]
 fn bullets_hit_the_nearest_living_other() {
     let rules = ArenaRules::default();
     let fire = shot(WeaponId::Pistol, MUZZLE, Vec3::ZERO);
-    let near = (EntityId(2), somebody(Vec3::new(-300.0, 380.0, 36.0)));
-    let far = (EntityId(1), somebody(Vec3::new(-200.0, 380.0, 36.0)));
-    let me = (EntityId(0), somebody(Vec3::new(-470.0, 380.0, 36.0)));
+    let near = (EntityId(2), body_at(Vec3::new(-300.0, 380.0, 36.0)));
+    let far = (EntityId(1), body_at(Vec3::new(-200.0, 380.0, 36.0)));
+    let me = (EntityId(0), body_at(Vec3::new(-470.0, 380.0, 36.0)));
     let hit = Arena::judge(&rules, &fire, &[me, far, near]);
     assert_eq!(hit.reason, Reason::Hit);
     assert_eq!((hit.wounds[0].target, hit.wounds[0].damage), (EntityId(2), 36), "three times 12 for the head");
@@ -59,9 +59,9 @@ fn bullets_hit_the_nearest_living_other() {
 }
 
 #[test]
-fn a_wall_in_the_way_is_told_from_a_wide_shot() {
+fn a_blocked_shot_differs_from_a_miss() {
     let rules = ArenaRules::default();
-    let outside = (EntityId(1), somebody(Vec3::new(-700.0, 380.0, 36.0)));
+    let outside = (EntityId(1), body_at(Vec3::new(-700.0, 380.0, 36.0)));
     let west = shot(WeaponId::Pistol, MUZZLE, Vec3::new(0.0, 180.0, 0.0));
     assert_eq!(Arena::judge(&rules, &west, &[outside]).reason, Reason::HitWorld);
     let east = shot(WeaponId::Pistol, MUZZLE, Vec3::ZERO);
@@ -72,13 +72,13 @@ fn a_wall_in_the_way_is_told_from_a_wide_shot() {
 fn pellets_come_from_the_usercmd_and_add_up() {
     let rules = ArenaRules::default();
     let fire = shot(WeaponId::Shotgun, MUZZLE, Vec3::new(2.0, 0.0, 0.0));
-    let close = [(EntityId(1), somebody(MUZZLE + Vec3::new(40.0, 0.0, -12.0)))];
+    let close = [(EntityId(1), body_at(MUZZLE + Vec3::new(40.0, 0.0, -12.0)))];
     let verdict = Arena::judge(&rules, &fire, &close);
     assert_eq!(verdict.wounds.len(), 1);
     assert_eq!(verdict.wounds[0].pellets, 4);
     assert!(verdict.wounds[0].damage >= 80);
     assert_eq!(verdict, Arena::judge(&rules, &fire, &close));
-    let far = [(EntityId(1), somebody(MUZZLE + Vec3::new(500.0, 0.0, -30.0)))];
+    let far = [(EntityId(1), body_at(MUZZLE + Vec3::new(500.0, 0.0, -30.0)))];
     let spread: Vec<u8> = (1..60)
         .map(|seq| ArenaFire { command: CommandSeq(seq), ..fire })
         .map(|fire| Arena::judge(&rules, &fire, &far).wounds.iter().map(|wound| wound.pellets).sum())
@@ -147,7 +147,7 @@ fn rockets_fly_hit_in_the_present_and_hurt_around() {
 }
 
 #[test]
-fn a_rocket_at_the_own_feet_lifts_and_is_no_hit() {
+fn a_rocket_at_the_shooters_feet_pushes_and_is_not_a_hit() {
     let rules = ArenaRules::default();
     let mut world = Arena::spawn(&rules, Seed(3), 1);
     let at = world.entity(EntityId(0)).unwrap().origin;
@@ -169,7 +169,7 @@ fn weapons_fire_reload_and_switch_by_their_times() {
     assert_eq!(walker.notes.fires.len(), 2, "one at once, one after 300 ms");
     walker.run(attack.clone(), 2.4);
     assert_eq!(walker.body.clip.pistol + walker.body.reserve.pistol + walker.notes.fires.len() as u16, 7);
-    assert!(walker.notes.fires.len() > 2, "reloaded by itself");
+    assert!(walker.notes.fires.len() > 2, "reloaded without input");
 
     walker.body.clip.shotgun = 8;
     let fired = walker.notes.fires.len();

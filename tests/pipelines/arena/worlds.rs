@@ -1,4 +1,4 @@
-//! The world in words: nothing that matters is left out, and nothing that is no world gets in.
+//! Saved worlds: they contain all state that matters, and loading refuses invalid words.
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaMap, ArenaRules, ArenaWorld, WeaponId};
@@ -16,8 +16,8 @@ fn words(world: &ArenaWorld) -> Vec<u32> {
     words
 }
 
-/// A world in which some rockets fly and some players are dead.
-fn a_busy_world(rules: &ArenaRules, seed: u64, players: u16, shots: &[(u16, f32, f32)]) -> ArenaWorld {
+/// A world with flying rockets and dead players.
+fn busy_world(rules: &ArenaRules, seed: u64, players: u16, shots: &[(u16, f32, f32)]) -> ArenaWorld {
     let mut world = Arena::spawn(rules, Seed(seed), players);
     for (turn, (shooter, pitch, yaw)) in shots.iter().enumerate() {
         let shooter = PlayerId(shooter % players);
@@ -44,13 +44,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
-    fn a_saved_world_goes_on_the_same(
+    fn a_loaded_world_continues_as_the_saved_one(
         seed in any::<u64>(), players in 1_u16..20,
         shots in prop::collection::vec((0_u16..20, -40.0_f32..40.0, -180.0_f32..180.0), 0..40),
     ) {
         let map = if seed % 2 == 0 { ArenaMap::courtyard() } else { ArenaMap::orchard() };
         let rules = ArenaRules::new(map);
-        let mut world = a_busy_world(&rules, seed, players, &shots);
+        let mut world = busy_world(&rules, seed, players, &shots);
         let mut back = Arena::load(&rules, &words(&world)).unwrap().expect("it loads worlds");
         prop_assert_eq!(&back, &world);
         for _ in 0..200 {
@@ -61,10 +61,10 @@ proptest! {
     }
 
     #[test]
-    fn words_that_are_no_world_are_refused_or_one(cut in 0_usize..400, at in 0_usize..400, word in any::<u32>()) {
+    fn changed_words_are_refused_or_load_as_written(cut in 0_usize..400, at in 0_usize..400, word in any::<u32>()) {
         let rules = ArenaRules::new(if cut % 2 == 0 { ArenaMap::courtyard() } else { ArenaMap::orchard() });
         let shots = [(0, 0.0, 0.0), (1, 0.0, 0.0), (0, 0.0, 0.0), (1, 10.0, 50.0), (0, 0.0, 0.0), (0, -20.0, 9.0)];
-        let good = words(&a_busy_world(&rules, 1, 4, &shots));
+        let good = words(&busy_world(&rules, 1, 4, &shots));
         let short = &good[..cut.min(good.len() - 1)];
         prop_assert!(Arena::load(&rules, short).is_err());
         let mut changed = good.clone();
@@ -80,7 +80,7 @@ proptest! {
 fn every_word_counts_in_the_hash() {
     let rules = ArenaRules::default();
     let shots = [(0, 0.0, 0.0), (1, 0.0, 0.0), (0, 0.0, 0.0)];
-    let good = words(&a_busy_world(&rules, 1, 2, &shots));
+    let good = words(&busy_world(&rules, 1, 2, &shots));
     let hash = hash_words(&good);
     for at in 0..good.len() {
         let mut changed = good.clone();
@@ -90,14 +90,14 @@ fn every_word_counts_in_the_hash() {
 }
 
 #[test]
-fn a_world_of_seed_7_hashes_as_ever() {
+fn the_hash_of_seed_7_is_unchanged() {
     let rules = ArenaRules::default();
     let shots: Vec<_> = (0..24).map(|i| (i, 2.0, f32::from(i) * 15.0)).collect();
-    insta::assert_snapshot!(format!("{:016x}", hash_words(&words(&a_busy_world(&rules, 7, 8, &shots)))), @"6232338122446c0a");
+    insta::assert_snapshot!(format!("{:016x}", hash_words(&words(&busy_world(&rules, 7, 8, &shots)))), @"6232338122446c0a");
 }
 
 #[test]
-fn a_body_is_small_and_keeps_the_eye_height_to_itself() {
+fn a_body_is_small_and_does_not_send_its_eye_height() {
     const { assert!(ArenaBody::CELLS <= 40) };
     let rules = ArenaRules::default();
     let world = Arena::spawn(&rules, Seed(1), 1);
@@ -109,7 +109,7 @@ fn a_body_is_small_and_keeps_the_eye_height_to_itself() {
 }
 
 #[test]
-fn blending_takes_the_short_way() {
+fn interpolation_of_angles_takes_the_short_way() {
     let from = ArenaBody { viewangles: Vec3::new(0.0, 170.0, 0.0), alive: true, ..ArenaBody::default() };
     let to = ArenaBody { viewangles: Vec3::new(0.0, -170.0, 0.0), origin: Vec3::X * 8.0, ducked: true, ..from };
     let half = Arena::blend(&from, &to, 0.5);
@@ -118,7 +118,7 @@ fn blending_takes_the_short_way() {
 }
 
 #[test]
-fn who_falls_out_of_the_map_dies_and_comes_back() {
+fn a_player_who_leaves_the_map_dies_and_respawns() {
     let rules = ArenaRules::default();
     let mut world = Arena::spawn(&rules, Seed(1), 1);
     let fallen = ArenaBody { origin: Vec3::Z * -10_000.0, ..*world.entity(EntityId(0)).unwrap() };
@@ -131,7 +131,7 @@ fn who_falls_out_of_the_map_dies_and_comes_back() {
 }
 
 #[test]
-fn more_players_than_spawn_points_wait_their_turn() {
+fn players_wait_for_free_spawn_points() {
     let rules = ArenaRules::default();
     let mut world = Arena::spawn(&rules, Seed(1), 20);
     let alive = |world: &ArenaWorld| Arena::entities(world).iter().filter(|(_, body)| body.alive).count();

@@ -1,4 +1,4 @@
-//! Arrows: at once on their shooter's own screen (Reactive), announced to everybody (Inverted).
+//! Arrows: at once on the shooter's own screen (Reactive), announced to all players (Inverted).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,8 @@ use hitreg::usercmd::{Input, buttons};
 use super::stage::{CategoryStage, Play, Screen, TICK};
 use super::{as_sent, category, delay, run};
 
-/// Stands, takes the launcher, and shoots once at `shot`, upwards to the left of where it first looks.
+/// A player who stands, takes the launcher, and shoots once at `shot`, upwards and to the left of the first view
+/// direction.
 fn archer(player: u16, at: Micros, shot: Micros, yaw_deg: f32) -> Input {
     let is_archer = player == 0;
     Input {
@@ -30,7 +31,7 @@ fn arrows(screen: &Screen) -> Vec<(EntityId, Category, Vec3)> {
 }
 
 #[test]
-fn an_arrow_is_on_its_shooters_screen_at_once_and_goes_on_as_the_servers() {
+fn the_shooters_arrow_appears_at_once_and_becomes_the_servers() {
     let mut stage = CategoryStage::new(2, &LinkModel { jitter: Jitter::Exponential(3.0), ..delay(80.0) }, 13, &[]);
     let shot = Micros::from_s(2);
     run(&mut stage, 6, |player, at| archer(player, at, shot, 30.0), as_sent);
@@ -59,7 +60,7 @@ fn an_arrow_is_on_its_shooters_screen_at_once_and_goes_on_as_the_servers() {
 }
 
 #[test]
-fn arrows_that_the_server_has_not_spoken_of_are_told_apart() {
+fn predicted_arrows_are_matched_to_their_own_usercmds() {
     let mut stage = CategoryStage::new(1, &delay(450.0), 17, &[]);
     let shot = Micros::from_s(2);
     let holds = |player, at: Micros| {
@@ -82,14 +83,14 @@ fn arrows_that_the_server_has_not_spoken_of_are_told_apart() {
 }
 
 #[test]
-fn an_arrow_that_the_server_discards_is_cut() {
-    // Nothing of the shot's frame and the next reaches the server, and nothing is sent twice.
+fn an_arrow_that_the_server_discards_disappears() {
+    // No packet of the shot's frame and the next reaches the server, and no usercmd is repeated.
     let mut stage = CategoryStage::new(1, &delay(80.0), 17, &["client.redundancy=1"]);
     let shot = Micros::from_s(2);
     let mut play = Play {
         input: &mut |player, at| archer(player, at, shot, 30.0),
-        told: &mut as_sent,
-        heard: &mut |_, at| !(shot..shot + TICK + TICK).contains(&at),
+        on_snapshot: &mut as_sent,
+        reaches_server: &mut |_, at| !(shot..shot + TICK + TICK).contains(&at),
     };
     stage.run_until(Micros::from_s(5), &mut play);
     assert!(stage.truth.iter().all(|frame| frame.entities.iter().all(|(_, body)| body.kind != BodyKind::Arrow)));
@@ -105,7 +106,7 @@ fn an_arrow_that_the_server_discards_is_cut() {
 }
 
 #[test]
-fn an_arrow_that_the_server_never_speaks_of_is_cut_after_a_second() {
+fn an_unconfirmed_arrow_disappears_after_a_second() {
     let mut stage = CategoryStage::new(1, &delay(80.0), 17, &[]);
     let shot = Micros::from_s(2);
     run(&mut stage, 5, |player, at| archer(player, at, shot, 30.0), |_, at, _| at < shot);
@@ -118,7 +119,7 @@ fn an_arrow_that_the_server_never_speaks_of_is_cut_after_a_second() {
 }
 
 #[test]
-fn an_announced_arrow_lands_on_every_screen_where_and_when_it_does() {
+fn an_announced_arrow_lands_on_every_screen_as_on_the_server() {
     for (seed, off_deg) in [(13, 20.0), (14, -12.0), (15, 0.0), (16, 33.0), (17, 130.0)] {
         let link = LinkModel { jitter: Jitter::Exponential(3.0), ..delay(60.0) };
         let mut stage = CategoryStage::new(4, &link, seed, &[]);
@@ -137,8 +138,8 @@ fn an_announced_arrow_lands_on_every_screen_where_and_when_it_does() {
             let first = seen.iter().position(is_there).expect("it gets there");
             let late = seen[first].own_time() - landed.server_time;
             eprintln!("seed {seed}: flies {flight}, lands on player {player}'s screen {late} late, of {first} frames");
-            // A client frame, a tick of the server's, and what the jitter does to the measured round trip. An arrow of
-            // which the news comes only after it has landed has landed when it is first seen.
+            // A client frame, a server tick, and the effect of jitter on the measured round trip. An arrow that the
+            // client hears of after the impact has already landed in its first frame.
             let is_news = first == 0 && flight < Micros::from_ms(250);
             assert!(is_news || Micros(late.0.abs()) <= TICK + TICK, "player {player}: {late}");
             assert!(seen[first..].iter().all(is_there), "and stays there");
@@ -148,10 +149,10 @@ fn an_announced_arrow_lands_on_every_screen_where_and_when_it_does() {
 }
 
 #[test]
-fn an_arrow_that_will_hit_somebody_does_on_every_screen_wherever_they_go() {
+fn an_arrow_that_will_hit_hits_on_every_screen() {
     let link = LinkModel { jitter: Jitter::Exponential(3.0), ..delay(60.0) };
     let target = EntityId(1);
-    // Two who appear far from each other with nothing in between.
+    // Two players who spawn far apart with a free line between them.
     let mut stages = (1..50).map(|seed| CategoryStage::new(3, &link, seed, &[]));
     let faces = |stage: &mut CategoryStage| {
         let (from, to) = (stage.first_place(0), stage.first_place(1));
@@ -176,8 +177,8 @@ fn an_arrow_that_will_hit_somebody_does_on_every_screen_wherever_they_go() {
         let arrow = |screen: &Screen| arrows(screen).first().map(|(id, ..)| *id).filter(|id| *id < FIRST_LOCAL_ENTITY);
         let lands = |screen: &&Screen| {
             arrow(screen).is_some_and(|id| {
-                let told = screen.newest.frame.get(id).expect("it");
-                let left = Micros(i64::from(told.event_in_us));
+                let received = screen.newest.frame.get(id).expect("it");
+                let left = Micros(i64::from(received.event_in_us));
                 screen.own_time() >= screen.newest.frame.server_time + left
             })
         };
@@ -192,25 +193,25 @@ fn an_arrow_that_will_hit_somebody_does_on_every_screen_wherever_they_go() {
 }
 
 #[test]
-fn a_shot_of_which_nothing_came_is_cut_with_the_very_ack_of_it() {
-    // The server runs every usercmd and says so, but shows no arrow.
+fn an_arrow_without_effect_disappears_with_its_ack() {
+    // The server acks every usercmd, but sends no arrow.
     let mut stage = CategoryStage::new(1, &delay(80.0), 17, &["server.update_hz=64"]);
     let shot = Micros::from_s(2);
     let mut play = Play {
         input: &mut |player, at| archer(player, at, shot, 30.0),
-        told: &mut |_, _, snapshot| {
+        on_snapshot: &mut |_, _, snapshot| {
             let mut frame = (*snapshot.frame).clone();
             frame.entities.retain(|(_, body)| body.kind != BodyKind::Arrow);
             snapshot.frame = std::sync::Arc::new(frame);
             true
         },
-        heard: &mut |_, _| true,
+        reaches_server: &mut |_, _| true,
     };
     stage.run_until(Micros::from_s(4), &mut play);
     let screens = &stage.seats[0].screens;
     let frame = screens.iter().position(|screen| !screen.shots.is_empty()).expect("a shot");
     let command = screens[frame].shots[0];
-    assert!(screens.iter().any(|screen| screen.newest.ack == command), "it is acked by itself");
+    assert!(screens.iter().any(|screen| screen.newest.ack == command), "the usercmd has its own ack");
     for screen in &screens[frame..] {
         assert_eq!(arrows(screen).len(), usize::from(screen.newest.ack < command), "at {}", screen.at);
     }

@@ -1,5 +1,5 @@
-//! The rendering categories of NeREIDS, each measured on the arena's orchard: what a client draws, over a link with delay,
-//! jitter and loss, against what the server had.
+//! The rendering categories of NeREIDS on the arena's orchard. The tests compare drawn positions, over a link with
+//! delay, jitter and loss, with the server's positions.
 
 mod arrows;
 mod stage;
@@ -29,14 +29,14 @@ pub(crate) fn delay(delay_ms: f64) -> LinkModel {
     LinkModel { delay_ms, ..LinkModel::default() }
 }
 
-/// Runs a session that nothing interferes with but what `told` makes of the snapshots.
+/// Runs a session. `on_snapshot` may change the snapshots on arrival.
 pub(crate) fn run(
     stage: &mut CategoryStage,
     seconds: i64,
     mut input: impl FnMut(u16, Micros) -> Input,
-    mut told: impl FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
+    mut on_snapshot: impl FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
 ) {
-    let mut play = Play { input: &mut input, told: &mut told, heard: &mut |_, _| true };
+    let mut play = Play { input: &mut input, on_snapshot: &mut on_snapshot, reaches_server: &mut |_, _| true };
     stage.run_until(Micros::from_s(seconds), &mut play);
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn category(screen: &Screen, entity: EntityId) -> Option<Category> {
 }
 
 #[test]
-fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
+fn each_category_is_recorded_and_replayed_and_in_the_trace() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/sessions/orchard.hitlog");
     let session = store::read_log(Path::new(path)).expect("a sound log");
     let again = |mode: &str| {
@@ -73,7 +73,7 @@ fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
     }
     eprintln!("{:?}", Category::NAMES.iter().zip(rows).collect::<Vec<_>>());
     assert!(rows.iter().all(|rows| *rows > 50), "{rows:?}");
-    // Whoever draws otherwise has nothing to say of it. What is drawn changes nothing on the server.
+    // A client with another way of drawing has no categories. Drawing changes nothing on the server.
     let otherwise = again("history");
     assert_eq!(otherwise.first_difference, None);
     assert!(otherwise.trace.table("variables").is_none());
@@ -81,7 +81,7 @@ fn each_category_is_recorded_replayed_and_seen_in_the_trace() {
 }
 
 #[test]
-fn a_tree_stays_where_it_was_though_the_servers_moves() {
+fn a_static_tree_stays_when_the_servers_tree_moves() {
     let mut stage = CategoryStage::new(2, &bad_link(), 1, &[]);
     let tree = EntityId(2);
     run(&mut stage, 5, nothing, |_, at, snapshot| {
@@ -93,15 +93,15 @@ fn a_tree_stays_where_it_was_though_the_servers_moves() {
     assert_eq!(first.kind, BodyKind::Tree);
     assert!(screens.iter().all(|screen| screen.of(tree).expect("a tree").body == first));
     assert!(screens.iter().all(|screen| category(screen, tree) == Some(Category::Constant)));
-    let told = screens.last().expect("screens").newest.frame.get(tree).expect("a tree").origin.x;
-    assert!(told - first.origin.x > 400.0, "the server's tree did move");
+    let received = screens.last().expect("screens").newest.frame.get(tree).expect("a tree").origin.x;
+    assert!(received - first.origin.x > 400.0, "the server's tree did move");
 }
 
 #[test]
-fn a_sound_plays_to_its_end_though_nothing_comes_after_its_beginning() {
+fn a_sound_plays_to_its_end_without_further_snapshots() {
     let mut stage = CategoryStage::new(1, &bad_link(), 3, &[]);
     let mut deaf_from: Option<Micros> = None;
-    // Once the bell is known to ring, nothing arrives any more.
+    // After the client knows that the bell rings, no more snapshots arrive.
     run(&mut stage, 9, nothing, |_, at, snapshot| {
         let deaf = deaf_from.is_some();
         let rings = snapshot.frame.entities.iter().any(|(_, b)| b.kind == BodyKind::Bell && b.teleports == 1);
@@ -130,7 +130,7 @@ fn a_sound_plays_to_its_end_though_nothing_comes_after_its_beginning() {
 }
 
 #[test]
-fn another_player_is_exactly_as_last_told() {
+fn another_player_is_drawn_at_the_last_received_state() {
     let mut stage = CategoryStage::new(2, &bad_link(), 5, &[]);
     let dance = |player: u16, at: Micros| Input {
         forwardmove: 400.0,
@@ -143,16 +143,16 @@ fn another_player_is_exactly_as_last_told() {
     let mut moved = 0.0_f32;
     let screens = &stage.seats[0].screens;
     for (before, screen) in screens.iter().zip(&screens[1..]) {
-        let told = screen.newest.frame.get(other).expect("the other");
-        assert_eq!(screen.of(other).map(|placed| &placed.body), Some(told));
+        let received = screen.newest.frame.get(other).expect("the other");
+        assert_eq!(screen.of(other).map(|placed| &placed.body), Some(received));
         assert_eq!(category(screen, other), Some(Category::Authoritative));
-        moved += before.newest.frame.get(other).expect("the other").origin.distance(told.origin);
+        moved += before.newest.frame.get(other).expect("the other").origin.distance(received.origin);
     }
     assert!(screens.len() > 400 && moved > 1_000.0, "{moved}");
 }
 
 #[test]
-fn oneself_moves_at_once_and_ones_health_when_the_server_says_so() {
+fn own_movement_is_immediate_and_own_health_is_the_servers() {
     let mut stage = CategoryStage::new(1, &delay(100.0), 7, &[]);
     let (begins, hurt) = (Micros::from_s(2), Micros::from_ms(2_500));
     let walk = |_: u16, at: Micros| Input { forwardmove: if at >= begins { 400.0 } else { 0.0 }, ..Input::default() };
@@ -166,8 +166,8 @@ fn oneself_moves_at_once_and_ones_health_when_the_server_says_so() {
     let mine = |at: usize| screens[at].own.as_ref().expect("myself");
     assert_eq!(mine(key).by.map(|by| by.category), Some(Category::Controlled));
     assert!(mine(key).body.origin != mine(key - 1).body.origin, "moves in the frame of the key");
-    let told = |at: usize| screens[at].newest.frame.get(me).expect("myself").origin;
-    let echo = (key..screens.len()).find(|at| told(*at) != told(key)).expect("the server's word");
+    let received = |at: usize| screens[at].newest.frame.get(me).expect("myself").origin;
+    let echo = (key..screens.len()).find(|at| received(*at) != received(key)).expect("the server's word");
     let waited = screens[echo].at - screens[key].at;
     eprintln!("the server's word on it comes {waited} after the key");
     assert!(waited >= Micros::from_ms(200));
@@ -183,7 +183,7 @@ fn oneself_moves_at_once_and_ones_health_when_the_server_says_so() {
 }
 
 #[test]
-fn an_apple_is_where_it_will_be_when_ones_own_usercmd_runs() {
+fn an_apple_is_drawn_where_it_is_when_the_usercmd_runs() {
     let mut stage = CategoryStage::new(1, &bad_link(), 9, &[]);
     run(&mut stage, 40, nothing, as_sent);
     let (mut worst, mut worst_late, mut compared, mut greatest_lag) = (0.0_f32, 0.0_f32, 0, 0.0_f32);
@@ -191,18 +191,18 @@ fn an_apple_is_where_it_will_be_when_ones_own_usercmd_runs() {
         for screen in &stage.seats[0].screens {
             let drawn = screen.of(apple).expect("an apple");
             assert_eq!(drawn.by.map(|by| by.category), Some(Category::Simulated));
-            let told = screen.newest.frame.get(apple).expect("an apple");
+            let received = screen.newest.frame.get(apple).expect("an apple");
             let Some((truth, age)) = stage.truth_at(screen.own_time(), apple) else { continue };
             let truth = Arena::simulate(&stage.rules, truth, age);
             let falls = |body: &ArenaBody| !body.on_ground && body.velocity != Vec3::ZERO;
-            if !falls(told) || truth.teleports != told.teleports {
+            if !falls(received) || truth.teleports != received.teleports {
                 continue;
             }
             compared += 1;
             worst = worst.max(drawn.body.origin.distance(truth.origin));
-            let late = told.origin.distance(truth.origin);
+            let late = received.origin.distance(truth.origin);
             if falls(&truth) {
-                // Half of the way at the speed of its end is the least that it has come meanwhile.
+                // At least half of the way, because the apple accelerates.
                 let lag = (screen.own_time() - screen.newest.frame.server_time).as_s_f64() as f32;
                 let least = 0.5 * truth.velocity.length() * lag;
                 assert!(late >= least * 0.999, "{late} of {least}");
@@ -211,15 +211,17 @@ fn an_apple_is_where_it_will_be_when_ones_own_usercmd_runs() {
             worst_late = worst_late.max(late);
         }
     }
-    eprintln!("{compared} falling apples: simulated {worst} units off, as told {worst_late}; {greatest_lag} s behind");
+    eprintln!(
+        "{compared} falling apples: simulated {worst} units off, as received {worst_late}; {greatest_lag} s behind"
+    );
     assert!(compared > 300 && worst < 0.1 && worst_late > 60.0);
 }
 
 #[test]
-fn a_walker_is_right_to_the_bit_from_its_decisions_alone() {
+fn a_walker_is_exact_from_its_decisions_alone() {
     let link = LinkModel { loss: Loss::Random(0.3), jitter: Jitter::Exponential(15.0), ..delay(100.0) };
     let mut stage = CategoryStage::new(1, &link, 11, &[]);
-    // Whatever a snapshot says of the walker, it says nothing of where it is and how it moves.
+    // The test removes the walker's position and movement from every snapshot.
     run(&mut stage, 60, nothing, |_, _, snapshot| {
         let walker = snapshot.frame.entities.iter().find(|(_, body)| body.kind == BodyKind::Walker).map(|(id, _)| *id);
         change(snapshot, walker.expect("a walker"), |body| {
@@ -251,9 +253,9 @@ fn a_walker_is_right_to_the_bit_from_its_decisions_alone() {
 }
 
 #[test]
-fn a_jumping_avatar_never_jumps_when_extrapolated_and_does_when_drawn_as_told() {
-    // "That avatar could jump in the air for half a second all day long, if our RTT is more than half a second, we would
-    // render him back on the ground." A jump here takes 0.67 s.
+fn a_jumping_avatar_jumps_only_when_drawn_as_received() {
+    // The claim: with a round trip of more than half a second, extrapolation draws a player on the ground who jumps
+    // for half a second. A jump here takes 0.67 s.
     let mut stage = CategoryStage::new(2, &delay(350.0), 19, &[]);
     let jumps = |player: u16, at: Micros| Input {
         buttons: if player == 1 && at.0 % 1_500_000 < 50_000 { buttons::JUMP } else { 0 },
@@ -264,12 +266,12 @@ fn a_jumping_avatar_never_jumps_when_extrapolated_and_does_when_drawn_as_told() 
     let ground = stage.truth.iter().filter_map(|frame| frame.get(other)).map(|body| body.origin.z).fold(1e9, f32::min);
     let (mut extrapolated, mut as_told) = (0.0_f32, 0.0_f32);
     for screen in stage.seats[0].screens.iter().filter(|screen| screen.at > Micros::from_s(3)) {
-        let told = screen.newest.frame.get(other).expect("the other");
+        let received = screen.newest.frame.get(other).expect("the other");
         let ahead = screen.own_time() - screen.newest.frame.server_time;
         assert!(ahead > Micros::from_ms(700) && ahead < Micros::from_ms(700) + UPDATE + UPDATE, "{ahead}");
-        extrapolated = extrapolated.max(Arena::simulate(&stage.rules, told, ahead).origin.z - ground);
+        extrapolated = extrapolated.max(Arena::simulate(&stage.rules, received, ahead).origin.z - ground);
         as_told = as_told.max(screen.of(other).expect("the other").body.origin.z - ground);
     }
-    eprintln!("highest jump seen: extrapolated {extrapolated} units, as told {as_told}");
+    eprintln!("highest jump seen: extrapolated {extrapolated} units, as received {as_told}");
     assert!(extrapolated < 1.0 && as_told > 40.0);
 }

@@ -1,5 +1,5 @@
-//! A session in virtual time with everything in the test's hands: the players' input, what the links do, and what the
-//! snapshots say when they arrive. It keeps every screen and the server's truth of every tick.
+//! A session in virtual time under the test's control: the players' input, the links, and the contents of arriving
+//! snapshots. It keeps every screen and the server's state of every tick.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use hitreg::settings::Settings;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, Tick};
 use hitreg::usercmd::Input;
 
-/// The grid on which things happen: a tick and a client frame are 25 of these.
+/// The time grid: a tick and a client frame have 25 steps.
 const STEP: Micros = Micros(625);
 pub(crate) const TICK: Micros = Micros(15_625);
 
@@ -40,25 +40,25 @@ pub(crate) struct StageClient {
     pub screens: Vec<Screen>,
 }
 
-/// What one player saw in one client frame.
+/// The screen of one player in one client frame.
 pub(crate) struct Screen {
     pub at: Micros,
     pub drawn: Vec<(EntityId, PlacedBody<ArenaBody>)>,
     pub own: Option<PlacedBody<ArenaBody>>,
     /// The newest snapshot that had arrived.
     pub newest: Snapshot<ArenaBody>,
-    /// The usercmds whose shots went off in this frame.
+    /// The usercmds whose shots were fired in this frame.
     pub shots: Vec<CommandSeq>,
 }
 
-/// What a test decides about a session.
+/// The test's decisions about a session.
 pub(crate) struct Play<'a> {
-    /// What a player presses; the time that it covers is filled in.
+    /// The input of a player. The stage fills in the duration.
     pub input: &'a mut dyn FnMut(u16, Micros) -> Input,
-    /// May change a snapshot as it arrives at a player, or have it lost (`false`).
-    pub told: &'a mut dyn FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
-    /// Whether a player's packet that is sent now may reach the server.
-    pub heard: &'a mut dyn FnMut(u16, Micros) -> bool,
+    /// May change a snapshot as it arrives at a player, or drop it (`false`).
+    pub on_snapshot: &'a mut dyn FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
+    /// Whether a packet that a player sends now may reach the server.
+    pub reaches_server: &'a mut dyn FnMut(u16, Micros) -> bool,
 }
 
 impl CategoryStage {
@@ -102,7 +102,7 @@ impl CategoryStage {
             }
             for player in 0..self.seats.len() {
                 self.seats[player].hear(self.at, player as u16, play);
-                // No two clients run in step.
+                // The clients' frames are at different times.
                 if (self.at.0 + 1_875 * (player as i64 + 1)) % TICK.0 == 0 {
                     self.seats[player].frame(self.at, player as u16, play);
                 }
@@ -123,26 +123,26 @@ impl CategoryStage {
         }
     }
 
-    /// Where a player has appeared.
+    /// The position at which a player first appeared.
     pub(crate) fn first_place(&mut self, player: u16) -> Vec3 {
         let body = self.server.world().entity(EntityId(player));
         body.expect("a player").origin
     }
 
-    /// Where a player looks who has just appeared, in degrees: towards the middle of the map.
+    /// The first view direction of a player, in degrees: towards the middle of the map.
     pub(crate) fn first_yaw_deg(&mut self, player: u16) -> f32 {
         let body = self.server.world().entity(EntityId(player));
         body.expect("a player").viewangles.y
     }
 
-    /// The server's last state of an entity at or before a time, and how old that is.
+    /// The server's last state of an entity at or before a time, and its age.
     pub(crate) fn truth_at(&self, at: Micros, entity: EntityId) -> Option<(&ArenaBody, Micros)> {
         let after = self.truth.partition_point(|frame| frame.server_time <= at);
         let frame = &self.truth[after.checked_sub(1)?];
         Some((frame.get(entity)?, at - frame.server_time))
     }
 
-    /// The entities of a kind, as the map has them.
+    /// The entities of a kind, in map order.
     pub(crate) fn all_of(&self, kind: BodyKind) -> Vec<EntityId> {
         self.truth[0].entities.iter().filter(|(_, body)| body.kind == kind).map(|(id, _)| *id).collect()
     }
@@ -155,7 +155,7 @@ impl StageClient {
         self.to_client = waiting;
         due.sort_by_key(|(at, snapshot)| (*at, snapshot.seq));
         for (_, mut snapshot) in due {
-            if !(play.told)(player, now, &mut snapshot) {
+            if !(play.on_snapshot)(player, now, &mut snapshot) {
                 continue;
             }
             self.client.handle_snapshot(now, &snapshot);
@@ -171,7 +171,7 @@ impl StageClient {
         self.last_ms = now.0 / 1_000;
         let commanded = self.client.command(now, &Input { msec, ..(play.input)(player, now) });
         let fate = self.up.send(now, commanded.packet.nominal_bytes());
-        if (play.heard)(player, now) {
+        if (play.reaches_server)(player, now) {
             self.to_server.extend(fate.arrivals().map(|at| (at, commanded.packet.clone())));
         }
         let Some(newest) = self.newest.clone() else { return };

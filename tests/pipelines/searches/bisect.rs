@@ -1,4 +1,4 @@
-//! Bisecting two builds of which one has a bit wrong somewhere: the tick, the field and the cause come out.
+//! Bisects two builds, one with a wrong bit: `bisect` finds the tick, the field and the cause.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ fn cell(name: &str) -> usize {
     Disc::fields().iter().position(|f| f.name == name).expect("a field")
 }
 
-/// A bit that goes wrong on the server alone, after the usercmds: the state is named, tick by tick.
+/// A bit is wrong only on the server, after the usercmds: `bisect` names the state by tick.
 #[test]
 fn a_bit_wrong_in_one_tick_is_found_by_tick_entity_and_field() {
     let session = session();
@@ -76,10 +76,10 @@ fn a_bit_wrong_in_one_tick_is_found_by_tick_entity_and_field() {
     }
 }
 
-/// A bit that goes wrong in shared code: the prediction has it first, then the state; and running that one usercmd
-/// again in both builds names it.
+/// A bit is wrong in shared code: the client predicts it first, then the server has it. A rerun of this usercmd in both
+/// builds identifies it.
 #[test]
-fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
+fn a_bit_wrong_in_one_usercmd_is_found_and_reproduced() {
     let session = session();
     let good = build(&session, None);
     let mut rng = Rng::new(Seed(2), 0);
@@ -109,7 +109,7 @@ fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
         );
 
         let of = |side| rules(&session, (side == TraceSide::B).then_some(bug));
-        let mut rerun = |side: TraceSide, step: &RerunStep<'_>| run_again(&session, &of(side), step, step.others);
+        let mut rerun = |side: TraceSide, step: &RerunStep<'_>| rerun(&session, &of(side), step, step.others);
         let found = bisect_ticks(&good, &bad, &on(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
         let first = found.first.expect("a divergence");
         assert_eq!((first.place.tick, first.place.entity), (Some(tick), Some(u32::from(player))), "{bug:?}");
@@ -126,7 +126,7 @@ fn a_bit_wrong_in_one_usercmd_is_found_by_usercmd_and_field_and_reproduced() {
     }
 }
 
-/// Bodies that pass through each other in one build and not in the other.
+/// Bodies pass through each other in one build only.
 #[test]
 fn a_collision_is_reproduced_among_the_others() {
     let (mut reproduced, mut alone) = (0, 0);
@@ -152,13 +152,13 @@ fn a_collision_is_reproduced_among_the_others() {
         let nobody = BTreeMap::new();
         for among in [true, false] {
             let mut rerun = |side: TraceSide, step: &RerunStep<'_>| {
-                run_again(&session, of(side), step, if among { step.others } else { &nobody })
+                rerun(&session, of(side), step, if among { step.others } else { &nobody })
             };
             let found = bisect_ticks(&a, &b, &on(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
             let (Some(first), Some(reran)) = (found.first, found.reran) else { continue };
             match reran {
                 RerunResult::Differs { player, a, b, field, .. } if among => {
-                    // What the usercmd does when it is run again is what it did: the very values of the two traces.
+                    // The rerun gives the values of the two traces.
                     assert_eq!(Some(player), first.place.entity);
                     assert_eq!((Some(field), Some(a), Some(b)), (first.field, first.a, first.b), "seed {seed}");
                     assert_eq!(found.cause.expect("a cause").cause.name(), "build");
@@ -173,8 +173,8 @@ fn a_collision_is_reproduced_among_the_others() {
     assert!(reproduced >= 3 && alone == reproduced, "{reproduced} of {alone}");
 }
 
-/// Runs one usercmd of the log on a body among others, under the rules of one of the builds.
-fn run_again(
+/// Reruns one usercmd of the log among other bodies, under the rules of one build.
+fn rerun(
     session: &Session,
     rules: &BuggedRules,
     step: &RerunStep<'_>,
@@ -220,7 +220,7 @@ impl<F> Sink<F> for EmptyInput {
 }
 
 #[test]
-fn two_runs_of_the_same_build_are_the_same_always() {
+fn two_runs_of_one_build_are_the_same() {
     let session = session();
     let found =
         bisect_ticks(&build(&session, None), &build(&session, None), &on(DiffScope::Any), None).expect("no tolerance");
@@ -229,14 +229,14 @@ fn two_runs_of_the_same_build_are_the_same_always() {
 }
 
 #[test]
-fn a_replay_is_held_against_what_its_log_recorded() {
+fn a_replay_is_compared_with_recorded_states() {
     let session = session();
     let log = recorded(&session).expect("a log with a server");
     let overlap = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     let found = bisect_ticks(&log, &build(&session, None), &overlap, None).expect("no tolerance");
     assert_eq!((found.verdict, found.first), (TraceVerdict::Same, None));
     assert!(found.ticks_compared > 150);
-    // A tick of which states were sent, so that the log knows what they were.
+    // A tick with sent states, which are therefore in the log.
     let tick = session.states.keys()[session.states.len() / 2].tick.0;
     let bug = Bug::Tick { tick, entity: 1, cell: cell("origin.x"), bit: 18 };
     let found = bisect_ticks(&log, &build(&session, Some(bug)), &overlap, None).expect("no tolerance");
@@ -246,7 +246,7 @@ fn a_replay_is_held_against_what_its_log_recorded() {
 }
 
 #[test]
-fn the_causes_are_told_apart() {
+fn causes_are_distinguished() {
     let session = session();
     let good = build(&session, None);
     let cause = |bad: &Trace, on_what| {

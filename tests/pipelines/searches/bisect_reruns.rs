@@ -1,4 +1,5 @@
-//! What bisect runs again, and among whom: only what both runs ran, only where it is known how the others stood.
+//! Reruns of usercmds by `bisect`: only usercmds that both runs executed, and only among other bodies with known
+//! positions.
 
 use hitreg::bisect::{RerunResult, RerunStep, bisect_ticks};
 use hitreg::diff::{DiffOptions, DiffScope, NamedValue, TraceSide};
@@ -41,7 +42,7 @@ fn how(trace: &mut Trace, player: u32, tick: u32, how: &str) {
 
 const TICK: u32 = 100;
 
-/// Whether a usercmd of player 1 was run again for a body that is elsewhere, and which others it was run among.
+/// Whether `bisect` reran a usercmd of player 1 for a moved body, and the other players in the rerun.
 fn rerun(a: &Trace, b: &Trace, options: &DiffOptions) -> (bool, Vec<u32>) {
     let mut among = Vec::new();
     let mut run = |_: TraceSide, step: &RerunStep<'_>| -> Result<Vec<NamedValue>, String> {
@@ -57,7 +58,7 @@ fn rerun(a: &Trace, b: &Trace, options: &DiffOptions) -> (bool, Vec<u32>) {
 }
 
 #[test]
-fn only_what_both_ran_is_run_again() {
+fn only_usercmds_of_both_runs_are_rerun() {
     let a = trace();
     let mut b = a.clone();
     move_by(&mut b, 1, TICK, 50.0);
@@ -71,12 +72,12 @@ fn only_what_both_ran_is_run_again() {
 }
 
 #[test]
-fn it_runs_among_those_who_stood_alike_in_both() {
+fn a_rerun_has_the_bodies_that_agree_in_both() {
     let a = trace();
     let mut b = a.clone();
     move_by(&mut b, 1, TICK, 50.0);
     assert_eq!(rerun(&a, &b, &on_state()).1, [0, 1, 2, 3]);
-    // Somebody else stood a little apart already, as is tolerated.
+    // Another player already differs within the tolerance.
     move_by(&mut b, 2, TICK - 1, 0.5);
     let tolerant =
         DiffOptions { tolerances: ["origin=1".parse().expect("a tolerance")].into_iter().collect(), ..on_state() };
@@ -84,7 +85,7 @@ fn it_runs_among_those_who_stood_alike_in_both() {
 }
 
 #[test]
-fn another_input_is_the_cause_whoevers_it_is_and_no_input_is_none() {
+fn another_players_input_can_be_the_cause() {
     let mut a = trace();
     a.tables.retain(|table| table.name != "bodies");
     let mut b = a.clone();
@@ -95,7 +96,7 @@ fn another_input_is_the_cause_whoevers_it_is_and_no_input_is_none() {
         |b: &Trace| bisect_ticks(&a, b, &on_state(), None).expect("no tolerance").cause.map(|found| found.cause.name());
     let same_input = cause(&b);
     assert_ne!(same_input, Some("other_input"));
-    // The last of those who ran in the tick pressed something else.
+    // The last player of the tick has other input.
     let command = a.table("executed").expect("executed").u32s("command")[row(&a, "executed", 3, TICK)];
     let frames = a.table("frames").expect("frames");
     let mut rows = frames.u32s("player").iter().zip(frames.u32s("command"));
@@ -104,7 +105,7 @@ fn another_input_is_the_cause_whoevers_it_is_and_no_input_is_none() {
     let ColumnData::F32(forward) = data(&mut other, "frames", "forwardmove") else { panic!("a speed") };
     forward[frame] += 1.0;
     assert_eq!(cause(&other), Some("other_input"));
-    // A build that writes no client frames says nothing of input.
+    // A build without client frames has no input to compare.
     let mut silent = b.clone();
     silent.tables.retain(|table| table.name != "frames");
     assert_eq!(cause(&silent), same_input);

@@ -1,5 +1,5 @@
-//! Comparing traces: what is the same is the same however it is written down, what differs is named, and what makes no
-//! sense is said to make none.
+//! Compares traces: equal traces are the same in any representation, differences are named, and malformed traces are
+//! reported.
 
 use crate::disc::DiscRules;
 use crate::traces::{column, data, names, replayed, session, set, small, table};
@@ -8,7 +8,7 @@ use hitreg::rng::Rng;
 use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::Seed;
 
-fn compared(a: &Trace, b: &Trace) -> TraceDiff {
+fn diff_of(a: &Trace, b: &Trace) -> TraceDiff {
     diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
 }
 
@@ -19,7 +19,7 @@ fn status(diff: &TraceDiff, name: &str) -> Status {
 #[test]
 fn a_trace_is_the_same_as_itself() {
     for trace in [small(), replayed(&session(1, 4.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[])] {
-        let found = compared(&trace, &trace);
+        let found = diff_of(&trace, &trace);
         assert_eq!((found.verdict, &found.first), (TraceVerdict::Same, &None));
         assert!(found.tables.iter().all(|t| t.status == Status::Same && t.rows.compared == t.rows.a));
         assert_eq!((found.hits.only_a, found.hits.only_b, found.hits.changed.len()), (0, 0, 0));
@@ -28,7 +28,7 @@ fn a_trace_is_the_same_as_itself() {
 }
 
 #[test]
-fn one_bit_in_one_field_at_one_tick_is_found_fifty_times_of_fifty() {
+fn one_bit_in_one_field_is_found_in_all_of_50_cases() {
     let whole = replayed(&session(7, 6.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[]);
     let places: [(&str, &[&str]); 5] = [
         ("bodies", &["origin.x", "origin.y", "velocity.x", "velocity.y", "hits_taken", "viewangles.y"]),
@@ -45,7 +45,7 @@ fn one_bit_in_one_field_at_one_tick_is_found_fifty_times_of_fifty() {
         let mut planted = whole.clone();
         let rows = whole.table(name).expect("the table").rows();
         let row = flip(data(&mut planted, name, field), rows, &mut rng);
-        let result = compared(&whole, &planted);
+        let result = diff_of(&whole, &planted);
         let first = result.first.as_ref().expect("one bit is a difference");
         let key = |key: &str| match whole.table(name).and_then(|t| t.column(key)).map(|c| &c.data) {
             Some(ColumnData::U32(values)) => Some(values[row]),
@@ -63,7 +63,7 @@ fn one_bit_in_one_field_at_one_tick_is_found_fifty_times_of_fifty() {
     assert_eq!(found, 50);
 }
 
-/// Flips one bit in one row, of which it tells the number. A float that is none stays as it is.
+/// Flips one bit in one row and returns the row's number. NaN stays unchanged.
 fn flip(data: &mut ColumnData, rows: usize, rng: &mut Rng) -> usize {
     loop {
         let (row, bit) = (rng.below(rows as u64) as usize, rng.below(32));
@@ -111,7 +111,7 @@ fn ticks_of_different_times_are_not_compared() {
     set(&mut b, "ticks", "at_us", 3, 65_000.0);
     set(&mut b, "ticks", "hash", 3, 1.0);
     set(&mut b, "bodies", "origin.x", 7, 99.0);
-    let found = compared(&a, &b);
+    let found = diff_of(&a, &b);
     let first = found.first.as_ref().expect("the times differ");
     assert_eq!((first.table.as_str(), first.what, first.place.tick), ("ticks", DivergenceKind::TimesDiffer, Some(4)));
     let ticks = &found.tables[0].rows;
@@ -121,23 +121,23 @@ fn ticks_of_different_times_are_not_compared() {
 }
 
 #[test]
-fn a_body_is_not_compared_with_none() {
+fn a_body_is_not_compared_with_a_missing_one() {
     let (a, mut b) = (small(), small());
     set(&mut b, "frames", "has_body", 5, 0.0);
     set(&mut b, "frames", "own.origin.x", 5, 0.0);
-    let fields = &compared(&a, &b).tables[3].fields;
+    let fields = &diff_of(&a, &b).tables[3].fields;
     assert_eq!(fields.iter().map(|f| f.field.as_str()).collect::<Vec<_>>(), ["has_body"]);
 }
 
-/// A column of `views` or `frames` by itself.
-fn differing(found: &TraceDiff, table: &str) -> Vec<String> {
+/// The differing columns of `views` or `frames`.
+fn differing_columns(found: &TraceDiff, table: &str) -> Vec<String> {
     let table = found.tables.iter().find(|t| t.name == table).expect("the table");
     table.fields.iter().map(|f| f.field.clone()).collect()
 }
 
 #[test]
 fn a_predicted_body_is_not_compared_with_a_confirmed_one() {
-    // The client of B predicts nothing in two of its frames: it shows what the server said last.
+    // The client of B predicts nothing in two frames: it shows the server's last state.
     let (mut a, mut b) = (small(), small());
     for trace in [&mut a, &mut b] {
         let frames = trace.tables.iter_mut().find(|t| t.name == "frames").expect("frames");
@@ -149,41 +149,41 @@ fn a_predicted_body_is_not_compared_with_a_confirmed_one() {
         set(&mut b, "frames", "own.origin.x", row, 4.0);
         set(&mut b, "frames", "drawn.x", row, 4.0);
     }
-    let found = compared(&a, &b);
-    assert_eq!(differing(&found, "frames"), ["ran"]);
+    let found = diff_of(&a, &b);
+    assert_eq!(differing_columns(&found, "frames"), ["ran"]);
     assert_eq!(found.verdict, TraceVerdict::Differs);
-    // Where both predict, or neither does, their bodies are held against each other.
+    // If both clients predict, or neither does, their bodies are compared.
     set(&mut a, "frames", "ran", 7, 0.0);
-    let found = compared(&a, &b);
-    assert_eq!(differing(&found, "frames"), ["own.origin.x", "ran", "drawn.x"]);
+    let found = diff_of(&a, &b);
+    assert_eq!(differing_columns(&found, "frames"), ["own.origin.x", "ran", "drawn.x"]);
     let rows: Vec<u64> = found.tables[3].fields.iter().map(|f| f.rows).collect();
     assert_eq!(rows, [1, 1, 1]);
 }
 
 #[test]
-fn what_the_server_judged_is_not_compared_with_what_it_never_ran() {
-    // The server of B never ran the shot: its row is of the client's time, and has no target and no rewind of the server's.
+fn a_judged_shot_is_not_compared_with_one_that_never_ran() {
+    // The server of B never ran the shot: its row has the client's time, and no target or rewind.
     let (a, mut b) = (small(), small());
     set(&mut b, "shots", "reason", 0, 3.0);
     set(&mut b, "shots", "at_us", 0, 56_000.0);
     for (name, value) in [("tick", 0.0), ("rewind_us", 0.0), ("target", 0.0), ("hitgroup", 0.0), ("damage", 0.0)] {
         set(&mut b, "shots", name, 0, value);
     }
-    let found = compared(&a, &b);
-    assert_eq!(differing(&found, "shots"), ["reason"]);
+    let found = diff_of(&a, &b);
+    assert_eq!(differing_columns(&found, "shots"), ["reason"]);
     assert_eq!((found.hits.only_a, found.hits.changed.len()), (1, 1));
-    // Both judged it: everything counts.
+    // Both servers judged the shot: all columns are compared.
     set(&mut b, "shots", "reason", 0, 1.0);
     let all = ["at_us", "tick", "rewind_us", "reason", "target", "hitgroup", "damage"];
-    assert_eq!(differing(&compared(&a, &b), "shots"), all);
-    // What a client made of a shot is held against what the other client made of it, never against the server's word.
+    assert_eq!(differing_columns(&diff_of(&a, &b), "shots"), all);
+    // A client's result is compared with the other client's, never with a server's.
     let (mut a, mut b) = (small(), small());
     for trace in [&mut a, &mut b] {
         *data(trace, "shots", "predicted_reason") = names(&["hit", "wide", "not predicted"], &[0, 0]);
     }
     set(&mut b, "shots", "predicted_reason", 1, 2.0);
     set(&mut b, "shots", "predicted_target", 1, 0.0);
-    assert_eq!(differing(&compared(&a, &b), "shots"), ["predicted_reason"]);
+    assert_eq!(differing_columns(&diff_of(&a, &b), "shots"), ["predicted_reason"]);
 }
 
 #[test]
@@ -201,26 +201,26 @@ fn a_predicted_effect_is_not_compared_with_one_that_the_server_sent() {
         trace.tables.push(table("effects", columns));
         trace
     };
-    assert_eq!(differing(&compared(&effects(1, 5.0), &effects(0, 9.0)), "effects"), ["predicted"]);
-    assert_eq!(differing(&compared(&effects(1, 5.0), &effects(1, 9.0)), "effects"), ["at.x"]);
+    assert_eq!(differing_columns(&diff_of(&effects(1, 5.0), &effects(0, 9.0)), "effects"), ["predicted"]);
+    assert_eq!(differing_columns(&diff_of(&effects(1, 5.0), &effects(1, 9.0)), "effects"), ["at.x"]);
 }
 
 #[test]
 fn a_state_is_predicted_on_its_own_in_both_runs_of_presets() {
-    // One run predicts, the other shows what the server confirmed a round trip ago.
+    // One run predicts. The other shows the state that the server confirmed a round trip ago.
     let log = session(5, 3.0, DiscRules::default());
-    let found = compared(&replayed(&log, &[]), &replayed(&log, &["prediction.mode=off"]));
-    let frames = differing(&found, "frames");
+    let found = diff_of(&replayed(&log, &[]), &replayed(&log, &["prediction.mode=off"]));
+    let frames = differing_columns(&found, "frames");
     assert!(frames.contains(&"ran".to_owned()), "{frames:?}");
     assert!(frames.iter().all(|field| !field.starts_with("own.") && !field.starts_with("drawn.")), "{frames:?}");
 }
 
 #[test]
-fn angles_are_apart_by_the_shortest_way_round() {
+fn differences_of_angles_take_the_short_way() {
     let (mut a, mut b) = (small(), small());
     set(&mut a, "frames", "yaw", 3, 355.0);
     set(&mut b, "frames", "yaw", 3, 0.0);
-    let found = compared(&a, &b);
+    let found = diff_of(&a, &b);
     let yaw = &found.tables[3].fields[0];
     assert_eq!((yaw.field.as_str(), yaw.largest.as_ref().map(|largest| largest.error)), ("yaw", Some(5.0)));
     assert_eq!(found.first.as_ref().and_then(|first| first.error), Some(5.0));
@@ -230,11 +230,11 @@ fn angles_are_apart_by_the_shortest_way_round() {
     };
     assert_eq!(diff(&a, &b, &tolerant("yaw=5")).expect("a column").verdict, TraceVerdict::Same);
     assert_eq!(diff(&a, &b, &tolerant("yaw=4.9")).expect("a column").verdict, TraceVerdict::Differs);
-    // The same direction in other bits is not the same.
+    // The same direction with other bits is a difference.
     set(&mut a, "frames", "yaw", 3, 360.0);
-    let found = compared(&a, &b);
+    let found = diff_of(&a, &b);
     assert_eq!((found.verdict, found.worst), (TraceVerdict::Differs, Some(DifferenceClass::Drift)));
-    // A correction of an angle, which the table of errors names in a column.
+    // A correction of an angle, whose field the table of errors names in a column.
     let errors = |predicted: f32| {
         let mut trace = small();
         let columns = vec![
@@ -258,17 +258,17 @@ fn settings_without_any_effect_are_named() {
     let changed = |found: &TraceDiff| -> Vec<String> {
         found.settings_without_effect.iter().map(|setting| setting.key.clone()).collect()
     };
-    let teleport = compared(&replayed(&log, &[]), &replayed(&log, &["teleport.distance_units=9000"]));
+    let teleport = diff_of(&replayed(&log, &[]), &replayed(&log, &["teleport.distance_units=9000"]));
     assert_eq!(
         (teleport.verdict, changed(&teleport)),
         (TraceVerdict::Same, vec!["teleport.distance_units".to_owned()])
     );
     assert_eq!(teleport.notes, ["teleport.distance_units 128 → 9000 changed nothing in this log"]);
-    let lerp = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
+    let lerp = diff_of(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
     assert_eq!((lerp.verdict, changed(&lerp).len()), (TraceVerdict::Differs, 0));
     let echo = "each usercmd carries the changed setting: lerp_msec is 100 in A, 50 in B";
     assert_eq!(lerp.notes, [echo, "interpolation.lerp_ms is 100 in A, 50 in B"]);
-    // It draws the others elsewhere, and corrects nothing else by it.
+    // B draws others at another time, and has no other corrections because of it.
     let options = DiffOptions { on: DiffScope::Corrections, ..DiffOptions::default() };
     let (a, b) = (replayed(&log, &[]), replayed(&log, &["interpolation.lerp_ms=50"]));
     let corrections = diff(&a, &b, &options).expect("no tolerance");
@@ -284,7 +284,7 @@ fn tolerances_are_by_column_and_excuse_the_hash_that_follows() {
         tolerances: [text.parse().expect("a tolerance")].into_iter().collect(),
         ..DiffOptions::default()
     };
-    assert_eq!(compared(&a, &b).verdict, TraceVerdict::Differs);
+    assert_eq!(diff_of(&a, &b).verdict, TraceVerdict::Differs);
     let tolerant = diff(&a, &b, &options("origin=0.1")).expect("there is such a column");
     assert_eq!((tolerant.verdict, status(&tolerant, "bodies")), (TraceVerdict::Same, Status::WithinTolerance));
     assert_eq!(diff(&a, &b, &options("origin=0.01")).expect("a column").verdict, TraceVerdict::Differs);
@@ -297,7 +297,7 @@ fn tolerances_are_by_column_and_excuse_the_hash_that_follows() {
 }
 
 #[test]
-fn what_heals_is_told_from_what_persists() {
+fn differences_that_end_are_distinguished_from_lasting_ones() {
     let (a, mut b) = (small(), small());
     for tick in 3..=5 {
         set(&mut b, "bodies", "origin.x", tick * 2 - 1, tick as f64 * 4.0 + 1.0);
@@ -305,7 +305,7 @@ fn what_heals_is_told_from_what_persists() {
     for tick in 4..=8 {
         set(&mut b, "bodies", "refire_ms", tick * 2 - 2, 0.0);
     }
-    let found = compared(&a, &b);
+    let found = diff_of(&a, &b);
     let bodies = &found.tables[1];
     let by_field: Vec<_> = bodies.fields.iter().map(|f| (f.field.as_str(), f.rows, f.healed)).collect();
     assert_eq!(by_field, [("origin.x", 3, true), ("refire_ms", 5, false)]);
@@ -320,7 +320,7 @@ fn what_heals_is_told_from_what_persists() {
 }
 
 #[test]
-fn only_one_side_of_a_log_can_be_asked_about() {
+fn a_comparison_can_be_limited_to_one_side() {
     let (a, mut b) = (small(), small());
     set(&mut b, "bodies", "origin.x", 7, 99.0);
     let on = |on| diff(&a, &b, &DiffOptions { on, ..DiffOptions::default() }).expect("no tolerance").verdict;
@@ -338,7 +338,7 @@ fn only_one_side_of_a_log_can_be_asked_about() {
 }
 
 #[test]
-fn foreign_tables_are_told_apart_by_a_declared_key_or_by_all_they_have() {
+fn rows_of_foreign_tables_match_by_key_or_by_all_columns() {
     let with = |values: &[u32], heat: &[f32]| {
         let mut trace = small();
         let columns =

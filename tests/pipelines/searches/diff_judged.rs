@@ -1,11 +1,11 @@
-//! What two traces are judged by: a table of which nothing could be compared, what a tolerance excuses, what is around a difference,
-//! and what a reader should know of the traces themselves.
+//! Verdicts of comparisons: tables without a comparison, tolerances, the context of a difference, and notes about the
+//! traces.
 
 use crate::traces::{data, set, small};
 use hitreg::diff::{DiffOptions, Status, TraceDiff, TraceVerdict, diff};
 use hitreg::trace::{ColumnData, Trace};
 
-fn compared(a: &Trace, b: &Trace) -> TraceDiff {
+fn diff_of(a: &Trace, b: &Trace) -> TraceDiff {
     diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
 }
 
@@ -29,24 +29,24 @@ fn rows_of(trace: &mut Trace, table: &str, rows: usize) {
 }
 
 #[test]
-fn states_of_other_times_alone_are_untestable_and_some_of_them_are_not() {
+fn states_of_other_times_are_untestable_if_none_match() {
     let (a, mut b) = (small(), small());
     for row in 0..7 {
         set(&mut b, "ticks", "at_us", row, 1_000_000.0 + row as f64);
     }
-    let some = compared(&a, &b);
+    let some = diff_of(&a, &b);
     assert_eq!((status(&some, "ticks"), status(&some, "bodies")), (Status::Differs, Status::Same));
     set(&mut b, "ticks", "at_us", 7, 2_000_000.0);
-    let none = compared(&a, &b);
+    let none = diff_of(&a, &b);
     assert_eq!((status(&none, "ticks"), status(&none, "bodies")), (Status::Differs, Status::Untestable));
-    // A table of no rows is the same as one of no rows.
+    // Two empty tables are the same.
     let mut empty = [a, b];
     empty.iter_mut().for_each(|trace| rows_of(trace, "bodies", 0));
-    assert_eq!(status(&compared(&empty[0], &empty[1]), "bodies"), Status::Same);
+    assert_eq!(status(&diff_of(&empty[0], &empty[1]), "bodies"), Status::Same);
 }
 
 #[test]
-fn a_hash_is_excused_only_where_all_bodies_of_its_tick_are_within_tolerance() {
+fn a_hash_is_tolerated_only_with_all_bodies_of_its_tick() {
     let (a, mut b) = (small(), small());
     set(&mut b, "bodies", "origin.x", 7, 16.05);
     set(&mut b, "ticks", "hash", 3, 1.0);
@@ -63,13 +63,13 @@ fn a_hash_is_excused_only_where_all_bodies_of_its_tick_are_within_tolerance() {
 }
 
 #[test]
-fn traces_of_other_logs_or_modes_are_said_to_be_that() {
+fn traces_of_other_logs_or_modes_are_noted() {
     let of = |log: &str, mode: &str| {
         let mut trace = small();
         (trace.header.log_digest, trace.header.mode) = (log.to_owned(), mode.to_owned());
         trace
     };
-    let notes = |a: [&str; 2], b: [&str; 2]| compared(&of(a[0], a[1]), &of(b[0], b[1])).notes;
+    let notes = |a: [&str; 2], b: [&str; 2]| diff_of(&of(a[0], a[1]), &of(b[0], b[1])).notes;
     assert_eq!(notes(["1", "closed"], ["2", "closed"]), ["A and B are replays of different logs"]);
     assert_eq!(notes(["1", "open"], ["1", "closed"]), ["A was replayed open loop, B closed loop"]);
     let rejudged = ["B is rejudged: only results of shots can differ"];
@@ -80,15 +80,15 @@ fn traces_of_other_logs_or_modes_are_said_to_be_that() {
 }
 
 #[test]
-fn the_state_before_a_difference_is_of_the_tick_before_with_times_or_without() {
+fn the_state_before_a_difference_is_of_the_previous_tick() {
     let (a, mut b) = (small(), small());
     set(&mut b, "shots", "damage", 0, 99.0);
     let before = |a: &Trace, b: &Trace| {
-        let first = compared(a, b).first.expect("a shot differs");
+        let first = diff_of(a, b).first.expect("a shot differs");
         (first.place.tick, first.last_state.expect("a state").place.tick)
     };
     assert_eq!(before(&a, &b), (Some(4), Some(3)));
-    // Without times ticks alone say what was before.
+    // Without times, the tick numbers give the order.
     let mut timeless = [a, b];
     for trace in &mut timeless {
         trace.tables.retain(|table| table.name != "ticks");
@@ -98,7 +98,7 @@ fn the_state_before_a_difference_is_of_the_tick_before_with_times_or_without() {
 }
 
 #[test]
-fn a_row_with_a_time_alone_is_of_the_tick_that_began_then() {
+fn a_row_with_only_a_time_belongs_to_the_tick_of_that_time() {
     let (a, mut b) = (small(), small());
     let ColumnData::I64(times) = data(&mut b, "corrections", "at_us") else { panic!("times") };
     assert_eq!(times[1], 104_000);
@@ -107,6 +107,6 @@ fn a_row_with_a_time_alone_is_of_the_tick_that_began_then() {
         set(&mut a, "corrections", "at_us", 1, at_us);
         set(&mut b, "corrections", "at_us", 1, at_us);
         set(&mut b, "corrections", "error_units", 1, 9.0);
-        assert_eq!(compared(&a, &b).first.expect("a difference").place.tick, Some(tick), "{at_us}");
+        assert_eq!(diff_of(&a, &b).first.expect("a difference").place.tick, Some(tick), "{at_us}");
     }
 }

@@ -1,4 +1,4 @@
-//! Traces that make no sense are said to make none, and never take the comparison down.
+//! Malformed traces are reported and never cause a panic.
 
 use crate::traces::{data, names, small};
 use hitreg::diff::{DiffOptions, Status, TraceDiff, TraceVerdict, diff};
@@ -6,7 +6,7 @@ use hitreg::rng::Rng;
 use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::Seed;
 
-fn compared(a: &Trace, b: &Trace) -> TraceDiff {
+fn diff_of(a: &Trace, b: &Trace) -> TraceDiff {
     diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
 }
 
@@ -16,7 +16,7 @@ fn columns_of_different_lengths_cannot_be_judged() {
     if let ColumnData::F32(values) = data(&mut b, "bodies", "origin.x") {
         values.pop();
     }
-    for found in [compared(&a, &b), compared(&b, &b)] {
+    for found in [diff_of(&a, &b), diff_of(&b, &b)] {
         assert_eq!(found.verdict, TraceVerdict::Untestable);
         let reason = found.untestable.expect("a reason");
         assert!(reason.contains("`bodies`") && reason.contains("values"), "{reason}");
@@ -27,7 +27,7 @@ fn columns_of_different_lengths_cannot_be_judged() {
 fn a_name_that_is_not_listed_cannot_be_judged() {
     let (a, mut b) = (small(), small());
     *data(&mut b, "views", "how") = names(&["held"], &[1; 14]);
-    let found = compared(&a, &b);
+    let found = diff_of(&a, &b);
     assert_eq!(found.tables[5].status, Status::Untestable);
 }
 
@@ -37,7 +37,7 @@ fn missing_tables_columns_and_keys_are_named() {
     b.tables.remove(6);
     b.tables[1].columns.retain(|c| c.name != "velocity.x");
     b.tables[3].columns.retain(|c| c.name != "command");
-    let found = compared(&a, &b);
+    let found = diff_of(&a, &b);
     assert_eq!(found.verdict, TraceVerdict::Differs);
     assert_eq!(found.tables[1].shape.only_in_a, ["velocity.x"]);
     assert_eq!(found.tables[6].status, Status::OnlyInA);
@@ -48,25 +48,25 @@ fn missing_tables_columns_and_keys_are_named() {
 }
 
 #[test]
-fn a_table_that_is_there_twice_cannot_be_judged() {
+fn a_repeated_table_cannot_be_judged() {
     let (a, mut b) = (small(), small());
     b.tables.push(a.tables[0].clone());
-    assert_eq!(compared(&a, &b).tables[0].status, Status::Untestable);
-    assert_eq!(compared(&b, &a).tables[0].status, Status::Untestable);
+    assert_eq!(diff_of(&a, &b).tables[0].status, Status::Untestable);
+    assert_eq!(diff_of(&b, &a).tables[0].status, Status::Untestable);
 }
 
 #[test]
 fn traces_of_different_games_or_of_nothing_cannot_be_judged() {
     let (a, mut b) = (small(), small());
     b.header.game = "arena".into();
-    assert_eq!(compared(&a, &b).verdict, TraceVerdict::Untestable);
+    assert_eq!(diff_of(&a, &b).verdict, TraceVerdict::Untestable);
     let empty = Trace::default();
-    assert_eq!(compared(&empty, &empty).verdict, TraceVerdict::Untestable);
+    assert_eq!(diff_of(&empty, &empty).verdict, TraceVerdict::Untestable);
 }
 
-/// Whatever is broken in whatever column of whatever table: a result comes out, and its text fits the page.
+/// Any damage in any column gives a result whose text fits the page.
 #[test]
-fn nothing_takes_it_down() {
+fn damaged_traces_never_cause_a_panic() {
     let mut rng = Rng::new(Seed(9), 0);
     for _ in 0..600 {
         let (mut a, mut b) = (small(), small());
@@ -75,7 +75,7 @@ fn nothing_takes_it_down() {
             let index = rng.below(broken.tables.len() as u64) as usize;
             break_table(broken, index, &mut rng);
         }
-        let found = compared(&a, &b);
+        let found = diff_of(&a, &b);
         let text = hitreg::report::diff_page(&found).text();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let _ = serde_json::to_string(&found).expect("JSON");

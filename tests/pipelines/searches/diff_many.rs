@@ -1,5 +1,5 @@
-//! Traces of any length: of those that can be gone through again only the first shots that came out differently are kept, and all of
-//! them are told; and rows that come late keep no others waiting.
+//! Traces of any length. If traces can be read again, only the first changed shots stay in memory, and all are
+//! reported. Late rows do not make others wait.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use hitreg::trace::{ColumnData, NextRows, SharedTrace, Table, Trace, TraceHeader
 
 use crate::traces::{column, data, names, reorder, set, table};
 
-/// A trace that gives out so many rows at a time, and again to whoever comes back.
+/// A trace that gives its rows in parts and can be read again.
 #[derive(Clone)]
 struct StoredTrace {
     trace: Arc<Trace>,
@@ -16,7 +16,7 @@ struct StoredTrace {
     most_waiting: usize,
 }
 
-fn kept(trace: Trace, rows: usize) -> StoredTrace {
+fn stored(trace: Trace, rows: usize) -> StoredTrace {
     StoredTrace { trace: Arc::new(trace), rows, most_waiting: usize::MAX }
 }
 
@@ -69,18 +69,18 @@ fn shots(count: u32) -> Trace {
 }
 
 #[test]
-fn shots_that_are_not_kept_are_told_all_the_same() {
+fn changed_shots_outside_memory_are_reported() {
     const COUNT: u32 = 3 * ChangedShots::MOST as u32;
     let a = shots(COUNT);
     let mut b = a.clone();
-    // Misses of the first half miss otherwise, and no hit of the second half is one.
+    // In B, misses of the first half have another reason, and hits of the second half become misses.
     let ColumnData::Name { codes, .. } = data(&mut b, "shots", "reason") else { panic!("reasons are names") };
     for (n, code) in codes.iter_mut().enumerate() {
         *code = if n < COUNT as usize / 2 { *code * 2 } else { 1 };
     }
     let options = DiffOptions::default();
     let whole = diff(&a, &b, &options).expect("they can be compared");
-    let sides = [kept(a, 700), kept(b, 900)];
+    let sides = [stored(a, 700), stored(b, 900)];
     let streamed = diff_sources(&sides[0], &sides[1], &options).expect("they can be compared");
     let (all, kept) = (&whole.hits.changed, &streamed.hits.changed);
     assert!(all.len() > ChangedShots::MOST && all.first().count() == all.len(), "{}", all.len());
@@ -95,9 +95,9 @@ fn shots_that_are_not_kept_are_told_all_the_same() {
     assert_eq!(json(&streamed), json(&whole));
 }
 
-/// As shots do that were never judged: they stand behind all others.
+/// Shots without a verdict come last in their table.
 #[test]
-fn few_rows_that_come_late_keep_no_others_waiting() {
+fn few_late_rows_do_not_make_others_wait() {
     const COUNT: u32 = 60_000;
     let a = shots(COUNT);
     let mut order: Vec<usize> = (0..COUNT as usize).collect();
@@ -105,7 +105,7 @@ fn few_rows_that_come_late_keep_no_others_waiting() {
     order.extend(late);
     let (mut b, mut both) = (a.clone(), a.clone());
     reorder(&mut both.tables[0], &order);
-    // One of them is not in B, which has another at the end, and one misses there.
+    // B lacks one shot, has another at its end, and one of its shots misses.
     order.remove(COUNT as usize - 3);
     let moved = order.remove(20_000);
     order.push(moved);
@@ -115,7 +115,7 @@ fn few_rows_that_come_late_keep_no_others_waiting() {
     for (a, b) in [(&a, &both), (&both, &a), (&both, &b), (&b, &both)] {
         let whole = diff(a, b, &options).expect("they can be compared");
         let most_waiting = COUNT as usize * 16;
-        let sides = [a, b].map(|trace| StoredTrace { most_waiting, ..kept(trace.clone(), 500) });
+        let sides = [a, b].map(|trace| StoredTrace { most_waiting, ..stored(trace.clone(), 500) });
         let streamed = diff_sources(&sides[0], &sides[1], &options).expect("no more wait than may");
         assert_eq!(format!("{streamed:?}"), format!("{whole:?}"));
     }

@@ -1,4 +1,4 @@
-//! What holds of any two traces: comparing is symmetric, and the order of rows is none of its business.
+//! Properties of comparisons: they are symmetric and independent of the order of rows.
 
 use crate::traces::{data, names, reorder, set, small};
 use hitreg::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
@@ -7,7 +7,7 @@ use hitreg::trace::Trace;
 use hitreg::units::Seed;
 use proptest::prelude::*;
 
-fn compared(a: &Trace, b: &Trace) -> TraceDiff {
+fn diff_of(a: &Trace, b: &Trace) -> TraceDiff {
     diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
 }
 
@@ -29,7 +29,7 @@ proptest! {
         let bodies = &mut b.tables[1];
         let rows: Vec<usize> = (0..bodies.rows() - cut).rev().collect();
         reorder(bodies, &rows);
-        let (there, back) = (compared(&a, &b), compared(&b, &a));
+        let (there, back) = (diff_of(&a, &b), diff_of(&b, &a));
         prop_assert_eq!(there.verdict, back.verdict);
         for (x, y) in there.tables.iter().zip(&back.tables) {
             prop_assert_eq!((&x.name, x.status, x.rows.differing, x.rows.only_in_a), (&y.name, y.status, y.rows.differing, y.rows.only_in_b));
@@ -58,7 +58,7 @@ proptest! {
             table.columns.reverse();
         }
         *data(&mut b, "views", "how") = names(&["held", "interpolated"], &[1; 14]);
-        let found = compared(&a, &b);
+        let found = diff_of(&a, &b);
         prop_assert_eq!(found.verdict, TraceVerdict::Same, "{:?}", found.first);
         prop_assert_ne!(a.digest(), b.digest());
     }

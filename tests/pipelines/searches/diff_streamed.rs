@@ -1,5 +1,4 @@
-//! Traces that are compared as they are read come out as those that are in memory as a whole, whatever is changed in them and
-//! however they are cut.
+//! Streamed comparisons equal comparisons in memory, for any changes and any lengths of parts.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use proptest::prelude::*;
 
 use crate::traces::{reorder, set, small};
 
-/// A trace that gives out so many rows at a time.
+/// A trace that gives its rows in parts.
 struct SlicedTrace<'t> {
     trace: &'t Trace,
     shapes: Vec<(Table, u64)>,
@@ -77,11 +76,11 @@ fn replayed(session: &Session, set: &[&str]) -> Trace {
     replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build").trace
 }
 
-fn same(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffOptions) {
+fn assert_same_streamed(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffOptions) {
     let whole = diff(a, b, options).expect("they can be compared");
     let parts = [cut(a, sizes[0]), cut(b, sizes[1])];
     let streamed = diff_sources(&parts[0], &parts[1], options).expect("they can be compared");
-    // NaN is not equal to itself, and its text is.
+    // Compared as text, because NaN is not equal to itself.
     if format!("{whole:?}") != format!("{streamed:?}") {
         for (whole, streamed) in whole.tables.iter().zip(&streamed.tables) {
             assert_eq!(format!("{whole:#?}"), format!("{streamed:#?}"));
@@ -91,13 +90,13 @@ fn same(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffOptions) {
 }
 
 #[test]
-fn replays_under_other_settings_are_compared_alike() {
+fn streamed_diffs_of_settings_equal_those_in_memory() {
     let session = session();
     let a = replayed(&session, &[]);
     for set in [&[][..], &["interpolation.lerp_ms=50"], &["lag_compensation.enabled=false"], &["server.tick_hz=50"]] {
         let b = replayed(&session, set);
         for sizes in [[64, 64], [1000, 37], [100_000, 10]] {
-            same(&a, &b, sizes, &DiffOptions::default());
+            assert_same_streamed(&a, &b, sizes, &DiffOptions::default());
         }
         let tolerances =
             ["origin=0.5", "rewind_us=20000"].map(|t| t.parse().expect("a tolerance")).into_iter().collect();
@@ -106,14 +105,14 @@ fn replays_under_other_settings_are_compared_alike() {
             DiffOptions { on: DiffScope::Hits, ..DiffOptions::default() },
             DiffOptions { overlap_only: true, ..DiffOptions::default() },
         ] {
-            same(&a, &b, [64, 50], &options);
+            assert_same_streamed(&a, &b, [64, 50], &options);
         }
         let one = DiffOptions::default();
         assert_eq!(diff(&a, &b, &one).expect("comparable").verdict == TraceVerdict::Same, set.is_empty());
     }
 }
 
-/// Changes a table at a place: a row goes, comes twice, moves some rows on or to the end, or has another value.
+/// Changes a table at a place: removes or repeats a row, moves it to a later place or the end, or changes a value.
 fn edit(trace: &mut Trace, (table, what, place, far): (usize, usize, f64, usize), rng: &mut Rng) {
     let table = table % trace.tables.len();
     let rows = trace.tables[table].rows();
@@ -149,7 +148,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn edited_traces_are_compared_alike(
+    fn streamed_diffs_of_edited_traces_equal_those_in_memory(
         edits in prop::collection::vec((0usize..14, 0usize..6, prop_oneof![Just(0.0), Just(1.0), 0.0..1.0f64], 0usize..40), 1..9),
         sizes in (1usize..300, 1usize..300), seed in any::<u64>(), is_small in any::<bool>(),
     ) {
@@ -158,12 +157,12 @@ proptest! {
         let (mut b, mut rng) = (a.clone(), Rng::new(Seed(seed), 0));
         edits.into_iter().for_each(|change| edit(&mut b, change, &mut rng));
         let sizes = if is_small { [1 + sizes.0 % 4, 1 + sizes.1 % 4] } else { [sizes.0, sizes.1] };
-        same(&a, &b, sizes, &DiffOptions::default());
-        same(&b, &a, sizes, &DiffOptions { overlap_only: true, ..DiffOptions::default() });
+        assert_same_streamed(&a, &b, sizes, &DiffOptions::default());
+        assert_same_streamed(&b, &a, sizes, &DiffOptions { overlap_only: true, ..DiffOptions::default() });
     }
 }
 
-/// What is in a file part by part, found by the index, is what is in it as a whole.
+/// The parts of a file, found by the index, have the rows of the file.
 #[test]
 fn the_parts_of_a_file_are_its_rows() {
     let trace = replayed(&session(), &[]);

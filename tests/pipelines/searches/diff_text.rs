@@ -1,4 +1,4 @@
-//! What comparisons and bisections look like. Every text is read in review before it is accepted.
+//! The text of comparisons and bisections, as snapshots.
 
 use crate::disc::DiscRules;
 use crate::traces::{replayed, session, set, small};
@@ -7,7 +7,7 @@ use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, TraceDiff, Tra
 use hitreg::report::{bisect_page, diff_answer, diff_junit, diff_line, diff_page};
 use hitreg::trace::Trace;
 
-fn compared(a: &Trace, b: &Trace) -> TraceDiff {
+fn diff_of(a: &Trace, b: &Trace) -> TraceDiff {
     diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
 }
 
@@ -21,7 +21,7 @@ fn assert_reads(name: &str, text: &str) {
     });
 }
 
-/// Player 1 is a bit off for three ticks, and a hit of player 0 becomes a miss.
+/// Player 1 is slightly off for three ticks, and a hit of player 0 becomes a miss.
 fn with_a_bug() -> Trace {
     let mut b = small();
     set(&mut b, "bodies", "origin.x", 7, f64::from(f32::from_bits(16f32.to_bits() + 1)));
@@ -47,12 +47,12 @@ fn with_a_bug() -> Trace {
 
 #[test]
 fn the_same() {
-    assert_reads("diff_same", &diff_page(&compared(&small(), &small())).text());
+    assert_reads("diff_same", &diff_page(&diff_of(&small(), &small())).text());
 }
 
 #[test]
 fn a_bug() {
-    let found = compared(&small(), &with_a_bug());
+    let found = diff_of(&small(), &with_a_bug());
     assert_reads("diff_bug", &diff_page(&found).text());
     assert_reads("diff_bug_line", &diff_line(&found));
     insta::with_settings!({ snapshot_path => "../../../snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
@@ -63,16 +63,16 @@ fn a_bug() {
 
 #[test]
 fn the_answer_comes_before_the_evidence() {
-    let same = diff_answer(&compared(&small(), &small()), DiffScope::Any).text();
+    let same = diff_answer(&diff_of(&small(), &small()), DiffScope::Any).text();
     assert_eq!(same.lines().count(), 1, "{same}");
-    let found = compared(&small(), &with_a_bug());
+    let found = diff_of(&small(), &with_a_bug());
     assert_reads("diff_bug_answer", &diff_answer(&found, DiffScope::Any).text());
     let hits = diff_answer(&found, DiffScope::Hits).text();
     assert_reads("diff_bug_hits", &hits);
     assert!(!hits.contains("bodies.origin"), "{hits}");
     let log = session(3, 6.0, DiscRules { push_units: 4.0, ..DiscRules::default() });
     let text =
-        diff_answer(&compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"])), DiffScope::Any)
+        diff_answer(&diff_of(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"])), DiffScope::Any)
             .text();
     assert!(text.lines().count() <= 26, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -89,14 +89,14 @@ fn other_settings() {
         set(&mut b, "views", "drawn_at_us", row, lerp);
         set(&mut b, "views", "origin.y", row, moved);
     }
-    assert_reads("diff_settings", &diff_page(&compared(&a, &b)).text());
+    assert_reads("diff_settings", &diff_page(&diff_of(&a, &b)).text());
 }
 
-/// A replay has more in it than a hand-made trace; its text still fits the page.
+/// A replay has more tables than the trace made by hand, and its text also fits the page.
 #[test]
 fn a_replay_under_other_settings_fits_the_page() {
     let log = session(3, 3.0, DiscRules { push_units: 4.0, ..DiscRules::default() });
-    let found = compared(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
+    let found = diff_of(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
     let text = diff_page(&found).text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("\n  -interpolation.lerp_ms = 100\n  +interpolation.lerp_ms = 50\n"), "{text}");
@@ -107,9 +107,9 @@ fn a_replay_under_other_settings_fits_the_page() {
 fn traces_that_cannot_be_judged() {
     let mut b = small();
     b.tables[1].columns.remove(1);
-    assert_reads("diff_untestable", &diff_page(&compared(&small(), &b)).text());
+    assert_reads("diff_untestable", &diff_page(&diff_of(&small(), &b)).text());
     b.header.game = "arena".into();
-    assert_reads("diff_other_game", &diff_page(&compared(&small(), &b)).text());
+    assert_reads("diff_other_game", &diff_page(&diff_of(&small(), &b)).text());
 }
 
 #[test]

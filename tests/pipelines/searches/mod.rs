@@ -1,4 +1,4 @@
-//! What is asked of traces and logs: how two differ, where they part, how small a log can be, what settings do.
+//! Searches in traces and logs: diff, bisect, shrink, sweep, what-if.
 
 mod bisect;
 mod bisect_reruns;

@@ -1,4 +1,4 @@
-//! Shrinking: what is left still shows it, is a valid log, and cannot do without any of its parts.
+//! Shrinking: the smaller log still shows the problem, is valid, and has no removable part.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -43,19 +43,22 @@ fn diverges(session: &Session) -> Result<bool, ReplayError> {
     Ok(rerecord::<Patched>(session, None)?.ticks != session.ticks)
 }
 
-/// Every single thing that can be taken out of a session which shows it nevertheless.
-fn spare<G: Bots + hitreg::pipeline::Netcode>(session: &Session, shows: &dyn Fn(&Session) -> bool) -> Vec<Removable> {
+/// Every part whose removal keeps the problem.
+fn removable_parts<G: Bots + hitreg::pipeline::Netcode>(
+    session: &Session,
+    shows: &dyn Fn(&Session) -> bool,
+) -> Vec<Removable> {
     let all = CostKind::ALL.into_iter().flat_map(|kind| things(session, kind));
     all.filter(|thing| {
         let less = without(session, &[*thing]);
         let is_empty = less.ticks.is_empty() || less.players.iter().all(|p| p.frames.is_empty());
-        !is_empty && shows(&played_again::<G>(less))
+        !is_empty && shows(&rerecorded::<G>(less))
     })
     .collect()
 }
 
-/// A session of some input; from the spawn on if the game cannot begin elsewhere.
-fn played_again<G: Bots + hitreg::pipeline::Netcode>(mut input: Session) -> Session {
+/// The session that a game makes of some input, from the spawn if it cannot begin elsewhere.
+fn rerecorded<G: Bots + hitreg::pipeline::Netcode>(mut input: Session) -> Session {
     match rerecord::<G>(&input, None) {
         Err(ReplayError::NoBeginning) => {
             input.states.clear();
@@ -65,7 +68,7 @@ fn played_again<G: Bots + hitreg::pipeline::Netcode>(mut input: Session) -> Sess
     }
 }
 
-/// A session in which a single packet is lost, near its end, and the build with the bug comes out differently for it.
+/// A session that loses a single packet, near its end. The build with the bug differs because of it.
 fn one_lost_packet(players: u16, seconds: f64) -> Session {
     let whole = record::<Arena>(scenario(players, seconds, 0.0), ArenaRules::default());
     for player in 0..usize::from(players) {
@@ -81,7 +84,7 @@ fn one_lost_packet(players: u16, seconds: f64) -> Session {
 }
 
 #[test]
-fn a_minute_of_sixteen_shrinks_to_two_players_and_a_moment() {
+fn a_minute_of_16_players_shrinks_to_two_players_and_a_moment() {
     let session = one_lost_packet(16, 60.0);
     assert_eq!(things(&session, CostKind::Losses).len(), 1);
     let usercmds = |session: &Session| session.players.iter().map(|player| player.frames.len()).sum::<usize>();
@@ -99,11 +102,11 @@ fn a_minute_of_sixteen_shrinks_to_two_players_and_a_moment() {
     assert_eq!(things(&shrunk.session, CostKind::Losses).len(), 1);
     let shows = |session: &Session| diverges(session).expect("a log of this build");
     assert!(shows(&shrunk.session));
-    assert_eq!(spare::<Arena>(&shrunk.session, &shows), []);
+    assert_eq!(removable_parts::<Arena>(&shrunk.session, &shows), []);
 }
 
 #[test]
-fn what_is_left_is_a_log_like_any_other() {
+fn the_smaller_log_is_a_normal_log() {
     let session = record::<Arena>(scenario(4, 10.0, 0.02), ArenaRules::default());
     let shrunk = shrink::<Arena, _>(&session, &diverges, &mut |_| {}).expect("the session diverges").session;
     assert!(shrunk.states.of_tick(Tick(0)).count() == 2, "it begins in the middle, with two players");
@@ -139,7 +142,7 @@ fn players_keep_their_own_settings_under_their_new_numbers() {
 }
 
 #[test]
-fn the_result_does_not_depend_on_how_many_threads_there_are() {
+fn the_result_does_not_depend_on_the_number_of_threads() {
     let session = record::<Arena>(scenario(3, 8.0, 0.02), ArenaRules::default());
     let with = |threads| -> ShrinkResult {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be had");
@@ -150,7 +153,7 @@ fn the_result_does_not_depend_on_how_many_threads_there_are() {
 }
 
 #[test]
-fn what_is_not_shown_is_not_shrunk_and_a_failing_property_says_so() {
+fn logs_without_the_problem_are_not_shrunk_and_errors_are_reported() {
     let session = record::<Discs>(scenario(2, 2.0, 0.0), crate::disc::DiscRules::default());
     let never = shrink::<Discs, Infallible>(&session, &|_| Ok(false), &mut |_| {});
     assert!(matches!(never, Err(ShrinkError::NotShown)));
@@ -169,7 +172,7 @@ fn what_is_not_shown_is_not_shrunk_and_a_failing_property_says_so() {
 }
 
 #[test]
-fn a_game_that_begins_at_its_spawn_only_is_shrunk_too() {
+fn a_game_that_begins_only_at_its_spawn_is_shrunk() {
     let rules = crate::disc::DiscRules { rooted: true, ..crate::disc::DiscRules::default() };
     let session = record::<Discs>(scenario(4, 6.0, 0.03), rules);
     let shows = |session: &Session| things(session, CostKind::Losses).len() >= 2 && session.players.len() >= 2;
@@ -177,14 +180,14 @@ fn a_game_that_begins_at_its_spawn_only_is_shrunk_too() {
         shrink::<Discs, Infallible>(&session, &|s| Ok(shows(s)), &mut |_| {}).expect("many packets are lost").session;
     assert_eq!(shrunk.states.of_tick(Tick(0)).count(), 0);
     assert!(shrunk.players.len() == 2 && shrunk.ticks.len() < 20, "{} ticks", shrunk.ticks.len());
-    assert_eq!(spare::<Discs>(&shrunk, &shows), []);
+    assert_eq!(removable_parts::<Discs>(&shrunk, &shows), []);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_result_shows_it_and_cannot_do_without_anything(
+    fn the_result_shows_the_problem_and_has_no_removable_part(
         seed in any::<u64>(),
         players in 2u16..5,
         least in proptest::array::uniform5(0usize..4),
@@ -207,6 +210,6 @@ proptest! {
         prop_assert!(falls, "a session became larger on the way");
         prop_assert!(shows(&shrunk));
         prop_assert_eq!(&rerecord::<Discs>(&shrunk, None).expect("a log of this build"), &shrunk);
-        prop_assert_eq!(spare::<Discs>(&shrunk, &shows), vec![]);
+        prop_assert_eq!(removable_parts::<Discs>(&shrunk, &shows), vec![]);
     }
 }

@@ -1,4 +1,4 @@
-//! Sweeps and fairness: what settings do to hits, errors and cover.
+//! Sweeps and fairness: effects of settings on hits, errors and cover.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ fn discs(seed: u64) -> Session {
     record::<Discs>(&Scenario { seed, seconds: 6.0, link, ..Scenario::default() }, crate::disc::DiscRules::default())
 }
 
-/// Two players near by and two far away, long enough for some to be shot around a corner.
+/// Two near players and two far away, for long enough that some hits are around a corner.
 fn arena() -> Session {
     let link = |delay_ms| LinkModel { delay_ms, ..LinkModel::default() };
     let links = vec![link(10.0), link(150.0), link(20.0), link(120.0), link(15.0), link(140.0)];
@@ -43,10 +43,10 @@ fn plan(axes: &[&str]) -> SweepPlan {
 }
 
 fn swept(sessions: &[Session], axes: &[&str]) -> Sweep {
-    asked(sessions, &plan(axes), &|| {})
+    run_sweep(sessions, &plan(axes), &|| {})
 }
 
-fn asked(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Sweep {
+fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Sweep {
     let games = Games::default().recording::<Discs>(|_| Ok(crate::disc::DiscRules::default()));
     games.of(&sessions[0]).expect("discs").sweep(sessions, plan, done).expect("logs of this build")
 }
@@ -81,7 +81,7 @@ fn a_sweep_of_one_point_is_the_plain_replay() {
 }
 
 #[test]
-fn points_come_in_order_whatever_the_threads() {
+fn points_are_in_order_for_any_number_of_threads() {
     let sessions = [discs(3), discs(4)];
     let axes =
         ["lag_compensation.enabled=true,false", "preset=half-life,dumb-client", "interpolation.lerp_ms=0..100:50"];
@@ -91,7 +91,7 @@ fn points_come_in_order_whatever_the_threads() {
         let count = || {
             done.fetch_add(1, Ordering::Relaxed);
         };
-        let sweep = pool.install(|| asked(&sessions, &plan(&axes), &count));
+        let sweep = pool.install(|| run_sweep(&sessions, &plan(&axes), &count));
         assert_eq!(done.into_inner(), 2 * 2 * 2 * 3);
         sweep
     };
@@ -101,16 +101,16 @@ fn points_come_in_order_whatever_the_threads() {
     let values: Vec<String> = sweep.rows.iter().map(|row| row.values.join(" ")).collect();
     assert_eq!(values[..4], ["half-life true 0", "half-life true 50", "half-life true 100", "half-life false 0"]);
     assert_eq!(values.len(), 12);
-    // Two logs together are both of them apart.
+    // The figures of two logs are the sums of each log's.
     let apart: Vec<u64> =
         sessions.iter().map(|s| swept(std::slice::from_ref(s), &axes).rows[3].figures.shots).collect();
     assert_eq!(sweep.rows[3].figures.shots, apart.iter().sum::<u64>());
-    // What nobody predicts cannot be missed on anybody's screen.
+    // Without prediction there are no missed hits on the screen.
     assert_eq!(sweep.rows[6].figures.missed_on_target, None);
 }
 
 #[test]
-fn without_lag_compensation_shots_miss_what_they_were_on() {
+fn without_lag_compensation_aimed_shots_miss() {
     let sweep = swept(&[discs(5)], &["lag_compensation.enabled=true,false"]);
     let missed: Vec<u64> = sweep.rows.iter().map(|row| row.figures.missed_on_target.expect("predicted")).collect();
     assert!(missed[1] > 20 && missed[0] * 4 < missed[1], "{missed:?}");
@@ -142,7 +142,7 @@ fn a_sweep_is_written_as_text_csv_and_json() {
 }
 
 #[test]
-fn plans_that_cannot_be_are_refused() {
+fn invalid_plans_are_refused() {
     let plan = |axes: &[&str]| SweepPlan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect());
     assert_eq!(plan(&[]), Err(PlanError::Nothing));
     let twice = plan(&["client.cmd_hz=1", "client.cmd_hz=2"]);
@@ -154,14 +154,15 @@ fn plans_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn hits_around_corners_are_told_and_lag_compensation_makes_them() {
+fn lag_compensation_causes_hits_around_corners() {
     let session = arena();
     let with = Fairness::of(&again::<Arena>(&session, "lag_compensation.enabled=true").trace);
     let without = Fairness::of(&again::<Arena>(&session, "lag_compensation.enabled=false").trace);
     eprintln!("with {:#?}\nwithout {:?}", with, without.all);
     assert!(with.all.hits > 20 && with.all.known == with.all.hits, "{:?}", with.all);
     assert!(with.all.in_cover > 0, "{:?}", with.all);
-    // What the server judges in its present is in sight in its present, but for the few ms since the last tick.
+    // A target that the server judges at its present is in sight at its present, except for the few ms since the last
+    // tick.
     assert!(without.all.in_cover * 4 <= with.all.in_cover, "{:?}", without.all);
     let (ms, units) = (with.all.in_cover_ms.expect("cover"), with.all.in_cover_units.expect("cover"));
     assert!(ms.max > 0.0 && ms.max < 1000.0 && units.max < 500.0, "{ms:?} {units:?}");
@@ -171,12 +172,12 @@ fn hits_around_corners_are_told_and_lag_compensation_makes_them() {
     }
     assert_eq!(with.pairs.iter().map(|p| p.shots.hits).sum::<u64>(), with.all.hits);
     let latency = |player| with.pairs.iter().find(|p| p.shooter == player).and_then(|p| p.shooter_latency_ms);
-    let (near, far) = (latency(0).expect("p0 hit somebody"), latency(1).expect("p1 hit somebody"));
+    let (near, far) = (latency(0).expect("p0 hit a target"), latency(1).expect("p1 hit a target"));
     assert!((20.0..60.0).contains(&near) && (300.0..350.0).contains(&far), "{near} {far}");
     assert!(with.pairs.is_sorted_by(|a, b| a.later_by_ms() >= b.later_by_ms()));
 }
 
-/// The values of a column of numbers, whatever their type.
+/// The values of a numeric column of any type.
 fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
     match &trace.table(table).and_then(|t| t.column(column)).expect(column).data {
         ColumnData::U32(values) => values.iter().map(|v| f64::from(*v)).collect(),
@@ -192,7 +193,7 @@ fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
 }
 
 #[test]
-fn time_in_cover_is_what_the_targets_own_frames_say() {
+fn time_in_cover_equals_that_of_the_targets_frames() {
     const CURTAIN_X: f32 = 20.0;
     let rules =
         crate::disc::DiscRules { ghosts: true, curtain_x: Some(CURTAIN_X), ..crate::disc::DiscRules::default() };
@@ -221,7 +222,7 @@ fn time_in_cover_is_what_the_targets_own_frames_say() {
 }
 
 #[test]
-fn a_game_that_does_not_say_who_sees_whom_says_nothing_about_cover() {
+fn a_game_without_visibility_has_no_values_of_cover() {
     let trace: Trace = again::<Discs>(&discs(7), "interpolation.lerp_ms=100").trace;
     let shots = trace.table("shots").expect("shots");
     let Some(ColumnData::Name { names, codes }) = shots.column("visible_at_present").map(|c| &c.data) else {

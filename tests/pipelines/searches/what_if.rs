@@ -1,4 +1,4 @@
-//! The three questions about other settings: what each leaves as it was, and what its counts of hits do not depend on.
+//! The three what-if modes: what each keeps, and what its counts of hits do not depend on.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use hitreg::settings::Settings;
 use hitreg::sweep::{Axis, PlanError, Sweep, SweepPlan};
 use hitreg::trace::schema::shots;
 
-/// Discs at constant distances, recorded with an interpolation of so many milliseconds.
+/// Discs at constant distances, recorded with this interpolation delay in ms.
 fn recorded_under(lerp_ms: &str) -> Session {
     let link = LinkModel { delay_ms: 60.0, ..LinkModel::default() };
     let settings = [("interpolation.lerp_ms".to_owned(), lerp_ms.to_owned())].into();
@@ -42,7 +42,7 @@ fn swept(session: &Session, what_if: WhatIf) -> Sweep {
 }
 
 #[test]
-fn judging_again_changes_nothing_but_what_is_said_of_shots() {
+fn rejudging_changes_only_the_results_of_shots() {
     let session = recorded_under("100");
     let plain = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     let off = rejudged(&session, "lag_compensation.enabled=false").expect("a server to judge");
@@ -59,7 +59,7 @@ fn judging_again_changes_nothing_but_what_is_said_of_shots() {
 }
 
 #[test]
-fn judging_again_under_the_same_settings_is_the_replay() {
+fn rejudging_under_the_same_settings_equals_the_replay() {
     let session = recorded_under("100");
     let plain = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     let mut same = rejudged(&session, "lag_compensation.enabled=true").expect("a server to judge");
@@ -69,7 +69,7 @@ fn judging_again_under_the_same_settings_is_the_replay() {
 }
 
 #[test]
-fn another_lerp_is_rewound_by() {
+fn rejudging_uses_the_changed_interpolation_delay() {
     let session = recorded_under("100");
     let rewinds = |lerp: &str| {
         let replayed = rejudged(&session, lerp).expect("a server to judge");
@@ -82,17 +82,17 @@ fn another_lerp_is_rewound_by() {
 }
 
 #[test]
-fn what_changes_more_than_judging_is_refused() {
+fn settings_that_change_more_than_judging_are_refused() {
     let error = rejudged(&recorded_under("100"), "server.update_hz=10").expect_err("it changes what clients see");
     assert!(matches!(&error, ReplayError::NotForJudging { key } if key == "server.update_hz"), "{error}");
 }
 
 #[test]
-fn bots_that_play_anew_do_not_depend_on_what_was_recorded() {
+fn new_sessions_of_bots_do_not_depend_on_the_recording() {
     let logs = [recorded_under("100"), recorded_under("0")];
     let [anew, replayed] =
         [WhatIf::Rerecord, WhatIf::Replay].map(|what_if| logs.each_ref().map(|log| swept(log, what_if)));
-    assert_eq!(anew[0].rows, anew[1].rows, "the recorded lerp shows in sessions that are played anew");
+    assert_eq!(anew[0].rows, anew[1].rows, "the recorded lerp affects new sessions");
     assert_ne!(replayed[0].rows, replayed[1].rows, "the recorded lerp does not show in replays");
     for row in &anew[0].rows {
         assert!(row.figures.shots > 3 * 50, "{:?}: {} shots of three sessions", row.values, row.figures.shots);
@@ -103,7 +103,7 @@ fn bots_that_play_anew_do_not_depend_on_what_was_recorded() {
 
 #[test]
 fn replays_favour_the_setting_that_was_recorded() {
-    // Why three questions are needed: the same sweep over two logs of the same players has its peak where each was recorded.
+    // The reason for the three modes: a sweep over two logs of the same players favours the recorded setting of each.
     let best = |lerp: &str| {
         let sweep = swept(&recorded_under(lerp), WhatIf::Replay);
         let best = sweep.rows.iter().max_by_key(|row| row.figures.hits).expect("rows");

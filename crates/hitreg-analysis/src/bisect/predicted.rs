@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_without_a_cause_goes_before_those_that_have_one() {
+    fn the_first_correction_without_a_cause_is_named() {
         let [exact, near, miss] = [0, 1, 2];
         let pushed = |command| (command, miss, Cause::Knockback, 9.0);
         assert_eq!(first(&[(1, exact, Cause::Unknown, 0.0), (2, near, Cause::Quantisation, 0.1)]), (None, 0, 0));

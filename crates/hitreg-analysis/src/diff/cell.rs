@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn angles_go_the_shortest_way_round() {
+    fn differences_of_angles_take_the_short_way() {
         let turn =
             |a, b, within| floats(a, b, NumberComparison { within, is_angle: true, ..NumberComparison::default() });
         let differs = |error| CellComparison::Differs { class: DifferenceClass::Difference, error: Some(error) };
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_counted_apart_across_zero() {
+    fn distances_of_floats_count_across_zero() {
         assert_eq!(ulps_apart(0.0, -0.0), 1);
         assert_eq!(ulps_apart(f32::from_bits(1), -f32::from_bits(1)), 3);
         assert_eq!(ulps_apart(1.0, 1.0 + f32::EPSILON), 1);

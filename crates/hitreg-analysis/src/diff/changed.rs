@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn shots_are_given_back_as_they_were_in_the_order_of_their_ranks() {
+    fn changed_shots_come_back_in_order_of_rank() {
         let mut all = shots();
         let (mut noted, mut few) =
             (ChangedShotList::default(), EarliestShots { most: Some(5), ..EarliestShots::default() });

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tolerance_is_said_to_be_none() {
+    fn invalid_tolerances_are_refused() {
         for text in ["origin", "=1", "origin=", "origin=-1", "origin=NaN", "origin=inf"] {
             assert!(text.parse::<Tolerance>().is_err(), "{text}");
         }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_go_on_as_they_went_take_a_byte_each() {
+    fn values_with_constant_steps_take_a_byte_each() {
         let mut columns = PageColumns::default();
         let steady = columns.push_steady((0..100).map(|tick| 1_000_000 + tick * 15_625), 1.0);
         let far = columns.push([i64::MIN, i64::MAX, 0], 1.0);

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_away_or_changed_is_kept_on_both_sides() {
+    fn samples_around_gaps_and_changes_are_kept() {
         let samples = way([(0, 0.0, 0), (1, 0.0, 0), (2, 0.0, 0), (9, 0.0, 0), (10, 0.0, 1), (11, 0.0, 1)]);
         assert_eq!(knots(&samples, 1.0), [0, 2, 3, 4, 5]);
         assert_eq!(knots(&samples[..1], 1.0), [0]);

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_have_their_thousands_apart() {
+    fn counts_have_separated_thousands() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(|n: u64| count(n)), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([counted(1, "shot"), counted(0, "shot")], ["1 shot", "0 shots"]);
     }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_apart_and_what_is_near_stays_readable() {
+    fn large_and_small_numbers_are_readable() {
         assert_eq!([0.0, 0.5, 1e-5, 21500.0, 2e7].map(distance), ["0", "0.500", "1.00e-5", "21500", "2.00e7"]);
         assert_eq!((clipped("abcdef", 4).as_str(), seconds(12_688_000).as_str()), ("abc…", "12.688 s"));
     }

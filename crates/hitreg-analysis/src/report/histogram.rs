@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_near_each_other_stand_over_even_steps() {
+    fn close_values_have_even_bars() {
         let page = round_trips((0..100).map(|n| 103.0 + (n % 20) as f32).chain([131.0])).text();
         let expected = "\
 round trip  ms

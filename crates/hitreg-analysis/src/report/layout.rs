@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_words_gives_way_where_the_page_ends() {
+    fn a_column_of_words_wraps_at_the_end_of_the_page() {
         let mut page = Page::default();
         page.table(&[("", Left), ("", Right)], &[vec!["word ".repeat(30).into(), "1,000".into()]]);
         let text = page.text();

@@ -121,7 +121,7 @@ mod tests {
     use crate::swept::SweepRow;
 
     #[test]
-    fn projectiles_and_shots_that_never_ran_are_counted_apart() {
+    fn projectiles_and_shots_that_never_ran_have_their_own_counts() {
         let row = |launched, not_run| SweepRow {
             values: vec!["30".to_owned()],
             figures: SweepFigures { shots: 9, launched, impacts: 2, not_run, ..SweepFigures::default() },

@@ -106,7 +106,7 @@ mod tests {
     use hitreg_log::units::Seed;
 
     #[test]
-    fn a_hand_gets_there_in_human_time_and_stays_near() {
+    fn a_hand_reaches_its_target_in_human_time() {
         let mut rng = Rng::new(Seed(1), 1);
         let mut hand = BotAim::new(&mut rng);
         let wanted = Vec2::new(-5.0, 90.0);

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_use_the_low_passage_and_the_teleporter() {
+    fn routes_use_the_low_passage_and_the_teleporter() {
         let rules = ArenaRules::default();
         let routes = RouteGraph::new(&rules);
         let mut ways = routes.ways.iter().flatten();

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cube_stays_as_it_is() {
+    fn a_cube_is_unchanged() {
         assert_eq!(closed_brush(cube()).unwrap().facets(), cube());
     }
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_encloses_nothing_is_refused() {
+    fn a_brush_without_volume_is_refused() {
         let mut inside_out = cube();
         inside_out[0].distance = -20.0;
         assert_eq!(closed_brush(inside_out), Err(ShapeError::Degenerate));

@@ -1,4 +1,4 @@
-//! Tests of cases that the recorded runs of Half-Life do not cover, or only by chance.
+//! Tests of cases that the recorded runs of Half-Life do not cover, or cover only by chance.
 
 use glam::Vec3;
 
@@ -113,7 +113,7 @@ fn ducking_takes_400_ms_on_the_ground_and_none_in_the_air() {
 }
 
 #[test]
-fn mad_hops_are_slowed_and_velocity_is_bounded() {
+fn mega_bunny_jumps_are_slowed_and_velocity_is_limited() {
     let world = boxes(&[FLOOR]);
     let fast = |speed| MoveState { velocity: Vec3::new(speed, 0.0, 0.0), ..standing_at(0.0, 0.0, 0.0) };
     let hop = |speed| run(&world, fast(speed), 1, still(BUTTON_JUMP)).velocity.x;
@@ -147,7 +147,7 @@ fn a_groove_of_two_steep_slopes_leads_along_itself() {
 }
 
 #[test]
-fn whoever_rises_fast_is_not_on_the_ground() {
+fn a_fast_rising_player_is_not_on_the_ground() {
     let world = boxes(&[FLOOR]);
     let rising = |speed| MoveState { velocity: Vec3::new(0.0, 0.0, speed), ..standing_at(0.0, 0.0, 0.0) };
     assert!(run(&world, rising(179.0), 1, still(0)).on_ground);
@@ -155,7 +155,7 @@ fn whoever_rises_fast_is_not_on_the_ground() {
 }
 
 #[test]
-fn whoever_is_a_little_inside_of_something_is_set_free() {
+fn a_slightly_stuck_player_is_freed() {
     let world = boxes(&[FLOOR]);
     let freed = run(&world, MoveState::at(Vec3::new(0.0, 0.0, 35.95)), 2, forward(0));
     assert!(freed.on_ground && freed.velocity.x > 0.0, "{} {}", freed.origin, freed.velocity);
@@ -188,7 +188,7 @@ impl Solid for WorldWithPlayer<'_> {
 }
 
 #[test]
-fn other_players_are_in_the_way_and_can_be_stood_on() {
+fn other_players_block_the_way_and_can_be_stood_on() {
     let map = boxes(&[FLOOR]);
     let world = WorldWithPlayer { map: &map, other: Vec3::new(100.0, 0.0, 36.0) };
     let mut touched = Vec::new();
@@ -207,7 +207,7 @@ fn other_players_are_in_the_way_and_can_be_stood_on() {
 }
 
 #[test]
-fn a_fall_is_told_once_with_its_speed() {
+fn a_fall_is_reported_once_with_its_speed() {
     let world = boxes(&[FLOOR]);
     let mut state = MoveState::at(Vec3::new(0.0, 0.0, 400.0));
     let mut falls = Vec::new();
@@ -220,7 +220,7 @@ fn a_fall_is_told_once_with_its_speed() {
 }
 
 #[test]
-fn running_makes_footsteps_of_both_feet() {
+fn running_makes_footsteps_with_both_feet() {
     let world = boxes(&[FLOOR]);
     let mut state = standing_at(0.0, 0.0, 0.0);
     let mut feet = Vec::new();
@@ -236,7 +236,7 @@ fn running_makes_footsteps_of_both_feet() {
 }
 
 #[test]
-fn numbers_that_are_none_do_no_harm() {
+fn nan_and_infinity_do_no_harm() {
     let world = boxes(&[FLOOR]);
     let input = MoveInput { forwardmove: f32::NAN, viewangles: Vec3::splat(f32::INFINITY), ..forward(7) };
     let state = MoveState { velocity: Vec3::splat(f32::NAN), ..MoveState::at(Vec3::new(f32::NAN, 1.0, 99.0)) };

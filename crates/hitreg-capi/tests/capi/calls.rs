@@ -87,18 +87,18 @@ impl CallProgram<'_> {
         ];
         let which = usize::from(self.byte()) % 13;
         let Some(text) = texts.get(which) else { return null() };
-        self.kept(text.to_vec())
+        self.keep_text(text.to_vec())
     }
 
     fn path(&mut self) -> *const c_char {
         let names = ["a.hitlog", "b.hitlog", "c.hittrace", "missing/a.hitlog", ""];
         match names.get(usize::from(self.byte()) % 6) {
-            Some(name) => self.kept(format!("{}/{name}", self.folder).into_bytes()),
+            Some(name) => self.keep_text(format!("{}/{name}", self.folder).into_bytes()),
             None => null(),
         }
     }
 
-    fn kept(&mut self, text: Vec<u8>) -> *const c_char {
+    fn keep_text(&mut self, text: Vec<u8>) -> *const c_char {
         self.texts.push(CString::new(text).expect("no zero in it"));
         self.texts[self.texts.len() - 1].as_ptr()
     }
@@ -210,8 +210,8 @@ impl CallProgram<'_> {
         }
     }
 
-    /// Returns a value that is usually of the kind that a column takes: `n`umber, `r`eal, or a list of items of so many
-    /// bytes, of `e`ffects or of `v`alues. Lists are the first items of `items`.
+    /// Returns a value that is usually of the kind of a column: `n`umber, `r`eal, or a list. Lists have items of some
+    /// bytes, `e`ffects or `v`alues, and begin with the first items of `items`.
     fn value(&mut self, column: u8, items: &[u32; 12]) -> hitreg_value {
         let usual = match column {
             b'n' => hitreg_value_kind::HITREG_VALUE_NUMBER as u16,
@@ -316,10 +316,10 @@ impl CallProgram<'_> {
     }
 }
 
-/// Describes, records, finishes and reads a log first, so that the random calls have all kinds of handles.
-fn begun(program: &mut CallProgram<'_>) {
-    let path = program.kept(format!("{}/a.hitlog", program.folder).into_bytes());
-    let [player, class, field, spell] = ["player", "player", "x", "spell"].map(|text| program.kept(text.into()));
+/// Describes, records, finishes and reads a log, so that the random calls have all kinds of handles.
+fn record_first_log(program: &mut CallProgram<'_>) {
+    let path = program.keep_text(format!("{}/a.hitlog", program.folder).into_bytes());
+    let [player, class, field, spell] = ["player", "player", "x", "spell"].map(|text| program.keep_text(text.into()));
     let (mut recorder, mut stream, mut log, mut trace) = (null_mut(), null_mut(), null_mut(), null_mut());
     let finish = program.byte() < 192;
     // SAFETY: texts and output pointers are valid.
@@ -341,28 +341,28 @@ fn begun(program: &mut CallProgram<'_>) {
         assert_eq!(hitreg_stream_new(recorder, &raw mut stream), HITREG_OK);
         program.streams.push(stream);
         for _ in 0..program.byte() % 32 {
-            said(program.push());
+            checked(program.push());
         }
         if !finish {
             return;
         }
-        assert_eq!(hitreg_recorder_finish(recorder, null_mut()), HITREG_OK, "{}", sentence());
-        assert_eq!(hitreg_log_open(path, &raw mut log), HITREG_OK, "{}", sentence());
+        assert_eq!(hitreg_recorder_finish(recorder, null_mut()), HITREG_OK, "{}", last_error());
+        assert_eq!(hitreg_log_open(path, &raw mut log), HITREG_OK, "{}", last_error());
         program.logs.push(log);
-        assert_eq!(hitreg_trace_new(log, program.kept(b"closed".to_vec()), &raw mut trace), HITREG_OK);
+        assert_eq!(hitreg_trace_new(log, program.keep_text(b"closed".to_vec()), &raw mut trace), HITREG_OK);
         program.traces.push(trace);
     }
 }
 
-fn sentence() -> String {
+fn last_error() -> String {
     // SAFETY: the text is valid until this thread's next failure.
     unsafe { CStr::from_ptr(hitreg_last_error()) }.to_string_lossy().into_owned()
 }
 
 /// Checks the result of a call.
-fn said(code: hitreg_code) -> hitreg_code {
-    assert_ne!(code, HITREG_ERROR_PANIC, "{}", sentence());
-    assert!(code == HITREG_OK || !sentence().is_empty(), "{code:?} without a sentence");
+fn checked(code: hitreg_code) -> hitreg_code {
+    assert_ne!(code, HITREG_ERROR_PANIC, "{}", last_error());
+    assert!(code == HITREG_OK || !last_error().is_empty(), "{code:?} without a sentence");
     code
 }
 
@@ -382,10 +382,10 @@ fn calls() {
             logs: Vec::new(),
             traces: Vec::new(),
         };
-        begun(&mut program);
+        record_first_log(&mut program);
         let mut last = HITREG_OK;
         while program.bytes.len() > 0 {
-            last = said(program.call());
+            last = checked(program.call());
         }
         format!("{last:?}")
     });

@@ -128,7 +128,7 @@ fn every_declaration_constant_and_field_is_documented() {
     assert!(found > 200, "{found} declarations");
 }
 
-/// Compiles a source that includes the header and nothing else, or says that there is no such compiler.
+/// Compiles a source that includes only the header. Notes a skipped test without the compiler.
 fn compiles(compiler: &str, name: &str, flags: &[&str], source: &str) {
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join(name);
@@ -138,15 +138,15 @@ fn compiles(compiler: &str, name: &str, flags: &[&str], source: &str) {
     command.arg("-c").arg(&file).arg("-o").arg(folder.path().join("header.o"));
     match command.output() {
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{compiler} {flags:?}: {said}");
+            let message = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{compiler} {flags:?}: {message}");
         }
         Err(_) => crate::note::skipped(&format!("there is no {compiler}")),
     }
 }
 
 #[test]
-fn the_header_alone_is_valid_c99_and_cpp() {
+fn the_header_is_valid_c99_and_cpp() {
     let alone = "#include \"hitreg.h\"\n";
     for level in ["-O0", "-O2"] {
         compiles("cc", "header.c", &["-std=c99", "-Wconversion", level], &format!("{alone}int none;\n"));
@@ -155,7 +155,7 @@ fn the_header_alone_is_valid_c99_and_cpp() {
     }
 }
 
-/// Names the inline functions, so that the compiler translates their bodies.
+/// A use of each inline function, so that the compiler translates their bodies.
 #[test]
 fn the_inline_functions_are_valid_c99_and_cpp() {
     let header = checked_in();
@@ -170,7 +170,7 @@ fn the_inline_functions_are_valid_c99_and_cpp() {
     compiles("c++", "inline.cpp", &["-std=c++17", "-O2", "-Wno-cast-function-type"], &source);
 }
 
-/// The examples in the guide and the README, one after the other in a function.
+/// The examples in the guide and the README, as one function each.
 #[test]
 fn the_examples_in_the_documentation_are_valid_c99() {
     let mut body = String::new();

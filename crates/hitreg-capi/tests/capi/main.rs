@@ -1,4 +1,4 @@
-//! The C ABI: its header is up to date, rows are recorded and read as what they are, and no program in C makes it fail.
+//! The C ABI: its header is current, rows are recorded and read unchanged, and no sequence of calls makes it panic.
 
 #![expect(unsafe_code, reason = "this is the border to C")]
 
@@ -6,7 +6,7 @@ extern crate hitreg_log as hitreg;
 
 mod calls;
 #[path = "../../../../tests/hostile/fuzz.rs"]
-#[expect(dead_code, reason = "some of it is for targets of their own")]
+#[expect(dead_code, reason = "other targets use the rest")]
 mod fuzz;
 mod header;
 #[path = "../../../../tests/skipped/note.rs"]

@@ -1,5 +1,4 @@
-//! Rows that are pushed through the C API are recorded as the recorder's own calls record them, and are read back as
-//! they were pushed.
+//! Rows pushed through the C API are recorded like the recorder's own calls, and are read back unchanged.
 
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
@@ -307,7 +306,7 @@ fn rows_are_recorded_like_the_recorders_own_calls() {
 }
 
 /// Returns a value as text; lists with their items.
-fn shown(value: &hitreg_value) -> String {
+fn value_text(value: &hitreg_value) -> String {
     // SAFETY: the kind says which of the contents it is, and the items are valid.
     unsafe {
         match value.kind {
@@ -319,7 +318,7 @@ fn shown(value: &hitreg_value) -> String {
             _ if value.count == 0 => "[]".to_owned(),
             _ if usize::from(value.item_bytes) == size_of::<hitreg_value>() => {
                 let items = std::slice::from_raw_parts(value.data.items.cast::<hitreg_value>(), value.count as usize);
-                format!("{:?}", items.iter().map(shown).collect::<Vec<_>>())
+                format!("{:?}", items.iter().map(value_text).collect::<Vec<_>>())
             }
             _ => {
                 let bytes = usize::from(value.item_bytes) * value.count as usize;
@@ -331,7 +330,7 @@ fn shown(value: &hitreg_value) -> String {
 }
 
 #[test]
-fn rows_are_read_as_they_were_pushed() {
+fn rows_are_read_back_unchanged() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("rows.hitlog");
     record_rows(&path);
@@ -357,7 +356,7 @@ fn rows_are_read_as_they_were_pushed() {
             };
             must(code);
             *index += 1;
-            let [found, pushed] = [found, values].map(|row| row.iter().map(shown).collect::<Vec<_>>());
+            let [found, pushed] = [found, values].map(|row| row.iter().map(value_text).collect::<Vec<_>>());
             assert_eq!((time, found), (at, pushed), "{table:?} of round {round}");
         }
     }
@@ -379,7 +378,7 @@ fn rows_are_read_as_they_were_pushed() {
 
 /// As the inline functions of the header write them.
 #[test]
-fn states_have_texts_and_doubles_in_two_cells() {
+fn texts_and_doubles_take_two_cells_of_a_state() {
     let folder = TempDir::new().unwrap();
     let path = text(folder.path().join("wide.hitlog").to_str().unwrap());
     let field = |name: &'static CStr, value_type: hitreg_type| hitreg_field {
@@ -417,7 +416,7 @@ fn states_have_texts_and_doubles_in_two_cells() {
         must(hitreg_log_open(path.as_ptr(), &raw mut log));
         let mut found = [none(); 5];
         must(hitreg_log_row(log, HITREG_TABLE_STATES as u32, 0, 0, null_mut(), found.as_mut_ptr(), 5));
-        assert_eq!(shown(&found[4]), shown(&state[4]));
+        assert_eq!(value_text(&found[4]), value_text(&state[4]));
         let read = found[4].data.items.cast::<u32>();
         assert_eq!(CStr::from_ptr(hitreg_log_text(log, read.add(2))), c"rifle");
         assert_eq!(CStr::from_ptr(hitreg_log_text(log, read)), c"");
@@ -427,7 +426,7 @@ fn states_have_texts_and_doubles_in_two_cells() {
 }
 
 #[test]
-fn a_row_that_does_not_fit_its_table_is_refused() {
+fn a_row_that_does_not_match_its_table_is_refused() {
     let folder = TempDir::new().unwrap();
     let (recorder, stream) = begin(&folder.path().join("refused.hitlog"));
     let lists = lists(5);
@@ -446,7 +445,7 @@ fn a_row_that_does_not_fit_its_table_is_refused() {
         assert!(code == wanted && message().contains(words), "{code:?}: {}", message());
     };
     says(push(99, 0, &[]), HITREG_ERROR_VALUE, "no table 99");
-    // Usercmds have fields of their own in this description, which are no table of their own.
+    // Fields of usercmds in the description are not a table.
     says(push(257, 0, &[real(1.0), number(1)]), HITREG_ERROR_MISFIT, "no kind 1");
     says(push(256, 0, &[number(1), number(1)]), HITREG_ERROR_MISFIT, "`casts`");
     says(push(256, 0, &[number(1), none()]), HITREG_ERROR_MISFIT, "a number, a float or a text");

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_are_forgotten_first() {
+    fn the_oldest_entries_are_removed_first() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::open(folder.path()).unwrap();
         for (n, age_s) in [(1u128, 30), (2, 20), (3, 10)] {

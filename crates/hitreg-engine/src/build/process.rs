@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_told_apart() {
+    fn exits_and_signals_are_distinguished() {
         let long = Duration::from_secs(20);
         let ran = sh("echo a >&2; echo lost; echo b >&2; exit 7", long);
         assert_eq!((ran.ended, ran.last_words), (ProcessEnd::Exit(7), vec!["a".to_owned(), "b".to_owned()]));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hang_is_ended_with_all_that_it_started() {
+    fn a_hanging_build_is_ended_with_its_child_processes() {
         let limit = Duration::from_millis(200);
         let folder = tempfile::tempdir().unwrap();
         let alive = folder.path().join("alive");
@@ -198,7 +198,7 @@ mod tests {
     /// Starts a process like a daemon: in its own session, without a parent.
     #[cfg(target_os = "linux")]
     #[test]
-    fn who_leaves_the_process_group_is_ended_too() {
+    fn processes_outside_the_group_are_ended() {
         let folder = tempfile::tempdir().unwrap();
         let (began, alive) = (folder.path().join("began"), folder.path().join("alive"));
         let stray = format!("touch {}; sleep 2; touch {}", began.display(), alive.display());
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_stopped_ends_at_once_and_nothing_is_started_afterwards() {
+    fn a_stop_ends_the_build_and_prevents_new_ones() {
         let all = StopSignal::default();
         let one = all.part();
         let running = one.clone();

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_found_whole_and_among_others() {
+    fn a_mark_is_found_only_as_a_complete_variable() {
         let mark = ProcessMark { mark: "12.3;".to_owned() };
         let found = |environment: &str| mark.is_in(environment.as_bytes());
         assert!(found("A=b\0HITREG_BUILD_RUNS=7.1;12.3;\0C=d\0"));

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_axes_are_told_what_would_be_right() {
+    fn errors_of_axes_name_the_correct_form() {
         for (text, said) in [
             ("interpolation.lerp_ms", "write KEY=VALUE"),
             ("interpolation.lerp_ms=", "has no values"),

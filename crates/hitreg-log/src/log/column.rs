@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_seldom_changes_is_small_where_a_sample_says_nothing_of_it() {
+    fn rare_changes_that_a_sample_misses_are_small() {
         let mut values = vec![100; 20_000];
         values[10_000..].fill(70);
         values[5_001] = 3;
@@ -371,13 +371,13 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_clock_costs_next_to_nothing() {
+    fn a_steady_clock_takes_almost_no_bytes() {
         let times: Vec<i64> = (0..64).map(|i| 1_000_000 + i * 15_625).collect();
         assert!(encode(&times, &[64]).len() <= 10);
     }
 
     #[test]
-    fn wire_angles_cost_as_much_as_their_integers() {
+    fn wire_angles_take_the_size_of_their_integers() {
         let turns: Vec<u32> = (0..64u16).map(|i| (f32::from(i * i) * (360.0 / 65536.0)).to_bits()).collect();
         assert!(encode_f32(&turns, &[64]).len() <= 64 + 12);
     }

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_failed_writes_nothing_more() {
+    fn a_failed_writer_writes_nothing_more() {
         let mut sink = ChunkSink::new(FullDisk(100), 3).unwrap();
         sink.chunk("a chunk", b"fits").unwrap();
         let noise: Vec<u8> = (0..200u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

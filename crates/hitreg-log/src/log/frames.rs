@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_says_too_much_is_refused_before_it_is_unpacked() {
+    fn a_frame_that_claims_too_many_bytes_is_refused_before_unpacking() {
         let huge = frame(&vec![0; MAX_CHUNK_BYTES + 1]);
         assert!(huge.len() < 10_000);
         let error = FileFrames::new(&huge[..], 7).next().unwrap_err();

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_have_beside_logs_is_recognized() {
+    fn other_kinds_of_files_are_recognized() {
         let demo =
             [&0.5f32.to_le_bytes()[..], &[1], &300u32.to_le_bytes(), &[1, 0, 0, 0, 1, 0, 0, 0], &[11, 28]].concat();
         let known = [

@@ -257,7 +257,7 @@ mod tests {
 
     /// Rows with many columns make all rows of their table wider, in either order.
     #[test]
-    fn rows_that_are_made_wider_count() {
+    fn wider_rows_count_for_the_memory_limit() {
         let table = |columns: usize, rows: usize| {
             Table::new(
                 "wide",

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_says_what_all_of_them_say() {
+    fn the_kept_bounds_give_the_result_of_all_bounds() {
         for drift_ppm in [0, 3, -40, 900, -20_000] {
             let [above, below] = bounds(drift_ppm, 60_000);
             let (mut kept_above, mut kept_below) = (OffsetBounds::above(), OffsetBounds::below());
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn more_corners_than_are_kept_are_told() {
+    fn too_many_corners_are_reported() {
         let mut bounds = OffsetBounds::above();
         let curve = |n: i64| OffsetBound { seen_at: Micros(n), offset: Micros(n * n) };
         assert_eq!((0..5_000).try_for_each(|n| bounds.add(curve(n))), Err(TooManyCorners));

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_drift_apart_are_told_with_their_rate() {
+    fn drifting_clocks_are_reported_with_their_rate() {
         let (client, server) = traffic(Micros(5_000), 800);
         let Err(OffsetError::Drift { apart, rate_us_per_s, is_steady }) = offset(&client, &server) else {
             panic!("20 s at 800 ppm are more than a round trip of 5 ms");

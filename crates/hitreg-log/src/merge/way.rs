@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrival_waits_until_the_senders_log_has_come_to_it() {
+    fn an_arrival_waits_for_its_packet_in_the_senders_log() {
         let mut way = PacketMatcher::default();
         way.arrive(arrival(3)).expect("near");
         assert_eq!((way.next(), way.waits_for_sender()), (Ok(None), true));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_reach_is_told() {
+    fn packets_too_far_out_of_order_are_an_error() {
         let mut way = PacketMatcher::default();
         let sent = |way: &mut PacketMatcher, numbers: std::ops::Range<u32>| {
             numbers.into_iter().try_for_each(|number| way.send(number, Micros(i64::from(number))))

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_that_is_cut_is_told_as_if_it_were_whole() {
+    fn a_tick_split_over_chunks_is_given_as_one() {
         let first = [(7, None, 1, 0, 10), (8, None, 1, 1, 11), (8, Some(0), 2, 0, 12)];
         let second = [(8, None, 1, 0, 13), (8, Some(0), 1, 1, 14), (9, None, 1, 0, 15)];
         let mut kept = RecentChunkStates::default();

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_read_once_for_all_who_have_them() {
+    fn equal_rules_are_parsed_once() {
         let rules = StoredRules::from(rmp_serde::to_vec(&vec![3u32, 4]).expect("MessagePack"));
         let copy = rules.clone();
         let (one, other) = (rules.read::<Vec<u32>>().expect("numbers"), copy.read::<Vec<u32>>().expect("numbers"));

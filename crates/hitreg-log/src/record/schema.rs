@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_later_version_adds_is_read_as_what_says_least() {
+    fn unknown_kinds_of_later_versions_get_the_most_general_meaning() {
         let future = [("name", "spin"), ("kind", "f32"), ("scope", "physics"), ("meaning", "torque"), ("note", "new")];
         let future: std::collections::BTreeMap<_, _> = future.into_iter().collect();
         let field: FieldSchema = crate::serial::from_msgpack(&rmp_serde::to_vec_named(&future).unwrap()).unwrap();
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_the_meanings_own_unless_it_says_another() {
+    fn a_field_has_the_unit_of_its_meaning_by_default() {
         let time = FieldSchema::new("wait", CellKind::U32, Scope::Status).meaning(Meaning::Time);
         let (us, ms) = (time.clone().in_unit("us"), time.clone().in_unit("ms"));
         assert_eq!((time.unit(), us.unit(), &*ms.own_unit), ("ms", "us", ""));

@@ -253,7 +253,7 @@ mod tests {
     use crate::recorder::{Description, Recorder, RecorderOptions};
 
     #[test]
-    fn kinds_of_usercmd_data_are_no_custom_kinds() {
+    fn kinds_of_usercmd_data_are_not_custom_kinds() {
         let lean = FieldSchema::new("lean", CellKind::F32, Scope::Movement);
         let about = Description::new("mygame").player("p0").usercmd_field(lean).usercmd_bytes();
         let recorder =

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn many_values_are_counted_in_little_room_in_any_order() {
+    fn many_values_take_little_memory_in_any_order() {
         let values: Vec<f32> = (0..200_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / 1000.0).collect();
         let (mut there, mut back) = (CountedValues::default(), CountedValues::default());
         values.iter().for_each(|value| there.add(*value));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_again_is_counted_with_what_was_there() {
+    fn repeated_values_are_counted_together() {
         let values: Vec<f32> = (0..50_000u32).map(|i| (i.wrapping_mul(i) % 7_919) as f32 - 300.0).collect();
         let mut counted = CountedValues::default();
         values.iter().for_each(|value| counted.add(*value));

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_read_twice_while_it_comes() {
+    fn a_stream_can_be_read_again_during_its_arrival() {
         let mut first = stream(b"hitreg reads pipes");
         let mut second = again(&first);
         let mut head = [0; 6];

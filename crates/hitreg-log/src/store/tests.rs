@@ -48,7 +48,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_log_is_saved_whole_and_replaces_the_one_before() {
+fn a_saved_log_is_complete_and_replaces_the_old_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
     put(&path, b"before").unwrap();
@@ -60,7 +60,7 @@ fn a_log_is_saved_whole_and_replaces_the_one_before() {
 }
 
 #[test]
-fn an_error_while_writing_leaves_what_was_there_before() {
+fn a_failed_write_keeps_the_old_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
     put(&path, b"before").unwrap();
@@ -93,7 +93,7 @@ fn errors_name_the_file_and_what_to_do() {
 }
 
 #[test]
-fn a_full_device_is_a_full_disk() {
+fn a_full_device_is_reported_as_a_full_disk() {
     let full = Path::new("/dev/full");
     if !full.exists() {
         eprintln!("skipped: there is no /dev/full here");

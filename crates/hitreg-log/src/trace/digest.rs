@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_sees_values_types_and_signs_of_zero() {
+    fn the_digest_covers_values_types_and_signs_of_zero() {
         let digests = [
             trace(ColumnData::U32(vec![0])),
             trace(ColumnData::U32(vec![0, 0])),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_one_digest_however_they_are_cut() {
+    fn the_digest_does_not_depend_on_parts() {
         let names =
             |names: &[&str], codes| ColumnData::Name { names: names.iter().map(|n| (*n).to_owned()).collect(), codes };
         let table = |n: Vec<u32>, optional: Option<ColumnData>, text: ColumnData| {

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_found_in_whatever_order_they_stand() {
+    fn rows_are_found_in_any_order() {
         let (player, entity, command) = ([1, 0, 1, 1], [2, 2, 2, 3], [9, 4, 3, 9]);
         let series = Series::of_two([&player, &entity], &command);
         assert_eq!(series.rows([1, 2]), [2, 0]);

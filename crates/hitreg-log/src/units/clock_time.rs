@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_they_are_asked_for() {
+    fn times_are_written_as_options_accept_them() {
         let written =
             [0, 7_500_000, 2_400_000_000, 4_211_000_001, -1_000_000].map(|at| ClockTime(Micros(at)).to_string());
         assert_eq!(written, ["0:00", "0:07.5", "40:00", "70:11.000001", "-0:01"]);

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_looked_for_as_long_as_one_in_eight_is_found() {
+    fn the_search_for_causes_continues_while_one_in_eight_succeeds() {
         let goes_on = |into, found| CauseCounts { into, found }.is_worth_it();
         assert!(goes_on(0, 0) && goes_on(999, 0) && goes_on(1_000, 125) && goes_on(8_000, 1_000));
         assert!(!goes_on(1_000, 124) && !goes_on(1_001, 0) && !goes_on(8_000, 999));

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn drifting_goes_in_small_steps_unless_it_is_far_off() {
+    fn drifting_moves_in_small_steps_unless_the_error_is_large() {
         let mut clock = ServerClock::new(ClockMode::Drift);
         let shown_after = |clock: &mut ServerClock, update_ms| {
             clock.handle_update(Micros::ZERO, Micros::from_ms(update_ms));

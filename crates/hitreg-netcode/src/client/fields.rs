@@ -40,7 +40,7 @@ mod tests {
     use crate::client::dot::DotBody;
 
     #[test]
-    fn an_error_is_what_is_predicted_is_not_so_and_is_not_kept() {
+    fn errors_are_predicted_fields_that_differ_and_are_not_kept() {
         let found = |mode, [ours, theirs, kept]: [u32; 3]| {
             let dot = |shots| DotBody { shots, ..DotBody::default() };
             PredictedCells::new::<DotBody>(mode).errors(&dot(ours), &dot(theirs), &dot(kept)).len()

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn echoes_say_what_came_what_was_lost_and_how_long_it_took() {
+    fn echoes_give_arrivals_losses_and_delays() {
         let echo = |packet, lost| Echo { packet, held_ms: 3, lost };
         let heard = |echoes: &'static [(u16, u16)]| {
             after(20, move |repeats| {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_packets_are_remembered_as_are_said() {
+    fn the_given_number_of_packets_is_remembered() {
         let echo = |packet| Echo { packet, held_ms: 0, lost: 0 };
         let heard = |packet| after(300, move |repeats| repeats.handle_echo(Micros::from_s(9), echo(packet)));
         let nothing = after(300, |_| ());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_those_of_the_datagrams() {
+    fn packet_sizes_are_those_of_the_datagrams() {
         let packet = ClientPacket { number: 1, ack: SnapshotSeq(0), commands: vec![Usercmd::default(); 2] };
         let sent = after(1, |repeats| repeats.handle_sent(&packet, 90));
         assert_eq!(sent, expected(1, |redundancy| redundancy.handle_sent(90, 2)));

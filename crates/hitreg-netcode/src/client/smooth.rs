@@ -148,7 +148,7 @@ mod tests {
         assert_eq!([at_once(500.0), at_once(64.0), at_once(64.01)], [0.0, 64.0, 0.0]);
     }
     #[test]
-    fn what_is_gone_for_a_frame_is_eased_no_longer() {
+    fn an_entity_missing_for_a_frame_is_no_longer_eased() {
         let shown_after = |gone: bool| {
             let mut easing = EasedEntities { fade_ms: 100, max_units: 64, eased: BTreeMap::new() };
             let mut drawn_at = |at_ms, told_ms, ids: &[u16]| {

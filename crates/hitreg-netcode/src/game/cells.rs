@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_cells_have_one_name() {
+    fn cell_names_are_unique() {
         assert_eq!(names::<Option<u64>>(), ["a", "a.lo", "a.hi"]);
         assert_eq!(names::<Option<f32>>(), ["a", "a.is"]);
         assert_eq!(names::<[Option<u8>; 2]>(), ["a.0", "a.0.is", "a.1", "a.1.is"]);
@@ -383,14 +383,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_said_of_values_and_not_of_whether_they_are_there() {
+    fn attributes_apply_to_values_and_not_to_presence_cells() {
         let fields = Option::<[f32; 2]>::fields("wait", Scope::Weapons, Some((Meaning::Time, Some("s"))));
         let units: Vec<_> = fields.iter().map(|field| (field.meaning, field.unit())).collect();
         assert_eq!(units, [(Meaning::Flag, ""), (Meaning::Time, "s"), (Meaning::Time, "s")]);
     }
 
     #[test]
-    fn a_turn_is_the_same_in_angles() {
+    fn a_rotation_is_the_same_in_angles() {
         let turned = Quat::from_rotation_z(0.5) * Quat::from_rotation_y(-0.25);
         let angles = turned.in_space();
         assert!((angles - Vec3::new(-0.25_f32.to_degrees(), 0.5_f32.to_degrees(), 0.0)).length() < 1e-3, "{angles}");

@@ -145,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_a_set(numbers in prop::collection::vec(prop_oneof![0u32..40, 4_294_967_290..=u32::MAX], 0..60)) {
+        fn numbers_form_a_set(numbers in prop::collection::vec(prop_oneof![0u32..40, 4_294_967_290..=u32::MAX], 0..60)) {
             let (mut known, mut set) = (NumberSet::default(), BTreeSet::new());
             for number in numbers {
                 prop_assert_eq!(known.insert(number), set.insert(number));
@@ -158,7 +158,7 @@ mod tests {
 
     /// Every seventh number is missing, and some arrive late or twice.
     #[test]
-    fn old_spans_are_in_the_set_too() {
+    fn old_spans_stay_in_the_set() {
         let (mut known, mut set) = (NumberSet::default(), BTreeSet::new());
         for number in (0u32..60_000).filter(|number| number % 7 != 3) {
             let late = number.wrapping_mul(2_654_435_761) % (number + 1);

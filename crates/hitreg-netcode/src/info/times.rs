@@ -93,7 +93,7 @@ mod tests {
     use hitreg_log::stats::percentile;
 
     #[test]
-    fn percentiles_are_those_of_all_in_order() {
+    fn percentiles_equal_those_of_sorted_times() {
         let mut all: Vec<Micros> = (0..100_001i64).map(|n| Micros(n * 7919 % 997 - 100)).collect();
         let (mut times, mut others) = (TimeCounts::default(), TimeCounts::default());
         for (n, time) in all.iter().enumerate() {
@@ -118,7 +118,7 @@ mod tests {
 
     /// Memory stays bounded for any number of times, and the result does not depend on their order.
     #[test]
-    fn many_times_take_little_room() {
+    fn many_times_take_little_memory() {
         let time = |n: u32| Micros(i64::from(n.wrapping_mul(2_654_435_761) >> 14) - 1_000);
         let room = |count: u32| {
             let (mut there, mut back, mut halves) =

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_lose_as_often_as_said_but_in_runs() {
+    fn burst_loss_has_the_given_rate_in_runs() {
         let burst = run(LinkModel { loss: Loss::Burst { enter: 0.02, leave: 0.25 }, ..LinkModel::default() }, 20_000);
         let random = run(LinkModel { loss: Loss::Random(0.074), ..LinkModel::default() }, 20_000);
         for fates in [&burst, &random] {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_bounds_are_refused() {
+    fn values_out_of_bounds_are_refused() {
         assert!(LinkModel { duplicate: 1.5, ..LinkModel::default() }.check().is_err());
         assert!(LinkModel { delay_ms: f64::NAN, ..LinkModel::default() }.check().is_err());
         assert!(LinkModel { rate_bytes_per_s: Some(0.0), ..LinkModel::default() }.check().is_err());

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_by_how_much_frames_are_early() {
+    fn calibration_measures_how_early_frames_are() {
         assert_eq!(helper([]), None);
         assert_eq!(helper([40; 7]), None);
         assert_eq!(helper([40; 8]), Some(40));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn stragglers_do_not_count() {
+    fn late_outliers_do_not_count() {
         let leads = (0..200).map(|i| if i % 9 == 0 { -300 } else { 40 });
         assert_eq!(helper(leads), Some(40));
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_taken_out() {
+    fn jitter_is_removed() {
         let mut rng = Rng::new(Seed(11), 0);
         let mut calibration = Calibration::default();
         let mut raw = Vec::new();

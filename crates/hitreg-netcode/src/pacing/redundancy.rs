@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tight_line_gets_what_goes_and_is_seldom_tried() {
+    fn a_slow_line_gets_a_fitting_level_with_rare_trials() {
         for seed in 0..10 {
             let tight = levels(seed, &[(TestLink { bytes_per_s: rate_of(2.4), ..CLEAN }, 120)]);
             assert!(shares(&tight)[1] > 0.75, "{:?}", shares(&tight));
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_back_when_the_line_does() {
+    fn the_level_recovers_with_the_line() {
         for seed in 0..10 {
             let tight = TestLink { bytes_per_s: rate_of(1.4), ..CLEAN };
             let levels = levels(seed, &[(CLEAN, 20), (tight, 30), (CLEAN, 120)]);

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn it_settles_from_any_offset_and_stays() {
+    fn a_clock_settles_from_any_offset_and_stays() {
         let mut rng = Rng::new(Seed(3), 0);
         let mut slowest = Micros::ZERO;
         for seed in 0..60 {
@@ -267,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_fast_is_held() {
+    fn a_fast_clock_is_held() {
         let run = run(1, Micros::from_ms(500), Micros::from_ms(40), Micros::from_ms(20), 0.01, 300);
         assert!(run.settled_at <= SETTLED_AFTER, "settled after {}", run.settled_at);
         assert!((1..=6).contains(&run.late_corrections), "{} late corrections", run.late_corrections);
     }
 
     #[test]
-    fn warnings_set_a_clock_that_no_frame_of_is_in_time() {
+    fn warnings_correct_a_clock_whose_frames_are_all_late() {
         let options = SteeringOptions::nereids();
         let mut steering = Steering::new(options, Micros::ZERO, Micros::ZERO);
         steering.handle_warning(Micros::from_ms(10), -50, Micros::from_ms(100));
@@ -287,7 +287,7 @@ mod tests {
     /// Shows that the tests above can fail: the clock oscillates if it does not wait for its corrections to take
     /// effect.
     #[test]
-    fn a_clock_that_does_not_wait_swings() {
+    fn a_clock_that_does_not_wait_oscillates() {
         let options = SteeringOptions::nereids();
         let mut steering = Steering::new(options, Micros::from_ms(2_000), Micros::ZERO);
         for ms in [100, 132, 164] {

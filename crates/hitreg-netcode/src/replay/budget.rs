@@ -386,14 +386,14 @@ mod tests {
     }
 
     #[test]
-    fn all_that_a_session_makes_is_counted() {
+    fn all_rows_of_a_session_are_counted() {
         let (bytes, tally) = count(&Scenario { players: 2, seconds: 12.0, ..Scenario::default() });
         assert!(tally.kinds.iter().all(|number| *number > 0), "{:?} of each kind", tally.kinds);
         assert_eq!(bytes, tally.bytes);
     }
 
     #[test]
-    fn usercmds_that_nobody_acks_are_counted_beyond_the_first() {
+    fn unacked_usercmds_are_counted_beyond_the_first() {
         let deaf = LinkModel { loss: Loss::Random(1.0), ..LinkModel::default() };
         let links = vec![LinkModel::default(), deaf];
         let (bytes, tally) = count(&Scenario { players: 2, seconds: 20.0, links, ..Scenario::default() });
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_in_memory_have_the_memory_limit_and_rows_that_go_on_have_none() {
+    fn rows_in_memory_have_a_limit_and_streamed_rows_have_none() {
         let header = Scenario::default().header::<Arena>(&ArenaRules::default()).expect("a header");
         let session = Session::new(header);
         let budget = ReplayBudget::holding(&session, TableSet::ALL, MemoryLimit::of_bytes(1_000));

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_looked_after_further_back_than_that() {
+    fn the_search_for_a_frame_has_a_limit() {
         let longest = LONGEST.0 / 1000;
         assert_eq!(hidden(&[(0, 0.0), (longest, 30.0)], longest), Some((LONGEST, 30.0)));
         assert_eq!(hidden(&[(0, 0.0), (longest, 30.0)], longest + 1), Some((Micros::from_ms(1), 0.0)));

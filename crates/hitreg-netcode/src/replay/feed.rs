@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn input_is_looked_for_two_seconds_ahead() {
+    fn input_is_read_two_seconds_ahead() {
         let records = PlayerRecords { frames: vec![frame(1, ms(1_700)), frame(2, ms(9_000))], ..Default::default() };
         let chunks = chunks(12, &records);
         let survey = survey(&chunks);
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_is_input_of_those_alone_who_have_none_of_their_own() {
+    fn received_usercmds_are_input_only_for_players_without_frames() {
         let heard = |at| HeardRecord { at, ..HeardRecord::default() };
         let mut records = PlayerRecords { heard: vec![heard(ms(1_700)), heard(ms(9_000))], ..Default::default() };
         let player = PlayerId(0);
@@ -413,7 +413,7 @@ mod tests {
 
     /// A feed gives each packet the same fate as a link over the whole log.
     #[test]
-    fn fates_are_those_of_the_whole_log() {
+    fn fates_equal_those_of_the_whole_log() {
         let sent: Vec<PacketRecord> = (0..40).map(|n| packet(n, ms(5_300 + 70 * i64::from(n)))).collect();
         let arrival = |n: u32, late: i64| ArrivalRecord { number: n, at: sent[n as usize].at + ms(late) };
         let mut reached: Vec<ArrivalRecord> = (0..40).filter(|n| n % 5 != 3).map(|n| arrival(n, 40)).collect();

@@ -198,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_bits_are_the_categories_and_three_more() {
+    fn bits_are_split_into_categories_and_three_more_parts() {
         let parts: Vec<&str> = OptionalBits::PARTS.iter().map(|part| &part[1..]).collect();
         let categories = Category::NAMES.iter().copied();
         assert_eq!(parts, categories.chain(["naming", "events", "headers"]).collect::<Vec<_>>());
     }
 
     #[test]
-    fn a_row_goes_on_when_nothing_of_it_can_arrive_any_more() {
+    fn a_row_is_emitted_when_its_packet_can_no_longer_arrive() {
         let mut network = network(15, &[(1, 0), (2, 10), (3, 25)]);
         assert_eq!(network.rows(), [1, 0], "the second may arrive at this very time");
         network.packet_reached(PlayerId(0), 2, Micros::from_ms(25));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_comes_again_is_another_packet() {
+    fn a_repeated_number_is_another_packet() {
         // The first packet 1 is already settled when the second one arrives.
         let mut network = network(15, &[(1, 0), (1, 14), (2, 16), (3, 28)]);
         network.packet_reached(PlayerId(0), 1, Micros::from_ms(29));

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shot_judged_again_says_by_which_rule_it_went_back() {
+    fn a_rejudged_shot_names_the_limit_of_its_rewind() {
         let mut shots = ShotTable::default();
         for shot in [again(0, false, 0), again(80, false, 12), again(80, true, 0)] {
             // Drawn entities outside the judged targets do not count, however near they are.
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shot_waits_for_the_frames_of_its_own_moment() {
+    fn a_shot_waits_for_the_frames_at_its_time() {
         let mut shots = ShotTable::default();
         shots.judged_again::<Arena>(&again(0, false, 0), &mut std::iter::empty());
         let at = Micros::from_ms(900);

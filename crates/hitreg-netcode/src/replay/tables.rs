@@ -391,7 +391,7 @@ mod tests {
 
     /// The codes of the pipelines have the names that the tables declare.
     #[test]
-    fn codes_mean_in_the_tables_what_they_mean_in_the_pipelines() {
+    fn codes_have_the_same_meaning_in_tables_and_pipelines() {
         let names = |table: &TableSchema, column| table.column(column).expect("a column").names.to_vec();
         let and = |names: &[&'static str], more| [names, &[more]].concat();
         assert_eq!(names(&executed::SCHEMA, "how"), Execution::NAMES);

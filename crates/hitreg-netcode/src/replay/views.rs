@@ -164,7 +164,7 @@ mod tests {
     use crate::game::PlacementKind;
 
     #[test]
-    fn the_oldest_screens_are_forgotten_and_no_others() {
+    fn only_the_oldest_screens_are_dropped() {
         let mut views = ViewTable::new(1);
         let drawn = |x: u32| {
             let body = ArenaBody { origin: Vec3::X * x as f32, ..ArenaBody::default() };

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tick_runs_what_is_for_the_time_since_the_one_before() {
+    fn a_tick_runs_the_usercmds_since_the_previous_tick() {
         let [before, now, interval] = [288, 320, 32].map(Micros::from_ms);
         let ticks = TickTimer { before, now, interval };
         let ahead = |then_ms| ticks.ahead(Micros::from_ms(then_ms));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_that_come_early_or_late_leave_no_gap() {
+    fn early_and_late_ticks_leave_no_gap() {
         let [before, interval] = [288, 32].map(Micros::from_ms);
         for now_ms in [300, 320, 400] {
             let ticks = TickTimer { before, now: Micros::from_ms(now_ms), interval };

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_rate_holds_updates_back() {
+    fn only_the_rate_delays_updates() {
         let ms = Micros::from_ms;
         let held = |now, due, free, periods: [i64; 2]| held_back(ms(now), ms(due), ms(free), periods.map(ms));
         // 10 ticks and 20 updates a second: the update is due between two ticks, and the rate is free at the second.

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_out_as_they_went_in() {
+    fn records_keep_their_order() {
         for count in [0, 1, TOGETHER as u32, 100_000] {
             let (mut batches, handed) = RecordBatcher::new();
             let taking = std::thread::spawn(move || {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_stops_taking_stops_nobody() {
+    fn a_stopped_receiver_stops_no_sender() {
         let (mut batches, handed) = RecordBatcher::new();
         let taking = std::thread::spawn(move || handed.each(|_| Err("full")));
         (0..200_000).for_each(|number| batches.record(tick(number)));

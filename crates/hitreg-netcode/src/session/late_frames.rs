@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loaded_computer_stays_loaded_and_others_forget() {
+    fn load_lasts_on_a_loaded_computer_only() {
         let of = |frames, hz| [1, 2, 5, 10, 30].map(|places| correlation(&frame_times(frames, hz, 200_000), places));
         let demo = [0.853, 0.806, 0.694, 0.563, 0.343];
         let off =
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_the_same_again_another_players_are_others_and_none_is_early() {
+    fn frames_are_reproducible_for_each_player_and_never_early() {
         let late = |player| {
             let mut late = LateFrames::new(Frames::Loaded, Seed(9), PlayerId(player));
             (0..500).map(|_| late.next_delay()).collect::<Vec<_>>()

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_scenarios_are_refused() {
         for text in ["players = 0", "seconds = 1e9", "speed = 3", "[link]\ndelay_ms = -1.0"] {
             assert!(Scenario::parse(text).is_err(), "{text}");
         }

@@ -5,7 +5,7 @@
 //! on arrival. Each condition is checked, using an upper bound on the message size and on what each side may have
 //! dropped. When a check fails, the run stops and must be repeated with datagrams ([`UnencodedTransport::bytes_matter`]). The
 //! bound first uses only the number of entities. If that exceeds a limit, a costlier bound uses their states. A
-//! property test compares both ways of running (`tests/pipelines/carriage.rs`).
+//! property test compares both ways of running (`tests/pipelines/packet_encoding.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;

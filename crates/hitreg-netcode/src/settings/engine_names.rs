@@ -92,7 +92,7 @@ mod tests {
     use crate::settings::{KEYS, Settings};
 
     #[test]
-    fn every_name_is_of_a_setting_and_of_no_setting_itself() {
+    fn engine_names_refer_to_settings_and_are_not_settings() {
         for name in ENGINE_NAMES {
             assert!(KEYS.iter().any(|key| key.name == name.key), "{name:?}");
             assert!(KEYS.iter().all(|key| key.name != name.name), "{name:?}");
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_by_anothers_name_is_refused_with_its_own() {
+    fn an_engine_name_is_refused_with_the_name_of_the_setting() {
         let error = Settings::default().set("CL_interp", "0.05").expect_err("a key of Source");
         assert!(error.to_string().contains("`interpolation.lerp_ms`"), "{error}");
         assert!(error.to_string().contains("in seconds there"), "{error}");

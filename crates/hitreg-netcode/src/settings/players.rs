@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_players_own_settings_are_its_own() {
+    fn own_settings_apply_to_their_player_only() {
         let mut settings = Settings::default();
         settings.set_pair("p2.interpolation.lerp_ms=50").expect("a player's own");
         settings.set_pair("p2.server.update_hz=50").expect("a player's own");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_for_all_and_what_is_none_is_refused() {
+    fn settings_of_the_whole_session_and_unknown_ones_are_refused() {
         let mut settings = Settings::default();
         for wrong in ["p2.server.tick_hz=32", "p2.lag_compensation.enabled=false", "p2.nothing=1", "p2.client.cmd_hz=x"]
         {

@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_put_is_got(values in prop::collection::vec((any::<u64>(), 0u32..=64), 0..50)) {
+        fn written_bits_are_read_back(values in prop::collection::vec((any::<u64>(), 0u32..=64), 0..50)) {
             let mut out = BitWriter::new();
             for (value, bits) in &values {
                 out.put(masked(*value, *bits), *bits);
@@ -193,7 +193,7 @@ mod tests {
         }
 
         #[test]
-        fn cutting_leaves_no_trace(first in any::<u64>(), bits in 0u32..64, second in any::<u64>()) {
+        fn truncation_leaves_no_trace(first in any::<u64>(), bits in 0u32..64, second in any::<u64>()) {
             let mut out = BitWriter::new();
             out.put(masked(first, bits), bits);
             let whole = out.clone().into_bytes();

@@ -164,7 +164,7 @@ mod tests {
 
     /// Entities move, rest for long, disappear and reappear. Snapshots and acks are lost one by one and in runs.
     #[test]
-    fn no_message_is_longer_than_its_bounds_and_the_closer_one_is_close() {
+    fn messages_stay_within_their_bounds_and_the_tight_bound_is_tight() {
         let (mut sum, mut loose_sum, mut close_sum, mut told_anew) = (0, 0, 0, 0);
         for seed in 0..12 {
             let mut rng = Rng::new(Seed(seed), 0);

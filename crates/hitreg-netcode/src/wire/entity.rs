@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_only_clients_know() {
+    fn fields_that_only_clients_know_are_not_sent() {
         let layout = BodyLayout::<Beast>::new();
         let squinting = Beast { view_ofs: 17.0, ..Beast::default() };
         assert_eq!(layout.update_bits(&cells(&Beast::default()), &cells(&squinting)), 0);

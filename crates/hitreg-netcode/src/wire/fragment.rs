@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_up_is_put_together_in_any_order() {
+    fn fragments_are_joined_in_any_order() {
         for bytes in [DATAGRAM_BYTES_MAX - SEAL_BYTES + 1, 3_000, MESSAGE_BYTES_MAX] {
             let mut datagrams = fragments(SnapshotSeq(9), message(bytes)).expect("it is short enough");
             assert!(datagrams.len() >= 2 && datagrams.iter().all(|d| d.len() + SEAL_BYTES <= DATAGRAM_BYTES_MAX));
@@ -174,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn a_short_message_is_one_datagram_and_one_that_is_too_long_is_none() {
+    fn a_short_message_is_one_datagram_and_a_too_long_one_is_refused() {
         let short = message(DATAGRAM_BYTES_MAX - SEAL_BYTES);
         assert_eq!(fragments(SnapshotSeq(1), short.clone()), Some(vec![short]));
         assert_eq!(fragments(SnapshotSeq(1), message(MESSAGE_BYTES_MAX + 1)), None);
     }
 
     #[test]
-    fn a_lost_fragment_loses_its_message_alone_and_memory_is_bounded() {
+    fn a_lost_fragment_loses_only_its_message_and_memory_is_limited() {
         let mut reassembly = Reassembly::new();
         let cut = |number| fragments(SnapshotSeq(number), message(2_000)).expect("two fragments");
         for number in 1..=100 {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_server_would_send_is_refused() {
+    fn invalid_fragments_are_refused() {
         let good = fragments(SnapshotSeq(3), message(2_000)).expect("two fragments").swap_remove(0);
         let refused = |change: fn(&mut Vec<u8>)| {
             let (mut reassembly, mut bad) = (Reassembly::new(), good.clone());

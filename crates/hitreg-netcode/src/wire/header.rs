@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_lies_as_documented() {
+    fn the_header_has_the_documented_layout() {
         let header = ServerHeader { frame: Wrapping16(0x1234), ack: Wrapping16(0xfffe), calibration_ms: Some(-2) };
         let bytes = header.begin().into_bytes();
         assert_eq!(bytes, [b'H', b'R', b'G', b'1', 8, 0x34, 0x12, 0xfe, 0xff, 0xfe, 0xff, 0]);

@@ -26,7 +26,7 @@ mod tests {
 
     /// The test vectors of the paper's reference implementation: key 00..0f, messages 00, 00 01, ...
     #[test]
-    fn it_is_siphash() {
+    fn the_seal_is_siphash() {
         let key = Key(0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);
         let message: Vec<u8> = (0..15).collect();
         assert_eq!(key.hash(&message), 0xa129_ca61_49be_45e5);

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn importance_distance_and_waiting_all_count() {
+    fn urgency_depends_on_importance_distance_and_waiting() {
         let base = urgency(0b1000, 300.0, 0).score();
         assert!(urgency(0b100_0000, 300.0, 0).score() > base);
         assert!(urgency(0b1000, 100.0, 0).score() > base);
@@ -64,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_is_overtaken_for_ever(a in any::<u8>(), b in any::<u8>(), d in 0f32..1e7, e in 0f32..1e7, w in 0u32..1000) {
+        fn no_entity_is_overtaken_for_ever(a in any::<u8>(), b in any::<u8>(), d in 0f32..1e7, e in 0f32..1e7, w in 0u32..1000) {
             let long = urgency(a, d, w + OVERTAKES_AFTER + 1);
             prop_assert!(long.score() > urgency(b, e, w).score());
         }

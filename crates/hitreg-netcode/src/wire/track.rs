@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn bases_are_what_the_client_has() {
+    fn baselines_are_states_that_the_client_has() {
         let mut track = EntityTrack::new();
         assert!(track.base(SnapshotSeq(1)).is_none());
         track.remember_sent(SnapshotSeq(1), cells(1));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_remembered_as_ignorance() {
+    fn states_are_unknown_after_a_long_silence() {
         let mut track = EntityTrack::new();
         for seq in 1..=WINDOW + 1 {
             track.remember_sent(SnapshotSeq(seq), cells(7));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_on_both_sides_is_over() {
+    fn an_entity_removed_on_both_sides_is_forgotten() {
         let mut track = EntityTrack::new();
         track.remember_sent(SnapshotSeq(1), cells(1));
         track.remember_sent(SnapshotSeq(2), None);

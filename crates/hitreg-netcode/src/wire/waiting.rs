@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_is_told() {
+    fn waiting_messages_come_back() {
         let waiting = ReadyCount { ready: 3, places: 8 };
         assert_eq!(decode_waiting(&encode_waiting(waiting)), Ok(waiting));
         assert!(decode_waiting(&encode_waiting(waiting)[..8]).is_err());

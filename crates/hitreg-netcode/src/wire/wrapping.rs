@@ -45,7 +45,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn newer_is_told_across_every_wrap() {
+    fn newer_numbers_are_recognized_across_every_wrap() {
         for start in 0..=u16::MAX {
             let index = Wrapping16(start);
             assert!(index.later(1).is_newer_than(index));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_do_not_exist_are_none() {
+    fn impossible_counters_give_none() {
         assert_eq!(Wrapping16(65_535).unwrap_near(3), None);
         assert_eq!(Wrapping16(2).unwrap_near(u32::MAX), None);
         assert_eq!(Wrapping16(65_535).unwrap_near_u64(3), None);
@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_near_comes_back(counter in any::<u32>(), off in -32_767i32..=32_768) {
+        fn near_counters_are_restored(counter in any::<u32>(), off in -32_767i32..=32_768) {
             if let Some(reference) = counter.checked_add_signed(off) {
                 prop_assert_eq!(Wrapping16::of(counter).unwrap_near(reference), Some(counter));
                 let high = 0xabcd_0000_0000;

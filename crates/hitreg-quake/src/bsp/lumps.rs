@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_little_endian_and_lie_within_the_file() {
+    fn records_are_little_endian_and_within_the_file() {
         let file = [9, 13, 0, 0, 0, 4, 0, 0, 0, 14, 0, 0, 0, 2, 3, 0xff, 0xff];
         let records = |file: &[u8], entry| {
             Lumps::new(file, 1, 1)?.records(0, "things", entry).map(|all| all.map(|r| r.u16(0)).collect::<Vec<_>>())

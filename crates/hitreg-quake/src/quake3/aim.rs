@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_passes_a_box_or_goes_through_it() {
+    fn a_line_misses_or_hits_a_box() {
         let (mins, maxs) = (Vec3::new(100.0, -15.0, -24.0), Vec3::new(130.0, 15.0, 32.0));
         let to = |y: f32| off(Vec3::ZERO, Vec3::new(8192.0, 8192.0 * y, 0.0), mins, maxs);
         assert!(to(0.0) < 1e-3 && to(0.1) < 1e-3, "{} {}", to(0.0), to(0.1));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn shots_spread_as_far_as_their_weapon_lets_them_and_no_farther() {
+    fn shots_spread_up_to_the_limit_of_their_weapon() {
         let own = Quake3Body::default();
         let slope = |weapon: &Weapon, time: i32| {
             let lines = weapon.lines(&own, time);

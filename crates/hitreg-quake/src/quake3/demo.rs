@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_one_after_the_other_up_to_the_end_or_the_cut() {
+    fn messages_are_read_up_to_the_end_or_the_truncation() {
         let whole = demo(&[(7, b"seven"), (8, b"")]);
         let read = |bytes: &[u8]| {
             let mut demo = DemoReader::new(bytes);

@@ -389,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn somebody_is_between_two_frames_and_nowhere_beyond_them() {
+    fn targets_have_positions_only_between_frames() {
         let stood = |x: f32, teleports: u32| BodyPosition {
             origin: Vec3::new(x, 0.0, 0.0),
             mins: Vec3::splat(-15.0),

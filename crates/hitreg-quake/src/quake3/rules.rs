@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_told_by_two_strings() {
+    fn settings_come_from_two_strings() {
         let mut gamestate = Gamestate::default();
         gamestate.strings.insert(0, b"\\sv_maxclients\\16\\mapname\\oa_dm1\\dmflags\\8".to_vec());
         gamestate.strings.insert(1, b"\\sv_fps\\40\\pmove_fixed\\1\\pmove_msec\\11\\pmove_float\\1".to_vec());

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_box_comes_in_one_number() {
+    fn a_box_is_packed_into_one_number() {
         let (mins, maxs) = box_of(15 | 24 << 8 | 64 << 16);
         assert_eq!((mins, maxs), (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, 32.0)));
     }

@@ -1,5 +1,5 @@
-//! Tests: encoded messages decode to the same values, a generated session becomes a log, and arbitrary bytes do no
-//! harm.
+//! Tests of OpenArena's protocol: encoded messages decode to the same values, a generated session becomes a log, and
+//! arbitrary bytes do no harm.
 
 mod recordings;
 
@@ -20,7 +20,7 @@ use hitreg_netcode::game::{Body as _, GameInput as _};
 use hitreg_netcode::protocol::{Direction, PassingDatagram, SessionListener as _};
 
 #[test]
-fn the_code_is_the_engines() {
+fn the_huffman_code_equals_the_engines() {
     // Frequent bytes have short codewords. The sum over all codewords leaves room for the one unused codeword.
     let length = |byte| super::protocol::huffman::encode(byte).1;
     assert_eq!((length(0), length(1), length(2), length(0xf7)), (2, 5, 7, 11));
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_do_harm(at in 0usize..4000, with: Vec<u8>, cut in 0usize..8000) {
+    fn arbitrary_bytes_do_no_harm(at in 0usize..4000, with: Vec<u8>, cut in 0usize..8000) {
         let scribe = played().0;
         for (source, mut bytes) in [(RecordingKind::Capture, scribe.capture), (RecordingKind::Demo, scribe.demo)] {
             for (place, byte) in with.iter().enumerate() {
@@ -113,7 +113,7 @@ proptest! {
 }
 
 #[test]
-fn what_usercmds_are_mixed_with_is_told_apart() {
+fn command_hashes_cover_32_characters_as_on_the_wire() {
     assert_eq!(hash_of_command(b""), 0);
     assert_eq!(hash_of_command(b"cs 1 \xe4%"), hash_of_command(b"cs 1 .."), "as the wire carries them");
     assert_ne!(hash_of_command(b"cs 1 a"), hash_of_command(b"cs 1 b"));
@@ -229,7 +229,7 @@ fn a_capture_becomes_a_session() {
 
 /// A proxy knows which datagrams arrived and does not need acks.
 #[test]
-fn a_demo_becomes_a_session_of_what_its_client_had() {
+fn a_demo_becomes_a_session_of_its_client() {
     let (scribe, ..) = played();
     let log = ServerLog::default();
     let demo = session_from(RecordingKind::Demo, &scribe.demo, &log);
@@ -251,7 +251,7 @@ fn a_demo_becomes_a_session_of_what_its_client_had() {
 }
 
 #[test]
-fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
+fn a_proxy_counts_forwarded_and_lost_datagrams() {
     let (capture, ..) = session();
     let mut overheard = Quake3Listener::new(None);
     let mut session: Option<Session> = None;
@@ -316,7 +316,7 @@ fn a_proxy_says_what_it_sent_on_and_what_it_kept() {
 }
 
 #[test]
-fn another_level_and_damage_are_left_out_and_counted() {
+fn another_level_and_damaged_datagrams_are_skipped_and_counted() {
     let (mut capture, ..) = session();
     let whole = survey(RecordingKind::Capture, &capture[..], &ServerLog::default()).expect("a capture").counts;
     // The last byte of the eighth datagram.
@@ -350,7 +350,7 @@ fn another_level_and_damage_are_left_out_and_counted() {
 
 /// Player 0 hits twice. The server log names the victims, and the line of another shooter is not used.
 #[test]
-fn hits_find_their_lines() {
+fn hits_are_matched_with_lines_of_the_server_log() {
     let mut scribe = CaptureWriter::new();
     let first = scribe.gamestate(0, &INFO, &[]);
     let fire = |server_time| Quake3Usercmd { server_time, buttons: 1, ..Quake3Usercmd::default() };
@@ -378,7 +378,7 @@ fn hits_find_their_lines() {
 }
 
 #[test]
-fn victims_are_known_without_a_log_where_all_in_sight_are_told() {
+fn victims_are_known_from_events_without_a_log() {
     let mut scribe = CaptureWriter::new();
     let first = scribe.gamestate(0, &INFO, &[]);
     scribe.client(first, &[Quake3Usercmd { server_time: 90, buttons: 1, ..Quake3Usercmd::default() }]);

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_follow_from_the_way_that_was_told() {
+    fn positions_follow_from_trajectories() {
         let (base, delta) = (Vec3::new(1.0, 2.0, 3.0), Vec3::new(10.0, 0.0, -20.0));
         let at = |kind, ms| at(kind, (1000, 2000), base, delta, ms).0;
         assert_eq!(at(0, 9000), base);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_tell_takes_no_bytes() {
+    fn an_empty_list_takes_no_bytes() {
         assert!(Extra::default().to_bytes().expect("bytes").is_empty());
         let extra = Extra { level: None, move_vars: Some(2), events: vec![(4, HURT)] };
         assert_eq!(Extra::of_bytes(&extra.to_bytes().expect("bytes")).expect("extra"), extra);

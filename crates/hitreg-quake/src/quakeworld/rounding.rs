@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_wire_cannot_tell_apart_is_exact() {
+    fn predictions_with_equal_wire_values_are_exact() {
         let mut state = QuakeWorldPlayerState::at([0.2, -8.1, 0.0]);
         state.velocity = [320.9, -0.9, 0.0];
         assert_eq!(grade(&state, &recorded([320, 0, 0]), OriginWire::Cut), PredictionGrade::Exact);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_life_forgets_the_old_one() {
+    fn a_respawn_resets_the_state() {
         let old =
             QuakeWorldPlayerState { dead: true, jump_held: true, corpse: true, ..QuakeWorldPlayerState::at([0.0; 3]) };
         let alive = |velocity| reconcile(&old, &recorded(velocity), OriginWire::Cut);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_origin_is_held_against_the_middle_of_what_was_cut() {
+    fn a_truncated_origin_is_compared_with_the_middle_of_its_range() {
         let mut state = QuakeWorldPlayerState::at([0.125, -8.0, 0.0]);
         let off = |state: &QuakeWorldPlayerState, wire| difference(state, &recorded([0; 3]), wire).origin;
         assert!(off(&state, OriginWire::Cut)[0] < -0.06 && off(&state, OriginWire::Cut)[1] > 0.06);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn brush_models_come_first_and_have_moved_and_the_dead_are_passed() {
+    fn moved_brush_models_come_first_and_dead_players_are_skipped() {
         let mut dead = at(7, 3.0);
         dead.1.alive = false;
         let now = [at(3, 0.0), at(5, 40.0), at(6, 10.0), dead, at(33, 4.0), at(34, 2.0)];
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reaches_into_ones_box_by_rounding_stands_beside_it() {
+    fn players_that_overlap_by_rounding_are_moved_apart() {
         let own = Vec3::new(10.0, 20.0, 24.0);
         assert_eq!(beside(own + Vec3::new(3.0, -31.9, 5.0), own), own + Vec3::new(3.0, -32.031_25, 5.0));
         assert_eq!(beside(own + Vec3::new(3.0, 20.0, -55.9), own), own + Vec3::new(3.0, 20.0, -56.031_25));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_in_the_way_once_the_level_is_over_and_what_lies_in_walls_always_is() {
+    fn players_never_block_after_the_level_but_sunk_models_do() {
         let mut map = QuakeMap::parse(&quake_bytes()).expect("good");
         map.moving[0].sunk = Some([0.0; 3]);
         let mut start = at(3, 0.0);

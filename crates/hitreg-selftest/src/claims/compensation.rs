@@ -298,7 +298,7 @@ mod tests {
     use crate::claims::MechanismState;
 
     #[test]
-    fn what_is_said_of_cover_does_not_hold_without_the_wall() {
+    fn claims_about_cover_fail_without_the_wall() {
         for name in ["shot-crossing", "shot-head-on", "shot-round-the-corner"] {
             let claim = CLAIMS.iter().find(|claim| claim.name == name).expect(name);
             let open = claim.text.replace("map = \"corner\"", "map = \"plain\"");

@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leaving_a_fault_out_changes_nothing_else() {
+    fn excluding_a_fault_changes_nothing_else() {
         for seed in 0..200 {
             let whole = SoakPlan::of(seed, &PlanLimits::default());
             for fault in PlannedFault::ALL {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_are_tried_are_settings() {
+    fn tried_settings_exist() {
         for (key, values) in SETTINGS.iter().chain([&("client.frames", FRAMES)]) {
             for value in *values {
                 assert_eq!(Settings::default().set(key, value), Ok(()), "{key}={value}");

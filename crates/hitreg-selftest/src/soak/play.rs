@@ -185,7 +185,7 @@ mod tests {
     use crate::soak::{PlanLimits, PlannedFault};
 
     #[test]
-    fn frames_come_as_irregularly_as_the_plan_has_them() {
+    fn frames_are_as_irregular_as_the_plan() {
         let stage = SoakMaps::default();
         let longest = |frames: &'static str| {
             let settings = vec![("client.frames", frames)];

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wanted_one_is_waited_for_and_the_others_are_ready_or_ended() {
+    fn the_wanted_probe_is_awaited_and_others_are_ready_or_stopped() {
         let log: Mutex<Vec<(u64, bool)>> = Mutex::default();
         let probe = |ms: &u64, stop: &StopSignal, place: usize| {
             assert!(place < 3);

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_come_next_is_known_ahead() {
+    fn possible_next_probes_are_known_ahead() {
         let line = Bisector::new(64);
         assert_eq!(line.ahead(7), [31, 15, 47, 7, 23, 39, 55]);
         assert_eq!((line.ahead(1), line.ahead(1000).len()), (vec![31], 62));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_the_bad_one_and_the_untestable_ones_before_it() {
+    fn candidates_are_the_first_bad_and_the_untestable_before_it() {
         let mut most = 0;
         for bad in 1..64 {
             for start in 1..54 {

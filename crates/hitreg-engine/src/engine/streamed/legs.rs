@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_leg_begins_at_a_keyframe_that_one_before_it_came_to() {
+    fn each_leg_begins_where_an_earlier_leg_ends() {
         for (count, every_s) in [(1, 10), (3, 10), (4, 10), (5, 2), (29, 10), (359, 10), (900, 1)] {
             let keyframes: Vec<Micros> = (1..=count).map(|n| Micros::from_s(n * every_s)).collect();
             let needed_from = |at| at - Micros::from_s(4);
@@ -123,7 +123,7 @@ mod tests {
             }
             assert!(count < 300 || legs.len() >= 2 * LEGS, "{} legs", legs.len());
         }
-        // Behind a keyframe at the very end there is nothing.
+        // There is nothing after a keyframe at the very end.
         let keyframes = [10, 20, 30, 40].map(Micros::from_s);
         assert_eq!(legs(&keyframes, Micros::from_s(40), &|at| at).len(), 1);
     }

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn players_move_up_when_one_before_them_goes() {
+    fn players_are_renumbered_after_a_removal() {
         let mut begin = states(&[(0, 0, 10), (0, 1, 11), (0, 2, 12)]);
         remove_players(&mut begin, &BTreeSet::from([1]));
         assert_eq!(begin, states(&[(0, 0, 10), (0, 1, 12)]));

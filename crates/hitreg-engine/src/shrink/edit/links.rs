@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_packet_would_have_taken_what_its_neighbour_took() {
+    fn a_restored_packet_has_the_delay_of_its_neighbour() {
         let lane = lane(&[None, Some(40), None, Some(60), None, Some(35)], 1000);
         let delays: Vec<Option<i64>> = [0, 2, 4].map(|i| lane.delay_if_not_lost(i).map(|d| d.0 / 1000)).to_vec();
         assert_eq!(delays, [Some(40), Some(40), Some(45)], "the last is not to come behind the one after it");
     }
 
     #[test]
-    fn what_nothing_overtook_may_be_on_its_way() {
+    fn packets_after_the_last_arrival_may_be_in_flight() {
         assert_eq!(lane(&[Some(40), None], 1000).delay_if_not_lost(1), None);
     }
 

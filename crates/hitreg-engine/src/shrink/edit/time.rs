@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_before_a_cut_stays_and_what_is_after_it_comes_sooner() {
+    fn records_before_a_cut_stay_and_later_ones_move_forward() {
         let cut = cut(&[1, 2]);
         let moved: Vec<Option<i64>> =
             [5, 10, 15, 29, 30, 39].map(|at| cut.of_client(Micros(at)).map(|sooner| at - sooner.0)).to_vec();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_goes_with_the_span_that_it_ends() {
+    fn a_tick_is_removed_with_the_span_before_it() {
         let cut = cut(&[1]);
         let moved: Vec<Option<i64>> =
             [10, 20, 30].map(|at| cut.of_server(Micros(at)).map(|sooner| at - sooner.0)).to_vec();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn without_its_beginning_a_session_begins_where_it_did() {
+    fn a_session_without_its_beginning_keeps_its_start_time() {
         let cut = cut(&[0, 1]);
         assert_eq!(cut.of_server(Micros(30)).map(|sooner| 30 - sooner.0), Some(10));
         assert_eq!(cut.of_client(Micros(5)), None);

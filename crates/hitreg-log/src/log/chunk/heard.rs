@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usercmds_columns_are_those_of_frames() {
+    fn columns_of_usercmds_equal_those_of_frames() {
         let nested: Vec<String> =
             FrameRecord::COLUMNS.iter().map(|column| format!("{NESTED}{}", column.name)).collect();
         assert_eq!(HeardRecord::LISTS[3..], nested);

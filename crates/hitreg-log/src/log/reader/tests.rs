@@ -77,7 +77,7 @@ fn many_small_chunks_cannot_become_a_giant_session() {
 
 /// Every position in this file looks like the start of a chunk that continues to the end.
 #[test]
-fn recovering_looks_at_each_byte_a_few_times_only() {
+fn recovery_reads_each_byte_only_a_few_times() {
     let session = Session::new(header());
     let mut file = crate::log::write_session(Vec::new(), &session, crate::log::WriterOptions::whole()).unwrap();
     file.truncate(file.len() - 100);

@@ -39,7 +39,7 @@ fn after(roster: &mut Roster<Heap>, now: &[(Option<u16>, u64)]) -> Vec<(u16, u64
 }
 
 #[test]
-fn numbers_stay_and_rest() {
+fn numbers_stay_and_rest_before_reuse() {
     let mut roster = Roster::new(Heap(vec![(None, FAR + 9), (Some(1), 5), (None, FAR)]), 2);
     assert_eq!(numbers(&roster), [(0, 0), (1, 5), (2, FAR), (3, FAR + 9)]);
     // Numbers depend neither on the order in which entities are shown nor on removed entities.
@@ -69,7 +69,7 @@ fn avatars_have_their_players_numbers() {
 }
 
 #[test]
-fn a_saved_roster_goes_on_as_it_would_have() {
+fn a_loaded_roster_continues_as_the_saved_one() {
     let mut roster = Roster::new(Heap((10..1_500).map(|id| (None, FAR * id)).collect()), 1);
     after(&mut roster, &[(Some(0), 3), (None, 4), (None, FAR * 12)]);
     let mut words = Vec::new();

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_packet_that_was_passed_is_not_taken_twice() {
+    fn the_fate_of_a_passed_packet_is_not_used_twice() {
         let mut way = passed();
         way.add([(6, Micros::from_ms(20))].into_iter(), &[arrives(5, 30), arrives(6, 40)]);
         assert_eq!(fates(&way), [(5, Some(30), None), (6, Some(40), None)]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_has_it_again_says_all_of_it() {
+    fn a_chunk_with_the_packet_gives_its_complete_fate() {
         let mut way = passed();
         let sent = [(4, 5), (5, 10), (6, 20)].map(|(number, ms)| (number, Micros::from_ms(ms)));
         way.add(sent.into_iter(), &[arrives(4, 20), arrives(5, 30), arrives(5, 31)]);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_carried_or_put_elsewhere_has_not_mispredicted() {
+    fn teleported_and_carried_players_have_no_misprediction() {
         assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::ZERO), Some(2.0));
         assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 2.0), None, "as far as what it stands on");
         assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 1.5), Some(0.5));

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn target_is_who_was_hit_then_who_was_hit_on_screen_then_the_nearest() {
+    fn the_target_is_the_hit_player_then_that_on_screen_then_the_nearest() {
         let miss = ShotVerdict::miss(Reason::Missed);
         let target = |server: &ShotVerdict, screen: Option<&ShotVerdict>| {
             let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::new(9.0, 1.0, 0.0))].into_iter();

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_counts_twice_at_most_and_not_when_it_is_old() {
+    fn a_packet_counts_at_most_twice_and_old_ones_do_not() {
         let mut arrivals = Arrivals::default();
         let mut counts = |number| arrivals.count(number);
         assert_eq!(

@@ -80,7 +80,7 @@ fn ack(client: &mut ClientConnection<ArenaBody>, server: &mut ServerConnection<A
 }
 
 #[test]
-fn the_loss_of_a_baseline_costs_that_snapshot_and_nothing_else() {
+fn losing_a_baseline_loses_only_that_snapshot() {
     let (mut server, mut client) = pair();
     let (_, first) = send(&mut server, &snapshot(1, 3));
     assert_eq!(first.len(), 1, "and it is lost");
@@ -104,7 +104,7 @@ fn the_loss_of_a_baseline_costs_that_snapshot_and_nothing_else() {
 }
 
 #[test]
-fn a_lost_fragment_loses_its_snapshot_and_sizes_are_those_of_the_datagrams() {
+fn a_lost_fragment_loses_its_snapshot_and_sizes_count_datagrams() {
     let (mut server, mut client) = pair();
     let (sent, mut datagrams) = send(&mut server, &snapshot(1, 120));
     assert!(sent.datagrams > 1 && sent.is_whole);
@@ -121,7 +121,7 @@ fn a_lost_fragment_loses_its_snapshot_and_sizes_are_those_of_the_datagrams() {
 }
 
 #[test]
-fn what_has_no_room_waits_and_the_client_has_what_there_was_room_for() {
+fn entities_without_room_wait_and_the_others_arrive() {
     let (mut server, mut client) = pair();
     server.limit_messages(600);
     let mut seen = 0;
@@ -140,7 +140,7 @@ fn what_has_no_room_waits_and_the_client_has_what_there_was_room_for() {
 }
 
 #[test]
-fn an_avatar_is_compared_once_and_only_where_its_client_said() {
+fn an_avatar_is_compared_once_and_only_on_request() {
     let (mut server, mut client) = pair();
     for number in [1, 2] {
         let perceived = Some(PerceivedAvatar::origin(body(1, 0).origin));
@@ -157,7 +157,7 @@ fn an_avatar_is_compared_once_and_only_where_its_client_said() {
 
 /// A client whose line loses every third request and delivers every fifth snapshot.
 #[test]
-fn what_is_asked_for_is_done_once_and_answered_for_certain() {
+fn requests_run_once_and_are_always_answered() {
     let (mut server, mut client) = pair();
     let (_, first) = send(&mut server, &snapshot(1, 1));
     let chat = |text: &str| RequestKind::ChatOoc { channel: 3, text: text.to_owned() };
@@ -209,7 +209,7 @@ fn what_is_asked_for_is_done_once_and_answered_for_certain() {
 }
 
 #[test]
-fn a_client_may_not_ask_for_ever() {
+fn requests_of_a_client_have_a_limit() {
     let (_, mut client) = pair();
     let what = || RequestKind::Game { bytes: Vec::new() };
     let taken = (0..100).map_while(|_| client.ask(what()).ok()).count();
@@ -219,7 +219,7 @@ fn a_client_may_not_ask_for_ever() {
 /// Bodies that appear, move, rest and disappear, with effects, warnings and notices. Messages go in datagrams and in
 /// fragments, also without room for all entities.
 #[test]
-fn what_bits_are_for_is_all_of_the_datagrams() {
+fn bit_counts_add_up_to_the_datagrams() {
     let (mut server, mut client) = pair();
     server.categorize(|_, own, field| match (own, &*field.name) {
         (true, _) => Category::Controlled,

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_or_damaged_map_never_panics() {
+    fn a_truncated_or_damaged_map_never_panics() {
         let good = quake_bytes();
         for len in 0..good.len() {
             let _ = QuakeMap::parse(&good[..len]);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_text_is_read_as_far_as_it_goes() {
+    fn damaged_text_is_read_up_to_the_damage() {
         assert_eq!(read_entities(b"{ \"model\" \"*1", &[]), EntityLump::default());
         assert_eq!(read_entities(b"}}}\"\"\"{", &[]), EntityLump::default());
     }

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_walls_at_one_place_of_rest_is_sunk_there() {
+    fn models_inside_walls_at_a_rest_position_are_sunk() {
         let map = QuakeMap::parse(&quake_bytes()).expect("good");
         let lift = |rests| MovingModel { rests, ..map.moving[0] };
         assert_eq!(map.sunk(&lift([[0.0, 0.0, 60.0], [0.0; 3]])), Some([0.0; 3]));

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaning_wall_stops_at_its_face_and_lets_pass_before_it() {
+    fn a_leaning_wall_stops_players_only_at_its_face() {
         let tree = leaning().tree();
         for rule in [SweepRule::Classic, SweepRule::Reworked] {
             let sweep = |z: f32| tree.hull().sweep(rule, Vec3::new(0.0, -30.0, z), Vec3::new(0.0, 30.0, z));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_without_a_face_is_written_as_it_always_was() {
+    fn a_wall_without_a_face_keeps_its_old_encoding() {
         let upright = MissingWall { face: None, ..leaning() };
         let before = rmp_serde::to_vec(&(upright.low, upright.high)).expect("plain data");
         assert_eq!(rmp_serde::to_vec(&upright).expect("plain data"), before);

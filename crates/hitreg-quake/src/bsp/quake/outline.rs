@@ -86,7 +86,7 @@ mod tests {
     use crate::bsp::testing::quake_bytes;
 
     #[test]
-    fn walls_stand_where_solid_meets_open() {
+    fn walls_are_between_solid_and_open_space() {
         let map = QuakeMap::parse(&quake_bytes()).expect("good");
         let walls = map.walls(|model| Some(EntityId(32 + model)));
         for wall in &walls {

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_in_solid_is_told() {
+    fn a_start_in_solid_is_reported() {
         let map = QuakeMap::parse(&quake_bytes()).expect("good");
         for rule in RULES {
             let sweep = HullTree::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 0.0), Vec3::new(0.0, 0.0, -8.0));

@@ -44,7 +44,7 @@ fn curves_stop_a_box_from_their_front() {
 
 /// Each plane is compared with all others, so the engine's limits bound the work that a small file can cause.
 #[test]
-fn curves_that_no_engine_takes_are_refused() {
+fn curves_beyond_the_engines_limits_are_refused() {
     let patch = |side: u32, rough: f32| {
         let height = |x: u32, y: u32| rough * ((x * 7919 + y * 104_729) % 97) as f32;
         let point = |at: u32| [(at % side) as f32 * 64.0, (at / side) as f32 * 64.0, height(at % side, at / side)];
@@ -63,7 +63,7 @@ fn curves_that_no_engine_takes_are_refused() {
 }
 
 #[test]
-fn a_map_comes_back_from_a_log_and_damage_is_refused() {
+fn a_map_survives_a_log_and_damage_is_refused() {
     let bytes = quake3_bytes();
     let map = Quake3Map::parse(&bytes).expect("a map");
     let packed = rmp_serde::to_vec(&map).expect("packed");

@@ -67,7 +67,7 @@ fn a_player_runs_stops_and_jumps() {
 }
 
 #[test]
-fn long_usercmds_are_cut_into_steps_and_old_ones_do_nothing() {
+fn long_usercmds_run_in_steps_and_old_ones_do_nothing() {
     let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
     let world = MoveWorld { map: &map, solids: &[], triggers: &[] };
     let at = |server_time| MoveCommand { server_time, forward: 127, ..MoveCommand::default() };
@@ -80,7 +80,7 @@ fn long_usercmds_are_cut_into_steps_and_old_ones_do_nothing() {
 }
 
 #[test]
-fn steps_are_climbed_and_walls_and_others_are_met() {
+fn players_climb_steps_and_touch_walls_and_others() {
     let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
     let aside = MoveCommand { right: -127, ..MoveCommand::default() };
     let (climbed, _) = go(&map, &[], standing(), aside, 60);

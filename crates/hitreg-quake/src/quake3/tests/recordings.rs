@@ -8,7 +8,7 @@ use crate::quake3::{RecordingKind, ServerLog, import, survey};
 
 /// Records come out while the recording is still being read, so memory use does not depend on its length.
 #[test]
-fn recordings_are_imported_as_they_are_read() {
+fn recordings_are_imported_as_streams() {
     struct CountingReader<'a>(&'a [u8], &'a Cell<usize>);
     impl Read for CountingReader<'_> {
         fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
@@ -36,7 +36,7 @@ fn recordings_are_imported_as_they_are_read() {
 
 /// A truncated compressed capture is read up to the truncation, like a plain one.
 #[test]
-fn a_packed_capture_may_be_cut_off() {
+fn a_truncated_packed_capture_is_read() {
     let (scribe, none) = (played().0, ServerLog::default());
     let mut records = Vec::new();
     import(RecordingKind::Capture, &scribe.capture[..], &none, &mut |record| records.push(record)).expect("a capture");
@@ -61,14 +61,14 @@ fn a_packed_capture_may_be_cut_off() {
 
 /// The seed input of the fuzz targets is such a session.
 #[test]
-fn what_is_fuzzed_is_as_it_is_made() {
+fn the_seed_input_of_the_fuzz_targets_is_current() {
     let scribe = played().0;
     for (name, made) in [("captures", scribe.capture), ("client-demos", scribe.demo)] {
         let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/fuzz").join(name).join("000");
         if std::fs::read(&kept).ok().as_ref() != Some(&made) {
             let written = std::env::temp_dir().join(format!("hitreg-{name}-{}", std::process::id()));
             std::fs::write(&written, made).expect("written");
-            panic!("{} is not what is made: that is in {}", kept.display(), written.display());
+            panic!("{} differs from the current result, which is in {}", kept.display(), written.display());
         }
     }
 }

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_moves_is_no_bot() {
+    fn entities_that_never_move_are_not_bots() {
         let mut bots = BotNumbers::default();
         let mut others = Vec::new();
         for x in [1.0, 2.0] {

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_builds_on_the_packet_that_it_names() {
+    fn a_delta_builds_on_its_named_packet() {
         let mut entities = EntityDecoder::default();
         entities.name_model(2, b"*1");
         let full = U_MORE | U_ORIGIN[2] | 40;
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_players_model_and_stands_is_a_bot() {
+    fn a_standing_entity_with_a_players_model_is_a_bot() {
         let mut entities = EntityDecoder::default();
         entities.name_model(3, b"progs/player.mdl");
         let bits = U_MORE | U_ORIGIN[0] | U_FRAME | 138;

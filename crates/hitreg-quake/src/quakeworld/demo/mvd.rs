@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_or_damaged_it_is_read_or_refused_and_never_panics() {
+    fn a_truncated_or_damaged_demo_never_panics() {
         let whole = small().bytes;
         let all = QuakeWorldDemo::parse(&whole).expect("good").packets.len();
         let mut cuts = 0;

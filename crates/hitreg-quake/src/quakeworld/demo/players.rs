@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_bounded() {
+    fn slot_numbers_have_a_limit() {
         let error = PlayerMessage::read(&mut Bytes::new(&[32, 0, 0], 7), Extensions::default(), None);
         assert!(matches!(error, Err(QwdError::OutOfBounds { offset: 7, .. })));
     }

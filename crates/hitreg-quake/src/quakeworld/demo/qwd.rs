@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_imported_says_why() {
+    fn errors_of_imports_contain_the_reason() {
         let fail = |data: &[u8]| {
             let mut demo = DemoWriter::default();
             demo.signon_with(data);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_demo_is_read_up_to_where_it_was_cut() {
+    fn a_truncated_demo_is_read_up_to_the_truncation() {
         let whole = small();
         let all = QuakeWorldDemo::parse(&whole).expect("good");
         assert_eq!(all.cut, None);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_ends_in_a_value_is_no_cut() {
+    fn a_message_that_ends_within_a_value_is_refused() {
         let mut demo = DemoWriter::default();
         demo.signon();
         demo.packet(1.0, 12, 11, &[42]);

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delta_names_what_it_carries() {
+    fn a_delta_names_its_fields() {
         let mut bytes = Bytes::new(&[128 | 4, 0x00, 0x40, 0x90, 0x01, 14], 0);
         let cmd = read_delta(&mut bytes).expect("whole");
         assert_eq!((cmd.angles[1], cmd.forward, cmd.msec), (90.0, 400, 14));

@@ -184,14 +184,14 @@ fn a_burst_of_losses_is_found_in_its_place() {
 }
 
 #[test]
-fn damage_is_believed_from_its_message() {
+fn damage_is_recognized_by_its_message() {
     let demo = recorded(300, |n| if n == 150 { PacketFate::Hurts } else { PacketFate::Arrives });
     let (_, found) = misses(&demo);
     assert_eq!(found, [miss(150, "knockback", "damage message")]);
 }
 
 #[test]
-fn the_statistics_count_what_was_lost() {
+fn the_statistics_count_lost_packets() {
     let fate = |n: usize| if n % 10 == 9 { PacketFate::AnswerLost } else { PacketFate::Arrives };
     let statistics = QuakeWorldDemo::parse(&recorded(201, fate)).expect("good").statistics();
     assert_eq!((statistics.usercmds, statistics.packets, statistics.lost), (201, 181, 20));
@@ -199,7 +199,7 @@ fn the_statistics_count_what_was_lost() {
 }
 
 #[test]
-fn a_lift_is_followed_where_the_acking_packet_shows_it() {
+fn a_lift_has_the_position_in_the_acking_packet() {
     let demo = on_a_lift(120);
     assert_eq!(misses(&demo), (119, vec![]));
     let (_, blind) = misses_among(&demo, "known");
@@ -214,7 +214,7 @@ fn a_lift_is_followed_where_the_acking_packet_shows_it() {
 }
 
 #[test]
-fn a_player_who_was_not_there_is_found_out() {
+fn a_missing_player_is_found_as_the_cause() {
     let mut ghost = vec![42, 5, 0, 0];
     for axis in [40.0f32, 60.0, STANDING_Z] {
         ghost.extend(((axis * 8.0) as i16).to_le_bytes());
@@ -263,7 +263,7 @@ impl ClientPipeline<QuakeWorld> for OffByOneClient {
 /// The published figures of real play come from the client pipeline. A bug in the pipeline shows in both ways of
 /// counting.
 #[test]
-fn a_bug_in_the_client_pipeline_shows_in_a_demos_figures() {
+fn a_bug_in_the_client_pipeline_changes_the_figures_of_demos() {
     let demo = recorded(1_000, |n| if n % 20 == 7 { PacketFate::AnswerLost } else { PacketFate::Arrives });
     let right = |trace: &Trace| {
         let prediction = Summary::of(trace).prediction;

@@ -49,7 +49,7 @@ fn predicted(imported: &ImportResult) -> PredictionSummary {
 }
 
 #[test]
-fn what_a_server_does_is_found_out_from_what_it_did() {
+fn features_of_a_server_are_inferred_from_a_demo() {
     for landing_fix in [false, true] {
         for soft_landing in [false, true] {
             let dialect = Dialect::Classic { soft_landing, soft_jump: false, landing_fix };
@@ -85,7 +85,7 @@ fn found_walls(map: &[u8], wall: MissingWall) -> (Vec<MissingWall>, [u64; 2]) {
 }
 
 #[test]
-fn a_wall_that_the_map_lacks_is_found() {
+fn a_wall_missing_in_the_map_is_found() {
     let wall = MissingWall { low: [40.0, -400.0, -10.0], high: [44.0, 400.0, 400.0], face: None };
     let (walls, [with, without]) = found_walls(&quake_bytes(), wall);
     assert!(matches!(walls[..], [MissingWall { face: None, .. }]), "{walls:?}");
@@ -93,7 +93,7 @@ fn a_wall_that_the_map_lacks_is_found() {
 }
 
 #[test]
-fn a_leaning_face_of_the_map_that_players_did_not_meet_is_found() {
+fn a_missing_leaning_face_is_found() {
     let face = LeaningFace { normal: [-0.96, 0.0, -0.28], dist: -45.0 };
     let wall = MissingWall { low: [-20.0, -400.0, -10.0], high: [90.0, 400.0, 400.0], face: Some(face) };
     // Where a point touches it: 16 units farther along x, and 32 along z.

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn running_is_no_jump_and_a_teleporter_is() {
+    fn running_is_not_a_jump_and_a_teleport_is() {
         let mut jumps = JumpCounts::default();
         let mut count = |ms, row, events: &[DemoEvent]| jumps.count(EntityId(1), Micros::from_ms(ms), &row, events);
         assert_eq!(count(0, row(0.0, 320.0), &[]), 0);

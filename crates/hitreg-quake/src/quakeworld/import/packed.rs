@@ -85,13 +85,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn plain_bytes_stay_as_they_are_and_packed_ones_are_unpacked() {
+    fn plain_bytes_are_unchanged_and_packed_ones_are_unpacked() {
         assert_eq!(unpacked(b"plain").expect("plain").as_ref(), b"plain");
         assert_eq!(unpacked(&gzip(b"packed")).expect("packed").as_ref(), b"packed");
     }
 
     #[test]
-    fn damage_and_size_are_told() {
+    fn damage_and_excessive_size_are_reported() {
         let mut cut = gzip(&[7; 1000]);
         cut.truncate(cut.len() - 9);
         assert!(matches!(unpacked(&cut), Err(UnpackError::Damaged { format: "gzip", .. })));

@@ -122,7 +122,7 @@ fn a_demo_comes_back() {
 
 /// A truncated compressed demo is read up to the truncation, like a plain one.
 #[test]
-fn a_packed_demo_may_be_cut_off() {
+fn a_truncated_packed_demo_is_read() {
     let packed = gzip(&demo(5, |_| Vec::new()));
     let of = |bytes: &[u8]| import(bytes, &quake_bytes(), &ImportOptions::default());
     let whole = of(&packed).expect("a demo");
@@ -233,7 +233,7 @@ fn times(demo: &mut QuakeWorldDemo) -> impl Iterator<Item = &mut f32> {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn values_that_do_not_fit_are_refused() {
     let (bytes, map) = (demo(1, |_| Vec::new()), quake_bytes());
     let named = |name: &str, force_map| ImportOptions { map_name: Some(name.to_owned()), force_map };
     let error = import(&bytes, &map, &named("dm3.bsp.gz", false)).expect_err("other map");
@@ -291,7 +291,7 @@ fn a_spectators_demo_scores_drawing() {
 }
 
 #[test]
-fn a_servers_demo_scores_drawing_and_tells_who_was_hit() {
+fn a_servers_demo_scores_drawing_and_names_hit_players() {
     let mut writer = ServerDemoWriter::default();
     writer.signon();
     for n in 0..40u8 {
@@ -319,7 +319,7 @@ fn a_servers_demo_scores_drawing_and_tells_who_was_hit() {
 }
 
 #[test]
-fn bodies_keep_what_prediction_needs() {
+fn bodies_keep_the_fields_that_prediction_needs() {
     let (session, rules) = imported(&demo(1, |_| Vec::new()));
     let other = body_of(&session, Tick(5), PlayerId(0), EntityId(7));
     let ahead = QuakeWorld::extrapolate(&rules, &other, Micros::from_ms(95));
@@ -341,7 +341,7 @@ fn bodies_keep_what_prediction_needs() {
 }
 
 #[test]
-fn numbers_that_are_none_end_nothing_but_the_movement() {
+fn nan_values_end_only_the_movement() {
     let (session, rules) = imported(&demo(1, |_| Vec::new()));
     let other = body_of(&session, Tick(5), PlayerId(0), EntityId(7));
     let nowhere = QuakeWorldBody { origin: Vec3::NAN, ..other };

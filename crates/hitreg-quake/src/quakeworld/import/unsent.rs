@@ -134,13 +134,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_for_a_moment_moved_on_evenly() {
+    fn briefly_missing_models_move_evenly() {
         let found = heights(&[Some(2), None, None, None, Some(10)], [[0.0; 3]; 2]);
         assert_eq!(found, [vec![], vec![4.0], vec![6.0], vec![8.0], vec![]], "by usercmds, whatever the stamps");
     }
 
     #[test]
-    fn what_comes_into_sight_came_from_its_place_of_rest_and_what_goes_out_of_it_goes_there() {
+    fn models_enter_and_leave_sight_at_their_rest_positions() {
         let long = [None; 120];
         let rests = [[0.0; 3], [0.0, 0.0, 10.0]];
         let found = heights(&[&[Some(2), Some(4)][..], &long, &[Some(4), Some(6)]].concat(), rests);

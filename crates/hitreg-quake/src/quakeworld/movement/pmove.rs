@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_peaks_where_gravity_says_and_needs_a_release() {
+    fn a_jump_peaks_at_the_height_of_gravity_and_needs_a_release() {
         for dialect in DIALECTS {
             let cmd = QuakeWorldUsercmd { msec: 10, buttons: BUTTON_JUMP, ..QuakeWorldUsercmd::default() };
             let first = run(dialect, standing(), cmd, 1);

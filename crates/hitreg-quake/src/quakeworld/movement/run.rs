@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_teleporter_moves_and_takes_the_steering() {
+    fn a_teleporter_moves_players_and_blocks_their_input() {
         let mut from = QuakeWorldPlayerState::at([0.0, 580.0, STANDING_Z]);
         from.velocity = [0.0, 300.0, 0.0];
         let there = run(&[], &from, &[QuakeWorldUsercmd { forward: 400, angles: [0.0, 90.0, 0.0], ..idle() }]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lift_carries_who_stands_on_it() {
+    fn a_lift_carries_standing_players() {
         let from =
             QuakeWorldPlayerState { on_ground: true, ..QuakeWorldPlayerState::at([0.0, 0.0, 64.0 + STANDING_Z]) };
         let lift = WorldSolid::Mover { model: 1, origin: [0.0, 0.0, 66.0], moved: [0.0, 0.0, 2.0] };

@@ -164,7 +164,7 @@ mod tests {
     use crate::bsp::testing::{STANDING_Z, quake_bytes};
 
     #[test]
-    fn what_is_nearer_stops_first() {
+    fn the_nearest_solid_stops_first() {
         let map = QuakeMap::parse(&quake_bytes()).expect("good");
         let player = WorldSolid::Player { slot: 4, origin: [60.0, 0.0, STANDING_Z] };
         let lift = WorldSolid::Mover { model: 1, origin: [-100.0, 0.0, 40.0], moved: [0.0; 3] };
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_the_map_lacks_is_not_there() {
+    fn a_model_missing_in_the_map_is_ignored() {
         let map = QuakeMap::parse(&quake_bytes()).expect("good");
         let solids = [WorldSolid::Mover { model: 77, origin: [0.0; 3], moved: [0.0; 3] }];
         let world = Surroundings { map: &map, solids: &solids };

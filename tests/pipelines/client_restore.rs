@@ -1,5 +1,5 @@
-//! A client that goes on from what another wrote down: as that one does, whatever it was in the middle of; and not from what no
-//! client has written.
+//! A client that continues from the saved state of another behaves like it, at any moment. It refuses states that no
+//! client saves.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,27 +27,27 @@ fn restore(client: &mut Client<Discs>, bytes: &[u8]) -> Result<(), String> {
     client.restore(&mut from).and_then(|()| from.end()).map_err(|error| error.to_string())
 }
 
-/// A frame of a session in which something of everything happens, and what came of it.
-fn goes_through(desk: &mut ClientBench, frame: u32) -> String {
+/// Runs one frame of a session with all kinds of events. Returns the result.
+fn run_frame(desk: &mut ClientBench, frame: u32) -> String {
     let at_ms = i64::from(frame) * 16;
     let mut came_of_it = String::new();
-    // Usercmds are acked after five frames. For some seconds nothing is; once the own disc is held up by something.
+    // Usercmds are acked after five frames, except for some seconds without acks. Once, an obstacle stops the own disc.
     if frame.is_multiple_of(3) && !(200..800).contains(&frame) {
         let held_up = if (40..60).contains(&frame) { 7.0 } else { 0.0 };
         desk.refire_ms = if frame == 90 { 150 } else { 0 };
         let (ack, other) = (frame.saturating_sub(5), 500.0 - frame as f32);
-        let told = desk.told(at_ms, ack, ack as f32 * 1.6 - held_up, other);
-        came_of_it += &format!("{told:?}");
+        let outcome = desk.snapshot(at_ms, ack, ack as f32 * 1.6 - held_up, other);
+        came_of_it += &format!("{outcome:?}");
     }
     let fires = if frame % 40 > 30 { buttons::ATTACK } else { 0 };
     let input = Input { forwardmove: 100.0, msec: 16, buttons: fires, ..Input::default() };
-    let ran = desk.acts(at_ms, input);
+    let ran = desk.act(at_ms, input);
     let client = &desk.client;
     came_of_it + &format!("{ran} {:?} {:?} {:?}", client.predicted(), client.drawn(), client.drawn_at())
 }
 
 #[test]
-fn a_restored_client_goes_on_as_the_one_that_was_saved() {
+fn a_restored_client_continues_as_the_saved_one() {
     let modes = [
         vec![],
         vec!["client.clock=adopt", "client.redundancy=4"],
@@ -68,15 +68,15 @@ fn a_restored_client_goes_on_as_the_one_that_was_saved() {
                 other.snapshots = whole.snapshots;
                 others.push((frame, other));
             }
-            let came_of_it = goes_through(&mut whole, frame);
+            let came_of_it = run_frame(&mut whole, frame);
             for (from, other) in &mut others {
-                assert_eq!(goes_through(other, frame), came_of_it, "{mode:?}, from {from} on, frame {frame}");
+                assert_eq!(run_frame(other, frame), came_of_it, "{mode:?}, from {from} on, frame {frame}");
             }
         }
     }
 }
 
-/// The window of a new client, but for what is said here.
+/// The saved window of a new client, with changed values.
 fn window(forgotten: u64, seqs: impl IntoIterator<Item = u32>, valid: usize, waiting: u32) -> Vec<u8> {
     let mut to = StateWriter::<Disc>::new(None);
     let command =
@@ -87,21 +87,21 @@ fn window(forgotten: u64, seqs: impl IntoIterator<Item = u32>, valid: usize, wai
     (None::<Usercmd>, CommandSeq(0)).put(&mut to);
     (valid, CommandSeq(0), 0u32).put(&mut to);
     Vec::<(CommandSeq, Effect)>::new().put(&mut to);
-    // Each with no body, nothing that it met and no effects.
+    // Each entry has no body, no collisions and no effects.
     let entries = (1..=waiting).map(|seq| ((command(seq), None::<Disc>), (Vec::<u8>::new(), Vec::<u8>::new())));
     entries.collect::<Vec<_>>().put(&mut to);
     to.into_bytes()
 }
 
 #[test]
-fn a_window_that_no_client_has_is_refused() {
+fn an_invalid_window_is_refused() {
     let new = || {
         let setup =
             Setup { rules: Arc::new(DiscRules::default()), settings: Arc::default(), seed: hitreg::units::Seed(1) };
         Client::<Discs>::new(setup, PlayerId(0))
     };
     let bytes = saved(&new());
-    // After the window comes its redundancy, of which there is nothing: it does not adapt.
+    // The window is followed by the redundancy, which is empty because it is not adaptive.
     let mut after = StateWriter::<Disc>::new(None);
     (None::<u32>, VecDeque::<(u32, Micros)>::new(), None::<(u32, u16)>).put(&mut after);
     let after = after.into_bytes();
@@ -110,7 +110,7 @@ fn a_window_that_no_client_has_is_refused() {
     let is_taken = |window: Vec<u8>| restore(&mut new(), &[before, &window, &after].concat()).is_ok();
     assert!(is_taken(window(0, [], 0, 0)) && is_taken(window(0, [7, 8, 9], 0, 0)));
     assert!(!is_taken(window(0, [7, 9], 0, 0)), "one is left out");
-    // No client remembers more than 512.
+    // A client keeps at most 512 usercmds.
     assert!(is_taken(window(509, [600, 601, 602], 0, 0)) && is_taken(window(0, 1..=512, 0, 0)));
     assert!(!is_taken(window(510, [600, 601, 602], 0, 0)) && !is_taken(window(1, 1..=512, 0, 0)));
     assert!(is_taken(window(0, [], 1, 1)) && is_taken(window(0, [], 0, 512)));

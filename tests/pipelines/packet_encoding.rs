@@ -1,4 +1,4 @@
-//! How packets travel in virtual time: as datagrams, to the byte, and where nothing depends on that, without.
+//! Packets in virtual time: encoded as datagrams, or without encoding if nothing depends on their bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,7 +43,7 @@ fn with(mut scenario: Scenario, settings: &[(&str, &str)]) -> Scenario {
     scenario
 }
 
-/// All that a replay puts out, in bytes.
+/// All output of a replay as bytes.
 fn bytes(replayed: &ReplayOutput) -> Vec<u8> {
     let mut bytes = Vec::new();
     hitreg::log::write_trace(&mut bytes, &replayed.trace).expect("memory takes all");
@@ -51,7 +51,7 @@ fn bytes(replayed: &ReplayOutput) -> Vec<u8> {
 }
 
 #[test]
-fn sizes_are_those_of_the_datagrams_and_a_replay_has_them_again() {
+fn recorded_sizes_are_those_of_datagrams_and_replays_reproduce_them() {
     let session = record(&Scenario { players: 5, seconds: 6.0, link: bad_link(), ..Scenario::default() });
     assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
     let traffic = again(&session, true).traffic.expect("sizes were asked for");
@@ -59,13 +59,13 @@ fn sizes_are_those_of_the_datagrams_and_a_replay_has_them_again() {
     assert_eq!(traffic.up_bytes, sum(&mut session.players.iter().flat_map(|p| &p.sent).map(|packet| packet.bytes)));
     assert_eq!(traffic.down_bytes, sum(&mut session.players.iter().flat_map(|p| &p.snapshots).map(|s| s.bytes)));
     assert!(again(&session, false).traffic.is_none(), "nothing depended on the bytes, so none were made");
-    // They depend on what has changed since the ack.
+    // Sizes depend on the changes since the ack.
     let sizes: std::collections::BTreeSet<u16> = session.players[0].snapshots.iter().map(|s| s.bytes).collect();
     assert!(sizes.len() > 20, "{sizes:?}");
 }
 
 #[test]
-fn a_rate_counts_the_datagrams() {
+fn a_rate_limit_counts_the_bytes_of_datagrams() {
     let scenario = Scenario { players: 6, seconds: 6.0, ..Scenario::default() };
     let free = record(&scenario);
     let choked = record(&with(scenario, &[("server.rate_bytes_per_s", "3000")]));
@@ -73,7 +73,7 @@ fn a_rate_counts_the_datagrams() {
     assert!(of(&free).iter().all(|snapshot| snapshot.choked == 0));
     let choked_snapshots = of(&choked);
     assert!(choked_snapshots.len() < of(&free).len());
-    // Each waits until the line has carried the one before it.
+    // Each snapshot waits until the line has carried the previous one.
     for pair in choked_snapshots.windows(2) {
         let line = i64::from(pair[0].bytes) * 1_000_000 / 3_000;
         assert!((pair[1].at - pair[0].at).0 >= line, "{pair:?}");
@@ -82,9 +82,9 @@ fn a_rate_counts_the_datagrams() {
     assert_eq!(again(&choked, false).first_difference, None);
 }
 
-/// So many entities might need more than the rate allows, whatever their states were; with these states they do not.
+/// By the number of entities, snapshots might exceed the rate. Their actual states do not.
 #[test]
-fn a_rate_that_is_kept_by_what_there_is_to_tell_needs_no_datagrams() {
+fn a_rate_above_the_sent_states_needs_no_encoding() {
     let link = LinkModel { delay_ms: 40.0, loss: Loss::Random(0.02), ..LinkModel::default() };
     let scenario = Scenario { players: 12, seconds: 12.0, link, ..Scenario::default() };
     let session = record(&with(scenario, &[("server.rate_bytes_per_s", "20000")]));
@@ -97,8 +97,8 @@ fn a_rate_that_is_kept_by_what_there_is_to_tell_needs_no_datagrams() {
 }
 
 #[test]
-fn fragments_are_lost_one_by_one_and_what_they_were_of_does_not_arrive() {
-    // So many in so little room take two datagrams and more, the more so as nothing is acked for long.
+fn a_lost_fragment_loses_its_snapshot() {
+    // So many entities need at least two datagrams, especially while acks are late.
     let link = LinkModel { delay_ms: 200.0, loss: Loss::Random(0.1), ..LinkModel::default() };
     let session = record(&Scenario { players: 60, seconds: 3.0, link, ..Scenario::default() });
     let sent: Vec<_> = session.players.iter().flat_map(|p| &p.snapshots).collect();
@@ -130,7 +130,7 @@ fn snapshots_without_room_for_all_replay_too() {
 }
 
 #[test]
-fn a_log_that_does_not_say_whose_sizes_count_keeps_to_nominal_ones() {
+fn a_log_without_the_setting_uses_nominal_sizes() {
     let nominal = with(
         Scenario { players: 3, seconds: 4.0, link: bad_link(), ..Scenario::default() },
         &[("wire.sizes", "nominal")],
@@ -169,24 +169,23 @@ fn any_link() -> impl Strategy<Value = LinkModel> {
     )
 }
 
-/// How many cases went through to the end without datagrams, and how many had to be made anew.
+/// The numbers of cases that ran without encoding and of cases that restarted with it.
 static UNENCODED: AtomicU32 = AtomicU32::new(0);
-static ANEW: AtomicU32 = AtomicU32::new(0);
+static RESTARTED: AtomicU32 = AtomicU32::new(0);
 
 #[test]
-fn without_datagrams_it_is_the_same() {
-    the_same_without_datagrams();
-    let (unencoded, anew) = (UNENCODED.load(Ordering::Relaxed), ANEW.load(Ordering::Relaxed));
-    eprintln!("{unencoded} replays without datagrams, {anew} made anew with them");
+fn replays_without_encoding_are_the_same() {
+    assert_same_without_encoding();
+    let (unencoded, anew) = (UNENCODED.load(Ordering::Relaxed), RESTARTED.load(Ordering::Relaxed));
+    eprintln!("{unencoded} replays without datagrams, {anew} restarted with them");
     assert!(unencoded > 10 && anew > 5, "{unencoded} {anew}: both must be tried");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The path without datagrams is the one with them, byte for byte, wherever it goes through to the end; and where it
-    /// does not, it notices.
-    fn the_same_without_datagrams(
+    /// A replay without encoding equals one with it, byte for byte, or notices that it needs the encoding.
+    fn assert_same_without_encoding(
         seed in any::<u64>(),
         players in 1u16..12,
         links in prop::collection::vec(any_link(), 1..4),
@@ -201,7 +200,7 @@ proptest! {
         prop_assert_eq!(encoded.first_difference, None);
         prop_assert_eq!(without.first_difference, None);
         prop_assert_eq!(bytes(&encoded), bytes(&without));
-        // Under other settings, too, where nothing is as it was recorded.
+        // Also under other settings, which change every state.
         let settings = hitreg::settings::Settings::from_pairs(&session.header.settings).expect("recorded settings");
         let other = settings.under_preset(if preset == "quake3" { "half-life" } else { "quake3" }).expect("a preset");
         let under = |sizes| {
@@ -211,7 +210,7 @@ proptest! {
         let other_way = under(false);
         prop_assert_eq!(bytes(&under(true)), bytes(&other_way));
         for replayed in [&without, &other_way] {
-            if replayed.traffic.is_none() { &UNENCODED } else { &ANEW }.fetch_add(1, Ordering::Relaxed);
+            if replayed.traffic.is_none() { &UNENCODED } else { &RESTARTED }.fetch_add(1, Ordering::Relaxed);
         }
         prop_assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
     }

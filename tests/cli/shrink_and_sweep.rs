@@ -1,6 +1,6 @@
-//! `shrink` and `sweep`, at the process boundary.
+//! `shrink` and `sweep` as processes.
 #![cfg(unix)]
-#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and say how long they took")]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes, and print the duration")]
 
 use std::process::Command;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::pucks::{example, json, session};
 use super::folder::word;
 
 #[test]
-fn a_changed_hit_is_shrunk_to_those_it_is_about() {
+fn a_changed_hit_is_shrunk_to_its_players() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
@@ -21,10 +21,10 @@ fn a_changed_hit_is_shrunk_to_those_it_is_about() {
     let (report, code) = json(&mut shrink);
     eprintln!("shrunk in {:?}: {report}", started.elapsed());
     assert_eq!(code, 0);
-    // The shooter, whom he aims at, and whoever stands behind him.
+    // The shooter, the target, and the player behind the shooter.
     assert!(report["players"].as_u64().unwrap() <= 3, "{report}");
     assert!(report["duration_us"].as_i64().unwrap() < 2_000_000, "{report}");
-    // It is a log like any other, and still shows it.
+    // The result is a normal log that still shows the hit.
     let (verified, code) = json(Command::new(example("pucks")).arg("verify").arg(&small));
     assert_eq!((verified["verdict"].as_str(), code), (Some("same"), 0), "{verified}");
     let mut diff = Command::new(example("pucks"));
@@ -34,12 +34,12 @@ fn a_changed_hit_is_shrunk_to_those_it_is_about() {
 }
 
 #[test]
-fn any_build_records_what_is_left() {
+fn any_build_records_the_shrunk_log() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
     let small = folder.join("small.hitlog");
-    // hitreg itself does not play this game.
+    // hitreg does not know this game.
     let shrink = |args: &[&str]| {
         let mut shrink = crate::pucks::hitreg();
         shrink
@@ -61,7 +61,7 @@ fn any_build_records_what_is_left() {
 }
 
 #[test]
-fn a_command_says_what_a_log_must_still_show() {
+fn a_command_decides_whether_a_log_shows_the_problem() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let log = session(folder);
@@ -71,15 +71,15 @@ fn a_command_says_what_a_log_must_still_show() {
         shrink.arg("shrink").arg(&log).arg("-o").arg(&small).args(["--while", condition]);
         shrink
     };
-    // Nothing shows it; there is no such command; nothing is asked for.
+    // A condition that no log meets, an unknown command, and no condition.
     let cases = [("exit 0", "does not show the problem"), ("no-such-command {}", "exit code 127")];
-    for (condition, said) in cases {
+    for (condition, message) in cases {
         let output = shrink(condition).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(128), "{condition}: {stderr}");
-        assert!(stderr.contains(said) && !small.exists(), "{condition}: {stderr}");
+        assert!(stderr.contains(message) && !small.exists(), "{condition}: {stderr}");
     }
-    // Any log with a shot in it.
+    // Any log with a shot.
     let condition = format!("{} info {{}} --format json | grep -q '\"players\": 0' ; exit 1", word(example("pucks")));
     let (report, code) = json(&mut shrink(&condition));
     assert_eq!((report["players"].as_u64(), code), (Some(1), 0), "{report}");

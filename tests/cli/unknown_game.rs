@@ -1,4 +1,4 @@
-//! Logs of games with netcode of their own, recorded by calls: shown as they are, without being taken for something half known.
+//! Logs of games with their own netcode, recorded through calls: commands show their contents and assume nothing more.
 
 use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Meaning, OwnValue, Scope};
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
@@ -7,7 +7,7 @@ use hitreg::usercmd::Usercmd;
 
 use super::folder::{Folder, text, word};
 
-/// A second of one player, with a setting, a field of usercmds and a kind of records that only the game knows.
+/// A second of one player. The setting, the usercmd field and the record kind exist only in this game.
 fn recorded() -> Folder {
     let folder = Folder::empty();
     let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
@@ -29,17 +29,17 @@ fn recorded() -> Folder {
 }
 
 #[test]
-fn what_is_a_games_own_is_shown_and_not_passed_over() {
+fn settings_and_records_of_an_unknown_game_are_shown() {
     let folder = recorded();
     let info = folder.run("info a.hitlog");
-    let said = text(&info.stdout);
-    assert!(said.contains("mygame, live") && said.contains("sv_gravity=800"), "{said}");
-    assert!(said.contains("100 casts") && !said.contains("skipped") && !said.contains("preset"), "{said}");
+    let output = text(&info.stdout);
+    assert!(output.contains("mygame, live") && output.contains("sv_gravity=800"), "{output}");
+    assert!(output.contains("100 casts") && !output.contains("skipped") && !output.contains("preset"), "{output}");
     assert_eq!(text(&info.stderr), "");
 }
 
 #[test]
-fn its_records_are_exported_as_they_are() {
+fn records_of_an_unknown_game_are_exported_unchanged() {
     let folder = recorded();
     let listed = folder.json("export a.hitlog");
     let tables: Vec<(&str, u64)> = listed
@@ -57,10 +57,10 @@ fn its_records_are_exported_as_they_are() {
     assert!(refused.contains("the log is of the game `mygame`"), "{refused}");
 }
 
-/// A setting of a game that hitreg does not know goes to its build, with a dot in its name or without.
+/// A setting of an unknown game goes to its build, with or without a dot in its name.
 #[test]
 #[cfg(unix)]
-fn a_setting_of_its_own_goes_to_its_build() {
+fn a_setting_of_an_unknown_game_goes_to_its_build() {
     let folder = recorded();
     let build = folder.path("build");
     crate::pucks::script(&build, "echo \"$@\" >&2; exit 3");
@@ -70,6 +70,6 @@ fn a_setting_of_its_own_goes_to_its_build() {
         assert_eq!(output.status.code(), Some(125), "{pair}: {}", text(&output.stderr));
         assert!(text(&output.stdout).contains("failed (exit code 3)"), "{pair}: {}", text(&output.stdout));
     }
-    let said = folder.refused(&line("interpolation.lerp=50"));
-    assert!(said.contains("did you mean `interpolation.lerp_ms`?"), "{said}");
+    let message = folder.refused(&line("interpolation.lerp=50"));
+    assert!(message.contains("did you mean `interpolation.lerp_ms`?"), "{message}");
 }

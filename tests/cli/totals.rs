@@ -1,4 +1,4 @@
-//! Sums equal totals, and one thing has one number on every page.
+//! Sums equal totals, and each number is the same on every page.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const SESSIONS: [&str; 4] = [
     "--players 3 --seconds 5 --preset nereids --loss 5%",
 ];
 
-/// The rows of an exported table, each by its columns' names.
+/// The rows of an exported table, by column name.
 fn table(folder: &Folder, name: &str) -> Vec<BTreeMap<String, String>> {
     let csv = folder.done(&format!("export a.hitlog --table {name} --to csv"));
     let mut lines = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -25,7 +25,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// Packets that never arrived though a later one of the same player did, and those after the last that arrived.
+/// Counts lost packets, which have a later arrival of the same player, and packets in flight at the end.
 fn lost_and_in_flight(rows: &[BTreeMap<String, String>]) -> [u64; 2] {
     let mut waiting: BTreeMap<&str, u64> = BTreeMap::new();
     let mut lost = 0;

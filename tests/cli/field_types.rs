@@ -1,4 +1,4 @@
-//! A game whose fields have every type: recorded, exported, replayed by a build of its own, and compared bit for bit.
+//! A game with fields of every type: recorded, exported, replayed by its own build, and compared bit for bit.
 
 use hitreg::log::read_session;
 use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Meaning, OwnValue, Scope, TextCode, cells_of};
@@ -42,7 +42,7 @@ fn about() -> Description {
         .kind("casts", casts.map(|(name, kind)| (name.to_owned(), kind)).to_vec())
 }
 
-/// A value as the game has it.
+/// A value of a field.
 #[derive(Clone, Copy)]
 enum GameValue {
     Own(OwnValue),
@@ -66,7 +66,7 @@ fn word(tick: u32) -> GameValue {
     GameValue::Text(["rifle", "", "a knife, \"long\"", "\u{201e}Messer\u{201c}"][tick as usize % 4])
 }
 
-/// The values of a body after a tick. No single has these positions.
+/// The values of a body after a tick. The `f64` positions have no exact `f32`.
 fn body(tick: u32, is_wrong: bool) -> [GameValue; 7] {
     let x = 1e9 + f64::from(tick) * 0.1;
     let x = if is_wrong && tick >= WRONG { x.next_up() } else { x };
@@ -99,7 +99,7 @@ fn play(stream: &mut Stream, is_wrong: bool) {
     }
 }
 
-/// The log, and two builds that replay it: one as it was recorded, one with the change.
+/// The log, and two builds: one replays it as recorded, one with the change.
 fn recorded() -> Folder {
     let folder = Folder::empty();
     let log = folder.path("a.hitlog");
@@ -117,7 +117,7 @@ fn recorded() -> Folder {
     folder
 }
 
-/// The lines of a table in CSV, without the first.
+/// A table in CSV: its first line, and the other lines as cells.
 fn exported(folder: &Folder, file: &str, table: &str) -> (String, Vec<Vec<String>>) {
     let printed = folder.done(&format!("export {file} --table {table} --to csv"));
     let (names, lines) = printed.split_once('\n').expect("a line of names");
@@ -126,7 +126,7 @@ fn exported(folder: &Folder, file: &str, table: &str) -> (String, Vec<Vec<String
     (names.to_owned(), rows)
 }
 
-/// Whether a text is a value, read back to the bit.
+/// Whether a text parses to exactly this value.
 fn is(text: &str, kind: CellKind, value: GameValue) -> bool {
     let value = match value {
         GameValue::Text(value) => return kind == CellKind::Text && text == value,
@@ -184,14 +184,14 @@ fn values_of_every_type_come_back_bit_for_bit() {
             values.for_each(|((text, kind), value)| assert!(is(text, kind, value), "{file}: {row:?}"));
         }
     }
-    // JSON has no 64-bit numbers that all readers take, so ids are text.
+    // Many JSON readers lose bits of 64-bit numbers, so ids are text.
     let line = folder.done("export a.hitlog --table bodies");
     let first: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
     assert_eq!((&first["id"], &first["alive"]), (&Value::from("16045690981097406466"), &Value::from(true)));
     assert_eq!(first["origin.x"].as_f64(), Some(1e9 + 0.1));
 }
 
-/// As DuckDB reads them.
+/// Types and values, read by DuckDB.
 #[test]
 #[cfg(feature = "parquet")]
 fn parquet_columns_have_the_declared_types() {
@@ -202,7 +202,7 @@ fn parquet_columns_have_the_declared_types() {
         ["origin.x", "id", "score", "alive", "yaw", "weapon"].map(|name| format!("typeof(\"{name}\")")).join(", ");
     let sql =
         format!("SELECT {types} FROM 'bodies.parquet' LIMIT 1; SELECT tick, \"origin.x\", id FROM 'bodies.parquet'");
-    let answers = crate::exports::asked(&python, &folder, &sql);
+    let answers = crate::exports::query_duckdb(&python, &folder, &sql);
     assert_eq!(answers[0][0], serde_json::json!(["DOUBLE", "UBIGINT", "BIGINT", "BOOLEAN", "FLOAT", "VARCHAR"]));
     for row in answers[1].as_array().expect("rows") {
         let [x, id, ..] = body(row[0].as_u64().expect("a tick") as u32, false);
@@ -222,7 +222,7 @@ fn number(value: GameValue) -> i64 {
 }
 
 #[test]
-fn values_that_a_type_does_not_have_are_refused() {
+fn values_outside_a_type_are_refused() {
     let folder = Folder::empty();
     let recorder = Recorder::create(&folder.path("a.hitlog"), about(), RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
@@ -243,16 +243,16 @@ fn values_that_a_type_does_not_have_are_refused() {
         (6, 7u64.into()),
     ];
     for (place, value) in bad {
-        let said = push(place, value).unwrap_err().to_string();
-        assert!(said.contains("a row of `player` is"), "{said}");
-        assert!(said.ends_with("and the description says f64, u64, i64, bool, f32, i32, text"), "{said}");
+        let output = push(place, value).unwrap_err().to_string();
+        assert!(output.contains("a row of `player` is"), "{output}");
+        assert!(output.ends_with("and the description says f64, u64, i64, bool, f32, i32, text"), "{output}");
     }
 }
 
-/// As the external builds of any game: a command that writes a trace.
+/// Like external builds of any game, the build is a command that writes a trace.
 #[test]
 #[cfg(unix)]
-fn builds_with_such_columns_are_verified_compared_and_bisected() {
+fn builds_with_columns_of_every_type_are_verified_compared_and_bisected() {
     let folder = recorded();
     let verified = folder.run("verify a.hitlog --build ./good");
     assert_eq!(verified.status.code(), Some(0), "{}", text(&verified.stdout));
@@ -261,22 +261,22 @@ fn builds_with_such_columns_are_verified_compared_and_bisected() {
     assert_eq!(folder.run("diff a.hitlog --no-cache --a ./good --b ./good").status.code(), Some(0));
     let (x, wrong) = (1e9 + f64::from(WRONG) * 0.1, (1e9 + f64::from(WRONG) * 0.1).next_up());
     let differs = folder.run("diff a.hitlog --no-cache --a ./good --b ./bad --verbose");
-    let said = text(&differs.stdout);
-    assert_eq!(differs.status.code(), Some(1), "{said}");
+    let message = text(&differs.stdout);
+    assert_eq!(differs.status.code(), Some(1), "{message}");
     for value in [x, wrong] {
-        assert!(said.contains(&value.to_string()), "{value} in\n{said}");
+        assert!(message.contains(&value.to_string()), "{value} in\n{message}");
     }
     let output = folder.run("diff a.hitlog --no-cache --a ./good --b ./bad --format json");
     let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let bodies = found["tables"].as_array().expect("tables").iter().find(|table| table["name"] == "bodies");
     let first = &bodies.expect("bodies")["first"];
     assert_eq!(first["field"], "origin.x");
-    // serde_json reads doubles without their last bit.
-    let said = text(&output.stdout);
-    assert!(said.contains(&format!("\"a\": {x:?}")) && said.contains(&format!("\"b\": {wrong:?}")), "{said}");
+    // serde_json does not keep the last bit of doubles.
+    let message = text(&output.stdout);
+    assert!(message.contains(&format!("\"a\": {x:?}")) && message.contains(&format!("\"b\": {wrong:?}")), "{message}");
     assert_eq!((&first["ulps"], &first["place"]["tick"]), (&1.into(), &WRONG.into()), "{first}");
     let bisected = folder.run("bisect ticks a.hitlog --no-cache --a ./good --b ./bad");
-    let said = text(&bisected.stdout);
-    assert_eq!(bisected.status.code(), Some(1), "{said}");
-    assert!(said.contains(&format!("tick {WRONG}")) && said.contains("origin.x"), "{said}");
+    let message = text(&bisected.stdout);
+    assert_eq!(bisected.status.code(), Some(1), "{message}");
+    assert!(message.contains(&format!("tick {WRONG}")) && message.contains("origin.x"), "{message}");
 }

@@ -1,4 +1,5 @@
-//! Recordings that are ended from outside: told to, they end with a whole log; killed, they leave what can be put back.
+//! Recordings that end from outside. A signal ends them with a complete log; a kill leaves a file that `recover` can
+//! repair.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests wait for processes")]
 
@@ -10,17 +11,17 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::folder::{Folder, code, text};
 
-/// A recording in real time that has begun.
-fn recording(folder: &Folder) -> Child {
-    begun(folder, "record live -o live.hitlog --players 2 --seconds 60")
+/// A running real-time recording.
+fn start_real_time_recording(folder: &Folder) -> Child {
+    start_recording(folder, "record live -o live.hitlog --players 2 --seconds 60")
 }
 
-/// A recording to `live.hitlog` that has begun.
-fn begun(folder: &Folder, line: &str) -> Child {
+/// A running recording to `live.hitlog`.
+fn start_recording(folder: &Folder, line: &str) -> Child {
     let mut command = folder.command(line);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("hitreg starts");
     let started = Instant::now();
-    // What is written is more than the header: a second and more is on the disk.
+    // The file contains more than the header: at least a second of the session.
     while fs::metadata(folder.path("live.hitlog.part")).map_or(0, |meta| meta.len()) < 4_000 {
         assert!(started.elapsed() < Duration::from_secs(40), "it does not record");
         std::thread::sleep(Duration::from_millis(10));
@@ -33,16 +34,16 @@ fn send(child: &Child, signal: Signal) {
 }
 
 #[test]
-fn a_recording_that_is_told_to_end_ends_with_a_whole_log() {
+fn a_signal_ends_a_recording_with_a_complete_log() {
     let folder = Folder::empty();
     let twice = [Signal::INT, Signal::INT];
     let live = "record live -o live.hitlog --players 2 --seconds 60";
-    // In virtual time an hour takes a minute and more.
+    // A recorded hour takes more than a minute of real time.
     let synth = "record synth -o live.hitlog --players 16 --seconds 3600";
     for (line, signals) in
         [(live, &[Signal::TERM][..]), (live, &[Signal::HUP]), (live, &twice), (synth, &[Signal::TERM]), (synth, &twice)]
     {
-        let child = begun(&folder, line);
+        let child = start_recording(&folder, line);
         for signal in signals {
             send(&child, *signal);
             std::thread::sleep(Duration::from_millis(5));
@@ -57,19 +58,19 @@ fn a_recording_that_is_told_to_end_ends_with_a_whole_log() {
 }
 
 #[test]
-fn what_a_kill_left_is_named_and_put_back() {
+fn a_killed_recording_is_named_and_recovered() {
     let folder = Folder::empty();
-    let mut child = recording(&folder);
-    let said = folder.refused("recover live.hitlog.part");
-    assert!(said.contains("live.hitlog.part: this recording is still running"), "{said}");
+    let mut child = start_real_time_recording(&folder);
+    let output = folder.refused("recover live.hitlog.part");
+    assert!(output.contains("live.hitlog.part: this recording is still running"), "{output}");
     folder.done("recover live.hitlog.part -o now.hitlog");
     child.kill().unwrap();
     child.wait().unwrap();
-    let said = folder.refused("info live.hitlog");
-    assert!(said.contains("Run: hitreg recover live.hitlog.part"), "{said}");
-    let said = folder.refused("record synth -o live.hitlog --seconds 1");
-    assert!(said.contains("Run: hitreg recover live.hitlog.part; if"), "{said}");
-    // To another name it is only copied.
+    let output = folder.refused("info live.hitlog");
+    assert!(output.contains("Run: hitreg recover live.hitlog.part"), "{output}");
+    let output = folder.refused("record synth -o live.hitlog --seconds 1");
+    assert!(output.contains("Run: hitreg recover live.hitlog.part; if"), "{output}");
+    // `recover` to another name copies the log.
     folder.done("recover live.hitlog.part -o copy.hitlog");
     let printed = folder.done("recover live.hitlog.part");
     assert!(printed.contains("live.hitlog.part"), "{printed}");
@@ -78,13 +79,13 @@ fn what_a_kill_left_is_named_and_put_back() {
     folder.done("record synth -o live.hitlog --seconds 1 --force");
 }
 
-/// A test of hangups passes where the tests themselves ignore them.
+/// Tests of hangups also pass if the test process ignores hangups.
 #[test]
 fn tests_of_hangups_pass_under_nohup() {
     let mut tests = Command::new("sh");
     tests.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(std::env::current_exe().expect("these tests"));
-    tests.args(["--exact", "unfinished::a_recording_that_is_told_to_end_ends_with_a_whole_log"]);
+    tests.args(["--exact", "ended_recordings::a_signal_ends_a_recording_with_a_complete_log"]);
     let output = tests.output().expect("a shell");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && message.contains("1 passed"), "{message}");
 }

@@ -1,5 +1,5 @@
-//! A log with what a later version might record: a setting, a class of entities, a field of entities and of usercmds, a column and
-//! a kind of record. No command refuses it; each says what it passes over, and what writes a log again keeps it.
+//! A log with parts of a later version: a setting, an entity class, fields of entities and usercmds, a column and a
+//! record kind. No command refuses it. Commands name the parts that they ignore, and keep them when they rewrite a log.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,12 +18,13 @@ use hitreg::units::{EntityId, PlayerId, Tick};
 use hitreg::usercmd::OwnCells;
 use rmpv::Value;
 
-use crate::container::{apart, set, together};
+use crate::container::{pack_chunks, set, unpack_chunks};
 
-/// What is said of it, by every command.
-const PASSED_OVER: [&str; 3] = ["setting physics.wind_kmh=12", "column grip of `frames`", "records of kind `chat`"];
-/// What is said by those that know the game.
-const OF_THE_GAME: [&str; 3] = ["usercmd field `lean` in degrees", "field `mood` of class `entity`", "class `drone`"];
+/// The unknown parts that every command names.
+const UNKNOWN_PARTS: [&str; 3] = ["setting physics.wind_kmh=12", "column grip of `frames`", "records of kind `chat`"];
+/// The unknown parts that commands with the game's code name as well.
+const UNKNOWN_PARTS_OF_THE_GAME: [&str; 3] =
+    ["usercmd field `lean` in degrees", "field `mood` of class `entity`", "class `drone`"];
 
 fn session() -> Session {
     let scenario = Scenario { players: 2, seconds: 3.0, seed: 8, ..Scenario::default() };
@@ -35,8 +36,8 @@ fn session() -> Session {
     session
 }
 
-/// The session as a later version might have recorded it.
-fn of_the_future(mut session: Session) -> Session {
+/// The session with the parts of a later version.
+fn add_unknown_parts(mut session: Session) -> Session {
     let header = &mut session.header;
     header.settings.push(("physics.wind_kmh".to_owned(), "12".to_owned()));
     let angle = |name| FieldSchema::new(name, CellKind::F32, Scope::Status).meaning(Meaning::Angle);
@@ -82,16 +83,16 @@ fn of_the_future(mut session: Session) -> Session {
 /// Writes the session as a file of a later minor version.
 fn write(path: &Path, session: &Session, options: WriterOptions) {
     let bytes = write_session(Vec::new(), session, options).expect("memory takes everything");
-    let mut chunks = apart(&bytes);
+    let mut chunks = unpack_chunks(&bytes);
     set(&mut chunks[0], "format", Value::Array(vec![1.into(), 9.into()]));
-    std::fs::write(path, together(&chunks)).expect("a folder");
+    std::fs::write(path, pack_chunks(&chunks)).expect("a folder");
 }
 
 fn read(path: &Path) -> Session {
     read_session(&std::fs::read(path).expect("a file")[..]).expect("a good log")
 }
 
-/// Rows of known kinds may lie in another order, player by player in each chunk; which is whose does not change.
+/// Sorts records of unknown kinds. Their order within a chunk may change; their players do not.
 fn sorted(mut session: Session) -> Session {
     for records in &mut session.unknown {
         let mut rows: Vec<_> = (0..records.series.len())
@@ -111,8 +112,8 @@ fn sorted(mut session: Session) -> Session {
 }
 
 #[test]
-fn what_is_not_known_is_carried_along() {
-    let session = of_the_future(session());
+fn unknown_parts_survive_a_rewrite() {
+    let session = add_unknown_parts(session());
     for options in [WriterOptions::live(), WriterOptions::whole()] {
         let bytes = write_session(Vec::new(), &session, options).expect("memory takes everything");
         let back = read_session(&bytes[..]).expect("a good log");
@@ -122,32 +123,32 @@ fn what_is_not_known_is_carried_along() {
 }
 
 #[test]
-fn every_command_says_what_it_passes_over() {
+fn every_command_names_the_unknown_parts() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let future = of_the_future(session());
+    let future = add_unknown_parts(session());
     write(&at.join("future.hitlog"), &future, WriterOptions::live());
     let own = env!("CARGO_BIN_EXE_hitreg");
     let run = |args: &[&str], codes: &[i32]| -> String {
         let output = Command::new(own).args(args).current_dir(at).output().expect("a command");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
         assert!(
             output.status.code().is_some_and(|code| codes.contains(&code)),
-            "{args:?}: {:?}\n{said}",
+            "{args:?}: {:?}\n{message}",
             output.status
         );
-        for part in PASSED_OVER {
-            assert!(said.contains(part), "{args:?} does not say {part}:\n{said}");
+        for part in UNKNOWN_PARTS {
+            assert!(message.contains(part), "{args:?} does not say {part}:\n{message}");
         }
-        said
+        message
     };
     for args in
         [&["info", "future.hitlog"][..], &["replay", "future.hitlog"], &["replay", "future.hitlog", "--mode", "open"]]
     {
-        let said = run(args, &[0]);
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in OF_THE_GAME {
-            assert!(said.contains(part), "{args:?} does not say {part}:\n{said}");
+        let message = run(args, &[0]);
+        let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in UNKNOWN_PARTS_OF_THE_GAME {
+            assert!(message.contains(part), "{args:?} does not say {part}:\n{message}");
         }
     }
     assert!(run(&["verify", "future.hitlog", "--rollback", "16"], &[0]).contains("1 ok"));
@@ -161,7 +162,7 @@ fn every_command_says_what_it_passes_over() {
     run(&["shrink", "future.hitlog", "-o", "small.hitlog", "--b-preset", "quake3", "--on", "hits"], &[0, 128]);
     run(&["recover", "future.hitlog", "-o", "recovered.hitlog"], &[0]);
     assert_eq!(sorted(read(&at.join("recovered.hitlog"))), sorted(future.clone()));
-    // What is recorded anew keeps what still makes sense: the settings and classes of the log.
+    // A new recording keeps the parts that still apply: the settings and classes of the log.
     run(&["replay", "future.hitlog", "--record", "again.hitlog"], &[0]);
     let again = read(&at.join("again.hitlog")).header;
     assert!(again.settings.iter().any(|(key, _)| key == "physics.wind_kmh"));

@@ -1,4 +1,4 @@
-//! Logs with keyframes as the engine takes them: verified without a replay of their own, and replayed from wherever is asked for.
+//! Logs with keyframes in the engine: verified by the replay that runs anyway, and replayed from any keyframe.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -16,10 +16,10 @@ use tempfile::TempDir;
 use crate::disc::{Disc, DiscRules, Discs, STEPS};
 use crate::{streams, traces};
 
-/// Held by whoever counts steps: all discs of the process are counted together.
+/// Held while a test counts steps, because the counter is global.
 static COUNTING: Mutex<()> = Mutex::new(());
 
-fn counting() -> MutexGuard<'static, ()> {
+fn lock_counter() -> MutexGuard<'static, ()> {
     COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -27,7 +27,7 @@ fn games() -> Games {
     Games::default().recording::<Discs>(|_| Ok(DiscRules::default()))
 }
 
-/// A session in a folder, as a log without keyframes, `a.hitlog`, and with them.
+/// A session in a folder, as a log without keyframes, `a.hitlog`, and one with them.
 struct Logs {
     folder: TempDir,
     keyframes: Vec<Keyframe>,
@@ -59,8 +59,8 @@ impl Logs {
         self.verified_by(name, rollback_every, true, 1)
     }
 
-    /// In legs, by so many threads.
-    fn by_legs(&self, name: &str, threads: usize) -> LogReport {
+    /// Verifies in legs, with a number of threads.
+    fn verified_in_legs(&self, name: &str, threads: usize) -> LogReport {
         self.verified_by(name, None, false, threads)
     }
 
@@ -80,10 +80,10 @@ impl Logs {
     }
 }
 
-/// An excerpt with more views than there is room for is refused, and says by when there are too many.
+/// An excerpt with more views than allowed is refused, with the time at which the number exceeds the limit.
 #[test]
-fn an_excerpt_holds_no_more_views_than_it_may() {
-    let _alone = counting();
+fn an_excerpt_over_the_limit_of_views_is_refused() {
+    let _alone = lock_counter();
     let logs = Logs::of(&traces::session(3, 9.0, DiscRules::default()));
     let games = games();
     let excerpt =
@@ -91,7 +91,7 @@ fn an_excerpt_holds_no_more_views_than_it_may() {
     let all = excerpt(usize::MAX, Part::WHOLE).expect("a log of this build").trace;
     let views = all.tables.iter().find(|table| table.name == "views").expect("views").rows();
     assert!(views > 2_000, "{views}");
-    // As text: what is no number is not equal to itself.
+    // Compared as text, because NaN is not equal to itself.
     let just_as_many = excerpt(views, Part::WHOLE).expect("just as many").trace;
     assert!(format!("{just_as_many:?}") == format!("{all:?}"));
     let Err(EngineError::TooLong { most, by, .. }) = excerpt(views / 2, Part::WHOLE) else { panic!("it is too long") };
@@ -100,11 +100,10 @@ fn an_excerpt_holds_no_more_views_than_it_may() {
     assert!(excerpt(views / 2, part).is_ok(), "a part of it has room");
 }
 
-/// A log with keyframes that is replayed as a whole takes no usercmd more than one without, and a keyframe that is another is found
-/// by that.
+/// A full replay of a log with keyframes runs no more usercmds than one without, and detects a wrong keyframe.
 #[test]
-fn keyframes_are_verified_by_the_replays_that_there_are() {
-    let _alone = counting();
+fn keyframes_are_verified_without_another_replay() {
+    let _alone = lock_counter();
     let logs = Logs::of(&traces::session(3, 9.0, DiscRules { counted: true, ..DiscRules::default() }));
     let steps = |name| {
         let before = STEPS.load(Ordering::Relaxed);
@@ -124,11 +123,11 @@ fn keyframes_are_verified_by_the_replays_that_there_are() {
     let forgeries: [&dyn Fn(&mut Keyframe); 4] = [
         &|keyframe| keyframe.content = good[2].content.clone(),
         &|keyframe| keyframe.at += Micros(1),
-        // It would be gone on from without the records that it refers to.
+        // A replay would continue without the records that the keyframe refers to.
         &|keyframe| keyframe.stretch += 1,
         &|keyframe| keyframe.tick = keyframe.tick.next(),
     ];
-    // A check that runs along is none of the state.
+    // The rollback check is not part of the state.
     for rollback_every in [None, Some(16)] {
         let report = logs.verified("k.hitlog", rollback_every);
         assert_eq!((report.verdict, report.rollbacks > 10), (LogVerdict::Same, rollback_every.is_some()));
@@ -141,17 +140,17 @@ fn keyframes_are_verified_by_the_replays_that_there_are() {
     }
 }
 
-/// By legs a log takes one replay and what the legs run before their own parts, and comes to what the whole comes to; whatever is
-/// another in it is found, the first of all by its tick.
+/// Verification by legs costs one replay and the usercmds before each leg. It gives the result of a full replay, finds
+/// every difference, and names the first tick.
 #[test]
-fn a_log_with_keyframes_is_verified_leg_by_leg() {
-    let _alone = counting();
+fn a_log_with_keyframes_is_verified_in_legs() {
+    let _alone = lock_counter();
     let session = traces::session(3, 64.0, DiscRules { counted: true, ..DiscRules::default() });
     let logs = Logs::of(&session);
     let before = STEPS.load(Ordering::Relaxed);
     let plain = logs.verified("a.hitlog", None);
     let twice = STEPS.load(Ordering::Relaxed) - before;
-    let report = logs.by_legs("k.hitlog", 1);
+    let report = logs.verified_in_legs("k.hitlog", 1);
     let once = STEPS.load(Ordering::Relaxed) - before - twice;
     assert!(once * 10 < twice * 9, "{once} steps, and {twice} as a whole");
     assert_eq!((report.verdict, report.keyframes), (LogVerdict::Same, Some(logs.keyframes.len())), "{report:?}");
@@ -159,14 +158,14 @@ fn a_log_with_keyframes_is_verified_leg_by_leg() {
     assert_eq!((report.digest, plain.legs), (None, None));
     assert_eq!((report.hashes_compared, report.exercised), (plain.hashes_compared, plain.exercised));
     let in_words = |report: &LogReport| serde_json::to_string(report).expect("it can be written");
-    assert_eq!(in_words(&logs.by_legs("k.hitlog", 3)), in_words(&logs.by_legs("k.hitlog", 1)));
+    assert_eq!(in_words(&logs.verified_in_legs("k.hitlog", 3)), in_words(&logs.verified_in_legs("k.hitlog", 1)));
 
-    // Each keyframe in its turn: those that a leg begins with, ends with, and comes by.
+    // A wrong keyframe at the start of a leg, at its end, and within it.
     for forged in 0..logs.keyframes.len() {
         let mut keyframes = logs.keyframes.clone();
         keyframes[forged].content = logs.keyframes[(forged + 1) % keyframes.len()].content.clone();
         logs.write("forged.hitlog", &keyframes);
-        let report = logs.by_legs("forged.hitlog", 2);
+        let report = logs.verified_in_legs("forged.hitlog", 2);
         let tick = keyframes[forged].tick;
         assert_eq!(report.verdict, LogVerdict::Differs, "{report:?}");
         let detail = report.detail.expect("what differs");
@@ -179,7 +178,7 @@ fn a_log_with_keyframes_is_verified_leg_by_leg() {
         let log = streams::file(&forged, Micros::from_ms(400));
         let keyed = write_keyframes(&log[..], Vec::new(), &logs.keyframes, LogOptions::live()).expect("written");
         std::fs::write(logs.folder.path().join("forged.hitlog"), keyed).expect("written");
-        logs.by_legs("forged.hitlog", 2)
+        logs.verified_in_legs("forged.hitlog", 2)
     };
     let (ticks, frames) = (session.ticks.len(), session.players[1].frames.len());
     for tick in [3, ticks / 3, ticks / 2, ticks - 2] {
@@ -207,9 +206,9 @@ fn played(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
     trace
 }
 
-/// Before the first keyframe that one tells what a pass over the log would, and the beginning of the log what is at its beginning.
+/// The first keyframe contains the facts of a survey, so a part before it does not need one.
 #[test]
-fn what_is_before_the_first_keyframe_is_replayed_without_a_look_at_the_rest() {
+fn a_part_before_the_first_keyframe_needs_no_survey() {
     let mut session = traces::session(4, 9.0, DiscRules::default());
     let row = hitreg::game::StateRows::own::<Discs>();
     for entity in 0..session.players.len() as u16 {
@@ -230,7 +229,7 @@ fn what_is_before_the_first_keyframe_is_replayed_without_a_look_at_the_rest() {
     let part = Part { from: Micros::from_ms(500), to: first };
     let whole = played(&surveyed(&path("a.hitlog"), part.from), &games, part);
     assert!(whole.table("bodies").is_some_and(|bodies| bodies.rows() > 100));
-    // Damage behind the first keyframe does no harm there.
+    // Damage after the first keyframe does not affect a part before it.
     let mut bytes = std::fs::read(path("k.hitlog")).expect("it was written");
     let late = bytes.len() * 3 / 4;
     bytes[late] ^= 0x55;
@@ -238,7 +237,7 @@ fn what_is_before_the_first_keyframe_is_replayed_without_a_look_at_the_rest() {
     assert!(engine.survey(&path("damaged.hitlog")).is_err());
     for name in ["k.hitlog", "damaged.hitlog"] {
         assert_eq!(played(&surveyed(&path(name), part.from), &games, part).digest(), whole.digest(), "{name}");
-        // So is what begins at a keyframe and is to be replayed otherwise.
+        // This also holds for a replay under other settings, which cannot use the keyframe.
         let again = surveyed(&path(name), first).from_its_beginning().expect("a sound beginning");
         assert_eq!(played(&again, &games, part).digest(), whole.digest(), "{name}");
     }

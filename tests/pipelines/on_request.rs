@@ -1,5 +1,5 @@
-//! What nobody asks for is not made: a replay of some tables has those rows of the whole replay, and a screen at which nobody
-//! looks is not drawn, which changes nothing.
+//! Work on request. A replay of some tables has the same rows as a replay of all tables. Screens without a viewer are
+//! not drawn, which changes nothing else.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use hitreg::units::{Micros, PlayerId, Seed};
 use hitreg::usercmd::Input;
 use tempfile::TempDir;
 
-use crate::streams::{file, record, together};
+use crate::streams::{file, joined_rows, record};
 
 fn link() -> LinkModel {
     LinkModel { delay_ms: 45.0, jitter: Jitter::Uniform(10.0), loss: Loss::Random(0.05), ..LinkModel::default() }
@@ -31,7 +31,7 @@ fn scenario(preset: &str) -> Scenario {
 }
 
 #[test]
-fn the_tables_that_are_asked_for_are_those_of_the_whole_replay() {
+fn requested_tables_equal_those_of_a_full_replay() {
     for preset in ["half-life", "nereids"] {
         let session = record(&scenario(preset));
         let file = file(&session, Micros::from_s(1));
@@ -39,13 +39,13 @@ fn the_tables_that_are_asked_for_are_those_of_the_whole_replay() {
         let whole = replay::<Arena>(&session, &of(TableSet::ALL), &mut |_| {}).expect("a log of this build").trace;
         assert!(whole.table("shots").expect("it has shots").rows() > 20);
         let name = |index: usize| TABLES[index % TABLES.len()].name;
-        // Each alone, and each with one that comes later.
+        // Each table alone, and each with a later one.
         let some = (0..TABLES.len()).flat_map(|n| [vec![name(n)], vec![name(n), name(n + 5)]]);
         for wanted in std::iter::once(Vec::new()).chain(some) {
             let options = of(TableSet::named(wanted.iter().copied()));
             let replayed = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
             assert_eq!(replayed.first_difference, None);
-            let (streamed, ran, _) = together(&file, &options);
+            let (streamed, ran, _) = joined_rows(&file, &options);
             assert!(ran.first_difference.is_none() && ran.hashes_compared == replayed.hashes_compared);
             let there: Vec<_> = whole.tables.iter().filter(|table| wanted.contains(&&*table.name)).collect();
             for some in [&replayed.trace, &streamed] {
@@ -61,9 +61,9 @@ fn the_tables_that_are_asked_for_are_those_of_the_whole_replay() {
     }
 }
 
-/// Of what is compared on one side of the game, a replay by this program makes no more than is told of it.
+/// For a comparison of some tables, a replay in this process makes only those tables.
 #[test]
-fn a_comparison_of_some_tables_asks_for_no_others_and_comes_out_as_one_of_all() {
+fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
     let folder = TempDir::new().expect("a temporary folder");
     let log = folder.path().join("a.hitlog");
     std::fs::write(&log, file(&record(&scenario("half-life")), Micros::from_s(1))).expect("written");
@@ -95,13 +95,13 @@ fn a_comparison_of_some_tables_asks_for_no_others_and_comes_out_as_one_of_all() 
         let asked = all.iter().filter(|name| around.contains(&&***name) || tables.contains(&&***name));
         assert!(names.iter().eq(asked), "{on:?}: {names:?}");
         assert!(names.len() < all.len());
-        // NaN is not equal to itself, and its text is.
-        let told = |of: &TraceDiff| format!("{:?} {:?} {:?} {:?}", of.verdict, of.worst, of.first, of.tables);
-        assert!(told(&found) == told(&whole) && found.hits == whole.hits, "{on:?}");
+        // Compared as text, because NaN is not equal to itself.
+        let text = |of: &TraceDiff| format!("{:?} {:?} {:?} {:?}", of.verdict, of.worst, of.first, of.tables);
+        assert!(text(&found) == text(&whole) && found.hits == whole.hits, "{on:?}");
     }
 }
 
-/// Plays the recorded input, and looks at nothing.
+/// A player who sends the recorded input and does not look at the screen.
 struct Blind<'a> {
     session: &'a Session,
     next: Vec<usize>,
@@ -124,9 +124,9 @@ impl InputSource<Arena> for Blind<'_> {
     }
 }
 
-/// What became of a session, and how many bodies were drawn.
+/// The trace of a session, and the number of drawn bodies.
 #[derive(Default)]
-struct Seen {
+struct DrawCounts {
     looks: bool,
     drawn: usize,
     drawn_at: Vec<Micros>,
@@ -134,7 +134,7 @@ struct Seen {
     hashes: Vec<u64>,
 }
 
-impl Observer<Arena> for Seen {
+impl Observer<Arena> for DrawCounts {
     fn looks(&mut self, _at: Micros) -> bool {
         self.looks
     }
@@ -157,9 +157,9 @@ impl Observer<Arena> for Seen {
 }
 
 #[test]
-fn what_nobody_looks_at_is_not_drawn_and_changes_nothing() {
-    // How many of those that are drawn for a player who looks are drawn for one who does not: those that a shot looks at, or all
-    // where what is drawn now has to do with what is drawn later.
+fn screens_without_a_viewer_are_not_drawn_and_change_nothing() {
+    // The share of bodies that is drawn for a player who does not look: only those at shots, or all if drawing one
+    // frame affects the next.
     for (preset, mode, draws_all) in [
         ("half-life", "history", false),
         ("half-life", "two-point", false),
@@ -175,17 +175,17 @@ fn what_nobody_looks_at_is_not_drawn_and_changes_nothing() {
         let play = |looks| {
             let seed = Seed(scenario.seed);
             let setup = Setup { rules: Arc::new(ArenaRules::default()), settings: Arc::new(settings.clone()), seed };
-            // As the session was recorded, so that those who aimed hit.
+            // The link has the recorded seed, so that aimed shots hit.
             let link = |n: u64| ModelledLink::new(link(), seed, 0x6c69_6e6b_0000_0000 | n);
             let links = (0..4).map(|player| Links { up: link(2 * player), down: link(2 * player + 1) }).collect();
-            let mut seen = Seen { looks, ..Seen::default() };
+            let mut seen = DrawCounts { looks, ..DrawCounts::default() };
             let ticks = session.ticks.iter().map(|tick| tick.at);
             let mut input = Blind { session: &session, next: vec![0; 4] };
             Machine::<Arena, ModelledLink>::new(&setup, links).run(ticks, &mut input, &mut seen);
             seen
         };
         let (looked, away) = (play(true), play(false));
-        assert!(looked.shots.iter().any(|shot| shot.contains("Hit")), "{mode}: somebody sees a hit");
+        assert!(looked.shots.iter().any(|shot| shot.contains("Hit")), "{mode}: a screen shows a hit");
         assert!(looked.hashes.iter().copied().eq(session.ticks.iter().filter_map(|tick| tick.hash)), "{mode}");
         assert!(looked.shots == away.shots, "{mode}: and who does not look hits the same");
         assert!(looked.hashes == away.hashes && looked.drawn_at == away.drawn_at, "{mode}");

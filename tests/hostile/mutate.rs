@@ -1,8 +1,8 @@
-//! Bytes and texts made worse by a seed: cut, flipped, repeated, put together anew, with numbers that others do not think of.
+//! Seeded mutants of bytes and texts: truncated, flipped, repeated and shuffled parts, and extreme numbers.
 
 use hitreg::rng::Rng;
 
-/// Numbers in texts that others do not think of.
+/// Extreme numbers for texts.
 const ODD: [&str; 14] = [
     "0",
     "-1",
@@ -20,10 +20,10 @@ const ODD: [&str; 14] = [
     "[[]]",
 ];
 
-/// What is repeated comes to no more bytes.
-const MOST: usize = 1 << 20;
+/// The byte limit of repetitions.
+const MAX_REPEATED: usize = 1 << 20;
 
-/// Bytes that are worse in up to eight places.
+/// The bytes with changes in up to eight places.
 pub(crate) fn bytes(good: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = good.to_vec();
     for _ in 0..=rng.below(8) {
@@ -60,7 +60,7 @@ pub(crate) fn bytes(good: &[u8], rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// A text of which words and lines are worse; now and then its bytes are.
+/// The text with changed words and lines, and sometimes with changed bytes.
 pub(crate) fn text(good: &str, rng: &mut Rng) -> String {
     if rng.chance(0.2) {
         return String::from_utf8_lossy(&bytes(good.as_bytes(), rng)).into_owned();
@@ -70,9 +70,9 @@ pub(crate) fn text(good: &str, rng: &mut Rng) -> String {
         let at = rng.below(lines.len().max(1) as u64) as usize;
         let Some(line) = lines.get(at).cloned() else { continue };
         match rng.below(5) {
-            0 => lines.extend(vec![line.clone(); (1 << rng.below(12)).min(MOST / (line.len() + 1))]),
+            0 => lines.extend(vec![line.clone(); (1 << rng.below(12)).min(MAX_REPEATED / (line.len() + 1))]),
             1 => drop(lines.remove(at)),
-            2 => lines[at] = line.repeat((1 << rng.below(8)).min(MOST / (line.len() + 1))),
+            2 => lines[at] = line.repeat((1 << rng.below(8)).min(MAX_REPEATED / (line.len() + 1))),
             _ => {
                 let words: Vec<&str> = line.split(' ').collect();
                 let word = rng.below(words.len() as u64) as usize;

@@ -1,4 +1,4 @@
-//! What was pushed is in the log, in the order of its times.
+//! The log contains every pushed record, ordered by time.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ impl Write for SharedMemory {
 }
 
 #[test]
-fn the_last_moment_of_all_is_kept() {
+fn the_greatest_time_is_recorded() {
     let memory = SharedMemory::default();
     let recorder = Recorder::to(memory.clone(), about(1), RecorderOptions::patient()).unwrap();
     let mut stream = recorder.stream();
@@ -47,7 +47,7 @@ fn the_last_moment_of_all_is_kept() {
 }
 
 #[test]
-fn every_kind_comes_back_as_it_was_pushed() {
+fn records_of_every_kind_come_back_unchanged() {
     let memory = SharedMemory::default();
     let recorder =
         Recorder::to(memory.clone(), about(2).setting("sv_gravity", "800"), RecorderOptions::patient()).unwrap();
@@ -89,9 +89,9 @@ fn every_kind_comes_back_as_it_was_pushed() {
     assert_eq!((written.records, written.lost_records), (14, 0));
 }
 
-/// A team's own fields of a usercmd, its own kinds of records, and bytes of any length.
+/// A game's own usercmd fields and record kinds, and bytes of any length.
 #[test]
-fn what_only_the_game_knows_is_kept() {
+fn own_fields_and_kinds_of_a_game_are_recorded() {
     let memory = SharedMemory::default();
     let lean = FieldSchema::new("lean", CellKind::F32, Scope::Movement);
     let cast = vec![("spell".to_owned(), CellKind::U32), ("power".to_owned(), CellKind::F32)];
@@ -120,9 +120,9 @@ fn what_only_the_game_knows_is_kept() {
     assert_eq!((&casts.series[..], &values[..]), (&[1][..], &[at(1000).0, 9, i64::from(0.5f32.to_bits())][..]));
 }
 
-/// Four threads with four players each; the server is a fifth.
+/// Four threads with four players each; a fifth thread is the server.
 #[test]
-fn from_many_threads_every_player_is_in_order() {
+fn records_of_many_threads_are_in_order() {
     let memory = SharedMemory::default();
     let recorder = Recorder::to(memory.clone(), about(16), RecorderOptions::patient()).unwrap();
     const COMMANDS: u32 = 3000;
@@ -132,7 +132,7 @@ fn from_many_threads_every_player_is_in_order() {
             let (mut stream, barrier) = (recorder.stream(), &barrier);
             scope.spawn(move || {
                 for seq in 1..=COMMANDS {
-                    // Within the window of each other, as threads of one session are.
+                    // The times of threads differ by less than the window.
                     if seq % 10 == 1 {
                         barrier.wait();
                     }
@@ -163,9 +163,9 @@ fn from_many_threads_every_player_is_in_order() {
     assert!(session.gaps.is_empty());
 }
 
-/// A network thread is 200 ms behind: its records are put where they belong. Beyond the window they are refused.
+/// A network thread is 200 ms behind: the recorder sorts its records by time. Records beyond the window are refused.
 #[test]
-fn what_comes_late_is_put_into_its_place_or_refused() {
+fn late_records_are_sorted_or_refused() {
     let memory = SharedMemory::default();
     let options = RecorderOptions::patient();
     let recorder = Recorder::to(memory.clone(), about(1), options).unwrap();
@@ -175,26 +175,26 @@ fn what_comes_late_is_put_into_its_place_or_refused() {
         server.tick(Tick(number), at(number), None).unwrap();
         if number > behind {
             let number = number - behind;
-            // Two by two the wrong way round.
+            // Each pair of usercmds is swapped.
             let swapped = if number.is_multiple_of(2) { number - 1 } else { number + 1 };
             network.usercmd(PlayerId(0), at(swapped), usercmd(swapped)).unwrap();
         }
     }
-    // By then the recorder has seen the end, and given out what is before the window.
+    // Meanwhile the recorder sees the later time and writes everything before the window.
     std::thread::sleep(std::time::Duration::from_millis(100));
     let late = network.usercmd(PlayerId(0), at(470), usercmd(470)).unwrap_err();
-    let said =
+    let output =
         "a record of 4700.000 ms is too late: everything before 4750.000 ms is written. Set a wider reorder window";
-    assert_eq!(late.to_string(), said);
+    assert_eq!(late.to_string(), output);
     let written = recorder.finish().unwrap();
     assert_eq!(written.late_records, 1);
     let session = memory.session();
     assert!(session.players[0].frames.iter().map(|frame| frame.command.seq.0).eq(1..=480));
 }
 
-/// An authoritative server that hears of no client frame.
+/// An authoritative server that knows no client frames.
 #[test]
-fn a_server_alone_records_what_reached_it() {
+fn a_server_without_client_frames_records_arrivals() {
     let memory = SharedMemory::default();
     let about = Description::new("mygame").player("p0").usercmds_as_received();
     let recorder = Recorder::to(memory.clone(), about, RecorderOptions::patient()).unwrap();

@@ -1,4 +1,5 @@
-//! Views are packed against the states that they were drawn between, and come back to the bit whatever they are.
+//! Views are packed relative to the states that they were interpolated between. Unpacking gives the same bits for any
+//! values.
 
 use hitreg::log::{TraceWriter, read_trace, write_trace};
 use hitreg::trace::schema::{bodies, ticks, views};
@@ -9,15 +10,15 @@ const TICK_US: i64 = 15_625;
 const PLAYERS: u32 = 6;
 const TICKS: u32 = 120;
 
-/// Where an entity is after a tick, and where it looks.
-fn seen(tick: u32, entity: u32) -> [f32; 5] {
+/// An entity's position and view angles after a tick.
+fn body_at(tick: u32, entity: u32) -> [f32; 5] {
     let (t, e) = (tick as f32, entity as f32);
     [
         100.0 * e + 3.7 * t,
         libm::sinf(t * 0.1 + e) * 250.0,
         24.0 + 0.031_25 * t * e,
         libm::cosf(t * 0.05) * 40.0,
-        // Comes round.
+        // An angle that wraps.
         (t * 7.3 + e * 50.0) % 360.0 - 180.0,
     ]
 }
@@ -33,15 +34,15 @@ fn between(from: [f32; 5], to: [f32; 5], share: f32) -> [f32; 5] {
     })
 }
 
-/// A session in which each player sees the others between the last of every third tick, 50 ms late, and every 50th view is of
-/// another kind.
+/// A session in which each player draws the others 50 ms late, between every third tick. Every 50th view is of another
+/// kind.
 pub(crate) fn session() -> [Table; 3] {
-    session_of(&|_| false)
+    session_with_resting_players(&|_| false)
 }
 
-/// The same, where some of the players stand still.
-fn session_of(stands: &dyn Fn(u32) -> bool) -> [Table; 3] {
-    let seen = |tick: u32, entity: u32| seen(if stands(entity) { 0 } else { tick }, entity);
+/// The session, in which some players do not move.
+fn session_with_resting_players(stands: &dyn Fn(u32) -> bool) -> [Table; 3] {
+    let place = |tick: u32, entity: u32| body_at(if stands(entity) { 0 } else { tick }, entity);
     let (mut ticks, mut bodies, mut views) =
         (ticks::Writer::default(), bodies::Writer::default(), views::Writer::default());
     let mut cells: [Vec<f32>; 5] = Default::default();
@@ -49,7 +50,7 @@ fn session_of(stands: &dyn Fn(u32) -> bool) -> [Table; 3] {
         ticks.push(ticks::Row { tick, at_us: i64::from(tick) * TICK_US, hash: u64::from(tick) });
         for entity in 0..PLAYERS {
             bodies.push(bodies::Row { tick, entity });
-            cells.iter_mut().zip(seen(tick, entity)).for_each(|(column, value)| column.push(value));
+            cells.iter_mut().zip(place(tick, entity)).for_each(|(column, value)| column.push(value));
         }
     }
     let mut row = 0;
@@ -64,7 +65,7 @@ fn session_of(stands: &dyn Fn(u32) -> bool) -> [Table; 3] {
                 let is_told = row % 50 == 0;
                 let [x, y, z, pitch, yaw] = match is_told {
                     true => [f32::NAN, -0.0, 1.0, f32::INFINITY, row as f32],
-                    false => between(seen(from, entity), seen(from + 3, entity), share),
+                    false => between(place(from, entity), place(from + 3, entity), share),
                 };
                 views.push(views::Row {
                     player,
@@ -94,11 +95,11 @@ fn bits(trace: &Trace) -> Vec<hitreg::trace::Digest> {
 }
 
 #[test]
-fn views_are_packed_against_what_they_were_drawn_between() {
+fn views_are_packed_relative_to_states() {
     let trace = trace();
     let file = write_trace(Vec::new(), &trace).unwrap();
     assert_eq!(bits(&read_trace(&file[..]).unwrap()), bits(&trace));
-    // The same where nothing says where anybody was.
+    // The same views without the table of bodies.
     let mut alone = trace.clone();
     alone.tables[1].name = "elsewhere".into();
     let plain = write_trace(Vec::new(), &alone).unwrap();
@@ -109,27 +110,30 @@ fn views_are_packed_against_what_they_were_drawn_between() {
     assert!(packed * 3 < plain, "{packed} bytes of views against {plain}");
 }
 
-/// Who stands still is between any two moments, and does not tell which two the others were drawn between.
+/// A body at rest fits between any two states, so it does not show which states the other bodies were drawn between.
 #[test]
-fn views_are_packed_as_well_where_players_stand_still() {
+fn views_of_resting_players_are_packed_well() {
     let size = |stands: &dyn Fn(u32) -> bool| {
         let trace = |tables: &[Table]| Trace { tables: tables.to_vec(), ..Trace::default() };
-        let (all, tables) = (write_trace(Vec::new(), &trace(&session_of(stands))).unwrap(), session_of(stands));
+        let (all, tables) = (
+            write_trace(Vec::new(), &trace(&session_with_resting_players(stands))).unwrap(),
+            session_with_resting_players(stands),
+        );
         assert_eq!(bits(&read_trace(&all[..]).unwrap()), bits(&trace(&tables)));
         all.len() - write_trace(Vec::new(), &trace(&tables[..2])).unwrap().len()
     };
     let moving = size(&|_| false);
     for some in [&[0, 1, 2, 3][..], &[0, 3, 5], &[0, 2, 4, 5]] {
         let standing = size(&|entity| some.contains(&entity));
-        assert!(standing < moving, "{standing} bytes where {some:?} stand still, {moving} where nobody does");
+        assert!(standing < moving, "{standing} bytes if {some:?} do not move, {moving} if all move");
     }
 }
 
 #[test]
-fn rows_that_come_in_parts_are_packed_as_far_as_the_states_are_known() {
+fn views_before_their_states_are_packed_without_them() {
     let [ticks, bodies, views] = session();
     let mut writer = TraceWriter::new(Vec::new(), &TraceHeader::default()).unwrap();
-    // The views come first, and once more when it is known what they were drawn from.
+    // The views come first, and again after their states.
     [&views, &bodies, &ticks, &views].into_iter().for_each(|rows| writer.rows(rows).unwrap());
     let read = read_trace(&writer.finish().unwrap()[..]).unwrap();
     let mut twice = views.clone();
@@ -141,7 +145,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn views_come_back_whatever_they_are(
+    fn any_views_come_back(
         changes in prop::collection::vec((0usize..3_000, 0usize..10, any::<u32>()), 0..40),
         bodies_changes in prop::collection::vec((0usize..700, 0usize..5, any::<u32>()), 0..10),
         rows in 1usize..3_000,

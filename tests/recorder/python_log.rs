@@ -1,4 +1,4 @@
-//! A log that another program wrote, without the library.
+//! A log that another program wrote without the library.
 #![expect(clippy::disallowed_methods, reason = "the environment says which Python to use")]
 
 use std::process::Command;
@@ -33,10 +33,10 @@ fn a_python_program_writes_a_log() {
 assert unpack(doubles([-1 / 3, 0.1]), [2]) == list(struct.unpack('<2Q', struct.pack('<2d', -1 / 3, 0.1)))";
     let ran = Command::new(&python).args(["-c", unpacks]).env("PYTHONPATH", examples).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    // Readers and `recover` agree that nothing is wrong with it.
+    // Readers and `recover` find no damage.
     let (recovered, damage) = recover(&bytes).unwrap();
     assert!(damage.is_none() && recovered == session, "{damage:?}");
-    // A flipped bit is found all the same: by zstd's own checksum.
+    // zstd's own checksum detects a flipped bit.
     for place in [bytes.len() / 3, bytes.len() / 2] {
         let mut flipped = bytes.clone();
         flipped[place] ^= 1;
