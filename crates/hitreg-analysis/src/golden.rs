@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use crate::diff::CellValue;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::text_diff::TextDiff;
 use hitreg_log::trace::digest::{self, TableDigest};
@@ -229,16 +230,8 @@ fn shot(shots: &Table, row: usize) -> String {
 }
 
 fn value(table: &Table, name: &str, row: usize) -> String {
-    match table.column(name).map(|c| &c.data) {
-        Some(ColumnData::U32(v)) => v[row].to_string(),
-        Some(ColumnData::U64(v)) => format!("{:016x}", v[row]),
-        Some(ColumnData::I64(v)) => v[row].to_string(),
-        Some(ColumnData::F32(v)) => v[row].to_string(),
-        Some(ColumnData::F64(v)) => v[row].to_string(),
-        Some(ColumnData::Bool(v)) => v[row].to_string(),
-        Some(ColumnData::Name { names, codes }) => names.get(codes[row] as usize).cloned().unwrap_or_default(),
-        None => "-".to_owned(),
-    }
+    let value = table.column(name).and_then(|column| CellValue::at(column, row));
+    value.map_or("-".to_owned(), |value| value.to_string())
 }
 
 #[cfg(test)]

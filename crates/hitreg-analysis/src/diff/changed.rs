@@ -2,7 +2,6 @@
 //! shots are kept in memory, and the others are read again on request.
 
 mod again;
-mod packed;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +10,6 @@ use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 pub(super) use again::ShotComparison;
-use packed::{PackedShots, put_rank};
 
 use super::hits::{ChangedShot, ShotChange};
 use super::mark::RowRank;
@@ -20,9 +18,9 @@ use super::mark::RowRank;
 #[derive(Clone, Default)]
 pub struct ChangedShots {
     /// The first changed shots.
-    first: PackedShots,
+    first: Vec<RankedShot>,
     /// The first changed shots that hit in at least one of the traces.
-    first_hits: PackedShots,
+    first_hits: Vec<RankedShot>,
     count: usize,
     /// Reads the other shots again; `None` if all are kept.
     again: Option<Arc<ShotComparison>>,
@@ -46,12 +44,12 @@ impl ChangedShots {
 
     /// The shots in memory: the first [`ChangedShots::MOST`], or all shots if the traces are in memory.
     pub fn first(&self) -> impl Iterator<Item = ChangedShot> + '_ {
-        (0..self.first.len()).filter_map(|place| self.first.get(place))
+        self.first.iter().map(|ranked| ranked.shot.clone())
     }
 
     /// The first changed shots that hit in at least one of the traces, at most [`ChangedShots::MOST_HITS`].
     pub fn first_hits(&self) -> impl Iterator<Item = ChangedShot> + '_ {
-        (0..self.first_hits.len()).filter_map(|place| self.first_hits.get(place))
+        self.first_hits.iter().map(|ranked| ranked.shot.clone())
     }
 
     /// One changed shot by its index; `None` after the last.
@@ -64,12 +62,12 @@ impl ChangedShots {
 
     /// All changed shots. If the traces cannot be read again, the error is the last item.
     pub fn iter(&self) -> impl Iterator<Item = Result<ChangedShot, String>> + '_ {
-        let (mut some, mut place, mut left) = (Cow::Borrowed(&self.first), 0, self.count);
+        let (mut some, mut place, mut left) = (Cow::Borrowed(&self.first[..]), 0, self.count);
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
             if place == some.len() {
-                let last = some.last().unwrap_or_default();
-                match self.again.as_ref().map_or_else(|| Ok(PackedShots::default()), |again| again.after(last)) {
+                let next = some.last().zip(self.again.as_ref()).map(|(last, again)| again.after(&last.rank));
+                match next.unwrap_or_else(|| Ok(Vec::new())) {
                     Ok(next) => (some, place) = (Cow::Owned(next), 0),
                     Err(unread) => {
                         left = 0;
@@ -78,13 +76,20 @@ impl ChangedShots {
                 }
             }
             place += 1;
-            let Some(shot) = some.get(place - 1) else {
+            let Some(RankedShot { shot, .. }) = some.get(place - 1) else {
                 left = 0;
                 return Some(Err("there are fewer shots in the traces than before".to_owned()));
             };
-            Some(Ok(shot))
+            Some(Ok(shot.clone()))
         })
     }
+}
+
+/// A changed shot with its place in the order of the list.
+#[derive(Clone)]
+pub(super) struct RankedShot {
+    rank: RowRank,
+    shot: ChangedShot,
 }
 
 /// Collects changed shots during a comparison.
@@ -94,7 +99,6 @@ pub(super) struct ChangedShotList {
     first_hits: EarliestShots,
     count: usize,
     again: Option<Arc<ShotComparison>>,
-    rank: Vec<u8>,
 }
 
 impl ChangedShotList {
@@ -106,17 +110,15 @@ impl ChangedShotList {
     }
 
     pub(super) fn note(&mut self, rank: &RowRank, shot: &ChangedShot) {
-        self.rank.clear();
-        put_rank(&mut self.rank, rank);
         self.count += 1;
-        self.first.note(&self.rank, shot);
+        self.first.note(rank, shot);
         if shot.change != ShotChange::OtherReason {
-            self.first_hits.note(&self.rank, shot);
+            self.first_hits.note(rank, shot);
         }
     }
 
     pub(super) fn end(self) -> ChangedShots {
-        let ChangedShotList { first, first_hits, count, again, .. } = self;
+        let ChangedShotList { first, first_hits, count, again } = self;
         ChangedShots { first: first.end(), first_hits: first_hits.end(), count, again }
     }
 }
@@ -124,28 +126,33 @@ impl ChangedShotList {
 /// Keeps the earliest of the shots that it receives.
 #[derive(Default)]
 struct EarliestShots {
-    packed: PackedShots,
+    kept: Vec<RankedShot>,
     /// The limit on the number of shots; `None` keeps all.
     most: Option<usize>,
     /// The rank of the last kept shot. A later shot is dropped.
-    last: Option<Vec<u8>>,
+    last: Option<RowRank>,
 }
 
 impl EarliestShots {
-    fn note(&mut self, rank: &[u8], shot: &ChangedShot) {
-        if self.last.as_deref().is_some_and(|last| rank > last) {
+    fn note(&mut self, rank: &RowRank, shot: &ChangedShot) {
+        if self.last.as_ref().is_some_and(|last| rank.cmp(last).is_gt()) {
             return;
         }
-        self.packed.push(rank, shot);
-        if let Some(most) = self.most.filter(|most| self.packed.len() >= 2 * most) {
-            self.packed.keep_first(most);
-            self.last = self.packed.last().map(<[u8]>::to_vec);
+        self.kept.push(RankedShot { rank: rank.clone(), shot: shot.clone() });
+        if let Some(most) = self.most.filter(|most| self.kept.len() >= 2 * most) {
+            self.keep_first(most);
+            self.last = self.kept.last().map(|last| last.rank.clone());
         }
     }
 
-    fn end(mut self) -> PackedShots {
-        self.packed.keep_first(self.most.unwrap_or(usize::MAX));
-        self.packed
+    fn keep_first(&mut self, most: usize) {
+        self.kept.sort_unstable_by(|x, y| x.rank.cmp(&y.rank));
+        self.kept.truncate(most);
+    }
+
+    fn end(mut self) -> Vec<RankedShot> {
+        self.keep_first(self.most.unwrap_or(usize::MAX));
+        self.kept
     }
 }
 
@@ -192,15 +199,24 @@ mod tests {
         let mut all = Vec::new();
         for (round, at_us) in numbers.into_iter().enumerate() {
             for (name, part) in names.into_iter().zip(numbers.into_iter().rev()) {
-                let outcome = Outcome::of(
-                    [at_us, part, None, numbers[all.len() % 8], at_us],
-                    Some(round as f32 - 0.5).filter(|_| round % 3 > 0),
-                    std::array::from_fn(|place| texts.of(names[(place + round) % 7])),
-                );
+                let mut text = (0..).map(|place| texts.of(names[(place + round) % 7]));
+                let mut text = || text.next().expect("a name");
+                let outcome = Outcome {
+                    at_us,
+                    tick: part,
+                    damage: None,
+                    pellets: numbers[all.len() % 8],
+                    rewind_us: at_us,
+                    view_error_units: Some(round as f32 - 0.5).filter(|_| round % 3 > 0),
+                    weapon: text(),
+                    reason: text(),
+                    target: text(),
+                    ..Outcome::default()
+                };
                 let key =
                     vec![KeyPart::Number(part.unwrap_or_default()), KeyPart::Name(name.to_owned()), KeyPart::Number(3)];
                 let rank = RowRank { at_us, key, is_pair: round % 2 == 0, row: all.len() as u64 };
-                let change = ShotChange::ALL[all.len() % ShotChange::ALL.len()];
+                let change = [ShotChange::OnlyA, ShotChange::OtherWound, ShotChange::OtherReason][all.len() % 3];
                 let [a, b] = [0, 1].map(|side| Some(outcome.clone()).filter(|_| all.len() % 3 != side));
                 all.push((rank, ChangedShot { shooter: 7, command: u32::MAX, index: all.len() as u32, change, a, b }));
             }
@@ -215,18 +231,18 @@ mod tests {
             (ChangedShotList::default(), EarliestShots { most: Some(5), ..EarliestShots::default() });
         all.iter().rev().for_each(|(rank, shot)| {
             noted.note(rank, shot);
-            few.note(&noted.rank, shot);
+            few.note(rank, shot);
         });
-        let (packed, few) = (noted.end(), few.end());
+        let (noted, few) = (noted.end(), few.end());
         all.sort_by(|x, y| x.0.cmp(&y.0));
         let expected: Vec<ChangedShot> = all.into_iter().map(|(_, shot)| shot).collect();
-        assert_eq!(packed.iter().collect::<Result<Vec<_>, _>>(), Ok(expected.clone()));
-        assert_eq!((packed.len(), packed.get(5)), (expected.len(), Ok(expected.get(5).cloned())));
-        assert_eq!(packed.get(expected.len()), Ok(None));
-        assert!((0..6).map(|place| few.get(place)).eq(expected[..5].iter().cloned().map(Some).chain([None])));
+        assert_eq!(noted.iter().collect::<Result<Vec<_>, _>>(), Ok(expected.clone()));
+        assert_eq!((noted.len(), noted.get(5)), (expected.len(), Ok(expected.get(5).cloned())));
+        assert_eq!(noted.get(expected.len()), Ok(None));
+        assert!(few.iter().map(|ranked| &ranked.shot).eq(&expected[..5]));
         let hits = expected.iter().filter(|shot| shot.change != ShotChange::OtherReason);
-        assert!(packed.first_hits().eq(hits.cloned()));
+        assert!(noted.first_hits().eq(hits.cloned()));
         let shown = |value: &dyn erased_serde::Serialize| serde_json::to_string(value).expect("JSON");
-        assert_eq!(shown(&packed), shown(&expected));
+        assert_eq!(shown(&noted), shown(&expected));
     }
 }

@@ -7,7 +7,6 @@ use super::cell::{
 };
 use super::clock::TickTimes;
 use super::exactness::TableExactness;
-use super::keys::TraceSide;
 use super::pairing::{Pairing, RowSpot};
 use super::place::{RowDump, RowPlace};
 use super::scan::ScanResult;
@@ -250,8 +249,7 @@ pub(crate) fn last_agreeing(
 /// A row in which A and B agree, as a report shows it.
 pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> RowDump {
     let (table, row) = match spot.row() {
-        Some((TraceSide::B, row)) => (pairing.b, row),
-        Some((TraceSide::A, row)) => (pairing.a, row),
+        Some((side, row)) => (pairing.table(side), row),
         None => (pairing.a, pairing.a.rows()),
     };
     RowDump::of(table, row, RowPlace::of(pairing, clocks, spot), &pairing.key.columns)

@@ -64,16 +64,6 @@ impl HitChanges {
     }
 }
 
-impl ShotChange {
-    pub(super) const ALL: [ShotChange; 5] = [
-        ShotChange::OnlyA,
-        ShotChange::OnlyB,
-        ShotChange::OtherTarget,
-        ShotChange::OtherWound,
-        ShotChange::OtherReason,
-    ];
-}
-
 /// A shot whose result differs between the traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChangedShot {
@@ -181,28 +171,16 @@ impl HitChanges {
         changed: &mut dyn FnMut(&RowSpot, &ChangedShot),
     ) {
         let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ShotRows::of(table, texts));
-        for pair in 0..pairing.joined.len() {
-            let (i, j) = pairing.joined.pair(pair);
-            let (a, b) = (of_a.outcome(i), of_b.outcome(j));
-            if let Some(change) = self.count(Some(&a), Some(&b)) {
-                let shot = ChangedShot::of(pairing.a, i, change, Some(a), Some(b));
-                changed(&pairing.spot(pair), &shot);
-            }
-        }
-        for row in &pairing.joined.only_a {
-            let outcome = of_a.outcome(*row as usize);
-            self.shots_only_in_a += 1;
-            if let Some(change) = self.count(Some(&outcome), None) {
-                let shot = ChangedShot::of(pairing.a, *row as usize, change, Some(outcome), None);
-                changed(&pairing.spot_of(TraceSide::A, *row), &shot);
-            }
-        }
-        for row in &pairing.joined.only_b {
-            let outcome = of_b.outcome(*row as usize);
-            self.shots_only_in_b += 1;
-            if let Some(change) = self.count(None, Some(&outcome)) {
-                let shot = ChangedShot::of(pairing.b, *row as usize, change, None, Some(outcome));
-                changed(&pairing.spot_of(TraceSide::B, *row), &shot);
+        let pairs = (0..pairing.joined.len()).map(|pair| pairing.spot(pair));
+        let only_a = pairing.joined.only_a.iter().map(|row| pairing.spot_of(TraceSide::A, *row));
+        let only_b = pairing.joined.only_b.iter().map(|row| pairing.spot_of(TraceSide::B, *row));
+        for spot in pairs.chain(only_a).chain(only_b) {
+            let a = spot.a.map(|row| of_a.outcome(row as usize));
+            let b = spot.b.map(|row| of_b.outcome(row as usize));
+            self.shots_only_in_a += u64::from(b.is_none());
+            self.shots_only_in_b += u64::from(a.is_none());
+            if let (Some(change), Some((side, row))) = (self.count(a.as_ref(), b.as_ref()), spot.row()) {
+                changed(&spot, &ChangedShot::of(pairing.table(side), row, change, a, b));
             }
         }
     }
@@ -286,48 +264,28 @@ impl<'t> ShotRows<'t> {
         let name = |(names, codes): &(Vec<SharedText>, &[u32])| {
             codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
         };
-        let numbers = ["at_us", "tick", "damage", "pellets", "rewind_us"].map(|name| integer(self.table, name, row));
-        let view_error_units = self.view_error_units.get(row).copied().filter(|v| !v.is_nan());
-        Outcome::of(numbers, view_error_units, self.names.each_ref().map(name))
-    }
-}
-
-impl Outcome {
-    pub(super) const NUMBERS: usize = 5;
-    pub(super) const NAMES: usize = 7;
-
-    pub(super) fn numbers(&self) -> [Option<i64>; Outcome::NUMBERS] {
-        [self.at_us, self.tick, self.damage, self.pellets, self.rewind_us]
-    }
-
-    pub(super) fn names(&self) -> [&SharedText; Outcome::NAMES] {
-        let Outcome { weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target, .. } = self;
-        [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]
-    }
-
-    /// Builds an outcome from the values of [`Outcome::numbers`] and [`Outcome::names`].
-    pub(super) fn of(
-        [at_us, tick, damage, pellets, rewind_us]: [Option<i64>; Outcome::NUMBERS],
-        view_error_units: Option<f32>,
-        [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target]: [SharedText; Outcome::NAMES],
-    ) -> Outcome {
+        let [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target] =
+            self.names.each_ref().map(name);
+        let number = |name| integer(self.table, name, row);
         Outcome {
-            at_us,
-            tick,
+            at_us: number("at_us"),
+            tick: number("tick"),
             weapon,
             reason,
             target,
             hitgroup,
-            damage,
-            pellets,
-            rewind_us,
+            damage: number("damage"),
+            pellets: number("pellets"),
+            rewind_us: number("rewind_us"),
             limit,
-            view_error_units,
+            view_error_units: self.view_error_units.get(row).copied().filter(|v| !v.is_nan()),
             predicted_reason,
             predicted_target,
         }
     }
+}
 
+impl Outcome {
     /// Whether a server judged it.
     fn is_judged(&self) -> bool {
         self.reason != NOT_RUN

@@ -55,6 +55,13 @@ impl<'a> Pairing<'a> {
         Ok(Pairing { a, b, key, keys, joined, times, before, numbers: None, in_time_order })
     }
 
+    pub(crate) fn table(&self, side: TraceSide) -> &'a Table {
+        match side {
+            TraceSide::A => self.a,
+            TraceSide::B => self.b,
+        }
+    }
+
     /// Sets the row numbers, for rows that are a selection.
     pub(crate) fn numbered(self, numbers: [Vec<u32>; 2]) -> Pairing<'a> {
         Pairing { numbers: Some(numbers), ..self }

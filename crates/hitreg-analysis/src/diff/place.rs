@@ -54,10 +54,7 @@ pub struct RowDump {
 impl RowPlace {
     pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> RowPlace {
         let of = |side: TraceSide, row: Option<u32>| {
-            let (table, clock) = match side {
-                TraceSide::A => (pairing.a, clocks[0]),
-                TraceSide::B => (pairing.b, clocks[1]),
-            };
+            let (table, clock) = (pairing.table(side), clocks[side as usize]);
             row.map(|row| RowPlace::of_row(table, row as usize, &pairing.key.columns, spot.at_us, clock))
         };
         match (of(TraceSide::A, spot.a), of(TraceSide::B, spot.b)) {

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::asked::WhyError;
 use super::{TraceRows, cell, measure};
+use crate::diff::CellValue;
+use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{corrections, errors, frames};
-use hitreg_log::trace::{ColumnData, Trace};
 
 /// An ack whose state differed from the predicted state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -114,23 +115,12 @@ impl CorrectionExplanation {
 /// The state that the frame of a usercmd predicted, by field; `None` if it does not match the corrected values.
 pub(crate) fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Option<Vec<(String, String)>> {
     let columns = trace.table(frames::NAME)?.columns.iter();
-    let own = columns.filter_map(|column| Some((column.name.strip_prefix("own.")?, &column.data)));
-    let fields: Vec<(String, String)> =
-        own.filter_map(|(name, data)| Some((name.to_owned(), written(data, row)?))).collect();
+    let own = columns.filter_map(|column| {
+        Some((column.name.strip_prefix("own.")?.to_owned(), CellValue::at(column, row)?.to_string()))
+    });
+    let fields: Vec<(String, String)> = own.collect();
     let is_it = |error: &FieldError| fields.contains(&(error.field.clone(), error.predicted.to_string()));
     errors.iter().all(is_it).then_some(fields)
-}
-
-fn written(data: &ColumnData, row: usize) -> Option<String> {
-    Some(match data {
-        ColumnData::U32(values) => values.get(row)?.to_string(),
-        ColumnData::U64(values) => values.get(row)?.to_string(),
-        ColumnData::I64(values) => values.get(row)?.to_string(),
-        ColumnData::F32(values) => values.get(row)?.to_string(),
-        ColumnData::F64(values) => values.get(row)?.to_string(),
-        ColumnData::Bool(values) => values.get(row)?.to_string(),
-        ColumnData::Name { names, codes } => names.get(*codes.get(row)? as usize)?.clone(),
-    })
 }
 
 /// The rows with a correction, by player.

@@ -4,11 +4,11 @@ use super::super::clock::TickTimes;
 use super::super::fold::each_step;
 use super::super::hits::{HitChanges, TextTable};
 use super::super::keys::RowKey;
+use super::super::mark::RowRank;
 use super::super::options::DiffOptions;
 use super::super::pairing::Pairing;
 use super::super::steps::{ReorderTolerance, StepStop};
-use super::packed::{PackedShots, put_rank};
-use super::{ChangedShots, EarliestShots};
+use super::{ChangedShots, EarliestShots, RankedShot};
 use hitreg_log::trace::schema::shots;
 use hitreg_log::trace::{SharedTrace, TraceSource};
 
@@ -30,22 +30,21 @@ impl ShotComparison {
     }
 
     /// The next changed shots after the one with this rank.
-    pub(super) fn after(&self, last: &[u8]) -> Result<PackedShots, String> {
+    pub(super) fn after(&self, last: &RowRank) -> Result<Vec<RankedShot>, String> {
         let traces = self.traces.each_ref().map(|trace| &**trace as &dyn TraceSource);
         let tables = traces.map(TraceSource::tables);
         let shape = |side: usize| tables[side].iter().map(|(table, _)| *table).find(|table| table.name == shots::NAME);
-        let (Some(a), Some(b)) = (shape(0), shape(1)) else { return Ok(PackedShots::default()) };
+        let (Some(a), Some(b)) = (shape(0), shape(1)) else { return Ok(Vec::new()) };
         let clocks = [TickTimes::of(traces[0])?, TickTimes::of(traces[1])?];
         let key = RowKey::of(a, b, &self.options);
         let mut next = EarliestShots { most: Some(ChangedShots::MOST), ..EarliestShots::default() };
-        let (mut texts, mut rank) = (TextTable::default(), Vec::new());
+        let mut texts = TextTable::default();
         let went =
             each_step(traces, [a, b], (&key, [&clocks[0], &clocks[1]]), self.patience, &mut |rows, times, before| {
                 let Ok(pairing) = Pairing::of(rows, before, key.clone(), times) else { return true };
                 HitChanges::default().add(&pairing, &mut texts, &mut |spot, shot| {
-                    rank.clear();
-                    put_rank(&mut rank, &pairing.rank(spot));
-                    if rank.as_slice() > last {
+                    let rank = pairing.rank(spot);
+                    if rank.cmp(last).is_gt() {
                         next.note(&rank, shot);
                     }
                 });

@@ -1,10 +1,9 @@
 //! Judges builds: a build is bad if it plays the log differently from the good one, or if a command says so.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
-use crate::build::condition::{self, Condition};
+use super::search::Probe;
+use crate::build::condition::{Condition, ConditionAnswer};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal, UntestableBuild};
 use crate::engine::EngineError;
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
@@ -116,14 +115,13 @@ impl BuildJudge<'_> {
         })
     }
 
-    /// Judges a build by running the command; `None` if there is no command.
-    pub(super) fn ask(&self, build: &Path) -> Result<Option<BuildAnswer>, EngineError> {
-        let Some(condition) = &self.condition else { return Ok(None) };
-        let answer = condition.ask(self.request.log, Some(build));
-        Ok(Some(match answer? {
-            condition::ConditionAnswer::Gone => BuildAnswer::Good,
-            condition::ConditionAnswer::Shows => BuildAnswer::Bad,
-            condition::ConditionAnswer::Unknown(untestable) => BuildAnswer::Untestable(untestable),
+    /// Runs a build: judges it with the command, or makes its trace if there is no command.
+    pub(super) fn probe(&self, build: &Build) -> Result<Probe, EngineError> {
+        let Some(condition) = &self.condition else { return Ok(self.trace(build)?.map_err(BuildAnswer::Untestable)) };
+        Ok(Err(match condition.ask(self.request.log, Some(build.path()))? {
+            ConditionAnswer::Gone => BuildAnswer::Good,
+            ConditionAnswer::Shows => BuildAnswer::Bad,
+            ConditionAnswer::Unknown(untestable) => BuildAnswer::Untestable(untestable),
         }))
     }
 }

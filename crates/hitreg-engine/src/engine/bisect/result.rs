@@ -85,13 +85,17 @@ pub struct TestedCandidate {
 
 impl BisectResult {
     /// Creates a result from the answers, in the order of the trials.
-    pub(super) fn of(verdict: SearchVerdict, tried: &[(String, BuildAnswer)]) -> BisectResult {
-        let tested =
-            |(name, answer): &(String, BuildAnswer)| TestedCandidate { name: name.clone(), answer: answer.word() };
-        let skipped = |(name, answer): &(String, BuildAnswer)| match answer {
-            BuildAnswer::Untestable(why) => Some(SkippedCandidate { name: name.clone(), why: why.clone() }),
-            BuildAnswer::Good | BuildAnswer::Bad => None,
-        };
+    pub(super) fn of<'a>(
+        verdict: SearchVerdict,
+        tried: impl Iterator<Item = (String, &'a BuildAnswer)>,
+    ) -> BisectResult {
+        let (mut tested, mut skipped) = (Vec::new(), Vec::new());
+        for (name, answer) in tried {
+            if let BuildAnswer::Untestable(why) = answer {
+                skipped.push(SkippedCandidate { name: name.clone(), why: why.clone() });
+            }
+            tested.push(TestedCandidate { name, answer: answer.word() });
+        }
         BisectResult {
             verdict,
             first_bad: None,
@@ -99,11 +103,11 @@ impl BisectResult {
             subject: None,
             subjects: BTreeMap::new(),
             candidates: Vec::new(),
-            probes: tried.len(),
+            probes: tested.len(),
             speculative: None,
             resumed: None,
-            skipped: tried.iter().filter_map(skipped).collect(),
-            tested: tried.iter().map(tested).collect(),
+            skipped,
+            tested,
             untestable: None,
             last_words: Vec::new(),
             diff: None,

@@ -1,103 +1,339 @@
-//! Chooses the candidate to try next. Candidates that cannot be judged are skipped, as in `git bisect skip`.
+//! A binary search among builds or commits. Candidates that cannot be judged are skipped, as in `git bisect skip`.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use super::StepProgress;
+use super::ahead::ProbePool;
+use super::judge::{BuildAnswer, BuildJudge};
+use super::result::{BisectResult, SearchVerdict};
+use crate::build::{StopSignal, UntestableBuild};
+use crate::engine::{EngineError, check};
+use hitreg_log::trace::Trace;
+
+/// What a search goes through: a list of builds, or a range of commits.
+pub(super) trait SearchSpace: Sync {
+    /// Names a candidate.
+    type Item: Ord + Clone + Send + 'static;
+
+    /// The candidates between the good ones and `bad`, the best to try first.
+    fn between(&self, bad: &Self::Item, goods: &[Self::Item]) -> Result<Vec<Self::Item>, EngineError>;
+
+    /// The good candidate to report beside the first bad one. `goods` are in the order of the trials.
+    fn last_good(&self, bad: &Self::Item, goods: &[Self::Item]) -> Result<Self::Item, EngineError>;
+
+    /// Runs a candidate. No other running probe uses the slot.
+    fn probe(&self, item: &Self::Item, judge: &BuildJudge<'_>, slot: usize) -> Result<Probe, EngineError>;
+
+    /// The trace of a candidate, while no probe is running.
+    fn trace(&self, item: &Self::Item) -> Result<Result<Trace, UntestableBuild>, EngineError>;
+
+    fn name(&self, item: &Self::Item) -> String;
+}
+
+/// A trace for the search to compare, or the answer if the candidate is already judged.
+pub(super) type Probe = Result<Trace, BuildAnswer>;
+
+/// Saves the answers of a search.
+pub(super) type SaveAnswers<'a, T> = dyn Fn(&[(T, BuildAnswer)]) -> Result<(), EngineError> + 'a;
+
+/// When a search tries the ends of its range, which it assumes to be good and bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndChecks {
+    /// Both before any other candidate.
+    First,
+    /// Each only if the answer depends on it.
+    IfNeeded,
+    /// The bad end, if the answer depends on it. The good end is never tried.
+    BadIfNeeded,
+}
+
+/// A search, ready to run.
+pub(super) struct Search<'a, S: SearchSpace> {
+    pub(super) space: &'a S,
+    pub(super) judge: &'a BuildJudge<'a>,
+    /// The number of probes that run at the same time, including speculative ones.
+    pub(super) jobs: usize,
+    /// The good end and the bad end.
+    pub(super) ends: [S::Item; 2],
+    pub(super) end_checks: EndChecks,
+    /// The answers so far, in the order of the trials.
+    pub(super) answers: Vec<(S::Item, BuildAnswer)>,
+    /// Receives all answers after each new one.
+    pub(super) save: &'a SaveAnswers<'a, S::Item>,
+    pub(super) steps: &'a StepProgress<'a>,
+    /// The estimated number of steps.
+    pub(super) most: u64,
+}
+
+impl<S: SearchSpace> Search<'_, S> {
+    pub(super) fn run(self) -> Result<BisectResult, EngineError> {
+        let (space, judge, jobs) = (self.space, self.judge, self.jobs);
+        let probe = |item: &S::Item, stop: &StopSignal, slot: usize| space.probe(item, &judge.under(stop), slot);
+        std::thread::scope(|scope| {
+            let ahead = ProbePool::new(scope, &probe, judge.stop(), judge.room(jobs));
+            Bisection { search: self, ahead, traces: BTreeMap::new(), asked: 0 }.run()
+        })
+    }
+}
+
+struct Bisection<'a, 'scope, 'env, S: SearchSpace> {
+    search: Search<'a, S>,
+    ahead: ProbePool<'scope, 'env, S::Item, Result<Probe, EngineError>>,
+    /// The traces that the search still needs.
+    traces: BTreeMap<S::Item, Trace>,
+    /// The number of probes that the search asked for, including the reference.
+    asked: usize,
+}
+
+impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
+    fn run(mut self) -> Result<BisectResult, EngineError> {
+        let [good, bad] = self.search.ends.clone();
+        let compares = self.search.judge.compares();
+        if compares {
+            let next = self.upcoming(&bad)?;
+            if let Some(BuildAnswer::Untestable(untestable)) = self.probe(&good, &next)? {
+                let found = self.so_far(SearchVerdict::Untestable);
+                return Ok(found.rests_on(&self.name(&good), "the reference for all others", &untestable));
+            }
+        }
+        if self.search.end_checks == EndChecks::First {
+            for (end, expected) in [(&good, BuildAnswer::Good), (&bad, BuildAnswer::Bad)] {
+                if let Some(found) = self.check_end(end, &bad, &expected)? {
+                    return Ok(found);
+                }
+            }
+        }
+        let (mut first_bad, mut tried) = (bad.clone(), 0);
+        loop {
+            let next = self.upcoming(&first_bad)?;
+            let Some(item) = next.first() else { break };
+            if self.answer(item, &next)? == BuildAnswer::Bad {
+                first_bad = item.clone();
+            }
+            let last_good = self.goods().pop();
+            self.traces.retain(|held, _| [&good, &first_bad].contains(&held) || Some(held) == last_good.as_ref());
+            tried += 1;
+            (self.search.steps)(tried, self.search.most);
+        }
+        // An end that was only assumed must be tried before it becomes part of the answer.
+        let checks = self.search.end_checks;
+        let is_good_assumed = checks == EndChecks::IfNeeded && !compares && self.goods().len() == 1;
+        let is_bad_assumed = checks != EndChecks::First && first_bad == bad;
+        for (end, expected, is_assumed) in
+            [(&good, BuildAnswer::Good, is_good_assumed), (&bad, BuildAnswer::Bad, is_bad_assumed)]
+        {
+            if is_assumed && let Some(found) = self.check_end(end, &first_bad, &expected)? {
+                return Ok(found);
+            }
+        }
+        self.found(&first_bad)
+    }
+
+    /// Tries an end of the range, and returns the result of the search if the answer is not the expected one.
+    fn check_end(
+        &mut self,
+        end: &S::Item,
+        bad: &S::Item,
+        expected: &BuildAnswer,
+    ) -> Result<Option<BisectResult>, EngineError> {
+        let next = self.upcoming(bad)?;
+        let answer = self.answer(end, &next)?;
+        if answer == *expected {
+            return Ok(None);
+        }
+        let name = self.name(end);
+        Ok(Some(match answer {
+            BuildAnswer::Good => BisectResult { last_good: Some(name), ..self.so_far(SearchVerdict::NoneIsBad) },
+            BuildAnswer::Bad => BisectResult { first_bad: Some(name), ..self.so_far(SearchVerdict::AllAreBad) },
+            BuildAnswer::Untestable(why) => {
+                self.so_far(SearchVerdict::Untestable).rests_on(&name, "which decides the answer", &why)
+            }
+        }))
+    }
+
+    /// The candidate to try next, then speculative ones, up to the number of free slots.
+    fn upcoming(&self, bad: &S::Item) -> Result<Vec<S::Item>, EngineError> {
+        // Finished probes need no slot.
+        let most = self.search.judge.room(self.search.jobs + self.ahead.waiting());
+        upcoming(self.search.space, &self.search.answers, bad, self.goods(), most)
+    }
+
+    /// All candidates that are known or assumed to be good.
+    fn goods(&self) -> Vec<S::Item> {
+        let good = self.search.answers.iter().filter(|(_, answer)| *answer == BuildAnswer::Good);
+        [&self.search.ends[0]].into_iter().chain(good.map(|(item, _)| item)).cloned().collect()
+    }
+
+    fn answer(&mut self, item: &S::Item, next: &[S::Item]) -> Result<BuildAnswer, EngineError> {
+        if let Some((_, answer)) = self.search.answers.iter().find(|(known, _)| known == item) {
+            return Ok(answer.clone());
+        }
+        let answer = match self.probe(item, next)? {
+            Some(answer) => answer,
+            None => match (self.traces.get(&self.search.ends[0]), self.traces.get(item)) {
+                (Some(good), Some(trace)) => self.search.judge.compare(good, trace)?,
+                _ => BuildAnswer::Untestable(UntestableBuild::because("there is nothing to judge it by")),
+            },
+        };
+        self.search.answers.push((item.clone(), answer.clone()));
+        (self.search.save)(&self.search.answers)?;
+        Ok(answer)
+    }
+
+    /// Waits for the probe of one candidate, while speculative probes run beside it. Returns its answer, or `None` if
+    /// its trace still has to be compared.
+    fn probe(&mut self, item: &S::Item, next: &[S::Item]) -> Result<Option<BuildAnswer>, EngineError> {
+        if self.traces.contains_key(item) {
+            return Ok(None);
+        }
+        let probed = self.ahead.get(item, next);
+        self.asked += 1;
+        // The result of a stopped probe is invalid and must not be saved.
+        check(self.search.judge.stop())?;
+        Ok(probed?.map(|trace| self.traces.insert(item.clone(), trace)).err())
+    }
+
+    fn found(mut self, first_bad: &S::Item) -> Result<BisectResult, EngineError> {
+        let (space, goods) = (self.search.space, self.goods());
+        let skipped = space.between(first_bad, &goods)?;
+        let verdict = if skipped.is_empty() { SearchVerdict::Found } else { SearchVerdict::Range };
+        let last_good = space.last_good(first_bad, &goods)?;
+        let mut found = BisectResult {
+            first_bad: Some(self.name(first_bad)),
+            last_good: Some(self.name(&last_good)),
+            candidates: skipped.iter().chain([first_bad]).map(|item| self.name(item)).collect(),
+            ..self.so_far(verdict)
+        };
+        // Stop speculative probes before the traces are made.
+        self.ahead.end();
+        let mut trace =
+            |item: &S::Item| self.traces.remove(item).map_or_else(|| space.trace(item), |trace| Ok(Ok(trace)));
+        let traces = [trace(&last_good)?, trace(first_bad)?];
+        check(self.search.judge.stop())?;
+        if let [Ok(good), Ok(bad)] = &traces {
+            found.compare(good, bad);
+        }
+        Ok(found)
+    }
+
+    fn so_far(&self, verdict: SearchVerdict) -> BisectResult {
+        let in_vain = self.ahead.begun().saturating_sub(self.asked);
+        let tried = self.search.answers.iter().map(|(item, answer)| (self.name(item), answer));
+        BisectResult { speculative: Some(in_vain), ..BisectResult::of(verdict, tried) }
+    }
+
+    fn name(&self, item: &S::Item) -> String {
+        self.search.space.name(item)
+    }
+}
+
+/// Up to `most` candidates: the one to try now, then the next choice if it is bad, the next if it is good, and so on.
+fn upcoming<S: SearchSpace>(
+    space: &S,
+    answers: &[(S::Item, BuildAnswer)],
+    bad: &S::Item,
+    goods: Vec<S::Item>,
+    most: usize,
+) -> Result<Vec<S::Item>, EngineError> {
+    let mut next: Vec<S::Item> = Vec::new();
+    let mut ranges = VecDeque::from([(bad.clone(), goods)]);
+    while next.len() < most {
+        let Some((bad, goods)) = ranges.pop_front() else { break };
+        let mut left = space.between(&bad, &goods)?;
+        let between = left.len();
+        left.retain(|item| answers.iter().all(|(known, _)| known != item));
+        let Some(item) = choose(&left, between - left.len()) else { continue };
+        ranges.push_back((item.clone(), goods.clone()));
+        ranges.push_back((bad, goods.into_iter().chain([item.clone()]).collect()));
+        if !next.contains(item) {
+            next.push(item.clone());
+        }
+    }
+    Ok(next)
+}
 
 /// Chooses from the remaining candidates, which are sorted best first. `skipped` candidates could not be judged.
 ///
 /// Untestable candidates tend to be neighbours, for example a range of commits that does not build. So the next best
 /// candidate is a bad choice. The more were skipped, the further the choice moves into the better half of the list. Its
 /// step is the golden ratio, which spreads the choices evenly.
-pub(super) fn choose<T>(best_first: &[T], skipped: usize) -> Option<&T> {
+fn choose<T>(best_first: &[T], skipped: usize) -> Option<&T> {
     let away = (skipped * 618 % 1000) * best_first.len() / 2000;
     best_first.get(away)
-}
-
-/// A search in a list whose first item is good and whose last item is bad.
-#[derive(Clone, Debug)]
-pub(super) struct Bisector {
-    last_good: usize,
-    first_bad: usize,
-    skipped: BTreeSet<usize>,
-}
-
-impl Bisector {
-    /// Creates a search over `things` items, at least two. The ends are assumed to be good and bad.
-    pub(super) fn new(things: usize) -> Bisector {
-        Bisector { last_good: 0, first_bad: things.saturating_sub(1), skipped: BTreeSet::new() }
-    }
-
-    /// The next item to try; `None` if no testable item is left.
-    pub(super) fn next(&self) -> Option<usize> {
-        let middle = self.last_good + (self.first_bad - self.last_good) / 2;
-        let mut left: Vec<usize> = self.between().filter(|at| !self.skipped.contains(at)).collect();
-        left.sort_by_key(|at| at.abs_diff(middle));
-        choose(&left, self.between().count() - left.len()).copied()
-    }
-
-    /// Up to `most` items: the one to try now, then the next choice if it is bad, the next if it is good, and so on.
-    pub(super) fn ahead(&self, most: usize) -> Vec<usize> {
-        let mut found = Vec::new();
-        let mut lines = VecDeque::from([self.clone()]);
-        while found.len() < most {
-            let Some(line) = lines.pop_front() else { break };
-            let Some(at) = line.next() else { continue };
-            found.push(at);
-            for mark in [Bisector::bad, Bisector::good] {
-                let mut line = line.clone();
-                mark(&mut line, at);
-                lines.push_back(line);
-            }
-        }
-        found
-    }
-
-    pub(super) fn good(&mut self, at: usize) {
-        self.last_good = self.last_good.max(at);
-    }
-
-    pub(super) fn bad(&mut self, at: usize) {
-        self.first_bad = self.first_bad.min(at);
-    }
-
-    pub(super) fn skip(&mut self, at: usize) {
-        self.skipped.insert(at);
-    }
-
-    pub(super) fn last_good(&self) -> usize {
-        self.last_good
-    }
-
-    pub(super) fn first_bad(&self) -> usize {
-        self.first_bad
-    }
-
-    /// All items that may be the first bad one. There are several if the items before it could not be judged.
-    pub(super) fn candidates(&self) -> impl Iterator<Item = usize> + use<> {
-        self.last_good + 1..=self.first_bad
-    }
-
-    fn between(&self) -> impl Iterator<Item = usize> + use<> {
-        self.last_good + 1..self.first_bad
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A list of numbered items.
+    struct Line;
+
+    impl SearchSpace for Line {
+        type Item = usize;
+
+        fn between(&self, bad: &usize, goods: &[usize]) -> Result<Vec<usize>, EngineError> {
+            Ok(super::super::builds::between(*bad, goods))
+        }
+
+        fn last_good(&self, _: &usize, _: &[usize]) -> Result<usize, EngineError> {
+            unreachable!("nothing is run")
+        }
+
+        fn probe(&self, _: &usize, _: &BuildJudge<'_>, _: usize) -> Result<Probe, EngineError> {
+            unreachable!("nothing is run")
+        }
+
+        fn trace(&self, _: &usize) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+            unreachable!("nothing is run")
+        }
+
+        fn name(&self, item: &usize) -> String {
+            item.to_string()
+        }
+    }
+
+    /// The answers to a search between item 0 and an end that is bad.
+    struct Answered {
+        bad: usize,
+        goods: Vec<usize>,
+        answers: Vec<(usize, BuildAnswer)>,
+    }
+
+    impl Answered {
+        fn new(things: usize) -> Answered {
+            Answered { bad: things - 1, goods: vec![0], answers: Vec::new() }
+        }
+
+        fn ahead(&self, most: usize) -> Vec<usize> {
+            upcoming(&Line, &self.answers, &self.bad, self.goods.clone(), most).unwrap()
+        }
+
+        fn put(&mut self, at: usize, answer: BuildAnswer) {
+            match &answer {
+                BuildAnswer::Good => self.goods.push(at),
+                BuildAnswer::Bad => self.bad = at,
+                BuildAnswer::Untestable(_) => {}
+            }
+            self.answers.push((at, answer));
+        }
+    }
+
     /// Searches a list in which `bad` is the first bad item and some items cannot be judged.
     fn search(things: usize, bad: usize, untestable: &[usize]) -> (Vec<usize>, usize) {
-        let mut line = Bisector::new(things);
-        let mut probes = 0;
-        while let Some(at) = line.next() {
-            probes += 1;
-            match at {
-                at if untestable.contains(&at) => line.skip(at),
-                at if at < bad => line.good(at),
-                at => line.bad(at),
-            }
+        let mut line = Answered::new(things);
+        while let Some(at) = line.ahead(1).pop() {
+            let answer = match at {
+                at if untestable.contains(&at) => BuildAnswer::Untestable(UntestableBuild::because("broken")),
+                at if at < bad => BuildAnswer::Good,
+                _ => BuildAnswer::Bad,
+            };
+            line.put(at, answer);
         }
-        (line.candidates().collect(), probes)
+        let mut candidates = Line.between(&line.bad, &line.goods).unwrap();
+        candidates.push(line.bad);
+        candidates.sort_unstable();
+        (candidates, line.answers.len())
     }
 
     #[test]
@@ -112,19 +348,19 @@ mod tests {
 
     #[test]
     fn possible_next_probes_are_known_ahead() {
-        let line = Bisector::new(64);
+        let line = Answered::new(64);
         assert_eq!(line.ahead(7), [31, 15, 47, 7, 23, 39, 55]);
         assert_eq!((line.ahead(1), line.ahead(1000).len()), (vec![31], 62));
         for bad in 1..64 {
-            let mut line = Bisector::new(64);
+            let mut line = Answered::new(64);
             let mut ahead = vec![31];
-            while let Some(at) = line.next() {
+            while let Some(at) = line.ahead(1).pop() {
                 assert!(ahead.contains(&at));
                 ahead = line.ahead(3);
-                if at < bad { line.good(at) } else { line.bad(at) }
+                line.put(at, if at < bad { BuildAnswer::Good } else { BuildAnswer::Bad });
             }
         }
-        assert!(Bisector::new(2).ahead(5).is_empty());
+        assert!(Answered::new(2).ahead(5).is_empty());
     }
 
     #[test]

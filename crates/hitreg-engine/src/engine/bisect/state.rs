@@ -12,7 +12,7 @@ use hitreg_log::trace::Digest;
 /// The folder of one search: answers, traces and worktrees.
 pub(super) struct SearchState {
     folder: LockedFolder,
-    file: SavedSearch,
+    search: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -24,32 +24,27 @@ struct SavedSearch {
 }
 
 impl SearchState {
-    /// Opens the state of the search with this description. Loads the saved answers of an earlier run if there are any.
-    pub(super) fn open(cache: &Path, search: &str, restart: bool) -> Result<SearchState, EngineError> {
+    /// Opens the state of the search with this description, with the saved answers of an earlier run.
+    pub(super) fn open(
+        cache: &Path,
+        search: &str,
+        restart: bool,
+    ) -> Result<(SearchState, Vec<(String, BuildAnswer)>), EngineError> {
         let folder = cache.join("bisect").join(Digest::of_bytes(search.as_bytes()).to_string());
         let folder = LockedFolder::open(&folder)?;
         if restart {
             folder.remove_ending_in("hittrace")?;
         }
-        let fresh = || SavedSearch { search: search.to_owned(), answers: Vec::new() };
         // A state file that cannot be read is ignored, and the search starts from the beginning.
         let before = store::read_bytes(folder.folder().file("state.json").path()).ok();
         let before = before.and_then(|bytes| serde_json::from_slice::<SavedSearch>(&bytes).ok());
-        let file = before.filter(|file| !restart && file.search == search).unwrap_or_else(fresh);
-        Ok(SearchState { folder, file })
+        let answers = before.filter(|file| !restart && file.search == search).map(|file| file.answers);
+        Ok((SearchState { folder, search: search.to_owned() }, answers.unwrap_or_default()))
     }
 
-    pub(super) fn answers(&self) -> &[(String, BuildAnswer)] {
-        &self.file.answers
-    }
-
-    pub(super) fn answer_of(&self, commit: &str) -> Option<&BuildAnswer> {
-        self.file.answers.iter().find(|(name, _)| name == commit).map(|(_, answer)| answer)
-    }
-
-    pub(super) fn remember(&mut self, commit: &str, answer: BuildAnswer) -> Result<(), EngineError> {
-        self.file.answers.push((commit.to_owned(), answer));
-        let text = serde_json::to_vec_pretty(&self.file)
+    pub(super) fn save(&self, answers: &[(String, BuildAnswer)]) -> Result<(), EngineError> {
+        let file = SavedSearch { search: self.search.clone(), answers: answers.to_vec() };
+        let text = serde_json::to_vec_pretty(&file)
             .map_err(std::io::Error::from)
             .map_err(|source| EngineError::SearchFolder { folder: self.folder().path().to_owned(), source })?;
         Ok(store::save_bytes(&self.folder().file("state.json"), &text)?)

@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::judge::{BuildAnswer, BuildJudge};
+use super::search::{Probe, SearchSpace};
 use crate::build::git::{GitError, Repository, make};
-use crate::build::{Build, StopSignal, UntestableBuild};
+use crate::build::{Build, UntestableBuild};
 use crate::engine::EngineError;
 use hitreg_log::store::{self, OwnFolder, Target};
 use hitreg_log::trace::Trace;
@@ -24,40 +25,50 @@ pub(super) struct WorktreePool<'a> {
     pub(super) git: Mutex<()>,
 }
 
-/// The result of building and judging one commit.
-pub(super) enum CommitProbe {
-    /// The trace of the log, or why there is none. The search compares it.
-    Trace(Result<Trace, UntestableBuild>),
-    /// The answer of the judge's command.
-    Answer(BuildAnswer),
-}
+impl SearchSpace for WorktreePool<'_> {
+    type Item = String;
 
-impl WorktreePool<'_> {
-    /// Builds a commit in the worktree of this number, and judges it.
-    pub(super) fn probe(&self, commit: &str, stop: &StopSignal, worktree: usize) -> Result<CommitProbe, EngineError> {
-        let judge = self.judge.under(stop);
-        if judge.compares() {
-            return Ok(CommitProbe::Trace(self.trace(&judge, commit, worktree)?));
+    fn between(&self, bad: &String, goods: &[String]) -> Result<Vec<String>, EngineError> {
+        Ok(self.repository.candidates(bad, goods)?)
+    }
+
+    /// The parent of the first bad commit, or the newest good commit if the parent could not be judged.
+    fn last_good(&self, bad: &String, goods: &[String]) -> Result<String, EngineError> {
+        match self.repository.parent(bad)?.filter(|parent| goods.contains(parent)) {
+            Some(parent) => Ok(parent),
+            None => Ok(self.repository.newest(goods)?.unwrap_or_else(|| goods[0].clone())),
         }
-        let build = match self.build(&judge, commit, worktree)? {
+    }
+
+    /// Builds a commit in the worktree of the slot's number, and judges it.
+    fn probe(&self, commit: &String, judge: &BuildJudge<'_>, slot: usize) -> Result<Probe, EngineError> {
+        if judge.compares() {
+            return Ok(self.trace_in(judge, commit, slot)?.map_err(BuildAnswer::Untestable));
+        }
+        let build = match self.build(judge, commit, slot)? {
             Ok(build) => build,
-            Err(untestable) => return Ok(CommitProbe::Answer(BuildAnswer::Untestable(untestable))),
+            Err(untestable) => return Ok(Err(BuildAnswer::Untestable(untestable))),
         };
-        let answer = judge.ask(build.path())?;
+        let probed = judge.probe(&build)?;
         // The trace shows what changed in the final result. A build without a trace can still be judged by the command.
         if let Ok(trace) = judge.trace(&build)? {
             self.keep_trace(commit, &trace)?;
         }
-        let nothing = || BuildAnswer::Untestable(UntestableBuild::because("there is nothing to judge it by"));
-        Ok(CommitProbe::Answer(answer.unwrap_or_else(nothing)))
+        Ok(probed)
     }
 
-    /// The trace of a commit: the saved one, or a new one if no other build is running.
-    pub(super) fn trace_of(&self, commit: &str) -> Result<Result<Trace, UntestableBuild>, EngineError> {
-        self.trace(self.judge, commit, 0)
+    fn trace(&self, commit: &String) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+        self.trace_in(self.judge, commit, 0)
     }
 
-    fn trace(
+    fn name(&self, commit: &String) -> String {
+        commit.clone()
+    }
+}
+
+impl WorktreePool<'_> {
+    /// The trace of a commit: the saved one, or a new one.
+    fn trace_in(
         &self,
         judge: &BuildJudge<'_>,
         commit: &str,
