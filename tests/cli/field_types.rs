@@ -12,7 +12,7 @@ use super::folder::{Folder, text};
 
 const TICKS: u32 = 60;
 /// The tick in which the second build computes another position.
-const WRONG: u32 = 40;
+const WRONG_TICK: u32 = 40;
 
 fn about() -> Description {
     let field = |name, kind| FieldSchema::new(name, kind, Scope::Movement);
@@ -69,7 +69,7 @@ fn word(tick: u32) -> GameValue {
 /// The values of a body after a tick. The `f64` positions have no exact `f32`.
 fn body(tick: u32, is_wrong: bool) -> [GameValue; 7] {
     let x = 1e9 + f64::from(tick) * 0.1;
-    let x = if is_wrong && tick >= WRONG { x.next_up() } else { x };
+    let x = if is_wrong && tick >= WRONG_TICK { x.next_up() } else { x };
     let (id, score) = (0xdead_beef_0000_0001 + u64::from(tick % 3), i64::from(tick) - (1 << 40));
     let (yaw, ammo) = (tick as f32 * 1.5, 5 - tick as i32);
     [x.into(), id.into(), score.into(), (!tick.is_multiple_of(7)).into(), yaw.into(), ammo.into(), word(tick)]
@@ -91,7 +91,7 @@ fn play(stream: &mut Stream, is_wrong: bool) {
         let command = Usercmd { seq: CommandSeq(tick), input, ..Usercmd::default() };
         let own = pushed(stream, own_input(tick));
         stream.usercmd_with(PlayerId(0), at, command, &own).unwrap();
-        stream.tick(Tick(tick), at, Some(u64::from(tick) + u64::from(is_wrong && tick >= WRONG))).unwrap();
+        stream.tick(Tick(tick), at, Some(u64::from(tick) + u64::from(is_wrong && tick >= WRONG_TICK))).unwrap();
         let values = pushed(stream, body(tick, is_wrong));
         stream.body_values(Tick(tick), EntityId(0), ClassId(0), &values).unwrap();
         let values = pushed(stream, cast(tick));
@@ -100,7 +100,7 @@ fn play(stream: &mut Stream, is_wrong: bool) {
 }
 
 /// The log, and two builds: one replays it as recorded, one with the change.
-fn recorded() -> Folder {
+fn record_game() -> Folder {
     let folder = Folder::empty();
     let log = folder.path("a.hitlog");
     let recorder = Recorder::create(&log, about(), RecorderOptions::patient()).unwrap();
@@ -127,7 +127,7 @@ fn exported(folder: &Folder, file: &str, table: &str) -> (String, Vec<Vec<String
 }
 
 /// Whether a text parses to exactly this value.
-fn is(text: &str, kind: CellKind, value: GameValue) -> bool {
+fn is_value(text: &str, kind: CellKind, value: GameValue) -> bool {
     let value = match value {
         GameValue::Text(value) => return kind == CellKind::Text && text == value,
         GameValue::Own(value) => value,
@@ -144,7 +144,7 @@ fn is(text: &str, kind: CellKind, value: GameValue) -> bool {
 
 #[test]
 fn values_of_every_type_come_back_bit_for_bit() {
-    let folder = recorded();
+    let folder = record_game();
     let session = read_session(&std::fs::read(folder.path("a.hitlog")).unwrap()[..]).unwrap();
     let fields = &session.header.classes[0].fields;
     let kinds: Vec<CellKind> = fields.iter().map(|field| field.kind).collect();
@@ -167,21 +167,21 @@ fn values_of_every_type_come_back_bit_for_bit() {
         );
         for (tick, row) in (1..).zip(&rows) {
             let values = row[2..].iter().zip(&kinds).zip(body(tick, false));
-            values.for_each(|((text, kind), value)| assert!(is(text, *kind, value), "{file}: {row:?}"));
+            values.for_each(|((text, kind), value)| assert!(is_value(text, *kind, value), "{file}: {row:?}"));
         }
         let (names, rows) = exported(&folder, file, "casts");
         assert_eq!((&*names, rows.len()), ("series,at_us,spell,power,cost,hit,name", TICKS as usize), "{file}");
         let kinds = [CellKind::U64, CellKind::F64, CellKind::I64, CellKind::Bool, CellKind::Text];
         for (tick, row) in (1..).zip(&rows) {
             let values = row[2..].iter().zip(kinds).zip(cast(tick));
-            values.for_each(|((text, kind), value)| assert!(is(text, kind, value), "{file}: {row:?}"));
+            values.for_each(|((text, kind), value)| assert!(is_value(text, kind, value), "{file}: {row:?}"));
         }
         let (names, rows) = exported(&folder, file, "frames");
         assert!(names.ends_with(",aim,target,taunt"), "{file}: {names}");
         for (tick, row) in (1..).zip(&rows) {
             let values = row[row.len() - 3..].iter().zip([CellKind::F64, CellKind::U64, CellKind::Text]);
             let values = values.zip(own_input(tick));
-            values.for_each(|((text, kind), value)| assert!(is(text, kind, value), "{file}: {row:?}"));
+            values.for_each(|((text, kind), value)| assert!(is_value(text, kind, value), "{file}: {row:?}"));
         }
     }
     // Many JSON readers lose bits of 64-bit numbers, so ids are text.
@@ -196,7 +196,7 @@ fn values_of_every_type_come_back_bit_for_bit() {
 #[cfg(feature = "parquet")]
 fn parquet_columns_have_the_declared_types() {
     let Some(python) = crate::exports::duckdb() else { return };
-    let folder = recorded();
+    let folder = record_game();
     folder.done("export a.hitlog --table bodies --to parquet -o bodies.parquet");
     let types =
         ["origin.x", "id", "score", "alive", "yaw", "weapon"].map(|name| format!("typeof(\"{name}\")")).join(", ");
@@ -253,13 +253,13 @@ fn values_outside_a_type_are_refused() {
 #[test]
 #[cfg(unix)]
 fn builds_with_columns_of_every_type_are_verified_compared_and_bisected() {
-    let folder = recorded();
+    let folder = record_game();
     let verified = folder.run("verify a.hitlog --build ./good");
     assert_eq!(verified.status.code(), Some(0), "{}", text(&verified.stdout));
     let verified = folder.run("verify a.hitlog --build ./bad");
     assert_eq!(verified.status.code(), Some(1), "{}", text(&verified.stdout));
     assert_eq!(folder.run("diff a.hitlog --no-cache --a ./good --b ./good").status.code(), Some(0));
-    let (x, wrong) = (1e9 + f64::from(WRONG) * 0.1, (1e9 + f64::from(WRONG) * 0.1).next_up());
+    let (x, wrong) = (1e9 + f64::from(WRONG_TICK) * 0.1, (1e9 + f64::from(WRONG_TICK) * 0.1).next_up());
     let differs = folder.run("diff a.hitlog --no-cache --a ./good --b ./bad --verbose");
     let message = text(&differs.stdout);
     assert_eq!(differs.status.code(), Some(1), "{message}");
@@ -274,9 +274,9 @@ fn builds_with_columns_of_every_type_are_verified_compared_and_bisected() {
     // serde_json does not keep the last bit of doubles.
     let message = text(&output.stdout);
     assert!(message.contains(&format!("\"a\": {x:?}")) && message.contains(&format!("\"b\": {wrong:?}")), "{message}");
-    assert_eq!((&first["ulps"], &first["place"]["tick"]), (&1.into(), &WRONG.into()), "{first}");
+    assert_eq!((&first["ulps"], &first["place"]["tick"]), (&1.into(), &WRONG_TICK.into()), "{first}");
     let bisected = folder.run("bisect ticks a.hitlog --no-cache --a ./good --b ./bad");
     let message = text(&bisected.stdout);
     assert_eq!(bisected.status.code(), Some(1), "{message}");
-    assert!(message.contains(&format!("tick {WRONG}")) && message.contains("origin.x"), "{message}");
+    assert!(message.contains(&format!("tick {WRONG_TICK}")) && message.contains("origin.x"), "{message}");
 }

@@ -70,14 +70,14 @@ const LIMITS: Limits = Limits { phrases_per_1000: 0.6, long_per_1000: 4.0, cells
 
 /// The findings in a group of texts.
 #[derive(Default)]
-struct Found {
+struct ProseFindings {
     words: usize,
     phrases: Vec<String>,
     long: Vec<String>,
     cells: Vec<String>,
 }
 
-impl Found {
+impl ProseFindings {
     fn sentence(&mut self, place: &str, text: &str) {
         let words = self.count(place, text);
         if words > SENTENCE {
@@ -153,7 +153,7 @@ fn sentences(paragraph: &str) -> Vec<String> {
 }
 
 /// Adds a page of Markdown.
-fn add_page(found: &mut Found, name: &str, text: &str) {
+fn add_page(found: &mut ProseFindings, name: &str, text: &str) {
     let (mut is_code, mut paragraph) = (false, String::new());
     for (number, line) in text.lines().chain([""]).enumerate() {
         let place = format!("{name}:{}", number + 1);
@@ -186,7 +186,7 @@ fn add_page(found: &mut Found, name: &str, text: &str) {
 const CODE: [&str; 4] = ["Usage:", "Examples:", "A scenario file:", "With git bisect"];
 
 /// Adds a help text: its paragraphs, the texts of its options, and its list of commands, without usage and examples.
-fn add_help(found: &mut Found, command: &str, text: &str) {
+fn add_help(found: &mut ProseFindings, command: &str, text: &str) {
     let place = format!("hitreg {command} --help");
     for block in text.split("\n\n") {
         let block = block.trim_end();
@@ -221,7 +221,7 @@ fn pages_are_in_plain_english() {
     pages.extend(files_below(Path::new("docs"), &["md"]));
     let crates = fs::read_dir("crates").unwrap().map(|entry| entry.unwrap().path().join("README.md"));
     pages.extend(crates);
-    let mut found = Found::default();
+    let mut found = ProseFindings::default();
     for page in pages {
         let text = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
         add_page(&mut found, &page.display().to_string(), &text);
@@ -231,7 +231,7 @@ fn pages_are_in_plain_english() {
 }
 
 /// Adds the comments of a C header.
-fn add_header(found: &mut Found, path: &str) {
+fn add_header(found: &mut ProseFindings, path: &str) {
     let text = fs::read_to_string(path).unwrap();
     let comments = text.lines().map(|line| line.trim().strip_prefix("//").unwrap_or_default().trim_start());
     add_page(found, path, &comments.collect::<Vec<_>>().join("\n"));
@@ -240,7 +240,7 @@ fn add_header(found: &mut Found, path: &str) {
 #[test]
 fn help_is_in_plain_english() {
     let folder = Folder::empty();
-    let (mut found, mut commands) = (Found::default(), vec![String::new()]);
+    let (mut found, mut commands) = (ProseFindings::default(), vec![String::new()]);
     while let Some(command) = commands.pop() {
         let help = folder.done(&format!("{command} --help"));
         let listed = help.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
@@ -254,19 +254,19 @@ fn help_is_in_plain_english() {
 
 #[test]
 fn the_check_finds_phrases_and_long_sentences() {
-    let mut found = Found::default();
+    let mut found = ProseFindings::default();
     add_page(&mut found, "a", "It is told anew.\n\n```\nanew\n```\n\n| `anew` | by then |\n| --- | --- |\n");
     assert_eq!(found.phrases.len(), 3, "{:?}", found.phrases);
     add_page(&mut found, "a", &format!("One {}. Two.\n\n| {} |\n", "word ".repeat(29), "word ".repeat(26)));
     assert_eq!((found.long.len(), found.cells.len()), (1, 1), "{:?} {:?}", found.long, found.cells);
-    let mut found = Found::default();
+    let mut found = ProseFindings::default();
     add_page(
         &mut found,
         "a",
         "1. They come to whom?\n2. What the log has now is: what is in it was lost. It holds A and B against C.\n",
     );
     assert_eq!(found.phrases.len(), 4, "{:?}", found.phrases);
-    let mut found = Found::default();
+    let mut found = ProseFindings::default();
     let help = "About anew\n\nUsage: hitreg anew\n\nCommands:\n  one  Nobody\n  two  Some\n       body\n\nOptions:\n  -o, --output <ANEW>\n          \
                 Whoever writes\n\nExamples:\n  hitreg anew\n";
     add_help(&mut found, "a", help);

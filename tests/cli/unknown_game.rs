@@ -8,7 +8,7 @@ use hitreg::usercmd::Usercmd;
 use super::folder::{Folder, text, word};
 
 /// A second of one player. The setting, the usercmd field and the record kind exist only in this game.
-fn recorded() -> Folder {
+fn record_game() -> Folder {
     let folder = Folder::empty();
     let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
     let about = Description::new("mygame").tick_hz(100).setting("sv_gravity", "800").player("p0");
@@ -30,7 +30,7 @@ fn recorded() -> Folder {
 
 #[test]
 fn settings_and_records_of_an_unknown_game_are_shown() {
-    let folder = recorded();
+    let folder = record_game();
     let info = folder.run("info a.hitlog");
     let output = text(&info.stdout);
     assert!(output.contains("mygame, live") && output.contains("sv_gravity=800"), "{output}");
@@ -40,7 +40,7 @@ fn settings_and_records_of_an_unknown_game_are_shown() {
 
 #[test]
 fn records_of_an_unknown_game_are_exported_unchanged() {
-    let folder = recorded();
+    let folder = record_game();
     let listed = folder.json("export a.hitlog");
     let tables: Vec<(&str, u64)> = listed
         .as_array()
@@ -61,7 +61,7 @@ fn records_of_an_unknown_game_are_exported_unchanged() {
 #[test]
 #[cfg(unix)]
 fn a_setting_of_an_unknown_game_goes_to_its_build() {
-    let folder = recorded();
+    let folder = record_game();
     let build = folder.path("build");
     crate::pucks::script(&build, "echo \"$@\" >&2; exit 3");
     let line = |pair: &str| format!("diff a.hitlog --no-cache --a {0} --b {0} --b-set {pair}", word(&build));

@@ -70,8 +70,8 @@ fn a_check_without_comparisons_does_not_pass() {
         let output = folder.run(&format!("verify {name}"));
         (code(&output), stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    type Change<'a> = &'a dyn Fn(&mut Session);
-    let cases: [(&str, i32, &str, Change<'_>); 6] = [
+    type SessionChange<'a> = &'a dyn Fn(&mut Session);
+    let cases: [(&str, i32, &str, SessionChange<'_>); 6] = [
         ("absent.hitlog", 125, "it has no state hashes and no golden", &|session| {
             session.ticks.iter_mut().for_each(|tick| tick.hash = None);
         }),

@@ -125,7 +125,7 @@ fn session() -> Session {
     log::read_session(&short_log()[..]).expect("a log")
 }
 
-fn written(session: &Session) -> Vec<u8> {
+fn log_bytes(session: &Session) -> Vec<u8> {
     log::write_session(Vec::new(), session, WriterOptions::whole()).expect("written")
 }
 
@@ -180,7 +180,7 @@ fn the_maximum_of_players_without_records_stays_within_limits() {
             hash: None,
         }));
     }
-    run_all_bounded(&written(&session), false, None);
+    run_all_bounded(&log_bytes(&session), false, None);
 }
 
 /// A trace of terabytes is refused before it is made, under the default limit of any machine.
@@ -193,7 +193,7 @@ fn traces_larger_than_any_memory_are_refused() {
     let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
     session.ticks = (0..1_500_000).map(tick).collect();
     let folder = TempDir::new().expect("a folder");
-    fs::write(folder.path().join("f.hitlog"), written(&session)).expect("written");
+    fs::write(folder.path().join("f.hitlog"), log_bytes(&session)).expect("written");
     for line in ["bisect ticks f.hitlog --b-set interpolation.lerp_ms=50", "shrink f.hitlog --while true -o out.hitlog"]
     {
         let ran = run_within(None, folder.path(), line);
@@ -215,7 +215,7 @@ fn many_ticks_stay_within_limits() {
     let mut session = session();
     let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
     session.ticks = (0..400_000).map(tick).collect();
-    let file = written(&session);
+    let file = log_bytes(&session);
     run_all_bounded(&file, false, None);
 }
 
@@ -226,7 +226,7 @@ fn distant_ticks_do_not_make_replays_long() {
             let mut session = session();
             session.ticks.first_mut().expect("a tick").at = first;
             session.ticks.last_mut().expect("a tick").at = last;
-            run_all_bounded(&written(&session), false, None);
+            run_all_bounded(&log_bytes(&session), false, None);
         }
     }
 }
@@ -246,7 +246,7 @@ fn the_greatest_time_is_accepted() {
             player.frames.iter_mut().next_back().into_iter().for_each(|frame| frame.at = end);
             player.received.iter_mut().next_back().into_iter().for_each(|arrival| arrival.at = end);
         }
-        let late_log = written(&session);
+        let late_log = log_bytes(&session);
         assert!(log::read_session(&late_log[..]).expect("a log") == session, "all of it is there");
         fs::write(late, late_log).expect("written");
     };
@@ -275,7 +275,7 @@ fn many_frames_stay_within_limits() {
         player.frames.push(frame);
     }
     player.frames.push(last);
-    run_all_bounded(&written(&session), false, None);
+    run_all_bounded(&log_bytes(&session), false, None);
 }
 
 /// Every table contains its first series many times.
@@ -307,7 +307,7 @@ fn many_empty_chunks_stay_within_limits() {
     session.header.players.resize(log::MAX_PLAYERS, player);
     session.players.resize_with(log::MAX_PLAYERS, Default::default);
     let many = |session: &Session| {
-        let mut chunks = unpack_chunks(&written(session));
+        let mut chunks = unpack_chunks(&log_bytes(session));
         chunks.truncate(2);
         let nothing = Vec::from([(Value::from("index"), 0.into()), (Value::from("before"), 0.into())]);
         chunks.resize(12_000, Value::Map(nothing));

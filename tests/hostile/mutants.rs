@@ -12,7 +12,8 @@ use super::crafted::{run_all_bounded, short_log, short_trace};
 const SEEDS: u64 = 12;
 
 /// Numbers at the limits of types.
-const ODD: [u64; 12] = [0, 1, 2, 127, 128, 255, 65_535, 65_536, 0x7FFF_FFFF, 0xFFFF_FFFF, i64::MAX as u64, u64::MAX];
+const EXTREME: [u64; 12] =
+    [0, 1, 2, 127, 128, 255, 65_535, 65_536, 0x7FFF_FFFF, 0xFFFF_FFFF, i64::MAX as u64, u64::MAX];
 
 /// The byte limit of repetitions.
 const MAX_REPEATED: usize = 4 << 20;
@@ -49,7 +50,7 @@ pub(crate) fn mutate_value(value: &mut Value, rng: &mut Rng) {
                 bytes[index] = rng.next_u64() as u8;
             }
         },
-        Value::Integer(_) => *value = Value::from(ODD[rng.below(ODD.len() as u64) as usize]),
+        Value::Integer(_) => *value = Value::from(EXTREME[rng.below(EXTREME.len() as u64) as usize]),
         Value::Boolean(is) => *is = !*is,
         Value::String(_) => {
             let texts = ["", "states", "player", "../../x", "a\nb\u{1b}[2J", "nan", "1e308", "-1", "u32", "raw"];

@@ -3,7 +3,7 @@
 use hitreg::rng::Rng;
 
 /// Extreme numbers for texts.
-const ODD: [&str; 14] = [
+const EXTREME: [&str; 14] = [
     "0",
     "-1",
     "1e308",
@@ -76,7 +76,7 @@ pub(crate) fn text(good: &str, rng: &mut Rng) -> String {
             _ => {
                 let words: Vec<&str> = line.split(' ').collect();
                 let word = rng.below(words.len() as u64) as usize;
-                let odd = ODD[rng.below(ODD.len() as u64) as usize];
+                let odd = EXTREME[rng.below(EXTREME.len() as u64) as usize];
                 lines[at] = words
                     .iter()
                     .enumerate()

@@ -70,14 +70,14 @@ fn within<'v>(map: &'v mut Value, name: &str) -> Option<&'v mut Value> {
     entries.iter_mut().find(|(key, _)| key.as_str() == Some(name)).map(|(_, value)| value)
 }
 
-fn written(session: &Session) -> Vec<u8> {
+fn log_bytes(session: &Session) -> Vec<u8> {
     write_session(Vec::new(), session, WriterOptions::whole()).expect("written")
 }
 
 fn quakeworld_log() -> Vec<u8> {
     let options = ImportOptions { map_name: None, force_map: true };
     let imported = quakeworld::import(&client_demo(), &quake_bytes(), &options).expect("a demo");
-    written(&imported.session)
+    log_bytes(&imported.session)
 }
 
 fn quake3_log() -> Vec<u8> {
@@ -90,5 +90,5 @@ fn quake3_log() -> Vec<u8> {
     import(RecordingKind::Capture, &capture[..], &none, &mut |record| session.push(record).expect("it fits"))
         .expect("a capture");
     session.put_in_order();
-    written(&session)
+    log_bytes(&session)
 }

@@ -19,7 +19,7 @@ fn record(scenario: &Scenario, rules: ArenaRules) -> Session {
     session
 }
 
-fn again(session: &Session, change: &[&str]) -> ReplayOutput {
+fn replay_with(session: &Session, change: &[&str]) -> ReplayOutput {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     for pair in change {
         settings.set_pair(pair).expect("a good setting");
@@ -36,13 +36,13 @@ fn constant(delay_ms: f64) -> LinkModel {
 fn a_fight_replays_bit_for_bit() {
     let link = LinkModel { jitter: Jitter::Exponential(4.0), loss: Loss::Random(0.02), ..constant(40.0) };
     let session = record(&Scenario { link, seconds: 30.0, ..Scenario::default() }, ArenaRules::default());
-    let replayed = again(&session, &[]);
+    let replayed = replay_with(&session, &[]);
     assert_eq!(replayed.first_difference, None);
     assert_eq!(replayed.rollback_error, None);
     let summary = Summary::of(&replayed.trace);
     eprintln!("{summary:#?}");
     assert!(summary.shots.fired > 50 && summary.shots.hit > 10, "{:?}", summary.shots);
-    assert_eq!(replayed.trace.digest(), again(&session, &[]).trace.digest());
+    assert_eq!(replayed.trace.digest(), replay_with(&session, &[]).trace.digest());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn shots_on_a_constant_link_are_judged_against_drawn_positions() {
             &Scenario { link: constant(delay_ms), seconds: 20.0, seed, ..Scenario::default() },
             ArenaRules::default(),
         );
-        let shots = Summary::of(&again(&session, &[]).trace).shots;
+        let shots = Summary::of(&replay_with(&session, &[]).trace).shots;
         let error = shots.view_error_units.expect("shots were rewound");
         assert!(shots.fired > 20 && error.max < 1e-3, "at {delay_ms} ms: {shots:?}");
     }
@@ -62,7 +62,7 @@ fn shots_on_a_constant_link_are_judged_against_drawn_positions() {
 fn without_interference_or_loss_prediction_equals_the_server() {
     let rules = ArenaRules { player_collision: false, knockback_units_s: 0.0, ..ArenaRules::default() };
     let session = record(&Scenario { link: constant(60.0), seconds: 20.0, ..Scenario::default() }, rules);
-    let prediction = Summary::of(&again(&session, &[]).trace).prediction;
+    let prediction = Summary::of(&replay_with(&session, &[]).trace).prediction;
     assert!(prediction.checked > 1000);
     let unexplained: u64 =
         prediction.misses_by_cause.iter().filter(|(cause, _)| *cause != "spawn_or_death").map(|(_, count)| count).sum();

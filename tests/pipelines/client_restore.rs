@@ -15,7 +15,7 @@ use hitreg::usercmd::{Input, Usercmd, buttons};
 use crate::client::ClientBench;
 use crate::disc::{Disc, DiscRules, Discs};
 
-fn saved(client: &Client<Discs>) -> Vec<u8> {
+fn save_client(client: &Client<Discs>) -> Vec<u8> {
     let mut to = StateWriter::new(None);
     assert!(client.save(&mut to), "it does not adapt to its line");
     to.into_bytes()
@@ -62,9 +62,9 @@ fn a_restored_client_continues_as_the_saved_one() {
         for frame in 1..1_000 {
             if [1, 2, 7, 44, 58, 91, 112, 230, 700, 799, 900].contains(&frame) {
                 let mut other = desk();
-                let bytes = saved(&whole.client);
+                let bytes = save_client(&whole.client);
                 restore(&mut other.client, &bytes).expect("its own state");
-                assert!(saved(&other.client) == bytes, "{mode:?}, frame {frame}: it has become another");
+                assert!(save_client(&other.client) == bytes, "{mode:?}, frame {frame}: it has become another");
                 other.snapshots = whole.snapshots;
                 others.push((frame, other));
             }
@@ -100,7 +100,7 @@ fn an_invalid_window_is_refused() {
             Setup { rules: Arc::new(DiscRules::default()), settings: Arc::default(), seed: hitreg::units::Seed(1) };
         Client::<Discs>::new(setup, PlayerId(0))
     };
-    let bytes = saved(&new());
+    let bytes = save_client(&new());
     // The window is followed by the redundancy, which is empty because it is not adaptive.
     let mut after = StateWriter::<Disc>::new(None);
     (None::<u32>, VecDeque::<(u32, Micros)>::new(), None::<(u32, u16)>).put(&mut after);

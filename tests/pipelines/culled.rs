@@ -27,7 +27,7 @@ fn session() -> Session {
     session
 }
 
-fn again(session: &Session, mode: Mode) -> ReplayOutput {
+fn replay_in_mode(session: &Session, mode: Mode) -> ReplayOutput {
     let options =
         ReplayOptions { mode, rollback_every: (mode == Mode::Closed).then_some(16), ..ReplayOptions::default() };
     replay::<Yard>(session, &options, &mut |_| {}).expect("a log of this build")
@@ -66,7 +66,7 @@ fn everything_sent_to_any_client_is_in_the_log() {
 #[test]
 fn open_loop_shows_each_client_its_own_snapshots() {
     let session = session();
-    let (closed, open) = (again(&session, Mode::Closed), again(&session, Mode::Open));
+    let (closed, open) = (replay_in_mode(&session, Mode::Closed), replay_in_mode(&session, Mode::Open));
     assert_eq!(closed.first_difference, None);
     assert_eq!(closed.rollback_error, None);
     // The same snapshots arrive at the same times, so clients see and predict the same with and without a server.
@@ -115,13 +115,13 @@ fn a_missing_state_is_an_error() {
 #[test]
 fn a_culled_session_verifies_and_other_input_differs() {
     let session = session();
-    let replays = verify::THREADS.map(|_| again(&session, Mode::Closed));
-    let judged = crate::traces::judged(&session, &replays, verify::VerifyReference::default());
+    let replays = verify::THREADS.map(|_| replay_in_mode(&session, Mode::Closed));
+    let judged = crate::traces::verify_replays(&session, &replays, verify::VerifyReference::default());
     assert_eq!((judged.verdict, judged.detail), (verify::LogVerdict::Same, None));
     assert!(judged.exercised.shots > 0 && judged.exercised.hits > 0);
     let mut other = session.clone();
     other.players[1].frames[200].command.input.forwardmove += 64.0;
-    let (a, b) = (again(&session, Mode::Closed), again(&other, Mode::Closed));
+    let (a, b) = (replay_in_mode(&session, Mode::Closed), replay_in_mode(&other, Mode::Closed));
     let found = diff(&a.trace, &b.trace, &DiffOptions::default()).expect("no tolerance");
     assert_eq!(found.verdict, TraceVerdict::Differs);
     let recorded = hitreg::recorded::recorded(&session).expect("a log with a server");
@@ -163,7 +163,7 @@ fn logs_of_culled_clients_merge() {
     assert_eq!(merged.states, whole.states);
     let presence = |session: &Session| session.players.iter().map(|p| p.presence.clone()).collect::<Vec<_>>();
     assert_eq!(presence(&merged), presence(&whole));
-    let replayed = again(&merged, Mode::Closed);
+    let replayed = replay_in_mode(&merged, Mode::Closed);
     assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, merged.ticks.len() as u64));
     assert!(merged.states.keys().iter().any(|key| key.entity >= EntityId(100)));
 }

@@ -158,19 +158,19 @@ impl Space {
         (self.chance >> 33) as usize % end
     }
 
-    fn somewhere(&mut self) -> Vec2 {
+    fn random_place(&mut self) -> Vec2 {
         let mut coordinate = || (self.below(3_000) as f32 / 3_000.0 - 0.5) * 2.0 * FIELD_UNITS;
         Vec2::new(coordinate(), coordinate())
     }
 
     fn add_rock(&mut self) {
-        let (id, origin, mark) = (self.new_id(), self.somewhere(), self.below(256) as u8);
+        let (id, origin, mark) = (self.new_id(), self.random_place(), self.below(256) as u8);
         let stone = Stone { marks: [mark, mark ^ 0xff, 7], turned: Quat::IDENTITY };
         self.put(None, &ShipOrRock { id, kind: DriftKind::Rock, origin, stone: Some(stone), ..ShipOrRock::default() });
     }
 
     fn launch(&mut self, player: PlayerId) {
-        let origin = Vec2::new(150.0 * f32::from(player.0), 0.0) + self.somewhere() / 30.0;
+        let origin = Vec2::new(150.0 * f32::from(player.0), 0.0) + self.random_place() / 30.0;
         let shield = Some(Shield { left_ms: SHIELD_MS });
         let gun = Some(Gun::default());
         let ship = ShipOrRock { id: self.new_id(), origin, gun, hull: Some(HULL), shield, ..ShipOrRock::default() };

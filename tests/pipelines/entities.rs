@@ -29,7 +29,7 @@ fn session(rules: DriftRules) -> Session {
     session
 }
 
-fn again(session: &Session, rollback_every: Option<u32>) -> ReplayOutput {
+fn replay_with_rollback(session: &Session, rollback_every: Option<u32>) -> ReplayOutput {
     let options = ReplayOptions { mode: Mode::Closed, rollback_every, ..ReplayOptions::default() };
     replay::<EntityGame>(session, &options, &mut |_| {}).expect("a log of this build")
 }
@@ -40,10 +40,10 @@ fn an_engines_world_is_recorded_and_verified() {
     let bytes = write_session(Vec::new(), &session, LogOptions::live()).expect("memory takes everything");
     let session_again = read_session(&bytes[..]).expect("a good log");
     assert_eq!(session_again, session);
-    let replays = verify::THREADS.map(|_| again(&session_again, Some(8)));
+    let replays = verify::THREADS.map(|_| replay_with_rollback(&session_again, Some(8)));
     assert_eq!(replays[0].rollback_error, None);
     assert!(replays[0].rollbacks > 20, "{}", replays[0].rollbacks);
-    let judged = crate::traces::judged(&session, &replays, verify::VerifyReference::default());
+    let judged = crate::traces::verify_replays(&session, &replays, verify::VerifyReference::default());
     assert_eq!((judged.verdict, judged.detail), (verify::LogVerdict::Same, None));
     assert!(judged.exercised.shots > 20 && judged.exercised.hits > 5 && judged.exercised.corrections > 5);
     // Clients predict their own ships, but not collisions with unknown rocks and shots.
@@ -56,7 +56,7 @@ fn an_engines_world_is_recorded_and_verified() {
 
 #[test]
 fn the_trace_has_the_engines_components() {
-    let trace = again(&session(DriftRules::default()), None).trace;
+    let trace = replay_with_rollback(&session(DriftRules::default()), None).trace;
     let bodies = trace.table("bodies").expect("bodies");
     let column = |name: &str| {
         let column = bodies.u32s(name);
@@ -98,7 +98,7 @@ fn the_trace_has_the_engines_components() {
 #[test]
 fn another_build_differs_at_the_first_bounce() {
     let session = session(DriftRules::default());
-    let ours = again(&session, None).trace;
+    let ours = replay_with_rollback(&session, None).trace;
     let theirs = replay::<Softer>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this game").trace;
     let found = diff(&ours, &theirs, &DiffOptions::default()).expect("no tolerance");
     assert_eq!(found.verdict, TraceVerdict::Differs);
@@ -109,7 +109,7 @@ fn another_build_differs_at_the_first_bounce() {
 
 #[test]
 fn state_missing_in_hidden_words_is_found() {
-    let replayed = again(&session(DriftRules { forgets: true, ..DriftRules::default() }), Some(8));
+    let replayed = replay_with_rollback(&session(DriftRules { forgets: true, ..DriftRules::default() }), Some(8));
     assert_eq!(replayed.first_difference, None);
     assert!(replayed.rollback_error.is_some());
 }
@@ -117,7 +117,7 @@ fn state_missing_in_hidden_words_is_found() {
 #[test]
 fn a_world_that_cannot_be_restored_offers_no_rollback() {
     let session = session(DriftRules { only_forward: true, ..DriftRules::default() });
-    assert_eq!(again(&session, None).first_difference, None);
+    assert_eq!(replay_with_rollback(&session, None).first_difference, None);
     let options = ReplayOptions { rollback_every: Some(8), ..ReplayOptions::default() };
     let refused = replay::<EntityGame>(&session, &options, &mut |_| {}).map(|_| ());
     assert!(matches!(refused, Err(ReplayError::NoRollback("drift"))), "{refused:?}");

@@ -29,7 +29,7 @@ fn every_session_replays_as_recorded_and_as_accepted() {
         let once = |_| replay::<Arena>(&session, &options, &mut |_| {});
         let replays: Vec<_> = THREADS.into_iter().map(once).collect::<Result<_, _>>().expect("a replay");
         let against = VerifyReference { golden: Some(&golden), rollback: true };
-        let verified = crate::traces::judged(&session, &replays, against);
+        let verified = crate::traces::verify_replays(&session, &replays, against);
         assert_eq!(verified.verdict, LogVerdict::Same, "{}: {:?}", path.display(), verified.detail);
         assert!(verified.exercised.shots > 0 && verified.exercised.hits > 0 && verified.rollbacks > 0);
     }
@@ -60,7 +60,7 @@ fn a_golden_that_differs_is_shown() {
     let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden").replace("hit p", "hit q");
     let once = |_| replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a replay");
     let against = VerifyReference { golden: Some(&golden), rollback: false };
-    let verified = crate::traces::judged(&session, &THREADS.map(once), against);
+    let verified = crate::traces::verify_replays(&session, &THREADS.map(once), against);
     assert_eq!(verified.verdict, LogVerdict::Differs);
     assert!(verified.difference.is_some_and(|found| {
         let lines = found.to_string();

@@ -192,12 +192,12 @@ fn session(preset: &str) -> Session {
     session
 }
 
-fn replayed(session: &Session, options: &ReplayOptions) -> ReplayOutput {
+fn replay_with(session: &Session, options: &ReplayOptions) -> ReplayOutput {
     replay::<Ships>(session, options, &mut |_| {}).expect("a log of this build")
 }
 
 fn trace(session: &Session) -> Trace {
-    replayed(session, &ReplayOptions::default()).trace
+    replay_with(session, &ReplayOptions::default()).trace
 }
 
 /// The usercmds of a session, as the game reads them.
@@ -219,7 +219,7 @@ fn own_input_is_recorded_and_replayed_bit_for_bit() {
         // Datagrams also carry the game's own cells, so a replay with encoding gives the same result.
         for (sizes, rollback_every) in [(false, Some(16)), (true, None)] {
             let options = ReplayOptions { sizes, rollback_every, ..ReplayOptions::default() };
-            let output = replayed(&read, &options);
+            let output = replay_with(&read, &options);
             assert_eq!(output.first_difference, None, "{preset}");
             assert_eq!(output.hashes_compared, session.ticks.len() as u64, "{preset}");
             assert_eq!(output.rollback_error, None, "{preset}");
@@ -290,14 +290,14 @@ fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
     // Compared as text, because NaN is not equal to itself.
     let tables = |trace: &Trace| format!("{:?}", trace.tables);
     assert!(tables(&from_start) == tables(&from_keyframe), "a keyframe holds the own input");
-    let whole = replayed(&session, &ReplayOptions { part: Some(part), ..ReplayOptions::default() }).trace;
+    let whole = replay_with(&session, &ReplayOptions { part: Some(part), ..ReplayOptions::default() }).trace;
     let rows = |trace: &Trace| trace.table("frames").map(|frames| frames.columns.clone());
     assert_eq!(rows(&whole), rows(&from_start));
 
     let settings = Settings::preset("quakeworld").expect("a preset");
     let other = ReplayOptions { settings: Some(settings), ..ReplayOptions::default() };
-    assert_eq!(rows(&replayed(&session, &other).trace).map(|columns| columns.len()), rows(&whole).map(|c| c.len()));
-    let open = replayed(&session, &ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }).trace;
+    assert_eq!(rows(&replay_with(&session, &other).trace).map(|columns| columns.len()), rows(&whole).map(|c| c.len()));
+    let open = replay_with(&session, &ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }).trace;
     let corrections = open.table("corrections").expect("an open loop compares").names("result");
     assert!(corrections.iter().filter(|result| *result == "exact").count() > 100);
 }
@@ -358,7 +358,7 @@ fn a_servers_log_alone_replays_own_input() {
     assert!(read == session);
     let heard = || read.players.iter().flat_map(|player| &player.heard).flat_map(|heard| &heard.commands);
     assert!(heard().any(|command| Helm::read(&command.input).sail == Sail::Full));
-    let output = replayed(&read, &ReplayOptions::default());
+    let output = replay_with(&read, &ReplayOptions::default());
     assert_eq!((output.first_difference, output.hashes_compared), (None, session.ticks.len() as u64));
 }
 

@@ -1,4 +1,4 @@
-//! Logs with keyframes in the engine: verified by the replay that runs anyway, and replayed from any keyframe.
+//! KeyframedLogs with keyframes in the engine: verified by the replay that runs anyway, and replayed from any keyframe.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -28,13 +28,13 @@ fn games() -> Games {
 }
 
 /// A session in a folder, as a log without keyframes, `a.hitlog`, and one with them.
-struct Logs {
+struct KeyframedLogs {
     folder: TempDir,
     keyframes: Vec<Keyframe>,
 }
 
-impl Logs {
-    fn of(session: &Session) -> Logs {
+impl KeyframedLogs {
+    fn of(session: &Session) -> KeyframedLogs {
         let folder = TempDir::new().expect("a temporary folder");
         std::fs::write(folder.path().join("a.hitlog"), streams::file(session, Micros::from_ms(400))).expect("written");
         let games = games();
@@ -44,7 +44,7 @@ impl Logs {
             .keyframes(&log, &KeyframeSchedule::Every(Micros::from_s(2)), &mut |_| {})
             .expect("a log of this build");
         assert!(keyframes.len() >= 3, "{}", keyframes.len());
-        let logs = Logs { folder, keyframes };
+        let logs = KeyframedLogs { folder, keyframes };
         logs.write("k.hitlog", &logs.keyframes);
         logs
     }
@@ -84,7 +84,7 @@ impl Logs {
 #[test]
 fn an_excerpt_over_the_limit_of_views_is_refused() {
     let _alone = lock_counter();
-    let logs = Logs::of(&traces::session(3, 9.0, DiscRules::default()));
+    let logs = KeyframedLogs::of(&traces::session(3, 9.0, DiscRules::default()));
     let games = games();
     let excerpt =
         |most, part| Engine::new(&games).excerpt(&logs.folder.path().join("a.hitlog"), part, most, &mut |_, _| {});
@@ -104,7 +104,7 @@ fn an_excerpt_over_the_limit_of_views_is_refused() {
 #[test]
 fn keyframes_are_verified_without_another_replay() {
     let _alone = lock_counter();
-    let logs = Logs::of(&traces::session(3, 9.0, DiscRules { counted: true, ..DiscRules::default() }));
+    let logs = KeyframedLogs::of(&traces::session(3, 9.0, DiscRules { counted: true, ..DiscRules::default() }));
     let steps = |name| {
         let before = STEPS.load(Ordering::Relaxed);
         assert_eq!(logs.verified(name, None).verdict, LogVerdict::Same, "{name}");
@@ -146,7 +146,7 @@ fn keyframes_are_verified_without_another_replay() {
 fn a_log_with_keyframes_is_verified_in_legs() {
     let _alone = lock_counter();
     let session = traces::session(3, 64.0, DiscRules { counted: true, ..DiscRules::default() });
-    let logs = Logs::of(&session);
+    let logs = KeyframedLogs::of(&session);
     let before = STEPS.load(Ordering::Relaxed);
     let plain = logs.verified("a.hitlog", None);
     let twice = STEPS.load(Ordering::Relaxed) - before;
@@ -196,7 +196,7 @@ fn a_log_with_keyframes_is_verified_in_legs() {
     assert_eq!(report.verdict, LogVerdict::Broken, "{report:?}");
 }
 
-fn played(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
+fn replay_part(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
     let mut trace = Trace::default();
     let options = ReplayOptions { part: Some(part), ..ReplayOptions::default() };
     let game = games.of_header(&log.header).expect("discs");
@@ -220,14 +220,14 @@ fn a_part_before_the_first_keyframe_needs_no_survey() {
     }
     session.put_in_order();
     let session = rerecord::<Discs>(&session, None).expect("it can be run again");
-    let logs = Logs::of(&session);
+    let logs = KeyframedLogs::of(&session);
     let games = games();
     let engine = Engine::new(&games);
     let path = |name: &str| logs.folder.path().join(name);
     let surveyed = |path: &Path, at| engine.survey_from(path, at).expect("a sound log");
     let first = logs.keyframes[0].at;
     let part = Part { from: Micros::from_ms(500), to: first };
-    let whole = played(&surveyed(&path("a.hitlog"), part.from), &games, part);
+    let whole = replay_part(&surveyed(&path("a.hitlog"), part.from), &games, part);
     assert!(whole.table("bodies").is_some_and(|bodies| bodies.rows() > 100));
     // Damage after the first keyframe does not affect a part before it.
     let mut bytes = std::fs::read(path("k.hitlog")).expect("it was written");
@@ -236,10 +236,10 @@ fn a_part_before_the_first_keyframe_needs_no_survey() {
     std::fs::write(path("damaged.hitlog"), &bytes).expect("written");
     assert!(engine.survey(&path("damaged.hitlog")).is_err());
     for name in ["k.hitlog", "damaged.hitlog"] {
-        assert_eq!(played(&surveyed(&path(name), part.from), &games, part).digest(), whole.digest(), "{name}");
+        assert_eq!(replay_part(&surveyed(&path(name), part.from), &games, part).digest(), whole.digest(), "{name}");
         // This also holds for a replay under other settings, which cannot use the keyframe.
         let again = surveyed(&path(name), first).from_its_beginning().expect("a sound beginning");
-        assert_eq!(played(&again, &games, part).digest(), whole.digest(), "{name}");
+        assert_eq!(replay_part(&again, &games, part).digest(), whole.digest(), "{name}");
     }
     for (tick, at) in session.ticks.iter().map(|tick| (tick.tick, tick.at)) {
         assert_eq!(engine.time_of(&path("k.hitlog"), tick).expect("a sound log"), Some(at));

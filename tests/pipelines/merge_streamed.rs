@@ -316,7 +316,7 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
 }
 
 /// A log as a reader in memory returns it.
-fn whole(header: &SessionHeader, chunks: &[SessionStretch]) -> Session {
+fn join_chunks(header: &SessionHeader, chunks: &[SessionStretch]) -> Session {
     let mut session = Session::new(header.clone());
     for chunk in chunks {
         for (of, records) in session.players.iter_mut().zip(&chunk.players) {
@@ -392,7 +392,7 @@ impl From<WriteError> for Stopped {
 }
 
 /// The merged log, written while it is merged, and the greatest memory use, in bytes.
-fn streamed(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptions) -> (Vec<u8>, usize) {
+fn merge_streams(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptions) -> (Vec<u8>, usize) {
     let mut writer = StretchWriter::new(Vec::new(), plan.header(), plan.unknown().to_vec(), options).expect("memory");
     let mut most = 0;
     let put = plan.put_together(logs, &mut |stretch, until| -> Result<(), Stopped> {
@@ -408,7 +408,8 @@ fn streamed(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptions) -
 /// Checks that both merges give the same log or the same error.
 fn compare_merges(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<(), TestCaseError> {
     let chunks: Vec<Vec<SessionStretch>> = sides.iter().map(|side| chunks(side, case, rng)).collect();
-    let sessions: Vec<Session> = sides.iter().zip(&chunks).map(|(side, chunks)| whole(&side.header, chunks)).collect();
+    let sessions: Vec<Session> =
+        sides.iter().zip(&chunks).map(|(side, chunks)| join_chunks(&side.header, chunks)).collect();
     let headers: Vec<&SessionHeader> = sides.iter().map(|side| &side.header).collect();
     let mut logs = LogsInMemory::new(chunks);
     match (merge(sessions), MergePlan::of(&headers, &mut logs)) {
@@ -418,7 +419,7 @@ fn compare_merges(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<
             let (span_ms, bytes) = case.options;
             let options = WriterOptions { level: 1, header_level: 1, span: Micros::from_ms(span_ms), bytes };
             let whole = write_session(Vec::new(), &session, options).expect("memory takes everything");
-            let (streamed, _) = streamed(&plan, &mut logs, options);
+            let (streamed, _) = merge_streams(&plan, &mut logs, options);
             if streamed != whole {
                 let back = |bytes: &[u8]| hitreg::log::read_session(bytes).expect("a good log");
                 prop_assert_eq!(back(&streamed), back(&whole));
@@ -481,7 +482,7 @@ fn plain(seconds: f64) -> (MergeCase, Vec<Session>, Vec<Vec<SessionStretch>>) {
 
 const SMALL: WriterOptions = WriterOptions { level: 1, header_level: 1, span: Micros::from_ms(300), bytes: 20_000 };
 
-fn planned(
+fn plan_merge(
     sides: &[Session],
     chunks: Vec<Vec<SessionStretch>>,
 ) -> (Result<MergePlan, PlanFailure<Infallible>>, LogsInMemory) {
@@ -495,7 +496,7 @@ fn planned(
 fn memory_does_not_grow_with_the_session() {
     let held = |seconds: f64| {
         let (_, sides, chunks) = plain(seconds);
-        let (plan, mut logs) = planned(&sides, chunks);
+        let (plan, mut logs) = plan_merge(&sides, chunks);
         let apart = |steps: &[Vec<usize>]| -> usize {
             let apart = |next: &Vec<usize>| next.iter().max().unwrap_or(&0) - next.iter().min().unwrap_or(&0);
             steps.iter().map(apart).max().unwrap_or(0)
@@ -503,7 +504,7 @@ fn memory_does_not_grow_with_the_session() {
         // The server's log begins and ends up to a round trip later, and each log is read to its end.
         assert!(apart(&logs.steps) <= 8, "{} chunks apart", apart(&logs.steps));
         logs.steps.clear();
-        let (_, most) = streamed(&plan.expect("a plan"), &mut logs, SMALL);
+        let (_, most) = merge_streams(&plan.expect("a plan"), &mut logs, SMALL);
         let second_pass = logs.steps.iter().position(|next| next.iter().all(|next| *next > 0)).expect("all are read");
         assert!(apart(&logs.steps[second_pass..]) <= 8, "{} chunks apart", apart(&logs.steps[second_pass..]));
         most
@@ -519,13 +520,14 @@ fn a_log_that_grew_since_the_plan_is_read_to_its_old_end() {
     let client = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_some())).expect("one");
     let all = chunks[client].clone();
     chunks[client].truncate(20);
-    let sessions: Vec<Session> = sides.iter().zip(&chunks).map(|(side, chunks)| whole(&side.header, chunks)).collect();
-    let (plan, mut logs) = planned(&sides, chunks);
+    let sessions: Vec<Session> =
+        sides.iter().zip(&chunks).map(|(side, chunks)| join_chunks(&side.header, chunks)).collect();
+    let (plan, mut logs) = plan_merge(&sides, chunks);
     logs.chunks[client] = all;
     let merged = merge(sessions).expect("sides of one session");
     assert!(merged.cut.is_some());
     let whole = write_session(Vec::new(), &merged.session, SMALL).expect("memory takes everything");
-    assert!(streamed(&plan.expect("a plan"), &mut logs, SMALL).0 == whole);
+    assert!(merge_streams(&plan.expect("a plan"), &mut logs, SMALL).0 == whole);
 }
 
 #[test]
@@ -534,7 +536,7 @@ fn records_too_far_out_of_order_need_a_merge_in_memory() {
         let (_, sides, mut chunks) = plain(4.0);
         let server = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_none()));
         change(&mut chunks, server.expect("the server's log"));
-        assert!(planned(&sides, chunks).0.is_err_and(|error| error == PlanFailure::Whole));
+        assert!(plan_merge(&sides, chunks).0.is_err_and(|error| error == PlanFailure::Whole));
     };
     // Without its tick, a record has no place.
     refused(&|chunks, server| chunks[server][20].ticks.truncate(1));
@@ -577,7 +579,7 @@ fn check_two_chunks(first: &SessionStretch, second: &SessionStretch, until: Micr
     let scenario = Scenario { players: 1, seconds: 1.0, ..Scenario::default() };
     let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
     let options = WriterOptions { bytes: 1, ..SMALL };
-    let session = whole(&header, &[first.clone(), second.clone()]);
+    let session = join_chunks(&header, &[first.clone(), second.clone()]);
     let mut writer = StretchWriter::new(Vec::new(), &header, Vec::new(), options).expect("memory");
     for (stretch, until) in [(first, until), (second, Micros(i64::MAX))] {
         writer.add(stretch.clone()).expect("it fits");

@@ -19,7 +19,7 @@ fn record(scenario: &Scenario) -> Session {
     session
 }
 
-fn again(session: &Session, sizes: bool) -> ReplayOutput {
+fn replay_with_sizes(session: &Session, sizes: bool) -> ReplayOutput {
     let options = ReplayOptions { sizes, ..ReplayOptions::default() };
     replay::<Discs>(session, &options, &mut |_| {}).expect("a log of this build")
 }
@@ -36,7 +36,7 @@ fn bad_link() -> LinkModel {
     }
 }
 
-fn with(mut scenario: Scenario, settings: &[(&str, &str)]) -> Scenario {
+fn with_settings(mut scenario: Scenario, settings: &[(&str, &str)]) -> Scenario {
     for (key, value) in settings {
         scenario.settings.insert((*key).to_owned(), (*value).to_owned());
     }
@@ -54,11 +54,11 @@ fn bytes(replayed: &ReplayOutput) -> Vec<u8> {
 fn recorded_sizes_are_those_of_datagrams_and_replays_reproduce_them() {
     let session = record(&Scenario { players: 5, seconds: 6.0, link: bad_link(), ..Scenario::default() });
     assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
-    let traffic = again(&session, true).traffic.expect("sizes were asked for");
+    let traffic = replay_with_sizes(&session, true).traffic.expect("sizes were asked for");
     let sum = |sizes: &mut dyn Iterator<Item = u16>| sizes.map(u64::from).sum::<u64>();
     assert_eq!(traffic.up_bytes, sum(&mut session.players.iter().flat_map(|p| &p.sent).map(|packet| packet.bytes)));
     assert_eq!(traffic.down_bytes, sum(&mut session.players.iter().flat_map(|p| &p.snapshots).map(|s| s.bytes)));
-    assert!(again(&session, false).traffic.is_none(), "nothing depended on the bytes, so none were made");
+    assert!(replay_with_sizes(&session, false).traffic.is_none(), "nothing depended on the bytes, so none were made");
     // Sizes depend on the changes since the ack.
     let sizes: std::collections::BTreeSet<u16> = session.players[0].snapshots.iter().map(|s| s.bytes).collect();
     assert!(sizes.len() > 20, "{sizes:?}");
@@ -68,7 +68,7 @@ fn recorded_sizes_are_those_of_datagrams_and_replays_reproduce_them() {
 fn a_rate_limit_counts_the_bytes_of_datagrams() {
     let scenario = Scenario { players: 6, seconds: 6.0, ..Scenario::default() };
     let free = record(&scenario);
-    let choked = record(&with(scenario, &[("server.rate_bytes_per_s", "3000")]));
+    let choked = record(&with_settings(scenario, &[("server.rate_bytes_per_s", "3000")]));
     let of = |session: &Session| session.players[0].snapshots.clone();
     assert!(of(&free).iter().all(|snapshot| snapshot.choked == 0));
     let choked_snapshots = of(&choked);
@@ -78,8 +78,8 @@ fn a_rate_limit_counts_the_bytes_of_datagrams() {
         let line = i64::from(pair[0].bytes) * 1_000_000 / 3_000;
         assert!((pair[1].at - pair[0].at).0 >= line, "{pair:?}");
     }
-    assert!(again(&choked, false).traffic.is_some(), "the rate was reached, so datagrams were made");
-    assert_eq!(again(&choked, false).first_difference, None);
+    assert!(replay_with_sizes(&choked, false).traffic.is_some(), "the rate was reached, so datagrams were made");
+    assert_eq!(replay_with_sizes(&choked, false).first_difference, None);
 }
 
 /// By the number of entities, snapshots might exceed the rate. Their actual states do not.
@@ -87,10 +87,10 @@ fn a_rate_limit_counts_the_bytes_of_datagrams() {
 fn a_rate_above_the_sent_states_needs_no_encoding() {
     let link = LinkModel { delay_ms: 40.0, loss: Loss::Random(0.02), ..LinkModel::default() };
     let scenario = Scenario { players: 12, seconds: 12.0, link, ..Scenario::default() };
-    let session = record(&with(scenario, &[("server.rate_bytes_per_s", "20000")]));
+    let session = record(&with_settings(scenario, &[("server.rate_bytes_per_s", "20000")]));
     let sent = || session.players.iter().flat_map(|player| &player.snapshots);
     assert!(sent().all(|snapshot| snapshot.choked == 0 && snapshot.bytes < 800), "{:?}", sent().map(|s| s.bytes).max());
-    let (encoded, without) = (again(&session, true), again(&session, false));
+    let (encoded, without) = (replay_with_sizes(&session, true), replay_with_sizes(&session, false));
     assert!(without.traffic.is_none(), "nothing was held back, so no datagrams were made");
     assert_eq!(without.first_difference, None);
     assert_eq!(bytes(&encoded), bytes(&without));
@@ -122,16 +122,16 @@ fn a_lost_fragment_loses_its_snapshot() {
 #[test]
 fn snapshots_without_room_for_all_replay_too() {
     let scenario = Scenario { players: 24, seconds: 6.0, link: bad_link(), ..Scenario::default() };
-    let session = record(&with(scenario, &[("wire.message_max_bytes", "400")]));
+    let session = record(&with_settings(scenario, &[("wire.message_max_bytes", "400")]));
     assert!(session.players.iter().flat_map(|p| &p.snapshots).all(|snapshot| snapshot.bytes <= 400));
-    assert!(again(&session, false).traffic.is_some(), "something had to wait, so datagrams were made");
-    assert_eq!(again(&session, false).first_difference, None);
+    assert!(replay_with_sizes(&session, false).traffic.is_some(), "something had to wait, so datagrams were made");
+    assert_eq!(replay_with_sizes(&session, false).first_difference, None);
     assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
 }
 
 #[test]
 fn a_log_without_the_setting_uses_nominal_sizes() {
-    let nominal = with(
+    let nominal = with_settings(
         Scenario { players: 3, seconds: 4.0, link: bad_link(), ..Scenario::default() },
         &[("wire.sizes", "nominal")],
     );
@@ -139,7 +139,7 @@ fn a_log_without_the_setting_uses_nominal_sizes() {
     let frame = &session.players[0].snapshots[9];
     assert_eq!(usize::from(frame.bytes), 50 + 20 * frame.entities.len() + 8 * frame.effects.len());
     session.header.settings.retain(|(key, _)| !key.starts_with("wire."));
-    let replayed = again(&session, true);
+    let replayed = replay_with_sizes(&session, true);
     assert_eq!(replayed.first_difference, None);
     let sum: u64 = session.players.iter().flat_map(|p| &p.snapshots).map(|s| u64::from(s.bytes)).sum();
     assert_eq!(replayed.traffic.map(|traffic| traffic.down_bytes), Some(sum));
@@ -194,9 +194,9 @@ proptest! {
         update_hz in prop::sample::select(vec!["20", "64"]),
     ) {
         let scenario = Scenario { preset: preset.to_owned(), players, seconds: 4.0, seed, links, ..Scenario::default() };
-        let scenario = with(scenario, &[("server.rate_bytes_per_s", rate), ("server.update_hz", update_hz)]);
+        let scenario = with_settings(scenario, &[("server.rate_bytes_per_s", rate), ("server.update_hz", update_hz)]);
         let session = record(&scenario);
-        let (encoded, without) = (again(&session, true), again(&session, false));
+        let (encoded, without) = (replay_with_sizes(&session, true), replay_with_sizes(&session, false));
         prop_assert_eq!(encoded.first_difference, None);
         prop_assert_eq!(without.first_difference, None);
         prop_assert_eq!(bytes(&encoded), bytes(&without));

@@ -148,7 +148,7 @@ fn an_invalid_part_is_refused() {
 }
 
 /// A log in chunks, and its survey.
-struct Log {
+struct ChunkedLog {
     header: SessionHeader,
     survey: LogSurvey,
     stretches: Vec<SessionStretch>,
@@ -156,13 +156,13 @@ struct Log {
     encoded: bool,
 }
 
-impl Log {
-    fn of(session: &Session, span: Micros) -> Log {
+impl ChunkedLog {
+    fn of(session: &Session, span: Micros) -> ChunkedLog {
         let file = file(session, span);
         let mut reader = LogReader::new(&file[..]).expect("a log");
         let header = reader.header().clone();
         let stretches = std::iter::from_fn(|| reader.next_chunk().expect("a sound log")).collect();
-        let mut log = Log { header, survey: survey(&file), stretches, encoded: false };
+        let mut log = ChunkedLog { header, survey: survey(&file), stretches, encoded: false };
         log.encoded = log.attempt(None, None, None).expect("a log of this build").is_none();
         log
     }
@@ -223,7 +223,7 @@ fn a_replay_continues_from_every_keyframe() {
     all.push((of("nereids"), orchard()));
     all.push((Scenario { settings: zones.into_iter().chain(by_category).collect(), ..of("quake3") }, orchard()));
     for (scenario, rules) in all {
-        let log = Log::of(&record_by(&scenario, rules), Micros::from_ms(700));
+        let log = ChunkedLog::of(&record_by(&scenario, rules), Micros::from_ms(700));
         assert!(!log.encoded, "{}", scenario.preset);
         assert!(replay_from_every_keyframe(&scenario, &log) >= 9);
     }
@@ -259,7 +259,7 @@ fn encoded_scenarios() -> Vec<(&'static str, Scenario)> {
 #[test]
 fn an_encoded_replay_continues_from_every_keyframe() {
     for (what, scenario) in encoded_scenarios() {
-        let log = Log::of(&record(&scenario), Micros::from_ms(700));
+        let log = ChunkedLog::of(&record(&scenario), Micros::from_ms(700));
         assert!(log.encoded, "{what}");
         let keyframes = replay_from_every_keyframe(&scenario, &log);
         assert!(keyframes >= 3, "{what}: {keyframes} keyframes");
@@ -267,7 +267,7 @@ fn an_encoded_replay_continues_from_every_keyframe() {
 }
 
 /// Replays a log from each of its keyframes. Returns their number.
-fn replay_from_every_keyframe(scenario: &Scenario, log: &Log) -> usize {
+fn replay_from_every_keyframe(scenario: &Scenario, log: &ChunkedLog) -> usize {
     let (whole, ran) = log.play(None, None, None).expect("a log of this build");
     let keyframes = log.keyframes(Micros::from_ms(1_900));
     let last = whole.table("ticks").expect("it has ticks").i64s("at_us").last().copied().expect("ticks");
@@ -320,7 +320,7 @@ fn an_encoded_keyframe_with_any_other_byte_is_refused() {
         if what == "fragments" {
             continue;
         }
-        let log = Log::of(&record(&Scenario { players: 2, seconds: 4.0, ..scenario }), Micros::from_ms(700));
+        let log = ChunkedLog::of(&record(&Scenario { players: 2, seconds: 4.0, ..scenario }), Micros::from_ms(700));
         let good = log.keyframes(Micros::from_s(2)).swap_remove(0);
         let part = Part { from: Micros::from_ms(3_900), to: Part::WHOLE.to };
         let refused = |content: Vec<u8>| {
@@ -347,7 +347,7 @@ fn an_encoded_keyframe_with_any_other_byte_is_refused() {
 }
 
 fn bad_keyframes_are_refused(session: &Session) {
-    let log = Log::of(session, Micros::from_ms(700));
+    let log = ChunkedLog::of(session, Micros::from_ms(700));
     let keyframes = log.keyframes(Micros::from_s(3));
     let good = &keyframes[0];
     let mut refused = 0;

@@ -20,7 +20,7 @@ fn record(scenario: &Scenario, rules: DiscRules) -> Session {
     session
 }
 
-fn again(session: &Session, options: &ReplayOptions) -> ReplayOutput {
+fn replay_with(session: &Session, options: &ReplayOptions) -> ReplayOutput {
     replay::<Discs>(session, options, &mut |_| {}).expect("a log of this build")
 }
 
@@ -29,7 +29,7 @@ fn summary(session: &Session, change: &[&str]) -> Summary {
     for pair in change {
         settings.set_pair(pair).expect("a good setting");
     }
-    Summary::of(&again(session, &ReplayOptions { settings: Some(settings), ..ReplayOptions::default() }).trace)
+    Summary::of(&replay_with(session, &ReplayOptions { settings: Some(settings), ..ReplayOptions::default() }).trace)
 }
 
 fn scenario(seed: u64, link: LinkModel) -> Scenario {
@@ -51,11 +51,11 @@ fn bad_link() -> LinkModel {
 #[test]
 fn a_replay_equals_the_recording() {
     let session = record(&scenario(3, bad_link()), DiscRules { push_units: 4.0, ..DiscRules::default() });
-    let replayed = again(&session, &ReplayOptions::default());
+    let replayed = replay_with(&session, &ReplayOptions::default());
     assert_eq!(replayed.first_difference, None);
     assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
     assert!(replayed.hashes_compared > 500);
-    let digests: Vec<_> = (0..3).map(|_| again(&session, &ReplayOptions::default()).trace.digest()).collect();
+    let digests: Vec<_> = (0..3).map(|_| replay_with(&session, &ReplayOptions::default()).trace.digest()).collect();
     assert!(digests.iter().all(|d| *d == replayed.trace.digest()));
 }
 
@@ -70,7 +70,8 @@ fn a_replay_detects_other_input() {
     let mut session = record(&scenario(3, LinkModel::default()), DiscRules::default());
     let frame = &mut session.players[2].frames[100];
     frame.command.input.forwardmove += 0.25;
-    let difference = again(&session, &ReplayOptions::default()).first_difference.expect("another input, another world");
+    let difference =
+        replay_with(&session, &ReplayOptions::default()).first_difference.expect("another input, another world");
     assert!(difference.tick.0 > 90 && difference.tick.0 < 120, "{difference:?}");
 }
 
@@ -134,7 +135,7 @@ fn the_rollback_check_finds_a_field_missing_in_the_save() {
     let check = |forgets| {
         let session =
             record(&scenario(19, LinkModel::default()), DiscRules { forgets, push_units: 1.0, ..DiscRules::default() });
-        let replayed = again(&session, &ReplayOptions { rollback_every: Some(7), ..ReplayOptions::default() });
+        let replayed = replay_with(&session, &ReplayOptions { rollback_every: Some(7), ..ReplayOptions::default() });
         assert_eq!(replayed.rollbacks, session.ticks.len() as u32 / 7);
         replayed.rollback_error
     };
@@ -146,7 +147,7 @@ fn the_rollback_check_finds_a_field_missing_in_the_save() {
 fn open_loop_needs_no_server() {
     let session = record(&scenario(23, LinkModel { delay_ms: 35.0, ..LinkModel::default() }), DiscRules::default());
     let options = ReplayOptions { mode: hitreg::replay::Mode::Open, ..ReplayOptions::default() };
-    let open = Summary::of(&again(&session, &options).trace);
+    let open = Summary::of(&replay_with(&session, &options).trace);
     let closed = summary(&session, &[]);
     assert!(open.exercised.ticks == 0 && open.prediction.checked > 300);
     assert_eq!(open.prediction.exact + open.prediction.near, closed.prediction.exact + closed.prediction.near);
@@ -162,7 +163,8 @@ fn prediction_off_predicts_nothing_and_pushes_cause_corrections() {
         for pair in change {
             settings.set_pair(pair).expect("a good setting");
         }
-        let trace = again(&session, &ReplayOptions { settings: Some(settings), ..ReplayOptions::default() }).trace;
+        let trace =
+            replay_with(&session, &ReplayOptions { settings: Some(settings), ..ReplayOptions::default() }).trace;
         Summary::of(&trace).prediction.checked
     };
     assert_eq!(ran(&["prediction.mode=off"]), 0);
@@ -196,7 +198,7 @@ proptest! {
         scenario.settings.insert("client.cmd_hz".to_owned(), cmd_hz.to_string());
         scenario.settings.insert("server.update_hz".to_owned(), update_hz.to_string());
         let session = record(&scenario, DiscRules { push_units: 3.0, ..DiscRules::default() });
-        let replayed = again(&session, &ReplayOptions::default());
+        let replayed = replay_with(&session, &ReplayOptions::default());
         prop_assert_eq!(replayed.first_difference, None);
         prop_assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
     }

@@ -93,7 +93,7 @@ const FIGURES: [(usize, usize, [f64; 2], u64, f64); 9] = [
     (38, 73_907, [99.63, 99.7], 10, 99.36),
 ];
 
-fn replayed(case: &DemoCase) -> (Summary, hitreg::trace::Trace) {
+fn replay_case(case: &DemoCase) -> (Summary, hitreg::trace::Trace) {
     let started = Instant::now();
     let replayed = replay::<QuakeWorld>(&case.session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replay");
     println!("{}: replayed in {:?}", case.name, started.elapsed());
@@ -109,7 +109,7 @@ fn matches_replay_to_their_figures_and_misses_are_explained() {
     let Some(data) = data() else { return };
     for (path, (number, checked, right, unknown, as_played)) in matches(&data).iter().zip(FIGURES) {
         let case = DemoCase::new(&data, path);
-        let (summary, trace) = replayed(&case);
+        let (summary, trace) = replay_case(&case);
         let prediction = summary.prediction;
         let found = [prediction.ground, prediction.air].map(right_percent);
         println!("demo{number:02}: {found:?} {prediction:?}");
@@ -137,7 +137,7 @@ fn drills_are_predicted() {
     };
     for path in drills(&data) {
         let case = DemoCase::new(&data, &path);
-        let prediction = replayed(&case).0.prediction;
+        let prediction = replay_case(&case).0.prediction;
         add(&mut all, [prediction.ground, prediction.air]);
         if case.demo.server.origin_wire() == OriginWire::Float {
             add(&mut floats, [prediction.ground, prediction.air]);
@@ -160,7 +160,7 @@ fn predictions_with_values_known_in_play_miss_lifts() {
     let replayed = replay::<QuakeWorld>(&case.session, &options, &mut |_| {}).expect("replay");
     let known = Summary::of(&replayed.trace).prediction;
     println!("demo16 among the bodies known in play: {known:?}");
-    let as_the_server = self::replayed(&case).0.prediction;
+    let as_the_server = self::replay_case(&case).0.prediction;
     let movers = |prediction: &PredictionSummary| prediction.misses_by_cause.get("mover").copied().unwrap_or(0);
     assert!(known.as_played.is_none());
     assert!(movers(&known) > movers(&as_the_server) + 100, "{known:?}");

@@ -50,7 +50,7 @@ pub(crate) fn survey(file: &[u8]) -> LogSurvey {
 }
 
 /// Streams a replay of a file. Reports the greatest number of chunks read ahead.
-fn streamed(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&TraceHeader, Table)) -> StreamReport {
+fn replay_stream(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&TraceHeader, Table)) -> StreamReport {
     let survey = survey(file);
     let mut reader = LogReader::new(file).expect("a log");
     let header = reader.header().clone();
@@ -65,7 +65,7 @@ fn streamed(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&TraceHeade
 pub(crate) fn joined_rows(file: &[u8], options: &ReplayOptions) -> (Trace, StreamReport, BTreeMap<String, usize>) {
     let mut trace = Trace::default();
     let mut parts = BTreeMap::new();
-    let ran = streamed(file, options, &mut |header, rows| {
+    let ran = replay_stream(file, options, &mut |header, rows| {
         trace.header = header.clone();
         // Views wait for the bodies that they are packed against. All other tables are written when full.
         let bytes = rows.rows() * rows.columns.len() * 4;
@@ -118,7 +118,7 @@ fn streamed_replays_have_the_same_rows() {
             assert!(ran.first_difference.is_none() && ran.rollback_error.is_none());
             let mut gist = ReplaySummary::new(trace.header.clone(), true);
             let (mut drawing, mut weighing) = (ViewErrorCollector::default(), FairnessBuilder::default());
-            streamed(&file, &options, &mut |_, rows| {
+            replay_stream(&file, &options, &mut |_, rows| {
                 gist.add(&rows);
                 drawing.add(&rows);
                 weighing.add(&rows);
@@ -216,7 +216,7 @@ fn a_trace_written_during_a_replay_is_complete() {
     let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
     let log = file(&session, Micros::from_s(1));
     let mut trace = Vec::new();
-    let ran = write_trace_meanwhile(&mut trace, |to| streamed(&log, &options, to)).expect("memory takes all");
+    let ran = write_trace_meanwhile(&mut trace, |to| replay_stream(&log, &options, to)).expect("memory takes all");
     assert_eq!(ran.hashes_compared, session.ticks.len() as u64);
     let read = read_trace(&trace[..]).expect("a trace");
     let digests = |trace: &Trace| trace.tables.iter().map(Table::digest).collect::<Vec<_>>();

@@ -36,7 +36,7 @@ fn the_page_of_tables_has_every_table_and_column() {
 /// A replay writes exactly the declared columns and the fields of the game's bodies.
 #[test]
 fn a_replay_writes_the_declared_columns() {
-    let trace = traces::replayed(&traces::session(3, 4.0, DiscRules::default()), &["interpolation.mode=category"]);
+    let trace = traces::replay_with(&traces::session(3, 4.0, DiscRules::default()), &["interpolation.mode=category"]);
     assert_eq!(trace.tables.len(), TABLES.len());
     for table in &trace.tables {
         let declared = TableSchema::of(&table.name).expect("a declared table");
@@ -63,7 +63,7 @@ fn with_other_input(change: impl Fn(&mut Input)) -> [Trace; 2] {
     let session = traces::session(5, 3.0, DiscRules { ghosts: true, ..DiscRules::default() });
     let mut other = session.clone();
     change(&mut other.players[1].frames[60].command.input);
-    [session, other].map(|session| traces::replayed(&session, &[]))
+    [session, other].map(|session| traces::replay_with(&session, &[]))
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn frames_have_the_time_at_which_others_were_drawn() {
     let session = traces::session(5, 3.0, DiscRules::default());
     let lerp = |trace: &Trace| frames::Columns::of(trace).lerp_msec.to_vec();
     let recorded: usize = session.players.iter().map(|player| player.frames.len()).sum();
-    assert_eq!(lerp(&traces::replayed(&session, &["interpolation.lerp_ms=50"])), vec![50; recorded]);
+    assert_eq!(lerp(&traces::replay_with(&session, &["interpolation.lerp_ms=50"])), vec![50; recorded]);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn impulses_alone_count_as_exercised_input() {
     // Without hashes, a golden is the only reference.
     let golden = hitreg::golden::golden(&replays[0].trace);
     let against = verify::VerifyReference { golden: Some(&golden), rollback: false };
-    let verified = traces::judged(&session, &replays, against);
+    let verified = traces::verify_replays(&session, &replays, against);
     assert_eq!((verified.verdict, verified.detail), (verify::LogVerdict::Same, None));
     assert_eq!(verified.exercised.active_usercmds, verified.exercised.usercmds);
 }
@@ -129,7 +129,7 @@ fn a_column_has_room_for_more_than_256_names() {
 #[test]
 fn a_missing_column_is_a_difference() {
     let session = traces::session(5, 3.0, DiscRules::default());
-    let whole = traces::replayed(&session, &[]);
+    let whole = traces::replay_with(&session, &[]);
     let mut lacking = whole.clone();
     lacking.tables[3].columns.retain(|column| column.name != "buttons");
     assert_eq!(diff(&lacking, &whole, &DiffOptions::default()).expect("no tolerance").verdict, TraceVerdict::Differs);

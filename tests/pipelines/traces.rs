@@ -182,7 +182,7 @@ pub(crate) fn session(seed: u64, seconds: f64, rules: DiscRules) -> Session {
 }
 
 /// The replay of a session under changed settings.
-pub(crate) fn replayed(session: &Session, change: &[&str]) -> Trace {
+pub(crate) fn replay_with(session: &Session, change: &[&str]) -> Trace {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     for pair in change {
         settings.set_pair(pair).expect("a good setting");
@@ -192,7 +192,7 @@ pub(crate) fn replayed(session: &Session, change: &[&str]) -> Trace {
 }
 
 /// Verifies replays of a session in memory.
-pub(crate) fn judged(session: &Session, replays: &[ReplayOutput], against: VerifyReference<'_>) -> LogReport {
+pub(crate) fn verify_replays(session: &Session, replays: &[ReplayOutput], against: VerifyReference<'_>) -> LogReport {
     let facts = LogFacts::of_log(&session.header, &LogSurvey::of(session), 0);
     judge(&facts, Ok(&replays.iter().map(VerifiedReplay::of).collect::<Vec<_>>()), against)
 }

@@ -45,7 +45,7 @@ prop_compose! {
     }
 }
 
-fn same(a: &ClientMessage, b: &ClientMessage) -> bool {
+fn is_same(a: &ClientMessage, b: &ClientMessage) -> bool {
     let words = |c: &Usercmd| {
         let i = &c.input;
         let floats = [i.viewangles.x, i.viewangles.y, i.viewangles.z, i.forwardmove, i.sidemove, i.upmove];
@@ -69,7 +69,7 @@ proptest! {
             command: CommandSeq(near(newest)),
         };
         let decoded = decode_commands(&datagram, &reference).expect("it was just written");
-        prop_assert!(same(&decoded, &message), "{:?}\n{:?}", decoded, message);
+        prop_assert!(is_same(&decoded, &message), "{:?}\n{:?}", decoded, message);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use hitreg::hash::StateHasher;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Usercmd, buttons};
 
-use super::course::Notes;
+use super::course::TouchRecorder;
 use super::shots::Events;
 
 const MSEC: u8 = 16;
@@ -103,7 +103,7 @@ fn run(
     score: &mut FightResult,
     events: &mut Events,
 ) {
-    let mut notes = Notes::default();
+    let mut notes = TouchRecorder::default();
     let scene = Scene { seed: Seed(1), player, entities: Arena::entities(world), weapons: true };
     let start = now();
     let body = Arena::step_body(rules, &scene, own, command, &mut notes);
@@ -141,7 +141,7 @@ fn needs_no_client_only_field(
 ) {
     let mut sent = *own;
     sent.strip_client_only();
-    let body = Arena::step_body(rules, scene, &sent, command, &mut Notes::default());
+    let body = Arena::step_body(rules, scene, &sent, command, &mut TouchRecorder::default());
     let healed = ArenaBody { view_ofs_z: expected.view_ofs_z, ..body };
     assert_eq!(healed, *expected);
     assert!(own.in_duck || !own.alive || body.view_ofs_z == expected.view_ofs_z);

@@ -10,13 +10,13 @@ use hitreg::usercmd::{Input, Usercmd, buttons};
 
 /// Records touched entities and the number of shots, and ignores effects.
 #[derive(Default)]
-pub(crate) struct Notes {
+pub(crate) struct TouchRecorder {
     pub(crate) touched: Vec<Met>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) fires: Vec<ArenaFire>,
 }
 
-impl Sink<ArenaFire> for Notes {
+impl Sink<ArenaFire> for TouchRecorder {
     fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
@@ -32,7 +32,7 @@ impl Sink<ArenaFire> for Notes {
 pub(crate) struct Walker {
     pub(crate) rules: ArenaRules,
     pub(crate) body: ArenaBody,
-    pub(crate) notes: Notes,
+    pub(crate) notes: TouchRecorder,
     pub(crate) others: Vec<(EntityId, ArenaBody)>,
     pub(crate) weapons: bool,
     seq: u32,
@@ -46,7 +46,7 @@ impl Walker {
             view_ofs_z: VIEW_HEIGHT_STANDING_UNITS,
             ..ArenaBody::default()
         };
-        let (rules, notes) = (ArenaRules::default(), Notes::default());
+        let (rules, notes) = (ArenaRules::default(), TouchRecorder::default());
         Walker { rules, body, notes, others: Vec::new(), weapons: true, seq: 0 }
     }
 

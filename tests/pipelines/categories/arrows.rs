@@ -10,7 +10,7 @@ use hitreg::link::{Jitter, LinkModel};
 use hitreg::units::{EntityId, Micros};
 use hitreg::usercmd::{Input, buttons};
 
-use super::stage::{CategoryStage, Play, Screen, TICK};
+use super::stage::{CategoryStage, Screen, StageControls, TICK};
 use super::{as_sent, category, delay, run};
 
 /// A player who stands, takes the launcher, and shoots once at `shot`, upwards and to the left of the first view
@@ -87,7 +87,7 @@ fn an_arrow_that_the_server_discards_disappears() {
     // No packet of the shot's frame and the next reaches the server, and no usercmd is repeated.
     let mut stage = CategoryStage::new(1, &delay(80.0), 17, &["client.redundancy=1"]);
     let shot = Micros::from_s(2);
-    let mut play = Play {
+    let mut play = StageControls {
         input: &mut |player, at| archer(player, at, shot, 30.0),
         on_snapshot: &mut as_sent,
         reaches_server: &mut |_, at| !(shot..shot + TICK + TICK).contains(&at),
@@ -197,7 +197,7 @@ fn an_arrow_without_effect_disappears_with_its_ack() {
     // The server acks every usercmd, but sends no arrow.
     let mut stage = CategoryStage::new(1, &delay(80.0), 17, &["server.update_hz=64"]);
     let shot = Micros::from_s(2);
-    let mut play = Play {
+    let mut play = StageControls {
         input: &mut |player, at| archer(player, at, shot, 30.0),
         on_snapshot: &mut |_, _, snapshot| {
             let mut frame = (*snapshot.frame).clone();

@@ -6,7 +6,7 @@ mod stage;
 
 use std::path::Path;
 
-use self::stage::{CategoryStage, Play, Screen, change};
+use self::stage::{CategoryStage, Screen, StageControls, change};
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, BodyKind};
 use hitreg::game::{Categorize, Category};
@@ -36,7 +36,7 @@ pub(crate) fn run(
     mut input: impl FnMut(u16, Micros) -> Input,
     mut on_snapshot: impl FnMut(u16, Micros, &mut Snapshot<ArenaBody>) -> bool,
 ) {
-    let mut play = Play { input: &mut input, on_snapshot: &mut on_snapshot, reaches_server: &mut |_, _| true };
+    let mut play = StageControls { input: &mut input, on_snapshot: &mut on_snapshot, reaches_server: &mut |_, _| true };
     stage.run_until(Micros::from_s(seconds), &mut play);
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Screen {
 }
 
 /// The test's decisions about a session.
-pub(crate) struct Play<'a> {
+pub(crate) struct StageControls<'a> {
     /// The input of a player. The stage fills in the duration.
     pub input: &'a mut dyn FnMut(u16, Micros) -> Input,
     /// May change a snapshot as it arrives at a player, or drop it (`false`).
@@ -86,7 +86,7 @@ impl CategoryStage {
         CategoryStage { rules, server, seats, at: Micros::ZERO, truth: Vec::new() }
     }
 
-    pub(crate) fn run_until(&mut self, end: Micros, play: &mut Play<'_>) {
+    pub(crate) fn run_until(&mut self, end: Micros, play: &mut StageControls<'_>) {
         while self.at < end {
             self.at += STEP;
             for player in 0..self.seats.len() {
@@ -149,7 +149,7 @@ impl CategoryStage {
 }
 
 impl StageClient {
-    fn hear(&mut self, now: Micros, player: u16, play: &mut Play<'_>) {
+    fn hear(&mut self, now: Micros, player: u16, play: &mut StageControls<'_>) {
         let (mut due, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.to_client).into_iter().partition(|(at, _)| *at <= now);
         self.to_client = waiting;
@@ -165,7 +165,7 @@ impl StageClient {
         }
     }
 
-    fn frame(&mut self, now: Micros, player: u16, play: &mut Play<'_>) {
+    fn frame(&mut self, now: Micros, player: u16, play: &mut StageControls<'_>) {
         self.client.look(now);
         let msec = (now.0 / 1_000 - self.last_ms) as u8;
         self.last_ms = now.0 / 1_000;

@@ -43,7 +43,7 @@ fn build(session: &Session, bug: Option<Bug>) -> Trace {
     replay::<Bugged>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace
 }
 
-fn on(on: DiffScope) -> DiffOptions {
+fn options_of(on: DiffScope) -> DiffOptions {
     DiffOptions { on, ..DiffOptions::default() }
 }
 
@@ -64,7 +64,7 @@ fn a_bit_wrong_in_one_tick_is_found_by_tick_entity_and_field() {
         let (tick, entity) = (20 + rng.below(150) as u32, rng.below(3) as u16);
         let bug = Bug::Tick { tick, entity, cell: cell(field), bit: rng.below(u64::from(bits)) as u32 };
         let bad = build(&session, Some(bug));
-        for options in [on(DiffScope::Any), on(DiffScope::State)] {
+        for options in [options_of(DiffScope::Any), options_of(DiffScope::State)] {
             let found = bisect_ticks(&good, &bad, &options, None).expect("no tolerance");
             let first = found.first.expect("a divergence");
             let place = (first.table.as_str(), first.place.tick, first.place.entity, first.field.as_deref());
@@ -96,8 +96,10 @@ fn a_bit_wrong_in_one_usercmd_is_found_and_reproduced() {
         let bug = Bug::Usercmd { player, command, cell: cell(field), bit };
         let bad = build(&session, Some(bug));
 
-        let any =
-            bisect_ticks(&good, &bad, &on(DiffScope::Any), None).expect("no tolerance").first.expect("a divergence");
+        let any = bisect_ticks(&good, &bad, &options_of(DiffScope::Any), None)
+            .expect("no tolerance")
+            .first
+            .expect("a divergence");
         assert_eq!(
             (any.table.as_str(), any.place.player, any.place.command),
             ("frames", Some(u32::from(player)), Some(command)),
@@ -110,7 +112,7 @@ fn a_bit_wrong_in_one_usercmd_is_found_and_reproduced() {
 
         let of = |side| rules(&session, (side == TraceSide::B).then_some(bug));
         let mut rerun = |side: TraceSide, step: &RerunStep<'_>| rerun(&session, &of(side), step, step.others);
-        let found = bisect_ticks(&good, &bad, &on(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
+        let found = bisect_ticks(&good, &bad, &options_of(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
         let first = found.first.expect("a divergence");
         assert_eq!((first.place.tick, first.place.entity), (Some(tick), Some(u32::from(player))), "{bug:?}");
         assert_eq!(first.field.as_deref(), Some(field), "{bug:?}");
@@ -154,7 +156,7 @@ fn a_collision_is_reproduced_among_the_others() {
             let mut rerun = |side: TraceSide, step: &RerunStep<'_>| {
                 rerun(&session, of(side), step, if among { step.others } else { &nobody })
             };
-            let found = bisect_ticks(&a, &b, &on(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
+            let found = bisect_ticks(&a, &b, &options_of(DiffScope::State), Some(&mut rerun)).expect("no tolerance");
             let (Some(first), Some(reran)) = (found.first, found.reran) else { continue };
             match reran {
                 RerunResult::Differs { player, a, b, field, .. } if among => {
@@ -222,8 +224,8 @@ impl<F> Sink<F> for EmptyInput {
 #[test]
 fn two_runs_of_one_build_are_the_same() {
     let session = session();
-    let found =
-        bisect_ticks(&build(&session, None), &build(&session, None), &on(DiffScope::Any), None).expect("no tolerance");
+    let found = bisect_ticks(&build(&session, None), &build(&session, None), &options_of(DiffScope::Any), None)
+        .expect("no tolerance");
     assert_eq!((found.verdict, found.first, found.cause), (TraceVerdict::Same, None, None));
     assert!(found.ticks_compared > 150);
 }
@@ -250,7 +252,7 @@ fn causes_are_distinguished() {
     let session = session();
     let good = build(&session, None);
     let cause = |bad: &Trace, on_what| {
-        let found = bisect_ticks(&good, bad, &on(on_what), None).expect("no tolerance");
+        let found = bisect_ticks(&good, bad, &options_of(on_what), None).expect("no tolerance");
         found.cause.expect("a cause").cause.name()
     };
     let mut lost = good.clone();
@@ -271,7 +273,7 @@ fn causes_are_distinguished() {
     let options = ReplayOptions { settings: Some(settings), ..ReplayOptions::default() };
     let other = replay::<Bugged>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
     assert_eq!(cause(&other, DiffScope::Views), "settings");
-    let state = bisect_ticks(&good, &other, &on(DiffScope::State), None).expect("no tolerance");
+    let state = bisect_ticks(&good, &other, &options_of(DiffScope::State), None).expect("no tolerance");
     assert_eq!(state.cause.expect("a cause").cause.name(), "shot");
 }
 

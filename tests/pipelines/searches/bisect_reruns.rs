@@ -6,10 +6,10 @@ use hitreg::diff::{DiffOptions, DiffScope, NamedValue, TraceSide};
 use hitreg::trace::{ColumnData, Trace};
 
 use crate::disc::DiscRules;
-use crate::traces::{data, replayed, session};
+use crate::traces::{data, replay_with, session};
 
 fn trace() -> Trace {
-    replayed(&session(5, 4.0, DiscRules { ghosts: true, ..DiscRules::default() }), &[])
+    replay_with(&session(5, 4.0, DiscRules { ghosts: true, ..DiscRules::default() }), &[])
 }
 
 fn on_state() -> DiffOptions {

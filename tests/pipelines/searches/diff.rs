@@ -2,7 +2,7 @@
 //! reported.
 
 use crate::disc::DiscRules;
-use crate::traces::{column, data, names, replayed, session, set, small, table};
+use crate::traces::{column, data, names, replay_with, session, set, small, table};
 use hitreg::diff::{DiffOptions, DiffScope, DifferenceClass, DivergenceKind, Status, TraceDiff, TraceVerdict, diff};
 use hitreg::rng::Rng;
 use hitreg::trace::{ColumnData, Trace};
@@ -18,7 +18,7 @@ fn status(diff: &TraceDiff, name: &str) -> Status {
 
 #[test]
 fn a_trace_is_the_same_as_itself() {
-    for trace in [small(), replayed(&session(1, 4.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[])] {
+    for trace in [small(), replay_with(&session(1, 4.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[])] {
         let found = diff_of(&trace, &trace);
         assert_eq!((found.verdict, &found.first), (TraceVerdict::Same, &None));
         assert!(found.tables.iter().all(|t| t.status == Status::Same && t.rows.compared == t.rows.a));
@@ -29,7 +29,7 @@ fn a_trace_is_the_same_as_itself() {
 
 #[test]
 fn one_bit_in_one_field_is_found_in_all_of_50_cases() {
-    let whole = replayed(&session(7, 6.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[]);
+    let whole = replay_with(&session(7, 6.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[]);
     let places: [(&str, &[&str]); 5] = [
         ("bodies", &["origin.x", "origin.y", "velocity.x", "velocity.y", "hits_taken", "viewangles.y"]),
         ("bodies", &["refire_ms"]),
@@ -209,7 +209,7 @@ fn a_predicted_effect_is_not_compared_with_one_that_the_server_sent() {
 fn a_state_is_predicted_on_its_own_in_both_runs_of_presets() {
     // One run predicts. The other shows the state that the server confirmed a round trip ago.
     let log = session(5, 3.0, DiscRules::default());
-    let found = diff_of(&replayed(&log, &[]), &replayed(&log, &["prediction.mode=off"]));
+    let found = diff_of(&replay_with(&log, &[]), &replay_with(&log, &["prediction.mode=off"]));
     let frames = differing_columns(&found, "frames");
     assert!(frames.contains(&"ran".to_owned()), "{frames:?}");
     assert!(frames.iter().all(|field| !field.starts_with("own.") && !field.starts_with("drawn.")), "{frames:?}");
@@ -258,19 +258,19 @@ fn settings_without_any_effect_are_named() {
     let changed = |found: &TraceDiff| -> Vec<String> {
         found.settings_without_effect.iter().map(|setting| setting.key.clone()).collect()
     };
-    let teleport = diff_of(&replayed(&log, &[]), &replayed(&log, &["teleport.distance_units=9000"]));
+    let teleport = diff_of(&replay_with(&log, &[]), &replay_with(&log, &["teleport.distance_units=9000"]));
     assert_eq!(
         (teleport.verdict, changed(&teleport)),
         (TraceVerdict::Same, vec!["teleport.distance_units".to_owned()])
     );
     assert_eq!(teleport.notes, ["teleport.distance_units 128 → 9000 changed nothing in this log"]);
-    let lerp = diff_of(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
+    let lerp = diff_of(&replay_with(&log, &[]), &replay_with(&log, &["interpolation.lerp_ms=50"]));
     assert_eq!((lerp.verdict, changed(&lerp).len()), (TraceVerdict::Differs, 0));
     let echo = "each usercmd carries the changed setting: lerp_msec is 100 in A, 50 in B";
     assert_eq!(lerp.notes, [echo, "interpolation.lerp_ms is 100 in A, 50 in B"]);
     // B draws others at another time, and has no other corrections because of it.
     let options = DiffOptions { on: DiffScope::Corrections, ..DiffOptions::default() };
-    let (a, b) = (replayed(&log, &[]), replayed(&log, &["interpolation.lerp_ms=50"]));
+    let (a, b) = (replay_with(&log, &[]), replay_with(&log, &["interpolation.lerp_ms=50"]));
     let corrections = diff(&a, &b, &options).expect("no tolerance");
     assert_eq!(corrections.notes, ["interpolation.lerp_ms 100 → 50 changed nothing in the corrections"]);
 }

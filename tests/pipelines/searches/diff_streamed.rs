@@ -25,7 +25,7 @@ struct SlicedTrace<'t> {
     rows: usize,
 }
 
-fn cut(trace: &Trace, rows: usize) -> SlicedTrace<'_> {
+fn slice_rows(trace: &Trace, rows: usize) -> SlicedTrace<'_> {
     let shape = |table: &Table| (part(table, 0..0), table.rows() as u64);
     SlicedTrace { trace, shapes: trace.tables.iter().map(shape).collect(), rows }
 }
@@ -69,7 +69,7 @@ fn session() -> Session {
     session
 }
 
-fn replayed(session: &Session, set: &[&str]) -> Trace {
+fn replay_with(session: &Session, set: &[&str]) -> Trace {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("its own settings");
     set.iter().for_each(|pair| settings.set_pair(pair).expect("a good setting"));
     let options = ReplayOptions { settings: Some(settings), network: true, ..ReplayOptions::default() };
@@ -78,7 +78,7 @@ fn replayed(session: &Session, set: &[&str]) -> Trace {
 
 fn assert_same_streamed(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffOptions) {
     let whole = diff(a, b, options).expect("they can be compared");
-    let parts = [cut(a, sizes[0]), cut(b, sizes[1])];
+    let parts = [slice_rows(a, sizes[0]), slice_rows(b, sizes[1])];
     let streamed = diff_sources(&parts[0], &parts[1], options).expect("they can be compared");
     // Compared as text, because NaN is not equal to itself.
     if format!("{whole:?}") != format!("{streamed:?}") {
@@ -92,9 +92,9 @@ fn assert_same_streamed(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffO
 #[test]
 fn streamed_diffs_of_settings_equal_those_in_memory() {
     let session = session();
-    let a = replayed(&session, &[]);
+    let a = replay_with(&session, &[]);
     for set in [&[][..], &["interpolation.lerp_ms=50"], &["lag_compensation.enabled=false"], &["server.tick_hz=50"]] {
-        let b = replayed(&session, set);
+        let b = replay_with(&session, set);
         for sizes in [[64, 64], [1000, 37], [100_000, 10]] {
             assert_same_streamed(&a, &b, sizes, &DiffOptions::default());
         }
@@ -152,7 +152,7 @@ proptest! {
         edits in prop::collection::vec((0usize..14, 0usize..6, prop_oneof![Just(0.0), Just(1.0), 0.0..1.0f64], 0usize..40), 1..9),
         sizes in (1usize..300, 1usize..300), seed in any::<u64>(), is_small in any::<bool>(),
     ) {
-        static REPLAYED: std::sync::LazyLock<Trace> = std::sync::LazyLock::new(|| replayed(&session(), &[]));
+        static REPLAYED: std::sync::LazyLock<Trace> = std::sync::LazyLock::new(|| replay_with(&session(), &[]));
         let a = if is_small { small() } else { REPLAYED.clone() };
         let (mut b, mut rng) = (a.clone(), Rng::new(Seed(seed), 0));
         edits.into_iter().for_each(|change| edit(&mut b, change, &mut rng));
@@ -165,7 +165,7 @@ proptest! {
 /// The parts of a file, found by the index, have the rows of the file.
 #[test]
 fn the_parts_of_a_file_are_its_rows() {
-    let trace = replayed(&session(), &[]);
+    let trace = replay_with(&session(), &[]);
     let file = write_trace(Vec::new(), &trace).expect("memory takes all");
     let index = TraceReader::new(&file[..]).expect("a trace").index().expect("a sound trace");
     assert_eq!(index.header(), &trace.header);

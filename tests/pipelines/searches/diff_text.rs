@@ -1,7 +1,7 @@
 //! The text of comparisons and bisections, as snapshots.
 
 use crate::disc::DiscRules;
-use crate::traces::{replayed, session, set, small};
+use crate::traces::{replay_with, session, set, small};
 use hitreg::bisect::{RerunStep, bisect_ticks};
 use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, TraceDiff, TraceSide, diff};
 use hitreg::report::{bisect_page, diff_answer, diff_junit, diff_line, diff_page};
@@ -71,9 +71,11 @@ fn the_answer_comes_before_the_evidence() {
     assert_reads("diff_bug_hits", &hits);
     assert!(!hits.contains("bodies.origin"), "{hits}");
     let log = session(3, 6.0, DiscRules { push_units: 4.0, ..DiscRules::default() });
-    let text =
-        diff_answer(&diff_of(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"])), DiffScope::Any)
-            .text();
+    let text = diff_answer(
+        &diff_of(&replay_with(&log, &[]), &replay_with(&log, &["interpolation.lerp_ms=50"])),
+        DiffScope::Any,
+    )
+    .text();
     assert!(text.lines().count() <= 26, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("hits: A ") && text.contains("in A only"), "{text}");
@@ -96,7 +98,7 @@ fn other_settings() {
 #[test]
 fn a_replay_under_other_settings_fits_the_page() {
     let log = session(3, 3.0, DiscRules { push_units: 4.0, ..DiscRules::default() });
-    let found = diff_of(&replayed(&log, &[]), &replayed(&log, &["interpolation.lerp_ms=50"]));
+    let found = diff_of(&replay_with(&log, &[]), &replay_with(&log, &["interpolation.lerp_ms=50"]));
     let text = diff_page(&found).text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("\n  -interpolation.lerp_ms = 100\n  +interpolation.lerp_ms = 50\n"), "{text}");

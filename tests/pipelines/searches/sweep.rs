@@ -42,7 +42,7 @@ fn plan(axes: &[&str]) -> SweepPlan {
     SweepPlan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect()).expect("a good plan")
 }
 
-fn swept(sessions: &[Session], axes: &[&str]) -> Sweep {
+fn sweep_axes(sessions: &[Session], axes: &[&str]) -> Sweep {
     run_sweep(sessions, &plan(axes), &|| {})
 }
 
@@ -51,7 +51,7 @@ fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -
     games.of(&sessions[0]).expect("discs").sweep(sessions, plan, done).expect("logs of this build")
 }
 
-fn again<G: Netcode>(session: &Session, change: &str) -> ReplayOutput {
+fn replay_with<G: Netcode>(session: &Session, change: &str) -> ReplayOutput {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set_pair(change).expect("a good setting");
     let options = ReplayOptions { settings: Some(settings), sizes: true, ..ReplayOptions::default() };
@@ -61,9 +61,9 @@ fn again<G: Netcode>(session: &Session, change: &str) -> ReplayOutput {
 #[test]
 fn a_sweep_of_one_point_is_the_plain_replay() {
     let session = discs(3);
-    let replayed = again::<Discs>(&session, "interpolation.lerp_ms=40");
+    let replayed = replay_with::<Discs>(&session, "interpolation.lerp_ms=40");
     let summary = Summary::of(&replayed.trace);
-    let sweep = swept(std::slice::from_ref(&session), &["interpolation.lerp_ms=40"]);
+    let sweep = sweep_axes(std::slice::from_ref(&session), &["interpolation.lerp_ms=40"]);
     let [row] = &sweep.rows[..] else { panic!("{} rows", sweep.rows.len()) };
     let f = &row.figures;
     assert!(f.shots > 100 && f.hits > 0 && f.corrections > 0, "{f:?}");
@@ -103,7 +103,7 @@ fn points_are_in_order_for_any_number_of_threads() {
     assert_eq!(values.len(), 12);
     // The figures of two logs are the sums of each log's.
     let apart: Vec<u64> =
-        sessions.iter().map(|s| swept(std::slice::from_ref(s), &axes).rows[3].figures.shots).collect();
+        sessions.iter().map(|s| sweep_axes(std::slice::from_ref(s), &axes).rows[3].figures.shots).collect();
     assert_eq!(sweep.rows[3].figures.shots, apart.iter().sum::<u64>());
     // Without prediction there are no missed hits on the screen.
     assert_eq!(sweep.rows[6].figures.missed_on_target, None);
@@ -111,14 +111,14 @@ fn points_are_in_order_for_any_number_of_threads() {
 
 #[test]
 fn without_lag_compensation_aimed_shots_miss() {
-    let sweep = swept(&[discs(5)], &["lag_compensation.enabled=true,false"]);
+    let sweep = sweep_axes(&[discs(5)], &["lag_compensation.enabled=true,false"]);
     let missed: Vec<u64> = sweep.rows.iter().map(|row| row.figures.missed_on_target.expect("predicted")).collect();
     assert!(missed[1] > 20 && missed[0] * 4 < missed[1], "{missed:?}");
 }
 
 #[test]
 fn a_sweep_is_written_as_text_csv_and_json() {
-    let sweep = swept(&[discs(6)], &["preset=half-life,quakeworld", "interpolation.lerp_ms=0..100:100"]);
+    let sweep = sweep_axes(&[discs(6)], &["preset=half-life,quakeworld", "interpolation.lerp_ms=0..100:100"]);
     let text = hitreg::report::sweep_page(&sweep).text();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(text.contains("\n  half-life 0"), "{text}");
@@ -156,8 +156,8 @@ fn invalid_plans_are_refused() {
 #[test]
 fn lag_compensation_causes_hits_around_corners() {
     let session = arena();
-    let with = Fairness::of(&again::<Arena>(&session, "lag_compensation.enabled=true").trace);
-    let without = Fairness::of(&again::<Arena>(&session, "lag_compensation.enabled=false").trace);
+    let with = Fairness::of(&replay_with::<Arena>(&session, "lag_compensation.enabled=true").trace);
+    let without = Fairness::of(&replay_with::<Arena>(&session, "lag_compensation.enabled=false").trace);
     eprintln!("with {:#?}\nwithout {:?}", with, without.all);
     assert!(with.all.hits > 20 && with.all.known == with.all.hits, "{:?}", with.all);
     assert!(with.all.in_cover > 0, "{:?}", with.all);
@@ -223,7 +223,7 @@ fn time_in_cover_equals_that_of_the_targets_frames() {
 
 #[test]
 fn a_game_without_visibility_has_no_values_of_cover() {
-    let trace: Trace = again::<Discs>(&discs(7), "interpolation.lerp_ms=100").trace;
+    let trace: Trace = replay_with::<Discs>(&discs(7), "interpolation.lerp_ms=100").trace;
     let shots = trace.table("shots").expect("shots");
     let Some(ColumnData::Name { names, codes }) = shots.column("visible_at_present").map(|c| &c.data) else {
         panic!("a column of names")

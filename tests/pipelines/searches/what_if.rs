@@ -24,17 +24,17 @@ fn recorded_under(lerp_ms: &str) -> Session {
     session
 }
 
-fn own(session: &Session) -> Settings {
+fn own_settings(session: &Session) -> Settings {
     Settings::from_pairs(&session.header.settings).expect("recorded settings")
 }
 
-fn rejudged(session: &Session, change: &str) -> Result<ReplayOutput, ReplayError> {
-    let mut settings = own(session);
+fn rejudge(session: &Session, change: &str) -> Result<ReplayOutput, ReplayError> {
+    let mut settings = own_settings(session);
     settings.set_pair(change).expect("a good setting");
     replay::<Discs>(session, &ReplayOptions { judged_under: Some(settings), ..ReplayOptions::default() }, &mut |_| {})
 }
 
-fn swept(session: &Session, what_if: WhatIf) -> Sweep {
+fn sweep_values(session: &Session, what_if: WhatIf) -> Sweep {
     let axes = vec![Axis::parse("interpolation.lerp_ms=0,50,100").expect("an axis")];
     let plan = SweepPlan::new(axes).expect("a plan").asking(what_if).with_seeds(3).expect("enough seeds");
     let games = Games::default().recording::<Discs>(|_| Ok(DiscRules::default()));
@@ -45,7 +45,7 @@ fn swept(session: &Session, what_if: WhatIf) -> Sweep {
 fn rejudging_changes_only_the_results_of_shots() {
     let session = recorded_under("100");
     let plain = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
-    let off = rejudged(&session, "lag_compensation.enabled=false").expect("a server to judge");
+    let off = rejudge(&session, "lag_compensation.enabled=false").expect("a server to judge");
     assert_eq!(off.first_difference, None, "the world went its own way");
     assert_eq!(off.hashes_compared, session.ticks.len() as u64);
     for (before, after) in plain.trace.tables.iter().zip(&off.trace.tables) {
@@ -62,7 +62,7 @@ fn rejudging_changes_only_the_results_of_shots() {
 fn rejudging_under_the_same_settings_equals_the_replay() {
     let session = recorded_under("100");
     let plain = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
-    let mut same = rejudged(&session, "lag_compensation.enabled=true").expect("a server to judge");
+    let mut same = rejudge(&session, "lag_compensation.enabled=true").expect("a server to judge");
     assert_eq!(same.trace.header.mode, "closed, rejudged");
     same.trace.header.mode.clone_from(&plain.trace.header.mode);
     assert_eq!(plain.trace.digest().to_string(), same.trace.digest().to_string());
@@ -72,7 +72,7 @@ fn rejudging_under_the_same_settings_equals_the_replay() {
 fn rejudging_uses_the_changed_interpolation_delay() {
     let session = recorded_under("100");
     let rewinds = |lerp: &str| {
-        let replayed = rejudged(&session, lerp).expect("a server to judge");
+        let replayed = rejudge(&session, lerp).expect("a server to judge");
         shots::Columns::of(&replayed.trace).rewind_us.to_vec()
     };
     let (hundred, fifty) = (rewinds("interpolation.lerp_ms=100"), rewinds("interpolation.lerp_ms=50"));
@@ -83,7 +83,7 @@ fn rejudging_uses_the_changed_interpolation_delay() {
 
 #[test]
 fn settings_that_change_more_than_judging_are_refused() {
-    let error = rejudged(&recorded_under("100"), "server.update_hz=10").expect_err("it changes what clients see");
+    let error = rejudge(&recorded_under("100"), "server.update_hz=10").expect_err("it changes what clients see");
     assert!(matches!(&error, ReplayError::NotForJudging { key } if key == "server.update_hz"), "{error}");
 }
 
@@ -91,7 +91,7 @@ fn settings_that_change_more_than_judging_are_refused() {
 fn new_sessions_of_bots_do_not_depend_on_the_recording() {
     let logs = [recorded_under("100"), recorded_under("0")];
     let [anew, replayed] =
-        [WhatIf::Rerecord, WhatIf::Replay].map(|what_if| logs.each_ref().map(|log| swept(log, what_if)));
+        [WhatIf::Rerecord, WhatIf::Replay].map(|what_if| logs.each_ref().map(|log| sweep_values(log, what_if)));
     assert_eq!(anew[0].rows, anew[1].rows, "the recorded lerp affects new sessions");
     assert_ne!(replayed[0].rows, replayed[1].rows, "the recorded lerp does not show in replays");
     for row in &anew[0].rows {
@@ -105,7 +105,7 @@ fn new_sessions_of_bots_do_not_depend_on_the_recording() {
 fn replays_favour_the_setting_that_was_recorded() {
     // The reason for the three modes: a sweep over two logs of the same players favours the recorded setting of each.
     let best = |lerp: &str| {
-        let sweep = swept(&recorded_under(lerp), WhatIf::Replay);
+        let sweep = sweep_values(&recorded_under(lerp), WhatIf::Replay);
         let best = sweep.rows.iter().max_by_key(|row| row.figures.hits).expect("rows");
         best.values[0].clone()
     };

@@ -16,7 +16,7 @@ const WORK: usize = 4 << 30;
 
 /// The items of a list, aligned for every kind of item. As values they are none, numbers or floats, never lists.
 #[repr(align(8))]
-struct Items([u32; 12]);
+struct AlignedItems([u32; 12]);
 
 /// A program: a sequence of bytes that choose calls and arguments, and the handles so far. After the last byte, it
 /// reads zeros.
@@ -61,7 +61,7 @@ impl CallProgram<'_> {
         }
     }
 
-    fn at(&mut self) -> i64 {
+    fn random_time(&mut self) -> i64 {
         match self.byte() {
             byte @ 0..=239 => self.now = self.now.saturating_add(i64::from(byte) * 100),
             _ => return self.number() as i64,
@@ -104,7 +104,7 @@ impl CallProgram<'_> {
     }
 
     /// Returns a struct of random numbers, usually with its correct size.
-    fn any<T: Default>(&mut self) -> T {
+    fn random_struct<T: Default>(&mut self) -> T {
         let mut made = T::default();
         let (whole, words) = (size_of::<T>() as u32, size_of::<T>() / 4);
         let size = match self.byte() {
@@ -178,9 +178,9 @@ impl CallProgram<'_> {
         let (which, other) = (self.byte(), self.byte());
         let description = Self::one_of(&self.descriptions, which);
         let recorder = Self::one_of(&self.recorders, which);
-        let (path, options) = (self.path(), self.any::<hitreg_options>());
+        let (path, options) = (self.path(), self.random_struct::<hitreg_options>());
         let (mut made, mut stream) = (null_mut(), null_mut());
-        let mut written = self.any::<hitreg_written>();
+        let mut written = self.random_struct::<hitreg_written>();
         // SAFETY: texts, structs and handles are valid, or null.
         let code = unsafe {
             match self.byte() % 8 {
@@ -239,7 +239,7 @@ impl CallProgram<'_> {
     fn push(&mut self) -> hitreg_code {
         let which = self.byte();
         let stream = Self::one_of(&self.streams, which);
-        let (table, series, at) = (self.table(), self.number() as u32, self.at());
+        let (table, series, at) = (self.table(), self.number() as u32, self.random_time());
         let columns: &[u8] = match table {
             0 => b"nnnnrrrrrrnnn1v",
             1 | 2 => b"nnnnnnn",
@@ -252,7 +252,7 @@ impl CallProgram<'_> {
             11 => b"nnnn",
             _ => b"r",
         };
-        let mut items = Items([0; 12]);
+        let mut items = AlignedItems([0; 12]);
         items.0.iter_mut().for_each(|item| *item = u32::from(self.byte()) % 3);
         let values: Vec<hitreg_value> = columns.iter().map(|column| self.value(*column, &items.0)).collect();
         let count = if self.byte() < 250 { values.len() } else { values.len().min(self.number() as usize) };
