@@ -260,8 +260,11 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
     cli.color.take_effect();
     let defaults = added.into_iter().flat_map(|(_, options)| options).map(|option| option.name).collect();
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, defaults));
-    let ready = interrupt::leave_nothing().and_then(|()| set_memory_limit());
-    let done = ready.and_then(|()| run_command(build, games, cli.command, &program, &mut output));
+    let ready = interrupt::leave_nothing().and_then(|()| memory_limit());
+    let done = ready.and_then(|limit| {
+        let games = games.clone().within(limit);
+        run_command(build, &games, cli.command, &program, &mut output)
+    });
     match done.and_then(|outcome| output.finish().map(|()| outcome)) {
         Ok(outcome) => outcome,
         Err(trouble) => {
@@ -271,12 +274,12 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
     }
 }
 
-/// Sets the memory limit from the environment, or from the machine's memory. Builds that this program starts inherit
+/// The memory limit from the environment, or from the machine's memory. Builds that this program starts inherit
 /// the environment variable.
 #[expect(clippy::disallowed_methods, reason = "the limit bounds memory and does not affect results")]
-fn set_memory_limit() -> Result<(), CommandError> {
+fn memory_limit() -> Result<MemoryLimit, CommandError> {
     const NAME: &str = "HITREG_MEMORY_MIB";
-    let limit = match std::env::var_os(NAME) {
+    Ok(match std::env::var_os(NAME) {
         Some(text) => {
             let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
             let mib = mib.ok_or_else(|| {
@@ -285,9 +288,7 @@ fn set_memory_limit() -> Result<(), CommandError> {
             MemoryLimit::of_bytes(mib.saturating_mul(1 << 20))
         }
         None => MemoryLimit::of_machine(store::physical_memory()),
-    };
-    limit.set();
-    Ok(())
+    })
 }
 
 fn run_command(

@@ -32,7 +32,7 @@ enum BisectCommand {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     match &args.what {
         BisectCommand::Ticks(args) => ticks::run(games, args, output),
-        BisectCommand::Builds(args) => builds::run(args, output),
-        BisectCommand::Git(args) => git::run(args, output),
+        BisectCommand::Builds(args) => builds::run(games, args, output),
+        BisectCommand::Git(args) => git::run(games, args, output),
     }
 }

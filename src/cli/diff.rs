@@ -96,7 +96,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     output.check_text_option("verbose", args.verbose)?;
     let junit = args.junit.as_ref().map(|path| output.files.target(path, FileType::Junit)).transpose()?;
     let (engine, mut sides) = (files::engine(games), args.sides.sides(output.files.force())?);
-    let runner = args.running.runner(sides.run_builds(), output)?;
+    let runner = args.running.runner(games, sides.run_builds(), output)?;
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
     if !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text {

@@ -158,14 +158,14 @@ impl TableSource {
             let shapes = store::open_trace(path)?.shapes().map_err(|error| CommandError::file(path, error))?;
             return match shapes.len() <= MOST_READINGS {
                 true => Ok(TableSource::File { path: path.clone(), shapes, _folder: None }),
-                false => Ok(TableSource::Whole(store::read_trace(path)?)),
+                false => Ok(TableSource::Whole(store::read_trace_within(games.memory(), path)?)),
             };
         }
         let log = files::engine(games).survey(path)?;
         let game = match games.of_header(&log.header) {
             Ok(game) => game,
             // The log's own records can be exported without its game.
-            Err(_) if args.what_if.is_plain() => return Ok(TableSource::Whole(said(path)?.0)),
+            Err(_) if args.what_if.is_plain() => return Ok(TableSource::Whole(said(games, path)?.0)),
             Err(error) => return Err(CommandError::file(path, error)),
         };
         let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
@@ -245,8 +245,8 @@ fn write_from_file(
 }
 
 /// Returns the records and the packets of a log whose game this build does not know.
-fn said(path: &Path) -> Result<(Trace, Vec<Packet>), CommandError> {
-    let session = files::read_log_again(path)?.session;
+fn said(games: &Games, path: &Path) -> Result<(Trace, Vec<Packet>), CommandError> {
+    let session = files::read_log_again(games, path)?.session;
     let header = TraceHeader { game: session.header.game.clone(), ..TraceHeader::default() };
     Ok((Trace { header, tables: recorded::played(&session) }, traffic::of_session(&session)))
 }

@@ -29,18 +29,18 @@ pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileKind), CommandError> {
 }
 
 /// Reads a complete log.
-pub(super) fn read_log(path: &Path) -> Result<LogFile, CommandError> {
-    log_in(path, store::open(path)?)
+pub(super) fn read_log(games: &Games, path: &Path) -> Result<LogFile, CommandError> {
+    log_in(games, path, store::open(path)?)
 }
 
 /// Reads a complete log again, without another note about skipped parts.
-pub(super) fn read_log_again(path: &Path) -> Result<LogFile, CommandError> {
-    LogFile::read(store::open(path)?).map_err(|error| CommandError::file(path, error))
+pub(super) fn read_log_again(games: &Games, path: &Path) -> Result<LogFile, CommandError> {
+    LogFile::read(games.memory(), store::open(path)?).map_err(|error| CommandError::file(path, error))
 }
 
 /// Reads a complete log from an open file.
-pub(super) fn log_in(path: &Path, from: impl Read) -> Result<LogFile, CommandError> {
-    let log = LogFile::read(from).map_err(|error| CommandError::file(path, error))?;
+pub(super) fn log_in(games: &Games, path: &Path, from: impl Read) -> Result<LogFile, CommandError> {
+    let log = LogFile::read(games.memory(), from).map_err(|error| CommandError::file(path, error))?;
     note_passed_over(path, &log.session.header);
     Ok(log)
 }
@@ -73,8 +73,8 @@ pub(super) fn note_hole(path: &Path, gap: Option<&GapRecord>) {
 }
 
 /// Reads the trace in a file's bytes.
-pub(super) fn trace_in(path: &Path, bytes: &[u8]) -> Result<Trace, CommandError> {
-    log::read_trace(bytes).map_err(|error| CommandError::file(path, error))
+pub(super) fn trace_in(games: &Games, path: &Path, bytes: &[u8]) -> Result<Trace, CommandError> {
+    log::read_trace_within(games.memory(), bytes).map_err(|error| CommandError::file(path, error))
 }
 
 /// The size of a written file; unknown for a pipe or a device.

@@ -72,8 +72,8 @@ const USUAL_EVERY_S: u32 = 10;
 impl KeyframeArgs {
     /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot
     /// have.
-    pub(super) fn check(&self, log: &Target, length: Micros) -> Result<(), CommandError> {
-        let Some(every) = self.keyframes else { return Ok(()) };
+    pub(super) fn check(&self, log: &Target, length: Micros, output: &Output) -> Result<(), CommandError> {
+        let Some(every) = self.keyframes.filter(|_| self.are_typed(output)) else { return Ok(()) };
         if log.is_stream() {
             return Err(CommandError::Request(
                 "--keyframes needs a file, because the log is read again: give -o a file".to_owned(),
@@ -85,14 +85,30 @@ impl KeyframeArgs {
         }
     }
 
+    /// Whether keyframes are requested on the command line. Those of the config file are left out, like usual ones, where
+    /// the log cannot have any.
+    fn are_typed(&self, output: &Output) -> bool {
+        output.is_typed("keyframes", self.keyframes.is_some())
+    }
+
     /// Gives a log that is finished and of such a length its keyframes, and says how many. Usual ones are left out where the
     /// log cannot have any.
     ///
     /// # Errors
     /// When the log cannot have the keyframes that were asked for. It stays, without them.
-    pub(super) fn add(&self, games: &Games, log: &Target, length: Micros) -> Result<usize, CommandError> {
+    pub(super) fn add(
+        &self,
+        games: &Games,
+        log: &Target,
+        length: Micros,
+        output: &Output,
+    ) -> Result<usize, CommandError> {
         let usual = (!self.no_keyframes && length >= LONG).then_some(USUAL_EVERY_S);
         let Some(every) = self.keyframes.or(usual) else { return Ok(0) };
+        // A stream cannot be read again.
+        if log.is_stream() {
+            return Ok(0);
+        }
         let engine = files::engine(games);
         let surveyed = engine.survey(log.path())?;
         match made(&engine, &surveyed, every)? {
@@ -100,7 +116,7 @@ impl KeyframeArgs {
                 write(log.path(), &keyframes, &log.made_again())?;
                 Ok(keyframes.len())
             }
-            Err(_) if self.keyframes.is_none() => Ok(0),
+            Err(_) if !self.are_typed(output) => Ok(0),
             Err(why) => Err(CommandError::file(log.path(), format!("recorded, but without keyframes: {why}"))),
         }
     }

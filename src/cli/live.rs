@@ -65,7 +65,7 @@ struct LiveRecordReport {
 pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let target = output.files.target(&args.session.output, FileType::Log)?;
     let scenario = args.scenario()?;
-    args.session.keyframes.check(&target, scenario.length())?;
+    args.session.keyframes.check(&target, scenario.length(), output)?;
     let ready = args.session.session.set_up(games, &scenario)?;
     let header = ready.live_header()?;
     let stop = stop_when_told()?;
@@ -76,7 +76,7 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
     let span = sink.finish(ran.is_ok())?;
     let mut keyframes = 0;
     if let (true, Some((first, last))) = (ran.is_ok(), span) {
-        match args.session.keyframes.add(games, &again, last - first) {
+        match args.session.keyframes.add(games, &again, last - first, output) {
             // A session that was ended early may be too short for those that were asked for.
             Err(_) if stop.load(Ordering::Relaxed) => {}
             added => keyframes = added?,

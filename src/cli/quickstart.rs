@@ -92,12 +92,13 @@ pub(super) fn run(
         return Err(CommandError::Interrupted { resumes: false });
     }
     // The rest uses only the file.
-    let session = files::read_log(path)?.session;
+    let session = files::read_log(games, path)?.session;
     let game = games.of(&session).map_err(|error| CommandError::file(path, error))?;
     let replay = |options: &ReplayOptions| replay::replay(game, path, &session, options);
-    let (first, seconds) = replay(&ReplayOptions::default())?;
-    let (second, _) = replay(&ReplayOptions::default())?;
-    let (without, _) = replay(&without_lag_compensation(&session)?)?;
+    let options = ReplayOptions { memory: games.memory(), ..ReplayOptions::default() };
+    let (first, seconds) = replay(&options)?;
+    let (second, _) = replay(&options)?;
+    let (without, _) = replay(&options.under(Some(without_lag_compensation(&session)?), true))?;
     let off = Summary::of(&without.trace).shots;
     let report = QuickstartReport {
         recorded,
@@ -140,10 +141,10 @@ fn scenario(seed: u64) -> Scenario {
     Scenario { seconds: 20.0, seed, link, ..Scenario::default() }
 }
 
-fn without_lag_compensation(session: &Session) -> Result<ReplayOptions, CommandError> {
+fn without_lag_compensation(session: &Session) -> Result<Settings, CommandError> {
     let mut settings = Settings::from_pairs(&session.header.settings)?;
     settings.lag_compensation.enabled = false;
-    Ok(ReplayOptions { judged_under: Some(settings), ..ReplayOptions::default() })
+    Ok(settings)
 }
 
 impl QuickstartReport<'_> {

@@ -109,10 +109,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     };
     let target = output.files.target(&args.output, FileType::Log)?;
     let scenario = args.scenario()?;
-    args.keyframes.check(&target, scenario.length())?;
+    args.keyframes.check(&target, scenario.length(), output)?;
     let mut recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &target)?;
     if !recorded.interrupted {
-        recorded.keyframes = args.keyframes.add(games, &target, Micros(recorded.duration_us))?;
+        recorded.keyframes = args.keyframes.add(games, &target, Micros(recorded.duration_us), output)?;
         recorded.size_bytes = FileSize::of(target.path());
     }
     output.show(&recorded, |page| recorded.print(page))?;

@@ -18,7 +18,6 @@ use crate::engine::{
 };
 use crate::game::Wall;
 use crate::log::FileKind;
-use crate::memory::MemoryLimit;
 use crate::page::{PageInput, PageSubject, html, page_memory};
 use crate::record::Session;
 use crate::replay::{Part, ReplayOptions};
@@ -99,7 +98,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             (vec![sides.first.display().to_string()], vec![trace], besides, None)
         }
         false => {
-            let (engine, runner) = (files::engine(games), args.running.runner(sides.run_builds(), output)?);
+            let (engine, runner) = (files::engine(games), args.running.runner(games, sides.run_builds(), output)?);
             let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
             let [a, b] = match made {
                 Ok(traces) => traces,
@@ -218,26 +217,27 @@ fn show(
 
 /// Checks the memory limit for a page of one side, beside so many bytes of its trace and session.
 fn check_memory<'t>(
+    games: &Games,
     path: &Path,
     held: usize,
     tables: impl IntoIterator<Item = (&'t str, u64)>,
 ) -> Result<(), CommandError> {
     let needed = held.saturating_add(page_memory(tables));
-    MemoryLimit::current().check(needed).map_err(|needs| CommandError::file(path, needs))
+    games.memory().check(needed).map_err(|needs| CommandError::file(path, needs))
 }
 
 /// The trace in a file, or the replay of a log.
 fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), CommandError> {
     if store::kind_of(path)? == FileKind::Trace {
         let trace = TraceFile::open(path)?;
-        check_memory(path, trace.memory(), trace.tables().iter().map(|(table, rows)| (&*table.name, *rows)))?;
+        check_memory(games, path, trace.memory(), trace.tables().iter().map(|(table, rows)| (&*table.name, *rows)))?;
     }
     let looked = files::engine(games).look(path)?;
     let (replayed, rejudged) = match &looked {
         ViewedFile::Trace(_) | ViewedFile::Unknown(..) => (None, Ok(Vec::new())),
         ViewedFile::Log(log, _) => {
             let game = games.of(&log.session).map_err(|error| CommandError::file(path, error))?;
-            let options = ReplayOptions { network: true, ..ReplayOptions::default() };
+            let options = ReplayOptions { network: true, memory: games.memory(), ..ReplayOptions::default() };
             let trace = replay::replay(game, path, &log.session, &options)?.0.trace;
             let rejudged = rejudged(game, &log.session, &options, &trace);
             (Some(trace), rejudged)
@@ -247,7 +247,7 @@ fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), CommandErr
     let trace = replayed.or(trace).unwrap_or_default();
     let trace_bytes = trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add);
     let held = trace_bytes.saturating_add(besides.session.as_ref().map_or(0, Session::bytes));
-    check_memory(path, held, trace.tables.iter().map(|table| (&*table.name, table.rows() as u64)))?;
+    check_memory(games, path, held, trace.tables.iter().map(|table| (&*table.name, table.rows() as u64)))?;
     Ok((trace, SideContext { rejudged: Some(rejudged), ..besides }))
 }
 

@@ -96,7 +96,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
     let build = args.build.clone().or_else(of_a_side);
     let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    let recording = args.limit.runner()?;
+    let recording = args.limit.runner(games)?;
     let recorder = match &build {
         Some(build) => Rerecorder::Build(build, &recording),
         None => Rerecorder::Game(game.map_err(|error| CommandError::file(&args.log, error))?),
@@ -108,7 +108,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             ShrinkProperty::Asked(Condition::new(command, args.limit.get(), stop.clone()), stop)
         }
         None => {
-            let (runner, options) = (args.limit.runner()?, args.looking.options());
+            let (runner, options) = (args.limit.runner(games)?, args.looking.options());
             ShrinkProperty::first_difference(&quiet, &args.log, &ways, runner, options)?
         }
     };

@@ -9,7 +9,6 @@ use super::trouble::CommandError;
 use super::what_if::one_of;
 use super::{CommandOutcome, files};
 use crate::engine::{Engine, Games};
-use crate::memory::MemoryLimit;
 use crate::page::{SweepPage, sweep_html};
 use crate::record::Session;
 use crate::replay::WhatIf;
@@ -71,7 +70,7 @@ fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), CommandError> {
     for path in logs {
         let log = quiet.survey(path)?;
         held = held.saturating_add(log.session_bytes());
-        MemoryLimit::current().check(held).map_err(|needs| CommandError::file(path, needs))?;
+        games.memory().check(held).map_err(|needs| CommandError::file(path, needs))?;
     }
     Ok(())
 }
@@ -85,12 +84,13 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(|error| request(&error))?;
     let mut plan = SweepPlan::new(axes).map_err(|error| request(&error))?.asking(args.what_if);
     if let Some(seeds) = args.seeds {
-        if args.what_if != WhatIf::Rerecord {
+        if args.what_if == WhatIf::Rerecord {
+            plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;
+        } else if output.is_typed("seeds", true) {
             return Err(CommandError::Request(
                 "--seeds applies only to --what-if rerecord: add it, or leave out --seeds".to_owned(),
             ));
         }
-        plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;
     }
     let csv = args.csv.as_ref().map(|path| output.files.target(path, FileType::Table(figure_names())));
     let csv = csv.transpose()?;
@@ -98,7 +98,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     check_memory(games, &args.logs)?;
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
-        let log = files::read_log(path)?;
+        let log = files::read_log(games, path)?;
         files::note_hole(path, log.session.first_hole());
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
             return Err(CommandError::file(
@@ -113,7 +113,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     };
     let game = games.of(first).map_err(|error| CommandError::file(&args.logs[0], error))?;
     let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
-    let swept = game.sweep(&sessions, &plan, &|| progress.one_done()).map_err(|error| match error {
+    let swept = game.sweep(games.memory(), &sessions, &plan, &|| progress.one_done()).map_err(|error| match error {
         SweepError::Run { log, source } => CommandError::file(&args.logs[log], source),
         SweepError::Settings { log, source } => CommandError::file(&args.logs[log], source),
     })?;

@@ -114,6 +114,8 @@ pub(super) fn run(
         (true, _, rerecord) => GoldenUpdate::Accept { rerecord },
         (false, true, rerecord) => GoldenUpdate::Propose { rerecord },
         (false, false, false) => GoldenUpdate::Nothing,
+        // A default from the config file applies where a golden is written.
+        (false, false, true) if !output.is_typed("rerecord", true) => GoldenUpdate::Nothing,
         (false, false, true) => {
             let what = "--rerecord needs --accept, which writes log and golden, or --propose";
             return Err(CommandError::Request(what.to_owned()));
@@ -124,7 +126,8 @@ pub(super) fn run(
     let build = args.build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
     // Ctrl-C ends this build's own replays at once.
     let stop = if build.is_some() { interrupt::stop()? } else { StopSignal::default() };
-    let runner = BuildRunner { time_limit: args.time_limit.unwrap_or(TIME_LIMIT), cache: None, stop };
+    let runner =
+        BuildRunner { time_limit: args.time_limit.unwrap_or(TIME_LIMIT), cache: None, stop, memory: games.memory() };
     let (watch, progress) = (Stopwatch::start(), Progress::of_things("verifying", logs.len() as u64));
     let verify = VerifyOptions {
         player: build.as_ref().map_or(ReplayRunner::Own, |build| ReplayRunner::Build(build, &runner)),

@@ -165,14 +165,15 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         if !args.what_if.is_plain() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
         }
-        let trace = files::trace_in(path, &file)?;
+        let trace = files::trace_in(games, path, &file)?;
         let why = find(&trace)?;
         (trace, Vec::new(), why, Vec::new())
     } else {
-        let log = files::log_in(path, &file[..])?;
+        let log = files::log_in(games, path, &file[..])?;
         files::note_hole(path, log.session.first_hole());
         let (options, changed) = args.what_if.options(&log.session.header)?;
         let game = games.of(&log.session).map_err(|error| CommandError::file(path, error))?;
+        let options = ReplayOptions { memory: games.memory(), ..options };
         let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
         let mut why = find(&replayed.trace)?;
         // Under changed settings the packets would differ. With rejudging, they stay as recorded.

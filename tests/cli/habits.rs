@@ -104,8 +104,15 @@ fn defaults_mean_what_the_options_mean() {
     assert!(folder.done("verify a.hitlog").starts_with("same "));
     assert!(folder.done("info a.hitlog").starts_with('{'));
     // A default without the option that it needs is left out.
-    config(&folder, "[verify]\ntime-limit = 60\n[replay]\ntables = [\"shots\"]\n");
+    config(
+        &folder,
+        "[verify]\ntime-limit = 60\nrerecord = true\n[replay]\ntables = [\"shots\"]\n[sweep]\nseeds = 3\n\
+         [record.synth]\nkeyframes = 5\nplayers = 2\n[join]\nupdate-hz = 20\n",
+    );
     folder.done("verify a.hitlog");
+    folder.done("sweep a.hitlog --set interpolation.lerp_ms=50");
+    assert_eq!(folder.json("record synth -o short.hitlog --seconds 1")["keyframes"], 0);
+    assert_eq!(folder.json("record synth -o long.hitlog --seconds 6")["keyframes"], 1);
     folder.done("replay a.hitlog");
     folder.done("replay a.hitlog -o shots.hittrace");
     assert_eq!(folder.json("info shots.hittrace")["tables"].as_array().map(Vec::len), Some(1));
@@ -144,6 +151,9 @@ fn a_dash_is_a_standard_stream() {
     assert!(text(&exported.stdout).starts_with("tick,at_us,hash\n"));
     let saved = fed(&folder, "recover - -o - --format json", &log);
     assert!(read_session(&saved.stdout[..]).unwrap() == read_session(&log[..]).unwrap());
+    // A session of a minute would have keyframes, which a stream cannot have.
+    let recorded = folder.run("record synth --seconds 60 --players 2 -o -");
+    assert_eq!((code(&recorded), read_session(&recorded.stdout[..]).is_ok()), (0, true), "{}", text(&recorded.stderr));
     assert!(!folder.path("-").exists());
 }
 

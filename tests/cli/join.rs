@@ -244,10 +244,13 @@ fn each_player_requests_its_own_update_rate() {
     };
     let of_slow = ["server.update_hz=20", "server.rate_bytes_per_s=30000", "client.cmd_hz=30"]
         .map(|own| format!("p{}.{own}", players[0]));
-    let of_fast = ["server.update_hz=64", "interpolation.lerp_ms=40"].map(|own| format!("p{}.{own}", players[2]));
+    // The server's limit also holds for players that do not ask.
+    let of_any = [format!("p{}.server.rate_bytes_per_s=30000", players[1])];
+    let of_fast = ["server.update_hz=64", "server.rate_bytes_per_s=30000", "interpolation.lerp_ms=40"]
+        .map(|own| format!("p{}.{own}", players[2]));
     assert_eq!(own(&logs[0]), BTreeSet::from(of_slow.clone()));
-    assert_eq!(own(&logs[1]), BTreeSet::new());
-    assert_eq!(own(&server), of_slow.into_iter().chain(of_fast).collect());
+    assert_eq!(own(&logs[1]), BTreeSet::from(of_any.clone()));
+    assert_eq!(own(&server), of_slow.into_iter().chain(of_any).chain(of_fast).collect());
 
     place.done("merge server.hitlog client0.hitlog client1.hitlog client2.hitlog -o session.hitlog");
     assert!(place.verified("session.hitlog") > Micros::from_ms(3_500));

@@ -3,6 +3,9 @@
 use std::ffi::OsString;
 
 use hitreg::cli::{Games, Program};
+use hitreg::engine::Engine;
+use hitreg::memory::MemoryLimit;
+use hitreg::replay::{ReplayError, ReplayOptions};
 use serde_json::Value;
 
 use crate::disc::{DiscRules, Discs};
@@ -30,4 +33,37 @@ fn any_game_gets_the_same_commands() {
     let output = folder.refused("replay discs.hitlog");
     assert!(output.contains("the log is of the game `discs`, and this build plays"), "{output}");
     assert_eq!(folder.json("info discs.hitlog")["shots"], Value::Null);
+}
+
+/// Jobs of one process may have limits of their own.
+#[test]
+fn two_memory_limits_in_one_process_hold_each_for_its_own_games() {
+    let folder = Folder::empty();
+    folder.done("record synth -o a.hitlog --seconds 2 --players 2");
+    let games = hitreg::registry::built_in();
+    let [little, enough] = [4 << 10, 1 << 30].map(|bytes| games.clone().within(MemoryLimit::of_bytes(bytes)));
+    let session = Engine::new(&enough).read_log(&folder.path("a.hitlog")).expect("a log of this build").session;
+    let hold = |games: &Games, has_room: bool| {
+        let read = Engine::new(games).read_log(&folder.path("a.hitlog"));
+        let game = games.of(&session).expect("arena");
+        let replayed =
+            game.replay(&session, &ReplayOptions { memory: games.memory(), ..ReplayOptions::default() }, &mut |_| {});
+        let rerecorded = game.rerecord(games.memory(), &session, None);
+        let refused = [replayed.map(drop).err(), rerecorded.map(drop).err()];
+        let is_for_memory = |error: &Option<ReplayError>| matches!(error, Some(ReplayError::NeedsMemory(_)));
+        match has_room {
+            true => assert!(read.is_ok() && refused.iter().all(Option::is_none), "{refused:?}"),
+            false => assert!(
+                read.is_err_and(|error| error.to_string().contains("the limit is 0 MiB"))
+                    && refused.iter().all(is_for_memory),
+                "{refused:?}"
+            ),
+        }
+    };
+    let hold = &hold;
+    std::thread::scope(|scope| {
+        for (games, has_room) in [(&little, false), (&enough, true), (&little, false), (&enough, true)] {
+            scope.spawn(move || (0..8).for_each(|_| hold(games, has_room)));
+        }
+    });
 }

@@ -69,7 +69,8 @@ fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
     std::fs::write(&log, file(&record(&scenario("half-life")), Micros::from_s(1))).expect("written");
     let games = hitreg::registry::built_in();
     let engine = Engine::new(&games);
-    let runner = BuildRunner { time_limit: TIME_LIMIT, cache: None, stop: StopSignal::default() };
+    let runner =
+        BuildRunner { time_limit: TIME_LIMIT, cache: None, stop: StopSignal::default(), memory: games.memory() };
     let compared = |on: DiffScope, tables: TableSet| {
         let b = ReplaySpec { set: vec!["interpolation.lerp_ms=50".to_owned()], ..ReplaySpec::default() };
         let mut ways = ReplaySpecs { a: ReplaySpec::default(), b };

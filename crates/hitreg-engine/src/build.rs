@@ -22,7 +22,7 @@ use std::time::Duration;
 pub use cache::{Cache, CacheError};
 pub use stop::StopSignal;
 
-use hitreg_log::memory::NeedsMemory;
+use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::store::{self, StoreError, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceSource};
 use hitreg_netcode::replay::ReplayError;
@@ -106,6 +106,8 @@ pub struct BuildRunner {
     pub cache: Option<Cache>,
     /// Stops the running builds.
     pub stop: StopSignal,
+    /// The most memory for a trace or log that a build writes.
+    pub memory: MemoryLimit,
 }
 
 impl Build {
@@ -170,7 +172,7 @@ impl BuildRunner {
     /// # Errors
     /// When the build gives no readable trace.
     pub fn trace(&self, build: &Build, request: &BuildRequest<'_>) -> Result<Trace, UntestableBuild> {
-        Ok(self.made(build, request, store::read_regular_trace)?.0)
+        Ok(self.made(build, request, |path| store::read_regular_trace(self.memory, path))?.0)
     }
 
     /// Returns a build's trace as [`BuildRunner::trace`] does, but leaves the trace in its file. If the file is not in the
@@ -218,7 +220,7 @@ impl BuildRunner {
     /// When the build gives no readable log.
     pub fn rerecord(&self, build: &Build, request: &BuildRequest<'_>, to: &Path) -> Result<(), UntestableBuild> {
         let words = self.run(build, "replay", request, &[OsStr::new("--record"), to.as_os_str()])?;
-        let read = store::read_log(to).map(drop);
+        let read = store::read_log_within(self.memory, to).map(drop);
         read.map_err(|error| unreadable("the log that it recorded", &error).saying(words))
     }
 

@@ -98,18 +98,25 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
+    /// Settings that are within the limits.
+    fn common() -> Settings {
+        let mut settings = Settings::default();
+        settings.set_pair("server.rate_bytes_per_s=40000").expect("a setting");
+        settings
+    }
+
     fn granted(asked: &[(&str, &str)]) -> OwnSettings {
         let bytes = rmp_serde::to_vec(&pairs(asked)).expect("it can be written");
-        grant(&bytes, PlayerId(1), &Settings::default(), LIMITS)
+        grant(&bytes, PlayerId(1), &common(), LIMITS)
     }
 
     #[test]
     fn requests_within_the_limits_are_granted() {
         let asked = pairs(&[("interpolation.lerp_ms", "50"), ("server.update_hz", "31.25")]);
         let bytes = encode(&asked).expect("a player's own");
-        assert_eq!(grant(&bytes, PlayerId(0), &Settings::default(), LIMITS), asked);
+        assert_eq!(grant(&bytes, PlayerId(0), &common(), LIMITS), asked);
         assert!(encode(&Vec::new()).expect("nothing").is_empty(), "who asks for nothing says nothing");
-        assert!(grant(&[], PlayerId(0), &Settings::default(), GrantLimits::default()).is_empty());
+        assert!(grant(&[], PlayerId(0), &common(), LIMITS).is_empty());
     }
 
     #[test]
@@ -148,7 +155,7 @@ mod tests {
     #[test]
     fn no_client_gets_more_than_a_snapshot_per_tick() {
         let bytes = encode(&pairs(&[("server.update_hz", "200")])).expect("a player's own");
-        let of = |limits| grant(&bytes, PlayerId(0), &Settings::default(), limits);
+        let of = |limits| grant(&bytes, PlayerId(0), &common(), limits);
         assert_eq!(of(GrantLimits::default()), pairs(&[("server.update_hz", "64")]));
         assert_eq!(
             of(GrantLimits { update_hz: Hz::from_milli(100_000), ..LIMITS }),
@@ -169,7 +176,7 @@ mod tests {
         let twice = [("server.update_hz", "20"), ("server.update_hz", "30"), ("client.cmd_hz", "NaN")];
         assert_eq!(granted(&twice), pairs(&[("server.update_hz", "30")]), "the last word counts");
         for bytes in [&[0x93, 1][..], &[0xDF, 0xFF, 0xFF, 0xFF, 0xFF], &[0xC1; 1024]] {
-            assert_eq!(grant(bytes, PlayerId(0), &Settings::default(), LIMITS), [], "{bytes:?}");
+            assert_eq!(grant(bytes, PlayerId(0), &common(), LIMITS), [], "{bytes:?}");
         }
     }
 

@@ -50,8 +50,10 @@ pub use header::{FileKind, kind_of, version_of};
 pub use keyframes::{KeyframeQuery, RewriteError, SeekResult, find_keyframe, keyframes_of, write_keyframes};
 pub use limits::MAX_PLAYERS;
 pub(crate) use limits::MAX_RECORD_BYTES;
-pub use reader::{LogReader, read_header, read_prefix, read_session};
+pub use reader::{LogReader, read_header, read_prefix, read_prefix_within, read_session, read_session_within};
 pub use recover::{Damage, DamagedPart, recover};
-pub use trace_file::{TraceIndex, TraceReader, TraceWriter, read_trace, write_trace, write_trace_meanwhile};
+pub use trace_file::{
+    TraceIndex, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace, write_trace_meanwhile,
+};
 pub use version::{FORMAT, FormatVersion, Readability, UnreadableFormat, check_readable_by};
 pub use writer::{BackgroundLogWriter, LogWriter, QueuePolicy, StretchWriter, WriterOptions, write_session};

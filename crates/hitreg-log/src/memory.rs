@@ -1,16 +1,18 @@
 //! The memory limit of commands that hold whole sessions or traces.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 /// The most memory that a command may use for whole sessions and traces: a quarter of the machine's memory, at least 2
-/// GiB. Streaming commands need less and ignore the limit.
+/// GiB. Streaming commands need less and ignore the limit. The default is the lowest limit, for a library that does not
+/// know its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
     bytes: usize,
 }
 
-/// The limit of this process.
-static CURRENT: AtomicUsize = AtomicUsize::new(MemoryLimit::LEAST.bytes);
+impl Default for MemoryLimit {
+    fn default() -> MemoryLimit {
+        MemoryLimit::LEAST
+    }
+}
 
 impl MemoryLimit {
     /// The lowest limit: that of a machine with 8 GiB or less, or with an unknown amount of memory.
@@ -25,16 +27,6 @@ impl MemoryLimit {
     pub fn of_machine(physical_bytes: Option<u64>) -> MemoryLimit {
         let quarter = physical_bytes.map_or(0, |bytes| usize::try_from(bytes / 4).unwrap_or(usize::MAX));
         MemoryLimit { bytes: quarter.max(MemoryLimit::LEAST.bytes) }
-    }
-
-    /// Returns the limit of this process.
-    pub fn current() -> MemoryLimit {
-        MemoryLimit { bytes: CURRENT.load(Ordering::Relaxed) }
-    }
-
-    /// Makes this the limit of the process.
-    pub fn set(self) {
-        CURRENT.store(self.bytes, Ordering::Relaxed);
     }
 
     /// Returns the limit in bytes.
@@ -59,7 +51,7 @@ impl MemoryLimit {
     }
 }
 
-/// A file or a replay needs more memory than this process may use.
+/// A file or a replay needs more memory than it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[error(
     "this needs about {} MiB of memory, and the limit is {} MiB: set HITREG_MEMORY_MIB={} to allow that much",

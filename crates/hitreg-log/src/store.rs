@@ -34,6 +34,7 @@ pub use trace_file::TraceFile;
 pub use unnamed::remove_unnamed;
 
 use crate::log::{self, Damage, FileKind, LogReader, TraceReader, Truncation};
+use crate::memory::MemoryLimit;
 use crate::record::Session;
 use crate::trace::Trace;
 
@@ -153,7 +154,15 @@ pub fn read_either(path: &Path) -> Result<(FileKind, Vec<u8>), StoreError> {
 /// # Errors
 /// When the file cannot be opened, or is not an undamaged log.
 pub fn read_log(path: &Path) -> Result<Session, StoreError> {
-    log::read_session(open(path)?).map_err(|source| StoreError::content(path, source))
+    read_log_within(MemoryLimit::default(), path)
+}
+
+/// Reads a whole log within another memory limit.
+///
+/// # Errors
+/// As [`read_log`].
+pub fn read_log_within(limit: MemoryLimit, path: &Path) -> Result<Session, StoreError> {
+    log::read_session_within(limit, open(path)?).map_err(|source| StoreError::content(path, source))
 }
 
 /// Reads a log that may be cut off. Returns the place of the cut.
@@ -185,16 +194,25 @@ pub fn recover_log(path: &Path) -> Result<(Session, Damage), StoreError> {
 /// # Errors
 /// When the file cannot be opened, or is not an undamaged trace.
 pub fn read_trace(path: &Path) -> Result<Trace, StoreError> {
-    log::read_trace(open(path)?).map_err(|source| StoreError::content(path, source))
+    read_trace_within(MemoryLimit::default(), path)
 }
 
-/// Reads a whole trace like [`read_trace`], but refuses pipes and devices, because opening a pipe can block forever.
+/// Reads a whole trace within another memory limit.
 ///
 /// # Errors
-/// As [`read_trace`]; also when the path is a pipe or a device.
-pub fn read_regular_trace(path: &Path) -> Result<Trace, StoreError> {
+/// As [`read_trace`].
+pub fn read_trace_within(limit: MemoryLimit, path: &Path) -> Result<Trace, StoreError> {
+    log::read_trace_within(limit, open(path)?).map_err(|source| StoreError::content(path, source))
+}
+
+/// Reads a whole trace like [`read_trace_within`], but refuses pipes and devices, because opening a pipe can block
+/// forever.
+///
+/// # Errors
+/// As [`read_trace_within`]; also when the path is a pipe or a device.
+pub fn read_regular_trace(limit: MemoryLimit, path: &Path) -> Result<Trace, StoreError> {
     check_regular(path)?;
-    read_trace(path)
+    read_trace_within(limit, path)
 }
 
 /// Opens a trace for reading by chunk.

@@ -42,6 +42,7 @@ use crate::game::{Body, Bots, Game, GameInput, StateRows, check_own_fields};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::session::SessionRecorder;
 use crate::settings::{SettingError, Settings};
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
 use hitreg_log::trace::{SessionSource, Table, Trace};
@@ -72,6 +73,8 @@ pub struct ReplayOptions {
     /// The part of the session whose rows go into the trace; `None` for the whole session. The replay also runs what
     /// precedes the part. A streamed replay ([`stream`]) stops after the part, once it has completed the part's rows.
     pub part: Option<Part>,
+    /// The most memory for a session and its rows. A streamed replay ([`stream`]) needs less and ignores it.
+    pub memory: MemoryLimit,
 }
 
 impl ReplayOptions {
@@ -141,7 +144,9 @@ pub fn replay<G: Netcode>(
         part.check(first, last)?;
     }
     let mut replayed = match (closed, &options.judged_under) {
-        (false, judged_under) => replay_open::<G, G::Client>(session, &setup, judged_under.as_ref(), progress)?,
+        (false, judged_under) => {
+            replay_open::<G, G::Client>(session, &setup, judged_under.as_ref(), options.memory, progress)?
+        }
         // The trace holds the settings that judged its shots.
         (true, judged_under) => {
             let replayed = closed::replay::<G>(session, &setup, options, progress)?;
@@ -175,19 +180,20 @@ pub fn replay_clients<G: Game, C: ClientPipeline<G>>(
 ) -> Result<ReplayOutput, ReplayError> {
     let setup = setup::<G>(session, settings)?;
     check_input(session)?;
-    replay_open::<G, C>(session, &setup, None, progress)
+    replay_open::<G, C>(session, &setup, None, MemoryLimit::default(), progress)
 }
 
 fn replay_open<G: Game, C: ClientPipeline<G>>(
     session: &Session,
     setup: &Setup<G>,
     judged_under: Option<&Settings>,
+    memory: MemoryLimit,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
     let judged = judged_under.unwrap_or(&setup.settings);
     let unlag = &judged.lag_compensation;
     let furthest = unlag.enabled.then(|| Micros::from_ms(unlag.max_unlag_ms));
-    let replayed = open::replay::<G, C>(session, setup, furthest, progress)?;
+    let replayed = open::replay::<G, C>(session, setup, furthest, memory, progress)?;
     let mode = if judged_under.is_some() { "open, rejudged" } else { "open" };
     Ok(labelled(replayed, mode, &session.header, judged))
 }
@@ -278,8 +284,20 @@ pub fn held_against(session: &Session, trace: Trace) -> ReplayOutput {
 /// if the old session or its settings were changed.
 ///
 /// # Errors
-/// When this build cannot replay the log in closed loop.
+/// When this build cannot replay the log in closed loop, or not within the default memory limit.
 pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
+    rerecord_within::<G>(MemoryLimit::default(), session, settings)
+}
+
+/// Records a session again within another memory limit.
+///
+/// # Errors
+/// As [`rerecord`].
+pub fn rerecord_within<G: Netcode>(
+    memory: MemoryLimit,
+    session: &Session,
+    settings: Option<&Settings>,
+) -> Result<Session, ReplayError> {
     let setup = setup::<G>(session, settings)?;
     check_session(session)?;
     let unknown = Settings::unknown(&session.header.settings).cloned();
@@ -297,7 +315,7 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
     }
     let heard = (0..).map(PlayerId).zip(&session.players).filter(|(_, records)| records.is_heard_only());
     let mut recorder = SessionRecorder::new(&mut again).hearing(heard.map(|(player, _)| player));
-    closed::observe(session, &setup, &mut recorder)?;
+    closed::observe(session, &setup, memory, &mut recorder)?;
     again.put_in_order();
     Ok(again)
 }
@@ -306,15 +324,16 @@ pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> R
 /// another random seed.
 ///
 /// # Errors
-/// When this build cannot replay the log in closed loop.
+/// When this build cannot replay the log in closed loop, or not within this memory limit.
 pub fn play_anew<G: Bots + Netcode>(
+    memory: MemoryLimit,
     session: &Session,
     settings: &Settings,
     seed: Seed,
 ) -> Result<ReplayOutput, ReplayError> {
     let setup = Setup { seed, ..setup::<G>(session, Some(settings))? };
     check_session(session)?;
-    let replayed = closed::play_anew::<G>(session, &setup)?;
+    let replayed = closed::play_anew::<G>(session, &setup, memory)?;
     let header = SessionHeader { seed, ..session.header.clone() };
     Ok(labelled(replayed, "closed", &header, &setup.settings))
 }

@@ -11,6 +11,7 @@ use crate::cli::output::Output;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, files};
+use crate::engine::Games;
 use crate::engine::bisect::BuildSearch;
 use crate::replay::foreign_trace_memory;
 
@@ -47,12 +48,12 @@ pub(super) struct Args {
     running: BuildArgs,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let log = files::read_log(&args.log)?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+    let log = files::read_log(games, &args.log)?;
     let (log_digest, trace_bytes) = (log.digest, foreign_trace_memory(&log.session));
     drop(log);
     let request = BuildRequest { log: &args.log, log_digest, options: &[] };
-    let judge = args.sought.judge(&args.running, request, trace_bytes)?;
+    let judge = args.sought.judge(games, &args.running, request, trace_bytes)?;
     let jobs = args.jobs.map_or_else(rayon::current_num_threads, NonZero::get);
     let search = BuildSearch { builds: &args.builds, verify_ends: args.verify_ends, jobs };
     let progress = Progress::of_things("bisecting", 0);

@@ -6,6 +6,7 @@ use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
 use crate::cli::interrupt;
 use crate::cli::trouble::CommandError;
+use crate::engine::Games;
 use crate::engine::bisect::BuildJudge;
 
 /// What is being looked for.
@@ -22,13 +23,14 @@ pub(super) struct SearchArgs {
 impl SearchArgs {
     pub(super) fn judge<'a>(
         &self,
+        games: &Games,
         running: &BuildArgs,
         request: BuildRequest<'a>,
         trace_bytes: usize,
     ) -> Result<BuildJudge<'a>, CommandError> {
         let stop = interrupt::stop()?;
         let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
-        Ok(BuildJudge::new(condition, self.looking.options(), running.build_runner()?, request, trace_bytes)?)
+        Ok(BuildJudge::new(condition, self.looking.options(), running.build_runner(games)?, request, trace_bytes)?)
     }
 
     /// A text of these options that distinguishes one search from another.

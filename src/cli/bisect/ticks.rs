@@ -38,7 +38,7 @@ pub(super) struct Args {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let sides = args.sides.sides(output.files.force())?;
-    let runner = args.running.runner(sides.run_builds(), output)?;
+    let runner = args.running.runner(games, sides.run_builds(), output)?;
     match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {
         Err(missing) => {
             output.show(&missing, |page| print_missing(page, &missing))?;

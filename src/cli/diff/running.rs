@@ -8,6 +8,7 @@ use crate::build::{BuildRunner, Cache, TIME_LIMIT};
 use crate::cli::interrupt;
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
+use crate::engine::Games;
 
 /// How long builds may run.
 #[derive(clap::Args)]
@@ -49,8 +50,9 @@ impl TimeLimitArgs {
     }
 
     /// Runs builds within the limit, and caches nothing.
-    pub(in crate::cli) fn runner(&self) -> Result<BuildRunner, CommandError> {
-        Ok(BuildRunner { time_limit: self.get(), cache: None, stop: interrupt::stop()? })
+    pub(in crate::cli) fn runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
+        let (stop, memory) = (interrupt::stop()?, games.memory());
+        Ok(BuildRunner { time_limit: self.get(), cache: None, stop, memory })
     }
 
     /// The limit for one log.
@@ -68,20 +70,25 @@ impl BuildArgs {
     }
 
     /// Runs builds, if `runs_builds` says that there are any.
-    pub(in crate::cli) fn runner(&self, runs_builds: bool, output: &Output) -> Result<BuildRunner, CommandError> {
+    pub(in crate::cli) fn runner(
+        &self,
+        games: &Games,
+        runs_builds: bool,
+        output: &Output,
+    ) -> Result<BuildRunner, CommandError> {
         self.check(runs_builds, output)?;
-        if runs_builds { self.build_runner() } else { self.limit.runner() }
+        if runs_builds { self.build_runner(games) } else { self.limit.runner(games) }
     }
 
     /// Runs builds.
-    pub(in crate::cli) fn build_runner(&self) -> Result<BuildRunner, CommandError> {
+    pub(in crate::cli) fn build_runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
         let cache = match &self.cache {
             _ if self.no_cache => None,
             Some(folder) => Some(Cache::open(folder).map_err(|error| CommandError::Request(error.to_string()))?),
             // A user without a folder for caches runs every build again.
             None => Cache::open(&Cache::usual_folder()).ok(),
         };
-        Ok(BuildRunner { cache, ..self.limit.runner()? })
+        Ok(BuildRunner { cache, ..self.limit.runner(games)? })
     }
 
     /// The time limit for one log.

@@ -47,7 +47,7 @@ impl EventSource {
         let game = match games.of_header(&log.header) {
             Ok(game) => game,
             Err(_) if of_its_own => {
-                let (trace, packets) = said(path)?;
+                let (trace, packets) = said(games, path)?;
                 return Ok(EventSource::Recorded(trace, packets));
             }
             Err(error) => return Err(CommandError::file(path, error)),

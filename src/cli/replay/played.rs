@@ -104,8 +104,8 @@ pub(super) fn play(
     let (gathered, ran) = run(args, (game, &attempt), trace)?;
     let seconds = watch.elapsed_s();
     if let Some(target) = record {
-        let session = files::read_log_again(&args.log)?.session;
-        let again = game.rerecord(&session, options.settings.as_ref());
+        let session = files::read_log_again(games, &args.log)?.session;
+        let again = game.rerecord(games.memory(), &session, options.settings.as_ref());
         let again = again.map_err(|error| CommandError::file(&args.log, error))?;
         store::save_log(target, &again, LogOptions::whole())?;
     }

@@ -48,7 +48,7 @@ fn sweep_axes(sessions: &[Session], axes: &[&str]) -> Sweep {
 
 fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Sweep {
     let games = Games::default().recording::<Discs>(|_| Ok(crate::disc::DiscRules::default()));
-    games.of(&sessions[0]).expect("discs").sweep(sessions, plan, done).expect("logs of this build")
+    games.of(&sessions[0]).expect("discs").sweep(games.memory(), sessions, plan, done).expect("logs of this build")
 }
 
 fn replay_with<G: Netcode>(session: &Session, change: &str) -> ReplayOutput {

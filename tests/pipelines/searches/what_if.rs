@@ -38,7 +38,11 @@ fn sweep_values(session: &Session, what_if: WhatIf) -> Sweep {
     let axes = vec![Axis::parse("interpolation.lerp_ms=0,50,100").expect("an axis")];
     let plan = SweepPlan::new(axes).expect("a plan").asking(what_if).with_seeds(3).expect("enough seeds");
     let games = Games::default().recording::<Discs>(|_| Ok(DiscRules::default()));
-    games.of(session).expect("discs").sweep(std::slice::from_ref(session), &plan, &|| {}).expect("a log of this build")
+    games
+        .of(session)
+        .expect("discs")
+        .sweep(games.memory(), std::slice::from_ref(session), &plan, &|| {})
+        .expect("a log of this build")
 }
 
 #[test]

@@ -10,7 +10,6 @@ use super::streamed::{SurveyedLog, retry_with_encoding};
 use super::{Engine, EngineError, Playable};
 use hitreg_analysis::page::page_memory;
 use hitreg_analysis::why::RejudgedShots;
-use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionStretch};
 use hitreg_log::trace::schema::{TableSet, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
@@ -64,7 +63,7 @@ impl Engine<'_> {
             let held = log.session_bytes().saturating_add(log.survey.trace_bytes(TableSet::ALL));
             let running = log.header.players.len().saturating_mul(REPLAYED_PLAYER).min(REPLAYED_PLAYERS);
             let needed = held.saturating_add(running).saturating_add(page_memory(log.survey.trace_rows()));
-            MemoryLimit::current().check(needed).map_err(|source| log.needs_memory(source))?;
+            self.games.memory().check(needed).map_err(|source| log.needs_memory(source))?;
         }
         let length = log.survey.duration();
         let progress = &mut |at| progress(at, length);

@@ -27,6 +27,7 @@ use hitreg_netcode::replay::{
 };
 use hitreg_netcode::score::{self, ModeScore};
 use hitreg_netcode::settings::Settings;
+use std::sync::Arc;
 
 /// A map file for a game that makes its rules from maps.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +44,11 @@ pub type RulesError = Box<dyn std::error::Error + Send + Sync>;
 /// Makes the rules of a game, from a map file if there is one.
 type RulesFactory<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Simulate>::Rules, RulesError>;
 
-/// The games of a build.
-#[derive(Default)]
+/// The games of a build, and the most memory that its commands may use.
+#[derive(Clone, Default)]
 pub struct Games {
-    games: Vec<Box<dyn Playable>>,
+    games: Vec<Arc<dyn Playable>>,
+    memory: MemoryLimit,
 }
 
 impl std::fmt::Debug for Games {
@@ -59,7 +61,7 @@ impl Games {
     /// Adds a game that [`replaying`] or [`recording`] created.
     #[must_use]
     pub fn with(mut self, game: Box<dyn Playable>) -> Games {
-        self.games.push(game);
+        self.games.push(game.into());
         self
     }
 
@@ -76,6 +78,17 @@ impl Games {
         rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
     ) -> Games {
         self.with(recording::<G>(rules))
+    }
+
+    /// The same games within this memory limit.
+    #[must_use]
+    pub fn within(self, memory: MemoryLimit) -> Games {
+        Games { memory, ..self }
+    }
+
+    /// The most memory that a command may use for whole sessions and traces.
+    pub fn memory(&self) -> MemoryLimit {
+        self.memory
     }
 
     /// The game of a log.
@@ -185,8 +198,13 @@ pub trait Playable: Send + Sync {
     /// Runs the input and links of a log again, and records the result as a new session.
     ///
     /// # Errors
-    /// Fails if this build cannot replay the log closed loop.
-    fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError>;
+    /// Fails if this build cannot replay the log closed loop within this memory limit.
+    fn rerecord(
+        &self,
+        memory: MemoryLimit,
+        session: &Session,
+        settings: Option<&Settings>,
+    ) -> Result<Session, ReplayError>;
 
     /// Runs one recorded usercmd on its player's body, and returns the body after it. `entities` must include that
     /// body.
@@ -204,9 +222,11 @@ pub trait Playable: Send + Sync {
     /// The smallest session that `still` says shows it; so many candidates are tested at once.
     ///
     /// # Errors
-    /// Fails if `still` is false for `session`, the session cannot be replayed, or `still` fails.
+    /// Fails if `still` is false for `session`, the session cannot be replayed within this memory limit, or `still`
+    /// fails.
     fn shrink(
         &self,
+        memory: MemoryLimit,
         session: &Session,
         still: (&shrink::PropertyCheck<'_, EngineError>, usize),
         progress: &mut dyn FnMut(&shrink::ShrinkStep),
@@ -215,8 +235,14 @@ pub trait Playable: Send + Sync {
     /// Runs the sessions under every combination of settings in the plan. `done` is called after each run.
     ///
     /// # Errors
-    /// Fails if a session cannot be run under one of them.
-    fn sweep(&self, sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError>;
+    /// Fails if a session cannot be run under one of them, or not within this memory limit.
+    fn sweep(
+        &self,
+        memory: MemoryLimit,
+        sessions: &[Session],
+        plan: &SweepPlan,
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Sweep, SweepError>;
 
     /// Descriptions of the entity classes and fields in a log that this build of the game does not know.
     fn unknown_fields(&self, header: &SessionHeader) -> Vec<String>;
@@ -311,8 +337,13 @@ impl<G: Netcode> Playable for GameEntry<G> {
         G::JUDGES_AGAIN
     }
 
-    fn rerecord(&self, session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
-        replay::rerecord::<G>(session, settings)
+    fn rerecord(
+        &self,
+        memory: MemoryLimit,
+        session: &Session,
+        settings: Option<&Settings>,
+    ) -> Result<Session, ReplayError> {
+        replay::rerecord_within::<G>(memory, session, settings)
     }
 
     fn step(
@@ -339,31 +370,39 @@ impl<G: Netcode> Playable for GameEntry<G> {
 
     fn shrink(
         &self,
+        memory: MemoryLimit,
         session: &Session,
         (still, at_once): (&(dyn Fn(&Session) -> Result<bool, EngineError> + Sync), usize),
         progress: &mut dyn FnMut(&shrink::ShrinkStep),
     ) -> Result<ShrinkResult, ShrinkError<EngineError>> {
         shrink::shrink_by(
             session,
-            &|session| Ok(Some(replay::rerecord::<G>(session, None)?)),
+            &|session| Ok(Some(replay::rerecord_within::<G>(memory, session, None)?)),
             (still, at_once),
             progress,
         )
     }
 
-    fn sweep(&self, sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Result<Sweep, SweepError> {
+    fn sweep(
+        &self,
+        memory: MemoryLimit,
+        sessions: &[Session],
+        plan: &SweepPlan,
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Sweep, SweepError> {
         let run = |session: &Session, settings: Settings, repeat: u16| {
             if plan.what_if() == WhatIf::Rerecord {
                 let bots = self.bots.as_ref().ok_or(ReplayError::NoBots(G::NAME))?;
                 let seed = Seed(session.header.seed.0.wrapping_add(u64::from(repeat)));
-                return bots.play_anew(session, &settings, seed);
+                return bots.play_anew(memory, session, &settings, seed);
             }
             let rejudge = plan.what_if() == WhatIf::Rejudge;
-            let options = ReplayOptions { sizes: true, ..ReplayOptions::default() }.under(Some(settings), rejudge);
+            let options =
+                ReplayOptions { sizes: true, memory, ..ReplayOptions::default() }.under(Some(settings), rejudge);
             replay::replay::<G>(session, &options, &mut |_| {})
         };
         let held = sessions.iter().map(Session::bytes).fold(0, usize::saturating_add);
-        let left = MemoryLimit::of_bytes(MemoryLimit::current().bytes().saturating_sub(held));
+        let left = MemoryLimit::of_bytes(memory.bytes().saturating_sub(held));
         let mut at_once = rayon::current_num_threads();
         for (log, session) in sessions.iter().enumerate() {
             for point in plan.points() {
@@ -371,7 +410,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
                 let options = ReplayOptions::default().under(Some(settings), plan.what_if() == WhatIf::Rejudge);
                 let of_replay = replay::trace_memory::<G>(session, &options);
                 let of_replay = of_replay.map_err(|source| SweepError::Run { log, source })?;
-                let checked = MemoryLimit::current().check(held.saturating_add(of_replay));
+                let checked = memory.check(held.saturating_add(of_replay));
                 checked.map_err(|needs| SweepError::Run { log, source: needs.into() })?;
                 at_once = left.tasks_at_once(of_replay, at_once);
             }

@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{Engine, EngineError};
 use hitreg_log::log::{self, FileKind, LogError};
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::store;
 use hitreg_log::trace::{Digest, Trace};
@@ -41,7 +42,8 @@ impl Engine<'_> {
         let (kind, file) = store::open_either(path)?;
         match kind {
             FileKind::Trace => {
-                let trace = log::read_trace(file).map_err(|source| EngineError::content(path, source))?;
+                let trace = log::read_trace_within(self.games.memory(), file)
+                    .map_err(|source| EngineError::content(path, source))?;
                 Ok(LogOrTrace::Trace(trace))
             }
             // The log reader gives the best error message for a file of neither kind.
@@ -53,7 +55,7 @@ impl Engine<'_> {
     }
 
     fn log_in(&self, path: &Path, from: impl Read) -> Result<LogFile, EngineError> {
-        let log = LogFile::read(from).map_err(|source| EngineError::content(path, source))?;
+        let log = LogFile::read(self.games.memory(), from).map_err(|source| EngineError::content(path, source))?;
         (self.read)(path, &log.session.header);
         Ok(log)
     }
@@ -61,18 +63,18 @@ impl Engine<'_> {
 
 impl LogFile {
     /// Reads a complete log.
-    pub(super) fn read_at(path: &Path) -> Result<LogFile, EngineError> {
-        LogFile::read(store::open(path)?).map_err(|source| EngineError::content(path, source))
+    pub(super) fn read_at(memory: MemoryLimit, path: &Path) -> Result<LogFile, EngineError> {
+        LogFile::read(memory, store::open(path)?).map_err(|source| EngineError::content(path, source))
     }
 
     /// Reads a complete log from a stream.
     ///
     /// # Errors
-    /// Fails if the log is damaged or incomplete.
-    pub fn read(from: impl Read) -> Result<LogFile, LogError> {
+    /// Fails if the log is damaged or incomplete, or needs more memory than the limit.
+    pub fn read(memory: MemoryLimit, from: impl Read) -> Result<LogFile, LogError> {
         let mut read = HashingReader::new(from);
         // The log reader reads to the end of the stream, so the digest covers all of it.
-        let session = log::read_session(&mut read)?;
+        let session = log::read_session_within(memory, &mut read)?;
         Ok(LogFile { session, digest: read.digest() })
     }
 }

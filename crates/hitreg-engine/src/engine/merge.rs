@@ -38,9 +38,9 @@ impl Engine<'_> {
     /// Fails if a log cannot be read, the logs do not belong to one session, or the merged log cannot be written.
     pub fn merge(&self, paths: &[PathBuf], target: &Target) -> Result<MergedLog, EngineError> {
         if paths.len() > OPEN_MOST {
-            return in_memory(paths, target, self.read);
+            return in_memory(self.games.memory(), paths, target, self.read);
         }
-        let mut files = MergeFiles::open(paths)?;
+        let mut files = MergeFiles::open(self.games.memory(), paths)?;
         paths.iter().zip(&files.readers).for_each(|(path, log)| (self.read)(path, log.reader.header()));
         let headers: Vec<SessionHeader> = files.readers.iter().map(|log| log.reader.header().clone()).collect();
         match MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut files) {
@@ -49,7 +49,7 @@ impl Engine<'_> {
             Err(PlanFailure::Read(error)) => Err(error),
             Err(PlanFailure::Whole) => {
                 drop(files);
-                in_memory(paths, target, |_, _| {})
+                in_memory(self.games.memory(), paths, target, |_, _| {})
             }
         }
     }
@@ -57,6 +57,7 @@ impl Engine<'_> {
 
 /// The logs that are being read.
 struct MergeFiles<'a> {
+    memory: MemoryLimit,
     paths: &'a [PathBuf],
     readers: Vec<MergeReader>,
 }
@@ -77,9 +78,9 @@ impl MergeReader {
 }
 
 impl MergeFiles<'_> {
-    fn open(paths: &[PathBuf]) -> Result<MergeFiles<'_>, EngineError> {
+    fn open(memory: MemoryLimit, paths: &[PathBuf]) -> Result<MergeFiles<'_>, EngineError> {
         let readers = paths.iter().map(|path| MergeReader::open(path)).collect::<Result<_, _>>()?;
-        Ok(MergeFiles { paths, readers })
+        Ok(MergeFiles { memory, paths, readers })
     }
 
     fn cut_off(&self) -> Vec<usize> {
@@ -92,7 +93,7 @@ impl SideLogs for MergeFiles<'_> {
 
     fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, EngineError> {
         let MergeReader { reader, used_bytes, is_cut_off } = &mut self.readers[log];
-        match reader.next_held(MemoryLimit::current(), used_bytes) {
+        match reader.next_held(self.memory, used_bytes) {
             Err(LogError::Torn(_)) => {
                 *is_cut_off = true;
                 Ok(None)
@@ -169,6 +170,7 @@ fn write(
 
 /// Merges logs in memory.
 fn in_memory(
+    memory: MemoryLimit,
     paths: &[PathBuf],
     target: &Target,
     read: impl Fn(&Path, &SessionHeader),
@@ -176,7 +178,7 @@ fn in_memory(
     let (mut sessions, mut cut_off) = (Vec::with_capacity(paths.len()), Vec::new());
     for (log, path) in paths.iter().enumerate() {
         let fail = |source| EngineError::content(path, source);
-        let (session, torn) = log::read_prefix(store::open(path)?).map_err(fail)?;
+        let (session, torn) = log::read_prefix_within(memory, store::open(path)?).map_err(fail)?;
         read(path, &session.header);
         cut_off.extend(torn.map(|_| log));
         sessions.push(session);

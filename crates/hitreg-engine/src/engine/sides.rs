@@ -113,7 +113,7 @@ impl ComparisonSpec {
             beside += source.session_bytes();
             Ok(source)
         })?;
-        traces.in_memory(&self.first, beside)
+        traces.in_memory(engine.games.memory(), &self.first, beside)
     }
 
     /// Makes the traces of both sides, and keeps long traces in files instead of memory.
@@ -283,7 +283,7 @@ impl ReplaySpecs {
         let source = ComparisonSource::of(engine, path)?;
         self.a.check(engine, &source)?;
         self.b.check(engine, &source)?;
-        self.both(engine, runner, [&source, &source], Goal::Memory)?.in_memory(path, 0)
+        self.both(engine, runner, [&source, &source], Goal::Memory)?.in_memory(engine.games.memory(), path, 0)
     }
 
     fn both(
@@ -293,7 +293,7 @@ impl ReplaySpecs {
         of: [&ComparisonSource<'_>; 2],
         goal: Goal,
     ) -> Result<Traces<SideTrace>, EngineError> {
-        self.check_memory(of, goal)?;
+        self.check_memory(engine.games.memory(), of, goal)?;
         let (a, b) =
             rayon::join(|| self.a.trace(engine, runner, of[0], "a"), || self.b.trace(engine, runner, of[1], "b"));
         check(&runner.stop)?;
@@ -392,7 +392,8 @@ impl ReplaySpec {
             let session = log.session()?;
             let again = engine.games.of(&session).map_err(UntestableBuild::because_of);
             let again = again.and_then(|game| {
-                game.rerecord(&session, settings.as_ref()).map_err(|error| UntestableBuild::not_replayed(&error))
+                game.rerecord(engine.games.memory(), &session, settings.as_ref())
+                    .map_err(|error| UntestableBuild::not_replayed(&error))
             });
             return match again {
                 Ok(again) => Ok(Ok(store::save_log(to, &again, LogOptions::whole())?)),
@@ -414,8 +415,15 @@ impl ReplaySpec {
         let settings = self.settings(engine, log)?;
         let tables = self.tables;
         let network = [&packets::SCHEMA, &snapshots::SCHEMA].into_iter().any(|table| tables.has(table));
-        Ok(ReplayOptions { mode, network, tables, part: self.part, ..ReplayOptions::default() }
-            .under(settings, self.rejudge))
+        Ok(ReplayOptions {
+            mode,
+            network,
+            tables,
+            part: self.part,
+            memory: engine.games.memory(),
+            ..ReplayOptions::default()
+        }
+        .under(settings, self.rejudge))
     }
 
     /// The settings of this side, without settings that only its build knows. `None` if the log's own settings apply.

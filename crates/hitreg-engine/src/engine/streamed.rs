@@ -16,7 +16,7 @@ use super::{Engine, EngineError, Playable};
 use crate::build::BuildRequest;
 use crate::verify::LogFacts;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, find_keyframe, write_trace_meanwhile};
-use hitreg_log::memory::NeedsMemory;
+use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
@@ -48,6 +48,8 @@ pub struct SurveyedLog {
     keyframes: Vec<KeyframeRef>,
     /// The keyframe from which the replay starts; `None` for the beginning of the log.
     start: Option<ReplayStart>,
+    /// The most memory for the log and its rows as a whole.
+    memory: MemoryLimit,
 }
 
 impl Engine<'_> {
@@ -56,14 +58,14 @@ impl Engine<'_> {
     /// # Errors
     /// Fails if the file cannot be read or is not a log.
     pub fn survey(&self, path: &Path) -> Result<SurveyedLog, EngineError> {
-        let log = SurveyedLog::of(path)?;
+        let log = SurveyedLog::of(self.games.memory(), path)?;
         (self.read)(path, &log.header);
         Ok(log)
     }
 }
 
 impl SurveyedLog {
-    fn of(path: &Path) -> Result<SurveyedLog, EngineError> {
+    fn of(memory: MemoryLimit, path: &Path) -> Result<SurveyedLog, EngineError> {
         let fail = |source| EngineError::content(path, source);
         let mut read = HashingReader::new(store::open(path)?);
         let mut reader = LogReader::new(&mut read).map_err(fail)?;
@@ -83,7 +85,7 @@ impl SurveyedLog {
         survey.end();
         drop(reader);
         let digest = Some(read.digest());
-        Ok(SurveyedLog { path: path.to_owned(), header, survey, digest, session_bytes, keyframes, start: None })
+        Ok(SurveyedLog { path: path.to_owned(), header, survey, digest, session_bytes, keyframes, start: None, memory })
     }
 
     fn source(&self) -> ReplaySource<'_> {
@@ -142,7 +144,7 @@ impl SurveyedLog {
     ) -> Result<Option<StreamReport>, EngineError> {
         // A keyframe of a replay without datagrams holds no state of theirs.
         if options.1 && self.start.as_ref().is_some_and(|start| !start.has_sizes()) {
-            let whole = SurveyedLog::of(&self.path)?;
+            let whole = SurveyedLog::of(self.memory, &self.path)?;
             return whole.run(game, &whole.source(), options, seen, to, progress);
         }
         self.run(game, &self.source(), options, seen, to, progress)
@@ -201,7 +203,8 @@ impl SurveyedLog {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<StreamReport, EngineError> {
         let session = self.session()?;
-        let replayed = game.replay(&session, options, progress).map_err(|source| self.not_replayed(source))?;
+        let options = ReplayOptions { memory: self.memory, ..options.clone() };
+        let replayed = game.replay(&session, &options, progress).map_err(|source| self.not_replayed(source))?;
         seen(&session.without_header());
         let report = replayed.report();
         let header = self.labelled(&replayed.trace.header);
@@ -218,7 +221,7 @@ impl SurveyedLog {
     pub(crate) fn request(&self) -> Result<BuildRequest<'_>, EngineError> {
         let log_digest = match self.digest {
             Some(digest) => digest,
-            None => LogFile::read_at(&self.path)?.digest,
+            None => LogFile::read_at(self.memory, &self.path)?.digest,
         };
         Ok(BuildRequest { log: &self.path, log_digest, options: &[] })
     }
@@ -240,7 +243,7 @@ impl SurveyedLog {
 
     /// Reads the log into memory.
     pub(crate) fn session(&self) -> Result<Session, EngineError> {
-        Ok(LogFile::read_at(&self.path)?.session)
+        Ok(LogFile::read_at(self.memory, &self.path)?.session)
     }
 
     /// Returns the facts against which replays of the log are judged.

@@ -138,7 +138,7 @@ pub fn shrink_log(
     let still = |session: &Session| property.shows(engine, session);
     let at_once = candidates_at_once(engine, recorder, (path, session), property).map_err(ShrinkError::Property)?;
     let shrunk = match recorder {
-        Rerecorder::Game(game) => game.shrink(session, (&still, at_once), progress),
+        Rerecorder::Game(game) => game.shrink(engine.games.memory(), session, (&still, at_once), progress),
         Rerecorder::Build(build, runner) => {
             let records = recorded_by(engine, build, runner, (path, session)).map_err(ShrinkError::Property)?.is_some();
             let record = |session: &Session| match records {
@@ -169,7 +169,7 @@ fn candidates_at_once(
     const HELD: usize = 2;
     // A candidate, what is recorded of it, and what a comparison reads of that.
     const EACH: usize = 3;
-    let (session_bytes, limit) = (session.bytes(), MemoryLimit::current());
+    let (session_bytes, limit) = (session.bytes(), engine.games.memory());
     let of_property = match property {
         ShrinkProperty::Asked(..) => match recorder {
             Rerecorder::Game(game) => game.trace_memory(session, &ReplayOptions::default()).unwrap_or_default(),

@@ -15,7 +15,6 @@ use crate::in_order;
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::log::WriterOptions as LogOptions;
-use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::SessionStretch;
 use hitreg_log::recorded::recorded;
 use hitreg_log::store::{self, Target};
@@ -62,7 +61,7 @@ impl ReplayRunner<'_> {
                 Ok(game) => game,
                 Err(unknown) => return Ok(Err(unknown.to_string())),
             };
-            return match game.rerecord(&log.session()?, None) {
+            return match game.rerecord(engine.games.memory(), &log.session()?, None) {
                 Ok(session) => Ok(Ok(store::save_log(to, &session, LogOptions::whole())?)),
                 Err(ReplayError::NeedsMemory(source)) => Err(log.needs_memory(source)),
                 Err(error) => Ok(Err(error.to_string())),
@@ -96,7 +95,7 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
             }
         };
         let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
-        MemoryLimit::current().check(needed).map_err(|source| log.needs_memory(source))?;
+        runner.memory.check(needed).map_err(|source| log.needs_memory(source))?;
         let replayed = held_against(&session, trace);
         if replays.is_empty() && replayed.hashes_compared > 0 {
             contradicts = recorded(&session).ok().and_then(|says| self::contradicts(&says, &replayed.trace));

@@ -211,9 +211,17 @@ pub fn read_header(from: impl Read) -> Result<SessionHeader, LogError> {
 ///
 /// # Errors
 /// When the bytes are not a log that this build reads, when any bit changed, or when the file is cut off.
-/// Also when the file needs more memory than the limit ([`MemoryLimit`]).
+/// Also when the file needs more memory than the default limit ([`MemoryLimit`]).
 pub fn read_session(from: impl Read) -> Result<Session, LogError> {
-    match read_prefix(from)? {
+    read_session_within(MemoryLimit::default(), from)
+}
+
+/// Reads a whole session within another memory limit.
+///
+/// # Errors
+/// As [`read_session`].
+pub fn read_session_within(limit: MemoryLimit, from: impl Read) -> Result<Session, LogError> {
+    match read_prefix_within(limit, from)? {
         (session, None) => Ok(session),
         (_, Some(torn)) => Err(LogError::Torn(torn)),
     }
@@ -224,7 +232,15 @@ pub fn read_session(from: impl Read) -> Result<Session, LogError> {
 /// # Errors
 /// As [`read_session`], except for a cut after the header.
 pub fn read_prefix(from: impl Read) -> Result<(Session, Option<Truncation>), LogError> {
-    LogReader::new(from)?.read_all(MemoryLimit::current())
+    read_prefix_within(MemoryLimit::default(), from)
+}
+
+/// Reads a session that may be cut off, within another memory limit.
+///
+/// # Errors
+/// As [`read_prefix`].
+pub fn read_prefix_within(limit: MemoryLimit, from: impl Read) -> Result<(Session, Option<Truncation>), LogError> {
+    LogReader::new(from)?.read_all(limit)
 }
 
 #[cfg(test)]

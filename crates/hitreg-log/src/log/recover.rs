@@ -60,9 +60,10 @@ impl std::fmt::Display for DamagedPart {
 /// Reads every intact chunk of a log.
 ///
 /// # Errors
-/// When the bytes are not a log, or the header is damaged.
+/// When the bytes are not a log, or the header is damaged. Also when the session needs more memory than the default
+/// limit ([`MemoryLimit`]).
 pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
-    recover_within(MemoryLimit::current(), bytes)
+    recover_within(MemoryLimit::default(), bytes)
 }
 
 pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, Damage), LogError> {

@@ -216,12 +216,16 @@ impl<R: Read> TraceReader<R> {
 ///
 /// # Errors
 /// When the bytes are not a trace that this build reads, when any bit changed, or when the file is cut off.
-/// Also when the file needs more memory than the limit ([`MemoryLimit`]).
+/// Also when the file needs more memory than the default limit ([`MemoryLimit`]).
 pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
-    read_trace_within(MemoryLimit::current(), from)
+    read_trace_within(MemoryLimit::default(), from)
 }
 
-fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, LogError> {
+/// Reads a whole trace within another memory limit.
+///
+/// # Errors
+/// As [`read_trace`].
+pub fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, LogError> {
     let mut reader = TraceReader::new(from)?;
     let mut trace = Trace { header: reader.header.clone(), tables: Vec::new() };
     let mut places: BTreeMap<String, usize> = BTreeMap::new();

@@ -57,8 +57,12 @@ pub(super) fn replay<G: Netcode>(
 }
 
 /// Runs bots in place of the session's players, without comparing hashes.
-pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) -> Result<ReplayOutput, ReplayError> {
-    let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions::default());
+pub(super) fn play_anew<G: Bots + Netcode>(
+    session: &Session,
+    setup: &Setup<G>,
+    memory: MemoryLimit,
+) -> Result<ReplayOutput, ReplayError> {
+    let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions { memory, ..ReplayOptions::default() });
     let players = session.players.len() as u16;
     let mut bots = BotInput::<G>::new(setup.seed, players, Arc::clone(&setup.rules), &setup.settings);
     let ran = in_one_chunk(session, &survey, |feed, source| {
@@ -76,9 +80,10 @@ pub(super) fn play_anew<G: Bots + Netcode>(session: &Session, setup: &Setup<G>) 
 pub(super) fn observe<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
+    memory: MemoryLimit,
     observer: &mut impl Observer<G>,
 ) -> Result<(), ReplayError> {
-    let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions::default());
+    let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions { memory, ..ReplayOptions::default() });
     in_one_chunk(session, &survey, |feed, source| {
         let mut machine = encoded_machine(feed, source, setup, &options)?;
         let budget = holding::<G>(session, &survey, setup, &options)?;
@@ -144,7 +149,7 @@ fn holding<G: Netcode>(
     setup: &Setup<G>,
     options: &ReplayOptions,
 ) -> Result<ReplayBudget, ReplayError> {
-    let budget = ReplayBudget::holding(session, options.tables, MemoryLimit::current());
+    let budget = ReplayBudget::holding(session, options.tables, options.memory);
     budget.begin::<G>(session, survey.ticks.under(&session.header, &setup.settings)?)?;
     Ok(budget)
 }

@@ -53,7 +53,7 @@ impl<'a> BuildJudge<'a> {
         }
         if condition.is_none() {
             let needs = |source| EngineError::NeedsMemory { path: request.log.to_owned(), source };
-            MemoryLimit::current().check(trace_bytes.saturating_mul(HELD)).map_err(needs)?;
+            runner.memory.check(trace_bytes.saturating_mul(HELD)).map_err(needs)?;
         }
         Ok(BuildJudge { condition, options, runner, request, trace_bytes })
     }
@@ -65,12 +65,17 @@ impl BuildJudge<'_> {
         &self.runner.stop
     }
 
+    /// The most memory for a trace.
+    pub(super) fn memory(&self) -> MemoryLimit {
+        self.runner.memory
+    }
+
     /// How many of so many builds the memory limit lets be known ahead of the one that is judged, that one among them.
     pub(super) fn room(&self, wanted: usize) -> usize {
         match self.compares() {
-            true => (MemoryLimit::current().bytes() / self.trace_bytes.max(1))
-                .saturating_sub(HELD - 1)
-                .clamp(1, wanted.max(1)),
+            true => {
+                (self.runner.memory.bytes() / self.trace_bytes.max(1)).saturating_sub(HELD - 1).clamp(1, wanted.max(1))
+            }
             false => wanted,
         }
     }

@@ -74,7 +74,7 @@ impl WorktreePool<'_> {
         commit: &str,
         worktree: usize,
     ) -> Result<Result<Trace, UntestableBuild>, EngineError> {
-        if let Ok(trace) = store::read_trace(self.trace_file(commit).path()) {
+        if let Ok(trace) = store::read_trace_within(self.judge.memory(), self.trace_file(commit).path()) {
             return Ok(Ok(trace));
         }
         let made = match self.build(judge, commit, worktree)? {

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::{MapFile, RulesError, RulesFactory};
 use hitreg_live::{GrantLimits, JoinOptions, JoinResult, LiveError, LiveReport, LiveSink};
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader};
 use hitreg_log::units::Seed;
 use hitreg_netcode::game::{Bots, Game};
@@ -68,8 +69,14 @@ pub trait SelfPlaying: Send + Sync {
     /// Plays a recorded session again with bots in place of its players, as [`replay::play_anew`] does.
     ///
     /// # Errors
-    /// Fails if this build cannot replay the log closed loop.
-    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<ReplayOutput, ReplayError>;
+    /// Fails if this build cannot replay the log closed loop within this memory limit.
+    fn play_anew(
+        &self,
+        memory: MemoryLimit,
+        session: &Session,
+        settings: &Settings,
+        seed: Seed,
+    ) -> Result<ReplayOutput, ReplayError>;
 
     /// Joins a server as a bot.
     ///
@@ -109,8 +116,14 @@ impl<G: Bots + Netcode> SelfPlaying for BotGame<G> {
         Ok(Box::new(ReadyGame::<G> { scenario: scenario.clone(), rules, header }))
     }
 
-    fn play_anew(&self, session: &Session, settings: &Settings, seed: Seed) -> Result<ReplayOutput, ReplayError> {
-        replay::play_anew::<G>(session, settings, seed)
+    fn play_anew(
+        &self,
+        memory: MemoryLimit,
+        session: &Session,
+        settings: &Settings,
+        seed: Seed,
+    ) -> Result<ReplayOutput, ReplayError> {
+        replay::play_anew::<G>(memory, session, settings, seed)
     }
 
     fn join(

@@ -110,17 +110,17 @@ impl SideTrace {
     ///
     /// # Errors
     /// Fails if the file cannot be read.
-    pub fn trace(&self) -> Result<Cow<'_, Trace>, EngineError> {
+    pub fn trace(&self, memory: MemoryLimit) -> Result<Cow<'_, Trace>, EngineError> {
         Ok(match self {
             SideTrace::Memory(trace) => Cow::Borrowed(trace),
-            SideTrace::File(trace, _) => Cow::Owned(store::read_trace(trace.path())?),
+            SideTrace::File(trace, _) => Cow::Owned(store::read_trace_within(memory, trace.path())?),
         })
     }
 
-    fn into_trace(self) -> Result<Trace, EngineError> {
+    fn into_trace(self, memory: MemoryLimit) -> Result<Trace, EngineError> {
         match self {
             SideTrace::Memory(trace) => Ok(trace),
-            SideTrace::File(trace, _) => Ok(store::read_trace(trace.path())?),
+            SideTrace::File(trace, _) => Ok(store::read_trace_within(memory, trace.path())?),
         }
     }
 }
@@ -131,14 +131,14 @@ impl Traces<SideTrace> {
     /// # Errors
     /// Fails if both need more memory than the limit, or if a file cannot be read. The memory error names the file
     /// `of`.
-    pub(super) fn in_memory(self, of: &Path, beside: usize) -> Result<Traces, EngineError> {
+    pub(super) fn in_memory(self, memory: MemoryLimit, of: &Path, beside: usize) -> Result<Traces, EngineError> {
         let Traces { names, made, overlap_only } = self;
         if let Ok(traces) = &made {
             let both = traces.iter().map(SideTrace::memory).fold(0, usize::saturating_add);
-            check_memory(of, both.saturating_mul(COMPARED).saturating_add(beside))?;
+            check_memory(memory, of, both.saturating_mul(COMPARED).saturating_add(beside))?;
         }
         let made = match made {
-            Ok([a, b]) => Ok([a.into_trace()?, b.into_trace()?]),
+            Ok([a, b]) => Ok([a.into_trace(memory)?, b.into_trace(memory)?]),
             Err(missing) => Err::<_, MissingSide>(missing),
         };
         Ok(Traces { names, made, overlap_only })
@@ -146,9 +146,9 @@ impl Traces<SideTrace> {
 }
 
 /// Checks what is about to be done with a log or file against the memory limit.
-pub(super) fn check_memory(of: &Path, needed: usize) -> Result<(), EngineError> {
+fn check_memory(memory: MemoryLimit, of: &Path, needed: usize) -> Result<(), EngineError> {
     let needs = |source| EngineError::NeedsMemory { path: of.to_owned(), source };
-    MemoryLimit::current().check(needed).map_err(needs)
+    memory.check(needed).map_err(needs)
 }
 
 /// Where both sides' traces go.
@@ -165,13 +165,18 @@ impl ReplaySpecs {
     ///
     /// # Errors
     /// When the memory limit does not suffice for both.
-    pub(super) fn check_memory(&self, [a, b]: [&ComparisonSource<'_>; 2], goal: Goal) -> Result<(), EngineError> {
+    pub(super) fn check_memory(
+        &self,
+        memory: MemoryLimit,
+        [a, b]: [&ComparisonSource<'_>; 2],
+        goal: Goal,
+    ) -> Result<(), EngineError> {
         let mut traces = 0_usize;
         for (way, source) in [(&self.a, a), (&self.b, b)] {
             traces = traces.saturating_add(way.trace_bytes(source, goal));
         }
         let times = if goal == Goal::Memory { COMPARED } else { 1 };
-        check_memory(a.path, traces.saturating_mul(times))
+        check_memory(memory, a.path, traces.saturating_mul(times))
     }
 
     /// An estimate by counts of what both sides' traces of a session take while they are compared in memory.
@@ -240,11 +245,11 @@ pub(super) fn against_itself(
     let of_build = plain.name(source);
     // What the log says takes about as much as the log.
     let replayed = log.survey.trace_bytes(plain.tables);
-    check_memory(path, log.session_bytes().saturating_mul(2).saturating_add(replayed))?;
+    check_memory(engine.games.memory(), path, log.session_bytes().saturating_mul(2).saturating_add(replayed))?;
     if log.header.holds() == LogContents::Clients {
         let replayed = plain.trace(engine, runner, source, "b")?;
         let made = match replayed {
-            Ok(replayed) => Ok(predicted(&*replayed.trace()?)),
+            Ok(replayed) => Ok(predicted(&*replayed.trace(engine.games.memory())?)),
             Err(missing) => Err(missing),
         };
         let of_build = made.as_ref().map_or(of_build.clone(), |made| format!("{of_build}: {}", tally(made)));

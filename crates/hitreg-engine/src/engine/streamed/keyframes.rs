@@ -73,6 +73,7 @@ impl Engine<'_> {
             session_bytes: 0,
             keyframes: Vec::new(),
             start: Some(start),
+            memory: self.games.memory(),
         };
         if begins_there { Ok(log) } else { log.from_its_beginning() }
     }
