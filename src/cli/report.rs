@@ -104,7 +104,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             let [a, b] = match made {
                 Ok(traces) => traces,
                 Err(missing) => {
-                    output.show(&missing, |page| diff::print_missing(page, &missing))?;
+                    output.show(&missing, |page| diff::print_missing(page, &missing, &sides))?;
                     return Ok(CommandOutcome::Untestable);
                 }
             };
