@@ -89,7 +89,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     // A trace cannot be shrunk, whatever the problem is.
     let log = engine.read_log(&args.log)?;
     if args.condition.is_none() && ways.are_plain() {
-        let what = "the problem is not defined: add --while CMD, or a second side with --b, --b-set or --b-preset";
+        let what = "the problem is not defined: add --while CMD, or a second side with --b BUILD, --b-set KEY=VALUE or --b-preset NAME";
         return Err(CommandError::Request(what.to_owned()));
     }
     args.running.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;

@@ -108,13 +108,14 @@ impl CommandError {
         const MOST: usize = 4;
         let path = match self {
             CommandError::Store(StoreError::NotFound { path })
-            | CommandError::Engine(EngineError::Store(StoreError::NotFound { path })) => path,
+            | CommandError::Engine(EngineError::Store(StoreError::NotFound { path }))
+            | CommandError::Import(ImportFileError::Store(StoreError::NotFound { path })) => path,
             _ => return String::new(),
         };
         let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);
         let pattern =
             if is_pattern { ". The shell did not expand this pattern: it is quoted, or no file matches" } else { "" };
-        let Some(extension) = path.extension() else { return pattern.to_owned() };
+        let extension = path.extension().unwrap_or("hitlog".as_ref());
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path()).filter(|file| file.extension() == Some(extension));

@@ -162,9 +162,10 @@ impl<'a> CalledCommand<'a> {
     /// A tip for arguments that are missing: the typed command with a name for its output, or the command's example.
     fn tip_for_missing(&self, usage: &Error, typed: &[OsString]) -> Option<String> {
         let Some(ContextValue::Strings(missing)) = usage.get(ContextKind::InvalidArg) else { return None };
-        let [only] = &missing[..] else { return self.example() };
+        let example = || self.example().unwrap_or_else(|| self.help());
+        let [only] = &missing[..] else { return Some(example()) };
         if !only.starts_with("--output ") {
-            return self.example();
+            return Some(example());
         }
         let output = match self.command.get_name() {
             "report" => "page.html",

@@ -310,12 +310,17 @@ fn mistakes_are_answered_with_the_command_to_run() {
     fs::write(folder.path("bad.toml"), "speed = 9\n").unwrap();
     fs::create_dir(folder.path("demos")).unwrap();
     let cases = [
-        ("verify nodir", "nodir: there is no such file"),
+        ("verify nodir", "nodir: there is no such file; this folder has a.hitlog"),
         (
             "verify x*.hitlog",
             "The shell did not expand this pattern: it is quoted, or no file matches; this folder has",
         ),
         ("info empty.hitlog", "or record a session with: hitreg record synth -o session.hitlog"),
+        (
+            "shrink a.hitlog --while nosuchcommand -o b.hitlog",
+            "--while needs a command that exits 1 while the log shows",
+        ),
+        ("diff a.hitlog --b hello.txt", "hello.txt: this is a file that is not executable"),
         ("shrink a.hittrace -o b.hitlog", "a.hittrace: this is a trace, but the command needs a log"),
         ("shrink a.hitlog --b-preset quake3", "shrink a.hitlog --b-preset quake3 -o new.hitlog"),
         ("keyframes a.hitlog", "keyframes a.hitlog -o new.hitlog"),
@@ -323,6 +328,9 @@ fn mistakes_are_answered_with_the_command_to_run() {
         ("report a.hitlog", "report a.hitlog -o page.html"),
         ("record proxy", "for example: hitreg record proxy --protocol quake3 --listen 127.0.0.1:27970 --upstream"),
         ("record a.hitlog", "choose one of synth, live, proxy"),
+        ("claims nosuch", "no claim is called `nosuch`; `hitreg claims --list` lists them"),
+        ("claims dum-client", "did you mean `dumb-client`?"),
+        ("step a.hitlog", "to list the options, run: hitreg step --help"),
         ("help nosuch", "to list the commands, run: hitreg --help"),
         ("a.hitlog", "to see what a file contains, run: hitreg info a.hitlog"),
         ("info a.hitlog a.hittrace", "this command takes one argument: run `hitreg info` once for each"),

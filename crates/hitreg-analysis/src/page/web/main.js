@@ -212,7 +212,7 @@ function start(contents) {
   $("speed").append(...SPEEDS.map((speed) => el("option", { value: String(speed) }, `× ${speed}`)));
   $("speed").value = "1";
   $("speed").addEventListener("change", () => (state.speed = Number($("speed").value)));
-  $("follow").append(el("option", { value: "" }, "no player"), ...first.players.map((player) => el("option", { value: String(player) }, `p${player}`)));
+  $("follow").append(el("option", { value: "" }, "none"), ...first.players.map((player) => el("option", { value: String(player) }, `p${player}`)));
   $("follow").addEventListener("change", () => setEyes($("follow").value === "" ? null : Number($("follow").value)));
   $("play").addEventListener("click", play);
   $("tick-back").addEventListener("click", () => stepTick(-1));
