@@ -77,7 +77,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, CommandError> {
     for name in names {
         if !claims::all().any(|claim| is_meant(&claim, name)) {
             let likeness = |claim: &Claim| strsim::jaro_winkler(name, claim.name);
-            let near = claims::all().filter(|claim| likeness(claim) > 0.7);
+            let near = claims::all().filter(|claim| likeness(claim) > 0.8);
             let nearest = near.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
             let hint = nearest.map_or(String::new(), |claim| format!(" (did you mean `{}`?)", claim.name));
             let what = format!("no claim is called `{name}`{hint}; `hitreg claims --list` lists them");
