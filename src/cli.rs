@@ -224,6 +224,7 @@ impl Color {
 fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutcome {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
     let mut command = build.command();
+    let typed = args.clone();
     let args = match usage::with_chosen_subcommand(args) {
         Ok(args) => args,
         Err(trouble) => {
@@ -244,7 +245,7 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
         Ok(parsed) => parsed,
         // Requested help is a success; help because of missing arguments is an error.
         Err(usage) => {
-            let usage = usage::with_tips(usage);
+            let usage = usage::with_tips(usage, &command, &typed);
             if let Err(error) = usage.print() {
                 CommandError::from(error).print();
                 return CommandOutcome::Trouble;

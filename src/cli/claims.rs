@@ -77,10 +77,10 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, CommandError> {
     for name in names {
         if !claims::all().any(|claim| is_meant(&claim, name)) {
             let likeness = |claim: &Claim| strsim::jaro_winkler(name, claim.name);
-            let nearest =
-                claims::all().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", |claim| claim.name);
-            let what =
-                format!("no claim is called `{name}` (did you mean `{nearest}`?); `hitreg claims --list` lists them");
+            let near = claims::all().filter(|claim| likeness(claim) > 0.8);
+            let nearest = near.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+            let hint = nearest.map_or(String::new(), |claim| format!(" (did you mean `{}`?)", claim.name));
+            let what = format!("no claim is called `{name}`{hint}; `hitreg claims --list` lists them");
             return Err(CommandError::Request(what));
         }
     }
@@ -128,7 +128,7 @@ fn print(page: &mut Page, claims: &[ClaimResult], in_detail: bool) {
         page.paragraph(4, &claim.claim);
         page.faint(4, &claim.source);
         if in_detail {
-            for (label, text) in [("measured:", &claim.how), ("mechanism:", &claim.mechanism), ("off:", &claim.off)] {
+            for (label, text) in [("method:", &claim.how), ("mechanism:", &claim.mechanism), ("off:", &claim.off)] {
                 page.labelled(DETAIL, label, text);
             }
         }

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
-use super::page::{Page, UNSURE};
+use super::page::{FAINT, Page, PageCell, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff_sources};
-use crate::engine::{Games, MissingSide, Traces, look_for_effects};
+use crate::engine::{ComparisonSpec, Games, MissingSide, Traces, look_for_effects};
 use crate::replay::WhatIf;
 use crate::report::figures::counted;
 use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line, why_page};
@@ -111,7 +111,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             }
             output.show(&missing, |page| match args.summary {
                 true => page.line(&missing.line()),
-                false => print_missing(page, &missing),
+                false => print_missing(page, &missing, &sides),
             })?;
             return Ok(CommandOutcome::Untestable);
         }
@@ -197,13 +197,22 @@ pub(super) fn outcome(verdict: TraceVerdict) -> CommandOutcome {
 }
 
 /// A side without a trace, or two sides of different sessions, in words.
-pub(super) fn print_missing(page: &mut Page, missing: &MissingSide) {
+pub(super) fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSpec) {
     page.styled(UNSURE, "untestable");
     page.paragraph(2, &missing.who_and_why());
     print_last_words(page, missing.last_words());
     if missing.is_unrelated() {
         page.faint(4, "To compare them anyway, add --force.");
     }
+    if let Some(command) = missing.command(compared) {
+        print_contract(page, &command);
+    }
+}
+
+/// Prints what a build must do, and the command that shows whether it does.
+pub(super) fn print_contract(page: &mut Page, command: &str) {
+    page.parts(vec![PageCell::styled(FAINT, "  next: "), command.into()]);
+    page.faint(4, "A build must run this command, write the trace and exit 0 (docs/builds.md).");
 }
 
 /// Prints the last lines of a process's stderr.

@@ -80,7 +80,9 @@ impl KeyframeArgs {
             ));
         }
         match length < Micros::from_s(every.into()) {
-            true => Err(CommandError::Request(format!("--keyframes {every}: {}", too_short(length, every)))),
+            true => {
+                Err(CommandError::Request(format!("--keyframes {every}: {}", too_short(length, every, "--keyframes"))))
+            }
             false => Ok(()),
         }
     }
@@ -155,7 +157,7 @@ fn made(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<V
     }
     let length = log.survey.duration();
     if length < Micros::from_s(every_s.into()) {
-        return Ok(Err(too_short(length, every_s)));
+        return Ok(Err(too_short(length, every_s, "--every")));
     }
     let progress = Progress::of_session("writing keyframes", length);
     let due = KeyframeSchedule::Every(Micros::from_s(every_s.into()));
@@ -166,9 +168,9 @@ fn made(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<V
     })
 }
 
-fn too_short(length: Micros, every_s: u32) -> String {
+fn too_short(length: Micros, every_s: u32, option: &str) -> String {
     format!(
-        "the session is {} long, and the first keyframe is after {every_s} s: use a shorter interval",
+        "the session is {} long, and the first keyframe is after {every_s} s: use a shorter interval, such as {option} 1",
         duration(length)
     )
 }

@@ -35,6 +35,10 @@ Datagrams that it cannot decode are forwarded and counted. Names and chat are le
 The log begins when the first client enters a level, so start the proxy before clients connect. Ctrl-C, SIGTERM and SIGHUP \
 end the recording with a complete log.";
 
+pub(super) const USAGE: &str = "\
+hitreg record proxy [OPTIONS] --protocol <NAME> --listen <ADDR:PORT>
+       --upstream <HOST:PORT> --output <LOG>";
+
 pub(super) const EXAMPLES: &str = "\
 Examples:
   hitreg record proxy --protocol quake3 --listen 127.0.0.1:27970 \\

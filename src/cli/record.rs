@@ -38,7 +38,12 @@ enum RecordCommand {
     Synth(SynthArgs),
     #[command(about = live::ABOUT, long_about = live::LONG_ABOUT, after_long_help = live::EXAMPLES)]
     Live(live::LiveArgs),
-    #[command(about = proxy::ABOUT, long_about = proxy::LONG_ABOUT, after_long_help = proxy::EXAMPLES)]
+    #[command(
+        about = proxy::ABOUT,
+        long_about = proxy::LONG_ABOUT,
+        after_long_help = proxy::EXAMPLES,
+        override_usage = proxy::USAGE
+    )]
     Proxy(proxy::Args),
 }
 

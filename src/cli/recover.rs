@@ -12,7 +12,7 @@ use super::page::{BAD, GOOD, Page, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::info::SessionInfo;
-use crate::log::{Damage, WriterOptions};
+use crate::log::{Damage, LogError, LogReader, WriterOptions};
 use crate::store::{self, FileType, UnfinishedRecording};
 use crate::units::Micros;
 
@@ -108,6 +108,12 @@ fn destination(args: &Args) -> Result<(OutputPath, Option<UnfinishedRecording>),
         (Some(path), _) => path.clone(),
         (None, Some(name)) => OutputPath::from(name.clone().into_os_string()),
         (None, None) => {
+            // The name of another log cannot help a file that is no log.
+            if let Err(error @ (LogError::NotHitreg { .. } | LogError::WrongKind { .. })) =
+                LogReader::new(store::open(&args.log)?)
+            {
+                return Err(CommandError::file(&args.log, error));
+            }
             let what = format!("name the new log: hitreg recover {} -o recovered.hitlog", args.log.display());
             return Err(CommandError::file(&args.log, what));
         }

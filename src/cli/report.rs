@@ -103,7 +103,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             let [a, b] = match made {
                 Ok(traces) => traces,
                 Err(missing) => {
-                    output.show(&missing, |page| diff::print_missing(page, &missing))?;
+                    output.show(&missing, |page| diff::print_missing(page, &missing, &sides))?;
                     return Ok(CommandOutcome::Untestable);
                 }
             };
@@ -111,7 +111,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             let mut found = compare(&a, &b, &options).map_err(|error| CommandError::Request(error.to_string()))?;
             look_for_effects(&engine, &sides, &runner, [&a, &b], &options, &mut found)?;
             let mut line = diff_line(&found);
-            line.extend(sides.what_if().map(|what_if| format!(" ({})", what_if_line(what_if))));
+            line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));
             (names.to_vec(), vec![a, b], besides(games, &sides)?, Some((found, line)))
         }
     };

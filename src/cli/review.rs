@@ -116,6 +116,7 @@ fn print(page: &mut Page, proposal: &Proposal) {
 fn print_all(page: &mut Page, reviewed: &[ReviewedProposal], were_shown: bool) {
     if reviewed.is_empty() {
         page.line("No golden waits to be reviewed");
+        page.faint(0, "`hitreg verify LOG --propose` proposes changed goldens.");
     }
     for ReviewedProposal { proposal, done } in reviewed {
         let word = match done {

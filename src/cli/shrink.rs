@@ -84,14 +84,15 @@ struct ShrinkReport<'a> {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let ways = args.ways.ways()?;
+    let engine = files::engine(games);
+    // A trace cannot be shrunk, whatever the problem is.
+    let log = engine.read_log(&args.log)?;
     if args.condition.is_none() && ways.are_plain() {
-        let what = "the problem is not defined: add --while CMD, or a second side with --b, --b-set or --b-preset";
+        let what = "the problem is not defined: add --while CMD, or a second side with --b BUILD, --b-set KEY=VALUE or --b-preset NAME";
         return Err(CommandError::Request(what.to_owned()));
     }
     args.limit.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
     let target = output.files.target(&args.output, FileType::Log)?;
-    let engine = files::engine(games);
-    let log = engine.read_log(&args.log)?;
     let game = games.of(&log.session);
     let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
     let build = args.build.clone().or_else(of_a_side);

@@ -96,24 +96,26 @@ impl CommandError {
         let message = self.to_string();
         let message = match (self, message.split_once(": ")) {
             (CommandError::Request(_), _) | (_, None) => message,
+            (_, Some(("-", what))) => naming_file(&format!("standard input: {what}"), "-"),
             (_, Some((file, _))) => naming_file(&message, file),
         };
         // If stderr is closed, only the exit code reports the error.
-        let _ = writeln!(stderr, "{style}{what}:{style:#} {}{hint}{}", printable_lines(&message), self.logs_nearby());
+        let _ = writeln!(stderr, "{style}{what}:{style:#} {}{hint}{}", printable_lines(&message), self.files_nearby());
     }
 
-    /// The logs in the folder of a log or trace that does not exist.
-    fn logs_nearby(&self) -> String {
+    /// What to use instead of a file that does not exist: the files of its kind in its folder.
+    fn files_nearby(&self) -> String {
         const MOST: usize = 4;
         let path = match self {
             CommandError::Store(StoreError::NotFound { path })
-            | CommandError::Engine(EngineError::Store(StoreError::NotFound { path })) => path,
+            | CommandError::Engine(EngineError::Store(StoreError::NotFound { path }))
+            | CommandError::Import(ImportFileError::Store(StoreError::NotFound { path })) => path,
             _ => return String::new(),
         };
-        let Some(extension) = path.extension().filter(|extension| *extension == "hitlog" || *extension == "hittrace")
-        else {
-            return String::new();
-        };
+        let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);
+        let pattern =
+            if is_pattern { ". The shell did not expand this pattern: it is quoted, or no file matches" } else { "" };
+        let extension = path.extension().unwrap_or("hitlog".as_ref());
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path()).filter(|file| file.extension() == Some(extension));
@@ -123,8 +125,8 @@ impl CommandError {
         let rest = if names.len() > MOST { ", ..." } else { "" };
         names.truncate(MOST);
         match names.is_empty() {
-            true => String::new(),
-            false => format!("; this folder has {}{rest}", printable_lines(&names.join(", "))),
+            true => pattern.to_owned(),
+            false => format!("{pattern}; this folder has {}{rest}", printable_lines(&names.join(", "))),
         }
     }
 }

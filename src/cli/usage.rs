@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
-use clap::Error;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
 
+use super::files::as_typed;
 use super::trouble::CommandError;
-use crate::log::FileKind;
-use crate::store;
+use crate::log::{FileKind, Lookalike};
+use crate::store::{self, StoreError};
 
 /// The commands that need a subcommand, with the names of their subcommands.
 const GROUPS: [(&str, &[&str]); 2] =
@@ -26,7 +27,7 @@ const WITH_VALUE: [&str; 3] = ["--format", "--color", "--config"];
 /// the importer that fits the content of a recording.
 ///
 /// # Errors
-/// Fails if no importer fits the file.
+/// Fails if the file does not exist, or no importer fits it.
 pub(super) fn with_chosen_subcommand(mut args: Vec<OsString>) -> Result<Vec<OsString>, CommandError> {
     let mut place = 1;
     while let Some(option) = args.get(place).and_then(|arg| arg.to_str()).filter(|arg| arg.starts_with('-')) {
@@ -36,11 +37,19 @@ pub(super) fn with_chosen_subcommand(mut args: Vec<OsString>) -> Result<Vec<OsSt
     let Some((name, subcommands)) = GROUPS.iter().find(|(group, _)| *group == name) else { return Ok(args) };
     let Some(file) = args.get(place + 1) else { return Ok(args) };
     let is_option = file.as_encoded_bytes().starts_with(b"-");
-    if is_option || subcommands.iter().any(|known| *known == *file) || !Path::new(file).exists() {
+    if is_option || subcommands.iter().any(|known| *known == *file) {
         return Ok(args);
     }
+    let path = Path::new(file);
+    if !path.exists() {
+        // A word without an extension may be a misspelt subcommand.
+        return match path.extension() {
+            Some(_) => Err(StoreError::NotFound { path: path.to_owned() }.into()),
+            None => Ok(args),
+        };
+    }
     let chosen = match *name {
-        "import" => importer(Path::new(file))?,
+        "import" => importer(path)?,
         _ => "ticks",
     };
     args.insert(place + 1, chosen.into());
@@ -64,8 +73,18 @@ fn importer(file: &Path) -> Result<&'static str, CommandError> {
         let what = format!("this is a file of hitreg already. Run: hitreg info {}", file.display());
         return Err(CommandError::file(file, what));
     }
-    let what = "not a recording that hitreg recognises. Name its importer: hitreg import qwd FILE --map MAP -o LOG, for \
-                example (`hitreg import --help` lists them)";
+    let what = match store::looks_like(file)? {
+        Some(Lookalike::QUAKEWORLD_DEMO) => return Ok("qwd"),
+        Some(looks) => format!(
+            "not a recording that hitreg recognises: it looks like {}. `hitreg import --help` lists what hitreg imports",
+            looks.kind
+        ),
+        None => {
+            "not a recording that hitreg recognises. Name its importer: hitreg import qwd FILE --map MAP -o LOG, for \
+                 example (`hitreg import --help` lists them)"
+                .to_owned()
+        }
+    };
     Err(CommandError::file(file, what))
 }
 
@@ -78,30 +97,145 @@ fn begins_like_capture(file: &Path) -> Result<bool, CommandError> {
     Ok(start == MAGIC)
 }
 
-/// Adds a tip for an option of a command with one side to a command with two sides.
-pub(super) fn with_tips(mut usage: Error) -> Error {
-    if usage.kind() != ErrorKind::UnknownArgument {
-        return usage;
-    }
-    let Some(ContextValue::String(wrong)) = usage.get(ContextKind::InvalidArg) else { return usage };
-    let option = wrong.split([' ', '=']).next().unwrap_or_default().to_owned();
-    let Some(sided) = ["set", "preset", "build"].into_iter().find(|name| option == format!("--{name}")) else {
-        return usage;
+/// Adds what to do to the error of a wrong command line.
+pub(super) fn with_tips(mut usage: Error, command: &Command, typed: &[OsString]) -> Error {
+    let called = CalledCommand::of(command, typed);
+    let tip = match usage.kind() {
+        ErrorKind::UnknownArgument => called.tip_for_unknown(&mut usage),
+        ErrorKind::MissingRequiredArgument => called.tip_for_missing(&usage, typed),
+        ErrorKind::InvalidSubcommand => called.tip_for_word(&usage),
+        ErrorKind::InvalidValue => called.tip_for_value(&mut usage),
+        _ => None,
     };
-    let text = usage.render().to_string();
-    let mut called = text.lines().filter_map(|line| line.strip_prefix("Usage:"));
-    if !called.any(|line| line.split_whitespace().any(|word| SIDED.contains(&word))) {
-        return usage;
+    if let Some(tip) = tip {
+        usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
     }
-    let (b, a) = match sided {
-        "build" => ("--b BUILD".to_owned(), "--a".to_owned()),
-        "set" => ("--b-set KEY=VALUE".to_owned(), "--a-set".to_owned()),
-        _ => ("--b-preset NAME".to_owned(), "--a-preset".to_owned()),
-    };
-    usage.remove(ContextKind::SuggestedArg);
-    let tip = StyledStr::from(format!("this command compares two sides: use {b} for side B, or {a} for side A"));
-    usage.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
     usage
+}
+
+/// The subcommand that was called.
+struct CalledCommand<'a> {
+    command: &'a Command,
+    /// The program and the names of the subcommands, such as `hitreg bisect ticks`.
+    path: String,
+}
+
+impl<'a> CalledCommand<'a> {
+    fn of(command: &'a Command, typed: &[OsString]) -> CalledCommand<'a> {
+        let start = CalledCommand { command, path: command.get_name().to_owned() };
+        let words = typed.iter().skip(1).filter_map(|word| word.to_str());
+        words.fold(start, |called, word| match called.command.find_subcommand(word) {
+            Some(command) if word != "help" => CalledCommand { command, path: format!("{} {word}", called.path) },
+            Some(_) | None => called,
+        })
+    }
+
+    fn help(&self) -> String {
+        format!("to list the options, run: {} --help", self.path)
+    }
+
+    /// A tip for an argument that the command does not take.
+    fn tip_for_unknown(&self, usage: &mut Error) -> Option<String> {
+        let wrong = text_of(usage, ContextKind::InvalidArg)?;
+        let option = wrong.split([' ', '=']).next().unwrap_or_default();
+        if !option.starts_with('-') {
+            return match self.command.get_positionals().count() {
+                0 => Some(self.help()),
+                1 => Some(format!("this command takes one argument: run `{}` once for each", self.path)),
+                most => Some(format!("this command takes at most {most} arguments before its options")),
+            };
+        }
+        let sided = match option {
+            "--build" => Some(("--b BUILD", "--a")),
+            "--set" => Some(("--b-set KEY=VALUE", "--a-set")),
+            "--preset" => Some(("--b-preset NAME", "--a-preset")),
+            _ => None,
+        };
+        if let (true, Some((b, a))) = (SIDED.contains(&self.command.get_name()), sided) {
+            usage.remove(ContextKind::SuggestedArg);
+            return Some(format!("this command compares two sides: use {b} for side B, or {a} for side A"));
+        }
+        // Without this tip, the error would suggest to pass the option as a file.
+        usage.get(ContextKind::SuggestedArg).is_none().then(|| self.help())
+    }
+
+    /// A tip for arguments that are missing: the typed command with a name for its output, or the command's example.
+    fn tip_for_missing(&self, usage: &Error, typed: &[OsString]) -> Option<String> {
+        let Some(ContextValue::Strings(missing)) = usage.get(ContextKind::InvalidArg) else { return None };
+        let example = || self.example().unwrap_or_else(|| self.help());
+        let [only] = &missing[..] else { return Some(example()) };
+        if !only.starts_with("--output ") {
+            return Some(example());
+        }
+        let output = match self.command.get_name() {
+            "report" => "page.html",
+            "export" => "tables",
+            "step" => "step.json",
+            _ => "new.hitlog",
+        };
+        let (program, words) = typed.split_first()?;
+        let words: Vec<String> = words.iter().map(|word| in_shell(&word.to_string_lossy())).collect();
+        Some(format!("name the output: {} {} -o {output}", as_typed(program), words.join(" ")))
+    }
+
+    /// A tip for a word in the place of a subcommand.
+    fn tip_for_word(&self, usage: &Error) -> Option<String> {
+        if usage.get(ContextKind::SuggestedSubcommand).is_some() {
+            return None;
+        }
+        let word = text_of(usage, ContextKind::InvalidSubcommand)?;
+        if !self.path.contains(' ') && Path::new(&word).exists() {
+            return Some(format!("to see what a file contains, run: {} info {}", self.path, in_shell(&word)));
+        }
+        if !self.path.contains(' ') {
+            return Some(format!("to list the commands, run: {} --help", self.path));
+        }
+        let names: Vec<&str> = self.command.get_subcommands().map(Command::get_name).filter(|n| *n != "help").collect();
+        Some(format!("choose one of {}", names.join(", ")))
+    }
+
+    /// A tip for a value that an option does not take.
+    fn tip_for_value(&self, usage: &mut Error) -> Option<String> {
+        let option = text_of(usage, ContextKind::InvalidArg)?;
+        let value = text_of(usage, ContextKind::InvalidValue)?;
+        if option.starts_with("--format ") && ["jsonl", "csv", "parquet"].contains(&&*value) {
+            return Some(format!("to choose the format of rows, use --to {value}"));
+        }
+        // All settings, which the shell completes.
+        if value.is_empty() && option.contains("KEY=VALUE") {
+            usage.remove(ContextKind::ValidValue);
+            return Some("to list the settings, run: hitreg settings".to_owned());
+        }
+        None
+    }
+
+    /// The first example in the command's help, on one line.
+    fn example(&self) -> Option<String> {
+        let help = self.command.get_after_long_help()?.to_string();
+        let mut lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+        let mut example = lines.next()?.trim().to_owned();
+        while let Some(begun) = example.strip_suffix('\\') {
+            example = format!("{}{}", begun, lines.next()?.trim());
+        }
+        Some(format!("for example: {example}"))
+    }
+}
+
+/// A text in the context of an error.
+fn text_of(usage: &Error, kind: ContextKind) -> Option<String> {
+    match usage.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// A word as a shell needs it.
+fn in_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,%+@#".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 #[cfg(test)]

@@ -100,7 +100,14 @@ fn in_order(args: &Args) -> Result<(&PathBuf, Option<ShotOrPlayer>), CommandErro
     match (name(second), name(&args.file)) {
         (Ok(named), _) => Ok((&args.file, Some(named))),
         (Err(_), Ok(named)) => Ok((second, Some(named))),
-        (Err(error), Err(_)) => Err(refused(&error)),
+        (Err(error), Err(_)) => {
+            let (file, typed) = (args.file.display(), second.display());
+            let next = match typed.to_string().starts_with(|first: char| first.is_ascii_digit()) {
+                true => format!(". For the shot nearest to a time, run: hitreg why {file} --at {typed}"),
+                false => format!(". To list the shots of p0, run: hitreg why {file} p0"),
+            };
+            Err(refused(&format!("{error}{next}")))
+        }
     }
 }
 
@@ -125,9 +132,11 @@ fn asked(args: &Args, named: Option<ShotOrPlayer>) -> Result<Result<WhyQuery, u3
         (_, None, None) => match player {
             Some(player) => return Ok(Err(player)),
             None => {
-                return Err(refused(
-                    "name a shot (p0#95), a player (p0), a time (--at 1.55s) or a correction (p0 --correction 3)",
-                ));
+                return Err(refused(&format!(
+                    "name a shot (p0#95), a player (p0), a time (--at 1.55s) or a correction (p0 --correction 3). To list \
+                     the shots of p0, run: hitreg why {} p0",
+                    args.file.display()
+                )));
             }
         },
     };

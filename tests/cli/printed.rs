@@ -75,7 +75,7 @@ fn with_real_outputs(readme: &str) -> String {
 fn help_and_version_go_to_stdout_and_wrong_usage_is_trouble() {
     let folder = Folder::empty();
     let commands = "quickstart record import info replay verify why claims export recover settings completions man";
-    let searches = ["diff", "bisect ticks", "bisect builds", "bisect git", "shrink", "sweep"];
+    let searches = ["diff", "bisect ticks", "bisect builds", "bisect git", "shrink", "sweep", "record proxy"];
     for command in commands.split(' ').chain(searches) {
         let help = folder.done(&format!("{command} --help"));
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{command} --help is too wide:\n{help}");

@@ -98,7 +98,10 @@ fn demos_of_other_games_are_reported() {
     let cases = [
         ("other.qwd --map junk.bsp", "other.qwd: byte 18: protocol version 26; only QuakeWorld's 28"),
         ("spectator.qwd --map junk.bsp", "junk.bsp: not a QuakeWorld map"),
-        ("junk.qwd --map junk.bsp", "junk.qwd: byte 4: 32 is not a kind of frame"),
+        (
+            "junk.qwd --map junk.bsp",
+            "junk.qwd: not a QuakeWorld demo: it looks like text. `hitreg import qwd` takes .qwd",
+        ),
         ("junk.qwd.xz --map junk.bsp", "junk.qwd.xz: "),
         ("lobby.qwd --map junk.bsp", "lobby.qwd: "),
         ("none.qwd --map junk.bsp", "none.qwd: there is no such file"),
@@ -316,12 +319,66 @@ fn options_without_effect_are_refused() {
 fn error_messages_name_the_command_to_run() {
     let folder = Folder::with_session();
     fs::write(folder.path("hello.txt"), "hello\n").unwrap();
+    fs::write(folder.path("gold.dem"), b"HLDEMO\0\x05\0\0\0\x30\0\0\0").unwrap();
+    fs::write(folder.path("empty.hitlog"), "").unwrap();
+    fs::write(folder.path("bad.toml"), "speed = 9\n").unwrap();
+    fs::create_dir(folder.path("demos")).unwrap();
     let cases = [
-        ("verify nodir", "nodir: there is no such file"),
+        ("verify nodir", "nodir: there is no such file; this folder has a.hitlog"),
+        (
+            "verify x*.hitlog",
+            "The shell did not expand this pattern: it is quoted, or no file matches; this folder has",
+        ),
+        ("info empty.hitlog", "or record a session with: hitreg record synth -o session.hitlog"),
+        (
+            "shrink a.hitlog --while nosuchcommand -o b.hitlog",
+            "--while needs a command that exits 1 while the log shows",
+        ),
+        ("diff a.hitlog --b hello.txt", "hello.txt: this is a file that is not executable"),
+        ("shrink a.hittrace -o b.hitlog", "a.hittrace: this is a trace, but the command needs a log"),
+        ("shrink a.hitlog --b-preset quake3", "shrink a.hitlog --b-preset quake3 -o new.hitlog"),
+        ("keyframes a.hitlog", "keyframes a.hitlog -o new.hitlog"),
+        ("merge a.hitlog 'b c.hitlog'", "merge a.hitlog 'b c.hitlog' -o new.hitlog"),
+        ("report a.hitlog", "report a.hitlog -o page.html"),
+        ("record proxy", "for example: hitreg record proxy --protocol quake3 --listen 127.0.0.1:27970 --upstream"),
+        ("record a.hitlog", "choose one of synth, live, proxy"),
+        ("claims nosuch", "no claim is called `nosuch`; `hitreg claims --list` lists them"),
+        ("claims dum-client", "did you mean `dumb-client`?"),
+        ("step a.hitlog", "to list the options, run: hitreg step --help"),
+        ("help nosuch", "to list the commands, run: hitreg --help"),
+        ("a.hitlog", "to see what a file contains, run: hitreg info a.hitlog"),
+        ("info a.hitlog a.hittrace", "this command takes one argument: run `hitreg info` once for each"),
+        ("replay a.hitlog --until 3", "to list the options, run: hitreg replay --help"),
+        ("replay a.hitlog --set", "to list the settings, run: hitreg settings"),
+        ("export a.hitlog --table shots --format parquet", "to choose the format of rows, use --to parquet"),
+        ("settings nosuch", "(the names begin with prediction, interpolation, "),
+        ("record synth -o b.hitlog --scenario bad.toml", "at the end of: hitreg record synth --help"),
+        ("bisect git a.hitlog v1..v2 --build-cmd make --artifact game", "not in a git repository: name the game's"),
+        ("recover hello.txt", "hello.txt: not a hitreg file"),
+        ("recover gone.hitlog", "gone.hitlog: there is no such file"),
+        ("keyframes a.hitlog --every 60 -o b.hitlog", "use a shorter interval, such as --every 1"),
+        ("why a.hitlog 1:03", "run: hitreg why a.hitlog --at 1:03"),
         ("replay missing.hitlog", "there is no such file; this folder has a.hitlog"),
         ("replay hello.txt", "looks like text. `hitreg import` converts demos to logs"),
-        ("import qwd hello.txt -o b.hitlog", "hello.txt: byte 4"),
-        ("import hello.txt -o b.hitlog", "hello.txt: not a recording that hitreg recognises"),
+        (
+            "import qwd hello.txt -o b.hitlog",
+            "hello.txt: not a QuakeWorld demo: it looks like text. `hitreg import qwd` takes",
+        ),
+        (
+            "import qwd gold.dem -o b.hitlog",
+            "gold.dem: not a QuakeWorld demo: it looks like a GoldSrc demo. `hitreg import",
+        ),
+        ("import qwd a.hitlog -o b.hitlog", "a.hitlog: not a QuakeWorld demo: it looks like a log of hitreg"),
+        ("import quake3-demo hello.txt -o b.hitlog", "not a demo of Quake III: it looks like text"),
+        ("import quake3-udp gold.dem -o b.hitlog", "not a capture of datagrams: it looks like a GoldSrc demo"),
+        (
+            "import gold.dem -o b.hitlog",
+            "gold.dem: not a recording that hitreg recognises: it looks like a GoldSrc demo",
+        ),
+        ("import hello.txt -o b.hitlog", "hello.txt: not a recording that hitreg recognises: it looks like text"),
+        ("import gone.qwd -o b.hitlog", "gone.qwd: there is no such file"),
+        ("import qwd demos -o logs", "demos: there are no demos"),
+        ("bisect gone.hitlog", "gone.hitlog: there is no such file; this folder has a.hitlog"),
         ("import a.hitlog -o b.hitlog", "a.hitlog: this is a file of hitreg already. Run: hitreg info a.hitlog"),
         ("record synth -o b.hitlog --seconds 10x", "write a number of seconds, such as 20 or 2.5"),
         ("review nowhere.hitlog", "nowhere.hitlog: there is no such file; this folder has a.hitlog"),
@@ -350,6 +407,45 @@ fn error_messages_name_the_command_to_run() {
     assert!(!folder.done("replay a.hitlog --set lag_compensation.enabled=1 --format json").is_empty());
     // Without a subcommand, `bisect` selects one by the file.
     assert_eq!(folder.done("bisect a.hitlog"), folder.done("bisect ticks a.hitlog"));
+}
+
+/// A build that fails is answered with its contract and the command that tests it.
+#[test]
+#[cfg(unix)]
+fn a_failing_build_is_answered_with_the_command_that_tests_it() {
+    let folder = Folder::with_session();
+    crate::pucks::script(&folder.path("broken"), "exit 3");
+    let command = "next: ./broken replay a.hitlog -o test.hittrace";
+    for line in ["diff a.hitlog --b ./broken", "verify a.hitlog --build ./broken", "bisect ticks a.hitlog --b ./broken"]
+    {
+        let output = folder.run(line);
+        let said = text(&output.stdout);
+        assert!(code(&output) == 125 && said.contains(command), "{line}: {said}");
+    }
+    let page = text(&folder.run("bisect builds a.hitlog ./broken ./broken").stdout);
+    assert!(page.contains("next: BUILD replay LOG -o test.hittrace"), "{page}");
+}
+
+/// Empty standard input is named.
+#[test]
+fn empty_standard_input_is_named() {
+    let folder = Folder::empty();
+    let piped = fed(&folder, "replay -", b"");
+    let said = String::from_utf8(piped.stderr).unwrap();
+    assert!(said.contains("standard input: not a hitreg file: it is empty. Check the command that wrote it"), "{said}");
+    assert_eq!(piped.status.code(), Some(128));
+}
+
+/// A path that cannot be written is answered with what to name.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_path_that_cannot_be_written_is_answered() {
+    let folder = Folder::with_session();
+    let said = folder.refused("replay a.hitlog -o /proc/x");
+    assert!(
+        said.contains("/proc/x: cannot be written") && said.contains("name a file in a folder that you can"),
+        "{said}"
+    );
 }
 
 /// The error about a damaged log names the command that saves its undamaged part.

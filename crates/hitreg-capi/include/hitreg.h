@@ -873,8 +873,8 @@ size_t hitreg_log_players(const hitreg_log *log);
 // description, but a program of another version may have described others.
 hitreg_code hitreg_log_table(const hitreg_log *log, const char *name, uint32_t *table);
 
-// Returns a series of a table by its index, in ascending order: a player, 0 in tables without players, or whatever a
-// table of your own groups its rows by. Returns `HITREG_ERROR_NO_ROW` after the last.
+// Returns a series of a table by its index, in ascending order. A series is a player, or 0 in tables without players;
+// a table of your own chooses its series. Returns `HITREG_ERROR_NO_ROW` after the last.
 hitreg_code hitreg_log_series(const hitreg_log *log, uint32_t table, size_t index, uint32_t *series);
 
 // Returns the number of rows of a series of a table. `table` and `series` are those of `hitreg_push_row`.

@@ -428,8 +428,8 @@ pub unsafe extern "C" fn hitreg_log_table(log: *const hitreg_log, name: *const c
     })
 }
 
-/// Returns a series of a table by its index, in ascending order: a player, 0 in tables without players, or whatever a
-/// table of your own groups its rows by. Returns `HITREG_ERROR_NO_ROW` after the last.
+/// Returns a series of a table by its index, in ascending order. A series is a player, or 0 in tables without players;
+/// a table of your own chooses its series. Returns `HITREG_ERROR_NO_ROW` after the last.
 ///
 /// # Safety
 /// `log` is null or a log, `series` null or writable.

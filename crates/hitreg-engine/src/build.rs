@@ -49,7 +49,7 @@ pub struct Build {
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The file does not exist.
-    #[error("{}: there is no such build: give the path of an executable", path.display())]
+    #[error("{}: there is no such build: give the path of an executable, without arguments", path.display())]
     Missing {
         /// The path that was tried.
         path: PathBuf,
@@ -125,7 +125,7 @@ impl Build {
             return Err(BuildError::NoProgram { path: path.into(), what: "a folder" });
         }
         if !process::may_be_run(&meta) {
-            return Err(BuildError::NoProgram { path: path.into(), what: "a file without the right to be run" });
+            return Err(BuildError::NoProgram { path: path.into(), what: "a file that is not executable" });
         }
         let identity = Identity::of(path).map_err(fail)?;
         // An absolute path, because a bare name would be searched in PATH and a relative path depends on the child's

@@ -138,7 +138,9 @@ pub enum ShrinkError<E: std::error::Error + 'static> {
     #[error("a session cannot be judged: {0}")]
     Property(#[source] E),
     /// The session does not show the property.
-    #[error("the log does not show the problem, so there is nothing to shrink")]
+    #[error(
+        "the log does not show the problem, so there is nothing to shrink: check the command of --while, or the options of side B"
+    )]
     NotShown,
     /// The recording shows the property, but a replay of its input by this build does not.
     #[error(

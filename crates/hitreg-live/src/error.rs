@@ -80,7 +80,7 @@ pub enum LiveError {
         server: SocketAddr,
     },
     /// The server has fallen silent.
-    #[error("the server at {server} is gone: no packet for 5 seconds")]
+    #[error("the server at {server} is gone: no packet for 5 seconds. Start it again, then join again")]
     ServerGone {
         /// The server.
         server: SocketAddr,

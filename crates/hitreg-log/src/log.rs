@@ -50,6 +50,8 @@ pub use header::{FileKind, kind_of, version_of};
 pub use keyframes::{KeyframeQuery, RewriteError, SeekResult, find_keyframe, keyframes_of, write_keyframes};
 pub use limits::MAX_PLAYERS;
 pub(crate) use limits::MAX_RECORD_BYTES;
+pub(crate) use looks_like::START_BYTES;
+pub use looks_like::{Lookalike, looks_like};
 pub use reader::{LogReader, read_header, read_prefix, read_prefix_within, read_session, read_session_within};
 pub use recover::{Damage, DamagedPart, recover};
 pub use trace_file::{

@@ -33,7 +33,7 @@ pub use target::{FileType, Target, Targets};
 pub use trace_file::TraceFile;
 pub use unnamed::remove_unnamed;
 
-use crate::log::{self, Damage, FileKind, LogReader, TraceReader, Truncation};
+use crate::log::{self, Damage, FileKind, LogReader, Lookalike, TraceReader, Truncation};
 use crate::memory::MemoryLimit;
 use crate::record::Session;
 use crate::trace::Trace;
@@ -106,6 +106,19 @@ pub fn check_regular(path: &Path) -> Result<(), StoreError> {
 /// When the file cannot be opened or read.
 pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     Ok(open_either(path)?.0)
+}
+
+/// Describes what a file that is neither a log nor a trace seems to be; `None` if unrecognized.
+///
+/// # Errors
+/// When the file cannot be opened or read.
+pub fn looks_like(path: &Path) -> Result<Option<Lookalike>, StoreError> {
+    let mut start = Vec::new();
+    open(path)?
+        .take(log::START_BYTES as u64)
+        .read_to_end(&mut start)
+        .map_err(|source| StoreError::open(path, source))?;
+    Ok(log::looks_like(&start))
 }
 
 /// Returns the size of a file in bytes. A pipe is read to its end.

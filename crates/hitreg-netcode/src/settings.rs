@@ -23,7 +23,7 @@ pub use preset::{PRESETS, Preset};
 use engine_names::our_name;
 use hitreg_log::record::split_of_player;
 use hitreg_log::units::{Hz, PlayerId};
-use nearest::{nearest, nearest_key};
+use nearest::{key_hint, nearest};
 
 /// All settings, typed. [`KEYS`] holds the meaning of each and the source of its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -279,7 +279,7 @@ impl Settings {
         }
         let found = KEYS.iter().find(|k| k.name == key).ok_or_else(|| SettingError::UnknownKey {
             key: key.to_owned(),
-            hint: our_name(key).unwrap_or_else(|| nearest_key(key)),
+            hint: our_name(key).unwrap_or_else(|| key_hint(key)),
         })?;
         found.set(self, value)
     }

@@ -5,6 +5,7 @@ mod qwd;
 
 use std::path::PathBuf;
 
+use hitreg_log::log::Lookalike;
 use hitreg_log::store::StoreError;
 
 pub use quake3::{Quake3Recording, import_quake3};
@@ -16,6 +17,20 @@ pub enum ImportFileError {
     /// A file cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The file is no recording of the wanted kind, but a known kind of file.
+    #[error("{}: not a {wanted}: it looks like {kind}. `hitreg import {importer}` takes {takes}", path.display(), kind = looks.kind)]
+    OtherFile {
+        /// The file.
+        path: PathBuf,
+        /// What was expected.
+        wanted: &'static str,
+        /// What the file seems to be.
+        looks: Lookalike,
+        /// The subcommand of `hitreg import`.
+        importer: &'static str,
+        /// The files that it takes.
+        takes: &'static str,
+    },
     /// No map was given.
     #[error("{}: the demo was played on `{map}`: give this map with --map {map}.bsp, or a folder of maps with --maps", demo.display())]
     MapNeeded {

@@ -1,12 +1,12 @@
 //! Claims: the statements of the founding documents, each as a measurement. The documents are Bernier 2001, the latency
 //! compensation page, and the NeREIDS live protocol.
 //!
-//! A claim consists of a file in `fixtures/claims` and a measure. The file holds the statement, its source, a scene for
+//! A claim consists of a file in `claims` of this crate and a measure. The file holds the statement, its source, a scene for
 //! the real pipelines, the expected figures, and how to switch off the claimed mechanism. The measure reads only what
 //! the pipelines put out. A claim that holds without its mechanism would prove nothing; a test checks that there is
 //! none.
 
-/// A claim of a theme. Its file in `fixtures/claims` has the same name.
+/// A claim of a theme. Its file in `claims` has the same name.
 macro_rules! claim {
     ($theme:ident, $name:literal, $measure:expr) => {
         $crate::claims::Claim {

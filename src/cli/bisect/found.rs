@@ -1,7 +1,7 @@
 //! Prints the result of a search, and chooses the exit code.
 
 use crate::cli::CommandOutcome;
-use crate::cli::diff::print_last_words;
+use crate::cli::diff::{print_contract, print_last_words};
 use crate::cli::figures::counted;
 use crate::cli::page::{BAD, GOOD, Page, UNSURE};
 use crate::diff::DiffScope;
@@ -41,6 +41,9 @@ pub(super) fn print(found: &BisectResult, page: &mut Page, what: &str, bad_means
     if let Some(reason) = &found.untestable {
         page.paragraph(2, reason);
         print_last_words(page, &found.last_words);
+        if what == "build" {
+            print_contract(page, "BUILD replay LOG -o test.hittrace");
+        }
     }
     page.pair_if("last good", found.last_good.as_deref().map(named).as_deref());
     page.pair("bad means", bad_means);

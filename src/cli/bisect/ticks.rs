@@ -41,7 +41,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let runner = args.running.runner(games, sides.run_builds(), output)?;
     match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {
         Err(missing) => {
-            output.show(&missing, |page| print_missing(page, &missing))?;
+            output.show(&missing, |page| print_missing(page, &missing, &sides))?;
             Ok(CommandOutcome::Untestable)
         }
         Ok(bisected) => {

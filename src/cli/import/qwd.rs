@@ -117,9 +117,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
         if demo.is_dir() { demos.extend(demos_below(demo)?) } else { demos.push(demo.clone()) }
     }
     if demos.is_empty() {
-        return Err(CommandError::Request(
-            "there are no demos (*.qwd or *.mvd, also .xz and .gz) below the given folders".to_owned(),
-        ));
+        let what = "there are no demos (*.qwd or *.mvd, also .xz and .gz) in this folder or below it: name another";
+        return Err(CommandError::file(&args.demos[0], what));
     }
     let targets = targets(&demos, args, output);
     let jobs = demos.par_iter().zip(targets);

@@ -42,7 +42,10 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
         if path.is_dir() {
             let below = store::files_below(path, "hitlog")?;
             if below.is_empty() {
-                return Err(CommandError::file(path, "there is no *.hitlog in this directory or below it"));
+                return Err(CommandError::file(
+                    path,
+                    "there is no *.hitlog in this directory or below it: name a log, or another directory",
+                ));
             }
             logs.extend(below);
         } else {

@@ -116,6 +116,9 @@ pub(in crate::cli) const MOST_LINES: usize = 30;
 
 /// The commands to run next, in order, each with its label.
 fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str, String)> {
+    if let (Some(VerdictReason::NotReplayed), Some(build)) = (log.why, style.build) {
+        return vec![("next", format!("{} replay {} -o test.hittrace", build.display(), log.path.display()))];
+    }
     let Some(why) = log.why.filter(|why| log.verdict == LogVerdict::Differs || *why == VerdictReason::NeedsGolden)
     else {
         return Vec::new();

@@ -31,13 +31,15 @@ pub fn diff_line(diff: &TraceDiff) -> String {
             None => format!("differs: {}", shape_words(diff)),
         },
     };
-    clipped(&line, WIDTH)
+    // A name from a file may be long.
+    let words: Vec<String> = line.split_whitespace().map(|word| clipped(word, WIDTH)).collect();
+    words.join(" ")
 }
 
 /// The full report: the line for CI, the tables, the first divergence, what follows from it, shots, and distributions.
 pub fn diff_page(diff: &TraceDiff) -> Page {
     let mut page = Page::default();
-    page.line(&diff_line(diff));
+    page.note(0, &diff_line(diff));
     for note in diff.notes_besides_settings() {
         page.note(2, note);
     }

@@ -18,7 +18,7 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
     if let Some(story) = story(diff) {
         page.paragraph(0, &story);
     }
-    page.line(&diff_line(diff));
+    page.note(0, &diff_line(diff));
     if diff.verdict == TraceVerdict::Same {
         return page;
     }

@@ -28,7 +28,9 @@ pub enum ConditionAnswer {
 
 /// The error for a command that cannot be run, so that its exit codes mean nothing.
 #[derive(Debug, thiserror::Error)]
-#[error("`{command}` cannot be run: {reason}")]
+#[error(
+    "`{command}` cannot be run: {reason}. --while needs a command that exits 1 while the log shows the problem, and 0 without it"
+)]
 pub struct BadCondition {
     command: String,
     reason: String,

@@ -37,6 +37,18 @@ pub enum GitError {
         /// What git wrote.
         said: String,
     },
+    /// The folder belongs to no repository.
+    #[error("{}: not in a git repository: name the game's repository with --repo FOLDER", folder.display())]
+    NoRepository {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The repository has no commit of this name.
+    #[error("`{name}` is not a commit of this repository. To list its commits, run: git log --oneline")]
+    NoCommit {
+        /// The given name.
+        name: String,
+    },
     /// The range does not have the form `GOOD..BAD`.
     #[error("`{0}` is not a range of commits: write GOOD..BAD, such as v1.0..HEAD")]
     NoRange(String),
@@ -62,7 +74,13 @@ impl Repository {
     /// # Errors
     /// When the folder belongs to no repository.
     pub fn at(folder: &Path) -> Result<Repository, GitError> {
-        let common = git(folder, ["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+        let common = git(folder, ["rev-parse", "--path-format=absolute", "--git-common-dir"]);
+        let common = common.map_err(|error| match error {
+            GitError::Failed { said, .. } if said.starts_with("not a git") || said.starts_with("cannot change to") => {
+                GitError::NoRepository { folder: folder.to_owned() }
+            }
+            error => error,
+        })?;
         Ok(Repository { folder: PathBuf::from(common) })
     }
 
@@ -81,8 +99,13 @@ impl Repository {
             return Err(GitError::NoRange(text.to_owned()));
         }
         let bad = if bad.is_empty() { "HEAD" } else { bad };
-        let commit =
-            |name: &str| self.git(["rev-parse", "--verify", "--end-of-options", &format!("{name}^{{commit}}")]);
+        let commit = |name: &str| {
+            let found = self.git(["rev-parse", "--verify", "--end-of-options", &format!("{name}^{{commit}}")]);
+            found.map_err(|error| match error {
+                GitError::Failed { .. } => GitError::NoCommit { name: name.to_owned() },
+                error => error,
+            })
+        };
         let (good, bad) = (commit(good)?, commit(bad)?);
         match self.candidates(&bad, std::slice::from_ref(&good))?.is_empty() && !self.is_parent(&good, &bad)? {
             true => Err(GitError::Empty { good, bad }),
@@ -192,7 +215,8 @@ pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &StopSig
 
 fn git<A: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = A>) -> Result<String, GitError> {
     let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(args).stdin(Stdio::null());
+    // The messages are compared with English texts.
+    command.arg("-C").arg(folder).args(args).stdin(Stdio::null()).env("LC_ALL", "C");
     without_inherited(&mut command);
     let Output { status, stdout, stderr } = command.output()?;
     if status.success() {

@@ -121,7 +121,7 @@ pub enum EngineError {
     #[error("a single trace has nothing to compare with: name a second trace")]
     SingleTrace,
     /// Both sides play the log alike, so there is no difference to shrink to.
-    #[error("{}: both sides play this log alike, or one cannot play it, so there is no difference to keep", path.display())]
+    #[error("{}: both sides play this log alike, or one cannot play it, so there is no difference to keep: check the options of side B with `hitreg diff`", path.display())]
     Alike {
         /// The log.
         path: PathBuf,
@@ -159,7 +159,7 @@ pub enum EngineError {
         source: std::io::Error,
     },
     /// Another process runs the same search.
-    #[error("{}: the same search is already running in another process", folder.display())]
+    #[error("{}: the same search is already running in another process: wait for it, or name another folder with --cache", folder.display())]
     SearchRuns {
         /// The folder of the search.
         folder: PathBuf,

@@ -130,12 +130,12 @@ impl Games {
     }
 
     fn names(&self) -> String {
-        self.games.iter().map(|game| game.name()).collect::<Vec<_>>().join(" and ")
+        listed(&self.games.iter().map(|game| game.name()).collect::<Vec<_>>())
     }
 
     fn able(&self) -> String {
         let able: Vec<_> = self.games.iter().filter(|game| game.bots().is_some()).map(|game| game.name()).collect();
-        if able.is_empty() { "no game".to_owned() } else { able.join(" and ") }
+        if able.is_empty() { "no game".to_owned() } else { listed(&able) }
     }
 }
 
@@ -453,4 +453,12 @@ impl<F> Sink<F> for DiscardedEffects {
     fn effect(&mut self, _: Effect) {}
     fn fire(&mut self, _: F) {}
     fn touch(&mut self, _: Touch) {}
+}
+
+/// Names in a sentence: `arena, quakeworld and quake3`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        names => names.concat(),
+    }
 }

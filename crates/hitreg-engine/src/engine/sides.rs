@@ -475,12 +475,22 @@ impl MissingSide {
         }
     }
 
+    /// The command that shows how the build plays the log of its side; `None` if the side has no build of its own.
+    pub fn command(&self, compared: &ComparisonSpec) -> Option<String> {
+        let build = self.build.as_deref().filter(|build| *build != THIS_BUILD)?;
+        let log = compared.second.as_ref().filter(|_| self.side == Some("b")).unwrap_or(&compared.first);
+        Some(format!("{build} replay {} -o test.hittrace", log.display()))
+    }
+
     /// The last lines that the build wrote to stderr.
     pub fn last_words(&self) -> &[String] {
         &self.last_words
     }
 }
 
+/// The name of a side that this program plays.
+const THIS_BUILD: &str = "this build";
+
 fn build_name(build: Option<&Path>) -> String {
-    build.map_or("this build".to_owned(), |path| path.display().to_string())
+    build.map_or(THIS_BUILD.to_owned(), |path| path.display().to_string())
 }

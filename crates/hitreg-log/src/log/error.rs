@@ -29,7 +29,9 @@ pub enum LogError {
     #[error("{0}. To save the rest, run: hitreg recover FILE -o fixed.hitlog")]
     Torn(Truncation),
     /// The file ends inside its header, so nothing can be recovered.
-    #[error("truncated after {bytes} bytes, inside the header: nothing can be recovered")]
+    #[error(
+        "truncated after {bytes} bytes, inside the header: nothing can be recovered. Copy the file again, or record the session again"
+    )]
     HeaderTorn {
         /// The file's length, in bytes.
         bytes: u64,
@@ -45,7 +47,9 @@ pub enum LogError {
         what: String,
     },
     /// The chunks are intact, but a record does not fit the header.
-    #[error("at offset {offset}: chunk {chunk}: {misfit}: this is an error of the program that wrote the file")]
+    #[error(
+        "at offset {offset}: chunk {chunk}: {misfit}: this is an error of the program that wrote the file. Mend it, then record again (docs/recorder.md)"
+    )]
     Misfit {
         /// The offset where the chunk begins, in bytes.
         offset: u64,
@@ -84,7 +88,7 @@ fn hint(wanted: FileKind) -> &'static str {
 
 fn rescue(offset: u64) -> &'static str {
     match offset {
-        0 => "; nothing can be read without this part",
+        0 => "; nothing can be read without this part. Copy the file again, or record the session again",
         _ => ". To save the other chunks of a log, run: hitreg recover FILE -o fixed.hitlog",
     }
 }

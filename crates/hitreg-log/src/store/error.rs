@@ -155,13 +155,21 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file cannot be written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}{}", path.display(), other_place(source))]
     Unwritable {
         /// The file.
         path: PathBuf,
         /// The reason.
         source: WriteError,
     },
+}
+
+/// Returns a suffix with what to do, if the system refuses to write.
+fn other_place(source: &WriteError) -> &'static str {
+    match source {
+        WriteError::Io(_) => ": name a file in a folder that you can write to",
+        _ => "",
+    }
 }
 
 /// Returns a suffix with the input's name, if it differs from the output's.

@@ -115,7 +115,7 @@ pub enum ReplayError {
     TooManyUnacked,
     /// More ticks of more players than a replay goes through.
     #[error(
-        "{ticks} ticks of {players} players are more than a replay goes through (the limit on ticks times players is {}): the program that wrote this log is at fault",
+        "{ticks} ticks of {players} players exceed the limit of a replay (the limit on ticks times players is {}): this is an error of the program that wrote the log",
         super::work::MAX_PLAYER_TICKS
     )]
     TooManyTicks {
@@ -126,7 +126,7 @@ pub enum ReplayError {
     },
     /// More usercmds, each of which draws all players, than a replay goes through.
     #[error(
-        "{usercmds} usercmds in a session of {players} players are more than a replay goes through (the limit on usercmds times players is {}): the program that wrote this log is at fault",
+        "{usercmds} usercmds in a session of {players} players exceed the limit of a replay (the limit on usercmds times players is {}): this is an error of the program that wrote the log",
         super::work::MAX_VIEWS
     )]
     TooManyUsercmds {
@@ -177,6 +177,6 @@ pub enum ReplayError {
         last: ClockTime,
     },
     /// The log holds no usercmds.
-    #[error("the log has no usercmds, so there is nothing to replay")]
+    #[error("the log has no usercmds, so there is nothing to replay: record them with the recorder (docs/recorder.md)")]
     NoInput,
 }

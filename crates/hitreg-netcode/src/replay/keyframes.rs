@@ -121,7 +121,7 @@ pub enum BadKeyframe {
         players: usize,
     },
     /// The log's settings do not allow the transport of the keyframe.
-    #[error("its packets travel otherwise than the log's settings say")]
+    #[error("its transport settings differ from the log's")]
     Transport,
     /// The state does not fit this session.
     #[error(transparent)]

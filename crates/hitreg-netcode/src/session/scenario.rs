@@ -77,7 +77,7 @@ pub const SECONDS_MAX: f64 = 24.0 * 3600.0;
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The text is not a scenario.
-    #[error("not a scenario: {0}")]
+    #[error("not a scenario: {0}\nAn example of a scenario is at the end of: hitreg record synth --help")]
     Syntax(String),
     /// A number is out of bounds.
     #[error("{what} cannot be {value}: a scenario takes {takes}")]

@@ -5,12 +5,17 @@ use super::keys::KEYS;
 
 /// Returns ` (did you mean ...?)` with the nearest of `names`, or an empty text when none is near.
 pub(super) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
-    most_alike(names.map(|name| (strsim::jaro_winkler(word, name), name)))
+    most_alike(names.map(|name| (strsim::jaro_winkler(word, name), name))).unwrap_or_default()
 }
 
-/// Returns ` (did you mean ...?)` with the key nearest to a word, or an empty text when none is near. The word may be a
+/// Returns ` (did you mean ...?)` with the key nearest to a word, or ` (...)` with the first words of all keys.
+pub(super) fn key_hint(word: &str) -> String {
+    nearest_key(word).unwrap_or_else(groups)
+}
+
+/// Returns ` (did you mean ...?)` with the key nearest to a word, or `None` when none is near. The word may be a
 /// whole key, a part of one such as `lerp`, or another engine's name without its prefix such as `cmdrate`.
-pub(super) fn nearest_key(word: &str) -> String {
+fn nearest_key(word: &str) -> Option<String> {
     let typed = plain(word);
     let by_engine = ENGINE_NAMES.iter().map(|known| (plain_without_prefix(known.name), known.key));
     match by_engine.into_iter().find(|(name, _)| *name == typed) {
@@ -19,12 +24,18 @@ pub(super) fn nearest_key(word: &str) -> String {
     }
 }
 
-fn most_alike<'a>(names: impl Iterator<Item = (f64, &'a str)>) -> String {
+/// Returns ` (…)` with the first words of all keys.
+fn groups() -> String {
+    let mut groups: Vec<&str> = KEYS.iter().filter_map(|key| Some(key.name.split_once('.')?.0)).collect();
+    groups.dedup();
+    format!(" (the names begin with {})", groups.join(", "))
+}
+
+fn most_alike<'a>(names: impl Iterator<Item = (f64, &'a str)>) -> Option<String> {
     names
         .filter(|(likeness, _)| *likeness > 0.7)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| format!(" (did you mean `{name}`?)"))
-        .unwrap_or_default()
 }
 
 /// How much a word resembles a key, from 0 to 1: as a whole, by its last part, or as consecutive words of that part.
@@ -84,8 +95,9 @@ mod tests {
             ("redundency", "client.redundancy"),
         ];
         for (word, key) in cases {
-            assert_eq!(nearest_key(word), format!(" (did you mean `{key}`?)"), "{word}");
+            assert_eq!(nearest_key(word), Some(format!(" (did you mean `{key}`?)")), "{word}");
         }
-        assert_eq!(["", "xyz"].map(nearest_key), [""; 2]);
+        assert_eq!(["", "xyz"].map(nearest_key), [None, None]);
+        assert!(groups().starts_with(" (the names begin with prediction, interpolation, "), "{}", groups());
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::keys::KEYS;
-use super::nearest::nearest_key;
+use super::nearest::key_hint;
 use super::{SettingError, Settings};
 use hitreg_log::record::split_of_player as split;
 use hitreg_log::units::PlayerId;
@@ -83,7 +83,7 @@ impl Settings {
 
     pub(super) fn set_of_player(&mut self, player: PlayerId, key: &str, value: &str) -> Result<(), SettingError> {
         let Some(known) = KEYS.iter().find(|known| known.name == key) else {
-            let hint = nearest_key(key);
+            let hint = key_hint(key);
             return Err(SettingError::UnknownKey { key: format!("p{}.{key}", player.0), hint });
         };
         if !is_of_players(key) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::ImportFileError;
 use crate::quake3::{self, ListenerCounts, Overview, Quake3ImportError, RecordingKind, ServerLog};
-use hitreg_log::log::{QueuePolicy, WriterOptions};
+use hitreg_log::log::{Lookalike, QueuePolicy, WriterOptions};
 use hitreg_log::store::{self, Recording, StoreError, Target};
 
 /// A recording and the files that belong to it.
@@ -30,7 +30,8 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     let log = from.server_log.map(store::read_bytes).transpose()?;
     let log = ServerLog::parse(log.as_deref().unwrap_or_default());
     let fail = |source| ImportFileError::Quake3 { path: from.recording.to_owned(), source };
-    let mut overview = quake3::survey(from.source, store::open_file(from.recording)?, &log).map_err(fail)?;
+    let surveyed = quake3::survey(from.source, store::open_file(from.recording)?, &log);
+    let mut overview = surveyed.or_else(|source| Err(other_file(from)?.unwrap_or_else(|| fail(source))))?;
     let ListenerCounts { hits, logged, .. } = overview.counts;
     if let Some(path) = from.server_log.filter(|_| logged == 0 && hits > 0) {
         return Err(ImportFileError::Quake3 { path: path.to_owned(), source: Quake3ImportError::ServerLog { hits } });
@@ -60,4 +61,23 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
         Some(error) => Err(error.into()),
         None => Ok(to.finish().map(|()| overview)?),
     }
+}
+
+/// The error for a file of another known kind.
+fn other_file(from: &Quake3Recording<'_>) -> Result<Option<ImportFileError>, StoreError> {
+    let (wanted, takes) = match from.source {
+        RecordingKind::Capture => ("capture of datagrams", "captures, plain or as .zst (docs/openarena.md)"),
+        RecordingKind::Demo => ("demo of Quake III", ".dm_68 and .dm_71 demos"),
+    };
+    let looks = store::looks_like(from.recording)?;
+    let is_wanted = |looks: &Lookalike| from.source == RecordingKind::Capture && *looks == Lookalike::CAPTURE;
+    let path = from.recording.to_owned();
+    let importer = from.source.name();
+    Ok(looks.filter(|looks| !is_wanted(looks)).map(|looks| ImportFileError::OtherFile {
+        path,
+        wanted,
+        looks,
+        importer,
+        takes,
+    }))
 }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::ImportFileError;
-use crate::quakeworld::{self, DemoImportError, ImportOptions, ImportResult, map_stem};
+use crate::quakeworld::{self, DemoImportError, ImportOptions, ImportResult, map_stem, unpacked};
+use hitreg_log::log::{FileKind, Lookalike, kind_of, looks_like};
 use hitreg_log::store;
 
 /// The place of the demos' maps.
@@ -39,10 +40,11 @@ pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(ImportResult
     let map_bytes = store::read_bytes(&map)?;
     let map_name = map.file_name().map(|name| name.to_string_lossy().into_owned());
     let options = ImportOptions { map_name, force_map: force };
-    let imported = quakeworld::import(&demo_bytes, &map_bytes, &options).map_err(|source| {
-        let path = if is_the_maps_fault(&source) { map } else { demo.to_owned() };
-        ImportFileError::Import { path, source }
-    })?;
+    let imported =
+        quakeworld::import(&demo_bytes, &map_bytes, &options).map_err(|source| match is_the_maps_fault(&source) {
+            true => ImportFileError::Import { path: map, source },
+            false => fault_of_demo(demo, &demo_bytes, source),
+        })?;
     Ok((imported, demo_bytes.len()))
 }
 
@@ -75,7 +77,28 @@ fn played_map(demo: &Path, bytes: &[u8], folder: &Path) -> Result<PathBuf, Impor
 
 /// Returns the name of the map on which a demo was played.
 fn name_of_map(demo: &Path, bytes: &[u8]) -> Result<String, ImportFileError> {
-    quakeworld::played_map(bytes).map_err(|source| ImportFileError::Import { path: demo.to_owned(), source })
+    quakeworld::played_map(bytes).map_err(|source| fault_of_demo(demo, bytes, source))
+}
+
+/// The error of a demo. If the file is of another known kind, the error says so.
+fn fault_of_demo(demo: &Path, bytes: &[u8], source: DemoImportError) -> ImportFileError {
+    let path = demo.to_owned();
+    let looks = match (&source, kind_of(bytes)) {
+        (DemoImportError::Demo(_), FileKind::Other) => unpacked(bytes).ok().and_then(|bytes| looks_like(&bytes)),
+        (DemoImportError::Demo(_), FileKind::Log) => Some(Lookalike { kind: "a log of hitreg", advice: "" }),
+        (DemoImportError::Demo(_), FileKind::Trace) => Some(Lookalike { kind: "a trace of hitreg", advice: "" }),
+        _ => None,
+    };
+    match looks.filter(|looks| *looks != Lookalike::QUAKEWORLD_DEMO) {
+        Some(looks) => ImportFileError::OtherFile {
+            path,
+            wanted: "QuakeWorld demo",
+            looks,
+            importer: "qwd",
+            takes: ".qwd and .mvd demos of QuakeWorld, also as .xz and .gz",
+        },
+        None => ImportFileError::Import { path, source },
+    }
 }
 
 fn is_the_maps_fault(error: &DemoImportError) -> bool {

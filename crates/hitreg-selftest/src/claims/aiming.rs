@@ -26,9 +26,9 @@ fn while_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     };
     Ok(vec![
         ("shots", count(straight.shots.len())),
-        ("the right lead, he runs straight: hits", share(&straight)),
-        ("the same lead, he dodges: hits", share(&dodging)),
-        ("the same lead, latency fluctuates: hits", share(&fluctuating)),
+        ("right lead, straight run: hits", share(&straight)),
+        ("same lead, dodging: hits", share(&dodging)),
+        ("same lead, fluctuating latency: hits", share(&fluctuating)),
     ])
 }
 
@@ -48,10 +48,10 @@ fn running_one_way(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     Ok(vec![
         ("hits", count(hits(&seen).count())),
         (
-            "shooter off the middle of the runner's view, most",
+            "angle from the runner's view to the shooter, max",
             greatest(&hits(&seen).filter_map(off_view).collect::<Vec<_>>()),
         ),
-        ("seen to aim beside the one who is hit, by", median(&hits(&seen).filter_map(beside).collect::<Vec<_>>())),
+        ("visible aim error of the shooter", median(&hits(&seen).filter_map(beside).collect::<Vec<_>>())),
     ])
 }
 

@@ -25,14 +25,14 @@ const LISTENER: PlayerId = PlayerId(0);
 /// carry the orientation.
 const DOCUMENT: [(usize, &str, &[&str]); 8] = [
     (7, "7, controller or AI decision", &["decision"]),
-    (6, "6, an event, and when it applies", &["alive", "respawn_us", "teleports", "event_in_us"]),
-    (5, "5, a value", &["kind", "clip", "reserve", "health", "frags", "goal"]),
+    (6, "6, event and its time", &["alive", "respawn_us", "teleports", "event_in_us"]),
+    (5, "5, value", &["kind", "clip", "reserve", "health", "frags", "goal"]),
     (
         4,
-        "4, an action that does not move, and how long it takes",
+        "4, non-moving action and its duration",
         &["weapon", "next_weapon", "switch_ms", "next_attack_ms", "reload_ms"],
     ),
-    (3, "3, velocity changed or position snapped", &["origin", "velocity", "old_buttons", "fall_velocity"]),
+    (3, "3, velocity change or position snap", &["origin", "velocity", "old_buttons", "fall_velocity"]),
     (2, "2, sub-action, sound or effect, and its time", &["step_time_ms", "step_left"]),
     (1, "1, body orientation or style", &["on_ground", "ducked", "in_duck", "duck_time_ms"]),
     (0, "0, head orientation", &[]),
@@ -51,10 +51,10 @@ fn update_bitfield(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     let wrong = updates.iter().filter(|update| seen.cells(update) != Some(update.new.clone())).count();
     let misplaced = updates.iter().filter(|update| update.bits != bits_by_the_document(update)).count();
     let mut figures = vec![
-        ("messages that are not as the document says", count(listening.unread)),
+        ("messages that differ from the document", count(listening.unread)),
         ("updates", count(updates.len())),
-        ("of those, with other values than the server has", count(wrong)),
-        ("of those, with other bits than the document's", count(misplaced)),
+        ("of those, with wrong values", count(wrong)),
+        ("of those, with wrong bits", count(misplaced)),
     ];
     for (bit, name, _) in DOCUMENT {
         let set = updates.iter().filter(|update| update.bits >> bit & 1 == 1).count();
@@ -69,11 +69,11 @@ fn update_bitfield(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
             count(updates.iter().filter(with_velocity).filter(|u| u.bits & 8 == 0).count()),
         ),
         ("footsteps", count(footsteps.len())),
-        ("time until the next footstep off from when it is, median", median(&footsteps)),
+        ("time to the next footstep: error, median", median(&footsteps)),
         ("decisions of an AI", count(decisions.len())),
-        ("tick of application off from when it sets out, most", greatest(&decisions)),
+        ("AI decision: error of its tick, max", greatest(&decisions)),
         ("deaths", count(events.len())),
-        ("tick of application off from when he comes back, most", greatest(&events)),
+        ("respawn: error of its tick, max", greatest(&events)),
     ]);
     Ok(figures)
 }

@@ -41,7 +41,7 @@ fn constant(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         f64::from(first.distance(placed.body.origin))
     });
     let moved: Vec<f64> = moved.collect();
-    Ok(vec![("frames drawn as constant", share(by, trees.len())), ("moved, most", greatest(&moved))])
+    Ok(vec![("frames drawn as constant", share(by, trees.len())), ("distance moved, max", greatest(&moved))])
 }
 
 fn constant_told_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -57,10 +57,10 @@ fn constant_told_once(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
     let whole =
         seen.sent.iter().map(|sent| sent.told.map_or(0, |told| told.bits()).abs_diff(8 * u64::from(sent.bytes)));
     Ok(vec![
-        ("values of what is Constant, in the first second", bytes(false, &constant)),
-        ("values of what is Constant, after it", bytes(true, &constant)),
-        ("values of all else, after it", bytes(true, &others)),
-        ("bits that are not counted, or counted twice", count(whole.sum::<u64>() as usize)),
+        ("Constant values sent in the first second", bytes(false, &constant)),
+        ("Constant values sent later", bytes(true, &constant)),
+        ("other values sent later", bytes(true, &others)),
+        ("bits not counted, or counted twice", count(whole.sum::<u64>() as usize)),
     ])
 }
 
@@ -78,8 +78,8 @@ fn self_contained(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         }
     }
     Ok(vec![
-        ("frames in which it rings", count(uneven.len())),
-        ("sound off from what has passed since the last frame, most", greatest(&uneven)),
+        ("frames with the bell ringing", count(uneven.len())),
+        ("sound progress minus frame time, max", greatest(&uneven)),
     ])
 }
 
@@ -93,7 +93,7 @@ fn authoritative(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             off.push(f64::from(told.origin.distance(drawn.body.origin)));
         }
     }
-    Ok(vec![("frames", count(off.len())), ("drawn off from the last update, most", greatest(&off))])
+    Ok(vec![("frames", count(off.len())), ("distance from the last update, max", greatest(&off))])
 }
 
 fn controlled(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -107,8 +107,8 @@ fn controlled(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     Ok(vec![
         ("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64)),
         ("frames", count(off.len())),
-        ("own avatar drawn off from what is predicted, most", greatest(&off)),
-        ("health lost to health shown", shown.zip(hurt).map(|(shown, hurt)| (shown - hurt.at).as_ms_f64())),
+        ("own avatar: distance from the prediction, max", greatest(&off)),
+        ("loss of health to its display", shown.zip(hurt).map(|(shown, hurt)| (shown - hurt.at).as_ms_f64())),
     ])
 }
 
@@ -129,7 +129,10 @@ fn simulated(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             off.push(f64::from(placed.body.origin.distance(truth)));
         }
     }
-    Ok(vec![("frames in which one falls", count(off.len())), ("off from where it will be, most", greatest(&off))])
+    Ok(vec![
+        ("frames with a falling apple", count(off.len())),
+        ("distance from its future position, max", greatest(&off)),
+    ])
 }
 
 fn start_of_a_fall(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -148,9 +151,9 @@ fn start_of_a_fall(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
         off.extend(truth.map(|truth| f64::from(truth.distance(to.body.origin))));
     }
     Ok(vec![
-        ("frames in which one hangs or falls", count(shifts.len())),
-        ("shift in one frame, most", greatest(&shifts)),
-        ("off from where it will be once it falls fast, most", greatest(&off)),
+        ("frames with an apple", count(shifts.len())),
+        ("shift in one frame, max", greatest(&shifts)),
+        ("fast fall: distance from its future position, max", greatest(&off)),
     ])
 }
 
@@ -165,7 +168,7 @@ fn deterministic_ai(experiment: &Experiment) -> Result<NamedFigures, ClaimError>
         moving += usize::from(placed.body.velocity != Vec3::ZERO);
         off.push(f64::from(placed.body.origin.distance(truth)));
     }
-    Ok(vec![("frames in which it walks", count(moving)), ("off from where it was, most", greatest(&off))])
+    Ok(vec![("frames with the AI walking", count(moving)), ("distance from its true position, max", greatest(&off))])
 }
 
 fn reactive(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -185,8 +188,8 @@ fn reactive(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let delays: Vec<f64> = fired.iter().filter_map(shown).collect();
     Ok(vec![
         ("arrows shot", count(fired.len())),
-        ("shot to an arrow on the screen, most", greatest(&delays)),
-        ("arrows that the server launched", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
+        ("shot to visible arrow, max", greatest(&delays)),
+        ("arrows launched by the server", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
     ])
 }
 
@@ -198,11 +201,17 @@ fn taken_back(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let word = shot.and_then(|shot| seen.received_by(0).find(|s| s.ack >= shot.command.seq)).map(|s| s.at);
     let since = |at: Option<Micros>, from: Option<Micros>| at.zip(from).map(|(at, from)| (at - from).as_ms_f64());
     Ok(vec![
-        ("arrows that the server launched", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
-        ("shot to the arrow on the screen", since(on_screen.first().copied(), shot.map(|shot| shot.at))),
-        ("shot to the server's word", since(word, shot.map(|shot| shot.at))),
-        ("frames with it until that word", word.map(|word| on_screen.iter().filter(|at| **at < word).count() as f64)),
-        ("frames with it after that word", word.map(|word| on_screen.iter().filter(|at| **at >= word).count() as f64)),
+        ("arrows launched by the server", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
+        ("shot to visible arrow", since(on_screen.first().copied(), shot.map(|shot| shot.at))),
+        ("shot to the server's answer", since(word, shot.map(|shot| shot.at))),
+        (
+            "frames with the arrow before the answer",
+            word.map(|word| on_screen.iter().filter(|at| **at < word).count() as f64),
+        ),
+        (
+            "frames with the arrow after the answer",
+            word.map(|word| on_screen.iter().filter(|at| **at >= word).count() as f64),
+        ),
     ])
 }
 
@@ -228,11 +237,11 @@ fn inverted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         }
     }
     Ok(vec![
-        ("frames with an arrow that the server knows", count(frames)),
-        ("frames after its landing was due", count(missed.len())),
-        ("off from its announced end then, most", greatest(&missed)),
-        ("frames on the way", count(unsteady.len())),
-        ("unevenness of its steps on the way, most", greatest(&unsteady)),
+        ("frames with a server's arrow", count(frames)),
+        ("frames after the landing time", count(missed.len())),
+        ("distance from the announced end, max", greatest(&missed)),
+        ("frames in flight", count(unsteady.len())),
+        ("unevenness of steps in flight, max", greatest(&unsteady)),
     ])
 }
 
@@ -280,9 +289,9 @@ fn short_jump(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let simulated = placed(&simulating);
     let by = simulated.iter().filter(|placed| is_by(placed, Category::Simulated)).count();
     Ok(vec![
-        ("frames that draw him as simulated", share(by, simulated.len())),
-        ("highest, simulated to the present", highest(&simulated)),
-        ("highest, as drawn", highest(&placed(&seen))),
+        ("frames drawn as simulated", share(by, simulated.len())),
+        ("height, simulated to the present, max", highest(&simulated)),
+        ("height, as drawn, max", highest(&placed(&seen))),
     ])
 }
 

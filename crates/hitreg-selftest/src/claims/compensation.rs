@@ -67,10 +67,10 @@ fn hit_tone(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let predicted = predicted.filter(|effect| effect.kind == ArenaEffect::HitTone as u8).count();
     Ok(vec![
         ("shots", count(fired.len())),
-        ("tones when leading by 50 units", count(heard.len())),
-        ("tones when aiming straight", count(tones(&unled).len())),
+        ("tones with a lead of 50 units", count(heard.len())),
+        ("tones without a lead", count(tones(&unled).len())),
         ("shot to tone, median", median(&delays)),
-        ("tones that the client predicted", count(predicted)),
+        ("tones predicted by the client", count(predicted)),
     ])
 }
 
@@ -87,7 +87,7 @@ fn three_terms(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         ("rewind, 100 ms of interpolation", rewind("lerp")?),
         ("rewind, both", rewind("both")?),
         ("interpolation in the usercmd", said),
-        ("10 updates/s: judged off from where drawn", greatest(&errors)),
+        ("10 updates/s: distance from drawn to judged", greatest(&errors)),
     ])
 }
 
@@ -104,9 +104,9 @@ fn moves_nobody(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     };
     let ways: Vec<f64> = with.shots.iter().filter_map(way).collect();
     Ok(vec![
-        ("hits, aimed straight at what is drawn", count(hits(&with).count())),
-        ("judged at a place behind the present, median", median(&ways)),
-        ("ticks in which the target is elsewhere than without", count(differing)),
+        ("hits, aimed at the drawn target", count(hits(&with).count())),
+        ("distance of the judged from the present position, median", median(&ways)),
+        ("ticks with another target position", count(differing)),
     ])
 }
 
@@ -120,10 +120,10 @@ fn stance_and_life(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     let found_dead = died.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER);
     let found_dead = found_dead.filter(|shot| shot.verdict.reason == Reason::AlreadyDead).count();
     Ok(vec![
-        ("shots at the head of one who has ducked since", count(if now_ducked { shots(&ducked) } else { 0 })),
+        ("shots at the head of a target that ducked since", count(if now_ducked { shots(&ducked) } else { 0 })),
         ("of those, hits", count(hits(&ducked).filter(|shot| shot.shooter.0 == SHOOTER).count())),
-        ("shots at one who has died since", count(shots(&died))),
-        ("of those, met alive in the past (no damage)", count(found_dead)),
+        ("shots at a target that died since", count(shots(&died))),
+        ("of those, on the target alive in the past (no damage)", count(found_dead)),
     ])
 }
 
@@ -132,8 +132,8 @@ fn round_the_corner(experiment: &Experiment) -> Result<NamedFigures, ClaimError>
     let longest = |exposure: &CoverHits| exposure.in_cover_ms.map(|spread| f64::from(spread.max));
     Ok(vec![
         ("hits in cover, shooter at 500 ms", count(late.in_cover as usize)),
-        ("in cover for, at 500 ms, longest", longest(&late)),
-        ("in cover for, at 50 ms, longest", longest(&quick)),
+        ("time in cover, shooter at 500 ms, max", longest(&late)),
+        ("time in cover, shooter at 50 ms, max", longest(&quick)),
     ])
 }
 
@@ -144,11 +144,11 @@ fn head_on(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let moved: Vec<f64> = hits(&seen).filter_map(|shot| moved_back(&seen, shot)).collect();
     Ok(vec![
         ("hits", count(hits(&seen).count())),
-        ("moved back, median", median(&moved)),
-        ("between where he was hit and where he is, most", greatest(&bends)),
+        ("rewind distance, median", median(&moved)),
+        ("angle from hit to present position, max", greatest(&bends)),
         ("hits in cover", count(exposure.in_cover as usize)),
-        ("behind a wall instead: hits in cover", hits_in_cover(experiment, "aside")?),
-        ("behind a wall instead: shots that it stops", stopped(experiment, "aside")?),
+        ("runner behind a wall: hits in cover", hits_in_cover(experiment, "aside")?),
+        ("runner behind a wall: shots stopped", stopped(experiment, "aside")?),
     ])
 }
 
@@ -165,10 +165,10 @@ fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let views: Vec<f64> = hits(&seen).filter_map(off_view).collect();
     Ok(vec![
         ("hits", count(hits(&seen).count())),
-        ("shooter off the runner's view, least", views.iter().copied().reduce(f64::min)),
+        ("angle from the runner's view to the shooter, min", views.iter().copied().reduce(f64::min)),
         ("hits in cover", count(exposure.in_cover as usize)),
-        ("behind a wall instead: hits in cover", hits_in_cover(experiment, "behind")?),
-        ("behind a wall instead: shots that it stops", stopped(experiment, "behind")?),
+        ("runner behind a wall: hits in cover", hits_in_cover(experiment, "behind")?),
+        ("runner behind a wall: shots stopped", stopped(experiment, "behind")?),
     ])
 }
 
@@ -180,11 +180,11 @@ fn projectiles(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let heard = rockets.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
     let heard = heard.filter(|effect| effect.kind == ArenaEffect::Launcher as u8).count();
     Ok(vec![
-        ("rockets aimed straight at the runner", count(rockets.shots.len())),
+        ("rockets aimed at the runner", count(rockets.shots.len())),
         ("of those, hits", count(met + at_once)),
-        ("rewind of rockets, most", rewind),
+        ("rewind of rockets, max", rewind),
         ("firing sounds predicted", count(heard)),
-        ("bullets aimed the same that hit", share_of_hits(&bullets)),
+        ("bullets with the same aim that hit", share_of_hits(&bullets)),
     ])
 }
 
@@ -206,11 +206,11 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
     let lost = health(seen.ticks.first()).zip(health(seen.ticks.last())).map(|(first, last)| first - last);
     Ok(vec![
         ("shots that hit on the shooter's screen", count(claimed.len())),
-        ("results that it told the server", count(heard)),
-        ("of those, hits to the server", count(agreed)),
-        ("shots judged otherwise than without a word", count(judged_otherwise)),
-        ("ticks that came out otherwise", count(otherwise)),
-        ("health that the target lost", lost),
+        ("results reported to the server", count(heard)),
+        ("of those, hits on the server", count(agreed)),
+        ("shots judged differently because of reports", count(judged_otherwise)),
+        ("ticks changed by reports", count(otherwise)),
+        ("health lost by the target", lost),
     ])
 }
 
@@ -222,11 +222,11 @@ fn false_stamps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let rewind = |seen: &SessionWatch| median(&seen.shots.iter().map(|s| s.rewound_by.as_ms_f64()).collect::<Vec<_>>());
     let more = |seen: &SessionWatch| rewind(seen).zip(rewind(&honest)).map(|(lied, honest)| lied - honest);
     Ok(vec![
-        ("shots at one who is gone", count(lied.shots.len())),
-        ("honest stamps: hits", count(hits(&honest).count())),
-        ("stamps 400 ms older: hits", count(hits(&lied).count())),
-        ("stamps 400 ms older: rewound further by", more(&lied)),
-        ("stamps 190 ms older: rewound further by", more(&slightly)),
+        ("shots at a target in cover", count(lied.shots.len())),
+        ("honest times: hits", count(hits(&honest).count())),
+        ("times 400 ms older: hits", count(hits(&lied).count())),
+        ("times 400 ms older: additional rewind", more(&lied)),
+        ("times 190 ms older: additional rewind", more(&slightly)),
     ])
 }
 

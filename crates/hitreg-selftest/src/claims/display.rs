@@ -30,8 +30,8 @@ fn extrapolation_distance(experiment: &Experiment) -> Result<NamedFigures, Claim
     let seen = experiment.play()?;
     let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_at_present(&seen, frame)).collect();
     Ok(vec![
-        ("drawn ahead of the last update, median", median(&ahead_of_last(&seen))),
-        ("off from where the server has it, most", greatest(&errors)),
+        ("distance ahead of the last update, median", median(&ahead_of_last(&seen))),
+        ("distance from the server's position, max", greatest(&errors)),
     ])
 }
 
@@ -39,7 +39,10 @@ fn extrapolation_cap(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     let seen = experiment.play()?;
     let silence = seen.received_by(VIEWER).map(|s| s.at).collect::<Vec<_>>();
     let silence = silence.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()).reduce(f64::max);
-    Ok(vec![("longest silence", silence), ("drawn ahead of the last update, most", greatest(&ahead_of_last(&seen)))])
+    Ok(vec![
+        ("time without updates, max", silence),
+        ("distance ahead of the last update, max", greatest(&ahead_of_last(&seen))),
+    ])
 }
 
 fn extrapolation_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -48,8 +51,8 @@ fn extrapolation_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimE
         greatest(&errors)
     };
     Ok(vec![
-        ("off while running straight, most", error(&experiment.play_variant("straight")?)),
-        ("off while dodging, most", error(&experiment.play_variant("dodging")?)),
+        ("error while running straight, max", error(&experiment.play_variant("straight")?)),
+        ("error while dodging, max", error(&experiment.play_variant("dodging")?)),
     ])
 }
 
@@ -84,15 +87,15 @@ fn interpolation_algorithm(experiment: &Experiment) -> Result<NamedFigures, Clai
     }
     Ok(vec![
         ("frames", count(origin.len())),
-        ("off from the line between the two updates, most", greatest(&origin)),
-        ("off from the angle between the two, most", greatest(&angle)),
+        ("distance from the line between updates, max", greatest(&origin)),
+        ("difference from the angle between updates, max", greatest(&angle)),
     ])
 }
 
 fn interpolation_in_the_past(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     Ok(vec![
-        ("behind the server at 20 ms of latency", behind_ms(&experiment.play_variant("near")?)),
-        ("behind the server at 200 ms of latency", behind_ms(&experiment.play_variant("far")?)),
+        ("delay at 20 ms of latency", behind_ms(&experiment.play_variant("near")?)),
+        ("delay at 200 ms of latency", behind_ms(&experiment.play_variant("far")?)),
     ])
 }
 
@@ -101,9 +104,9 @@ fn lost_update_100_ms(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
     let carried = experiment.play_variant("extrapolate")?;
     Ok(vec![
         ("updates lost", lost_updates(&held)),
-        ("held: rest", longest_rest_ms(&held)),
-        ("held: jump after the rest", greatest(&steps(&held))),
-        ("carried on: warp when the next one comes", greatest(&steps(&carried))),
+        ("hold: time at rest", longest_rest_ms(&held)),
+        ("hold: jump after the rest", greatest(&steps(&held))),
+        ("extrapolate: warp at the next update", greatest(&steps(&carried))),
     ])
 }
 
@@ -114,9 +117,9 @@ fn lost_update_200_ms(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
         seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|p| p.how != PlacementKind::Interpolated);
     Ok(vec![
         ("updates lost", lost_updates(&seen)),
-        ("frames that are not interpolated", count(others.count())),
+        ("frames not interpolated", count(others.count())),
         ("largest step between frames", greatest(&steps)),
-        ("behind the server", behind_ms(&seen)),
+        ("delay behind the server", behind_ms(&seen)),
     ])
 }
 
@@ -153,8 +156,8 @@ fn teleport_flag(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let there = seen.ticks.iter().find(|tick| body_of(&tick.bodies, MOVER).is_some_and(|b| b.teleports > 0));
     let moved = there.and_then(|tick| body_of(&tick.bodies, MOVER)).map(|body| f64::from(body.origin.x));
     Ok(vec![
-        ("where the teleporter leads", moved),
-        ("frames drawn on the way", count(between.count())),
+        ("distance of the teleport", moved),
+        ("frames drawn between the ends", count(between.count())),
         ("largest step between frames", greatest(&steps)),
     ])
 }

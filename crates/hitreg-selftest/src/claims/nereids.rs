@@ -26,8 +26,8 @@ fn every_tick(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let spacing = |times: Vec<Micros>| median(&times.windows(2).map(|p| (p[1] - p[0]).as_ms_f64()).collect::<Vec<_>>());
     let carried: Vec<f64> = seen.inspected(0).map(|frame| frame.carried as f64).collect();
     Ok(vec![
-        ("from one input to the next", spacing(seen.inspected(0).map(|frame| frame.at).collect())),
-        ("from one snapshot to the next", spacing(seen.sent_to(0).collect())),
+        ("interval between inputs", spacing(seen.inspected(0).map(|frame| frame.at).collect())),
+        ("interval between snapshots", spacing(seen.sent_to(0).collect())),
         ("ticks of input in each packet", median(&carried)),
     ])
 }
@@ -37,8 +37,8 @@ fn three_lost(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     Ok(vec![
         ("packets lost in a row", count(lost_packets(&three).len())),
         ("input lost", count(lost_input(&three).len())),
-        ("packets lost in a row, then", count(lost_packets(&four).len())),
-        ("input lost then", count(lost_input(&four).len())),
+        ("packets lost in a row, second part", count(lost_packets(&four).len())),
+        ("input lost, second part", count(lost_input(&four).len())),
     ])
 }
 
@@ -59,7 +59,7 @@ fn input_waits(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             .collect();
         Ok(median(&waits))
     };
-    Ok(vec![("from arrival to the tick", wait("three-ticks")?)])
+    Ok(vec![("arrival to tick", wait("three-ticks")?)])
 }
 
 fn loss_of_5_percent(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -82,12 +82,12 @@ fn loss_of_5_percent(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     Ok(vec![
         ("inputs", count(inputs)),
         ("packets lost", count(lost.len())),
-        ("input lost but by four losses in a row", count(lost_input.len() - explained)),
+        ("input lost without four losses in a row", count(lost_input.len() - explained)),
         ("input lost by four losses in a row", count(explained)),
         ("corrections", count(corrections.len())),
-        ("of those, by a push", count(of(Cause::Knockback))),
+        ("of those, caused by a push", count(of(Cause::Knockback))),
         ("of those, by another player", count(of(Cause::OtherPlayer))),
-        ("of those, by lost input", count(of(Cause::InputLost))),
+        ("of those, caused by lost input", count(of(Cause::InputLost))),
         ("of those, without a cause", count(of(Cause::Unknown))),
     ])
 }
@@ -113,11 +113,11 @@ fn computed_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         })
     });
     Ok(vec![
-        ("input that came too late", count(late)),
-        ("input that ran though its tick was over", count(over.count())),
+        ("inputs that arrived too late", count(late)),
+        ("inputs run after their tick", count(over.count())),
         ("shots", count(seen.shots.len())),
-        ("shots applied back in time", count(rewound)),
-        ("frames that clients have otherwise than computed", count(changed.count())),
+        ("shots applied in the past", count(rewound)),
+        ("frames that differ on clients", count(changed.count())),
     ])
 }
 
@@ -142,17 +142,17 @@ fn warnings(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     };
     let after = honest.sent.iter().filter(|sent| sent.at > settled).map(|sent| sent.warnings.len()).sum();
     Ok(vec![
-        ("warnings to honest clients that have settled", count(after)),
-        ("just late, before that: frames ahead, least", differences(&honest).into_iter().reduce(f64::min)),
-        ("just late, before that: frames ahead, greatest", greatest(&differences(&honest))),
-        ("input made too late: frames ahead, greatest", greatest(&differences(&late))),
-        ("input made too early: frames ahead, least", differences(&early).into_iter().reduce(f64::min)),
+        ("warnings to settled honest clients", count(after)),
+        ("just late: frames ahead, min", differences(&honest).into_iter().reduce(f64::min)),
+        ("just late: frames ahead, max", greatest(&differences(&honest))),
+        ("too late: frames ahead, max", greatest(&differences(&late))),
+        ("too early: frames ahead, min", differences(&early).into_iter().reduce(f64::min)),
         (
-            "about a second early: frames ahead of what ran, most",
+            "about 1 s early: frames ahead of accepted input, max",
             greatest(&about_32.iter().filter_map(ahead_of_run).collect::<Vec<_>>()),
         ),
         (
-            "about a second early: frames ahead of what is warned of as early, least",
+            "about 1 s early: frames ahead of refused input, min",
             about_32.iter().flat_map(differences).filter(|ahead| *ahead > 0.0).reduce(f64::min),
         ),
     ])
@@ -184,7 +184,7 @@ fn warnings_set_the_clock(experiment: &Experiment) -> Result<NamedFigures, Claim
     let in_time = seen.frames_of(0).find(ran).map(|frame| frame.at);
     Ok(vec![
         ("snapshots with warnings", count(warned)),
-        ("first update to the first input in time", in_time.zip(first).map(|(at, first)| (at - first).as_ms_f64())),
+        ("first update to first timely input", in_time.zip(first).map(|(at, first)| (at - first).as_ms_f64())),
     ])
 }
 
@@ -209,10 +209,10 @@ fn calibration_helper(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
         })
         .collect();
     Ok(vec![
-        ("snapshots that tell it", count(told.len())),
-        ("helper, least", told.iter().copied().reduce(f64::min)),
-        ("helper, middle", median(&told)),
-        ("change of the inputs themselves", change(&raw)),
+        ("snapshots with the helper", count(told.len())),
+        ("helper, min", told.iter().copied().reduce(f64::min)),
+        ("helper, median", median(&told)),
+        ("change between inputs, unfiltered", change(&raw)),
         ("change of the helper", change(&told)),
         ("spread of the helper", spread(told)),
     ])
@@ -225,9 +225,9 @@ fn perceived_avatar(experiment: &Experiment) -> Result<NamedFigures, ClaimError>
     let disagreed: Vec<Micros> = told.iter().filter(|(_, is_right)| !is_right).map(|(at, _)| *at).collect();
     let lasted = disagreed.first().zip(disagreed.last()).map(|(first, last)| (*last - *first).as_ms_f64());
     Ok(vec![
-        ("inputs whose avatar is as the server has it", count(told.len() - disagreed.len())),
-        ("inputs whose avatar is not, after a push", count(disagreed.len())),
-        ("how long the server saw that", lasted),
+        ("inputs with the server's avatar", count(told.len() - disagreed.len())),
+        ("inputs with another avatar, after a push", count(disagreed.len())),
+        ("duration of this, as seen by the server", lasted),
     ])
 }
 

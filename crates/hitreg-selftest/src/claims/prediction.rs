@@ -40,7 +40,7 @@ fn prediction_at_once(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
     let wrong = checked.iter().filter(|error| **error > 0.0).count();
     Ok(vec![
         ("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64)),
-        ("predictions held against the server", count(checked.len())),
+        ("predictions compared with the server", count(checked.len())),
         ("wrong predictions", count(wrong)),
     ])
 }
@@ -63,8 +63,8 @@ fn five_in_flight(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let again = corrected.and_then(|s| seen.frames_of(0).find(|frame| frame.at >= s.at)).map(|f| f64::from(f.ran));
     Ok(vec![
         ("usercmds in flight, median", median(&in_flight)),
-        ("usercmds in flight, most", in_flight.iter().copied().reduce(f64::max)),
-        ("run to predict after a correction", again),
+        ("usercmds in flight, max", in_flight.iter().copied().reduce(f64::max)),
+        ("usercmds run after a correction", again),
     ])
 }
 
@@ -91,13 +91,13 @@ fn frame_times(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let capped = off(&capped);
     let late = capped.iter().filter(|off| **off > 1.0).count() as f64;
     Ok(vec![
-        ("regular frames: frame time off from the frame's own, most", greatest(&off(&regular))),
-        ("irregular frames: the same, most", greatest(&off(&irregular))),
-        ("a capped computer's frames: off by more than 1 ms", Some(100.0 * late / capped.len() as f64)),
-        ("frames with hitches: off, most", greatest(&off(&hitches))),
-        ("a loaded computer's frames: off, median", median(&off(&loaded))),
-        ("all of these: in all, most", greatest(&all.iter().filter_map(in_all).collect::<Vec<_>>())),
-        ("all of these: corrections", count(wrong)),
+        ("regular frames: frame time error, max", greatest(&off(&regular))),
+        ("irregular frames: frame time error, max", greatest(&off(&irregular))),
+        ("capped frame rate: errors over 1 ms", Some(100.0 * late / capped.len() as f64)),
+        ("frames with hitches: frame time error, max", greatest(&off(&hitches))),
+        ("loaded computer: frame time error, median", median(&off(&loaded))),
+        ("all: total error, max", greatest(&all.iter().filter_map(in_all).collect::<Vec<_>>())),
+        ("all: corrections", count(wrong)),
     ])
 }
 
@@ -114,7 +114,7 @@ fn server_corrects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     let left = end.zip(there).map(|(own, there)| f64::from(own.origin.distance(there)));
     Ok(vec![
         ("lost usercmd to correction", after),
-        ("shift of the own position", shift),
+        ("shift of the player's own position", shift),
         ("corrections", count(seen.received_by(0).filter(|s| s.correction.is_some()).count())),
         ("difference at the end", left),
     ])
@@ -132,11 +132,11 @@ fn correction_smoothed(experiment: &Experiment) -> Result<NamedFigures, ClaimErr
     let drawn: Vec<Vec3> = seen.inspected(0).filter_map(|frame| frame.own_drawn).collect();
     let ways: Vec<f64> = drawn.windows(2).map(|pair| f64::from(pair[1].distance(pair[0]))).collect();
     Ok(vec![
-        ("shift of the own position", shift),
-        ("drawn off from it, most", greatest(&off.iter().map(|(_, off)| *off).collect::<Vec<_>>())),
-        ("correction to being drawn there", corrected.zip(last).map(|(s, last)| (last - s.at).as_ms_f64())),
-        ("way drawn in a frame, least", ways.iter().copied().reduce(f64::min)),
-        ("way drawn in a frame, most", greatest(&ways)),
+        ("shift of the player's own position", shift),
+        ("distance from the corrected position, max", greatest(&off.iter().map(|(_, off)| *off).collect::<Vec<_>>())),
+        ("correction to its display", corrected.zip(last).map(|(s, last)| (last - s.at).as_ms_f64())),
+        ("movement in one frame, min", ways.iter().copied().reduce(f64::min)),
+        ("movement in one frame, max", greatest(&ways)),
     ])
 }
 
@@ -149,11 +149,11 @@ fn client_says_where_it_is(experiment: &Experiment) -> Result<NamedFigures, Clai
         count(seen.sent.iter().filter(|s| s.player.0 == 0 && s.saw_avatar_right == Some(is_right)).count())
     };
     Ok(vec![
-        ("inputs of the one that lies, known to be wrong", told(&lied, false)),
-        ("inputs of the honest one, known to be wrong", told(&honest, false)),
-        ("inputs of the honest one, known to be right", told(&honest, true)),
+        ("lying client: inputs known to be wrong", told(&lied, false)),
+        ("honest client: inputs known to be wrong", told(&honest, false)),
+        ("honest client: inputs known to be right", told(&honest, true)),
         ("ticks", count(honest.ticks.len())),
-        ("ticks in which the world is another for the lie", count(differing)),
+        ("ticks changed by the lie", count(differing)),
     ])
 }
 
@@ -179,10 +179,10 @@ fn effects_not_told(experiment: &Experiment) -> Result<NamedFigures, ClaimError>
     let movement = experiment.play_variant("movement")?;
     let heard = played(&movement) + told(&movement, 0);
     Ok(vec![
-        ("effects played by the client that predicts", count(played(&seen))),
-        ("of those, told to it by the server too", count(told(&seen, 0))),
-        ("told to another player", count(told(&seen, 1))),
-        ("heard more than once if only movement is predicted", count(heard.abs_diff(told(&movement, 1)))),
+        ("effects played by the predicting client", count(played(&seen))),
+        ("of those, also sent by the server", count(told(&seen, 0))),
+        ("sent to another player", count(told(&seen, 1))),
+        ("heard twice if only movement is predicted", count(heard.abs_diff(told(&movement, 1)))),
     ])
 }
 
@@ -205,8 +205,8 @@ fn eye_height(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     Ok(vec![
         ("corrections while crouching", count(corrections)),
         ("eye height before crouching", standing),
-        ("largest step of the eye between frames", step),
-        ("way of the eye in all", crouched),
+        ("eye height: largest step between frames", step),
+        ("eye height: total change", crouched),
     ])
 }
 
@@ -224,9 +224,12 @@ fn weapons_predicted(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     let corrected = seen.received_by(0).filter(|s| s.correction.is_some()).count();
     Ok(vec![
         ("key to holstering", from_key(&switches, &|own| own.next_weapon == WeaponId::Shotgun)),
-        ("key to the weapon in hand", from_key(&switches, &|own| own.weapon == WeaponId::Shotgun)),
-        ("key to the round gone", from_key(&fires, &|own| own.weapon == WeaponId::Shotgun && own.clip.shotgun == 7)),
-        ("key to the next attack put off", from_key(&fires, &|own| own.next_attack_ms > 0)),
+        ("key to weapon change", from_key(&switches, &|own| own.weapon == WeaponId::Shotgun)),
+        (
+            "key to loss of ammunition",
+            from_key(&fires, &|own| own.weapon == WeaponId::Shotgun && own.clip.shotgun == 7),
+        ),
+        ("key to delay of the next attack", from_key(&fires, &|own| own.next_attack_ms > 0)),
         ("key to reloading", from_key(&reloads, &|own| own.reload_ms > 0)),
         ("acknowledged states checked", count(checked)),
         ("corrections", count(corrected)),
@@ -241,7 +244,7 @@ fn weapon_logic_shared(experiment: &Experiment) -> Result<NamedFigures, ClaimErr
     let corrections = seen.received_by(0).filter(|s| s.correction.is_some()).count();
     Ok(vec![
         ("shots on the server", count(fired.len())),
-        ("shots on the own screen that the server never fired", count(never)),
+        ("predicted shots that the server never fired", count(never)),
         ("corrections", count(corrections)),
     ])
 }
@@ -285,8 +288,8 @@ fn sound_cut(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let took = heard.first().zip(cut.first()).filter(|(heard, cut)| heard.0 == cut.0);
     Ok(vec![
         ("shots heard", count(heard.len())),
-        ("shots that the server ran", count(seen.shots.iter().filter(|shot| shot.shooter.0 == 0).count())),
+        ("shots run by the server", count(seen.shots.iter().filter(|shot| shot.shooter.0 == 0).count())),
         ("shots cut", count(cut.len())),
-        ("first shot heard to cut", took.map(|(heard, cut)| (cut.1 - heard.1).as_ms_f64())),
+        ("first shot: sound to cut", took.map(|(heard, cut)| (cut.1 - heard.1).as_ms_f64())),
     ])
 }

@@ -63,10 +63,10 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         last = Some(got);
     }
     Ok(vec![
-        ("frames told", count(told)),
-        ("frames read as told", count(right)),
+        ("frames sent", count(told)),
+        ("frames read correctly", count(right)),
         ("steps back in time", count(backwards)),
-        ("until an index comes again", wrapped_after),
+        ("time until an index repeats", wrapped_after),
     ])
 }
 
@@ -93,11 +93,11 @@ fn entity_definition(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     let number = |controller: Option<Option<u16>>| controller.map(|c| f64::from(c.unwrap_or(0)));
     Ok(vec![
         ("definitions", count(definitions.len())),
-        ("controller of the first player's entity", number(controller(0))),
-        ("controller of the client's own entity", number(controller(1))),
-        ("controller of an AI's entity", number(controller(2))),
-        ("entities held before the removal", held.get(2).map(|n| *n as f64)),
-        ("entities held after it", held.last().map(|n| *n as f64)),
+        ("controller: first player's entity", number(controller(0))),
+        ("controller: client's own entity", number(controller(1))),
+        ("controller: AI's entity", number(controller(2))),
+        ("entities known before the removal", held.get(2).map(|n| *n as f64)),
+        ("entities known after the removal", held.last().map(|n| *n as f64)),
     ])
 }
 
@@ -130,9 +130,9 @@ fn update_priority(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     let sum = |range: std::ops::Range<usize>| carried[range].iter().sum::<usize>() as f64;
     Ok(vec![
         ("snapshots with the client's own avatar", count(carried[0])),
-        ("updates of the ten nearest over those of the ten farthest", Some(sum(1..11) / sum(50..60))),
-        ("one with events over its neighbour", Some(sum(3..4) / sum(4..5))),
-        ("longest wait", Some(f64::from(longest))),
+        ("updates, ten nearest / ten farthest", Some(sum(1..11) / sum(50..60))),
+        ("updates, with events / without events", Some(sum(3..4) / sum(4..5))),
+        ("wait, max", Some(f64::from(longest))),
     ])
 }
 
@@ -155,12 +155,12 @@ fn calibration_converges(experiment: &Experiment) -> Result<NamedFigures, ClaimE
     let not_run = seen.executed.iter().filter(|done| done.player.0 == 0 && is_inspected(done.command));
     let not_run = not_run.filter(|done| done.how != Execution::Run).count();
     Ok(vec![
-        ("inputs of a session after 5 s", count(made.len())),
-        ("movements of its clock after 5 s", count(shifts)),
-        ("inputs of it that did not run in their tick", count(not_run)),
-        ("settled after, longest", greatest(&settled)),
-        ("corrections in a minute, most", greatest(&corrections)),
-        ("movement of the clock after 5 s, most", greatest(&moved)),
+        ("session inputs after 5 s", count(made.len())),
+        ("clock corrections after 5 s", count(shifts)),
+        ("session inputs that missed their tick", count(not_run)),
+        ("settling time, max", greatest(&settled)),
+        ("corrections in a minute, max", greatest(&corrections)),
+        ("clock movement after 5 s, max", greatest(&moved)),
     ])
 }
 

@@ -23,7 +23,7 @@ fn redundancy_adapts(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         ("3:1 on a clean line", share("clean", 3)?),
         ("2:1 on a tight line", over("clean", tight, 2)?),
         ("1:1 on a tighter line", over("clean", tighter, 1)?),
-        ("1:1 on it with 150 ms of jitter", over("jittery-more", tighter, 1)?),
+        ("1:1 on the tighter line with 150 ms of jitter", over("jittery-more", tighter, 1)?),
     ])
 }
 

@@ -1,5 +1,5 @@
 //! The format of a claim's file: the statement and its source, the way of measuring, the scene, the expected figures,
-//! and how to switch off the mechanism. Each claim is one TOML file in `fixtures/claims`.
+//! and how to switch off the mechanism. Each claim is one TOML file in `claims` of this crate.
 
 use std::collections::BTreeMap;
 

@@ -25,11 +25,11 @@ fn update_rate(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let least = |seen: &SessionWatch| spacing_ms(seen).into_iter().reduce(f64::min);
     Ok(vec![
         ("updates/s by default", per_s(&default)),
-        ("spacing by default, least", least(&default)),
-        ("spacing by default, most", greatest(&spacing_ms(&default))),
+        ("spacing by default, min", least(&default)),
+        ("spacing by default, max", greatest(&spacing_ms(&default))),
         ("updates/s when asked for 50", per_s(&fifty)),
-        ("spacing when asked for 50, least", least(&fifty)),
-        ("spacing when asked for 50, most", greatest(&spacing_ms(&fifty))),
+        ("spacing when asked for 50, min", least(&fifty)),
+        ("spacing when asked for 50, max", greatest(&spacing_ms(&fifty))),
     ])
 }
 
@@ -41,13 +41,13 @@ fn own_rates(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let frames = |player| per_s(seen.inspected(player).count());
     let lerp = |player| seen.frames_of(player).last().map(|frame| f64::from(frame.command.lerp_msec));
     Ok(vec![
-        ("updates/s to the one who asks for 50", updates(0)),
-        ("updates/s to the one who asks for 10", updates(1)),
-        ("updates/s to the one who does not ask", updates(2)),
-        ("frames/s of the one with 100", frames(0)),
-        ("frames/s of the one with 25", frames(1)),
-        ("interpolation of the first", lerp(0)),
-        ("interpolation of the second", lerp(1)),
+        ("updates/s, player who asks for 50", updates(0)),
+        ("updates/s, player who asks for 10", updates(1)),
+        ("updates/s, player who does not ask", updates(2)),
+        ("frames/s, player with 100", frames(0)),
+        ("frames/s, player with 25", frames(1)),
+        ("interpolation, first player", lerp(0)),
+        ("interpolation, second player", lerp(1)),
     ])
 }
 
@@ -56,10 +56,10 @@ fn choke_spacing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         (experiment.play_variant("free")?, experiment.play_variant("choked")?, experiment.play_variant("uneven")?);
     let uneven = spacing_ms(&uneven);
     Ok(vec![
-        ("spacing with room", median(&spacing_ms(&free))),
-        ("spacing while choked", median(&spacing_ms(&choked))),
-        ("spacing while choked and others fire, least", uneven.iter().copied().reduce(f64::min)),
-        ("spacing while choked and others fire, most", greatest(&uneven)),
+        ("spacing, line not full", median(&spacing_ms(&free))),
+        ("spacing, choked", median(&spacing_ms(&choked))),
+        ("spacing, choked, others fire, min", uneven.iter().copied().reduce(f64::min)),
+        ("spacing, choked, others fire, max", greatest(&uneven)),
     ])
 }
 
@@ -90,8 +90,8 @@ fn clock_adopted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     };
     Ok(vec![
         ("updates", count(rough.received_by(0).count())),
-        ("behind the server's clock, 80 ms away, median", median(&behind)),
-        ("off from the last update's time, under jitter, most", off(&rough)),
+        ("delay behind the server's clock at 80 ms, median", median(&behind)),
+        ("distance from the last update's time, jitter, max", off(&rough)),
     ])
 }
 
@@ -103,10 +103,10 @@ fn clock_smoothed(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     // The change of the clock between frames, minus the time passed.
     let jumps: Vec<f64> = behind(&rough).windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     Ok(vec![
-        ("behind the server's clock, 80 ms away, median", median(&behind(&steady))),
-        ("the same under jitter, least", behind(&rough).into_iter().reduce(f64::min)),
-        ("the same under jitter, most", greatest(&behind(&rough))),
-        ("jump of the clock under jitter, most", greatest(&jumps)),
+        ("delay behind the server's clock at 80 ms, median", median(&behind(&steady))),
+        ("delay under jitter, min", behind(&rough).into_iter().reduce(f64::min)),
+        ("delay under jitter, max", greatest(&behind(&rough))),
+        ("clock jump under jitter, max", greatest(&jumps)),
     ])
 }
 

@@ -32,13 +32,13 @@ fn visible_objects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
         .collect();
     let of = |is_told: bool| away.iter().filter(move |(told, _)| *told == is_told).map(|(_, units)| *units);
     Ok(vec![
-        ("updates without the one behind the wall", count(told.iter().filter(|told| !told.is_told).count())),
-        ("updates without him while he is in sight", count(lost)),
-        ("updates with him after he went out of sight, for at most", greatest(&after)),
-        ("times that he comes back into the updates", count(back)),
-        ("frames that show who is in no update", count(drawn.count())),
-        ("farthest who is told of", of(true).reduce(f64::max)),
-        ("nearest who is not", of(false).reduce(f64::min)),
+        ("updates without the hidden player", count(told.iter().filter(|told| !told.is_told).count())),
+        ("updates without the player while in sight", count(lost)),
+        ("time in updates after going out of sight, max", greatest(&after)),
+        ("returns into the updates", count(back)),
+        ("frames with a player who is in no update", count(drawn.count())),
+        ("farthest player in updates", of(true).reduce(f64::max)),
+        ("nearest player not in updates", of(false).reduce(f64::min)),
     ])
 }
 
@@ -100,9 +100,9 @@ fn full_packets(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let third = (players - 1) / 3;
     Ok(vec![
         ("updates", count(updates)),
-        ("of those, with an old state of the own avatar", count(stale[0])),
-        ("old states of the nearest third", share(1..1 + third)),
-        ("old states of the farthest third", share(players - third..players)),
-        ("updates for which one waits, most", count(longest)),
+        ("of those, with an old state of the client's avatar", count(stale[0])),
+        ("old states, nearest third", share(1..1 + third)),
+        ("old states, farthest third", share(players - third..players)),
+        ("updates waited, max", count(longest)),
     ])
 }

@@ -124,7 +124,7 @@ export function makeCharts(canvas, room, charts, state) {
     context.fillText(measure(least), GUTTER - 8, top + tall - 6);
     if (jump > most) {
       context.textAlign = "left";
-      context.fillText(`respawns to ${measure(jump)}`, 10, top + tall - 6);
+      context.fillText(`respawns: up to ${measure(jump)}`, 10, top + tall - 6);
     }
     context.save();
     context.beginPath();

@@ -6,9 +6,9 @@ import { lastAt, placeAt } from "page/lookup.js";
 /** The shapes in drawing order; `icon` is their line in the list of layers. */
 export const LAYERS = [
   { name: "walls", key: "1", label: "walls", icon: "M1 8H15", draw: drawWalls },
-  { name: "drawn", key: "2", label: "as drawn on a screen", icon: "M8 1L14 6L8 11L2 6Z", draw: drawViews },
-  { name: "server", key: "3", label: "as the server has it", icon: "M3 6a5 5 0 1 0 10 0a5 5 0 1 0 -10 0", filled: true, draw: drawBodies },
-  { name: "predicted", key: "4", label: "as predicted", icon: "M3 1H13V11H3Z", draw: drawOwn },
+  { name: "drawn", key: "2", label: "drawn on a screen", icon: "M8 1L14 6L8 11L2 6Z", draw: drawViews },
+  { name: "server", key: "3", label: "on the server", icon: "M3 6a5 5 0 1 0 10 0a5 5 0 1 0 -10 0", filled: true, draw: drawBodies },
+  { name: "predicted", key: "4", label: "predicted", icon: "M3 1H13V11H3Z", draw: drawOwn },
   { name: "shots", key: "5", label: "shots, rewound targets", icon: "M1 10L15 2M11 2h4v4", draw: drawShots },
   { name: "packets", key: "6", label: "packets in flight", icon: "M2 10L8 2L14 10Z", draw: drawPackets },
   { name: "names", key: "7", label: "names", icon: "M3 2H13M8 2V11", draw: drawNames },

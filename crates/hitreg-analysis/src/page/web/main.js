@@ -12,9 +12,9 @@ import { showWhy } from "page/why.js";
 
 const SPEEDS = [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 const KEYS = [
-  ["space", "play, pause"], [", .", "a tick back, on"], ["< >", "a client frame back, on (of whose eyes are shown)"],
+  ["space", "play, pause"], [", .", "a tick back, on"], ["< >", "a client frame back, on (of the player whose screen is shown)"],
   ["← →", "0.1 s back, on; with Shift 1 s"], ["Home End", "to the beginning, to the end"], ["- +", "slower, faster"],
-  ["[ ]", "the eyes of the previous, the next player"], ["F", "follow the player, or stop"], ["0", "the whole field and the whole time"],
+  ["[ ]", "the screen of the previous, the next player"], ["F", "follow the player, or stop"], ["0", "the whole field and the whole time"],
   ["Z X", "zoom in, out"], ["W A S D", "pan"], ["1 … 7", "layers on and off"], ["8 9", "side A, side B on and off"],
   ["J K", "the next, the previous row of the table"], ["N P", "the next, the previous shot in time"], ["G", "to the first divergence"],
   ["U I", "zoom in time, out"], ["O", "sort the table by the next column; with Shift reverse it"], ["/", "filter the table"], ["Alt+1 … 5", "the tabs"], ["T", "light, dark"], ["?", "these keys"],
@@ -195,7 +195,7 @@ function start(contents) {
     return button;
   });
   const sideButtons = contents.sides.length < 2 ? [] : contents.sides.map((side, index) => {
-    const button = el("button", { type: "button", title: `${side.name} (${index + 8})`, onclick: () => (toggle(state.sides, index, button), tables.refresh()) }, index === 0 ? "side A: filled, whole lines" : "side B: rings, broken lines");
+    const button = el("button", { type: "button", title: `${side.name} (${index + 8})`, onclick: () => (toggle(state.sides, index, button), tables.refresh()) }, index === 0 ? "side A: filled, solid lines" : "side B: rings, dashed lines");
     button.setAttribute("aria-pressed", "true");
     return button;
   });
@@ -212,7 +212,7 @@ function start(contents) {
   $("speed").append(...SPEEDS.map((speed) => el("option", { value: String(speed) }, `× ${speed}`)));
   $("speed").value = "1";
   $("speed").addEventListener("change", () => (state.speed = Number($("speed").value)));
-  $("follow").append(el("option", { value: "" }, "no player"), ...first.players.map((player) => el("option", { value: String(player) }, `p${player}`)));
+  $("follow").append(el("option", { value: "" }, "none"), ...first.players.map((player) => el("option", { value: String(player) }, `p${player}`)));
   $("follow").addEventListener("change", () => setEyes($("follow").value === "" ? null : Number($("follow").value)));
   $("play").addEventListener("click", play);
   $("tick-back").addEventListener("click", () => stepTick(-1));

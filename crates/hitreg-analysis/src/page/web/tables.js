@@ -29,7 +29,7 @@ export function tablesOf(contents) {
       select: (row) => ({ kind: "changed", item: row }),
       columns: [
         at,
-        { label: "who", of: (row) => row.name },
+        { label: "shot", of: (row) => row.name },
         { label: "in A", of: (row) => came(row.change.a), mark: (row) => (row.change.a?.reason === "hit" ? "hit" : "") },
         { label: "in B", of: (row) => came(row.change.b), mark: (row) => (row.change.b?.reason === "hit" ? "hit" : "") },
       ],
@@ -50,8 +50,8 @@ export function tablesOf(contents) {
         { label: "weapon", of: (shot) => (shot.is_impact ? "impact" : shot.weapon) },
         { label: "on screen", of: (shot) => came(shot.screen), mark: (shot) => (shot.screen.reason === "hit" ? "hit" : "") },
         { label: "on server", of: cameOnServer, mark: (shot) => (shot.server.reason === "hit" ? "hit" : "") },
-        { label: "back", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
-        { label: "error", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), title: "view error, units", number: true },
+        { label: "rewind", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
+        { label: "view error", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), title: "view error, units", number: true },
       ],
     },
     {
@@ -64,12 +64,12 @@ export function tablesOf(contents) {
       columns: [
         ...side,
         at,
-        { label: "who", of: (row) => `p${row.player}` },
+        { label: "player", of: (row) => `p${row.player}` },
         { label: "usercmd", of: (row) => row.command, text: (row) => `#${row.command}`, number: true },
         { label: "cause", of: (row) => row.cause.replaceAll("_", " ") },
-        { label: "units off", of: (row) => row.error_units ?? -1, text: (row) => measure(row.error_units), number: true },
+        { label: "error", of: (row) => row.error_units ?? -1, text: (row) => measure(row.error_units), title: "position error, units", number: true },
         { label: "first field", of: (row) => row.errors[0]?.field ?? "" },
-        { label: "re-run", of: (row) => row.reran ?? -1, text: (row) => row.reran ?? "—", number: true },
+        { label: "run again", of: (row) => row.reran ?? -1, text: (row) => row.reran ?? "—", number: true },
       ],
     },
     {
@@ -80,7 +80,7 @@ export function tablesOf(contents) {
       select: (row) => ({ kind: "player", item: row }),
       columns: [
         ...side,
-        { label: "who", of: (row) => row.player, text: (row) => `p${row.player}` },
+        { label: "player", of: (row) => row.player, text: (row) => `p${row.player}` },
         ...[["rtt p50", "p50"], ["p95", "p95"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => (row[key] === null ? "—" : (row[key] / 1e3).toFixed(1)), title: `${label}, ms`, number: true })),
         ...[["frames", "frames"], ["corr.", "corrections"], ["shots", "shots"], ["hits", "hits"], ["was hit", "was_hit"], ["lost ↓", "down"], ["lost ↑", "up"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => counted(row[key], key === "was_hit" && !row.knows_victims), title: key === "was_hit" ? "a + means at least: not every hit has a known victim" : undefined, number: true })),
       ],
