@@ -74,8 +74,7 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
         }
     }
     let hosted = HostedReport::new(path, header, FinishedLog::new(path, span, &stop, ran?));
-    output.show(&hosted, |page| print(page, &hosted))?;
-    Ok(CommandOutcome::Done)
+    output.show(&hosted, |page| print(page, &hosted))
 }
 
 impl LiveArgs {

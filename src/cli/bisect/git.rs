@@ -4,16 +4,12 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::found;
 use super::sought::SearchArgs;
-use crate::build::BuildRequest;
+use crate::cli::CommandOutcome;
 use crate::cli::diff::running::{BuildArgs, parse_jobs, parse_seconds};
 use crate::cli::output::Output;
-use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
-use crate::cli::{CommandOutcome, files};
 use crate::engine::bisect::GitSearch;
-use crate::replay::foreign_trace_memory;
 
 /// The default time limit of a build command.
 const BUILD_TIME_LIMIT: Duration = Duration::from_secs(3600);
@@ -69,11 +65,6 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let log = files::read_log(&args.log)?;
-    let (log_digest, trace_bytes) = (log.digest, foreign_trace_memory(&log.session));
-    drop(log);
-    let request = BuildRequest { log: &args.log, log_digest, options: &[] };
-    let judge = args.sought.judge(&args.running, request, trace_bytes)?;
     let search = GitSearch {
         repository: &args.repo,
         range: &args.range,
@@ -85,9 +76,5 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
         restart: args.restart,
         sought: &args.sought.words(),
     };
-    let progress = Progress::of_things("bisecting", 0);
-    let found = search.run(&judge, &|done, of| progress.done(done, of))?;
-    drop(progress);
-    output.show(&found, |page| found::print(&found, page, "commit", &args.sought.meaning("commit")))?;
-    Ok(found::outcome(&found))
+    args.sought.search(("commit", &args.log), &args.running, output, |judge, steps| search.run(judge, steps))
 }
