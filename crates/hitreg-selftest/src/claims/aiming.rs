@@ -5,8 +5,7 @@ use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::watch::{ObservedShot, SessionWatch, body_of};
-use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
-use hitreg_netcode::game::Reason;
+use super::{Claim, ClaimError, NamedFigures, count, greatest, median, share};
 use hitreg_netcode::geometry::angle_off;
 
 pub(super) const CLAIMS: &[Claim] = &[
@@ -21,14 +20,12 @@ fn while_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let straight = experiment.play_variant("straight")?;
     let dodging = experiment.play_variant("dodging")?;
     let fluctuating = experiment.play_variant("fluctuating")?;
-    let share = |seen: &SessionWatch| {
-        (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64)
-    };
+    let hits = |seen: &SessionWatch| share(seen.hits().count(), seen.shots.len());
     Ok(vec![
         ("shots", count(straight.shots.len())),
-        ("the right lead, he runs straight: hits", share(&straight)),
-        ("the same lead, he dodges: hits", share(&dodging)),
-        ("the same lead, latency fluctuates: hits", share(&fluctuating)),
+        ("the right lead, he runs straight: hits", hits(&straight)),
+        ("the same lead, he dodges: hits", hits(&dodging)),
+        ("the same lead, latency fluctuates: hits", hits(&fluctuating)),
     ])
 }
 
@@ -46,17 +43,10 @@ fn running_one_way(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
         Some(f64::from(angle_off(shooter.eye(), looking(shooter.viewangles), frame.own?.origin).to_degrees()))
     };
     Ok(vec![
-        ("hits", count(hits(&seen).count())),
-        (
-            "shooter off the middle of the runner's view, most",
-            greatest(&hits(&seen).filter_map(off_view).collect::<Vec<_>>()),
-        ),
-        ("seen to aim beside the one who is hit, by", median(&hits(&seen).filter_map(beside).collect::<Vec<_>>())),
+        ("hits", count(seen.hits().count())),
+        ("shooter off the middle of the runner's view, most", greatest(seen.hits().filter_map(off_view))),
+        ("seen to aim beside the one who is hit, by", median(seen.hits().filter_map(beside))),
     ])
-}
-
-fn hits(seen: &SessionWatch) -> impl Iterator<Item = &ObservedShot> {
-    seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
 }
 
 /// Returns the horizontal direction of a view.

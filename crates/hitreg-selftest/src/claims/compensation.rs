@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::experiment::Experiment;
 use super::watch::{ObservedShot, SessionWatch, body_of};
-use super::{Claim, ClaimError, NamedFigures, count, forged, greatest, median};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median, share};
 use hitreg_analysis::fairness::{CoverHits, Fairness};
 use hitreg_arena::{ArenaBody, ArenaEffect};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
@@ -77,7 +77,7 @@ fn hit_tone(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 fn three_terms(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let rewind = |name: &str| -> Result<Option<f64>, ClaimError> {
         let seen = experiment.play_variant(name)?;
-        Ok(median(&seen.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).collect::<Vec<_>>()))
+        Ok(median(seen.shots.iter().map(|shot| shot.rewound_by.as_ms_f64())))
     };
     let sparse = experiment.play_variant("sparse")?;
     let errors: Vec<f64> = sparse.shots.iter().filter_map(|shot| view_error(&sparse, shot)).collect();
@@ -104,7 +104,7 @@ fn moves_nobody(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     };
     let ways: Vec<f64> = with.shots.iter().filter_map(way).collect();
     Ok(vec![
-        ("hits, aimed straight at what is drawn", count(hits(&with).count())),
+        ("hits, aimed straight at what is drawn", count(with.hits().count())),
         ("judged at a place behind the present, median", median(&ways)),
         ("ticks in which the target is elsewhere than without", count(differing)),
     ])
@@ -121,7 +121,7 @@ fn stance_and_life(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     let found_dead = found_dead.filter(|shot| shot.verdict.reason == Reason::AlreadyDead).count();
     Ok(vec![
         ("shots at the head of one who has ducked since", count(if now_ducked { shots(&ducked) } else { 0 })),
-        ("of those, hits", count(hits(&ducked).filter(|shot| shot.shooter.0 == SHOOTER).count())),
+        ("of those, hits", count(ducked.hits().filter(|shot| shot.shooter.0 == SHOOTER).count())),
         ("shots at one who has died since", count(shots(&died))),
         ("of those, met alive in the past (no damage)", count(found_dead)),
     ])
@@ -140,10 +140,10 @@ fn round_the_corner(experiment: &Experiment) -> Result<NamedFigures, ClaimError>
 fn head_on(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_variant("scene")?;
     let exposure = exposure(experiment, "scene")?;
-    let bends: Vec<f64> = hits(&seen).filter_map(|shot| bend_deg(&seen, shot)).collect();
-    let moved: Vec<f64> = hits(&seen).filter_map(|shot| moved_back(&seen, shot)).collect();
+    let bends: Vec<f64> = seen.hits().filter_map(|shot| bend_deg(&seen, shot)).collect();
+    let moved: Vec<f64> = seen.hits().filter_map(|shot| moved_back(&seen, shot)).collect();
     Ok(vec![
-        ("hits", count(hits(&seen).count())),
+        ("hits", count(seen.hits().count())),
         ("moved back, median", median(&moved)),
         ("between where he was hit and where he is, most", greatest(&bends)),
         ("hits in cover", count(exposure.in_cover as usize)),
@@ -162,10 +162,10 @@ fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         let off = angle_off(runner.origin, glam::Vec3::new(cos, sin, 0.0), shot.muzzle);
         Some(f64::from(off.to_degrees()))
     };
-    let views: Vec<f64> = hits(&seen).filter_map(off_view).collect();
+    let views: Vec<f64> = seen.hits().filter_map(off_view).collect();
     Ok(vec![
-        ("hits", count(hits(&seen).count())),
-        ("shooter off the runner's view, least", views.iter().copied().reduce(f64::min)),
+        ("hits", count(seen.hits().count())),
+        ("shooter off the runner's view, least", least(&views)),
         ("hits in cover", count(exposure.in_cover as usize)),
         ("behind a wall instead: hits in cover", hits_in_cover(experiment, "behind")?),
         ("behind a wall instead: shots that it stops", stopped(experiment, "behind")?),
@@ -174,9 +174,9 @@ fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn projectiles(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (rockets, bullets) = (experiment.play_variant("rockets")?, experiment.play_variant("bullets")?);
-    let rewind = rockets.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).reduce(f64::max);
+    let rewind = greatest(rockets.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()));
     let met = rockets.impacts.iter().filter(|(_, verdict)| verdict.reason == Reason::Hit).count();
-    let at_once = hits(&rockets).count();
+    let at_once = rockets.hits().count();
     let heard = rockets.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
     let heard = heard.filter(|effect| effect.kind == ArenaEffect::Launcher as u8).count();
     Ok(vec![
@@ -184,7 +184,7 @@ fn projectiles(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         ("of those, hits", count(met + at_once)),
         ("rewind of rockets, most", rewind),
         ("firing sounds predicted", count(heard)),
-        ("bullets aimed the same that hit", share_of_hits(&bullets)),
+        ("bullets aimed the same that hit", share(bullets.hits().count(), bullets.shots.len())),
     ])
 }
 
@@ -201,7 +201,7 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
         .filter(|(_, verdict)| verdict.reason == Reason::Hit)
         .map(|(command, _)| *command)
         .collect();
-    let agreed = hits(&seen).filter(|shot| claimed.contains(&shot.command)).count();
+    let agreed = seen.hits().filter(|shot| claimed.contains(&shot.command)).count();
     let health = |tick: Option<&super::watch::ObservedTick>| Some(f64::from(body_of(&tick?.bodies, RUNNER)?.health));
     let lost = health(seen.ticks.first()).zip(health(seen.ticks.last())).map(|(first, last)| first - last);
     Ok(vec![
@@ -216,15 +216,13 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
 
 fn false_stamps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let prepared = experiment.variant("scene")?;
-    let honest = forged::play(&prepared, Micros::ZERO)?;
-    let lied = forged::play(&prepared, Micros::from_ms(400))?;
-    let slightly = forged::play(&prepared, Micros::from_ms(190))?;
-    let rewind = |seen: &SessionWatch| median(&seen.shots.iter().map(|s| s.rewound_by.as_ms_f64()).collect::<Vec<_>>());
+    let (honest, lied, slightly) = (prepared.stamped(0)?, prepared.stamped(-400)?, prepared.stamped(-190)?);
+    let rewind = |seen: &SessionWatch| median(seen.shots.iter().map(|s| s.rewound_by.as_ms_f64()));
     let more = |seen: &SessionWatch| rewind(seen).zip(rewind(&honest)).map(|(lied, honest)| lied - honest);
     Ok(vec![
         ("shots at one who is gone", count(lied.shots.len())),
-        ("honest stamps: hits", count(hits(&honest).count())),
-        ("stamps 400 ms older: hits", count(hits(&lied).count())),
+        ("honest stamps: hits", count(honest.hits().count())),
+        ("stamps 400 ms older: hits", count(lied.hits().count())),
         ("stamps 400 ms older: rewound further by", more(&lied)),
         ("stamps 190 ms older: rewound further by", more(&slightly)),
     ])
@@ -233,17 +231,9 @@ fn false_stamps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 /// Returns the median lead of the hits, in units.
 fn lead_that_hits(seen: &SessionWatch) -> Option<f64> {
     let leads: Vec<f64> =
-        hits(seen).filter_map(|shot| seen.lead_of(shot.shooter, shot.command)).map(f64::from).collect();
-    let (low, high) = (leads.iter().copied().reduce(f64::min)?, greatest(&leads)?);
+        seen.hits().filter_map(|shot| seen.lead_of(shot.shooter, shot.command)).map(f64::from).collect();
+    let (low, high) = (least(&leads)?, greatest(&leads)?);
     Some((low + high) / 2.0)
-}
-
-fn hits(seen: &SessionWatch) -> impl Iterator<Item = &ObservedShot> {
-    seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
-}
-
-fn share_of_hits(seen: &SessionWatch) -> Option<f64> {
-    (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64)
 }
 
 /// Returns the times at which the shooter heard its hits.
