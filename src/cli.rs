@@ -221,24 +221,20 @@ impl Color {
     }
 }
 
+/// Runs one command line, and reports an error.
 fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutcome {
+    run_line(build, games, args).unwrap_or_else(|trouble| {
+        trouble.print();
+        trouble.outcome()
+    })
+}
+
+fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> Result<CommandOutcome, CommandError> {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
     let mut command = build.command();
     let typed = args.clone();
-    let args = match usage::with_chosen_subcommand(args) {
-        Ok(args) => args,
-        Err(trouble) => {
-            trouble.print();
-            return trouble.outcome();
-        }
-    };
-    let ConfigOptions { args, added } = match config::with_defaults(&command, args) {
-        Ok(added) => added,
-        Err(trouble) => {
-            trouble.print();
-            return trouble.outcome();
-        }
-    };
+    let args = usage::with_chosen_subcommand(args)?;
+    let ConfigOptions { args, added } = config::with_defaults(&command, args)?;
     let parsed = command.try_get_matches_from_mut(args);
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
@@ -246,33 +242,23 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
         // Requested help is a success; help because of missing arguments is an error.
         Err(usage) => {
             let usage = usage::with_tips(usage, &command, &typed);
-            if let Err(error) = usage.print() {
-                CommandError::from(error).print();
-                return CommandOutcome::Trouble;
-            }
+            usage.print()?;
             if let (true, Some((path, options))) = (usage.use_stderr(), &added) {
                 let words = options.iter().flat_map(|option| &option.words).map(|word| word.to_string_lossy());
                 let words = words.collect::<Vec<_>>().join(" ");
                 CommandError::file(path, format!("this file adds {words}")).print_note();
             }
-            return if usage.use_stderr() { CommandOutcome::Trouble } else { CommandOutcome::Done };
+            return Ok(if usage.use_stderr() { CommandOutcome::Trouble } else { CommandOutcome::Done });
         }
     };
     cli.color.take_effect();
     let defaults = added.into_iter().flat_map(|(_, options)| options).map(|option| option.name).collect();
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, defaults));
-    let ready = interrupt::leave_nothing().and_then(|()| memory_limit());
-    let done = ready.and_then(|limit| {
-        let games = games.clone().within(limit);
-        run_command(build, &games, cli.command, &program, &mut output)
-    });
-    match done.and_then(|outcome| output.finish().map(|()| outcome)) {
-        Ok(outcome) => outcome,
-        Err(trouble) => {
-            trouble.print();
-            trouble.outcome()
-        }
-    }
+    interrupt::leave_nothing()?;
+    let games = games.clone().within(memory_limit()?);
+    let outcome = run_command(build, &games, cli.command, &program, &mut output)?;
+    output.finish()?;
+    Ok(outcome)
 }
 
 /// The memory limit from the environment, or from the machine's memory. Builds that this program starts inherit

@@ -108,8 +108,7 @@ fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<CommandOutcome
             page.paragraph(6, &claim.claim);
             page.faint(6, &claim.source);
         }
-    })?;
-    Ok(CommandOutcome::Done)
+    })
 }
 
 fn print(page: &mut Page, claims: &[ClaimResult], in_detail: bool) {

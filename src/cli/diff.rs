@@ -196,8 +196,18 @@ pub(super) fn outcome(verdict: TraceVerdict) -> CommandOutcome {
     }
 }
 
+/// Shows why the sides cannot be compared.
+pub(super) fn show_missing(
+    missing: &MissingSide,
+    compared: &ComparisonSpec,
+    output: &mut Output,
+) -> Result<CommandOutcome, CommandError> {
+    output.show(missing, |page| print_missing(page, missing, compared))?;
+    Ok(CommandOutcome::Untestable)
+}
+
 /// A side without a trace, or two sides of different sessions, in words.
-pub(super) fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSpec) {
+fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSpec) {
     page.styled(UNSURE, "untestable");
     page.paragraph(2, &missing.who_and_why());
     print_last_words(page, missing.last_words());

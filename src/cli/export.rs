@@ -118,7 +118,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
                 "--to needs --table NAME or --all; without them, the tables are listed".to_owned(),
             ));
         }
-        (None, None) => list(&source.shapes(), output)?,
+        (None, None) => return list(&source.shapes(), output),
     }
     Ok(CommandOutcome::Done)
 }
@@ -285,7 +285,7 @@ fn like(name: &str, format: RowFormat) -> FileType {
     }
 }
 
-fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<(), CommandError> {
+fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let listed: Vec<TableListing<'_>> = tables
         .iter()
         .map(|(table, rows)| TableListing {

@@ -15,7 +15,7 @@ use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
-use crate::log::{FileKind, FormatVersion, Truncation};
+use crate::log::FileKind;
 use crate::record::{LogContents, SessionHeader};
 use crate::replay::{Mode, ReplayOptions};
 use crate::report::round_trips;
@@ -23,7 +23,6 @@ use crate::store;
 use crate::summary::SummaryBuilder;
 use crate::trace::schema::{TableSet, shots};
 use crate::units::Micros;
-use trace::TraceShape;
 
 /// Show the contents of a log or trace: players, duration, usercmds, round trips, loss, size
 ///
@@ -77,64 +76,44 @@ struct LogInfo<'a> {
     warning: Option<String>,
 }
 
-/// A log, up to its end or the place where it is cut off.
-struct LogDescription {
-    header: SessionHeader,
-    figures: InfoBuilder,
-    version: FormatVersion,
-    size_bytes: u64,
-    torn: Option<Truncation>,
-}
-
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let path = &args.file;
     match store::kind_of(path)? {
         FileKind::Trace if output.is_typed("replay", args.replay) => {
             Err(EngineError::Replayed { path: path.clone() }.into())
         }
-        FileKind::Trace => TraceShape::of_file(path)?.show(path, output),
-        FileKind::Log | FileKind::Other => show_log(games, args, LogDescription::of_file(path)?, output),
+        FileKind::Trace => trace::show(path, output),
+        FileKind::Log | FileKind::Other => show_log(games, args, output),
     }
 }
 
-impl LogDescription {
-    fn of_file(path: &Path) -> Result<LogDescription, CommandError> {
-        let reader = store::open_log(path)?;
-        let (header, version) = (reader.header().clone(), reader.format());
-        let mut figures = InfoBuilder::new(&header);
-        let torn =
-            reader.outlines(&mut |outline| figures.add(outline)).map_err(|error| CommandError::file(path, error))?;
-        files::note_passed_over(path, &header);
-        Ok(LogDescription { header, figures, version, size_bytes: store::size_bytes(path)?, torn })
-    }
-}
-
-fn show_log(
-    games: &Games,
-    args: &Args,
-    mut log: LogDescription,
-    output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
+fn show_log(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let path = &args.file;
-    let warning = log.torn.map(|torn| {
+    let reader = store::open_log(path)?;
+    let (header, version) = (&reader.header().clone(), reader.format());
+    let mut figures = InfoBuilder::new(header);
+    // A log that is cut off is shown up to that place.
+    let torn = reader.outlines(&mut |outline| figures.add(outline)).map_err(|error| CommandError::file(path, error))?;
+    files::note_passed_over(path, header);
+    let size_bytes = store::size_bytes(path)?;
+    let warning = torn.map(|torn| {
         let path = path.display();
         format!("{torn}. Run: hitreg recover {path} -o recovered.hitlog")
     });
-    let info = log.figures.info(&log.header);
-    let (shots, shots_unknown) = match count_shots(games, path, &log, (&info, args.replay)) {
+    let info = figures.info(header);
+    let (shots, shots_unknown) = match count_shots(games, path, header, (&info, args.replay)) {
         Ok(shots) => (Some(shots), None),
         Err(why) => (None, Some(why)),
     };
-    let header = &log.header;
     let shown = LogInfo {
         path,
         kind: "log",
-        format_version: log.version.to_string(),
+        format_version: version.to_string(),
         shots: shots.map(|(fired, _)| fired),
         hits: shots.map(|(_, hit)| hit),
         shots_unknown,
-        size_bytes: log.size_bytes,
-        bytes_per_usercmd: (info.usercmds > 0).then(|| log.size_bytes as f64 / info.usercmds as f64),
+        size_bytes,
+        bytes_per_usercmd: (info.usercmds > 0).then(|| size_bytes as f64 / info.usercmds as f64),
         settings_changed: settings_changed(header),
         passed_over: games.passed_over(header),
         foreign: is_foreign(header),
@@ -146,28 +125,27 @@ fn show_log(
     output.show(&shown, |page| {
         print_log(page, &shown);
         if on_terminal {
-            page.append(round_trips(log.figures.round_trips_ms()));
+            page.append(round_trips(figures.round_trips_ms()));
         }
-    })?;
-    Ok(CommandOutcome::Done)
+    })
 }
 
 /// Shots and hits, from a replay that is the recorded session.
 fn count_shots(
     games: &Games,
     path: &Path,
-    log: &LogDescription,
+    header: &SessionHeader,
     (info, replay): (&SessionInfo, bool),
 ) -> Result<(u64, u64), String> {
     let hears = info.records.get("heard").is_some_and(|heard| *heard > 0);
-    match (log.header.holds(), log.header.side) {
+    match (header.holds(), header.side) {
         (LogContents::Whole, _) => {}
         // The server runs again on what it heard.
         (LogContents::Server, _) if hears => {}
         (LogContents::Clients, None) => return Err("the recording has no results of shots".to_owned()),
         (LogContents::Clients | LogContents::Server, _) => return Err("this is one side of a session".to_owned()),
     }
-    let game = games.of_header(&log.header).map_err(|error| error.to_string())?;
+    let game = games.of_header(header).map_err(|error| error.to_string())?;
     if !replay {
         return Err("run with --replay to count".to_owned());
     }

@@ -160,8 +160,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         answered: joined.heard.iter().filter(|notice| matches!(notice, Notice::RequestAck { .. })).count(),
         heard: joined.heard.into_iter().filter_map(ChatLine::of).collect(),
     };
-    output.show(&recorded, |page| recorded.print(page))?;
-    Ok(CommandOutcome::Done)
+    output.show(&recorded, |page| recorded.print(page))
 }
 
 /// Adds the default port to a name without one. An IPv6 address with a port is in brackets.

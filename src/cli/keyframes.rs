@@ -145,8 +145,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         let more = report.more_bytes.zip(report.size_bytes.known());
         let more = more.map_or(String::new(), |(more, size)| format!(", {} more", share(more, size)));
         page.pair("written to", &format!("{} ({}{more})", report.output.display(), report.size_bytes));
-    })?;
-    Ok(CommandOutcome::Done)
+    })
 }
 
 /// The keyframes of a log, or why it has none.

@@ -84,8 +84,7 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result
     }
     let hosted = HostedReport::new(path, header, FinishedLog::new(path, span, &stop, ran?));
     let report = LiveRecordReport { hosted, keyframes };
-    output.show(&report, |page| print(page, &report))?;
-    Ok(CommandOutcome::Done)
+    output.show(&report, |page| print(page, &report))
 }
 
 impl LiveArgs {

@@ -89,8 +89,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         error => error.into(),
     })?;
     let report = MergeReport::new(args, merged);
-    output.show(&report, |page| report.print(page))?;
-    Ok(CommandOutcome::Done)
+    output.show(&report, |page| report.print(page))
 }
 
 fn trouble(args: &Args, error: MergeError) -> CommandError {

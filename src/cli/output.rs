@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
+use super::CommandOutcome;
 use super::outputs::Outputs;
 use super::page::Page;
 use super::trouble::CommandError;
@@ -59,9 +60,13 @@ impl Output {
         is_given && !self.files.is_by_default(name)
     }
 
-    /// Prints one result: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
+    /// Prints one result, and returns `Done`: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
     /// stdout.
-    pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> Result<(), CommandError> {
+    pub(super) fn show<T: Serialize>(
+        &mut self,
+        value: &T,
+        text: impl FnOnce(&mut Page),
+    ) -> Result<CommandOutcome, CommandError> {
         if self.files.take_stdout() {
             self.out = Box::new(anstream::stderr());
         }
@@ -77,7 +82,8 @@ impl Output {
             }
         }
         // The output is flushed so that it is visible before the next step starts.
-        Ok(self.out.flush()?)
+        self.out.flush()?;
+        Ok(CommandOutcome::Done)
     }
 
     /// Stdout for other output: exported rows, completions, manual pages.

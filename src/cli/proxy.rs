@@ -117,8 +117,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
         size_bytes: FileSize::of(&args.output).known().unwrap_or_default(),
         passed,
     };
-    output.show(&proxied, |page| proxied.print(page))?;
-    Ok(CommandOutcome::Done)
+    output.show(&proxied, |page| proxied.print(page))
 }
 
 fn nobody(passed: &ProxyReport) -> String {

@@ -120,8 +120,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         recorded.keyframes = args.keyframes.add(games, &target, Micros(recorded.duration_us), output)?;
         recorded.size_bytes = FileSize::of(target.path());
     }
-    output.show(&recorded, |page| recorded.print(page))?;
-    Ok(CommandOutcome::Done)
+    output.show(&recorded, |page| recorded.print(page))
 }
 
 /// Records a synthetic session to a log.

@@ -97,8 +97,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
         usercmds: info.usercmds,
         size_bytes: FileSize::of(&path),
     };
-    output.show(&report, |page| print(page, &report))?;
-    Ok(CommandOutcome::Done)
+    output.show(&report, |page| print(page, &report))
 }
 
 /// The path of the new log, and the unfinished recording that it replaces if it takes its name.

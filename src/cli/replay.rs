@@ -226,8 +226,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         if on_terminal {
             page.append(played.spreads);
         }
-    })?;
-    Ok(CommandOutcome::Done)
+    })
 }
 
 /// Replays with a progress bar, and returns the duration in seconds.

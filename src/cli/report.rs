@@ -23,7 +23,7 @@ use crate::record::Session;
 use crate::replay::{Part, ReplayOptions};
 use crate::report::figures;
 use crate::report::{diff_line, what_if_line};
-use crate::store::{self, FileType, Target, TraceFile};
+use crate::store::{self, FileType, TraceFile};
 use crate::trace::{Table, Trace, TraceSource};
 use crate::units::Micros;
 use crate::why::RejudgedShots;
@@ -89,12 +89,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let target = output.files.target(&args.output, FileType::Page)?;
     let sides = args.sides.sides(output.files.force())?;
     args.running.check(sides.run_builds(), output)?;
-    if !args.part.is_whole() || (sides.is_single() && is_long_log(games, &sides.first)?) {
-        return of_part(games, args, &sides, &target, output);
+    let is_part = !args.part.is_whole();
+    if is_part && !sides.is_single() {
+        let what =
+            "--from and --to show a part of one log: replay a part of each side with -o, and show the two traces";
+        return Err(CommandError::Request(what.to_owned()));
     }
     let (names, traces, besides, difference) = match sides.is_single() {
         true => {
-            let (trace, besides) = single(games, &sides.first)?;
+            let (trace, besides) = match is_part || is_long_log(games, &sides.first)? {
+                true => of_part(games, args, &sides.first)?,
+                false => single(games, &sides.first)?,
+            };
             (vec![sides.first.display().to_string()], vec![trace], besides, None)
         }
         false => {
@@ -102,10 +108,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
             let [a, b] = match made {
                 Ok(traces) => traces,
-                Err(missing) => {
-                    output.show(&missing, |page| diff::print_missing(page, &missing, &sides))?;
-                    return Ok(CommandOutcome::Untestable);
-                }
+                Err(missing) => return diff::show_missing(&missing, &sides, output),
             };
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
             let mut found = compare(&a, &b, &options).map_err(|error| CommandError::Request(error.to_string()))?;
@@ -145,8 +148,17 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         .collect();
     let difference = difference.as_ref().map(|(found, line)| (found, line.as_str()));
     let page = html(&PageSubject { sides: &shown, walls: &besides.walls, difference })?;
+    store::save_bytes(&target, page.as_bytes())?;
     let difference = difference.map(|(_, line)| line.to_owned());
-    show(args, &target, &page, (names, difference), output)
+    let report = ReportSummary { output: &args.output, bytes: page.len() as u64, difference, sides: names };
+    output.show(&report, |page| {
+        page.line(&report.output.display().to_string());
+        for (index, name) in report.sides.iter().enumerate() {
+            page.pair(["shows", "and"][index.min(1)], name);
+        }
+        page.pair_if("which", report.difference.as_deref());
+        page.pair("size", &figures::bytes(report.bytes));
+    })
 }
 
 /// Whether a log is streamed. A short log, or a log of a game that this build does not play, is loaded as a whole.
@@ -158,20 +170,8 @@ fn is_long_log(games: &Games, path: &Path) -> Result<bool, CommandError> {
     Ok(!log.is_short() && games.of_header(&log.header).is_ok())
 }
 
-/// Makes the page of a part of one log.
-fn of_part(
-    games: &Games,
-    args: &Args,
-    sides: &ComparisonSpec,
-    target: &Target,
-    output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
-    let path = &sides.first;
-    if !sides.is_single() {
-        let what =
-            "--from and --to show a part of one log: replay a part of each side with -o, and show the two traces";
-        return Err(CommandError::Request(what.to_owned()));
-    }
+/// The replay of a part of a log.
+fn of_part(games: &Games, args: &Args, path: &Path) -> Result<(Trace, SideContext), CommandError> {
     let engine = files::engine(games);
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
     let progress = Progress::of_session("replaying", Micros::ZERO);
@@ -179,40 +179,7 @@ fn of_part(
         progress.set_length(length);
         progress.reached(at);
     })?;
-    drop(progress);
-    let (name, notes): (_, Vec<String>) =
-        (path.display().to_string(), files::hole(session.first_hole()).into_iter().collect());
-    let shown = PageInput {
-        name: &name,
-        map: &session.header.map,
-        trace: &trace,
-        session: Some(&session),
-        rejudged: &rejudged,
-        has_map: !walls.is_empty(),
-        notes: &notes,
-    };
-    let page = html(&PageSubject { sides: &[shown], walls: &walls, difference: None })?;
-    show(args, target, &page, (vec![name], None), output)
-}
-
-fn show(
-    args: &Args,
-    target: &Target,
-    page: &str,
-    (sides, difference): (Vec<String>, Option<String>),
-    output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
-    store::save_bytes(target, page.as_bytes())?;
-    let report = ReportSummary { output: &args.output, bytes: page.len() as u64, difference, sides };
-    output.show(&report, |page| {
-        page.line(&report.output.display().to_string());
-        for (index, name) in report.sides.iter().enumerate() {
-            page.pair(["shows", "and"][index.min(1)], name);
-        }
-        page.pair_if("which", report.difference.as_deref());
-        page.pair("size", &figures::bytes(report.bytes));
-    })?;
-    Ok(CommandOutcome::Done)
+    Ok((trace, SideContext { rejudged: Some(Ok(rejudged)), ..SideContext::of_log(session, walls, Vec::new()) }))
 }
 
 /// Checks the memory limit for a page of one side, beside so many bytes of its trace and session.
@@ -261,24 +228,27 @@ fn besides(games: &Games, sides: &ComparisonSpec) -> Result<SideContext, Command
 }
 
 impl SideContext {
-    /// Separates the trace of a file that needs no replay from its other data.
-    fn of(looked: ViewedFile) -> (Option<Trace>, SideContext) {
-        let of_log = |session: Session, walls: Vec<Wall>, notes: Vec<String>| SideContext {
+    fn of_log(session: Session, walls: Vec<Wall>, notes: Vec<String>) -> SideContext {
+        SideContext {
             map: session.header.map.clone(),
             walls,
             notes: files::hole(session.first_hole()).into_iter().chain(notes).collect(),
             session: Some(session),
             rejudged: None,
-        };
+        }
+    }
+
+    /// Separates the trace of a file that needs no replay from its other data.
+    fn of(looked: ViewedFile) -> (Option<Trace>, SideContext) {
         match looked {
             ViewedFile::Trace(trace) => (
                 Some(trace),
                 SideContext { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new(), rejudged: None },
             ),
-            ViewedFile::Log(log, walls) => (None, of_log(log.session, walls, Vec::new())),
+            ViewedFile::Log(log, walls) => (None, SideContext::of_log(log.session, walls, Vec::new())),
             ViewedFile::Unknown(log, trace, why) => {
                 let notes = vec![format!("predictions, screens and hits: {why}")];
-                (Some(trace), of_log(log.session, Vec::new(), notes))
+                (Some(trace), SideContext::of_log(log.session, Vec::new(), notes))
             }
         }
     }

@@ -84,8 +84,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let ran = ready.serve(SocketAddr::new(args.bind, args.port), limits, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let served = HostedReport::new(&args.output, header, FinishedLog::new(&args.output, span, &stop, ran?));
-    output.show(&served, |page| print(page, &served))?;
-    Ok(CommandOutcome::Done)
+    output.show(&served, |page| print(page, &served))
 }
 
 fn print(page: &mut Page, served: &HostedReport) {

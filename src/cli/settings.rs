@@ -80,8 +80,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
     }
     output.show(&listed, |page| {
         print(page, &listed, preset, args.word.as_deref());
-    })?;
-    Ok(CommandOutcome::Done)
+    })
 }
 
 impl SettingListing {

@@ -143,8 +143,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         removed: &shrunk.removed,
         shows: property.sought(),
     };
-    output.show(&report, |page| print(page, &report))?;
-    Ok(CommandOutcome::Done)
+    output.show(&report, |page| print(page, &report))
 }
 
 fn print(page: &mut Page, report: &ShrinkReport<'_>) {

@@ -129,6 +129,5 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             SweepPage { names: &names, keys: &swept.keys, what_if: &what_if, columns: &table.columns, rows: &table };
         store::save_bytes(target, sweep_html(&page)?.as_bytes())?;
     }
-    output.show(&table, |page| page.append(sweep_page(&swept)))?;
-    Ok(CommandOutcome::Done)
+    output.show(&table, |page| page.append(sweep_page(&swept)))
 }

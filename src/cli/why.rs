@@ -221,8 +221,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             page.blank();
             page.line(&format!("Drawing written to {}", path.display()));
         }
-    })?;
-    Ok(CommandOutcome::Done)
+    })
 }
 
 /// The results of the shot under other rules.

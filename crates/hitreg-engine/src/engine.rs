@@ -48,7 +48,7 @@ pub use merge::MergedLog;
 pub use rejudge::{SideRejudgement, rejudged};
 pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
 pub(crate) use streamed::Leg;
-pub use streamed::{SurveyedLog, retry_with_encoding};
+pub use streamed::{SurveyedLog, retry_with_encoding, write_replayed};
 pub use view::ViewedFile;
 
 use std::path::Path;

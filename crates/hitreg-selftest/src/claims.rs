@@ -25,7 +25,6 @@ mod compensation;
 mod datagram;
 mod display;
 mod experiment;
-mod forged;
 mod nereids;
 mod prediction;
 mod protocol;
@@ -35,8 +34,10 @@ mod script;
 mod scripted_input;
 mod updates;
 mod watch;
-mod without;
+pub(crate) mod without;
 mod zones;
+
+use std::borrow::Borrow;
 
 use serde::Serialize;
 
@@ -161,12 +162,21 @@ fn count(number: usize) -> Option<f64> {
     Some(number as f64)
 }
 
-fn greatest(values: &[f64]) -> Option<f64> {
-    values.iter().copied().reduce(f64::max)
+/// Percent.
+fn share(part: usize, whole: usize) -> Option<f64> {
+    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }
 
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
+fn greatest<T: Borrow<f64>>(values: impl IntoIterator<Item = T>) -> Option<f64> {
+    values.into_iter().map(|value| *value.borrow()).reduce(f64::max)
+}
+
+fn least<T: Borrow<f64>>(values: impl IntoIterator<Item = T>) -> Option<f64> {
+    values.into_iter().map(|value| *value.borrow()).reduce(f64::min)
+}
+
+fn median<T: Borrow<f64>>(values: impl IntoIterator<Item = T>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.into_iter().map(|value| *value.borrow()).collect();
     sorted.sort_by(f64::total_cmp);
     hitreg_log::stats::percentile(&sorted, 50.0)
 }

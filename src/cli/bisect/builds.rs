@@ -3,17 +3,13 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use super::found;
 use super::sought::SearchArgs;
-use crate::build::BuildRequest;
+use crate::cli::CommandOutcome;
 use crate::cli::diff::running::{BuildArgs, parse_jobs};
 use crate::cli::output::Output;
-use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
-use crate::cli::{CommandOutcome, files};
 use crate::engine::Games;
 use crate::engine::bisect::BuildSearch;
-use crate::replay::foreign_trace_memory;
 
 /// Find the first build in a list that plays a log differently from the first one
 ///
@@ -49,16 +45,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let log = files::read_log(games, &args.log)?;
-    let (log_digest, trace_bytes) = (log.digest, foreign_trace_memory(&log.session));
-    drop(log);
-    let request = BuildRequest { log: &args.log, log_digest, options: &[] };
-    let judge = args.sought.judge(games, &args.running, request, trace_bytes)?;
     let jobs = args.jobs.map_or_else(rayon::current_num_threads, NonZero::get);
     let search = BuildSearch { builds: &args.builds, verify_ends: args.verify_ends, jobs };
-    let progress = Progress::of_things("bisecting", 0);
-    let found = search.run(&judge, &|done, of| progress.done(done, of))?;
-    drop(progress);
-    output.show(&found, |page| found::print(&found, page, "build", &args.sought.meaning("build")))?;
-    Ok(found::outcome(&found))
+    args.sought.search(games, ("build", &args.log), &args.running, output, |judge, steps| search.run(judge, steps))
 }

@@ -5,17 +5,13 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::found;
 use super::sought::SearchArgs;
-use crate::build::BuildRequest;
+use crate::cli::CommandOutcome;
 use crate::cli::diff::running::{BuildArgs, parse_jobs, parse_seconds};
 use crate::cli::output::Output;
-use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
-use crate::cli::{CommandOutcome, files};
 use crate::engine::Games;
 use crate::engine::bisect::GitSearch;
-use crate::replay::foreign_trace_memory;
 
 /// The default time limit of a build command.
 const BUILD_TIME_LIMIT: Duration = Duration::from_secs(3600);
@@ -71,11 +67,6 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let log = files::read_log(games, &args.log)?;
-    let (log_digest, trace_bytes) = (log.digest, foreign_trace_memory(&log.session));
-    drop(log);
-    let request = BuildRequest { log: &args.log, log_digest, options: &[] };
-    let judge = args.sought.judge(games, &args.running, request, trace_bytes)?;
     let search = GitSearch {
         repository: &args.repo,
         range: &args.range,
@@ -87,9 +78,5 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         restart: args.restart,
         sought: &format!("{}, {}", args.sought.words(), args.running.words()),
     };
-    let progress = Progress::of_things("bisecting", 0);
-    let found = search.run(&judge, &|done, of| progress.done(done, of))?;
-    drop(progress);
-    output.show(&found, |page| found::print(&found, page, "commit", &args.sought.meaning("commit")))?;
-    Ok(found::outcome(&found))
+    args.sought.search(games, ("commit", &args.log), &args.running, output, |judge, steps| search.run(judge, steps))
 }

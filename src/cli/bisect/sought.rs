@@ -1,13 +1,19 @@
-//! Options that define a bad build.
+//! The search for a bad build or commit, and the options that define it.
 
+use std::path::Path;
+
+use super::found;
 use crate::build::BuildRequest;
 use crate::build::condition::Condition;
 use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
-use crate::cli::interrupt;
+use crate::cli::output::Output;
+use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
-use crate::engine::Games;
-use crate::engine::bisect::BuildJudge;
+use crate::cli::{CommandOutcome, files, interrupt};
+use crate::engine::bisect::{BisectResult, BuildJudge, StepProgress};
+use crate::engine::{EngineError, Games};
+use crate::replay::foreign_trace_memory;
 
 /// What is being looked for.
 #[derive(clap::Args)]
@@ -21,16 +27,30 @@ pub(super) struct SearchArgs {
 }
 
 impl SearchArgs {
-    pub(super) fn judge<'a>(
+    /// Runs a search for the first bad build or commit, and shows the result.
+    pub(super) fn search(
         &self,
         games: &Games,
+        (what, log): (&str, &Path),
         running: &BuildArgs,
-        request: BuildRequest<'a>,
-        trace_bytes: usize,
-    ) -> Result<BuildJudge<'a>, CommandError> {
+        output: &mut Output,
+        run: impl FnOnce(&BuildJudge<'_>, &StepProgress<'_>) -> Result<BisectResult, EngineError>,
+    ) -> Result<CommandOutcome, CommandError> {
+        // The session is dropped before the search.
+        let (log_digest, trace_bytes) = {
+            let log = files::read_log(games, log)?;
+            (log.digest, foreign_trace_memory(&log.session))
+        };
+        let request = BuildRequest { log, log_digest, options: &[] };
         let stop = interrupt::stop()?;
         let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
-        Ok(BuildJudge::new(condition, self.looking.options(), running.build_runner(games)?, request, trace_bytes)?)
+        let runner = running.build_runner(games)?;
+        let judge = BuildJudge::new(condition, self.looking.options(), runner, request, trace_bytes)?;
+        let progress = Progress::of_things("bisecting", 0);
+        let found = run(&judge, &|done, of| progress.done(done, of))?;
+        drop(progress);
+        output.show(&found, |page| found::print(&found, page, what, &self.meaning(what)))?;
+        Ok(found::outcome(&found))
     }
 
     /// A text of these options that distinguishes one search from another.
@@ -39,7 +59,7 @@ impl SearchArgs {
     }
 
     /// The meaning of a bad build or commit, as text.
-    pub(super) fn meaning(&self, what: &str) -> String {
+    fn meaning(&self, what: &str) -> String {
         match &self.condition {
             Some(command) => format!("`{command}` exits with 1"),
             None => format!("{} from the good {what}'s (--on {})", self.looking.meaning(), self.looking.on_name()),

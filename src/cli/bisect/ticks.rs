@@ -4,7 +4,7 @@ use crate::cli::CommandOutcome;
 use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
 use crate::cli::diff::sides::SideArgs;
-use crate::cli::diff::{outcome, print_missing};
+use crate::cli::diff::{outcome, show_missing};
 use crate::cli::files;
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
@@ -40,10 +40,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let sides = args.sides.sides(output.files.force())?;
     let runner = args.running.runner(games, sides.run_builds(), output)?;
     match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {
-        Err(missing) => {
-            output.show(&missing, |page| print_missing(page, &missing, &sides))?;
-            Ok(CommandOutcome::Untestable)
-        }
+        Err(missing) => show_missing(&missing, &sides, output),
         Ok(bisected) => {
             output.show(&bisected, |page| {
                 page.pair("A", &bisected.a);

@@ -1,14 +1,12 @@
 //! Replays a log to a temporary trace with the requested tables, so that the rows are never all in memory.
 
 use std::cell::RefCell;
-use std::sync::atomic::AtomicBool;
 
 use super::Args;
 use crate::cli::files;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
-use crate::engine::{Playable, SurveyedLog, retry_with_encoding};
-use crate::log::write_trace_meanwhile;
+use crate::engine::{Playable, SurveyedLog, write_replayed};
 use crate::record::SessionStretch;
 use crate::replay::ReplayOptions;
 use crate::store::{self, TemporaryFolder};
@@ -44,27 +42,21 @@ impl ReplayedTables {
         files::note_hole(&args.file, log.survey.first_hole());
         let (folder, progress) = (store::temporary_folder()?, Progress::of_session("replaying", log.survey.duration()));
         let target = folder.file(ReplayedTables::NAME);
-        let shapes = retry_with_encoding(&AtomicBool::new(false), |encoded| {
-            let (mut shapes, mut ran) = (Vec::new(), Ok(None));
-            let written = store::prepare(&target, |out| {
-                ran = write_trace_meanwhile(out, |write| {
-                    let write = RefCell::new(write);
-                    let mut rows = |header: &_, rows: Table| {
-                        note(&mut shapes, &rows);
-                        if wanted(&rows.name) {
-                            write.borrow_mut()(header, rows);
-                        }
-                    };
-                    let mut seen = |stretch: &SessionStretch| {
-                        let tables = packets.then(|| traffic::put_by(stretch)).into_iter().flatten();
-                        tables.for_each(|table| write.borrow_mut()(&TraceHeader::default(), table));
-                    };
-                    log.attempt(game, (&options, encoded), &mut seen, &mut rows, &mut |at| progress.reached(at))
-                })?;
-                Ok(())
-            })?;
-            written.put()?;
-            Ok::<_, CommandError>(ran?.map(|_| shapes))
+        let shapes = write_replayed(&target, |encoded, write| {
+            let (mut shapes, write) = (Vec::new(), RefCell::new(write));
+            let mut rows = |header: &_, rows: Table| {
+                note(&mut shapes, &rows);
+                if wanted(&rows.name) {
+                    write.borrow_mut()(header, rows);
+                }
+            };
+            let mut seen = |stretch: &SessionStretch| {
+                let tables = packets.then(|| traffic::put_by(stretch)).into_iter().flatten();
+                tables.for_each(|table| write.borrow_mut()(&TraceHeader::default(), table));
+            };
+            let options = (&options, encoded);
+            let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
+            Ok(ran.map(|_| shapes))
         })?;
         Ok(ReplayedTables { folder, shapes: in_order(shapes) })
     }

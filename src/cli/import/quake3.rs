@@ -109,8 +109,7 @@ fn run(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Output) -> Resul
     let target = output.files.target(to, FileType::Log)?;
     let overview = import_quake3(&from, &target).map_err(blame)?;
     let report = Quake3ImportReport::new(to, from.source, overview);
-    output.show(&report, |page| report.print(page))?;
-    Ok(CommandOutcome::Done)
+    output.show(&report, |page| report.print(page))
 }
 
 fn blame(error: ImportFileError) -> CommandError {

@@ -10,9 +10,8 @@ use crate::cli::output::Output;
 use crate::cli::page::{Alignment, PageCell};
 use crate::cli::trouble::CommandError;
 use crate::golden::ReplaySummary;
-use crate::log::FormatVersion;
 use crate::store;
-use crate::trace::{Digest, Table, TraceHeader};
+use crate::trace::Table;
 use crate::units::Micros;
 
 #[derive(Serialize)]
@@ -46,61 +45,43 @@ struct ColumnInfo<'a> {
     data: &'static str,
 }
 
-/// A trace without its rows.
-pub(super) struct TraceShape {
-    header: TraceHeader,
-    digest: Digest,
-    version: FormatVersion,
-    size_bytes: u64,
-    /// The tables without rows, and their numbers of rows.
-    tables: Vec<(Table, u64)>,
-}
-
-impl TraceShape {
-    pub(super) fn of_file(path: &Path) -> Result<TraceShape, CommandError> {
-        let fail = |error| CommandError::file(path, error);
-        let mut reader = store::open_trace(path)?;
-        let (header, version) = (reader.header().clone(), reader.format());
-        let mut gist = ReplaySummary::new(header.clone(), false);
-        while let Some(rows) = reader.next_rows().map_err(fail)? {
-            gist.add(&rows);
+pub(super) fn show(path: &Path, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+    let fail = |error| CommandError::file(path, error);
+    let mut reader = store::open_trace(path)?;
+    let (header, version) = (reader.header().clone(), reader.format());
+    let mut gist = ReplaySummary::new(header.clone(), false);
+    while let Some(rows) = reader.next_rows().map_err(fail)? {
+        gist.add(&rows);
+    }
+    let tables = store::open_trace(path)?.shapes().map_err(fail)?;
+    let shown = TraceInfo {
+        path,
+        kind: "trace",
+        format_version: version.to_string(),
+        game: &header.game,
+        mode: &header.mode,
+        log_digest: &header.log_digest,
+        part_us: header.part,
+        digest: gist.digest().to_string(),
+        size_bytes: store::size_bytes(path)?,
+        tables: tables.iter().map(|(table, rows)| TableInfo::of(table, *rows)).collect(),
+    };
+    output.show(&shown, |page| {
+        page.heading(&path.display().to_string());
+        page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
+        page.pair("digest", &shown.digest);
+        if !shown.log_digest.is_empty() {
+            page.pair("of the log", shown.log_digest);
         }
-        let tables = store::open_trace(path)?.shapes().map_err(fail)?;
-        Ok(TraceShape { header, digest: gist.digest(), version, size_bytes: store::size_bytes(path)?, tables })
-    }
-
-    pub(super) fn show(&self, path: &Path, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-        let shown = TraceInfo {
-            path,
-            kind: "trace",
-            format_version: self.version.to_string(),
-            game: &self.header.game,
-            mode: &self.header.mode,
-            log_digest: &self.header.log_digest,
-            part_us: self.header.part,
-            digest: self.digest.to_string(),
-            size_bytes: self.size_bytes,
-            tables: self.tables.iter().map(|(table, rows)| TableInfo::of(table, *rows)).collect(),
-        };
-        output.show(&shown, |page| {
-            page.heading(&path.display().to_string());
-            page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
-            page.pair("digest", &shown.digest);
-            if !shown.log_digest.is_empty() {
-                page.pair("of the log", shown.log_digest);
-            }
-            if let Some(part) = self.header.part_shown() {
-                page.pair("part", &format!("{part} alone"));
-            }
-            page.pair("size", &bytes(shown.size_bytes));
-            page.blank();
-            let cells =
-                |t: &TableInfo<'_>| vec![t.name.into(), count(t.rows).into(), t.columns.len().to_string().into()];
-            let rows: Vec<Vec<PageCell>> = shown.tables.iter().map(cells).collect();
-            page.table(&[("table", Alignment::Left), ("rows", Alignment::Right), ("columns", Alignment::Right)], &rows);
-        })?;
-        Ok(CommandOutcome::Done)
-    }
+        if let Some(part) = header.part_shown() {
+            page.pair("part", &format!("{part} alone"));
+        }
+        page.pair("size", &bytes(shown.size_bytes));
+        page.blank();
+        let cells = |t: &TableInfo<'_>| vec![t.name.into(), count(t.rows).into(), t.columns.len().to_string().into()];
+        let rows: Vec<Vec<PageCell>> = shown.tables.iter().map(cells).collect();
+        page.table(&[("table", Alignment::Left), ("rows", Alignment::Right), ("columns", Alignment::Right)], &rows);
+    })
 }
 
 impl TableInfo<'_> {

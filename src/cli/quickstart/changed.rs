@@ -30,61 +30,39 @@ pub(super) struct ChangedOutcome {
 
 /// The common shots with different results, in the order of the first replay. For a projectile, its impact is compared.
 pub(super) fn changed(with: &Trace, without: &Trace) -> Vec<ChangedOutcome> {
-    let (with, without) = (ShotOutcomes::of(with), ShotOutcomes::of(without));
-    let mut second: BTreeMap<(u32, u32, u32), &ShotOutcome> = BTreeMap::new();
-    for shot in &without.0 {
-        second.insert(shot.key, shot);
-    }
-    let differs = |first: &ShotOutcome| {
-        let other = second.get(&first.key)?;
-        (first.outcome != other.outcome).then(|| ChangedOutcome {
-            at_us: first.at_us,
-            shooter: format!("p{}", first.key.0),
-            command: first.key.1,
-            weapon: first.weapon.clone(),
-            on_screen: first.on_screen.clone(),
-            rewind_us: first.rewind_us,
-            with: first.outcome.clone(),
-            without: other.outcome.clone(),
-        })
-    };
-    with.0.iter().filter_map(differs).collect()
-}
-
-struct ShotOutcomes(Vec<ShotOutcome>);
-
-struct ShotOutcome {
-    /// Shooter, usercmd, index.
-    key: (u32, u32, u32),
-    at_us: i64,
-    weapon: String,
-    on_screen: String,
-    rewind_us: i64,
-    outcome: String,
-}
-
-impl ShotOutcomes {
-    fn of(trace: &Trace) -> ShotOutcomes {
-        let shots = shots::Columns::of(trace);
-        let outcome = |row: usize| match shots.target.get(row) {
-            "none" => shots.reason.get(row).to_owned(),
-            target => {
-                format!("{} {target} {} {}", shots.reason.get(row), shots.hitgroup.get(row), shots.damage[row])
-            }
-        };
-        let on_screen = |row: usize| match shots.predicted_target.get(row) {
+    let (shots, others) = (shots::Columns::of(with), shots::Columns::of(without));
+    let others: BTreeMap<[u32; 3], String> =
+        (0..others.rows).filter_map(|row| Some((key(&others, row), outcome(&others, row)?))).collect();
+    let differs = |row: usize| {
+        let (with, without) = (outcome(&shots, row)?, others.get(&key(&shots, row))?.clone());
+        let on_screen = match shots.predicted_target.get(row) {
             "none" => shots.predicted_reason.get(row).to_owned(),
             target => format!("{} {target}", shots.predicted_reason.get(row)),
         };
-        let shot = |row: usize| ShotOutcome {
-            key: (shots.shooter[row], shots.command[row], shots.index[row]),
+        (with != without).then(|| ChangedOutcome {
             at_us: shots.at_us[row],
+            shooter: format!("p{}", shots.shooter[row]),
+            command: shots.command[row],
             weapon: shots.weapon.get(row).to_owned(),
-            on_screen: on_screen(row),
+            on_screen,
             rewind_us: shots.rewind_us[row],
-            outcome: outcome(row),
-        };
-        ShotOutcomes((0..shots.rows).map(shot).filter(|shot| shot.outcome != "not run").collect())
+            with,
+            without,
+        })
+    };
+    (0..shots.rows).filter_map(differs).collect()
+}
+
+fn key(shots: &shots::Columns<'_>, row: usize) -> [u32; 3] {
+    [shots.shooter[row], shots.command[row], shots.index[row]]
+}
+
+/// The result of a shot; `None` if the server did not run it.
+fn outcome(shots: &shots::Columns<'_>, row: usize) -> Option<String> {
+    match (shots.reason.get(row), shots.target.get(row)) {
+        ("not run", "none") => None,
+        (reason, "none") => Some(reason.to_owned()),
+        (reason, target) => Some(format!("{reason} {target} {} {}", shots.hitgroup.get(row), shots.damage[row])),
     }
 }
 

@@ -9,10 +9,10 @@ use crate::cli::page::Page;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::CommandError;
 use crate::drawing::{DrawingScore, ViewErrorCollector};
-use crate::engine::{EngineError, Games, Playable, SurveyedLog, retry_with_encoding};
+use crate::engine::{EngineError, Games, Playable, SurveyedLog, retry_with_encoding, write_replayed};
 use crate::fairness::{Fairness, FairnessBuilder};
 use crate::golden::ReplaySummary;
-use crate::log::{WriterOptions as LogOptions, write_trace_meanwhile};
+use crate::log::WriterOptions as LogOptions;
 use crate::record::{GapRecord, SessionHeader};
 use crate::replay::{HashDifference, Part, PlayerJumps, ReplayOptions, StreamReport, own_settings};
 use crate::report::DistributionCollector;
@@ -101,7 +101,7 @@ pub(super) fn play(
         let options = (&options, encoded);
         log.attempt(game, options, &mut |_| {}, to, &mut |at| progress.reached(at))
     };
-    let (gathered, ran) = run(args, (game, &attempt), trace)?;
+    let (gathered, ran) = run(args, game, attempt, trace)?;
     let seconds = watch.elapsed_s();
     if let Some(target) = record {
         let session = files::read_log_again(games, &args.log)?.session;
@@ -168,45 +168,28 @@ fn survey(games: &Games, args: &Args) -> Result<(SurveyedLog, Option<Part>), Com
     Ok((if is_usable { log } else { log.from_its_beginning()? }, part))
 }
 
-type ReplayAttempt<'a> =
-    dyn Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<StreamReport>, EngineError> + Sync + 'a;
-
 /// Runs the replay, again with encoded datagrams if needed, and writes its trace if requested.
 fn run(
     args: &Args,
-    (game, attempt): (&dyn Playable, &ReplayAttempt<'_>),
+    game: &dyn Playable,
+    attempt: impl Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<StreamReport>, EngineError>,
     trace: Option<&Target>,
-) -> Result<(RowCollectors, StreamReport), CommandError> {
-    retry_with_encoding(&AtomicBool::new(false), |encoded| {
+) -> Result<(RowCollectors, StreamReport), EngineError> {
+    let gather = |encoded: bool, write: &mut dyn FnMut(&TraceHeader, Table)| {
         let mut gathered: Option<RowCollectors> = None;
-        let mut gather = |header: &TraceHeader, rows: &Table| {
+        let ran = attempt(encoded, &mut |header, rows| {
             let collectors = || RowCollectors::new(header.clone(), game.judges_again());
-            gathered.get_or_insert_with(collectors).add(rows);
-        };
-        let (ran, unnamed) = match trace {
-            None => (attempt(encoded, &mut |header, rows| gather(header, &rows)), None),
-            Some(target) => {
-                let mut ran = Ok(None);
-                let unnamed = store::prepare(target, |out| {
-                    ran = write_trace_meanwhile(out, |write| {
-                        attempt(encoded, &mut |header, rows| {
-                            gather(header, &rows);
-                            if args.keeps(&rows.name) {
-                                write(header, rows);
-                            }
-                        })
-                    })?;
-                    Ok(())
-                })?;
-                (ran, Some(unnamed))
+            gathered.get_or_insert_with(collectors).add(&rows);
+            if args.keeps(&rows.name) {
+                write(header, rows);
             }
-        };
-        let whole = gathered.zip(ran?);
-        if let (Some(_), Some(unnamed)) = (&whole, unnamed) {
-            unnamed.put()?;
-        }
-        Ok(whole)
-    })
+        })?;
+        Ok(gathered.zip(ran))
+    };
+    match trace {
+        None => retry_with_encoding(&AtomicBool::new(false), |encoded| gather(encoded, &mut |_, _| {})),
+        Some(target) => write_replayed(target, gather),
+    }
 }
 
 fn length_of(part: Part) -> Micros {

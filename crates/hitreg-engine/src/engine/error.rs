@@ -1,8 +1,8 @@
 //! Errors of the engine, with the file concerned.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use super::games::{ScoreError, UnknownGame};
 use crate::build::condition::BadCondition;
 use crate::build::git::GitError;
 use crate::build::{BuildError, CacheError, UntestableBuild};
@@ -10,7 +10,6 @@ use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::LogError;
 use hitreg_log::memory::NeedsMemory;
 use hitreg_log::merge::MergeError;
-use hitreg_log::recorded::StatesMissing;
 use hitreg_log::store::StoreError;
 use hitreg_log::units::{ClockTime, Micros};
 use hitreg_netcode::replay::ReplayError;
@@ -38,13 +37,14 @@ pub enum EngineError {
         /// The reason.
         source: ReplayError,
     },
-    /// The interpolation modes could not be scored on a log.
+    /// A log lacks what a job needs: its game is not of this build, or has no judge; its records are too few, or not
+    /// of its game; or a replay cannot start from its keyframe.
     #[error("{}: {source}", path.display())]
-    Score {
+    Unsuitable {
         /// The log.
         path: PathBuf,
         /// The reason.
-        source: ScoreError,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// The part of a log has too many views of players for a page.
     #[error(
@@ -69,38 +69,6 @@ pub enum EngineError {
         path: PathBuf,
         /// The memory needed and the limit.
         source: NeedsMemory,
-    },
-    /// A replay cannot start from a keyframe of this log.
-    #[error("{}: {source}", path.display())]
-    Keyframe {
-        /// The log.
-        path: PathBuf,
-        /// The problem with the keyframe.
-        source: ReplayError,
-    },
-    /// This build does not play the game of the log.
-    #[error("{}: {source}", path.display())]
-    Game {
-        /// The log.
-        path: PathBuf,
-        /// The game of the log.
-        source: UnknownGame,
-    },
-    /// The log has too few records to be compared with its replay.
-    #[error("{}: {source}", path.display())]
-    NoStates {
-        /// The log.
-        path: PathBuf,
-        /// What the log lacks.
-        source: StatesMissing,
-    },
-    /// Shots of a game that does not judge recorded shots again, without a server that does.
-    #[error("{}: {source}", path.display())]
-    NoJudge {
-        /// The log.
-        path: PathBuf,
-        /// The reason.
-        source: ReplayError,
     },
     /// The file is a trace, but a log is needed to replay.
     #[error("{}: this is a trace, the result of a replay: give the log to use builds, presets, settings or modes", path.display())]
@@ -199,15 +167,22 @@ impl EngineError {
         }
     }
 
-    /// Converts an untestable result that has a memory limit as its reason into an error of this file.
+    /// Passes on the result of a build, unless the reason why it is untestable is the memory that this file needs.
     ///
     /// # Errors
     /// Fails if the reason is the memory limit.
-    pub(crate) fn check_memory(path: &Path, untestable: &UntestableBuild) -> Result<(), EngineError> {
-        match untestable.needs_memory {
+    pub(crate) fn check_memory<T>(
+        path: &Path,
+        made: Result<T, UntestableBuild>,
+    ) -> Result<Result<T, UntestableBuild>, EngineError> {
+        match made.as_ref().err().and_then(|untestable| untestable.needs_memory) {
             Some(source) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),
-            None => Ok(()),
+            None => Ok(made),
         }
+    }
+
+    pub(super) fn unsuitable(path: &Path, source: impl Error + Send + Sync + 'static) -> EngineError {
+        EngineError::Unsuitable { path: path.to_owned(), source: Box::new(source) }
     }
 
     /// The error of a file's content. A need for memory says nothing against the content.

@@ -56,7 +56,7 @@ impl Engine<'_> {
             Part::WHOLE => self.survey(path)?,
             _ => self.survey_from(path, part.from)?,
         };
-        let unknown = |source| EngineError::Game { path: path.to_owned(), source };
+        let unknown = |source| EngineError::unsuitable(path, source);
         let game = self.games.of_header(&log.header).map_err(unknown)?;
         let options = ReplayOptions { part: Some(part), network: true, ..ReplayOptions::default() };
         if part == Part::WHOLE {

@@ -196,8 +196,7 @@ impl ComparisonSpec {
         let between = folder.file("server.hitlog");
         let rerecorded = server.rerecord(engine, runner, log, &between)?;
         check(&runner.stop)?;
-        if let Err(untestable) = rerecorded {
-            EngineError::check_memory(&self.first, &untestable)?;
+        if let Err(untestable) = EngineError::check_memory(&self.first, rerecorded)? {
             let reason = format!("as the server, {}", untestable.reason);
             let missing =
                 MissingSide::new("a", build_name(server.build.as_deref()), UntestableBuild { reason, ..untestable });
@@ -337,7 +336,7 @@ impl ReplaySpec {
         let is_open = self.open || log.holds() == LogContents::Clients;
         let judges = engine.games.of_header(log).map_or(true, |game| game.judges_again());
         match is_asked && is_open && !judges {
-            true => Err(EngineError::NoJudge { path: path.to_owned(), source: ReplayError::NoJudge }),
+            true => Err(EngineError::unsuitable(path, ReplayError::NoJudge)),
             false => Ok(()),
         }
     }
@@ -374,9 +373,7 @@ impl ReplaySpec {
                 }
             }
         };
-        if let Err(untestable) = &made {
-            EngineError::check_memory(source.path, untestable)?;
-        }
+        let made = EngineError::check_memory(source.path, made)?;
         Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable)))
     }
 

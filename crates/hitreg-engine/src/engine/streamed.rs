@@ -301,7 +301,7 @@ impl SurveyedLog {
             self.go_through(&mut broken, LogReader::next_chunk_of_clients, take)
         };
         let scores = game.score_as_read((&self.header, &self.survey), &mut pass, settings);
-        let unscored = |source| EngineError::Score { path: self.path.clone(), source };
+        let unscored = |source| EngineError::unsuitable(&self.path, source);
         match broken {
             Some(error) => Err(error),
             None => match scores.map_err(unscored)? {
@@ -378,24 +378,36 @@ impl SurveyedLog {
         options: &ReplayOptions,
         target: &Target,
     ) -> Result<(), EngineError> {
-        retry_with_encoding(&AtomicBool::new(false), |encoded| {
-            let mut ran = Ok(None);
-            let written = store::prepare(target, |out| {
-                ran = write_trace_meanwhile(out, |write| {
-                    self.attempt(game, (options, encoded), &mut |_| {}, write, &mut |_| {})
-                })?;
-                Ok(())
-            });
-            let (written, ran) = (written?, ran?);
-            if ran.is_some() {
-                written.put()?;
-            }
-            Ok(ran.map(|_| ()))
+        write_replayed(target, |encoded, write| {
+            let ran = self.attempt(game, (options, encoded), &mut |_| {}, write, &mut |_| {})?;
+            Ok(ran.map(drop))
         })
     }
 }
 
 type LogSource = LogReader<BufReader<InputFile>>;
+
+/// Writes a trace while `attempt` makes it, as [`retry_with_encoding`] runs it.
+///
+/// # Errors
+/// Fails if the trace cannot be written, and as `attempt` does.
+pub fn write_replayed<T>(
+    target: &Target,
+    mut attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
+) -> Result<T, EngineError> {
+    retry_with_encoding(&AtomicBool::new(false), |encoded| {
+        let mut ran = Ok(None);
+        let written = store::prepare(target, |out| {
+            ran = write_trace_meanwhile(out, |write| attempt(encoded, write))?;
+            Ok(())
+        })?;
+        let ran = ran?;
+        if ran.is_some() {
+            written.put()?;
+        }
+        Ok(ran)
+    })
+}
 
 /// Runs `attempt` without encoding datagrams, and again with encoding if the first result is `None`. `encoded` carries
 /// that decision: callers that share it skip the first attempt.

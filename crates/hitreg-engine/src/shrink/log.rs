@@ -109,9 +109,9 @@ fn recorded_by(
     let request = BuildRequest { log: candidate.path(), log_digest, options: &[] };
     let recorded = runner.rerecord(build, &request, again.path());
     check(&runner.stop)?;
-    match recorded {
+    match EngineError::check_memory(path, recorded)? {
         Ok(()) => Ok(Some(engine.read_log(again.path())?.session)),
-        Err(untestable) => EngineError::check_memory(path, &untestable).map(|()| None),
+        Err(_) => Ok(None),
     }
 }
 

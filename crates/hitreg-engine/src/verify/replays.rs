@@ -69,13 +69,7 @@ impl ReplayRunner<'_> {
         };
         let made = runner.rerecord(build, &log.request()?, to.path());
         check(&runner.stop)?;
-        match made {
-            Ok(()) => Ok(Ok(())),
-            Err(untestable) => {
-                EngineError::check_memory(log.path(), &untestable)?;
-                Ok(Err(in_words(&untestable)))
-            }
-        }
+        Ok(EngineError::check_memory(log.path(), made)?.map_err(|untestable| in_words(&untestable)))
     }
 }
 
@@ -87,12 +81,9 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
     for _ in THREADS {
         let made = runner.trace(build, &log.request()?);
         check(&runner.stop)?;
-        let trace = match made {
+        let trace = match EngineError::check_memory(log.path(), made)? {
             Ok(trace) => trace,
-            Err(untestable) => {
-                EngineError::check_memory(log.path(), &untestable)?;
-                return Ok(Err(in_words(&untestable)));
-            }
+            Err(untestable) => return Ok(Err(in_words(&untestable))),
         };
         let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
         runner.memory.check(needed).map_err(|source| log.needs_memory(source))?;

@@ -5,8 +5,7 @@ use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::watch::{ObservedShot, SessionWatch, body_of};
-use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
-use hitreg_netcode::game::Reason;
+use super::{Claim, ClaimError, NamedFigures, count, greatest, median, share};
 use hitreg_netcode::geometry::angle_off;
 
 pub(super) const CLAIMS: &[Claim] = &[
@@ -21,14 +20,12 @@ fn while_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let straight = experiment.play_variant("straight")?;
     let dodging = experiment.play_variant("dodging")?;
     let fluctuating = experiment.play_variant("fluctuating")?;
-    let share = |seen: &SessionWatch| {
-        (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64)
-    };
+    let hits = |seen: &SessionWatch| share(seen.hits().count(), seen.shots.len());
     Ok(vec![
         ("shots", count(straight.shots.len())),
-        ("right lead, straight run: hits", share(&straight)),
-        ("same lead, dodging: hits", share(&dodging)),
-        ("same lead, fluctuating latency: hits", share(&fluctuating)),
+        ("right lead, straight run: hits", hits(&straight)),
+        ("same lead, dodging: hits", hits(&dodging)),
+        ("same lead, fluctuating latency: hits", hits(&fluctuating)),
     ])
 }
 
@@ -46,17 +43,10 @@ fn running_one_way(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
         Some(f64::from(angle_off(shooter.eye(), looking(shooter.viewangles), frame.own?.origin).to_degrees()))
     };
     Ok(vec![
-        ("hits", count(hits(&seen).count())),
-        (
-            "angle from the runner's view to the shooter, max",
-            greatest(&hits(&seen).filter_map(off_view).collect::<Vec<_>>()),
-        ),
-        ("visible aim error of the shooter", median(&hits(&seen).filter_map(beside).collect::<Vec<_>>())),
+        ("hits", count(seen.hits().count())),
+        ("angle from the runner's view to the shooter, max", greatest(seen.hits().filter_map(off_view))),
+        ("visible aim error of the shooter", median(seen.hits().filter_map(beside))),
     ])
-}
-
-fn hits(seen: &SessionWatch) -> impl Iterator<Item = &ObservedShot> {
-    seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
 }
 
 /// Returns the horizontal direction of a view.

@@ -8,7 +8,7 @@ use super::experiment::Experiment;
 use super::prediction::key_to_movement;
 use super::watch::{ObservedFrame, SessionWatch, body_of};
 use super::without::ClientPart;
-use super::{Claim, ClaimError, NamedFigures, count, greatest};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, share};
 use hitreg_arena::{Arena, ArenaBody, ArenaEffect, ArenaMap, ArenaRules, BodyKind};
 use hitreg_log::units::{EntityId, Micros};
 use hitreg_netcode::game::{Category, Effect, PlacedBody};
@@ -284,7 +284,7 @@ fn short_jump(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         seen.inspected(0).filter_map(|frame| frame.drawn(1).cloned()).collect()
     };
     let highest = |placed: &[PlacedBody<ArenaBody>]| {
-        greatest(&placed.iter().map(|placed| f64::from(placed.body.origin.z - ground)).collect::<Vec<_>>())
+        greatest(placed.iter().map(|placed| f64::from(placed.body.origin.z - ground)))
     };
     let simulated = placed(&simulating);
     let by = simulated.iter().filter(|placed| is_by(placed, Category::Simulated)).count();
@@ -343,8 +343,4 @@ fn played_us(placed: &PlacedBody<ArenaBody>) -> i64 {
 
 fn is_by(placed: &PlacedBody<ArenaBody>, category: Category) -> bool {
     placed.by.is_some_and(|by| by.category == category)
-}
-
-fn share(part: usize, whole: usize) -> Option<f64> {
-    (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }

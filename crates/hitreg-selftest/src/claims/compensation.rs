@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::experiment::Experiment;
 use super::watch::{ObservedShot, SessionWatch, body_of};
-use super::{Claim, ClaimError, NamedFigures, count, forged, greatest, median};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median, share};
 use hitreg_analysis::fairness::{CoverHits, Fairness};
 use hitreg_arena::{ArenaBody, ArenaEffect};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
@@ -77,7 +77,7 @@ fn hit_tone(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 fn three_terms(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let rewind = |name: &str| -> Result<Option<f64>, ClaimError> {
         let seen = experiment.play_variant(name)?;
-        Ok(median(&seen.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).collect::<Vec<_>>()))
+        Ok(median(seen.shots.iter().map(|shot| shot.rewound_by.as_ms_f64())))
     };
     let sparse = experiment.play_variant("sparse")?;
     let errors: Vec<f64> = sparse.shots.iter().filter_map(|shot| view_error(&sparse, shot)).collect();
@@ -104,7 +104,7 @@ fn moves_nobody(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     };
     let ways: Vec<f64> = with.shots.iter().filter_map(way).collect();
     Ok(vec![
-        ("hits, aimed at the drawn target", count(hits(&with).count())),
+        ("hits, aimed at the drawn target", count(with.hits().count())),
         ("distance of the judged from the present position, median", median(&ways)),
         ("ticks with another target position", count(differing)),
     ])
@@ -121,7 +121,7 @@ fn stance_and_life(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     let found_dead = found_dead.filter(|shot| shot.verdict.reason == Reason::AlreadyDead).count();
     Ok(vec![
         ("shots at the head of a target that ducked since", count(if now_ducked { shots(&ducked) } else { 0 })),
-        ("of those, hits", count(hits(&ducked).filter(|shot| shot.shooter.0 == SHOOTER).count())),
+        ("of those, hits", count(ducked.hits().filter(|shot| shot.shooter.0 == SHOOTER).count())),
         ("shots at a target that died since", count(shots(&died))),
         ("of those, on the target alive in the past (no damage)", count(found_dead)),
     ])
@@ -140,10 +140,10 @@ fn round_the_corner(experiment: &Experiment) -> Result<NamedFigures, ClaimError>
 fn head_on(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_variant("scene")?;
     let exposure = exposure(experiment, "scene")?;
-    let bends: Vec<f64> = hits(&seen).filter_map(|shot| bend_deg(&seen, shot)).collect();
-    let moved: Vec<f64> = hits(&seen).filter_map(|shot| moved_back(&seen, shot)).collect();
+    let bends: Vec<f64> = seen.hits().filter_map(|shot| bend_deg(&seen, shot)).collect();
+    let moved: Vec<f64> = seen.hits().filter_map(|shot| moved_back(&seen, shot)).collect();
     Ok(vec![
-        ("hits", count(hits(&seen).count())),
+        ("hits", count(seen.hits().count())),
         ("rewind distance, median", median(&moved)),
         ("angle from hit to present position, max", greatest(&bends)),
         ("hits in cover", count(exposure.in_cover as usize)),
@@ -162,10 +162,10 @@ fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         let off = angle_off(runner.origin, glam::Vec3::new(cos, sin, 0.0), shot.muzzle);
         Some(f64::from(off.to_degrees()))
     };
-    let views: Vec<f64> = hits(&seen).filter_map(off_view).collect();
+    let views: Vec<f64> = seen.hits().filter_map(off_view).collect();
     Ok(vec![
-        ("hits", count(hits(&seen).count())),
-        ("angle from the runner's view to the shooter, min", views.iter().copied().reduce(f64::min)),
+        ("hits", count(seen.hits().count())),
+        ("angle from the runner's view to the shooter, min", least(&views)),
         ("hits in cover", count(exposure.in_cover as usize)),
         ("runner behind a wall: hits in cover", hits_in_cover(experiment, "behind")?),
         ("runner behind a wall: shots stopped", stopped(experiment, "behind")?),
@@ -174,9 +174,9 @@ fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn projectiles(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let (rockets, bullets) = (experiment.play_variant("rockets")?, experiment.play_variant("bullets")?);
-    let rewind = rockets.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()).reduce(f64::max);
+    let rewind = greatest(rockets.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()));
     let met = rockets.impacts.iter().filter(|(_, verdict)| verdict.reason == Reason::Hit).count();
-    let at_once = hits(&rockets).count();
+    let at_once = rockets.hits().count();
     let heard = rockets.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
     let heard = heard.filter(|effect| effect.kind == ArenaEffect::Launcher as u8).count();
     Ok(vec![
@@ -184,7 +184,7 @@ fn projectiles(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         ("of those, hits", count(met + at_once)),
         ("rewind of rockets, max", rewind),
         ("firing sounds predicted", count(heard)),
-        ("bullets with the same aim that hit", share_of_hits(&bullets)),
+        ("bullets with the same aim that hit", share(bullets.hits().count(), bullets.shots.len())),
     ])
 }
 
@@ -201,7 +201,7 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
         .filter(|(_, verdict)| verdict.reason == Reason::Hit)
         .map(|(command, _)| *command)
         .collect();
-    let agreed = hits(&seen).filter(|shot| claimed.contains(&shot.command)).count();
+    let agreed = seen.hits().filter(|shot| claimed.contains(&shot.command)).count();
     let health = |tick: Option<&super::watch::ObservedTick>| Some(f64::from(body_of(&tick?.bodies, RUNNER)?.health));
     let lost = health(seen.ticks.first()).zip(health(seen.ticks.last())).map(|(first, last)| first - last);
     Ok(vec![
@@ -216,15 +216,13 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
 
 fn false_stamps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let prepared = experiment.variant("scene")?;
-    let honest = forged::play(&prepared, Micros::ZERO)?;
-    let lied = forged::play(&prepared, Micros::from_ms(400))?;
-    let slightly = forged::play(&prepared, Micros::from_ms(190))?;
-    let rewind = |seen: &SessionWatch| median(&seen.shots.iter().map(|s| s.rewound_by.as_ms_f64()).collect::<Vec<_>>());
+    let (honest, lied, slightly) = (prepared.stamped(0)?, prepared.stamped(-400)?, prepared.stamped(-190)?);
+    let rewind = |seen: &SessionWatch| median(seen.shots.iter().map(|s| s.rewound_by.as_ms_f64()));
     let more = |seen: &SessionWatch| rewind(seen).zip(rewind(&honest)).map(|(lied, honest)| lied - honest);
     Ok(vec![
         ("shots at a target in cover", count(lied.shots.len())),
-        ("honest times: hits", count(hits(&honest).count())),
-        ("times 400 ms older: hits", count(hits(&lied).count())),
+        ("honest times: hits", count(honest.hits().count())),
+        ("times 400 ms older: hits", count(lied.hits().count())),
         ("times 400 ms older: additional rewind", more(&lied)),
         ("times 190 ms older: additional rewind", more(&slightly)),
     ])
@@ -233,17 +231,9 @@ fn false_stamps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 /// Returns the median lead of the hits, in units.
 fn lead_that_hits(seen: &SessionWatch) -> Option<f64> {
     let leads: Vec<f64> =
-        hits(seen).filter_map(|shot| seen.lead_of(shot.shooter, shot.command)).map(f64::from).collect();
-    let (low, high) = (leads.iter().copied().reduce(f64::min)?, greatest(&leads)?);
+        seen.hits().filter_map(|shot| seen.lead_of(shot.shooter, shot.command)).map(f64::from).collect();
+    let (low, high) = (least(&leads)?, greatest(&leads)?);
     Some((low + high) / 2.0)
-}
-
-fn hits(seen: &SessionWatch) -> impl Iterator<Item = &ObservedShot> {
-    seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
-}
-
-fn share_of_hits(seen: &SessionWatch) -> Option<f64> {
-    (!seen.shots.is_empty()).then(|| 100.0 * hits(seen).count() as f64 / seen.shots.len() as f64)
 }
 
 /// Returns the times at which the shooter heard its hits.

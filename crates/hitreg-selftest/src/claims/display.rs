@@ -3,7 +3,7 @@
 use super::experiment::Experiment;
 use super::watch::{ObservedFrame, SessionWatch, body_of};
 use super::without::ClientPart;
-use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median, share};
 use hitreg_log::units::Micros;
 use hitreg_netcode::game::PlacementKind;
 
@@ -30,7 +30,7 @@ fn extrapolation_distance(experiment: &Experiment) -> Result<NamedFigures, Claim
     let seen = experiment.play()?;
     let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_at_present(&seen, frame)).collect();
     Ok(vec![
-        ("distance ahead of the last update, median", median(&ahead_of_last(&seen))),
+        ("distance ahead of the last update, median", median(ahead_of_last(&seen))),
         ("distance from the server's position, max", greatest(&errors)),
     ])
 }
@@ -38,10 +38,10 @@ fn extrapolation_distance(experiment: &Experiment) -> Result<NamedFigures, Claim
 fn extrapolation_cap(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
     let silence = seen.received_by(VIEWER).map(|s| s.at).collect::<Vec<_>>();
-    let silence = silence.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()).reduce(f64::max);
+    let silence = greatest(silence.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()));
     Ok(vec![
         ("time without updates, max", silence),
-        ("distance ahead of the last update, max", greatest(&ahead_of_last(&seen))),
+        ("distance ahead of the last update, max", greatest(ahead_of_last(&seen))),
     ])
 }
 
@@ -105,8 +105,8 @@ fn lost_update_100_ms(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
     Ok(vec![
         ("updates lost", lost_updates(&held)),
         ("hold: time at rest", longest_rest_ms(&held)),
-        ("hold: jump after the rest", greatest(&steps(&held))),
-        ("extrapolate: warp at the next update", greatest(&steps(&carried))),
+        ("hold: jump after the rest", greatest(steps(&held))),
+        ("extrapolate: warp at the next update", greatest(steps(&carried))),
     ])
 }
 
@@ -131,16 +131,16 @@ fn bouncing_ball(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let resting = |seen: &SessionWatch| {
         let steps = steps(seen);
         let rests = steps.iter().filter(|step| **step < REST_UNITS).count();
-        (!steps.is_empty()).then(|| 100.0 * rests as f64 / steps.len() as f64)
+        share(rests, steps.len())
     };
     Ok(vec![
         ("bounces", count(lowest_drawn(&slow).len())),
-        ("two-point, 10/s: lowest point above the ground", median(&lowest_drawn(&slow))),
+        ("two-point, 10/s: lowest point above the ground", median(lowest_drawn(&slow))),
         ("two-point, 50/s: frames at rest", resting(&fast)),
-        ("from the last render position, 20/s: lowest point above the ground", median(&lowest_drawn(&chasing))),
-        ("history, 20/s: lowest point above the ground", median(&lowest_drawn(&same_history))),
-        ("history, 10/s: lowest point above the ground", median(&lowest_drawn(&slow_history))),
-        ("history, 50/s: lowest point above the ground", median(&lowest_drawn(&history))),
+        ("from the last render position, 20/s: lowest point above the ground", median(lowest_drawn(&chasing))),
+        ("history, 20/s: lowest point above the ground", median(lowest_drawn(&same_history))),
+        ("history, 10/s: lowest point above the ground", median(lowest_drawn(&slow_history))),
+        ("history, 50/s: lowest point above the ground", median(lowest_drawn(&history))),
         ("history, 50/s: frames at rest", resting(&history)),
     ])
 }
@@ -163,16 +163,16 @@ fn teleport_flag(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 }
 
 fn teleport_distance(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let share = |seen: &SessionWatch| {
+    let moved_at_once = |seen: &SessionWatch| {
         let drawn: Vec<PlacementKind> = seen.inspected(VIEWER).filter_map(|f| Some(f.drawn(MOVER)?.how)).collect();
         let at_once = drawn.iter().filter(|how| **how == PlacementKind::Teleported).count();
-        (!drawn.is_empty()).then(|| 100.0 * at_once as f64 / drawn.len() as f64)
+        share(at_once, drawn.len())
     };
     let far = experiment.play_variant("far")?;
     Ok(vec![
-        ("190 units between updates: moved at once", share(&far)),
-        ("largest step between frames", greatest(&steps(&far))),
-        ("50 units between updates: moved at once", share(&experiment.play_variant("near")?)),
+        ("190 units between updates: moved at once", moved_at_once(&far)),
+        ("largest step between frames", greatest(steps(&far))),
+        ("50 units between updates: moved at once", moved_at_once(&experiment.play_variant("near")?)),
     ])
 }
 
@@ -213,7 +213,7 @@ pub(super) fn longest_rest_ms(seen: &SessionWatch) -> Option<f64> {
         let end = frames[from..].iter().take_while(|(_, p)| f64::from(p.distance(place)) < REST_UNITS).last();
         end.map(|(at, _)| (*at - start).as_ms_f64())
     };
-    (0..frames.len()).filter_map(rests).reduce(f64::max)
+    greatest((0..frames.len()).filter_map(rests))
 }
 
 /// Returns the median age of the drawn position, computed from the distance covered since then.
@@ -223,13 +223,11 @@ fn behind_ms(seen: &SessionWatch) -> Option<f64> {
         let way = f64::from(drawn.origin.distance(seen.truth(MOVER, frame.at)?));
         Some(1000.0 * way / f64::from(drawn.velocity.length()))
     };
-    median(&seen.inspected(VIEWER).filter_map(behind).collect::<Vec<_>>())
+    median(seen.inspected(VIEWER).filter_map(behind))
 }
 
 fn updates_per_s(seen: &SessionWatch) -> Option<f64> {
-    let (from, to) = seen.inspect;
-    let updates = seen.received_by(VIEWER).filter(|s| s.at >= from && s.at < to).count();
-    Some(updates as f64 / (to - from).as_s_f64())
+    Some(seen.per_s(seen.received_by(VIEWER).filter(|s| seen.inspects(s.at)).count()))
 }
 
 /// Returns the number of snapshots to the viewer that were lost although a later one arrived.
@@ -258,8 +256,4 @@ fn lowest_drawn(seen: &SessionWatch) -> Vec<f64> {
         }
     }
     lows
-}
-
-fn least(values: &[f64]) -> Option<f64> {
-    values.iter().copied().reduce(f64::min)
 }

@@ -11,6 +11,7 @@ use super::script::{LinkScript, MapName, PlayerScript, RulesChange, SceneVariant
 use super::scripted_input::ScriptedInput;
 use super::watch::SessionWatch;
 use super::without::{ClientPart, PartialClient};
+use crate::soak::FalseClaims;
 use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Muzzle, WeaponId};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_netcode::game::Simulate as _;
@@ -194,6 +195,15 @@ impl PreparedExperiment {
         self.played::<Server<Arena>>(observer, without, None, |_| {})
     }
 
+    /// Plays the scene with a player 0 that claims to have made its usercmds so many ms later than it did.
+    ///
+    /// # Errors
+    /// When the players cannot be placed.
+    pub(super) fn stamped(&self, clock_ms: i32) -> Result<SessionWatch, ClaimError> {
+        let lie = FalseClaims { clock_ms, ..FalseClaims::default() };
+        play_prepared(self, Some((PlayerId(0), ClientPart::Truth(lie))))
+    }
+
     /// Plays the scene with another kind of server, after `make_ready` has prepared the machine.
     fn played<S: ServerPipeline<Arena>>(
         &self,
@@ -245,7 +255,7 @@ fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
 }
 
 /// Returns the spawned players, moved to the scene's starting places.
-pub(super) fn placed(rules: &ArenaRules, scene: &ScriptedSession) -> Vec<(EntityId, ArenaBody)> {
+fn placed(rules: &ArenaRules, scene: &ScriptedSession) -> Vec<(EntityId, ArenaBody)> {
     let spawned = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
     let place = |((id, body), player): (&(EntityId, ArenaBody), &PlayerScript)| {
         (*id, ArenaBody { origin: player.start.map_or(body.origin, Vec3::from_array), ..*body })

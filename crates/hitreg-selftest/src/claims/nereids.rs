@@ -1,9 +1,11 @@
 //! The NeREIDS live protocol in whole sessions: redundancy, scheduling by tick, the calibrated clock.
 
+use std::collections::BTreeSet;
+
 use super::experiment::Experiment;
-use super::watch::{ObservedFrame, SessionWatch};
+use super::watch::{ObservedExecution, ObservedFrame, SessionWatch};
 use super::without::ClientPart;
-use super::{Claim, ClaimError, NamedFigures, count, forged, greatest, median};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median};
 use hitreg_log::record::{ArrivalRecord, Execution};
 use hitreg_log::stats::percentile;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
@@ -23,11 +25,11 @@ pub(super) const CLAIMS: &[Claim] = &[
 
 fn every_tick(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let spacing = |times: Vec<Micros>| median(&times.windows(2).map(|p| (p[1] - p[0]).as_ms_f64()).collect::<Vec<_>>());
+    let spacing = |times: Vec<Micros>| median(times.windows(2).map(|p| (p[1] - p[0]).as_ms_f64()));
     let carried: Vec<f64> = seen.inspected(0).map(|frame| frame.carried as f64).collect();
     Ok(vec![
         ("interval between inputs", spacing(seen.inspected(0).map(|frame| frame.at).collect())),
-        ("interval between snapshots", spacing(seen.sent_to(0).collect())),
+        ("interval between snapshots", spacing(seen.sent_to(0).map(|sent| sent.at).collect())),
         ("ticks of input in each packet", median(&carried)),
     ])
 }
@@ -43,30 +45,20 @@ fn three_lost(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 }
 
 fn input_waits(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let wait = |name: &str| -> Result<Option<f64>, ClaimError> {
-        let seen = experiment.play_variant(name)?;
-        // The time from arrival at the server to the tick.
-        let waits: Vec<f64> = seen
-            .executed
-            .iter()
-            .filter_map(|done| {
-                let frame = seen.frame_of(done.player, done.command)?;
-                let (from, to) = seen.inspect;
-                let ran = seen.ticks.get(done.tick.0 as usize - 1)?.at;
-                let arrived = frame.at + Micros::from_ms(40);
-                (frame.at >= from && frame.at < to).then(|| (ran - arrived).as_ms_f64())
-            })
-            .collect();
-        Ok(median(&waits))
+    let seen = experiment.play_variant("three-ticks")?;
+    // The time from arrival at the server to the tick.
+    let wait = |done: &ObservedExecution| {
+        let frame = seen.frame_of(done.player, done.command)?;
+        let ran = seen.ticks.get(done.tick.0 as usize - 1)?.at;
+        let arrived = frame.at + Micros::from_ms(40);
+        seen.inspects(frame.at).then(|| (ran - arrived).as_ms_f64())
     };
-    Ok(vec![("arrival to tick", wait("three-ticks")?)])
+    Ok(vec![("arrival to tick", median(seen.executed.iter().filter_map(wait)))])
 }
 
 fn loss_of_5_percent(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let players = 0..seen.players;
-    let (from, to) = seen.inspect;
-    let inputs = seen.frames.iter().filter(|frame| frame.at >= from && frame.at < to).count();
+    let inputs = seen.all_inspected().count();
     let lost = lost_packets(&seen);
     let in_a_row = |player: PlayerId, command: CommandSeq| {
         // The input was in the packet with its own number and in the three packets after it.
@@ -74,10 +66,8 @@ fn loss_of_5_percent(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     };
     let lost_input = lost_input(&seen);
     let explained = lost_input.iter().filter(|(player, command)| in_a_row(*player, *command)).count();
-    let corrections: Vec<Cause> = players
-        .flat_map(|player| seen.received_by(player).filter(|s| s.at >= from))
-        .filter_map(|s| s.correction.as_ref().map(|c| c.cause))
-        .collect();
+    let received = seen.received.iter().filter(|snapshot| snapshot.at >= seen.inspect.0);
+    let corrections: Vec<Cause> = received.filter_map(|s| Some(s.correction.as_ref()?.cause)).collect();
     let of = |cause: Cause| corrections.iter().filter(|c| **c == cause).count();
     Ok(vec![
         ("inputs", count(inputs)),
@@ -123,37 +113,29 @@ fn computed_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn warnings(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let prepared = experiment.variant("scene")?;
-    let honest = forged::play(&prepared, Micros::ZERO)?;
-    let late = forged::play(&prepared, Micros::from_ms(1_000))?;
-    let early = forged::play(&prepared, Micros::from_ms(-2_000))?;
+    let honest = prepared.stamped(0)?;
+    let late = prepared.stamped(-1_000)?;
+    let early = prepared.stamped(2_000)?;
     // Frames that are almost too early. Each value gets its own session, because the client's clock adapts to the
     // feedback. Each input is sent once; otherwise one that is too early would be accepted when it is repeated.
     let once = experiment.variant("once")?;
-    let about_32 = (20..44).map(|frames| forged::play(&once, Micros::from_ms(-32 * frames)));
+    let about_32 = (20..44).map(|frames| once.stamped(32 * frames));
     let about_32: Vec<SessionWatch> = about_32.collect::<Result<_, _>>()?;
     let settled = Micros::from_s(6);
     let differences = |seen: &SessionWatch| -> Vec<f64> {
-        seen.sent
-            .iter()
-            .filter(|sent| sent.player.0 == 0)
-            .flat_map(|sent| &sent.warnings)
-            .map(|w| f64::from(*w))
-            .collect()
+        seen.sent_to(0).flat_map(|sent| &sent.warnings).map(|w| f64::from(*w)).collect()
     };
     let after = honest.sent.iter().filter(|sent| sent.at > settled).map(|sent| sent.warnings.len()).sum();
     Ok(vec![
         ("warnings to settled honest clients", count(after)),
-        ("just late: frames ahead, min", differences(&honest).into_iter().reduce(f64::min)),
-        ("just late: frames ahead, max", greatest(&differences(&honest))),
-        ("too late: frames ahead, max", greatest(&differences(&late))),
-        ("too early: frames ahead, min", differences(&early).into_iter().reduce(f64::min)),
-        (
-            "about 1 s early: frames ahead of accepted input, max",
-            greatest(&about_32.iter().filter_map(ahead_of_run).collect::<Vec<_>>()),
-        ),
+        ("just late: frames ahead, min", least(differences(&honest))),
+        ("just late: frames ahead, max", greatest(differences(&honest))),
+        ("too late: frames ahead, max", greatest(differences(&late))),
+        ("too early: frames ahead, min", least(differences(&early))),
+        ("about 1 s early: frames ahead of accepted input, max", greatest(about_32.iter().filter_map(ahead_of_run))),
         (
             "about 1 s early: frames ahead of refused input, min",
-            about_32.iter().flat_map(differences).filter(|ahead| *ahead > 0.0).reduce(f64::min),
+            least(about_32.iter().flat_map(differences).filter(|ahead| *ahead > 0.0)),
         ),
     ])
 }
@@ -168,16 +150,15 @@ fn ahead_of_run(seen: &SessionWatch) -> Option<f64> {
         let next = seen.ticks.partition_point(|tick| tick.at <= came) as f64 + 1.0;
         Some(f64::from(done.tick.0) - next)
     });
-    ahead.reduce(f64::max)
+    greatest(ahead)
 }
 
 fn warnings_set_the_clock(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_without(0, ClientPart::Warnings)?;
-    let warned = seen.received_by(0).zip(seen.sent.iter().filter(|s| s.player.0 == 0));
+    let warned = seen.received_by(0).zip(seen.sent_to(0));
     let warned = warned.filter(|(_, sent)| !sent.warnings.is_empty()).count();
     let ran = |frame: &&ObservedFrame| {
-        let of =
-            |done: &&super::watch::ObservedExecution| done.player == frame.player && done.command == frame.command.seq;
+        let of = |done: &&ObservedExecution| done.player == frame.player && done.command == frame.command.seq;
         seen.executed.iter().find(of).is_some_and(|done| done.how == Execution::Run)
     };
     let first = seen.received_by(0).next().map(|snapshot| snapshot.at);
@@ -190,18 +171,13 @@ fn warnings_set_the_clock(experiment: &Experiment) -> Result<NamedFigures, Claim
 
 fn calibration_helper(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let (from, to) = seen.inspect;
-    let told: Vec<f64> = seen
-        .sent
-        .iter()
-        .filter(|sent| sent.player.0 == 0 && sent.at >= from && sent.at < to)
-        .filter_map(|sent| sent.helper_ms.map(f64::from))
-        .collect();
+    let told = seen.sent_to(0).filter(|sent| seen.inspects(sent.at));
+    let told: Vec<f64> = told.filter_map(|sent| sent.helper_ms.map(f64::from)).collect();
     // The unfiltered lead of each packet's newest input.
     let raw: Vec<f64> = seen
         .reached
         .iter()
-        .filter(|(player, arrival)| player.0 == 0 && arrival.at >= from && arrival.at < to)
+        .filter(|(player, arrival)| player.0 == 0 && seen.inspects(arrival.at))
         .filter_map(|(player, arrival)| {
             let stamp = seen.frame_of(*player, CommandSeq(arrival.number))?.command.server_time;
             let tick = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at < stamp))?;
@@ -210,7 +186,7 @@ fn calibration_helper(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
         .collect();
     Ok(vec![
         ("snapshots with the helper", count(told.len())),
-        ("helper, min", told.iter().copied().reduce(f64::min)),
+        ("helper, min", least(&told)),
         ("helper, median", median(&told)),
         ("change between inputs, unfiltered", change(&raw)),
         ("change of the helper", change(&told)),
@@ -220,8 +196,8 @@ fn calibration_helper(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
 
 fn perceived_avatar(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let told = seen.sent.iter().filter(|sent| sent.player.0 == 0);
-    let told: Vec<(Micros, bool)> = told.filter_map(|sent| Some((sent.at, sent.saw_avatar_right?))).collect();
+    let told: Vec<(Micros, bool)> =
+        seen.sent_to(0).filter_map(|sent| Some((sent.at, sent.saw_avatar_right?))).collect();
     let disagreed: Vec<Micros> = told.iter().filter(|(_, is_right)| !is_right).map(|(at, _)| *at).collect();
     let lasted = disagreed.first().zip(disagreed.last()).map(|(first, last)| (*last - *first).as_ms_f64());
     Ok(vec![
@@ -233,29 +209,18 @@ fn perceived_avatar(experiment: &Experiment) -> Result<NamedFigures, ClaimError>
 
 /// Returns the packets that were lost within the inspected time.
 fn lost_packets(seen: &SessionWatch) -> Vec<(PlayerId, u32)> {
-    let (from, to) = seen.inspect;
-    let reached: std::collections::BTreeSet<(PlayerId, u32)> =
+    let reached: BTreeSet<(PlayerId, u32)> =
         seen.reached.iter().map(|(player, arrival)| (*player, arrival.number)).collect();
-    let inspected = seen.frames.iter().filter(|frame| frame.at >= from && frame.at < to);
     // A client sends one packet for each usercmd, so both have the same numbers.
-    inspected.map(|frame| (frame.player, frame.command.seq.0)).filter(|key| !reached.contains(key)).collect()
+    let sent = seen.all_inspected().map(|frame| (frame.player, frame.command.seq.0));
+    sent.filter(|key| !reached.contains(key)).collect()
 }
 
 /// Returns the usercmds made within the inspected time that never ran.
 fn lost_input(seen: &SessionWatch) -> Vec<(PlayerId, CommandSeq)> {
-    let (from, to) = seen.inspect;
-    let made: std::collections::BTreeSet<(PlayerId, CommandSeq)> = seen
-        .frames
-        .iter()
-        .filter(|frame| frame.at >= from && frame.at < to)
-        .map(|frame| (frame.player, frame.command.seq))
-        .collect();
-    let ran: std::collections::BTreeSet<(PlayerId, CommandSeq)> = seen
-        .executed
-        .iter()
-        .filter(|done| done.how == Execution::Run)
-        .map(|done| (done.player, done.command))
-        .collect();
+    let made: BTreeSet<_> = seen.all_inspected().map(|frame| (frame.player, frame.command.seq)).collect();
+    let ran = seen.executed.iter().filter(|done| done.how == Execution::Run);
+    let ran: BTreeSet<_> = ran.map(|done| (done.player, done.command)).collect();
     made.difference(&ran).copied().collect()
 }
 

@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::experiment::Experiment;
 use super::watch::{ObservedFrame, SessionWatch, body_of};
 use super::without::ClientPart;
-use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median};
 use hitreg_arena::{ArenaBody, ArenaEffect, WeaponId};
 use hitreg_log::record::Execution;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
@@ -59,11 +59,11 @@ fn five_in_flight(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             in_flight.push(f64::from(frame.command.seq.0 - acked));
         }
     }
-    let corrected = seen.received_by(0).find(|s| s.at >= from && s.correction.is_some());
+    let corrected = seen.corrected(0).find(|s| s.at >= from);
     let again = corrected.and_then(|s| seen.frames_of(0).find(|frame| frame.at >= s.at)).map(|f| f64::from(f.ran));
     Ok(vec![
         ("usercmds in flight, median", median(&in_flight)),
-        ("usercmds in flight, max", in_flight.iter().copied().reduce(f64::max)),
+        ("usercmds in flight, max", greatest(&in_flight)),
         ("usercmds run after a correction", again),
     ])
 }
@@ -87,16 +87,16 @@ fn frame_times(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         Some((simulated - (last.at - first.at).as_ms_f64()).abs())
     };
     let all = [&irregular, &capped, &hitches, &loaded];
-    let wrong = all.iter().flat_map(|seen| seen.received_by(0)).filter(|s| s.correction.is_some()).count();
+    let wrong = all.iter().flat_map(|seen| seen.corrected(0)).count();
     let capped = off(&capped);
     let late = capped.iter().filter(|off| **off > 1.0).count() as f64;
     Ok(vec![
-        ("regular frames: frame time error, max", greatest(&off(&regular))),
-        ("irregular frames: frame time error, max", greatest(&off(&irregular))),
+        ("regular frames: frame time error, max", greatest(off(&regular))),
+        ("irregular frames: frame time error, max", greatest(off(&irregular))),
         ("capped frame rate: errors over 1 ms", Some(100.0 * late / capped.len() as f64)),
-        ("frames with hitches: frame time error, max", greatest(&off(&hitches))),
-        ("loaded computer: frame time error, median", median(&off(&loaded))),
-        ("all: total error, max", greatest(&all.iter().filter_map(in_all).collect::<Vec<_>>())),
+        ("frames with hitches: frame time error, max", greatest(off(&hitches))),
+        ("loaded computer: frame time error, median", median(off(&loaded))),
+        ("all: total error, max", greatest(all.iter().filter_map(in_all))),
         ("all: corrections", count(wrong)),
     ])
 }
@@ -105,7 +105,7 @@ fn server_corrects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     let seen = experiment.play()?;
     let lost = seen.executed.iter().find(|done| done.player.0 == 0 && done.how == Execution::Missing);
     let made = lost.and_then(|done| seen.frame_of(done.player, done.command)).map(|frame| frame.at);
-    let corrected = seen.received_by(0).find(|s| s.correction.is_some());
+    let corrected = seen.corrected(0).next();
     let after = corrected.zip(made).map(|(snapshot, made)| (snapshot.at - made).as_ms_f64());
     // The drawn origins before and after the correction, once both have run the same usercmds.
     let shift = corrected.and_then(|s| s.comparison).map(|c| f64::from(c.error_units));
@@ -115,14 +115,14 @@ fn server_corrects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     Ok(vec![
         ("lost usercmd to correction", after),
         ("shift of the player's own position", shift),
-        ("corrections", count(seen.received_by(0).filter(|s| s.correction.is_some()).count())),
+        ("corrections", count(seen.corrected(0).count())),
         ("difference at the end", left),
     ])
 }
 
 fn correction_smoothed(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play()?;
-    let corrected = seen.received_by(0).find(|s| s.correction.is_some());
+    let corrected = seen.corrected(0).next();
     let shift = corrected.and_then(|s| s.comparison).map(|c| f64::from(c.error_units));
     let off: Vec<(Micros, f64)> = seen
         .inspected(0)
@@ -133,9 +133,9 @@ fn correction_smoothed(experiment: &Experiment) -> Result<NamedFigures, ClaimErr
     let ways: Vec<f64> = drawn.windows(2).map(|pair| f64::from(pair[1].distance(pair[0]))).collect();
     Ok(vec![
         ("shift of the player's own position", shift),
-        ("distance from the corrected position, max", greatest(&off.iter().map(|(_, off)| *off).collect::<Vec<_>>())),
+        ("distance from the corrected position, max", greatest(off.iter().map(|(_, off)| *off))),
         ("correction to its display", corrected.zip(last).map(|(s, last)| (last - s.at).as_ms_f64())),
-        ("movement in one frame, min", ways.iter().copied().reduce(f64::min)),
+        ("movement in one frame, min", least(&ways)),
         ("movement in one frame, max", greatest(&ways)),
     ])
 }
@@ -146,7 +146,7 @@ fn client_says_where_it_is(experiment: &Experiment) -> Result<NamedFigures, Clai
     let world = |seen: &SessionWatch| seen.ticks.iter().map(|tick| tick.bodies.clone()).collect::<Vec<_>>();
     let differing = world(&honest).iter().zip(&world(&lied)).filter(|(a, b)| a != b).count();
     let told = |seen: &SessionWatch, is_right: bool| {
-        count(seen.sent.iter().filter(|s| s.player.0 == 0 && s.saw_avatar_right == Some(is_right)).count())
+        count(seen.sent_to(0).filter(|s| s.saw_avatar_right == Some(is_right)).count())
     };
     Ok(vec![
         ("lying client: inputs known to be wrong", told(&lied, false)),
@@ -197,8 +197,8 @@ fn eye_height(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         .filter(|(frame, _)| frame.player == PlayerId(0) && frame.at >= Micros::from_ms(500))
         .filter_map(|(frame, meant)| meant.own_before.map(|own| (frame.at, own.origin.z + own.view_ofs_z)))
         .collect();
-    let step = eyes.windows(2).map(|pair| f64::from((pair[1].1 - pair[0].1).abs())).reduce(f64::max);
-    let corrections = seen.received_by(0).filter(|s| s.correction.is_some()).count();
+    let step = greatest(eyes.windows(2).map(|pair| f64::from((pair[1].1 - pair[0].1).abs())));
+    let corrections = seen.corrected(0).count();
     let standing = seen.frames.iter().zip(&seen.meant).find(|(frame, _)| frame.at >= Micros::from_ms(900));
     let standing = standing.and_then(|(_, meant)| meant.own_before).map(|own| f64::from(own.view_ofs_z));
     let crouched = eyes.last().zip(eyes.first()).map(|(last, first)| f64::from(first.1 - last.1));
@@ -221,7 +221,7 @@ fn weapons_predicted(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     let fires = |frame: &ObservedFrame| frame.command.input.buttons & buttons::ATTACK != 0;
     let reloads = |frame: &ObservedFrame| frame.command.input.buttons & buttons::RELOAD != 0;
     let checked = seen.received_by(0).filter(|s| s.comparison.is_some()).count();
-    let corrected = seen.received_by(0).filter(|s| s.correction.is_some()).count();
+    let corrected = seen.corrected(0).count();
     Ok(vec![
         ("key to holstering", from_key(&switches, &|own| own.next_weapon == WeaponId::Shotgun)),
         ("key to weapon change", from_key(&switches, &|own| own.weapon == WeaponId::Shotgun)),
@@ -241,7 +241,7 @@ fn weapon_logic_shared(experiment: &Experiment) -> Result<NamedFigures, ClaimErr
     let fired: Vec<_> = seen.shots.iter().filter(|shot| shot.shooter.0 == 0).map(|shot| shot.command).collect();
     let shown = seen.frames_of(0).flat_map(|frame| &frame.shots);
     let never = shown.filter(|(command, _)| !fired.contains(command)).count();
-    let corrections = seen.received_by(0).filter(|s| s.correction.is_some()).count();
+    let corrections = seen.corrected(0).count();
     Ok(vec![
         ("shots on the server", count(fired.len())),
         ("predicted shots that the server never fired", count(never)),

@@ -147,11 +147,10 @@ fn calibration_converges(experiment: &Experiment) -> Result<NamedFigures, ClaimE
         moved.push(run.moved_after.as_ms_f64());
     }
     let seen = experiment.play()?;
-    let (from, to) = seen.inspect;
     let made: Vec<_> = seen.inspected(0).map(|frame| (frame.at, frame.command.server_time)).collect();
     // Frames come at fixed times, so an irregular step in server time shows that the clock was moved.
     let shifts = made.windows(2).filter(|pair| (pair[1].1 - pair[0].1) != (pair[1].0 - pair[0].0)).count();
-    let is_inspected = |command| seen.frame_of(PlayerId(0), command).is_some_and(|f| f.at >= from && f.at < to);
+    let is_inspected = |command| seen.frame_of(PlayerId(0), command).is_some_and(|f| seen.inspects(f.at));
     let not_run = seen.executed.iter().filter(|done| done.player.0 == 0 && is_inspected(done.command));
     let not_run = not_run.filter(|done| done.how != Execution::Run).count();
     Ok(vec![

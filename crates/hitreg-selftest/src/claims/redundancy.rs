@@ -2,7 +2,7 @@
 
 use super::experiment::Experiment;
 use super::watch::SessionWatch;
-use super::{Claim, ClaimError, NamedFigures};
+use super::{Claim, ClaimError, NamedFigures, share};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "redundancy-adapts", redundancy_adapts),
@@ -10,7 +10,7 @@ pub(super) const CLAIMS: &[Claim] = &[
 ];
 
 fn redundancy_adapts(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let share = |line: &str, level: u8| Ok::<_, ClaimError>(share_at(&experiment.play_variant(line)?, level));
+    let at = |line: &str, level: u8| Ok::<_, ClaimError>(share_at(&experiment.play_variant(line)?, level));
     // The rate of each redundancy level. The tight line has room for 2:1 but not for 3:1.
     let takes = |fixed: &str| Ok::<_, ClaimError>(bytes_per_s(&experiment.play_variant(fixed)?).unwrap_or_default());
     let (three, two, one) = (takes("three")?, takes("two")?, takes("one")?);
@@ -18,9 +18,9 @@ fn redundancy_adapts(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     let over =
         |line: &str, rate: f64, level: u8| Ok::<_, ClaimError>(share_at(&experiment.play_over(line, rate)?, level));
     Ok(vec![
-        ("4:1 on a line with 5 % loss", share("lossy", 4)?),
-        ("4:1 on a line with 70 ms of jitter", share("jittery", 4)?),
-        ("3:1 on a clean line", share("clean", 3)?),
+        ("4:1 on a line with 5 % loss", at("lossy", 4)?),
+        ("4:1 on a line with 70 ms of jitter", at("jittery", 4)?),
+        ("3:1 on a clean line", at("clean", 3)?),
         ("2:1 on a tight line", over("clean", tight, 2)?),
         ("1:1 on a tighter line", over("clean", tighter, 1)?),
         ("1:1 on the tighter line with 150 ms of jitter", over("jittery-more", tighter, 1)?),
@@ -41,13 +41,10 @@ fn redundancy_and_bandwidth(experiment: &Experiment) -> Result<NamedFigures, Cla
 
 /// Returns the share of packets with this number of usercmds, in percent.
 fn share_at(seen: &SessionWatch, level: u8) -> Option<f64> {
-    let packets = seen.packets_of(0).count();
-    let at = seen.packets_of(0).filter(|packet| packet.count == level).count();
-    (packets > 0).then(|| 100.0 * at as f64 / packets as f64)
+    share(seen.packets_of(0).filter(|packet| packet.count == level).count(), seen.packets_of(0).count())
 }
 
 fn bytes_per_s(seen: &SessionWatch) -> Option<f64> {
-    let (from, to) = seen.inspect;
-    let bytes: u64 = seen.packets_of(0).map(|packet| u64::from(packet.bytes)).sum();
-    (bytes > 0).then(|| bytes as f64 / (to - from).as_s_f64())
+    let bytes: usize = seen.packets_of(0).map(|packet| usize::from(packet.bytes)).sum();
+    (bytes > 0).then(|| seen.per_s(bytes))
 }

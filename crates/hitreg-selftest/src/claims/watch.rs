@@ -9,7 +9,7 @@ use hitreg_arena::{Arena, ArenaBody, ArenaWorld};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{Effect, Judge as _, PlacedBody, ShotVerdict, Simulate as _};
+use hitreg_netcode::game::{Effect, Judge as _, PlacedBody, Reason, ShotVerdict, Simulate as _};
 use hitreg_netcode::packet::Snapshot;
 use hitreg_netcode::pipeline::{ClientFrameOutput, Comparison, Correction, JudgedShot, ReconcileOutcome, TickOutcome};
 use hitreg_netcode::session::{Observer, ScreenView, SnapshotSize};
@@ -120,22 +120,44 @@ pub(super) struct ObservedShot {
 }
 
 impl SessionWatch {
+    /// Whether this time is in the inspected part of the session.
+    pub(super) fn inspects(&self, at: Micros) -> bool {
+        (self.inspect.0..self.inspect.1).contains(&at)
+    }
+
+    /// A sum over the inspected part, per second.
+    pub(super) fn per_s(&self, sum: usize) -> f64 {
+        sum as f64 / (self.inspect.1 - self.inspect.0).as_s_f64()
+    }
+
+    pub(super) fn hits(&self) -> impl Iterator<Item = &ObservedShot> {
+        self.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
+    }
+
+    /// The snapshots that corrected a player's prediction.
+    pub(super) fn corrected(&self, player: u16) -> impl Iterator<Item = &ObservedSnapshot> {
+        self.received_by(player).filter(|snapshot| snapshot.correction.is_some())
+    }
+
     /// Returns the frames of one player.
     pub(super) fn frames_of(&self, player: u16) -> impl DoubleEndedIterator<Item = &ObservedFrame> {
         self.frames.iter().filter(move |frame| frame.player.0 == player)
     }
 
     /// Returns the inspected frames of one player.
+    /// The frames of all players in the inspected part.
+    pub(super) fn all_inspected(&self) -> impl Iterator<Item = &ObservedFrame> {
+        self.frames.iter().filter(|frame| self.inspects(frame.at))
+    }
+
     pub(super) fn inspected(&self, player: u16) -> impl DoubleEndedIterator<Item = &ObservedFrame> {
-        let (from, to) = self.inspect;
-        self.frames_of(player).filter(move |frame| frame.at >= from && frame.at < to)
+        self.frames_of(player).filter(|frame| self.inspects(frame.at))
     }
 
     /// Returns the packets that one player sent within the inspected time.
     pub(super) fn packets_of(&self, player: u16) -> impl Iterator<Item = &PacketRecord> {
-        let (from, to) = self.inspect;
         let sent = self.packets.iter().filter(move |(sender, _)| sender.0 == player).map(|(_, packet)| packet);
-        sent.filter(move |packet| packet.at >= from && packet.at < to)
+        sent.filter(|packet| self.inspects(packet.at))
     }
 
     /// Returns the newest snapshot that one player has at a time.
@@ -149,8 +171,8 @@ impl SessionWatch {
     }
 
     /// Returns the send times of snapshots to one player.
-    pub(super) fn sent_to(&self, player: u16) -> impl Iterator<Item = Micros> {
-        self.sent.iter().filter(move |sent| sent.player.0 == player).map(|sent| sent.at)
+    pub(super) fn sent_to(&self, player: u16) -> impl Iterator<Item = &ObservedSend> {
+        self.sent.iter().filter(move |sent| sent.player.0 == player)
     }
 
     /// Returns the frame in which a player made a usercmd.

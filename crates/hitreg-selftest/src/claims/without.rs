@@ -6,8 +6,9 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::results::ShotConfirmations;
+use crate::soak::FalseClaims;
 use hitreg_arena::{Arena, ArenaBody, BodyKind, WeaponId};
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
 use hitreg_netcode::game::{Body as _, Categorize as _, Category, Effect, PlacedBody};
@@ -17,7 +18,7 @@ use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutco
 
 /// The omitted part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ClientPart {
+pub(crate) enum ClientPart {
     /// The mark on usercmds that have already run. Without it, effects play at every run.
     FirstRunMark,
     /// Copying the client-only fields to the acked state.
@@ -34,10 +35,12 @@ pub(super) enum ClientPart {
     SharedWeapons,
     /// Knowing that others are players. The client treats them as falling objects, and so as Simulated.
     Kinds,
+    /// Telling the truth about its clock, its usercmds and the snapshots that it has.
+    Truth(FalseClaims),
 }
 
 /// A client that may omit one part.
-pub(super) struct PartialClient {
+pub(crate) struct PartialClient {
     client: Client<Arena>,
     setup: Setup<Arena>,
     player: PlayerId,
@@ -47,6 +50,8 @@ pub(super) struct PartialClient {
     /// Usercmds sent but not acked, for a client that restarts.
     in_flight: VecDeque<(CommandSeq, Micros, Input)>,
     packets: u32,
+    /// The newest snapshot received.
+    newest: SnapshotSeq,
     /// Records which of its shots hit on its own screen, to be sent to the server.
     results: Option<ShotConfirmations>,
     /// The bodies already received, for a client that receives constant fields only once.
@@ -59,7 +64,7 @@ impl PartialClient {
         self
     }
 
-    pub(super) fn leave_out(mut self, part: ClientPart) -> PartialClient {
+    pub(crate) fn leave_out(mut self, part: ClientPart) -> PartialClient {
         self.part = Some(part);
         if part == ClientPart::SharedWeapons {
             let mut rules = (*self.setup.rules).clone();
@@ -114,6 +119,7 @@ impl ClientPipeline<Arena> for PartialClient {
             effects: VecDeque::new(),
             in_flight: VecDeque::new(),
             packets: 0,
+            newest: SnapshotSeq(0),
             results: None,
             known: BTreeSet::new(),
         }
@@ -124,6 +130,7 @@ impl ClientPipeline<Arena> for PartialClient {
     }
 
     fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<ReconcileOutcome> {
+        self.newest = self.newest.max(snapshot.seq);
         match self.part {
             Some(ClientPart::ClientOnlyState) => self.begin_anew(now, snapshot),
             Some(ClientPart::TeleportFlag) => self.client.handle_snapshot(now, &unmarked(snapshot)),
@@ -135,9 +142,8 @@ impl ClientPipeline<Arena> for PartialClient {
                 self.client.handle_snapshot(now, &withheld)
             }
             Some(ClientPart::Kinds) => self.client.handle_snapshot(now, &falling(snapshot, self.player.entity())),
-            Some(ClientPart::FirstRunMark | ClientPart::Honesty | ClientPart::SharedWeapons) | None => {
-                self.client.handle_snapshot(now, snapshot)
-            }
+            Some(ClientPart::FirstRunMark | ClientPart::Honesty | ClientPart::SharedWeapons | ClientPart::Truth(_))
+            | None => self.client.handle_snapshot(now, snapshot),
         }
     }
 
@@ -167,6 +173,7 @@ impl ClientPipeline<Arena> for PartialClient {
                 let elsewhere = |own: ArenaBody| ArenaBody { origin: own.origin + Vec3::X * 1000.0, ..own };
                 commanded.predicted = commanded.predicted.map(elsewhere);
             }
+            Some(ClientPart::Truth(lie)) => lie.put_in(&mut commanded.packet, self.newest),
             Some(
                 ClientPart::TeleportFlag
                 | ClientPart::Warnings

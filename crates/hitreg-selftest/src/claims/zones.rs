@@ -3,7 +3,7 @@
 
 use super::experiment::Experiment;
 use super::watch::{ObservedSnapshot, SessionWatch, body_of};
-use super::{Claim, ClaimError, NamedFigures, count, greatest};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, least};
 use hitreg_arena::{Arena, ArenaBody, ArenaRules};
 use hitreg_log::units::Micros;
 use hitreg_netcode::game::Judge as _;
@@ -37,15 +37,14 @@ fn visible_objects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
         ("time in updates after going out of sight, max", greatest(&after)),
         ("returns into the updates", count(back)),
         ("frames with a player who is in no update", count(drawn.count())),
-        ("farthest player in updates", of(true).reduce(f64::max)),
-        ("nearest player not in updates", of(false).reduce(f64::min)),
+        ("farthest player in updates", greatest(of(true))),
+        ("nearest player not in updates", least(of(false))),
     ])
 }
 
 /// Returns the updates to player 0 that were sent within the inspected time.
 fn told_of(seen: &SessionWatch) -> impl Iterator<Item = &ObservedSnapshot> {
-    let (from, to) = seen.inspect;
-    seen.received_by(0).filter(move |snapshot| snapshot.server_time >= from && snapshot.server_time < to)
+    seen.received_by(0).filter(|snapshot| seen.inspects(snapshot.server_time))
 }
 
 /// An update, and whether the watcher could see player 1 at that time.

@@ -1,15 +1,10 @@
-//! A lying client: the real client, with its packets changed before sending.
+//! Lies of a client: changes of the real client's packets before sending.
 
 use serde::Serialize;
 
-use hitreg_arena::{Arena, ArenaBody};
 use hitreg_log::rng::Rng;
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
-use hitreg_log::usercmd::Input;
-use hitreg_netcode::client::Client;
-use hitreg_netcode::game::PlacedBody;
-use hitreg_netcode::packet::{ClientPacket, Snapshot};
-use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
+use hitreg_log::units::{CommandSeq, Micros, SnapshotSeq};
+use hitreg_netcode::packet::ClientPacket;
 
 /// The false claims of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,70 +36,19 @@ impl FalseClaims {
         let ack_back = if rng.chance(0.3) { rng.below(80) as i32 - 10 } else { 0 };
         FalseClaims { clock_ms, lerp_ms, msec, gap, ack_back }
     }
-}
 
-/// A client that may lie.
-pub(super) struct LyingClient {
-    client: Client<Arena>,
-    lie: Option<FalseClaims>,
-    newest: SnapshotSeq,
-}
-
-impl LyingClient {
-    pub(super) fn with(self, lie: Option<FalseClaims>) -> LyingClient {
-        LyingClient { lie, ..self }
-    }
-}
-
-impl ClientPipeline<Arena> for LyingClient {
-    fn new(setup: Setup<Arena>, player: PlayerId) -> LyingClient {
-        LyingClient { client: Client::new(setup, player), lie: None, newest: SnapshotSeq(0) }
-    }
-
-    fn number_from(&mut self, first: CommandSeq) {
-        self.client.number_from(first);
-    }
-
-    fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<ArenaBody>) -> Option<ReconcileOutcome> {
-        self.newest = self.newest.max(snapshot.seq);
-        self.client.handle_snapshot(now, snapshot)
-    }
-
-    fn look(&mut self, now: Micros) {
-        self.client.look(now);
-    }
-
-    fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<Arena> {
-        let mut commanded = self.client.command(now, input);
-        let Some(lie) = self.lie else { return commanded };
-        let packet = &mut commanded.packet;
-        if lie.gap > 0 {
+    /// Makes a packet claim this instead of the truth. `newest` is the newest snapshot received.
+    pub(crate) fn put_in(self, packet: &mut ClientPacket, newest: SnapshotSeq) {
+        if self.gap > 0 {
             // Numbers within a packet must be consecutive.
             packet.commands.drain(..packet.commands.len().saturating_sub(1));
         }
         for command in &mut packet.commands {
-            command.seq = CommandSeq(command.seq.0.saturating_mul(1 + lie.gap));
-            command.server_time += Micros::from_ms(lie.clock_ms.into());
-            command.lerp_msec = lie.lerp_ms.unwrap_or(command.lerp_msec);
-            command.input.msec = lie.msec.unwrap_or(command.input.msec);
+            command.seq = CommandSeq(command.seq.0.saturating_mul(1 + self.gap));
+            command.server_time += Micros::from_ms(self.clock_ms.into());
+            command.lerp_msec = self.lerp_ms.unwrap_or(command.lerp_msec);
+            command.input.msec = self.msec.unwrap_or(command.input.msec);
         }
-        packet.ack = SnapshotSeq(self.newest.0.saturating_add_signed(lie.ack_back.saturating_neg()));
-        commanded
-    }
-
-    fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
-        self.client.handle_sent(packet, bytes);
-    }
-
-    fn drawn(&self) -> &[(EntityId, PlacedBody<ArenaBody>)] {
-        self.client.drawn()
-    }
-
-    fn drawn_at(&self) -> Micros {
-        self.client.drawn_at()
-    }
-
-    fn predicted(&self) -> Option<&ArenaBody> {
-        self.client.predicted()
+        packet.ack = SnapshotSeq(newest.0.saturating_add_signed(self.ack_back.saturating_neg()));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::bounds::BoundsCheck;
 use super::intruder::RandomIntruder;
-use super::lie::LyingClient;
 use super::plan::{PlayerPlan, SoakPlan};
+use crate::claims::without::{ClientPart, PartialClient};
 use hitreg_arena::bot::{ArenaBot, RouteGraph};
 use hitreg_arena::{Arena, ArenaMap, ArenaRules};
 use hitreg_log::record::{ClockOwner, PlayerRecords, Record, Session, SessionHeader};
@@ -13,7 +13,7 @@ use hitreg_log::rng::Rng;
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::link::{LinkModel, LinkWithOutages, ModelledLink};
-use hitreg_netcode::pipeline::Setup;
+use hitreg_netcode::pipeline::{ClientPipeline as _, Setup};
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::session::{BotInput, InputSource, Links, Machine, PlayerScreen, RecordSink, SynthError};
 use hitreg_netcode::settings::Settings;
@@ -74,10 +74,13 @@ impl SoakMaps {
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
         let links = (0..).zip(&plan.players).map(|(index, player)| links(player, seed, index)).collect();
         let client = |setup, player| {
-            let lie = plan.lie.filter(|_| player == PlayerId(0));
-            <LyingClient as hitreg_netcode::pipeline::ClientPipeline<Arena>>::new(setup, player).with(lie)
+            let client = PartialClient::new(setup, player);
+            match plan.lie {
+                Some(lie) if player == PlayerId(0) => client.leave_out(ClientPart::Truth(lie)),
+                Some(_) | None => client,
+            }
         };
-        let mut machine = Machine::<Arena, LinkWithOutages, LyingClient>::with_clients(&setup, links, client);
+        let mut machine = Machine::<Arena, LinkWithOutages, PartialClient>::with_clients(&setup, links, client);
         if plan.lie.is_some() {
             machine.let_lie(PlayerId(0));
         }

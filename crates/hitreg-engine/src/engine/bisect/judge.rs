@@ -100,11 +100,7 @@ impl BuildJudge<'_> {
     }
 
     pub(super) fn trace(&self, build: &Build) -> Result<Result<Trace, UntestableBuild>, EngineError> {
-        let made = self.runner.trace(build, &self.request);
-        if let Err(untestable) = &made {
-            EngineError::check_memory(self.request.log, untestable)?;
-        }
-        Ok(made)
+        EngineError::check_memory(self.request.log, self.runner.trace(build, &self.request))
     }
 
     /// Judges a build by comparing its trace with the good one.

@@ -260,7 +260,7 @@ pub(super) fn against_itself(
             overlap_only: true,
         });
     }
-    let no_states = |source| EngineError::NoStates { path: path.to_owned(), source };
+    let no_states = |source| EngineError::unsuitable(path, source);
     let says = recorded(&log.session()?).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
     let replayed = plain.trace(engine, runner, source, "b")?;

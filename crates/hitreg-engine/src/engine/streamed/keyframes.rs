@@ -57,7 +57,7 @@ impl Engine<'_> {
         let start_at = |sought| {
             let Some(SeekResult { header, keyframe, .. }) = find(path, sought)? else { return Ok(None) };
             let start = ReplayStart::read(&keyframe, &header);
-            let start = start.map_err(|source| EngineError::Keyframe { path: path.to_owned(), source })?;
+            let start = start.map_err(|source| EngineError::unsuitable(path, source))?;
             Ok::<_, EngineError>(Some((header, start)))
         };
         let Some((header, first)) = start_at(KeyframeQuery::First)? else { return self.survey(path) };
@@ -108,7 +108,7 @@ impl Engine<'_> {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Vec<Keyframe>, EngineError> {
         let game = self.games.of_header(&log.header);
-        let game = game.map_err(|source| EngineError::Game { path: log.path.clone(), source })?;
+        let game = game.map_err(|source| EngineError::unsuitable(&log.path, source))?;
         let options = ReplayOptions { tables: TableSet::NONE, ..ReplayOptions::default() };
         retry_with_encoding(&AtomicBool::new(false), |encoded| {
             let keyframes = RefCell::new(Vec::new());
