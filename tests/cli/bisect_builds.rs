@@ -265,6 +265,31 @@ fn killed_and_resumed(jobs: &str) {
     assert_eq!(checkout(&repository), before);
 }
 
+/// What took too long under one limit may be good under another, so answers are of one search only.
+#[test]
+fn a_search_under_another_time_limit_takes_no_answers_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let repository = history(folder, 23, &[]);
+    let build = "mkdir -p out && cp game.sh out/game && sleep 0.1";
+    let mut first = bisect_git(folder, &repository, &log, build).stdout(Stdio::null()).spawn().expect("hitreg");
+    let started = Instant::now();
+    while answers(&folder.join("cache/bisect")) < 1 {
+        assert!(started.elapsed() < Duration::from_secs(120), "it does not get on");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    for other in ["--build-time-limit", "--time-limit"] {
+        let (found, code) = json(bisect_git(folder, &repository, &log, build).args([other, "3000"]));
+        assert_eq!((found["subject"].as_str(), code), (Some("Change number 23"), 1), "{other}");
+        assert_eq!(found["resumed"], Value::Null, "{other}");
+    }
+    let (found, _) = json(&mut bisect_git(folder, &repository, &log, build));
+    assert!(found["resumed"].as_u64() >= Some(1), "{}", found["resumed"]);
+}
+
 /// How many answers the only search below a folder has kept so far.
 fn answers(searches: &Path) -> usize {
     let Some(Ok(search)) = std::fs::read_dir(searches).ok().and_then(|mut entries| entries.next()) else { return 0 };
