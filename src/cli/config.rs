@@ -169,11 +169,10 @@ impl ConfigFile<'_> {
     }
 
     fn argument<'c>(&self, command: &'c Command, key: &Spanned<DeString<'_>>) -> Result<&'c Arg, CommandError> {
-        let options = || command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg)));
-        let found = options()
-            .find(|(long, _)| *long == key.get_ref().as_ref() && !["config", "help", "version"].contains(long));
-        let found = found.map(|(_, argument)| argument);
-        found.ok_or_else(|| self.unknown("option", key, options().map(|(long, _)| long)))
+        let options = command.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg)));
+        let options: Vec<_> = options.filter(|(long, _)| !["config", "help", "version"].contains(long)).collect();
+        let found = options.iter().find(|(long, _)| *long == key.get_ref().as_ref()).map(|(_, argument)| *argument);
+        found.ok_or_else(|| self.unknown("option", key, options.iter().map(|(long, _)| *long)))
     }
 
     /// The options for the called command and for all commands, without options that the command line overrides. The

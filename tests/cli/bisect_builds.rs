@@ -241,7 +241,7 @@ fn kill_and_resume(jobs: &str) {
     let mut first = first.args(["--jobs", jobs]).stdout(Stdio::null()).spawn().expect("hitreg");
     let started = Instant::now();
     while (jobs == "1" && lines(&count) < 5) || answers(&folder.join("cache/bisect")) < 2 {
-        assert!(started.elapsed() < Duration::from_secs(120), "it does not get on");
+        assert!(started.elapsed() < Duration::from_secs(120), "no progress");
         std::thread::sleep(Duration::from_millis(2));
     }
     first.kill().unwrap();
@@ -263,6 +263,31 @@ fn kill_and_resume(jobs: &str) {
     let ahead = if jobs == 1 { 0 } else { found["speculative"].as_u64().unwrap() as usize + built_before };
     assert!(builds <= probes as usize + 1 + jobs + ahead, "{builds} builds for {probes} probes");
     assert_eq!(checkout(&repository), before);
+}
+
+/// A commit that takes too long under one limit may be good under another, so answers belong to one search.
+#[test]
+fn a_search_under_another_time_limit_reuses_no_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    let repository = history(folder, 23, &[]);
+    let build = "mkdir -p out && cp game.sh out/game && sleep 0.1";
+    let mut first = bisect_git(folder, &repository, &log, build).stdout(Stdio::null()).spawn().expect("hitreg");
+    let started = Instant::now();
+    while answers(&folder.join("cache/bisect")) < 1 {
+        assert!(started.elapsed() < Duration::from_secs(120), "no progress");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    for other in ["--build-time-limit", "--time-limit"] {
+        let (found, code) = json(bisect_git(folder, &repository, &log, build).args([other, "3000"]));
+        assert_eq!((found["subject"].as_str(), code), (Some("Change number 23"), 1), "{other}");
+        assert_eq!(found["resumed"], Value::Null, "{other}");
+    }
+    let (found, _) = json(&mut bisect_git(folder, &repository, &log, build));
+    assert!(found["resumed"].as_u64() >= Some(1), "{}", found["resumed"]);
 }
 
 /// The number of answers that the only search below a folder has saved.
