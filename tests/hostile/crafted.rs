@@ -231,9 +231,9 @@ fn distant_ticks_do_not_make_replays_long() {
     }
 }
 
-/// The greatest time is valid: it is written, and `merge` accepts it.
+/// The greatest time is valid in a log. `merge` fails and names the length of the session.
 #[test]
-fn the_greatest_time_is_accepted() {
+fn the_greatest_time_is_read_and_merge_refuses_it() {
     let folder = TempDir::new().expect("a folder");
     sides::write(2.0, 2, folder.path()).expect("sides");
     let logs: Vec<_> =

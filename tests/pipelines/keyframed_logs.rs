@@ -237,7 +237,7 @@ fn a_part_before_the_first_keyframe_needs_no_survey() {
     assert!(engine.survey(&path("damaged.hitlog")).is_err());
     for name in ["k.hitlog", "damaged.hitlog"] {
         assert_eq!(replay_part(&surveyed(&path(name), part.from), &games, part).digest(), whole.digest(), "{name}");
-        // This also holds for a replay under other settings, which cannot use the keyframe.
+        // A replay that cannot use the keyframe starts at the beginning of the log, with the same result.
         let again = surveyed(&path(name), first).from_its_beginning().expect("a sound beginning");
         assert_eq!(replay_part(&again, &games, part).digest(), whole.digest(), "{name}");
     }

@@ -215,7 +215,7 @@ fn a_replay_continues_from_every_keyframe() {
     let zones = BTreeMap::from(zones.map(|(key, value)| (key.to_owned(), value.to_owned())));
     all.push(Scenario { settings: zones.clone(), ..half_life.clone() });
     let mut all: Vec<_> = all.into_iter().map(|scenario| (scenario, ArenaRules::default())).collect();
-    // A map with rendering categories and steered clocks, and players who come and go.
+    // Drawing by category, with and without steered clocks, while entities come and go.
     let orchard = || ArenaRules::new(ArenaMap::orchard());
     let by_category = [("interpolation.mode", "category"), ("interpolation.ease_ms", "150")];
     let by_category = by_category.map(|(key, value)| (key.to_owned(), value.to_owned()));

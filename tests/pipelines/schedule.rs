@@ -185,7 +185,7 @@ fn a_usercmd_for_a_past_tick_never_runs() {
     assert_eq!(desk.tick(), (vec![(1, Execution::Late)], vec![(1, -1)]));
     desk.send(&[(2, -5), (3, 0)]);
     assert_eq!(desk.tick(), (vec![(2, Execution::Late), (3, Execution::Run)], vec![]));
-    // A repeated usercmd gives no second warning.
+    // A repeated late usercmd is neither executed nor reported again.
     desk.send(&[(2, -6), (3, -1)]);
     assert_eq!(desk.tick(), (vec![], vec![]));
 }

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_the_whole_session_cannot_be_requested() {
+    fn impossible_requests_are_refused() {
         let refused = |key, value| encode(&pairs(&[(key, value)])).expect_err(key).to_string();
         assert!(refused("server.tick_hz", "20").contains("is the same for all players"));
         assert!(refused("server.update_hz", "0").contains("it takes a number of Hz from 1 to 1000"));

@@ -60,7 +60,7 @@ fn the_shooters_arrow_appears_at_once_and_becomes_the_servers() {
 }
 
 #[test]
-fn predicted_arrows_are_matched_to_their_own_usercmds() {
+fn predicted_arrows_have_their_own_ids() {
     let mut stage = CategoryStage::new(1, &delay(450.0), 17, &[]);
     let shot = Micros::from_s(2);
     let holds = |player, at: Micros| {

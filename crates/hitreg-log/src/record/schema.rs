@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_kinds_of_later_versions_get_the_most_general_meaning() {
+    fn unknown_scopes_and_meanings_of_later_versions_get_defaults() {
         let future = [("name", "spin"), ("kind", "f32"), ("scope", "physics"), ("meaning", "torque"), ("note", "new")];
         let future: std::collections::BTreeMap<_, _> = future.into_iter().collect();
         let field: FieldSchema = crate::serial::from_msgpack(&rmp_serde::to_vec_named(&future).unwrap()).unwrap();

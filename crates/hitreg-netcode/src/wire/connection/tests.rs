@@ -140,7 +140,7 @@ fn entities_without_room_wait_and_the_others_arrive() {
 }
 
 #[test]
-fn an_avatar_is_compared_once_and_only_on_request() {
+fn an_avatar_is_compared_once_and_only_with_a_sent_perception() {
     let (mut server, mut client) = pair();
     for number in [1, 2] {
         let perceived = Some(PerceivedAvatar::origin(body(1, 0).origin));
