@@ -33,7 +33,7 @@ pub use target::{FileType, Target, Targets};
 pub use trace_file::TraceFile;
 pub use unnamed::remove_unnamed;
 
-use crate::log::{self, Damage, FileKind, LogReader, TraceReader, Truncation};
+use crate::log::{self, Damage, FileKind, LogReader, TraceReader};
 use crate::record::Session;
 use crate::trace::Trace;
 
@@ -154,14 +154,6 @@ pub fn read_either(path: &Path) -> Result<(FileKind, Vec<u8>), StoreError> {
 /// When the file cannot be opened, or is not an undamaged log.
 pub fn read_log(path: &Path) -> Result<Session, StoreError> {
     log::read_session(open(path)?).map_err(|source| StoreError::content(path, source))
-}
-
-/// Reads a log that may be cut off. Returns the place of the cut.
-///
-/// # Errors
-/// When the file cannot be opened, or has other damage.
-pub fn read_log_prefix(path: &Path) -> Result<(Session, Option<Truncation>), StoreError> {
-    log::read_prefix(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 
 /// Opens a log for reading by chunk.
