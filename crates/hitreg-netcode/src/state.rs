@@ -91,7 +91,7 @@ macro_rules! variants {
             fn put(&self, to: &mut $crate::state::StateWriter) {
                 match self {
                     $( $type::$variant $(($($item),*))? $({ $($field),* })? => {
-                        $crate::state::StateValue::put(&$code, to);
+                        <u8 as $crate::state::StateValue>::put(&$code, to);
                         $( $( $crate::state::StateValue::put($item, to); )* )?
                         $( $( $crate::state::StateValue::put($field, to); )* )?
                     } )*

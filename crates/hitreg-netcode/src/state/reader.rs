@@ -169,3 +169,89 @@ impl StateReader {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{StateValue, StateWriter};
+    use super::*;
+    use crate::arena::ArenaBody;
+    use crate::game::Touch;
+    use crate::history::Frame;
+    use hitreg_log::units::{CommandSeq, EntityId};
+    use hitreg_log::usercmd::Usercmd;
+
+    fn written(value: &impl StateValue, known: SharedValues) -> Vec<u8> {
+        let mut to = StateWriter::new(known);
+        value.put(&mut to);
+        to.into_bytes()
+    }
+
+    fn read<T: StateValue>(bytes: &[u8], known: SharedValues) -> Result<T, StateError> {
+        let mut from = StateReader::new(bytes, known)?;
+        let value = T::get(&mut from)?;
+        from.end().map(|()| value)
+    }
+
+    fn commands() -> Vec<Usercmd> {
+        (0..200).map(|place| Usercmd { seq: CommandSeq(place % 3), ..Usercmd::default() }).collect()
+    }
+
+    #[test]
+    fn equal_values_are_stored_once() {
+        let bytes = written(&commands(), SharedValues::default());
+        assert!(bytes.len() < 400, "{} bytes", bytes.len());
+        assert_eq!(read::<Vec<Usercmd>>(&bytes, SharedValues::default()).expect("its own state"), commands());
+    }
+
+    #[test]
+    fn every_variant_comes_back() {
+        let touches =
+            vec![Touch::Player(EntityId(300)), Touch::Mover(EntityId(2)), Touch::Teleporter, Touch::WaterEdge];
+        let bytes = written(&touches, SharedValues::default());
+        assert_eq!(read::<Vec<Touch>>(&bytes, SharedValues::default()).expect("its own state"), touches);
+        let unknown = read::<Touch>(&[0, 4], SharedValues::default());
+        assert!(matches!(unknown, Err(StateError::Invalid("Touch"))), "{unknown:?}");
+    }
+
+    #[test]
+    fn values_that_the_reader_has_are_not_stored() {
+        let mut known = SharedValues::default();
+        known.add(&commands());
+        let bytes = written(&commands(), known.clone());
+        assert_eq!(bytes[0], 0, "no new values");
+        assert_eq!(read::<Vec<Usercmd>>(&bytes, known).expect("its own state"), commands());
+        let without = read::<Vec<Usercmd>>(&bytes, SharedValues::default());
+        assert!(matches!(without, Err(StateError::Unknown { .. })), "{without:?}");
+    }
+
+    #[test]
+    fn refuses_bytes_that_are_cut_or_go_on() {
+        let bytes = written(&commands(), SharedValues::default());
+        for length in 0..bytes.len() {
+            assert!(read::<Vec<Usercmd>>(&bytes[..length], SharedValues::default()).is_err(), "{length} bytes");
+        }
+        let longer = read::<Vec<Usercmd>>(&[&bytes[..], &[0]].concat(), SharedValues::default());
+        assert!(matches!(longer, Err(StateError::Long(1))), "{longer:?}");
+    }
+
+    #[test]
+    fn refuses_values_that_refer_to_themselves_or_are_of_another_type() {
+        // A frame of tick 0 and time 0 whose only body is shared value 0: the frame itself.
+        let itself = [1, 5, 0, 0, 1, 0, 0, 0];
+        let found = read::<Arc<Frame<ArenaBody>>>(&itself, SharedValues::default());
+        assert!(matches!(found, Err(StateError::Unknown { .. })), "{found:?}");
+        let both = written(&(Usercmd::default(), Usercmd::default()), SharedValues::default());
+        assert!(read::<(Usercmd, Arc<[u32]>)>(&both, SharedValues::default()).is_err());
+    }
+
+    #[test]
+    fn refuses_more_memory_than_a_state_may_take() {
+        type Large = [u64; 4096];
+        let bytes = |count: usize| written(&vec![0_u8; count], SharedValues::default());
+        let most = MOST_BYTES / size_of::<Large>();
+        let large = read::<Vec<Large>>(&bytes(most + 1), SharedValues::default());
+        assert!(matches!(large, Err(StateError::Large)), "{large:?}");
+        let cut = read::<Vec<Large>>(&bytes(most), SharedValues::default());
+        assert!(matches!(cut, Err(StateError::Number(_) | StateError::Cut)), "it has room, but not {most} values");
+    }
+}
