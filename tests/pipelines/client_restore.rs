@@ -8,23 +8,25 @@ use hitreg::client::Client;
 use hitreg::game::Effect;
 use hitreg::history::Frame;
 use hitreg::pipeline::{ClientPipeline, Setup};
-use hitreg::state::{KnownFrames, Restorer, StateValue, StateWriter};
-use hitreg::units::{CommandSeq, Micros, PlayerId};
+use hitreg::state::{SharedValues, StateReader, StateValue, StateWriter};
+use hitreg::units::{CommandSeq, Micros, PlayerId, SnapshotSeq};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 
 use crate::client::ClientBench;
 use crate::disc::{Disc, DiscRules, Discs};
 
 fn save_client(client: &Client<Discs>) -> Vec<u8> {
-    let mut to = StateWriter::new(None);
+    let mut to = StateWriter::new(SharedValues::default());
     assert!(client.save(&mut to), "it does not adapt to its line");
     to.into_bytes()
 }
 
-fn restore(client: &mut Client<Discs>, bytes: &[u8]) -> Result<(), String> {
-    let known = KnownFrames::default();
-    let mut from = Restorer::new(bytes, &known);
-    client.restore(&mut from).and_then(|()| from.end()).map_err(|error| error.to_string())
+fn restore(client: &mut Client<Discs>, bytes: &[u8], known: SharedValues) -> Result<(), String> {
+    let restored = StateReader::new(bytes, known).and_then(|mut from| {
+        client.restore(&mut from)?;
+        from.end()
+    });
+    restored.map_err(|error| error.to_string())
 }
 
 /// Runs one frame of a session with all kinds of events. Returns the result.
@@ -63,7 +65,7 @@ fn a_restored_client_continues_as_the_saved_one() {
             if [1, 2, 7, 44, 58, 91, 112, 230, 700, 799, 900].contains(&frame) {
                 let mut other = desk();
                 let bytes = save_client(&whole.client);
-                restore(&mut other.client, &bytes).expect("its own state");
+                restore(&mut other.client, &bytes, SharedValues::default()).expect("its own state");
                 assert!(save_client(&other.client) == bytes, "{mode:?}, frame {frame}: it has become another");
                 other.snapshots = whole.snapshots;
                 others.push((frame, other));
@@ -76,21 +78,38 @@ fn a_restored_client_continues_as_the_saved_one() {
     }
 }
 
-/// The saved window of a new client, with changed values.
-fn window(forgotten: u64, seqs: impl IntoIterator<Item = u32>, valid: usize, waiting: u32) -> Vec<u8> {
-    let mut to = StateWriter::<Disc>::new(None);
-    let command =
-        |seq| Usercmd { seq: CommandSeq(seq), lerp_msec: 0, server_time: Micros::ZERO, input: Input::default() };
-    forgotten.put(&mut to);
-    seqs.into_iter().map(|seq| (command(seq), Micros::ZERO)).collect::<VecDeque<_>>().put(&mut to);
-    (None::<Arc<Frame<Disc>>>, None::<Disc>, (0u32, 0u32)).put(&mut to);
-    (None::<Usercmd>, CommandSeq(0)).put(&mut to);
-    (valid, CommandSeq(0), 0u32).put(&mut to);
-    Vec::<(CommandSeq, Effect)>::new().put(&mut to);
-    // Each entry has no body, no collisions and no effects.
-    let entries = (1..=waiting).map(|seq| ((command(seq), None::<Disc>), (Vec::<u8>::new(), Vec::<u8>::new())));
-    entries.collect::<Vec<_>>().put(&mut to);
-    to.into_bytes()
+fn command(seq: u32) -> Usercmd {
+    Usercmd { seq: CommandSeq(seq), lerp_msec: 0, server_time: Micros::ZERO, input: Input::default() }
+}
+
+/// The usercmds that the tests below refer to.
+fn commands() -> SharedValues {
+    let mut known = SharedValues::default();
+    (1..=600).for_each(|seq| known.add(&command(seq)));
+    known
+}
+
+/// Returns a state without new shared values.
+fn state(put: impl FnOnce(&mut StateWriter)) -> Vec<u8> {
+    let mut to = StateWriter::new(commands());
+    put(&mut to);
+    let bytes = to.into_bytes();
+    assert_eq!(bytes[0], 0, "it has shared values");
+    bytes[1..].to_vec()
+}
+
+/// The window of a new client, except for these values.
+fn window(recent: impl IntoIterator<Item = u32>, valid: usize, waiting: u32) -> Vec<u8> {
+    state(|to| {
+        (None::<Disc>, None::<Arc<Frame<Disc>>>, (0u32, 0u32)).put(to);
+        None::<Usercmd>.put(to);
+        // Each entry has no body, no collisions and no effects.
+        let entries = (1..=waiting).map(|seq| ((command(seq), None::<Disc>), (Vec::<u8>::new(), Vec::<u8>::new())));
+        entries.collect::<Vec<_>>().put(to);
+        (CommandSeq(0), valid, CommandSeq(0)).put(to);
+        (0u32, Vec::<(CommandSeq, Effect)>::new()).put(to);
+        recent.into_iter().map(|seq| (command(seq), Micros::ZERO)).collect::<VecDeque<_>>().put(to);
+    })
 }
 
 #[test]
@@ -100,19 +119,21 @@ fn an_invalid_window_is_refused() {
             Setup { rules: Arc::new(DiscRules::default()), settings: Arc::default(), seed: hitreg::units::Seed(1) };
         Client::<Discs>::new(setup, PlayerId(0))
     };
+    // The clocks, the history and the newest snapshot come before the window.
+    let before = state(|to| {
+        (None::<Micros>, None::<Micros>).put(to);
+        (None::<u8>, Micros::ZERO, Micros::ZERO).put(to);
+        (Vec::<u8>::new(), SnapshotSeq(0)).put(to);
+    });
+    let before = [&[0], &before[..]].concat();
     let bytes = save_client(&new());
-    // The window is followed by the redundancy, which is empty because it is not adaptive.
-    let mut after = StateWriter::<Disc>::new(None);
-    (None::<u32>, VecDeque::<(u32, Micros)>::new(), None::<(u32, u16)>).put(&mut after);
-    let after = after.into_bytes();
-    let before = bytes.strip_suffix(&*after).and_then(|bytes| bytes.strip_suffix(&*window(0, [], 0, 0)));
-    let before = before.expect("a new client's window comes before its redundancy");
-    let is_taken = |window: Vec<u8>| restore(&mut new(), &[before, &window, &after].concat()).is_ok();
-    assert!(is_taken(window(0, [], 0, 0)) && is_taken(window(0, [7, 8, 9], 0, 0)));
-    assert!(!is_taken(window(0, [7, 9], 0, 0)), "one is left out");
+    let after = bytes.strip_prefix(&before[..]).and_then(|bytes| bytes.strip_prefix(&window([], 0, 0)[..]));
+    let after = after.expect("a new client's window follows its newest snapshot");
+    let is_taken = |window: Vec<u8>| restore(&mut new(), &[&before, &window, after].concat(), commands()).is_ok();
+    assert!(is_taken(window([], 0, 0)) && is_taken(window([7, 8, 9], 0, 0)));
+    assert!(!is_taken(window([7, 9], 0, 0)), "one is left out");
     // A client keeps at most 512 usercmds.
-    assert!(is_taken(window(509, [600, 601, 602], 0, 0)) && is_taken(window(0, 1..=512, 0, 0)));
-    assert!(!is_taken(window(510, [600, 601, 602], 0, 0)) && !is_taken(window(1, 1..=512, 0, 0)));
-    assert!(is_taken(window(0, [], 1, 1)) && is_taken(window(0, [], 0, 512)));
-    assert!(!is_taken(window(0, [], 1, 0)) && !is_taken(window(0, [], 0, 513)));
+    assert!(is_taken(window(1..=512, 0, 0)) && !is_taken(window(1..=513, 0, 0)));
+    assert!(is_taken(window([], 1, 1)) && is_taken(window([], 0, 512)));
+    assert!(!is_taken(window([], 1, 0)) && !is_taken(window([], 0, 513)));
 }

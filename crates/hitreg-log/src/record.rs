@@ -49,7 +49,6 @@ pub(crate) use stream::OF_SESSION;
 pub use stream::{ClockOwner, EventTime, OF_PLAYERS, PlayerRecords, Record, RecordStream, RecordType};
 pub use stream::{each_stream, state_bytes};
 pub use texts::{MAX_TEXT_BYTES, TextCode, TextError, Texts};
-pub(crate) use unknown::CustomRow;
-pub use unknown::{NumberForm, OwnValue, UnknownColumn, UnknownKind, UnknownRecords};
+pub use unknown::{CustomRow, NumberForm, OwnValue, UnknownColumn, UnknownKind, UnknownRecords};
 pub use wall::Wall;
 pub use what_if::{REJUDGED, WhatIf};

@@ -33,7 +33,7 @@ pub use target::{FileType, Target, Targets};
 pub use trace_file::TraceFile;
 pub use unnamed::remove_unnamed;
 
-use crate::log::{self, Damage, FileKind, LogReader, Lookalike, TraceReader, Truncation};
+use crate::log::{self, Damage, FileKind, LogReader, Lookalike, TraceReader};
 use crate::memory::MemoryLimit;
 use crate::record::Session;
 use crate::trace::Trace;
@@ -176,14 +176,6 @@ pub fn read_log(path: &Path) -> Result<Session, StoreError> {
 /// As [`read_log`].
 pub fn read_log_within(limit: MemoryLimit, path: &Path) -> Result<Session, StoreError> {
     log::read_session_within(limit, open(path)?).map_err(|source| StoreError::content(path, source))
-}
-
-/// Reads a log that may be cut off. Returns the place of the cut.
-///
-/// # Errors
-/// When the file cannot be opened, or has other damage.
-pub fn read_log_prefix(path: &Path) -> Result<(Session, Option<Truncation>), StoreError> {
-    log::read_prefix(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 
 /// Opens a log for reading by chunk.

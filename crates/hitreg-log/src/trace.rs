@@ -207,6 +207,18 @@ pub fn named_as_angle(name: &str) -> bool {
     name.split('.').any(|part| matches!(part, "viewangles" | "angles" | "pitch" | "yaw" | "roll"))
 }
 
+macro_rules! typed_values {
+    ($($name:ident $variant:ident $type:ident),*) => { $(
+        #[doc = concat!("Returns the values of a `", stringify!($type), "` column; empty if there is none of this name and type.")]
+        pub fn $name(&self, name: &str) -> &[$type] {
+            match self.column(name).map(|column| &column.data) {
+                Some(ColumnData::$variant(values)) => values,
+                _ => &[],
+            }
+        }
+    )* };
+}
+
 impl Table {
     /// Returns a table without key columns.
     pub fn new(name: impl Into<String>, columns: Vec<Column>) -> Table {
@@ -286,21 +298,7 @@ impl Table {
 
     /// Returns the table with its columns and without rows.
     pub fn without_rows(&self) -> Table {
-        let none = |data: &ColumnData| match data {
-            ColumnData::U32(_) => ColumnData::U32(Vec::new()),
-            ColumnData::U64(_) => ColumnData::U64(Vec::new()),
-            ColumnData::I64(_) => ColumnData::I64(Vec::new()),
-            ColumnData::F32(_) => ColumnData::F32(Vec::new()),
-            ColumnData::F64(_) => ColumnData::F64(Vec::new()),
-            ColumnData::Bool(_) => ColumnData::Bool(Vec::new()),
-            ColumnData::Name { names, .. } => ColumnData::Name { names: names.clone(), codes: Vec::new() },
-        };
-        let columns = self.columns.iter().map(|column| Column {
-            name: column.name.clone(),
-            unit: column.unit.clone(),
-            data: none(&column.data),
-        });
-        Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
+        self.select(&[])
     }
 
     /// Returns rows of this table with all its columns; missing columns have no values.
@@ -335,45 +333,7 @@ impl Table {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// Returns the values of a `u32` column; empty if there is none of this name and type.
-    pub fn u32s(&self, name: &str) -> &[u32] {
-        match self.column(name).map(|c| &c.data) {
-            Some(ColumnData::U32(values)) => values,
-            _ => &[],
-        }
-    }
-
-    /// Returns the values of a `u64` column; empty if there is none of this name and type.
-    pub fn u64s(&self, name: &str) -> &[u64] {
-        match self.column(name).map(|c| &c.data) {
-            Some(ColumnData::U64(values)) => values,
-            _ => &[],
-        }
-    }
-
-    /// Returns the values of an `i64` column; empty if there is none of this name and type.
-    pub fn i64s(&self, name: &str) -> &[i64] {
-        match self.column(name).map(|c| &c.data) {
-            Some(ColumnData::I64(values)) => values,
-            _ => &[],
-        }
-    }
-
-    /// Returns the values of an `f32` column; empty if there is none of this name and type.
-    pub fn f32s(&self, name: &str) -> &[f32] {
-        match self.column(name).map(|c| &c.data) {
-            Some(ColumnData::F32(values)) => values,
-            _ => &[],
-        }
-    }
-
-    /// Returns the values of an `f64` column; empty if there is none of this name and type.
-    pub fn f64s(&self, name: &str) -> &[f64] {
-        match self.column(name).map(|c| &c.data) {
-            Some(ColumnData::F64(values)) => values,
-            _ => &[],
-        }
-    }
+    typed_values! { u32s U32 u32, u64s U64 u64, i64s I64 i64, f32s F32 f32, f64s F64 f64 }
 
     /// Returns a column of names; empty if there is none of this name and type.
     pub fn names(&self, name: &str) -> NameColumn<'_> {

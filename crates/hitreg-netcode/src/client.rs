@@ -14,7 +14,6 @@ mod dot;
 mod draw;
 mod fields;
 mod input_time;
-mod keyframe;
 mod predict;
 mod repeats;
 mod smooth;
@@ -22,12 +21,12 @@ mod smooth;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::game::{Body, Effect, Game, GameInput, PlacedBody, ShotVerdict, Touch};
+use crate::game::{Body, Effect, Game, GameInput, PlacedBody, PlacementKind, ShotVerdict, Touch};
 use crate::history::{Frame, History, PlacementLimits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use crate::settings::{InterpolationMode, Settings};
-use crate::state::{Restorer, StateError, StateWriter};
+use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
 use categories::{CategoryDrawer, DrawContext};
 use chase::LagChase;
 use clock::ServerClock;
@@ -67,6 +66,21 @@ pub struct Client<G: Game> {
     redundancy: RepeatCheck,
     packets: u32,
 }
+
+state!(Client<G: Game> {
+    clock,
+    input_time,
+    history,
+    newest,
+    window,
+    smoothing,
+    categories,
+    chase,
+    acked,
+    drawn_at,
+    redundancy,
+    packets,
+} but { rules, settings, seed, player, limits, drawn, is_undrawn, meets_drawn });
 
 impl<G: Game> ClientPipeline<G> for Client<G> {
     fn new(setup: Setup<G>, player: PlayerId) -> Client<G> {
@@ -216,13 +230,20 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.window.latest()
     }
 
-    fn save(&self, to: &mut StateWriter<'_, G::Body>) -> bool {
-        keyframe::save(self, to);
+    fn save(&self, to: &mut StateWriter) -> bool {
+        State::save(self, to);
+        // The others are drawn again before anything reads them. Only entities that prediction meets as drawn are saved.
+        let met = self.drawn.iter().filter(|(id, _)| G::is_met_as_drawn(&self.rules, *id));
+        met.map(|(id, placed)| (*id, placed.body.clone())).collect::<Vec<_>>().put(to);
         true
     }
 
-    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
-        keyframe::restore(self, from)
+    fn restore(&mut self, from: &mut StateReader) -> Result<(), StateError> {
+        State::restore(self, from)?;
+        let met = Vec::<(EntityId, G::Body)>::get(from)?;
+        self.drawn = met.into_iter().map(|(id, body)| (id, PlacedBody::new(body, PlacementKind::Held))).collect();
+        self.history.frames().clone().iter().for_each(|frame| self.note_met(frame));
+        Ok(())
     }
 }
 

@@ -28,7 +28,7 @@ pub use category::{Categorize, Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use cells::{CellMeaning, Cells, SpatialKind, cell, cells, put_next, take_next};
 pub(crate) use input::check_own_fields;
 pub use input::{GameInput, input};
-pub use judge::{Judge, RecordedHit, RecordedShot, RejudgedVerdict};
+pub use judge::{Judge, RecordedHit, RecordedShot, Rejudge, RejudgedVerdict};
 pub use moment::Moment;
 pub use placed::{PlacedBody, PlacementKind};
 pub use reconcile::Reconcile;

@@ -16,7 +16,7 @@ pub use server::{Event, JudgedShot, Limit, Rewind, RollbackError, Rollbacks, Tic
 use crate::game::{Game, PlacedBody};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::settings::Settings;
-use crate::state::{Restorer, StateError, StateWriter};
+use crate::state::{StateError, StateReader, StateWriter};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
 
@@ -94,7 +94,7 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
 
     /// Saves all state that can change later ticks. Called just after a tick, when nothing is left to poll. Returns
     /// false when the server cannot be saved.
-    fn save(&self, _to: &mut StateWriter<'_, G::Body>) -> bool {
+    fn save(&self, _to: &mut StateWriter) -> bool {
         false
     }
 
@@ -102,7 +102,7 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     ///
     /// # Errors
     /// When the bytes are not the state of such a server.
-    fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
+    fn restore(&mut self, _from: &mut StateReader) -> Result<(), StateError> {
         Err(StateError::Unknown { what: "a server" })
     }
 }
@@ -148,7 +148,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     fn predicted(&self) -> Option<&G::Body>;
 
     /// Saves all state that can change later frames, between two frames. Returns false when the client cannot be saved.
-    fn save(&self, _to: &mut StateWriter<'_, G::Body>) -> bool {
+    fn save(&self, _to: &mut StateWriter) -> bool {
         false
     }
 
@@ -156,7 +156,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     ///
     /// # Errors
     /// When the bytes are not the state of such a client.
-    fn restore(&mut self, _from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
+    fn restore(&mut self, _from: &mut StateReader) -> Result<(), StateError> {
         Err(StateError::Unknown { what: "a client" })
     }
 }

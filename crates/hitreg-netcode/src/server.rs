@@ -7,7 +7,6 @@
 
 mod command_queue;
 mod connection;
-mod keyframe;
 mod lag_compensation;
 mod rollback;
 mod schedule;
@@ -22,7 +21,7 @@ use crate::history::{Frame, PlacementLimits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::settings::{Schedule, Settings};
-use crate::state::{Restorer, StateError, StateWriter};
+use crate::state::{State, StateError, StateReader, StateWriter, state};
 use connection::PlayerConnection;
 use hitreg_log::hash;
 use hitreg_log::record::Presence;
@@ -49,6 +48,22 @@ pub struct Server<G: Game> {
     /// Other settings that each shot is also judged under; the results are only recorded.
     judged_under: Option<Arc<Settings>>,
 }
+
+// The rollback check is diagnostic only; it is not part of the simulation state.
+state!(Server<G: Game> { tick, now } but {
+    rules,
+    settings,
+    seed,
+    limits,
+    world,
+    connections,
+    inbox,
+    snapshots,
+    events,
+    words,
+    rollback,
+    judged_under,
+});
 
 impl<G: Game> ServerPipeline<G> for Server<G> {
     fn new(setup: Setup<G>, players: u16) -> Server<G> {
@@ -152,12 +167,29 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         &self.world
     }
 
-    fn save(&self, to: &mut StateWriter<'_, G::Body>) -> bool {
-        keyframe::save(self, to)
+    fn save(&self, to: &mut StateWriter) -> bool {
+        let mut words = Vec::new();
+        G::save(&self.world, &mut words);
+        let is_offered = matches!(G::load(&self.rules, &words), Ok(Some(_)));
+        if !is_offered || !self.inbox.is_empty() || !self.snapshots.is_empty() || !self.events.is_empty() {
+            return false;
+        }
+        State::save(self, to);
+        to.words(&words);
+        self.connections.iter().for_each(|connection| connection.save(to));
+        true
     }
 
-    fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
-        keyframe::restore(self, from)
+    fn restore(&mut self, from: &mut StateReader) -> Result<(), StateError> {
+        State::restore(self, from)?;
+        let world = G::load(&self.rules, &from.words()?)?.ok_or(StateError::Unknown { what: "a world" })?;
+        let players = self.connections.len();
+        let everyone = (0..players).map(|player| PlayerId(player as u16).entity());
+        if !G::entities(&world).iter().map(|(id, _)| *id).take(players).eq(everyone) {
+            return Err(StateError::Invalid("World"));
+        }
+        self.world = world;
+        self.connections.iter_mut().try_for_each(|connection| connection.restore(from))
     }
 }
 

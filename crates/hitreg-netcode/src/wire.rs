@@ -70,6 +70,7 @@ pub use request::{
 };
 pub use sender::{EncodeError, EncodedSnapshot, Sender};
 pub use track::ReceivedSet;
+pub(crate) use transit::SavedDatagrams;
 pub(crate) use usercmd::OWN_CELLS_MAX;
 pub(crate) use waiting::decode_waiting;
 pub use waiting::{ReadyCount, encode_waiting};

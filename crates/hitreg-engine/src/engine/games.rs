@@ -192,7 +192,7 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<StreamReport, ReplayError>;
 
-    /// Whether recorded shots are judged again: [`Judge::JUDGES_AGAIN`](game::Judge::JUDGES_AGAIN).
+    /// Whether recorded shots are judged again: [`Judge::REJUDGE`](game::Judge::REJUDGE).
     fn judges_again(&self) -> bool;
 
     /// Runs the input and links of a log again, and records the result as a new session.
@@ -334,7 +334,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
     }
 
     fn judges_again(&self) -> bool {
-        G::JUDGES_AGAIN
+        G::REJUDGE.is_some()
     }
 
     fn rerecord(

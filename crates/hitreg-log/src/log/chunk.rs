@@ -16,12 +16,10 @@ mod unknown;
 pub(crate) use bucket::Bucket;
 use context::ChunkContext;
 pub(super) use context::{ReadContext, WriteContext};
-pub(super) use heard::{NESTED as HEARD_USERCMD, put_lists as put_lists_of_heard, take_lists as take_lists_of_heard};
+pub(super) use heard::NESTED as HEARD_USERCMD;
 pub(crate) use map::{ChunkPosition, encode_end, to_messagepack};
 pub(crate) use outline::outline;
-pub(super) use own::{put as put_own_of_usercmds, take as take_own_of_usercmds};
 pub(crate) use part::SessionSlice;
-pub(super) use snapshots::{put_lists as put_lists_of_snapshots, take_lists as take_lists_of_snapshots};
 pub(super) use table::{ColumnReader, TableWriter};
 
 use serde_bytes::ByteBuf;
@@ -154,16 +152,7 @@ fn encode_kind<T: RecordLayout, H>(
     if rows.is_empty() {
         return None;
     }
-    let base = named_by(name);
-    rows.put::<_>(|keys, row_counts| {
-        let mut times = Vec::with_capacity(keys.len());
-        let mut keys = keys.iter();
-        for &(id, count) in row_counts {
-            let mut named = named(part, id as usize, base.unwrap_or_default());
-            times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
-        }
-        times
-    });
+    rows.put(|keys, row_counts| named_times(part, name, keys, row_counts));
     T::put_lists(&mut rows, context);
     unknown::encode_columns(name, &mut rows, part, (header, context.texts()));
     Some(rows.finish())
@@ -176,17 +165,20 @@ fn decode_kind<T: RecordLayout>(
     so_far: &SessionStretch,
 ) -> Result<Vec<T>, String> {
     budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
-    let base = named_by(columns.name).unwrap_or_default();
     let whole = SessionSlice::whole(so_far);
-    let mut records = columns.take::<T>(|keys, row_counts| {
-        let mut times = Vec::with_capacity(keys.len());
-        let mut keys = keys.iter();
-        for &(id, count) in row_counts {
-            let mut named = named(&whole, id as usize, base);
-            times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
-        }
-        times
-    })?;
+    let mut records = columns.take::<T>(|keys, row_counts| named_times(&whole, columns.name, keys, row_counts))?;
     T::take_lists(&mut records, columns, context, budget)?;
     Ok(records)
+}
+
+/// Returns the times of the records that the keys of a kind name, series by series.
+fn named_times<H>(part: &SessionSlice<'_, H>, kind: &str, keys: &[i64], row_counts: &[(u32, usize)]) -> Vec<i64> {
+    let base = named_by(kind).unwrap_or_default();
+    let mut times = Vec::with_capacity(keys.len());
+    let mut keys = keys.iter();
+    for &(id, count) in row_counts {
+        let mut named = named(part, id as usize, base);
+        times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
+    }
+    times
 }

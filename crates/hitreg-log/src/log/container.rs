@@ -111,10 +111,14 @@ impl<W: Write> ChunkSink<W> {
 
     /// Writes the first chunk, at `level` unless it is so large that a recording would be delayed.
     pub(crate) fn header(&mut self, content: &[u8], level: i32) -> Result<(), WriteError> {
-        if content.len() <= HEADER_BYTES_SMALL {
-            self.compressor.set_parameter(CParameter::CompressionLevel(level))?;
-        }
-        self.chunk("the header", content)?;
+        let level = if content.len() <= HEADER_BYTES_SMALL { level } else { self.level };
+        self.chunk_at(level, "the header", content)
+    }
+
+    /// Writes one chunk at a level of its own.
+    pub(crate) fn chunk_at(&mut self, level: i32, what: &'static str, content: &[u8]) -> Result<(), WriteError> {
+        self.compressor.set_parameter(CParameter::CompressionLevel(level))?;
+        self.chunk(what, content)?;
         Ok(self.compressor.set_parameter(CParameter::CompressionLevel(self.level))?)
     }
 

@@ -1,11 +1,11 @@
-//! The columns of each record kind, in file order. A new kind is a line in
-//! [`each_stream!`](crate::record::each_stream) and its columns here.
+//! The columns of record kinds, in file order. A new kind is a line in
+//! [`each_stream!`](crate::record::each_stream) and its columns here; kinds with long lists are in `chunk`.
 
 use super::chunk::{ColumnReader, ReadContext, TableWriter, WriteContext};
 use crate::log::limits::Budget;
 use crate::record::{
-    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, HeardRecord,
-    PacketRecord, Presence, PresenceRecord, Reason, RecordType, ShotRecord, SnapshotRecord, TickRecord,
+    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, GapCause, GapRecord, PacketRecord, Presence,
+    PresenceRecord, Reason, RecordType, ShotRecord, TickRecord,
 };
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 
@@ -66,47 +66,17 @@ pub(super) trait RecordLayout: RecordType + Default {
 
 macro_rules! columns {
     ($( $name:literal $how:ident $(($to:literal))? $($field:ident).+ ),* $(,)?) => {
-        const COLUMNS: &'static [RecordColumn<Self>] = &[$(
-            RecordColumn {
+        const COLUMNS: &'static [$crate::log::kinds::RecordColumn<Self>] = &[$(
+            $crate::log::kinds::RecordColumn {
                 name: $name,
-                how: NumberPacking::$how $(($to))?,
-                get: |record| PackedNumber::to(&record.$($field).+),
-                set: |record, number| PackedNumber::of(number).map(|value| record.$($field).+ = value).is_some(),
+                how: $crate::log::kinds::NumberPacking::$how $(($to))?,
+                get: |record| $crate::log::kinds::PackedNumber::to(&record.$($field).+),
+                set: |record, number| $crate::log::kinds::PackedNumber::of(number).map(|value| record.$($field).+ = value).is_some(),
             }
         ),*];
     };
 }
-
-impl RecordLayout for FrameRecord {
-    columns! {
-        "seq" Whole command.seq,
-        "at_us" Whole at,
-        "server_time_us" To("at_us") command.server_time,
-        "lerp_ms" Whole command.lerp_msec,
-        "msec" Whole command.input.msec,
-        "pitch" Float command.input.viewangles.x,
-        "yaw" Float command.input.viewangles.y,
-        "roll" Float command.input.viewangles.z,
-        "forwardmove" Float command.input.forwardmove,
-        "sidemove" Float command.input.sidemove,
-        "upmove" Float command.input.upmove,
-        "buttons" Whole command.input.buttons,
-        "impulse" Whole command.input.impulse,
-    }
-
-    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
-        super::chunk::put_own_of_usercmds(rows, context);
-    }
-
-    fn take_lists(
-        records: &mut [Self],
-        columns: &ColumnReader<'_>,
-        context: &ReadContext<'_>,
-        budget: &mut Budget,
-    ) -> Result<(), String> {
-        super::chunk::take_own_of_usercmds(records, columns, context, budget)
-    }
-}
+pub(super) use columns;
 
 impl RecordLayout for PacketRecord {
     columns! {
@@ -123,47 +93,6 @@ impl RecordLayout for ArrivalRecord {
     columns! {
         "number" Whole number,
         "at_us" ToNamed("number") at,
-    }
-}
-
-impl RecordLayout for HeardRecord {
-    columns! {
-        "number" Whole number,
-        "at_us" ToNamed("number") at,
-        "ack" Whole ack,
-        "received_before" Whole received_before,
-    }
-    /// From the fourth column on: the frame columns of the usercmds that are not repeats. Declared fields follow.
-    const LISTS: &'static [&'static str] = &[
-        "newest",
-        "usercmds",
-        "fresh",
-        "usercmd_seq",
-        "usercmd_at_us",
-        "usercmd_server_time_us",
-        "usercmd_lerp_ms",
-        "usercmd_msec",
-        "usercmd_pitch",
-        "usercmd_yaw",
-        "usercmd_roll",
-        "usercmd_forwardmove",
-        "usercmd_sidemove",
-        "usercmd_upmove",
-        "usercmd_buttons",
-        "usercmd_impulse",
-    ];
-
-    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
-        super::chunk::put_lists_of_heard(rows, context);
-    }
-
-    fn take_lists(
-        records: &mut [Self],
-        columns: &ColumnReader<'_>,
-        context: &ReadContext<'_>,
-        budget: &mut Budget,
-    ) -> Result<(), String> {
-        super::chunk::take_lists_of_heard(records, columns, context, budget)
     }
 }
 
@@ -212,48 +141,6 @@ impl RecordLayout for GapRecord {
         "at_us" Whole to,
         "player" Whole player,
         "why" Whole why,
-    }
-}
-
-impl RecordLayout for SnapshotRecord {
-    columns! {
-        "seq" Whole seq,
-        "tick" To("seq") tick,
-        "at_us" Whole at,
-        "server_time_us" To("at_us") server_time,
-        "ack" Whole ack,
-        "bytes" Whole bytes,
-        "choked" Whole choked,
-    }
-    const LISTS: &'static [&'static str] = &[
-        "entities",
-        "effects",
-        "extra_bytes",
-        "entity",
-        "effect_kind",
-        "effect_entity",
-        "effect_predictable",
-        "effect_x",
-        "effect_y",
-        "effect_z",
-        "extra",
-        "helper",
-        "warnings",
-        "warning_command",
-        "warning_difference",
-    ];
-
-    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
-        super::chunk::put_lists_of_snapshots(rows, context);
-    }
-
-    fn take_lists(
-        records: &mut [Self],
-        columns: &ColumnReader<'_>,
-        context: &ReadContext<'_>,
-        budget: &mut Budget,
-    ) -> Result<(), String> {
-        super::chunk::take_lists_of_snapshots(records, columns, context, budget)
     }
 }
 

@@ -47,7 +47,9 @@ impl Session {
     /// When the record does not fit the header. The session is then unchanged.
     pub fn push(&mut self, record: Record) -> Result<(), MisplacedRecord> {
         record.check(&self.header)?;
-        self.put(&record);
+        let kinds = std::mem::take(&mut self.header.unknown);
+        self.put(&record, &kinds);
+        self.header.unknown = kinds;
         Ok(())
     }
 
@@ -108,6 +110,24 @@ impl Session {
 }
 
 impl<H> Session<H> {
+    pub(super) fn put_row(&mut self, row: &CustomRow, kind: &UnknownKind) {
+        let records = match self.unknown.iter_mut().position(|known| known.kind == kind.name) {
+            Some(place) => &mut self.unknown[place],
+            None => {
+                let columns = row.values.iter().map(|_| UnknownColumn::default()).collect();
+                self.unknown.push(UnknownRecords { kind: kind.name.clone(), columns, ..UnknownRecords::default() });
+                let last = self.unknown.len() - 1;
+                &mut self.unknown[last]
+            }
+        };
+        records.series.push(row.series);
+        records.keys.push(0);
+        for (column, value) in records.columns.iter_mut().zip(&row.values) {
+            column.see(value.form());
+            column.values.push(value.number());
+        }
+    }
+
     /// Sorts the states by key, and the records of unknown kinds by time.
     pub(crate) fn put_in_order_of(&mut self, kinds: &[UnknownKind]) {
         self.states.put_in_order();
@@ -201,33 +221,13 @@ impl SessionStretch {
         }
     }
 
-    /// Adds a row of a kind that only the header declares.
-    pub(crate) fn push_row(&mut self, row: &CustomRow, header: &SessionHeader) {
-        let Some(kind) = header.unknown.get(row.kind) else { return };
-        let records = match self.unknown.iter_mut().position(|known| known.kind == kind.name) {
-            Some(place) => &mut self.unknown[place],
-            None => {
-                let columns = row.values.iter().map(|_| UnknownColumn::default()).collect();
-                self.unknown.push(UnknownRecords { kind: kind.name.clone(), columns, ..UnknownRecords::default() });
-                let last = self.unknown.len() - 1;
-                &mut self.unknown[last]
-            }
-        };
-        records.series.push(row.series);
-        records.keys.push(0);
-        for (column, value) in records.columns.iter_mut().zip(&row.values) {
-            column.see(value.form());
-            column.values.push(value.number());
-        }
-    }
-
     /// Adds a record of a session with this header.
     ///
     /// # Errors
     /// When the record does not fit the header. The stretch is then unchanged.
     pub(crate) fn push(&mut self, record: &Record, header: &SessionHeader) -> Result<(), MisplacedRecord> {
         record.check(header)?;
-        self.put(record);
+        self.put(record, &header.unknown);
         Ok(())
     }
 }

@@ -2,8 +2,8 @@
 //! it. A new kind is one line here, plus the columns of its record in the log.
 
 use super::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord, PresenceRecord,
-    Session, ShotRecord, SnapshotRecord, StateRecord, TickRecord,
+    ArrivalRecord, CustomRow, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord,
+    PresenceRecord, Session, ShotRecord, SnapshotRecord, StateRecord, TickRecord, UnknownKind,
 };
 use crate::units::{Micros, PlayerId, Tick};
 
@@ -144,6 +144,8 @@ macro_rules! declare {
             $( $(#[$own_doc])* $own($own_type), )*
             /// An entity's state after a tick.
             State(StateRecord),
+            /// A row of a kind that only the header declares, at a time.
+            Row(Micros, CustomRow),
         }
 
         /// The records of one player.
@@ -201,14 +203,16 @@ macro_rules! declare {
                 $( self.$own_field.append(&mut later.$own_field); )*
             }
 
-            /// Adds a checked record; `None` if the player does not exist.
-            pub(super) fn put(&mut self, record: &Record) -> Option<()> {
+            /// Adds a checked record; `None` if the player or the kind does not exist. `kinds` are those that only the
+            /// header declares.
+            pub(super) fn put(&mut self, record: &Record, kinds: &[UnknownKind]) -> Option<()> {
                 match record {
                     $( Record::$variant(id, record) => {
                         self.players.get_mut(usize::from(id.0))?.$field.push(record.clone());
                     } )*
                     $( Record::$own(record) => self.$own_field.push(record.clone()), )*
                     Record::State(record) => self.states.push(record.key(), &record.cells),
+                    Record::Row(_, row) => self.put_row(row, kinds.get(row.kind)?),
                 }
                 Some(())
             }
@@ -221,6 +225,7 @@ macro_rules! declare {
                     $( Record::$variant(_, record) => record.when(), )*
                     $( Record::$own(record) => record.when(), )*
                     Record::State(record) => EventTime::In(record.tick),
+                    Record::Row(at, _) => EventTime::At(*at),
                 }
             }
 
@@ -230,6 +235,7 @@ macro_rules! declare {
                     $( Record::$variant(_, record) => size_of::<$type>() + record.heap_bytes(), )*
                     $( Record::$own(record) => size_of::<$own_type>() + record.heap_bytes(), )*
                     Record::State(record) => state_bytes(record.cells.len()),
+                    Record::Row(_, row) => size_of_val(&row.values[..]),
                 }
             }
 
@@ -238,7 +244,7 @@ macro_rules! declare {
                 match self {
                     $( Record::$variant(id, _) => Some(*id), )*
                     $( Record::$own(_) => None, )*
-                    Record::State(_) => None,
+                    Record::State(_) | Record::Row(..) => None,
                 }
             }
         }

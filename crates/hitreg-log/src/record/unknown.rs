@@ -146,15 +146,15 @@ impl OwnValue {
     }
 }
 
-/// A row of one of [`SessionHeader::unknown`](super::SessionHeader::unknown) before it is added to a log.
+/// A row of one of [`SessionHeader::unknown`](super::SessionHeader::unknown) .
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct CustomRow {
+pub struct CustomRow {
     /// Index of the kind in [`SessionHeader::unknown`](super::SessionHeader::unknown).
-    pub(crate) kind: usize,
+    pub kind: usize,
     /// As in [`UnknownRecords::series`].
-    pub(crate) series: u32,
+    pub series: u32,
     /// One value for each column.
-    pub(crate) values: Vec<OwnValue>,
+    pub values: Vec<OwnValue>,
 }
 
 impl UnknownRecords {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rtrb::Consumer;
 
 use super::flight::FlightRecording;
-use super::output::{RecordOutput, RecorderInput};
+use super::output::RecordOutput;
 use super::shared::{Item, RecordTime, RecorderShared, RecorderState, RingEntry};
 use super::{CustomKind, FinishError, description};
 use crate::log::QueuePolicy;
@@ -133,7 +133,7 @@ impl Collector {
         for asked in asked {
             let Some(mut kept) = self.out.kept() else { continue };
             for (at, item) in &self.held {
-                told(&self.shared.kinds, *at, item.clone(), &mut |told| kept.add(told))?;
+                records_of(&self.shared.kinds, *at, item.clone(), &mut |record| kept.add(record))?;
             }
             // A send fails only if the caller has given up.
             let _ = asked.send(kept);
@@ -172,12 +172,12 @@ impl Collector {
             self.gap(from.unwrap_or(at).min(at), at)?;
             return Ok(0);
         }
-        told(&self.shared.kinds, at, item, &mut |told| self.out.told(told))?;
+        records_of(&self.shared.kinds, at, item, &mut |record| self.out.push(record))?;
         Ok(1)
     }
 
     fn gap(&mut self, from: Micros, to: Micros) -> Result<(), FinishError> {
-        self.out.told(&RecorderInput::Record(gap(from, to)))
+        self.out.push(&gap(from, to))
     }
 
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
@@ -199,22 +199,21 @@ impl Collector {
     }
 }
 
-/// Converts an item to the form that outputs take.
-fn told(
+/// Passes the records of an item to `to`.
+fn records_of(
     kinds: &[CustomKind],
     at: Micros,
     item: Item,
-    to: &mut dyn FnMut(&RecorderInput) -> Result<(), FinishError>,
+    to: &mut dyn FnMut(&Record) -> Result<(), FinishError>,
 ) -> Result<(), FinishError> {
     match item {
-        Item::Record(record) => to(&RecorderInput::Record(record)),
-        Item::Row(row) => to(&RecorderInput::Row(at, *row)),
+        Item::Record(record) => to(&record),
         Item::Bytes(bytes) => {
             let (player, command, bytes) = *bytes;
             let mut rows = description::rows_of_bytes(kinds, player, command, at, &bytes);
-            rows.try_for_each(|row| to(&RecorderInput::Row(at, row)))
+            rows.try_for_each(|row| to(&Record::Row(at, row)))
         }
-        Item::Lost(_, from) => to(&RecorderInput::Record(gap(from.unwrap_or(at).min(at), at))),
+        Item::Lost(_, from) => to(&gap(from.unwrap_or(at).min(at), at)),
     }
 }
 

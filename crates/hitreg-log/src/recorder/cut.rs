@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::FinishError;
-use super::output::RecorderInput;
 use crate::log::WriteError;
 use crate::record::{
     EventTime, OwnValue, Presence, PresenceRecord, Record, SessionHeader, SessionStretch, StateRecord, TickRecord,
@@ -35,14 +34,14 @@ pub(super) struct FlightCut {
 struct Usercmds {
     /// Whether the recording contains executed usercmds of this player. Without them, none can be known to wait.
     ran: bool,
-    waiting: VecDeque<(CommandSeq, RecorderInput)>,
+    waiting: VecDeque<(CommandSeq, Record)>,
 }
 
 /// The state that a part begins with.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PartStart {
     pub(super) after: TickRecord,
-    pub(super) told: Vec<RecorderInput>,
+    pub(super) records: Vec<Record>,
 }
 
 impl FlightCut {
@@ -50,50 +49,50 @@ impl FlightCut {
         FlightCut { bytes, ..FlightCut::default() }
     }
 
-    /// Returns whether the last tick is complete before this item, so that a new part may begin with the item.
-    pub(super) fn may_stand_before(&self, told: &RecorderInput) -> bool {
-        match told.when() {
+    /// Returns whether the last tick is complete before this record, so that a new part may begin with the record.
+    pub(super) fn may_stand_before(&self, record: &Record) -> bool {
+        match record.when() {
             EventTime::At(at) => at > self.last.at,
             EventTime::In(tick) => tick > self.last.tick,
         }
     }
 
-    /// Updates the state with an item.
-    pub(super) fn saw(&mut self, told: &RecorderInput) {
-        match told {
-            RecorderInput::Record(Record::Tick(tick)) => {
+    /// Updates the state with a record.
+    pub(super) fn saw(&mut self, record: &Record) {
+        match record {
+            Record::Tick(tick) => {
                 self.last = *tick;
                 self.bodies.clear();
             }
-            RecorderInput::Record(Record::State(state)) if state.viewer.is_none() && state.tick == self.last.tick => {
+            Record::State(state) if state.viewer.is_none() && state.tick == self.last.tick => {
                 self.bodies.push(state.clone());
             }
-            RecorderInput::Record(Record::Presence(player, presence)) => {
+            Record::Presence(player, presence) => {
                 match presence.change {
                     Presence::Joined => self.present.insert(*player, *presence),
                     Presence::Left => self.present.remove(player),
                 };
             }
-            RecorderInput::Record(Record::Executed(player, done)) => {
+            Record::Executed(player, done) => {
                 let of = self.players.entry(*player).or_default();
                 of.ran = true;
                 of.waiting.retain(|(seq, _)| *seq > done.command);
             }
-            RecorderInput::Record(Record::Frame(player, frame)) => {
-                self.waits(*player, frame.command.seq, told);
+            Record::Frame(player, frame) => {
+                self.waits(*player, frame.command.seq, record);
             }
-            RecorderInput::Row(_, row) if Some(row.kind) == self.bytes => {
+            Record::Row(_, row) if Some(row.kind) == self.bytes => {
                 if let (Ok(player), Some(OwnValue::Number(seq))) = (u16::try_from(row.series), row.values.get(1)) {
-                    self.waits(PlayerId(player), CommandSeq(*seq as u32), told);
+                    self.waits(PlayerId(player), CommandSeq(*seq as u32), record);
                 }
             }
-            RecorderInput::Record(_) | RecorderInput::Row(..) => {}
+            _ => {}
         }
     }
 
-    fn waits(&mut self, player: PlayerId, seq: CommandSeq, told: &RecorderInput) {
+    fn waits(&mut self, player: PlayerId, seq: CommandSeq, record: &Record) {
         let of = self.players.entry(player).or_default();
-        of.waiting.push_back((seq, told.clone()));
+        of.waiting.push_back((seq, record.clone()));
         if of.waiting.len() > MOST_WAITING {
             of.waiting.pop_front();
         }
@@ -104,9 +103,8 @@ impl FlightCut {
         let present = self.present.iter().map(|(player, presence)| Record::Presence(*player, *presence));
         let bodies = self.bodies.iter().map(|body| Record::State(StateRecord { tick: Tick(0), ..body.clone() }));
         let waiting = self.players.values().filter(|of| of.ran).flat_map(|of| &of.waiting);
-        let told =
-            present.chain(bodies).map(RecorderInput::Record).chain(waiting.map(|(_, told)| told.clone())).collect();
-        PartStart { after: self.last, told }
+        let waiting = waiting.map(|(_, record)| record.clone());
+        PartStart { after: self.last, records: present.chain(bodies).chain(waiting).collect() }
     }
 }
 
@@ -124,20 +122,7 @@ impl PartStart {
     /// Returns the state as a stretch of a session.
     pub(super) fn stretch(&self, header: &SessionHeader) -> Result<SessionStretch, FinishError> {
         let mut stretch = SessionStretch::of(header);
-        self.told.iter().try_for_each(|told| add(&mut stretch, told, header))?;
+        self.records.iter().try_for_each(|record| stretch.push(record, header)).map_err(WriteError::from)?;
         Ok(stretch)
     }
-}
-
-/// Adds an item to a stretch.
-pub(super) fn add(
-    stretch: &mut SessionStretch,
-    told: &RecorderInput,
-    header: &SessionHeader,
-) -> Result<(), FinishError> {
-    match told {
-        RecorderInput::Record(record) => stretch.push(record, header).map_err(WriteError::from)?,
-        RecorderInput::Row(_, row) => stretch.push_row(row, header),
-    }
-    Ok(())
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::FinishError;
-use super::cut::{FlightCut, PartStart, add};
-use super::output::{RecordOutput, RecorderInput};
-use crate::log::{self, WriterOptions};
-use crate::record::{EventTime, GapCause, GapRecord, Session, SessionHeader, SessionStretch, Texts};
+use super::cut::{FlightCut, PartStart};
+use super::output::RecordOutput;
+use crate::log::{self, WriteError, WriterOptions};
+use crate::record::{EventTime, GapCause, GapRecord, Record, Session, SessionHeader, SessionStretch, Texts};
 use crate::store::{self, FileType, Targets};
 use crate::units::{Micros, Tick};
 
@@ -81,17 +81,17 @@ fn forget(parts: &mut VecDeque<FlightPart>, before: Micros) -> u32 {
 }
 
 impl RecordOutput for FlightBuffer {
-    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
+    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
         let part = Micros(self.keep.0 / PARTS).max(SHORTEST);
-        if self.span.is_some_and(|(begun, last)| last - begun >= part) && self.cut.may_stand_before(told) {
+        if self.span.is_some_and(|(begun, last)| last - begun >= part) && self.cut.may_stand_before(record) {
             self.turn()?;
         }
-        if let EventTime::At(at) = told.when() {
+        if let EventTime::At(at) = record.when() {
             self.first.get_or_insert(at);
             self.span = Some(self.span.map_or((at, at), |(begun, last)| (begun, last.max(at))));
         }
-        self.cut.saw(told);
-        add(&mut self.current, told, &self.header)
+        self.cut.saw(record);
+        Ok(self.current.push(record, &self.header).map_err(WriteError::from)?)
     }
 
     fn texts(&mut self, texts: &Texts) {
@@ -117,12 +117,12 @@ impl RecordOutput for FlightBuffer {
 }
 
 impl FlightRecording {
-    /// Adds an item that still waits in the reorder window.
-    pub(super) fn add(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
-        if let EventTime::At(at) = told.when() {
+    /// Adds a record that still waits in the reorder window.
+    pub(super) fn add(&mut self, record: &Record) -> Result<(), FinishError> {
+        if let EventTime::At(at) = record.when() {
             self.newest = self.newest.max(Some(at));
         }
-        add(&mut self.current, told, &self.header)
+        Ok(self.current.push(record, &self.header).map_err(WriteError::from)?)
     }
 
     /// Writes the kept data as a log.

@@ -5,32 +5,14 @@ use std::io::Write;
 use super::FinishError;
 use super::flight::FlightRecording;
 use crate::log::BackgroundLogWriter;
-use crate::record::{CustomRow, EventTime, Record, Texts};
+use crate::record::{Record, Texts};
 use crate::store::Recording;
-use crate::units::Micros;
 
-/// One item in an output's input: a record, or a row of a custom kind.
-#[derive(Clone, Debug)]
-pub(super) enum RecorderInput {
-    Record(Record),
-    /// A row of a custom kind at a time.
-    Row(Micros, CustomRow),
-}
-
-impl RecorderInput {
-    pub(super) fn when(&self) -> EventTime {
-        match self {
-            RecorderInput::Record(record) => record.when(),
-            RecorderInput::Row(at, _) => EventTime::At(*at),
-        }
-    }
-}
-
-/// A destination that receives items in time order.
+/// A destination that receives records in time order.
 pub(super) trait RecordOutput: Send {
-    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError>;
+    fn push(&mut self, record: &Record) -> Result<(), FinishError>;
 
-    /// Receives the texts of the next items.
+    /// Receives the texts of the next records.
     fn texts(&mut self, texts: &Texts);
 
     /// Writes everything received so far.
@@ -42,7 +24,7 @@ pub(super) trait RecordOutput: Send {
         0
     }
 
-    /// Returns the items that a flight recorder holds in memory; `None` for outputs that write at once.
+    /// Returns the records that a flight recorder holds in memory; `None` for outputs that write at once.
     fn kept(&self) -> Option<FlightRecording> {
         None
     }
@@ -51,12 +33,8 @@ pub(super) trait RecordOutput: Send {
 }
 
 impl RecordOutput for Recording {
-    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
-        match told {
-            RecorderInput::Record(record) => self.push(record)?,
-            RecorderInput::Row(at, row) => self.push_row(*at, row)?,
-        }
-        Ok(())
+    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+        Ok(Recording::push(self, record)?)
     }
 
     fn texts(&mut self, texts: &Texts) {
@@ -77,12 +55,8 @@ impl RecordOutput for Recording {
 }
 
 impl<W: Write + Send + 'static> RecordOutput for BackgroundLogWriter<W> {
-    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
-        match told {
-            RecorderInput::Record(record) => self.push(record)?,
-            RecorderInput::Row(at, row) => self.push_row(*at, row)?,
-        }
-        Ok(())
+    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+        Ok(BackgroundLogWriter::push(self, record)?)
     }
 
     fn texts(&mut self, texts: &Texts) {

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::FinishError;
 use super::cut::{FlightCut, PartStart};
-use super::output::{RecordOutput, RecorderInput};
+use super::output::RecordOutput;
 use crate::log::{self, QueuePolicy, WriteError};
-use crate::record::{EventTime, SessionHeader, Texts};
+use crate::record::{EventTime, Record, SessionHeader, Texts};
 use crate::store::{FileType, Recording, Targets};
 use crate::units::Micros;
 
@@ -80,7 +80,7 @@ impl RotatingFiles {
         let beginning = self.cut.beginning();
         let mut file = begin(&self.path, self.number, &beginning, &self.header, self.how)?;
         RecordOutput::texts(&mut file, &self.texts);
-        beginning.told.iter().try_for_each(|told| RecordOutput::told(&mut file, told))?;
+        beginning.records.iter().try_for_each(|record| file.push(record))?;
         (self.file, self.begun, self.is_full) = (Some(file), None, false);
         Ok(())
     }
@@ -102,16 +102,16 @@ fn begin(
 }
 
 impl RecordOutput for RotatingFiles {
-    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
-        if self.is_full && self.cut.may_stand_before(told) {
+    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+        if self.is_full && self.cut.may_stand_before(record) {
             self.turn()?;
         }
-        if let EventTime::At(at) = told.when() {
+        if let EventTime::At(at) = record.when() {
             let begun = *self.begun.get_or_insert(at);
             self.is_full |= at - begun >= self.rotation.after;
         }
-        self.cut.saw(told);
-        self.file()?.told(told)
+        self.cut.saw(record);
+        Ok(self.file()?.push(record)?)
     }
 
     fn texts(&mut self, texts: &Texts) {

@@ -10,7 +10,7 @@ use rtrb::Consumer;
 use super::flight::FlightRecording;
 use super::{CustomKind, PushError, RecordingSummary};
 use crate::log::QueuePolicy;
-use crate::record::{CustomRow, Record, SessionHeader, TextCode, TextError, Texts};
+use crate::record::{Record, SessionHeader, TextCode, TextError, Texts};
 use crate::units::{CommandSeq, Micros, PlayerId};
 
 /// One item in a stream's ring.
@@ -30,8 +30,6 @@ pub(super) enum RecordTime {
 #[derive(Clone, Debug)]
 pub(super) enum Item {
     Record(Record),
-    /// A row of a custom kind.
-    Row(Box<CustomRow>),
     /// The extra bytes of a usercmd.
     Bytes(Box<(PlayerId, CommandSeq, Vec<u8>)>),
     /// The ring was full: this many records are missing since a time.

@@ -151,7 +151,7 @@ impl Stream {
         own.check(values)?;
         self.shared.check(Some(at))?;
         let values = std::iter::once(OwnValue::Number(at.0)).chain(values.iter().copied()).collect();
-        self.send(Some(at), Item::Row(Box::new(CustomRow { kind: own.place, series, values })))
+        self.send(Some(at), Item::Record(Record::Row(at, CustomRow { kind: own.place, series, values })))
     }
 
     /// Pushes a usercmd with its game-defined fields, one value for each declared field.

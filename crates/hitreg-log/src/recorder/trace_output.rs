@@ -1,9 +1,9 @@
 //! An output that turns records into the tables of a trace, for a build that replays a log.
 
 use super::FinishError;
-use super::cut::add;
-use super::output::{RecordOutput, RecorderInput};
-use crate::record::{Session, SessionHeader, SessionStretch, Texts};
+use super::output::RecordOutput;
+use crate::log::WriteError;
+use crate::record::{Record, Session, SessionHeader, SessionStretch, Texts};
 use crate::recorded;
 use crate::store::{self, Target};
 use crate::trace::{Digest, SessionSource, Trace, TraceHeader};
@@ -23,8 +23,8 @@ impl PendingTrace {
 }
 
 impl RecordOutput for PendingTrace {
-    fn told(&mut self, told: &RecorderInput) -> Result<(), FinishError> {
-        add(&mut self.records, told, &self.header)
+    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+        Ok(self.records.push(record, &self.header).map_err(WriteError::from)?)
     }
 
     fn texts(&mut self, texts: &Texts) {

@@ -7,8 +7,7 @@ use super::StoreError;
 use super::destination::OutputDestination;
 use super::target::Target;
 use crate::log::{BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
-use crate::record::{CustomRow, Record, SessionHeader, Texts};
-use crate::units::Micros;
+use crate::record::{Record, SessionHeader, Texts};
 
 /// A recording in progress. Until [`Recording::finish`], it is at [`Recording::unfinished_path`]. After a kill or a
 /// crash, this file holds everything except the last second.
@@ -96,11 +95,6 @@ impl Recording {
     /// When the record does not fit the header, or the recording can no longer be written.
     pub fn push(&mut self, record: &Record) -> Result<(), StoreError> {
         self.writer.push(record).map_err(|source| stopped(&self.unfinished, &self.path, source))
-    }
-
-    /// Adds a row of a table or column that only the header defines, together with the record that it belongs to.
-    pub(crate) fn push_row(&mut self, at: Micros, row: &CustomRow) -> Result<(), StoreError> {
-        self.writer.push_row(at, row).map_err(|source| stopped(&self.unfinished, &self.path, source))
     }
 
     /// Sets the texts of the records.

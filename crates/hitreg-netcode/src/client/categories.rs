@@ -1,8 +1,6 @@
 //! Drawing by category (NeREIDS). The [`Category`] of each field of each entity sets its timeline and its method of
 //! drawing. "The client doesn't render every object in the same timeline."
 
-mod keyframe;
-
 use std::sync::Arc;
 
 use glam::Vec3;
@@ -13,6 +11,7 @@ use crate::game::{
 };
 use crate::history::Frame;
 use crate::settings::Settings;
+use crate::state::{state, value};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// The longest time for which an unconfirmed effect of a usercmd is drawn. It equals the limit on how far a NeREIDS
@@ -83,7 +82,16 @@ struct Reaction<B> {
     left: Micros,
 }
 
+value!(DrawnEntity<B: Body> { entity, category, others, defined, defined_at, start, met_own, met_local });
+value!(Reaction<B: Body> { entity, command, body, left });
+state!(CategoryDrawer<G: Game> { known, known_at, reactions, local_bodies, easing } but { fields, origin } if is_valid);
+
 impl<G: Game> CategoryDrawer<G> {
+    fn is_valid(&self) -> bool {
+        let cells = self.known.iter().flat_map(|known| &known.others);
+        cells.into_iter().all(|(cell, _)| *cell < self.fields.len())
+    }
+
     pub(super) fn new(settings: &Settings) -> CategoryDrawer<G> {
         let fields = G::Body::fields();
         CategoryDrawer {

@@ -4,7 +4,7 @@
 use super::context::PredictionContext;
 use super::fields::PredictedCells;
 use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Game, Sink, Touch};
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::value;
 use hitreg_log::units::{CommandSeq, EntityId};
 use hitreg_log::usercmd::{Input, Usercmd};
 
@@ -21,17 +21,9 @@ pub(super) struct CauseCounts {
     found: u32,
 }
 
+value!(CauseCounts { into, found });
+
 impl CauseCounts {
-    pub(super) fn save<B: Body>(self, to: &mut StateWriter<'_, B>) {
-        let CauseCounts { into, found } = self;
-        (into, found).put(to);
-    }
-
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        (self.into, self.found) = StateValue::<B>::get(from)?;
-        Ok(())
-    }
-
     /// Returns the cause of a wrong prediction. `fields` are the predicted fields.
     pub(super) fn explain<G: Game>(
         &mut self,

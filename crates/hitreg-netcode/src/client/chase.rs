@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::draw::OthersDrawer;
 use crate::game::{Body, Game, PlacedBody, PlacementKind};
 use crate::history::is_teleport;
-use crate::state::fields;
+use crate::state::value;
 use hitreg_log::units::{EntityId, Micros};
 
 pub(super) struct LagChase<B> {
@@ -19,9 +19,9 @@ pub(super) struct LagChase<B> {
     last: BTreeMap<EntityId, B>,
 }
 
-impl<B: Body> LagChase<B> {
-    fields!(B, LagChase { goal, set_out, last } in place {} but {});
+value!(LagChase<B: Body> { goal, set_out, last });
 
+impl<B: Body> LagChase<B> {
     pub(super) fn new() -> LagChase<B> {
         LagChase { goal: None, set_out: BTreeMap::new(), last: BTreeMap::new() }
     }

@@ -2,9 +2,8 @@
 //! value is the server's clock in each update. The clock is therefore behind the server's by the latency. In drift
 //! mode, it moves towards that value gradually, as in Quake III.
 
-use crate::game::Body;
 use crate::settings::ClockMode;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::state;
 use hitreg_log::units::Micros;
 
 const RESET_ABOVE: Micros = Micros::from_ms(500);
@@ -19,17 +18,9 @@ pub(super) struct ServerClock {
     round_trip: Option<Micros>,
 }
 
+state!(ServerClock { offset, round_trip } but { mode });
+
 impl ServerClock {
-    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
-        let ServerClock { mode: _, offset, round_trip } = self;
-        (*offset, *round_trip).put(to);
-    }
-
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        (self.offset, self.round_trip) = StateValue::<B>::get(from)?;
-        Ok(())
-    }
-
     pub(super) fn new(mode: ClockMode) -> ServerClock {
         ServerClock { mode, offset: None, round_trip: None }
     }

@@ -2,11 +2,10 @@
 //! III. When they wait for their tick, it is the tick's time. That time comes from a clock ahead of the server's, which
 //! the server's calibration helper steers (NeREIDS).
 
-use crate::game::Body;
 use crate::pacing::{Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::settings::{ClockMode, Settings};
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::state;
 use hitreg_log::units::Micros;
 
 pub(super) struct InputTime {
@@ -18,23 +17,12 @@ pub(super) struct InputTime {
     last: Micros,
 }
 
-impl InputTime {
-    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
-        let InputTime { options, steering, round_trip, last } = self;
-        (*round_trip, *last).put(to);
-        if options.is_some() {
-            steering.is_some().put(to);
-            steering.iter().for_each(|steering| steering.save(to));
-        }
-    }
+state!(InputTime { steering, round_trip, last } but { options } if is_valid);
 
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        (self.round_trip, self.last) = StateValue::<B>::get(from)?;
-        if let Some(options) = self.options {
-            let has_begun = <bool as StateValue<B>>::get(from)?;
-            self.steering = has_begun.then(|| Steering::restored(options, from)).transpose()?;
-        }
-        Ok(())
+impl InputTime {
+    /// Returns whether the clock is steered as the settings say.
+    fn is_valid(&self) -> bool {
+        self.steering.as_ref().is_none_or(|steering| self.options == Some(steering.options()))
     }
 
     pub(super) fn new(settings: &Settings) -> InputTime {

@@ -7,8 +7,6 @@
 //! Reconciliation compares the server's body with the prediction made in play. Under `prediction.among =
 //! acking-packet`, the acked usercmds first run again among the bodies of the acking snapshot, as on the server.
 
-mod keyframe;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,6 +19,7 @@ use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{Comparison, Correction, ReconcileOutcome};
 use crate::settings::{Among, OnLost, PredictionMode, Settings};
+use crate::state::{state, value};
 use hitreg_log::units::{CommandSeq, EntityId, Micros};
 use hitreg_log::usercmd::Usercmd;
 
@@ -49,6 +48,7 @@ pub(super) struct Window<G: Game> {
     ran_for_correction: u32,
     /// Effects that usercmds had when first run, but not when run again.
     cut: Vec<(CommandSeq, Effect)>,
+    /// The last usercmds that packets repeat or that the server may still ack, and when they were made.
     recent: VecDeque<(Usercmd, Micros)>,
 }
 
@@ -63,7 +63,30 @@ struct PredictedUsercmd<B> {
 /// The most usercmds that a client keeps. This is Quake III's `CMD_BACKUP`, enlarged to hold half a second at 1000 Hz.
 const REMEMBERED: usize = 512;
 
+value!(PredictedUsercmd<B: Body> { command, after, touches, effects });
+state!(Window<G: Game> {
+    base,
+    base_frame,
+    looked,
+    base_command,
+    entries,
+    last_seq,
+    valid,
+    first_runs,
+    ran_for_correction,
+    cut,
+    recent,
+} but { mode, push, fields, among, lost_input } if is_valid);
+
 impl<G: Game> Window<G> {
+    fn is_valid(&self) -> bool {
+        let in_order = self.recent.iter().zip(self.recent.iter().skip(1)).all(|(a, b)| a.0.seq.next() == b.0.seq);
+        in_order
+            && self.recent.len() <= REMEMBERED
+            && self.valid <= self.entries.len()
+            && self.entries.len() <= REMEMBERED
+    }
+
     pub(super) fn new(settings: &Settings) -> Window<G> {
         Window {
             mode: settings.prediction.mode,
@@ -84,7 +107,7 @@ impl<G: Game> Window<G> {
             first_runs: CommandSeq(0),
             ran_for_correction: 0,
             cut: Vec::new(),
-            recent: VecDeque::with_capacity(REMEMBERED),
+            recent: VecDeque::new(),
         }
     }
 
@@ -99,9 +122,6 @@ impl<G: Game> Window<G> {
     /// Adds a usercmd made at `now`.
     pub(super) fn push(&mut self, now: Micros, command: Usercmd) {
         self.last_seq = command.seq;
-        if self.recent.len() == REMEMBERED {
-            self.recent.pop_front();
-        }
         self.recent.push_back((command.clone(), now));
         self.entries.push_back(PredictedUsercmd { command, after: None, touches: Vec::new(), effects: Vec::new() });
         if self.entries.len() > REMEMBERED {
@@ -110,6 +130,10 @@ impl<G: Game> Window<G> {
             self.entries.pop_front();
             self.valid = self.valid.saturating_sub(1);
         }
+        // The newest acked usercmd gives the round trip, and packets repeat the last usercmds.
+        let kept = (self.entries.len().max(self.lost_input.backups) + 1).min(REMEMBERED);
+        let excess = self.recent.len().saturating_sub(kept);
+        self.recent.drain(..excess);
     }
 
     /// Returns the time at which a usercmd was made.

@@ -4,11 +4,10 @@
 
 use std::collections::VecDeque;
 
-use crate::game::Body;
 use crate::pacing::{Redundancy, RedundancyOptions};
 use crate::packet::{ClientPacket, Echo};
 use crate::settings::Settings;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::state;
 use hitreg_log::units::Micros;
 
 /// The number of packets whose send time is kept. Echoes of older packets are ignored.
@@ -25,6 +24,8 @@ pub(super) struct RepeatCheck {
     echoed: Option<(u32, u16)>,
 }
 
+state!(RepeatCheck { redundancy, sent, echoed } but { most, adaptive } if is_valid);
+
 impl RepeatCheck {
     pub(super) fn new(settings: &Settings) -> RepeatCheck {
         let options = RedundancyOptions { interval: settings.client.cmd_hz.interval() };
@@ -37,22 +38,10 @@ impl RepeatCheck {
         }
     }
 
-    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
-        let RepeatCheck { most: _, adaptive: _, redundancy, sent, echoed } = self;
-        redundancy.put(to);
-        sent.put(to);
-        echoed.put(to);
-    }
-
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        (self.redundancy, self.sent, self.echoed) = StateValue::<B>::get(from)?;
-        self.redundancy.as_ref().map_or(Ok(()), Redundancy::check)?;
+    fn is_valid(&self) -> bool {
         let in_order = self.sent.iter().zip(self.sent.iter().skip(1)).all(|(a, b)| a.0 < b.0);
         let is_fixed = self.adaptive.is_none() && (self.redundancy.is_some() || !self.sent.is_empty());
-        if !in_order || is_fixed || self.sent.len() > REMEMBERED {
-            return Err(StateError::Value { what: "the packets sent", found: self.sent.len() as u64 });
-        }
-        Ok(())
+        in_order && !is_fixed && self.sent.len() <= REMEMBERED
     }
 
     /// Returns the number of usercmds in packet `number`, which is sent at `now`.

@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use crate::game::{Body, Category, PlacedBody};
 use crate::settings::Settings;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::{state, value};
 use hitreg_log::units::{EntityId, Micros};
 
 pub(super) struct Smoothing {
@@ -18,17 +18,9 @@ pub(super) struct Smoothing {
     since: Micros,
 }
 
+value!(Smoothing { fade, max_units, error, since });
+
 impl Smoothing {
-    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
-        let Smoothing { fade: _, max_units: _, error, since } = self;
-        (*error, *since).put(to);
-    }
-
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        (self.error, self.since) = StateValue::<B>::get(from)?;
-        Ok(())
-    }
-
     pub(super) fn new(settings: &Settings) -> Smoothing {
         Smoothing::over(settings.prediction.smooth_ms, settings.prediction.smooth_max_units)
     }
@@ -72,27 +64,10 @@ struct EasedEntity {
     smoothing: Smoothing,
 }
 
+value!(EasedEntity { told, smoothing });
+state!(EasedEntities { eased } but { fade_ms, max_units });
+
 impl EasedEntities {
-    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
-        let EasedEntities { fade_ms: _, max_units: _, eased } = self;
-        to.number(eased.len() as u64);
-        for (id, EasedEntity { told, smoothing }) in eased {
-            (*id, *told).put(to);
-            smoothing.save(to);
-        }
-    }
-
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        self.eased.clear();
-        for _ in 0..from.count(size_of::<EasedEntity>())? {
-            let (id, told) = StateValue::<B>::get(from)?;
-            let mut smoothing = Smoothing::over(self.fade_ms, self.max_units);
-            smoothing.restore(from)?;
-            self.eased.insert(id, EasedEntity { told, smoothing });
-        }
-        Ok(())
-    }
-
     pub(super) fn new(settings: &Settings) -> EasedEntities {
         let (fade_ms, max_units) = (settings.interpolation.ease_ms, settings.prediction.smooth_max_units);
         EasedEntities { fade_ms, max_units, eased: BTreeMap::new() }

@@ -43,22 +43,8 @@ pub trait Judge: Simulate {
     ) {
     }
 
-    /// Whether the game implements [`Judge::shots_again`].
-    const JUDGES_AGAIN: bool = false;
-
-    /// Judges the shots of a recording again, by the rules of the server that made the recording. `furthest` limits the
-    /// rewind; `None` means no rewind. The result includes recorded hits for which no shot is known. It is empty if the
-    /// game does not implement it.
-    ///
-    /// # Errors
-    /// When a recorded state is not valid in this game.
-    fn shots_again(
-        _rules: &Self::Rules,
-        _session: &Session,
-        _furthest: Option<Micros>,
-    ) -> Result<Vec<RecordedShot>, BadCells> {
-        Ok(Vec::new())
-    }
+    /// Judges the shots of a recording again; `None` if the game does not implement it.
+    const REJUDGE: Option<Rejudge<Self>> = None;
 
     /// The name of a [`DamageShare::hitgroup`](super::DamageShare::hitgroup).
     fn hitgroup_name(_hitgroup: u8) -> &'static str {
@@ -70,6 +56,11 @@ pub trait Judge: Simulate {
         "weapon"
     }
 }
+
+/// Judges the shots of a recording again, by the rules of the server that made the recording. The last argument limits
+/// the rewind; `None` means no rewind. The result includes recorded hits for which no shot is known. It is an error if a
+/// recorded state is not valid in the game.
+pub type Rejudge<G> = fn(&<G as Simulate>::Rules, &Session, Option<Micros>) -> Result<Vec<RecordedShot>, BadCells>;
 
 /// A shot of another server's recording, judged again.
 #[derive(Clone, Debug, PartialEq)]

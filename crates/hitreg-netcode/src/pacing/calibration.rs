@@ -6,8 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::game::Body;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::value;
 use hitreg_log::units::Micros;
 
 /// The number of frames in the filter: about a second at 32 ms.
@@ -27,19 +26,9 @@ pub struct Calibration {
     off: Vec<Micros>,
 }
 
+value!(Calibration { leads, off });
+
 impl Calibration {
-    /// Saves the state as part of a server.
-    pub(crate) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
-        let Calibration { leads, off } = self;
-        leads.put(to);
-        off.put(to);
-    }
-
-    pub(crate) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        *self = Calibration { leads: StateValue::<B>::get(from)?, off: StateValue::<B>::get(from)? };
-        Ok(())
-    }
-
     /// Adds a frame whose input arrived at `arrived` for a tick at `computed`. Call it once per packet with the newest
     /// frame, even when that is too late or too early to be used.
     pub fn handle_frame(&mut self, arrived: Micros, computed: Micros) {

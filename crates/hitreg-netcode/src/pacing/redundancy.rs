@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use crate::state::{StateError, value};
+use crate::state::value;
 use hitreg_log::units::Micros;
 
 const MOST: u8 = 4;
@@ -203,13 +203,8 @@ impl Redundancy {
         (1..=MOST).rev().find(|level| self.rate_at(*level) <= bandwidth).unwrap_or(1)
     }
 
-    /// Refuses a restored choice that no state machine makes.
-    pub(crate) fn check(&self) -> Result<(), StateError> {
-        let is_level = (1..=MOST).contains(&self.level);
-        match is_level && (STEP_UP_AFTER..=STEP_UP_AFTER_MOST).contains(&self.step_up_after) {
-            true => Ok(()),
-            false => Err(StateError::Value { what: "a level of redundancy", found: self.level.into() }),
-        }
+    fn is_valid(&self) -> bool {
+        (1..=MOST).contains(&self.level) && (STEP_UP_AFTER..=STEP_UP_AFTER_MOST).contains(&self.step_up_after)
     }
 
     /// Returns whether loss or jitter exceeds `bar` times its harmless value.
@@ -236,7 +231,7 @@ value!(Redundancy {
     loss,
     is_careful,
     is_rough,
-});
+} if is_valid);
 
 /// Adds a round trip to the running minima of the last `span`. It removes each entry that is not below a later one, so
 /// the front is the overall minimum.

@@ -7,8 +7,7 @@
 //! averaged over twice the filter's time, and large ones are corrected immediately.
 
 use super::calibration::CALIBRATION_FRAMES;
-use crate::game::Body;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::value;
 use hitreg_log::units::{Micros, Tick};
 
 /// The parameters of steering.
@@ -56,21 +55,12 @@ pub struct Steering {
     corrections: u32,
 }
 
-impl Steering {
-    /// Saves the state as part of a client.
-    pub(crate) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
-        let Steering { options: _, offset, remaining, since, deaf_until, heard, corrections } = self;
-        (*offset, *remaining, *since).put(to);
-        (*deaf_until, *heard, *corrections).put(to);
-    }
+value!(SteeringOptions { tick, lead, tolerance, jump_above, slew_us_per_s });
+value!(Steering { options, offset, remaining, since, deaf_until, heard, corrections });
 
-    pub(crate) fn restored<B: Body>(
-        options: SteeringOptions,
-        from: &mut Restorer<'_, B>,
-    ) -> Result<Steering, StateError> {
-        let (offset, remaining, since) = StateValue::<B>::get(from)?;
-        let (deaf_until, heard, corrections) = StateValue::<B>::get(from)?;
-        Ok(Steering { options, offset, remaining, since, deaf_until, heard, corrections })
+impl Steering {
+    pub(crate) fn options(&self) -> SteeringOptions {
+        self.options
     }
 
     /// Creates a clock that starts `offset` ahead of local time, the client's best estimate.

@@ -1,6 +1,7 @@
 //! Keyframes: the whole state of a replay just after a tick, from which another replay can start. Frames and usercmds
 //! that the log holds nearby are stored as references.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,10 +13,11 @@ use super::open::snapshot;
 use super::survey::SurveyCheckpoint;
 use super::{LogSurvey, ReplayError};
 use crate::game::{Game, StateRows};
+use crate::history::Frame;
 use crate::link::Link;
 use crate::pipeline::{ClientPipeline, Netcode};
 use crate::session::{AfterTick, Machine, TransportKind};
-use crate::state::{KnownFrames, Restorer, StateError, StateWriter};
+use crate::state::{KnownRecords, KnownSnapshot, SharedValues, StateError, StateReader, StateWriter};
 use hitreg_log::record::{Keyframe, Session, SessionHeader, SessionStretch};
 use hitreg_log::units::{ClockTime, Micros, PlayerId, Tick};
 
@@ -25,7 +27,7 @@ const REACH: Micros = Micros::from_s(4);
 /// sends only a few a second.
 const REACH_WITH_DATAGRAMS: Micros = Micros::from_s(16);
 /// The version of the state's format. This build refuses any other version.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Returns how far before a keyframe its references may point, in session time: packets in flight refer to snapshots
 /// that were sent before them.
@@ -76,31 +78,15 @@ pub struct ReplayStart {
 }
 
 #[derive(Serialize, Deserialize)]
-struct KeyframeContent {
+struct KeyframeContent<'a> {
     version: u32,
     transport: TransportKind,
     gist: SurveyCheckpoint,
     fed: FeedCheckpoint,
     /// The digest of the state, written without references.
     digest: u64,
-    #[serde(with = "serde_bytes")]
-    state: Vec<u8>,
-}
-
-/// The same, without a copy of the state.
-#[derive(Deserialize)]
-struct KeyframeHead<'a> {
-    #[serde(rename = "version")]
-    _version: u32,
-    transport: TransportKind,
-    #[serde(rename = "gist")]
-    _gist: SurveyCheckpoint,
-    #[serde(rename = "fed")]
-    _fed: FeedCheckpoint,
-    #[serde(rename = "digest")]
-    _digest: u64,
-    #[serde(rename = "state", with = "serde_bytes", borrow)]
-    _state: &'a [u8],
+    #[serde(with = "serde_bytes", borrow)]
+    state: &'a [u8],
 }
 
 /// Why a replay cannot begin at a keyframe.
@@ -134,7 +120,7 @@ pub enum BadKeyframe {
 /// Returns whether the replay that made a keyframe encoded its datagrams, or gave them nominal sizes. A replay whose
 /// states are compared with the keyframe must do the same. Content that is not a keyframe's counts as unencoded.
 pub fn keyframe_has_sizes(keyframe: &Keyframe) -> bool {
-    let content: Result<KeyframeHead<'_>, _> = hitreg_log::serial::from_msgpack(&keyframe.content);
+    let content: Result<KeyframeContent<'_>, _> = hitreg_log::serial::from_msgpack(&keyframe.content);
     content.is_ok_and(|content| content.transport != TransportKind::Unencoded)
 }
 
@@ -146,7 +132,7 @@ impl ReplayStart {
     pub fn read(keyframe: &Keyframe, header: &SessionHeader) -> Result<ReplayStart, ReplayError> {
         let (tick, at) = (keyframe.tick, keyframe.at);
         let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
-        let content: KeyframeContent =
+        let content: KeyframeContent<'_> =
             hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
         let KeyframeContent { version, transport, gist, fed, digest, state } = content;
         if version != VERSION {
@@ -157,7 +143,16 @@ impl ReplayStart {
             return Err(fail(BadKeyframe::Players { found, players }));
         }
         let stretch = keyframe.stretch;
-        Ok(ReplayStart { tick, at, stretch, fed, survey: LogSurvey::of_gist(gist), transport, digest, state })
+        Ok(ReplayStart {
+            tick,
+            at,
+            stretch,
+            fed,
+            survey: LogSurvey::of_gist(gist),
+            transport,
+            digest,
+            state: state.to_vec(),
+        })
     }
 
     /// Returns whether the replay that made the keyframe had packets and snapshots with sizes: datagrams or nominal
@@ -178,9 +173,11 @@ impl ReplayStart {
             return Err(fail(BadKeyframe::Transport));
         }
         let known = known::<G>(header, near, self.at)?;
-        let mut from = Restorer::new(&self.state, &known);
-        machine.restore(&mut from).map_err(|error| fail(error.into()))?;
-        from.end().map_err(|error| fail(error.into()))?;
+        let restored = StateReader::new(&self.state, known.values()).and_then(|mut from| {
+            machine.restore(&known, &mut from)?;
+            from.end()
+        });
+        restored.map_err(|error| fail(error.into()))?;
         let digest = machine.resumed(self.at).and_then(|machine| digest(&machine));
         if digest == Some(self.digest) { Ok(()) } else { Err(fail(BadKeyframe::Other)) }
     }
@@ -188,8 +185,8 @@ impl ReplayStart {
 
 /// Returns the digest of a machine's whole state; `None` if the state cannot be saved.
 pub(super) fn digest<G: Netcode, L: Link, C: ClientPipeline<G>>(machine: &AfterTick<'_, G, L, C>) -> Option<u64> {
-    let mut saver = StateWriter::new(None);
-    machine.save(&mut saver).then(|| xxh3_64(&saver.into_bytes()))
+    let mut to = StateWriter::new(SharedValues::default());
+    machine.save(None, &mut to).then(|| xxh3_64(&to.into_bytes()))
 }
 
 /// Returns a keyframe's content just after a tick; `None` if the state cannot be saved.
@@ -200,9 +197,9 @@ pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
 ) -> Result<Option<Vec<u8>>, ReplayError> {
     let Some(digest) = digest(machine) else { return Ok(None) };
     let known = known::<G>(header, near, machine.at)?;
-    let mut saver = StateWriter::new(Some(&known));
-    machine.save(&mut saver);
-    let (transport, gist, state) = (machine.transport(), survey.gist(), saver.into_bytes());
+    let mut to = StateWriter::new(known.values());
+    machine.save(Some(&known), &mut to);
+    let (transport, gist, state) = (machine.transport(), survey.gist(), &to.into_bytes()[..]);
     let content = KeyframeContent { version: VERSION, transport, gist, fed, digest, state };
     Ok(rmp_serde::to_vec(&content).ok())
 }
@@ -212,7 +209,7 @@ fn known<G: Game>(
     header: &SessionHeader,
     near: &[Rc<SessionStretch>],
     until: Micros,
-) -> Result<KnownFrames<G::Body>, ReplayError> {
+) -> Result<KnownRecords<G::Body>, ReplayError> {
     let rows = StateRows::new::<G>(&header.classes)?;
     let mut session = Session::new(header.clone());
     for stretch in near {
@@ -223,22 +220,26 @@ fn known<G: Game>(
         }
     }
     session.put_in_order();
-    let mut known = KnownFrames::default();
+    let mut known = KnownRecords::default();
+    let mut frames: BTreeMap<Tick, Vec<Arc<Frame<G::Body>>>> = BTreeMap::new();
     for (player, records) in session.players.iter().enumerate() {
         let player = PlayerId(player as u16);
-        records.frames.iter().for_each(|frame| known.add_command(player, frame.command.clone()));
+        records.frames.iter().for_each(|frame| known.add_command(&frame.command));
         for record in &records.snapshots {
             // Snapshots of one tick with the same entities nearly always have the same content.
-            let frame = match known.frame_with(record.tick, &record.entities) {
+            let of_tick = frames.entry(record.tick).or_default();
+            let has = |frame: &&Arc<Frame<G::Body>>| frame.entities.iter().map(|(id, _)| id).eq(&record.entities);
+            let frame = match of_tick.iter().find(has) {
                 Some(frame) => Arc::clone(frame),
                 None => {
                     let Ok(snapshot) = snapshot::<G>(&session.states, &rows, player, record) else { continue };
-                    known.add_frame(Arc::clone(&snapshot.frame));
+                    of_tick.push(Arc::clone(&snapshot.frame));
                     snapshot.frame
                 }
             };
-            known.add_snapshot(player, record.seq, frame, record.effects.clone());
+            known.add_snapshot(player, record.seq, KnownSnapshot { frame, effects: record.effects.clone() });
         }
     }
+    known.add_frames(&frames.into_values().flatten().collect::<Vec<_>>());
     Ok(known)
 }

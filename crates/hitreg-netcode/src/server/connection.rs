@@ -9,7 +9,7 @@ use crate::history::{FRAMES_KEPT, History};
 use crate::pacing::Calibration;
 use crate::packet::Echo;
 use crate::settings::Settings;
-use crate::state::fields;
+use crate::state::state;
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, Micros, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
@@ -56,28 +56,27 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) zone: ZoneOfKnowledge,
 }
 
-impl<G: Game> PlayerConnection<G> {
-    fields!(
-        G::Body,
-        PlayerConnection {
-            is_heard,
-            last_command,
-            last_input,
-            missing,
-            credit,
-            history,
-            sent,
-            round_trip,
-            snapshot,
-            due_at,
-            rate_free_at,
-            waiting,
-            newest_packet,
-            warnings,
-            effects,
-        } in place { calibration, zone } but { settings }
-    );
+state!(PlayerConnection<G: Game> {
+    is_heard,
+    last_command,
+    last_input,
+    missing,
+    credit,
+    history,
+    sent,
+    round_trip,
+    snapshot,
+    due_at,
+    rate_free_at,
+    waiting,
+    calibration,
+    newest_packet,
+    warnings,
+    effects,
+    zone,
+} but { settings });
 
+impl<G: Game> PlayerConnection<G> {
     pub(super) fn new(settings: Arc<Settings>) -> PlayerConnection<G> {
         PlayerConnection {
             is_heard: false,

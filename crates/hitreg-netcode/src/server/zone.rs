@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::settings::{self, Zone};
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::value;
 use hitreg_log::units::{EntityId, Micros};
 
 /// An entity stays in a client's snapshots for this long after it left the zone. It is thus not defined again each time
@@ -22,17 +22,9 @@ pub(super) struct ZoneOfKnowledge {
     seen: BTreeMap<EntityId, Micros>,
 }
 
+value!(ZoneOfKnowledge { seen });
+
 impl ZoneOfKnowledge {
-    pub(super) fn save<B: Body>(&self, to: &mut StateWriter<'_, B>) {
-        let ZoneOfKnowledge { seen } = self;
-        seen.put(to);
-    }
-
-    pub(super) fn restore<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        *self = ZoneOfKnowledge { seen: StateValue::<B>::get(from)? };
-        Ok(())
-    }
-
     /// Returns the frame without the entities that the client must not know. The client's own avatar is always
     /// included. A client without an avatar receives every entity.
     pub(super) fn within<G: Game>(

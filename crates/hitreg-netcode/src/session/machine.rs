@@ -12,7 +12,7 @@ use crate::game::Game;
 use crate::link::Link;
 use crate::packet::HeardPacket;
 use crate::pipeline::{ClientPipeline, Netcode, ServerPipeline, Setup};
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::{KnownRecords, StateError, StateReader, StateValue, StateWriter, check};
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 
@@ -70,10 +70,10 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<
 
     /// Saves all state except the external inputs: links, usercmds and ticks. Returns false when the state cannot be
     /// saved.
-    pub(crate) fn save(&self, to: &mut StateWriter<'_, G::Body>) -> bool {
+    pub(crate) fn save(&self, known: Option<&KnownRecords<G::Body>>, to: &mut StateWriter) -> bool {
         let Machine { server, clients, network, resumed: _ } = self.machine;
         self.idle.to_vec().put(to);
-        server.save(to) && clients.iter().all(|client| client.save(to)) && network.save(to)
+        server.save(to) && clients.iter().all(|client| client.save(to)) && network.save(known, to)
     }
 }
 
@@ -116,15 +116,13 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     }
 
     /// Restores the saved state of another machine that has the same transport. Links, input and ticks must continue from that time.
-    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, G::Body>) -> Result<(), StateError> {
-        let idle: Vec<PlayerId> = StateValue::<G::Body>::get(from)?;
-        if let Some(player) = idle.iter().find(|player| usize::from(player.0) >= self.clients.len()) {
-            return Err(StateError::Value { what: "a player", found: player.0.into() });
-        }
+    pub(crate) fn restore(&mut self, known: &KnownRecords<G::Body>, from: &mut StateReader) -> Result<(), StateError> {
+        let idle = Vec::<PlayerId>::get(from)?;
+        check(idle.iter().all(|player| usize::from(player.0) < self.clients.len()), "PlayerId")?;
         self.resumed = Some(idle);
         self.server.restore(from)?;
         self.clients.iter_mut().try_for_each(|client| client.restore(from))?;
-        self.network.restore(from)
+        self.network.restore(known, from)
     }
 
     /// Returns the state after the tick at which the machine resumes; `None` before the first tick.

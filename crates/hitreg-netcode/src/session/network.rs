@@ -19,7 +19,7 @@ use crate::link::Link;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{Netcode, Setup};
 use crate::settings::Sizes;
-use crate::state::{Restorer, StateError, StateWriter};
+use crate::state::{KnownRecords, State, StateError, StateReader, StateWriter};
 use crate::wire::{
     ClientConnection, ClientEvent, ClientRequest, ConnectOptions, Endpoint, EndpointOptions, IncomingMessage, Key,
     Notice, PerceivedAvatar, RequestKind, ServerConnection, ServerEvent,
@@ -142,44 +142,40 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
 
     /// Saves the transmissions in transit, and what both ends know of each other. Returns false for a session with an
     /// intruder or with a client that does more than a client does, and for one whose bytes matter but are unknown.
-    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) -> bool {
+    pub(super) fn save(&self, known: Option<&KnownRecords<B>>, to: &mut StateWriter) -> bool {
         let SessionNetwork { links: _, queue, carriage, intruder, liar, asking } = self;
-        match carriage {
+        let servers = match carriage {
             Transport::Datagrams { servers, clients } => {
-                for (player, (server, client)) in servers.iter().zip(clients).enumerate() {
-                    to.of_player(PlayerId(player as u16));
-                    server.save(to);
-                    client.save(to);
-                }
-                queue.save(servers, to);
+                servers.iter().for_each(|server| server.save(to));
+                clients.iter().for_each(|client| client.save(to));
+                &servers[..]
             }
-            Transport::Nominal => queue.save(&[], to),
+            Transport::Nominal => &[],
             Transport::Unencoded(unencoded) => {
                 unencoded.save(to);
-                queue.save(&[], to);
+                &[]
             }
-        }
+        };
+        queue.save(servers, known, to);
         intruder.is_none() && liar.is_none() && asking.is_none() && !self.bytes_matter()
     }
 
     /// Restores what a network with the same transport saved.
-    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
+    pub(super) fn restore(&mut self, known: &KnownRecords<B>, from: &mut StateReader) -> Result<(), StateError> {
         let players = self.players();
-        match &mut self.carriage {
+        let servers = match &mut self.carriage {
             Transport::Datagrams { servers, clients } => {
-                for (player, (server, client)) in servers.iter_mut().zip(clients).enumerate() {
-                    from.of_player(PlayerId(player as u16));
-                    server.restore(from)?;
-                    client.restore(from)?;
-                }
-                self.queue.restore((players, servers), from)
+                servers.iter_mut().try_for_each(|server| server.restore(from))?;
+                clients.iter_mut().try_for_each(|client| client.restore(from))?;
+                &servers[..]
             }
-            Transport::Nominal => self.queue.restore((players, &[]), from),
+            Transport::Nominal => &[],
             Transport::Unencoded(unencoded) => {
                 unencoded.restore(from)?;
-                self.queue.restore((players, &[]), from)
+                &[]
             }
-        }
+        };
+        self.queue.restore((players, servers), known, from)
     }
 
     pub(super) fn players(&self) -> u16 {

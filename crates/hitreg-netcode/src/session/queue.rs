@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use crate::game::Body;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
-use crate::wire::ServerConnection;
+use crate::state::{KnownRecords, StateError, StateReader, StateValue, StateWriter, check, variants};
+use crate::wire::{SavedDatagrams, ServerConnection};
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
 
 /// A transmission over a link.
@@ -32,6 +32,27 @@ pub(super) enum QueuedEvent<B> {
     /// A client frame.
     Frame(PlayerId),
 }
+
+/// A queued event in a keyframe.
+enum SavedEvent<B> {
+    Frame,
+    Heard(HeardPacket),
+    Packet(ClientPacket),
+    Snapshot(Snapshot<B>, Option<SnapshotSeq>),
+    /// A datagram of this packet.
+    Up(u32, SavedDatagrams),
+    /// The datagrams of this snapshot that arrive together.
+    Down(SnapshotSeq, SavedDatagrams),
+}
+
+variants!(SavedEvent<B: Body> {
+    0 => Frame,
+    1 => Heard(heard),
+    2 => Packet(packet),
+    3 => Snapshot(snapshot, base),
+    4 => Up(number, saved),
+    5 => Down(seq, saved),
+});
 
 /// A priority queue of events. Contents are stored apart from due times, so that sorting moves little data.
 pub(super) struct Queue<B> {
@@ -96,7 +117,7 @@ impl<B> Queue<B> {
     }
 
     /// Saves the queue. `servers` are the server's ends of all connections that carry datagrams.
-    pub(super) fn save(&self, servers: &[ServerConnection<B>], to: &mut StateWriter<'_, B>)
+    pub(super) fn save(&self, servers: &[ServerConnection<B>], known: Option<&KnownRecords<B>>, to: &mut StateWriter)
     where
         B: Body,
     {
@@ -108,94 +129,75 @@ impl<B> Queue<B> {
             _ => None,
         };
         let is_one = |a: &QueueEntry, b: &QueueEntry| (a.at, a.rank) == (b.at, b.rank) && datagram(a).is_some();
-        let due: Vec<&[QueueEntry]> = due.chunk_by(is_one).collect();
-        to.number(due.len() as u64);
-        for together in due {
-            let QueueEntry { at, rank, queued: _, place } = together[0];
+        let saved = |together: &[QueueEntry]| {
+            let QueueEntry { at, rank, place, .. } = together[0];
             let number = rank as u32;
-            at.put(to);
-            match &self.what[place] {
-                Some(QueuedEvent::Frame(player)) => (0u8, *player).put(to),
-                Some(QueuedEvent::Arrives(player, CarriedPacket::Packet(packet))) => {
-                    (1u8, *player).put(to);
-                    to.of_player(*player);
-                    packet.put(to);
-                }
-                Some(QueuedEvent::Arrives(player, CarriedPacket::Snapshot(snapshot, base))) => {
-                    (2u8, *player).put(to);
-                    snapshot.put(to);
-                    base.put(to);
-                }
-                Some(QueuedEvent::Arrives(player, CarriedPacket::Up(datagram))) => {
-                    (3u8, *player, number).put(to);
-                    servers[usize::from(player.0)].save_up(number, datagram, to);
-                }
-                Some(QueuedEvent::Arrives(player, CarriedPacket::Down(_))) => {
-                    (4u8, *player).put(to);
-                    SnapshotSeq(number).put(to);
-                    let datagrams: Vec<&[u8]> = together.iter().filter_map(datagram).collect();
-                    servers[usize::from(player.0)].save_down(number, &datagrams, to);
-                }
-                Some(QueuedEvent::Heard(player, HeardPacket { packet, received_before })) => {
-                    (5u8, *player).put(to);
-                    to.of_player(*player);
-                    packet.put(to);
-                    received_before.put(to);
-                }
+            let transit = |player: PlayerId| servers[usize::from(player.0)].transit();
+            let (player, event) = match self.what[place].as_ref()? {
+                QueuedEvent::Frame(player) => (*player, SavedEvent::Frame),
+                QueuedEvent::Heard(player, heard) => (*player, SavedEvent::Heard(heard.clone())),
+                QueuedEvent::Arrives(player, carried) => (
+                    *player,
+                    match carried {
+                        CarriedPacket::Packet(packet) => SavedEvent::Packet(packet.clone()),
+                        CarriedPacket::Snapshot(snapshot, base) => SavedEvent::Snapshot(snapshot.clone(), *base),
+                        CarriedPacket::Up(datagram) => {
+                            SavedEvent::Up(number, transit(*player).save_up(number, datagram))
+                        }
+                        CarriedPacket::Down(_) => {
+                            let seq = SnapshotSeq(number);
+                            let datagrams: Vec<&[u8]> = together.iter().filter_map(datagram).collect();
+                            SavedEvent::Down(seq, transit(*player).save_down(known, seq, &datagrams))
+                        }
+                    },
+                ),
                 // The next tick is queued only after the state of this one was looked at.
-                Some(QueuedEvent::Tick) | None => to.byte(6),
-            }
-        }
+                QueuedEvent::Tick => return None,
+            };
+            Some((at, player, event))
+        };
+        due.chunk_by(is_one).filter_map(saved).collect::<Vec<_>>().put(to);
     }
 
     /// Restores the queue of a session with `players` players.
     pub(super) fn restore(
         &mut self,
         (players, servers): (u16, &[ServerConnection<B>]),
-        from: &mut Restorer<'_, B>,
+        known: &KnownRecords<B>,
+        from: &mut StateReader,
     ) -> Result<(), StateError>
     where
         B: Body,
     {
         *self = Queue::default();
-        let server = |player: PlayerId| {
-            let server = servers.get(usize::from(player.0));
-            server.ok_or(StateError::Unknown { what: "the connection of a datagram" })
-        };
-        for _ in 0..from.count(size_of::<QueuedEvent<B>>())? {
-            let at = StateValue::<B>::get(from)?;
-            let (kind, player): (u8, PlayerId) = StateValue::<B>::get(from)?;
-            if player.0 >= players {
-                return Err(StateError::Value { what: "a player", found: player.0.into() });
-            }
-            match kind {
-                0 => self.push_frame(at, player),
-                1 => {
-                    from.of_player(player);
-                    let packet: ClientPacket = StateValue::<B>::get(from)?;
+        for (at, player, event) in Vec::<(Micros, PlayerId, SavedEvent<B>)>::get(from)? {
+            check(player.0 < players, "PlayerId")?;
+            let mut datagrams = |number, saved| -> Result<Vec<Vec<u8>>, StateError> {
+                let server = servers.get(usize::from(player.0));
+                let server = server.ok_or(StateError::Unknown { what: "the connection of a datagram" })?;
+                let datagrams = server.transit().restored(known, number, saved)?;
+                from.charge(datagrams.iter().map(Vec::len).sum())?;
+                Ok(datagrams)
+            };
+            match event {
+                SavedEvent::Frame => self.push_frame(at, player),
+                SavedEvent::Heard(heard) => self.push_heard(at, player, heard),
+                SavedEvent::Packet(packet) => {
                     self.push_arrival(at, player, packet.number, CarriedPacket::Packet(packet));
                 }
-                2 => {
-                    let (snapshot, base): (Snapshot<B>, _) = StateValue::<B>::get(from)?;
+                SavedEvent::Snapshot(snapshot, base) => {
                     self.push_arrival(at, player, snapshot.seq.0, CarriedPacket::Snapshot(snapshot, base));
                 }
-                3 => {
-                    let number = StateValue::<B>::get(from)?;
-                    let datagram = server(player)?.restore_up(number, from)?;
-                    self.push_arrival(at, player, number, CarriedPacket::Up(datagram));
+                SavedEvent::Up(number, saved) => {
+                    for datagram in datagrams(number, saved)? {
+                        self.push_arrival(at, player, number, CarriedPacket::Up(datagram));
+                    }
                 }
-                4 => {
-                    let SnapshotSeq(number) = StateValue::<B>::get(from)?;
-                    for datagram in server(player)?.restore_down(number, from)? {
+                SavedEvent::Down(SnapshotSeq(number), saved) => {
+                    for datagram in datagrams(number, saved)? {
                         self.push_arrival(at, player, number, CarriedPacket::Down(datagram));
                     }
                 }
-                5 => {
-                    from.of_player(player);
-                    let (packet, received_before) = StateValue::<B>::get(from)?;
-                    self.push_heard(at, player, HeardPacket { packet, received_before });
-                }
-                found => return Err(StateError::Value { what: "what is due", found: found.into() }),
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use crate::game::Body;
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::settings::{Settings, Sizes};
-use crate::state::{Restorer, StateError, StateValue, StateWriter, fields};
+use crate::state::{State, StateError, StateReader, StateWriter, state, value};
 use crate::wire::{DeltaBase, ExtraBits, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max, told_bytes_max};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
@@ -93,15 +93,6 @@ impl<B: Body> UnencodedTransport<B> {
 
     pub(super) fn bytes_matter(&self) -> bool {
         self.bytes_matter
-    }
-
-    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) {
-        let UnencodedTransport { message_max_bytes: _, players, bytes_matter: _ } = self;
-        players.iter().for_each(|ends| ends.save(to));
-    }
-
-    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        self.players.iter_mut().try_for_each(|ends| ends.restore(from))
     }
 
     pub(super) fn acked(&self, player: usize) -> Option<SnapshotSeq> {
@@ -197,14 +188,6 @@ impl<B: Body> UnencodedTransport<B> {
 }
 
 impl<B: Body> ConnectionEnds<B> {
-    fields!(
-        B,
-        ConnectionEnds { acked, sent, frames, entities, gone, newest_packet, newest, came } in place {} but {
-            rate_bytes_per_s,
-            spacing_min,
-        }
-    );
-
     /// Returns the inputs of the costlier bound for a snapshot that is about to be sent.
     fn closer(&self, snapshot: &Snapshot<B>, besides: ExtraBits) -> Option<DeltaReference<B>> {
         let known = match self.acked {
@@ -236,37 +219,28 @@ impl<B: Body> ConnectionEnds<B> {
     }
 }
 
-impl<B: Body> StateValue<B> for SentSnapshot<B> {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        let SentSnapshot { seq, at, bytes_max, closer } = self;
-        (*seq, *at, *bytes_max).put(to);
-        closer.put(to);
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let (seq, at, bytes_max) = StateValue::<B>::get(from)?;
-        Ok(SentSnapshot { seq, at, bytes_max, closer: StateValue::<B>::get(from)? })
-    }
-}
+value!(SentSnapshot<B: Body> { seq, at, bytes_max, closer });
+value!(DeltaReference<B: Body> { frame, known, besides });
+value!(DeltaBase<B: Body> { acked, before });
+value!(ExtraBits { gone, effects, warnings });
+state!(ConnectionEnds<B: Body> {
+    acked,
+    sent,
+    frames,
+    entities,
+    gone,
+    newest_packet,
+    newest,
+    came,
+} but { rate_bytes_per_s, spacing_min });
 
-impl<B: Body> StateValue<B> for DeltaReference<B> {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        let DeltaReference { frame, known, besides: ExtraBits { gone, effects, warnings } } = self;
-        frame.put(to);
-        known.is_some().put(to);
-        if let Some(DeltaBase { acked, before }) = known {
-            acked.put(to);
-            before.put(to);
-        }
-        (*gone, *effects, *warnings).put(to);
+impl<B: Body> State for UnencodedTransport<B> {
+    fn save(&self, to: &mut StateWriter) {
+        self.players.iter().for_each(|ends| ends.save(to));
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let frame = from.frame()?;
-        let known = match <bool as StateValue<B>>::get(from)? {
-            true => Some(DeltaBase { acked: from.frame()?, before: StateValue::<B>::get(from)? }),
-            false => None,
-        };
-        let (gone, effects, warnings) = StateValue::<B>::get(from)?;
-        Ok(DeltaReference { frame, known, besides: ExtraBits { gone, effects, warnings } })
+
+    fn restore(&mut self, from: &mut StateReader) -> Result<(), StateError> {
+        self.players.iter_mut().try_for_each(|ends| ends.restore(from))
     }
 }
 

@@ -5,273 +5,255 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::saver::DeltaKind;
-use super::{Restorer, StateError, StateValue, StateWriter, value};
-use crate::game::{Body, Effect, Touch};
+use super::writer::NumberKind;
+use super::{StateError, StateReader, StateValue, StateWriter, check, value, variants};
+use crate::game::{Body, Category, Effect, Touch};
 use crate::history::{Frame, History};
-use crate::packet::{ClientPacket, Echo, Snapshot};
+use crate::packet::{ClientPacket, Echo, HeardPacket, Snapshot};
 use crate::wire::Wrapping16;
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::{Input, OwnCells, Usercmd};
 
 macro_rules! numbers {
-    ($($type:ty),*) => { $(
-        impl<B: Body> StateValue<B> for $type {
-            fn put(&self, to: &mut StateWriter<'_, B>) {
-                to.number(*self as u64);
+    ($($type:ident $method:ident),*) => { $(
+        impl StateValue for $type {
+            fn put(&self, to: &mut StateWriter) {
+                to.$method((*self).into());
             }
-            fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-                let found = from.number()?;
-                <$type>::try_from(found).map_err(|_| StateError::Value { what: stringify!($type), found })
+            fn get(from: &mut StateReader) -> Result<Self, StateError> {
+                $type::try_from(from.$method()?).map_err(|_| StateError::Invalid(stringify!($type)))
             }
         }
     )* };
 }
-numbers!(u8, u16, u32, u64, usize);
+numbers!(u8 byte, u16 number, u32 number, u64 number, i16 signed, i32 signed, i64 signed);
 
 macro_rules! near {
-    ($($type:ident($inner:ty) $near:ident),*) => { $(
-        impl<B: Body> StateValue<B> for $type {
-            fn put(&self, to: &mut StateWriter<'_, B>) {
-                to.near_number(DeltaKind::$near, self.0.into());
+    ($($type:ident($inner:ty) $kind:ident),*) => { $(
+        impl StateValue for $type {
+            fn put(&self, to: &mut StateWriter) {
+                to.near_number(NumberKind::$kind, self.0.into());
             }
-            fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-                let found = from.near_number(DeltaKind::$near)?;
-                let wrong = |_| StateError::Value { what: stringify!($type), found: found as u64 };
-                <$inner>::try_from(found).map($type).map_err(wrong)
+            fn get(from: &mut StateReader) -> Result<Self, StateError> {
+                let number = <$inner>::try_from(from.near_number(NumberKind::$kind)?);
+                number.map($type).map_err(|_| StateError::Invalid(stringify!($type)))
             }
         }
     )* };
 }
 near!(Micros(i64) Time, CommandSeq(u32) Command, SnapshotSeq(u32) Snapshot, Tick(u32) Tick);
 
-macro_rules! ids {
-    ($($type:ident),*) => { $(
-        impl<B: Body> StateValue<B> for $type {
-            fn put(&self, to: &mut StateWriter<'_, B>) {
-                self.0.put(to);
+/// Values that are stored as other values.
+macro_rules! stored_as {
+    ($($type:ty = $stored:ty: |$value:ident| $put:expr, |$read:ident| $get:expr;)*) => { $(
+        impl StateValue for $type {
+            fn put(&self, to: &mut StateWriter) {
+                let $value = self;
+                <$stored>::put(&$put, to);
             }
-            fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-                StateValue::<B>::get(from).map($type)
+            fn get(from: &mut StateReader) -> Result<Self, StateError> {
+                let $read = <$stored>::get(from)?;
+                $get.ok_or(StateError::Invalid(stringify!($type)))
             }
         }
     )* };
 }
-ids!(EntityId, PlayerId, Wrapping16);
+stored_as! {
+    usize = u64: |value| *value as u64, |read| usize::try_from(read).ok();
+    bool = u8: |value| u8::from(*value), |read| (read <= 1).then_some(read == 1);
+    EntityId = u16: |value| value.0, |read| Some(EntityId(read));
+    PlayerId = u16: |value| value.0, |read| Some(PlayerId(read));
+    Wrapping16 = u16: |value| value.0, |read| Some(Wrapping16(read));
+    Vec3 = [f32; 3]: |value| value.to_array(), |read| Some(Vec3::from_array(read));
+    String = Vec<u8>: |value| value.clone().into_bytes(), |read| String::from_utf8(read).ok();
+    Category = u8: |value| *value as u8, |read| Category::ALL.get(usize::from(read)).copied();
+}
 
-impl<B: Body> StateValue<B> for bool {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        to.byte((*self).into());
+impl StateValue for f32 {
+    fn put(&self, to: &mut StateWriter) {
+        to.word(self.to_bits());
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        match from.byte()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            found => Err(StateError::Value { what: "a flag", found: found.into() }),
-        }
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        from.word().map(f32::from_bits)
     }
 }
 
-impl<B: Body> StateValue<B> for i16 {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        to.signed((*self).into());
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let found = from.signed()?;
-        i16::try_from(found).map_err(|_| StateError::Value { what: "i16", found: found as u64 })
-    }
-}
-
-impl<B: Body> StateValue<B> for f64 {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
+impl StateValue for f64 {
+    fn put(&self, to: &mut StateWriter) {
         let bits = self.to_bits();
         to.word(bits as u32);
         to.word((bits >> 32) as u32);
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
         let low = from.word()?;
         Ok(f64::from_bits(u64::from(from.word()?) << 32 | u64::from(low)))
     }
 }
 
-impl<B: Body> StateValue<B> for f32 {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        to.word(self.to_bits());
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        from.word().map(f32::from_bits)
-    }
-}
-
-impl<B: Body> StateValue<B> for Vec3 {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        self.to_array().iter().for_each(|axis| axis.put(to));
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        Ok(Vec3::new(StateValue::<B>::get(from)?, StateValue::<B>::get(from)?, StateValue::<B>::get(from)?))
-    }
-}
-
-impl<B: Body, T: StateValue<B>> StateValue<B> for Option<T> {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
+impl<T: StateValue> StateValue for Option<T> {
+    fn put(&self, to: &mut StateWriter) {
         self.is_some().put(to);
-        if let Some(value) = self {
-            value.put(to);
+        self.iter().for_each(|value| value.put(to));
+    }
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        bool::get(from)?.then(|| T::get(from)).transpose()
+    }
+}
+
+impl<T: StateValue, const N: usize> StateValue for [T; N] {
+    fn put(&self, to: &mut StateWriter) {
+        self.iter().for_each(|value| value.put(to));
+    }
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        let values = (0..N).map(|_| T::get(from)).collect::<Result<Vec<T>, _>>()?;
+        values.try_into().map_err(|_| StateError::Cut)
+    }
+}
+
+macro_rules! lists {
+    ($($list:ident),*) => { $(
+        impl<T: StateValue> StateValue for $list<T> {
+            fn put(&self, to: &mut StateWriter) {
+                to.number(self.len() as u64);
+                self.iter().for_each(|value| value.put(to));
+            }
+            fn get(from: &mut StateReader) -> Result<Self, StateError> {
+                let count = from.count(size_of::<T>())?;
+                (0..count).map(|_| T::get(from)).collect()
+            }
         }
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let is_some = <bool as StateValue<B>>::get(from)?;
-        is_some.then(|| T::get(from)).transpose()
-    }
+    )* };
 }
+lists!(Vec, VecDeque);
 
-impl<B: Body, T: StateValue<B>> StateValue<B> for Vec<T> {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        to.number(self.len() as u64);
-        self.iter().for_each(|value| value.put(to));
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let count = from.count(size_of::<T>())?;
-        (0..count).map(|_| T::get(from)).collect()
-    }
-}
-
-impl<B: Body, T: StateValue<B>> StateValue<B> for VecDeque<T> {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        to.number(self.len() as u64);
-        self.iter().for_each(|value| value.put(to));
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        <Vec<T> as StateValue<B>>::get(from).map(VecDeque::from)
-    }
-}
-
-impl<B: Body, K: StateValue<B> + Ord, V: StateValue<B>> StateValue<B> for BTreeMap<K, V> {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
+impl<K: StateValue + Ord, V: StateValue> StateValue for BTreeMap<K, V> {
+    fn put(&self, to: &mut StateWriter) {
         to.number(self.len() as u64);
         for (key, value) in self {
             key.put(to);
             value.put(to);
         }
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        <Vec<(K, V)> as StateValue<B>>::get(from).map(|pairs| pairs.into_iter().collect())
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        Vec::<(K, V)>::get(from).map(BTreeMap::from_iter)
     }
 }
 
-impl<B: Body, T: StateValue<B>, U: StateValue<B>> StateValue<B> for (T, U) {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        self.0.put(to);
-        self.1.put(to);
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        Ok((T::get(from)?, U::get(from)?))
-    }
-}
-
-impl<B: Body, T: StateValue<B>, U: StateValue<B>, V: StateValue<B>> StateValue<B> for (T, U, V) {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        self.0.put(to);
-        self.1.put(to);
-        self.2.put(to);
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        Ok((T::get(from)?, U::get(from)?, V::get(from)?))
-    }
-}
-
-impl<B: Body> StateValue<B> for B {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        to.body(self);
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        from.body()
-    }
-}
-
-impl<B: Body> StateValue<B> for Arc<Frame<B>> {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        to.frame(self);
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        from.frame()
-    }
-}
-
-impl<B: Body> StateValue<B> for Usercmd {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        to.command(self);
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        from.command()
-    }
-}
-
-impl<B: Body> StateValue<B> for Touch {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        match self {
-            Touch::Player(entity) => (0u8, *entity).put(to),
-            Touch::Mover(entity) => (1u8, *entity).put(to),
-            Touch::Teleporter => to.byte(2),
-            Touch::WaterEdge => to.byte(3),
+macro_rules! tuples {
+    ($($(($type:ident $place:tt))*;)*) => { $(
+        impl<$($type: StateValue),*> StateValue for ($($type,)*) {
+            fn put(&self, to: &mut StateWriter) {
+                $( self.$place.put(to); )*
+            }
+            fn get(from: &mut StateReader) -> Result<Self, StateError> {
+                Ok(($($type::get(from)?,)*))
+            }
         }
+    )* };
+}
+tuples! {
+    (A 0) (B 1);
+    (A 0) (B 1) (C 2);
+}
+
+/// The cells of a body.
+impl StateValue for Arc<[u32]> {
+    fn put(&self, to: &mut StateWriter) {
+        to.shared(NumberKind::Body, |to| self.iter().for_each(|cell| to.word(*cell)));
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        match from.byte()? {
-            0 => Ok(Touch::Player(StateValue::<B>::get(from)?)),
-            1 => Ok(Touch::Mover(StateValue::<B>::get(from)?)),
-            2 => Ok(Touch::Teleporter),
-            3 => Ok(Touch::WaterEdge),
-            found => Err(StateError::Value { what: "what a body met", found: found.into() }),
-        }
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        from.shared(NumberKind::Body, |from| {
+            from.charge(from.left_bytes())?;
+            (0..from.left_bytes() / size_of::<u32>()).map(|_| from.word()).collect()
+        })
     }
 }
 
-impl<B: Body> StateValue<B> for Snapshot<B> {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        let Snapshot { seq, ack, frame, effects, choked, helper_ms, warnings, echo, extra } = self;
-        (*seq, *ack).put(to);
-        frame.put(to);
-        effects.put(to);
-        (*choked, *helper_ms).put(to);
-        warnings.put(to);
-        echo.put(to);
-        extra.put(to);
+impl<B: Body> StateValue for B {
+    fn put(&self, to: &mut StateWriter) {
+        let mut cells = vec![0; B::CELLS];
+        self.write(&mut cells);
+        Arc::<[u32]>::from(cells).put(to);
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let (seq, ack) = StateValue::<B>::get(from)?;
-        let (frame, effects) = (from.frame()?, StateValue::<B>::get(from)?);
-        let (choked, helper_ms) = StateValue::<B>::get(from)?;
-        let (warnings, echo, extra) = StateValue::<B>::get(from)?;
-        Ok(Snapshot { seq, ack, frame, effects, choked, helper_ms, warnings, echo, extra })
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        Ok(B::read(&Arc::<[u32]>::get(from)?)?)
     }
 }
 
-impl<B: Body> StateValue<B> for History<B> {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
+impl<B: Body> StateValue for Arc<Frame<B>> {
+    fn put(&self, to: &mut StateWriter) {
+        let Frame { tick, server_time, entities } = &**self;
+        to.shared_frame(Arc::as_ptr(self) as usize, |to| {
+            (*tick, *server_time).put(to);
+            entities.put(to);
+        });
+    }
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        from.shared(NumberKind::Frame, |from| {
+            let (tick, server_time, entities) = <(_, _, Vec<(EntityId, B)>)>::get(from)?;
+            check(entities.is_sorted_by(|(a, _), (b, _)| a < b), "Frame")?;
+            Ok(Arc::new(Frame { tick, server_time, entities }))
+        })
+    }
+}
+
+impl StateValue for Usercmd {
+    fn put(&self, to: &mut StateWriter) {
+        let Usercmd { seq, lerp_msec, server_time, input } = self;
+        to.shared(NumberKind::Usercmd, |to| {
+            (*seq, *lerp_msec, *server_time).put(to);
+            input.put(to);
+        });
+    }
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        from.shared(NumberKind::Usercmd, |from| {
+            let (seq, lerp_msec, server_time) = StateValue::get(from)?;
+            Ok(Usercmd { seq, lerp_msec, server_time, input: StateValue::get(from)? })
+        })
+    }
+}
+
+impl StateValue for Effect {
+    fn put(&self, to: &mut StateWriter) {
+        let Effect { kind, entity, at, predictable } = *self;
+        to.shared(NumberKind::Effect, |to| ((kind, entity), at, predictable).put(to));
+    }
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        from.shared(NumberKind::Effect, |from| {
+            let ((kind, entity), at, predictable) = StateValue::get(from)?;
+            Ok(Effect { kind, entity, at, predictable })
+        })
+    }
+}
+
+impl<B: Body> StateValue for History<B> {
+    fn put(&self, to: &mut StateWriter) {
         self.frames().put(to);
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let frames: VecDeque<_> = StateValue::<B>::get(from)?;
-        let found = frames.len() as u64;
-        History::of(frames).ok_or(StateError::Value { what: "the frames of a history", found })
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        History::of(StateValue::get(from)?).ok_or(StateError::Invalid("History"))
     }
 }
 
-impl<B: Body> StateValue<B> for OwnCells {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        to.number(self.stored().len() as u64);
-        self.stored().iter().for_each(|cell| to.word(*cell));
+impl StateValue for OwnCells {
+    fn put(&self, to: &mut StateWriter) {
+        to.words(self.stored());
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let count = from.count(size_of::<u32>())?;
-        Ok(OwnCells::new(&(0..count).map(|_| from.word()).collect::<Result<Vec<u32>, _>>()?))
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        from.words().map(|cells| OwnCells::new(&cells))
     }
 }
 
+variants!(Touch {
+    0 => Player(entity),
+    1 => Mover(entity),
+    2 => Teleporter,
+    3 => WaterEdge,
+});
 value!(Input { msec, viewangles, forwardmove, sidemove, upmove, buttons, impulse, own });
-value!(Effect { kind, entity, at, predictable });
 value!(ClientPacket { number, ack, commands });
+value!(HeardPacket { packet, received_before });
 value!(Echo { packet, held_ms, lost });
 value!(OutOfSequence { command, difference });
+value!(Snapshot<B: Body> { seq, ack, frame, effects, choked, helper_ms, warnings, echo, extra });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::game::{Body, Category, FieldSchema};
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::state;
 use hitreg_log::units::EntityId;
 
 /// The number of categories.
@@ -67,7 +67,13 @@ pub(super) struct CategoryCounter<B> {
     known: BTreeMap<EntityId, (u32, Vec<Category>)>,
 }
 
+state!(CategoryCounter<B: Body> { known } but { fields, avatar, of } if is_valid);
+
 impl<B: Body> CategoryCounter<B> {
+    fn is_valid(&self) -> bool {
+        self.known.values().all(|(_, categories)| categories.len() == self.fields.len())
+    }
+
     /// Creates the categories for the client whose own body is `avatar`. A field's category follows from its scope
     /// until [`CategoryCounter::go_by`] sets another function.
     pub(super) fn new(avatar: EntityId) -> CategoryCounter<B> {
@@ -94,30 +100,5 @@ impl<B: Body> CategoryCounter<B> {
 
     pub(super) fn forget(&mut self, id: EntityId) {
         self.known.remove(&id);
-    }
-
-    pub(super) fn save(&self, to: &mut StateWriter<'_, B>) {
-        let CategoryCounter { fields: _, avatar: _, of: _, known } = self;
-        to.number(known.len() as u64);
-        for (entity, (teleports, categories)) in known {
-            (*entity, *teleports).put(to);
-            categories.iter().for_each(|category| to.byte(*category as u8));
-        }
-    }
-
-    pub(super) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        self.known.clear();
-        let each = self.fields.len() * size_of::<Category>();
-        for _ in 0..from.count(each)? {
-            let (entity, teleports) = StateValue::<B>::get(from)?;
-            let category = |_: &FieldSchema| {
-                let found = from.byte()?;
-                let category = Category::ALL.get(usize::from(found)).copied();
-                category.ok_or(StateError::Value { what: "a category", found: found.into() })
-            };
-            let categories = self.fields.iter().map(category).collect::<Result<Vec<_>, _>>()?;
-            self.known.insert(entity, (teleports, categories));
-        }
-        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::usercmd::{OWN_CELLS_MAX, get_usercmd, put_usercmd};
 use super::{DATAGRAM_BYTES_MAX, DecodeError, MessageType, ReceivedSet, SEAL_BYTES, Wrapping16};
 use crate::game::Body;
 use crate::packet::ClientPacket;
-use crate::state::{DeltaKind, Restorer, StateError, StateValue, StateWriter, value};
+use crate::state::{value, variants};
 use hitreg_log::hash::hash_words;
 use hitreg_log::units::{CommandSeq, SnapshotSeq};
 use hitreg_log::usercmd::Usercmd;
@@ -204,37 +204,10 @@ fn get_perceived(from: &mut BitReader<'_>) -> Result<Option<PerceivedAvatar>, De
         code => Err(DecodeError::bad("the code of the perceived avatar", code)),
     }
 }
+
 value!(ClientReference { number, sent, command });
-
-/// The axes of an origin are written as differences from the last one.
-const AXES: [DeltaKind; 3] = [DeltaKind::EighthsX, DeltaKind::EighthsY, DeltaKind::EighthsZ];
-
-impl<B: Body> StateValue<B> for PerceivedAvatar {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        match self {
-            PerceivedAvatar::Hash(hash) => {
-                to.byte(0);
-                to.word(*hash);
-            }
-            PerceivedAvatar::OriginEighths(eighths) => {
-                to.byte(1);
-                AXES.into_iter().zip(eighths).for_each(|(axis, eighths)| to.near_number(axis, (*eighths).into()));
-            }
-        }
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        match from.byte()? {
-            0 => Ok(PerceivedAvatar::Hash(from.word()?)),
-            1 => {
-                let mut eighths = [0; 3];
-                for (axis, eighths) in AXES.into_iter().zip(&mut eighths) {
-                    let found = from.near_number(axis)?;
-                    let wrong = |_| StateError::Value { what: "a perceived origin", found: found as u64 };
-                    *eighths = i32::try_from(found).map_err(wrong)?;
-                }
-                Ok(PerceivedAvatar::OriginEighths(eighths))
-            }
-            found => Err(StateError::Value { what: "a perceived avatar", found: found.into() }),
-        }
-    }
-}
+value!(ClientMessage { packet, received_before, perceived });
+variants!(PerceivedAvatar {
+    0 => Hash(hash),
+    1 => OriginEighths(eighths),
+});

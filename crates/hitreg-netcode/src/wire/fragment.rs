@@ -6,8 +6,7 @@ use std::collections::VecDeque;
 use super::bits::BitReader;
 use super::header::{DATAGRAM_BYTES_MAX, MessageType, SEAL_BYTES, begin, expect};
 use super::{DecodeError, bits::BitWriter};
-use crate::game::Body;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::value;
 use hitreg_log::units::SnapshotSeq;
 
 /// The bytes before a fragment's piece: filter, type, number, index and count.
@@ -71,7 +70,20 @@ pub struct ReassembledMessage {
     pub bytes: usize,
 }
 
+impl PartialMessage {
+    fn is_valid(&self) -> bool {
+        let is_piece = |piece: &Vec<u8>| (1..=PIECE_BYTES_MAX).contains(&piece.len());
+        (2..=FRAGMENTS_MAX).contains(&self.pieces.len())
+            && self.pieces.iter().any(Option::is_none)
+            && self.pieces.iter().flatten().all(is_piece)
+    }
+}
+
 impl Reassembly {
+    fn is_valid(&self) -> bool {
+        self.unfinished.len() <= UNFINISHED_MAX
+    }
+
     /// Creates an empty reassembler.
     pub fn new() -> Reassembly {
         Reassembly::default()
@@ -118,35 +130,8 @@ impl Reassembly {
     }
 }
 
-impl<B: Body> StateValue<B> for Reassembly {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        let Reassembly { unfinished } = self;
-        to.number(unfinished.len() as u64);
-        for PartialMessage { number, pieces } in unfinished {
-            number.put(to);
-            to.number(pieces.len() as u64);
-            pieces.iter().for_each(|piece| to.bytes(piece.as_deref().unwrap_or_default()));
-        }
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let count =
-            from.count_up_to(UNFINISHED_MAX, size_of::<PartialMessage>(), "how many messages are incomplete")?;
-        let mut unfinished = VecDeque::with_capacity(count);
-        for _ in 0..count {
-            let number: u32 = StateValue::<B>::get(from)?;
-            let count = from.count_up_to(FRAGMENTS_MAX, size_of::<Option<Vec<u8>>>(), "the number of fragments")?;
-            // A piece is never empty.
-            let piece = |_| Ok(Some(from.bytes()?).filter(|piece| !piece.is_empty()));
-            let pieces = (0..count).map(piece).collect::<Result<Vec<_>, StateError>>()?;
-            let longest = pieces.iter().flatten().map(Vec::len).max().unwrap_or(0);
-            if longest > PIECE_BYTES_MAX || pieces.iter().all(Option::is_some) {
-                return Err(StateError::Value { what: "the fragments of an incomplete message", found: number.into() });
-            }
-            unfinished.push_back(PartialMessage { number, pieces });
-        }
-        Ok(Reassembly { unfinished })
-    }
-}
+value!(PartialMessage { number, pieces } if is_valid);
+value!(Reassembly { unfinished } if is_valid);
 
 #[cfg(test)]
 mod tests {

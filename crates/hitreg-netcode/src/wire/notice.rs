@@ -8,9 +8,9 @@ use glam::Vec3;
 use super::bits::{BitReader, BitWriter};
 use super::number::{get_maybe_changed, get_varint, put_maybe_changed, put_varint};
 use super::{DecodeError, Wrapping16};
-use crate::game::{Body, CellKind, Effect};
+use crate::game::{CellKind, Effect};
 use crate::packet::Echo;
-use crate::state::{Restorer, StateError, StateValue, StateWriter, value};
+use crate::state::{value, variants};
 use hitreg_log::units::EntityId;
 
 /// The longest text or answer, in bytes.
@@ -95,6 +95,10 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
+    fn is_valid(&self) -> bool {
+        self.waiting.len() <= NOTICES_MAX && self.waiting.iter().all(|notice| notice.bytes().len() <= TEXT_BYTES_MAX)
+    }
+
     pub(crate) fn push(&mut self, notice: Notice) -> Result<(), NoticeError> {
         let length = notice.bytes().len();
         if length > TEXT_BYTES_MAX {
@@ -126,69 +130,12 @@ impl Outbox {
 }
 
 value!(OutOfSeqWarning { index, difference });
-
-impl<B: Body> StateValue<B> for Notice {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        match self {
-            Notice::RequestAck { request, answer } => {
-                to.byte(0);
-                request.put(to);
-                to.bytes(answer);
-            }
-            Notice::ChatOoc { sender, channel, text } => {
-                to.byte(1);
-                (*sender, *channel).put(to);
-                to.bytes(text.as_bytes());
-            }
-            Notice::ChatIc { entity, style, language, text } => {
-                to.byte(2);
-                (*entity, *style, *language).put(to);
-                to.bytes(text.as_bytes());
-            }
-        }
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let bytes = |from: &mut Restorer<'_, B>| {
-            let bytes = from.bytes()?;
-            let wrong = StateError::Value { what: "the length of a notice", found: bytes.len() as u64 };
-            if bytes.len() <= TEXT_BYTES_MAX { Ok(bytes) } else { Err(wrong) }
-        };
-        let text = |from: &mut Restorer<'_, B>| {
-            let wrong = |e: std::string::FromUtf8Error| e.utf8_error().valid_up_to() as u64;
-            String::from_utf8(bytes(from)?).map_err(|e| StateError::Value { what: "a byte of text", found: wrong(e) })
-        };
-        match from.byte()? {
-            0 => Ok(Notice::RequestAck { request: StateValue::<B>::get(from)?, answer: bytes(from)? }),
-            1 => {
-                let (sender, channel) = StateValue::<B>::get(from)?;
-                Ok(Notice::ChatOoc { sender, channel, text: text(from)? })
-            }
-            2 => {
-                let (entity, style, language) = StateValue::<B>::get(from)?;
-                Ok(Notice::ChatIc { entity, style, language, text: text(from)? })
-            }
-            found => Err(StateError::Value { what: "a notice", found: found.into() }),
-        }
-    }
-}
-
-impl<B: Body> StateValue<B> for Outbox {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        let Outbox { first, waiting } = self;
-        first.put(to);
-        waiting.put(to);
-    }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let first = StateValue::<B>::get(from)?;
-        let waiting: VecDeque<Notice> = StateValue::<B>::get(from)?;
-        match waiting.len() {
-            count if count > NOTICES_MAX => {
-                Err(StateError::Value { what: "how many notices wait", found: count as u64 })
-            }
-            _ => Ok(Outbox { first, waiting }),
-        }
-    }
-}
+value!(Outbox { first, waiting } if is_valid);
+variants!(Notice {
+    0 => RequestAck { request, answer },
+    1 => ChatOoc { sender, channel, text },
+    2 => ChatIc { entity, style, language, text },
+});
 
 impl Notice {
     pub(crate) fn put(&self, out: &mut BitWriter, number: Wrapping16) {

@@ -15,7 +15,7 @@ use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16, bits::Bi
 use crate::game::{Body, Effect};
 use crate::history::Frame;
 use crate::packet::{Echo, Snapshot};
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::state;
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, EntityId, SnapshotSeq};
 
@@ -69,6 +69,8 @@ struct DecodedSnapshot<B> {
     /// An entity whose definition was read, and whose state must follow.
     defined: Option<EntityId>,
 }
+
+state!(Receiver<B: Body> { rings, known, newest, next_notice } but { layout } if is_valid);
 
 impl<B: Body> Default for Receiver<B> {
     fn default() -> Receiver<B> {
@@ -133,32 +135,13 @@ impl<B: Body> Receiver<B> {
         Ok(DecodeOutcome::New(Box::new(self.accept(&header, &info, draft))))
     }
 
-    pub(crate) fn save(&self, to: &mut StateWriter<'_, B>) {
-        let Receiver { layout: _, rings, known, newest, next_notice } = self;
-        known.put(to);
-        (*newest, *next_notice).put(to);
-        to.number(rings.len() as u64);
-        for (entity, ring) in rings {
-            entity.put(to);
-            ring.save(*entity, to);
-        }
-    }
-
-    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        self.known = StateValue::<B>::get(from)?;
-        (self.newest, self.next_notice) = StateValue::<B>::get(from)?;
-        let newest = self.newest;
-        let is_in_window = |known: &AckedSnapshot| newest.0.checked_sub(known.seq.0).is_some_and(|back| back < WINDOW);
-        if self.known.len() > WINDOW as usize || !self.known.iter().all(is_in_window) {
-            return Err(StateError::Value { what: "the snapshots received", found: newest.0.into() });
-        }
-        let each = size_of::<(EntityId, StateRing<B>)>();
-        self.rings.clear();
-        for _ in 0..from.count_up_to(ENTITIES_MAX, each, "how many entities are held")? {
-            let entity = StateValue::<B>::get(from)?;
-            self.rings.insert(entity, StateRing::restored(entity, newest, from)?);
-        }
-        Ok(())
+    fn is_valid(&self) -> bool {
+        let is_in_window =
+            |known: &AckedSnapshot| self.newest.0.checked_sub(known.seq.0).is_some_and(|back| back < WINDOW);
+        self.known.len() <= WINDOW as usize
+            && self.known.iter().all(is_in_window)
+            && self.rings.len() <= ENTITIES_MAX
+            && self.rings.values().all(|ring| ring.is_valid(self.newest))
     }
 
     fn get_submessage(

@@ -1,12 +1,11 @@
 //! The states of one entity that a client has received.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::WINDOW;
 use crate::game::Body;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
-use hitreg_log::units::{EntityId, SnapshotSeq};
+use crate::state::value;
+use hitreg_log::units::SnapshotSeq;
 
 /// States sorted by the snapshot that carried them; `None` where the entity was removed.
 #[derive(Clone, Debug)]
@@ -20,7 +19,17 @@ impl<B> Default for StateRing<B> {
     }
 }
 
+value!(StateRing<B: Body> { states });
+
 impl<B> StateRing<B> {
+    /// Returns whether a client whose newest snapshot is `newest` can hold these states.
+    pub(crate) fn is_valid(&self, newest: SnapshotSeq) -> bool {
+        let in_order = self.states.iter().is_sorted_by(|(a, _), (b, _)| a < b);
+        // One state may be older than the window.
+        let most = WINDOW as usize + 1;
+        in_order && self.states.len() <= most && self.states.back().is_none_or(|(seq, _)| *seq <= newest)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.states.len()
     }
@@ -59,43 +68,5 @@ impl<B> StateRing<B> {
             (1, Some((seq, None))) => !is_out(*seq),
             _ => true,
         }
-    }
-}
-
-impl<B: Body> StateRing<B> {
-    pub(crate) fn save(&self, entity: EntityId, to: &mut StateWriter<'_, B>) {
-        let StateRing { states } = self;
-        to.number(states.len() as u64);
-        let (mut cells, mut previous) = (vec![0; B::CELLS], None);
-        for (seq, state) in states {
-            seq.put(to);
-            if let Some(body) = state {
-                body.write(&mut cells);
-            }
-            to.state((entity, to.tick_of(*seq)), state.as_ref().map(|_| &cells[..]), previous.as_deref());
-            previous = state.as_ref().map(|_| cells.clone());
-        }
-    }
-
-    /// Restores the states of an entity for a client whose newest snapshot is `newest`.
-    pub(crate) fn restored(
-        entity: EntityId,
-        newest: SnapshotSeq,
-        from: &mut Restorer<'_, B>,
-    ) -> Result<StateRing<B>, StateError> {
-        // One state may be older than the window.
-        let most = WINDOW as usize + 1;
-        let count = from.count_up_to(most, size_of::<(SnapshotSeq, Option<B>)>(), "how many states are held")?;
-        let mut states = VecDeque::new();
-        let mut previous: Option<Arc<[u32]>> = None;
-        for _ in 0..count {
-            let seq: SnapshotSeq = StateValue::<B>::get(from)?;
-            if seq > newest || states.back().is_some_and(|(before, _)| seq <= *before) {
-                return Err(StateError::Value { what: "a received snapshot", found: u64::from(seq.0) });
-            }
-            previous = from.state((entity, from.tick_of(seq)), previous.as_ref())?;
-            states.push_back((seq, previous.as_deref().map(B::read).transpose()?));
-        }
-        Ok(StateRing { states })
     }
 }

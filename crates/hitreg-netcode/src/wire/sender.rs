@@ -16,7 +16,7 @@ use super::track::EntityTrack;
 use super::{ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};
 use crate::packet::Snapshot;
-use crate::state::{Restorer, StateError, StateValue, StateWriter, value};
+use crate::state::{state, value};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
 /// The most effects that wait for room; beyond this, the oldest are dropped.
@@ -53,6 +53,12 @@ struct SentRecord {
 }
 
 value!(SentRecord { seq, server_time, next_notice });
+state!(Sender<B: Body> { categories, tracks, sent, acked, warnings, outbox, effects } but {
+    layout,
+    avatar,
+    players,
+    score,
+} if is_valid);
 
 /// An encoded snapshot, not yet sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,55 +247,16 @@ impl<B: Body> Sender<B> {
         })
     }
 
-    pub(crate) fn save(&self, to: &mut StateWriter<'_, B>) {
-        let Sender {
-            layout: _,
-            avatar: _,
-            players: _,
-            score: _,
-            categories,
-            tracks,
-            sent,
-            acked,
-            warnings,
-            outbox,
-            effects,
-        } = self;
-        categories.save(to);
-        sent.put(to);
-        acked.put(to);
-        to.number(tracks.len() as u64);
-        for (entity, track) in tracks {
-            entity.put(to);
-            track.save(*entity, to);
-        }
-        warnings.put(to);
-        outbox.put(to);
-        effects.put(to);
-    }
-
-    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        self.categories.restore(from)?;
-        self.sent = StateValue::<B>::get(from)?;
-        self.acked = StateValue::<B>::get(from)?;
+    /// Returns whether a client can have been sent these states.
+    fn is_valid(&self) -> bool {
         let last = self.sent.back().map_or(SnapshotSeq(0), |sent| sent.seq);
         let in_order = self.sent.iter().zip(self.sent.iter().skip(1)).all(|(a, b)| a.seq < b.seq);
-        if !in_order || self.sent.len() > WINDOW as usize || self.acked.is_some_and(|acked| acked.seq > last) {
-            return Err(StateError::Value { what: "the last snapshots sent", found: last.0.into() });
-        }
-        self.tracks.clear();
-        for _ in 0..from.count(size_of::<(EntityId, EntityTrack)>())? {
-            let entity = StateValue::<B>::get(from)?;
-            self.tracks.insert(entity, EntityTrack::restored(entity, last, from)?);
-        }
-        self.warnings = StateValue::<B>::get(from)?;
-        self.outbox = StateValue::<B>::get(from)?;
-        self.effects = StateValue::<B>::get(from)?;
-        let waiting = self.warnings.len().max(self.effects.len());
-        if self.warnings.len() > WARNINGS_WAITING_MAX || self.effects.len() > EFFECTS_WAITING_MAX {
-            return Err(StateError::Value { what: "how many effects or warnings wait", found: waiting as u64 });
-        }
-        Ok(())
+        in_order
+            && self.sent.len() <= WINDOW as usize
+            && self.acked.is_none_or(|acked| acked.seq <= last)
+            && self.tracks.values().all(|track| track.is_valid(last, B::CELLS))
+            && self.warnings.len() <= WARNINGS_WAITING_MAX
+            && self.effects.len() <= EFFECTS_WAITING_MAX
     }
 
     /// Returns the changes that the client has to receive, in ascending order of entity.

@@ -9,9 +9,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::WINDOW;
-use crate::game::Body;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
-use hitreg_log::units::{EntityId, SnapshotSeq};
+use crate::state::value;
+use hitreg_log::units::SnapshotSeq;
 
 /// A state that a snapshot carried; `None` when the snapshot removed the entity.
 #[derive(Clone, Debug)]
@@ -52,6 +51,9 @@ impl ReceivedSet {
         }
     }
 }
+
+value!(HeldState { seq, cells });
+value!(EntityTrack { acked, sent, waited });
 
 impl EntityTrack {
     /// Creates the record of an entity that was never sent to the client.
@@ -102,43 +104,13 @@ impl EntityTrack {
         }
     }
 
-    pub(crate) fn save<B: Body>(&self, entity: EntityId, to: &mut StateWriter<'_, B>) {
-        let EntityTrack { acked, sent, waited } = self;
-        waited.put(to);
-        acked.is_some().put(to);
-        to.number(sent.len() as u64);
-        let mut previous = None;
-        for HeldState { seq, cells } in acked.iter().chain(sent) {
-            seq.put(to);
-            to.state((entity, to.tick_of(*seq)), cells.as_deref(), previous);
-            previous = cells.as_deref();
-        }
-    }
-
-    /// Restores the record of an entity for a client to which snapshots up to `last` were sent.
-    pub(crate) fn restored<B: Body>(
-        entity: EntityId,
-        last: SnapshotSeq,
-        from: &mut Restorer<'_, B>,
-    ) -> Result<EntityTrack, StateError> {
-        let waited: u32 = StateValue::<B>::get(from)?;
-        if waited > last.0 {
-            return Err(StateError::Value { what: "how long an entity waits", found: waited.into() });
-        }
-        let is_acked = <bool as StateValue<B>>::get(from)?;
-        let count = from.count_up_to(WINDOW as usize, size_of::<HeldState>(), "how many states are in transit")?;
-        let mut held: VecDeque<HeldState> = VecDeque::new();
-        for _ in 0..count + usize::from(is_acked) {
-            let seq: SnapshotSeq = StateValue::<B>::get(from)?;
-            let before = held.back();
-            if seq > last || before.is_some_and(|before| seq <= before.seq) {
-                return Err(StateError::Value { what: "a snapshot in transit", found: u64::from(seq.0) });
-            }
-            let cells = from.state((entity, from.tick_of(seq)), before.and_then(|before| before.cells.as_ref()))?;
-            held.push_back(HeldState { seq, cells });
-        }
-        let acked = if is_acked { held.pop_front() } else { None };
-        Ok(EntityTrack { acked, sent: held, waited })
+    /// Returns whether a client to which snapshots up to `last` were sent can know these states.
+    pub(crate) fn is_valid(&self, last: SnapshotSeq, cells: usize) -> bool {
+        let held = || self.acked.iter().chain(&self.sent);
+        self.waited <= last.0
+            && self.sent.len() <= WINDOW as usize
+            && held().is_sorted_by(|a, b| a.seq < b.seq)
+            && held().all(|held| held.seq <= last && held.cells.as_ref().is_none_or(|held| held.len() == cells))
     }
 
     /// Returns whether both sides agree that the entity does not exist.

@@ -8,19 +8,18 @@ use super::frame::{AckedSnapshot, FrameInfo};
 use super::header::{COUNT_AT_BYTE, ServerHeader, seal, unseal};
 use super::layout::BodyLayout;
 use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind, put_effect};
-use super::page::SUBMESSAGES_MAX;
 use super::{
     ClientMessage, ClientReference, Key, MessageType, WINDOW, Wrapping16, decode_commands, encode_commands, fragments,
     message_type,
 };
 use crate::game::{Body, Effect};
 use crate::history::Frame;
-use crate::packet::{ClientPacket, Echo};
-use crate::state::{KnownFrames, KnownSnapshot, Restorer, StateError, StateValue, StateWriter};
+use crate::packet::Echo;
+use crate::state::{KnownRecords, KnownSnapshot, StateError, value, variants};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId, SnapshotSeq};
 
 /// What both ends of a connection know of its datagrams.
-pub(super) struct TransitContext<'c, B> {
+pub(crate) struct TransitContext<'c, B> {
     pub(super) key: Key,
     pub(super) layout: &'c BodyLayout<B>,
     pub(super) player: PlayerId,
@@ -28,8 +27,18 @@ pub(super) struct TransitContext<'c, B> {
     pub(super) reference: ClientReference,
 }
 
+/// Datagrams of one packet or snapshot that are on their way, for a keyframe.
+pub(crate) enum SavedDatagrams {
+    /// As they are.
+    Whole(Vec<Vec<u8>>),
+    /// One datagram to the server, by its contents.
+    Packet(ClientMessage),
+    /// All datagrams of a snapshot, by the parts of their message.
+    Snapshot(MessageParts),
+}
+
 /// A message of the server by its parts.
-struct MessageParts {
+pub(crate) struct MessageParts {
     ack: CommandSeq,
     choked: u8,
     calibration_ms: Option<i16>,
@@ -50,165 +59,72 @@ enum Submessage {
     Echo(Echo),
 }
 
-/// The first bytes of a saved datagram or submessage.
-mod code {
-    pub(super) const AS_IT_IS: u8 = 0;
-    pub(super) const BY_PARTS: u8 = 1;
-
-    pub(super) const DEFINE: u8 = 0;
-    pub(super) const UPDATE_USUAL: u8 = 1;
-    pub(super) const UPDATE: u8 = 2;
-    pub(super) const REMOVE: u8 = 3;
-    pub(super) const KNOWN_EFFECT: u8 = 4;
-    pub(super) const EFFECT: u8 = 5;
-    pub(super) const WARNING: u8 = 6;
-    pub(super) const NOTICE: u8 = 7;
-    pub(super) const ECHO: u8 = 8;
-}
+variants!(SavedDatagrams {
+    0 => Whole(datagrams),
+    1 => Packet(message),
+    2 => Snapshot(parts),
+});
+value!(MessageParts { ack, choked, calibration_ms, usual, submessages });
+variants!(Submessage {
+    0 => Define(entity),
+    1 => Update(entity, distance),
+    2 => Remove(entity),
+    3 => Effect(effect),
+    4 => Warning(warning),
+    5 => Notice(number, notice),
+    6 => Echo(echo),
+});
 
 impl<B: Body> TransitContext<'_, B> {
     /// Saves a datagram of packet `number` to the server.
-    pub(super) fn save_up(&self, number: u32, datagram: &[u8], to: &mut StateWriter<'_, B>) {
+    pub(crate) fn save_up(&self, number: u32, datagram: &[u8]) -> SavedDatagrams {
         let reference = ClientReference { number, ..self.reference };
         let message = unseal(self.key, datagram).ok().and_then(|opened| decode_commands(opened, &reference).ok());
         let is_same = |message: &ClientMessage| {
-            let again = encode_commands(message).map(|datagram| seal(self.key, datagram));
-            message.packet.number == number && again.is_ok_and(|again| again == datagram)
+            message.packet.number == number && self.packet(message).is_some_and(|again| again == datagram)
         };
-        let Some(message) = message.filter(is_same) else {
-            to.byte(code::AS_IT_IS);
-            return to.bytes(datagram);
-        };
-        let ClientMessage { packet: ClientPacket { number: _, ack, commands }, received_before, perceived } = message;
-        to.byte(code::BY_PARTS);
-        to.of_player(self.player);
-        ack.put(to);
-        commands.put(to);
-        // All bits are set on a line without loss.
-        (!received_before).put(to);
-        perceived.put(to);
-    }
-
-    pub(super) fn restore_up(&self, number: u32, from: &mut Restorer<'_, B>) -> Result<Vec<u8>, StateError> {
-        if from.byte()? == code::AS_IT_IS {
-            return from.bytes();
+        match message.filter(is_same) {
+            Some(message) => SavedDatagrams::Packet(message),
+            None => SavedDatagrams::Whole(vec![datagram.to_vec()]),
         }
-        from.of_player(self.player);
-        let packet = ClientPacket { number, ack: StateValue::<B>::get(from)?, commands: StateValue::<B>::get(from)? };
-        let (received_before, perceived): (u32, _) = StateValue::<B>::get(from)?;
-        let message = ClientMessage { packet, received_before: !received_before, perceived };
-        let datagram = encode_commands(&message).map_err(|_| StateError::Unknown { what: "usercmds" })?;
-        Ok(seal(self.key, datagram))
     }
 
-    /// Saves datagrams of snapshot `number` that arrive at the same time.
-    pub(super) fn save_down(&self, number: u32, datagrams: &[&[u8]], to: &mut StateWriter<'_, B>) {
-        let seq = SnapshotSeq(number);
-        let known = to.known().and_then(|known| Some((known, known.snapshot(self.player, seq)?)));
-        let parts = known.and_then(|(known, snapshot)| {
-            let message = self.message(datagrams)?;
-            let parts = self.parts(known, seq, &message)?;
+    /// Saves datagrams of snapshot `seq` that arrive at the same time.
+    pub(crate) fn save_down(
+        &self,
+        known: Option<&KnownRecords<B>>,
+        seq: SnapshotSeq,
+        datagrams: &[&[u8]],
+    ) -> SavedDatagrams {
+        let parts = known.and_then(|known| {
+            let parts = self.parts(known, seq, &self.message(datagrams)?)?;
             let again = self.datagrams(seq, self.encoded(known, seq, &parts)?)?;
-            again.iter().map(|datagram| &datagram[..]).eq(datagrams.iter().copied()).then_some((parts, snapshot))
+            again.iter().map(|datagram| &datagram[..]).eq(datagrams.iter().copied()).then_some(parts)
         });
-        let Some((parts, snapshot)) = parts else {
-            to.byte(code::AS_IT_IS);
-            to.number(datagrams.len() as u64);
-            return datagrams.iter().for_each(|datagram| to.bytes(datagram));
-        };
-        to.byte(code::BY_PARTS);
-        let MessageParts { ack, choked, calibration_ms, usual, submessages } = parts;
-        (ack, choked).put(to);
-        (calibration_ms, usual).put(to);
-        to.number(submessages.len() as u64);
-        let mut expected = EntityOrder::of(&snapshot.frame, self.player.entity());
-        for submessage in &submessages {
-            match submessage {
-                Submessage::Define(entity) => {
-                    to.byte(code::DEFINE);
-                    expected.put(*entity, to);
-                }
-                Submessage::Update(entity, distance) if Some(*distance) == usual => {
-                    to.byte(code::UPDATE_USUAL);
-                    expected.put(*entity, to);
-                }
-                Submessage::Update(entity, distance) => {
-                    to.byte(code::UPDATE);
-                    expected.put(*entity, to);
-                    distance.put(to);
-                }
-                Submessage::Remove(entity) => {
-                    to.byte(code::REMOVE);
-                    entity.put(to);
-                }
-                Submessage::Effect(effect) => match snapshot.effects.iter().position(|known| is_same(known, effect)) {
-                    Some(place) => {
-                        to.byte(code::KNOWN_EFFECT);
-                        place.put(to);
-                    }
-                    None => {
-                        to.byte(code::EFFECT);
-                        effect.put(to);
-                    }
-                },
-                Submessage::Warning(warning) => {
-                    to.byte(code::WARNING);
-                    StateValue::put(warning, to);
-                }
-                Submessage::Notice(number, notice) => {
-                    to.byte(code::NOTICE);
-                    number.put(to);
-                    StateValue::put(notice, to);
-                }
-                Submessage::Echo(echo) => {
-                    to.byte(code::ECHO);
-                    echo.put(to);
-                }
-            }
-        }
+        let whole = || datagrams.iter().map(|datagram| datagram.to_vec()).collect();
+        parts.map_or_else(|| SavedDatagrams::Whole(whole()), SavedDatagrams::Snapshot)
     }
 
-    pub(super) fn restore_down(&self, number: u32, from: &mut Restorer<'_, B>) -> Result<Vec<Vec<u8>>, StateError> {
-        if from.byte()? == code::AS_IT_IS {
-            let count = from.count(size_of::<Vec<u8>>())?;
-            return (0..count).map(|_| from.bytes()).collect();
-        }
+    /// Returns the datagrams of packet or snapshot `number` that were saved.
+    pub(crate) fn restored(
+        &self,
+        known: &KnownRecords<B>,
+        number: u32,
+        saved: SavedDatagrams,
+    ) -> Result<Vec<Vec<u8>>, StateError> {
         let seq = SnapshotSeq(number);
-        let known = from.known();
-        let unknown = StateError::Unknown { what: "a snapshot in transit" };
-        let Some(snapshot) = known.snapshot(self.player, seq) else { return Err(unknown) };
-        let (ack, choked) = StateValue::<B>::get(from)?;
-        let (calibration_ms, usual): (_, Option<u32>) = StateValue::<B>::get(from)?;
-        let count =
-            from.count_up_to(SUBMESSAGES_MAX as usize, size_of::<Submessage>(), "the submessages of a snapshot")?;
-        let mut expected = EntityOrder::of(&snapshot.frame, self.player.entity());
-        let mut submessages = Vec::with_capacity(count);
-        for _ in 0..count {
-            submessages.push(match from.byte()? {
-                code::DEFINE => Submessage::Define(expected.get(from)?),
-                code::UPDATE_USUAL => {
-                    let distance = usual.ok_or(StateError::Value { what: "the base of an update", found: 0 })?;
-                    Submessage::Update(expected.get(from)?, distance)
-                }
-                code::UPDATE => Submessage::Update(expected.get(from)?, StateValue::<B>::get(from)?),
-                code::REMOVE => Submessage::Remove(StateValue::<B>::get(from)?),
-                code::KNOWN_EFFECT => {
-                    let place: usize = StateValue::<B>::get(from)?;
-                    let effect = snapshot.effects.get(place).copied();
-                    Submessage::Effect(effect.ok_or(StateError::Unknown { what: "an effect" })?)
-                }
-                code::EFFECT => Submessage::Effect(StateValue::<B>::get(from)?),
-                code::WARNING => Submessage::Warning(StateValue::<B>::get(from)?),
-                code::NOTICE => Submessage::Notice(StateValue::<B>::get(from)?, StateValue::<B>::get(from)?),
-                code::ECHO => Submessage::Echo(StateValue::<B>::get(from)?),
-                found => return Err(StateError::Value { what: "a submessage", found: found.into() }),
-            });
-        }
-        let parts = MessageParts { ack, choked, calibration_ms, usual, submessages };
-        let message = self.encoded(known, seq, &parts);
-        let datagrams = message.and_then(|message| self.datagrams(seq, message)).ok_or(unknown)?;
-        from.charge(datagrams.iter().map(Vec::len).sum())?;
-        Ok(datagrams)
+        let datagrams = match saved {
+            SavedDatagrams::Whole(datagrams) => Some(datagrams),
+            SavedDatagrams::Packet(message) => self.packet(&message).map(|datagram| vec![datagram]),
+            SavedDatagrams::Snapshot(parts) => {
+                self.encoded(known, seq, &parts).and_then(|message| self.datagrams(seq, message))
+            }
+        };
+        datagrams.ok_or(StateError::Unknown { what: "a datagram" })
+    }
+
+    fn packet(&self, message: &ClientMessage) -> Option<Vec<u8>> {
+        encode_commands(message).ok().map(|datagram| seal(self.key, datagram))
     }
 
     /// Returns the message in these datagrams.
@@ -233,7 +149,7 @@ impl<B: Body> TransitContext<'_, B> {
     }
 
     /// Returns the parts of a message, if the log has all that it is made of.
-    fn parts(&self, known: &KnownFrames<B>, seq: SnapshotSeq, message: &[u8]) -> Option<MessageParts> {
+    fn parts(&self, known: &KnownRecords<B>, seq: SnapshotSeq, message: &[u8]) -> Option<MessageParts> {
         let (header, count, mut from) = ServerHeader::read(message).ok()?;
         let received = |seq| {
             let KnownSnapshot { frame, .. } = known.snapshot(self.player, seq)?;
@@ -282,7 +198,7 @@ impl<B: Body> TransitContext<'_, B> {
     /// Returns the state that an update is coded against, with its distance; `None` inside for a first state.
     fn base(
         &self,
-        known: &KnownFrames<B>,
+        known: &KnownRecords<B>,
         seq: SnapshotSeq,
         entity: EntityId,
         distance: Option<u32>,
@@ -295,7 +211,7 @@ impl<B: Body> TransitContext<'_, B> {
     }
 
     /// Encodes a message of these parts; `None` if the log does not have all that it is made of.
-    fn encoded(&self, known: &KnownFrames<B>, seq: SnapshotSeq, parts: &MessageParts) -> Option<Vec<u8>> {
+    fn encoded(&self, known: &KnownRecords<B>, seq: SnapshotSeq, parts: &MessageParts) -> Option<Vec<u8>> {
         let MessageParts { ack, choked, calibration_ms, usual, submessages } = parts;
         let (ack, choked, calibration_ms, usual) = (*ack, *choked, *calibration_ms, *usual);
         let frame = &known.snapshot(self.player, seq)?.frame;
@@ -345,7 +261,7 @@ impl<B: Body> TransitContext<'_, B> {
 
     fn put_state(
         &self,
-        known: &KnownFrames<B>,
+        known: &KnownRecords<B>,
         frame: &Frame<B>,
         (seq, usual): (SnapshotSeq, Option<u32>),
         (entity, distance): (EntityId, Option<u32>),
@@ -358,40 +274,5 @@ impl<B: Body> TransitContext<'_, B> {
         let controller = super::sender::controller(entity, self.players);
         put_change(self.layout, (entity, controller), usual, base, Some(&cells), &mut |_, _| {}, out);
         Some(())
-    }
-}
-
-/// Returns whether two effects are bit-identical.
-fn is_same(a: &Effect, b: &Effect) -> bool {
-    a == b && a.at.to_array().map(f32::to_bits) == b.at.to_array().map(f32::to_bits)
-}
-
-/// The entities of a frame in about the order in which a snapshot carries them.
-struct EntityOrder(Vec<EntityId>);
-
-impl EntityOrder {
-    fn of<B: Body>(frame: &Frame<B>, own: EntityId) -> EntityOrder {
-        let viewer = frame.get(own).map(B::origin).unwrap_or_default();
-        let mut order: Vec<(bool, f32, EntityId)> =
-            frame.entities.iter().map(|(id, body)| (*id != own, body.origin().distance(viewer), *id)).collect();
-        order.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-        EntityOrder(order.into_iter().map(|(_, _, id)| id).collect())
-    }
-
-    /// Writes the next entity. One that the frame lacks cannot be encoded, and is not written.
-    fn put<B: Body>(&mut self, entity: EntityId, to: &mut StateWriter<'_, B>) {
-        let place = self.0.iter().position(|other| *other == entity).unwrap_or(self.0.len());
-        to.number(place as u64);
-        if place < self.0.len() {
-            self.0.remove(place);
-        }
-    }
-
-    fn get<B: Body>(&mut self, from: &mut Restorer<'_, B>) -> Result<EntityId, StateError> {
-        let found = from.number()?;
-        match usize::try_from(found).ok().filter(|place| *place < self.0.len()) {
-            Some(place) => Ok(self.0.remove(place)),
-            None => Err(StateError::Value { what: "an entity in transit", found }),
-        }
     }
 }

@@ -10,12 +10,11 @@ use super::protocol::entity;
 use super::rules::Quake3Rules;
 use super::surroundings::around;
 use glam::Vec3;
-use hitreg_log::record::Session;
-use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
+use hitreg_log::units::{EntityId, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
     AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Judge, Moment, PredictionGrade,
-    Reconcile, RecordedShot, Scene, Simulate, Sink, SnapshotExtras, Touch, WorldSink, input,
+    Reconcile, Rejudge, Scene, Simulate, Sink, SnapshotExtras, Touch, input,
 };
 use hitreg_netcode::pipeline::Netcode;
 
@@ -122,8 +121,6 @@ impl Simulate for Quake3 {
         world.place(player, body);
     }
 
-    fn step_world(_rules: &Quake3Rules, _world: &mut Moment<Quake3Body>, _dt: Micros, _out: &mut impl WorldSink) {}
-
     fn blend(from: &Quake3Body, to: &Quake3Body, fraction: f32) -> Quake3Body {
         let turn = (to.viewangles() - from.viewangles()).map(|degrees| degrees - 360.0 * libm::roundf(degrees / 360.0));
         let mut body = to.moved_to(from.origin().lerp(to.origin(), fraction));
@@ -146,15 +143,7 @@ impl Simulate for Quake3 {
 }
 
 impl Judge for Quake3 {
-    const JUDGES_AGAIN: bool = true;
-
-    fn shots_again(
-        rules: &Quake3Rules,
-        session: &Session,
-        furthest: Option<Micros>,
-    ) -> Result<Vec<RecordedShot>, BadCells> {
-        shots_again(rules, session, furthest)
-    }
+    const REJUDGE: Option<Rejudge<Quake3>> = Some(shots_again);
 }
 
 impl Categorize for Quake3 {}

@@ -1,7 +1,7 @@
 //! The chunk that a recording fills. It reuses the memory of earlier chunks: allocating memory, mainly for the lists
 //! of each snapshot, would cost the recorder more than all its other work.
 
-use crate::record::{CustomRow, MisplacedRecord, Record, SessionHeader, SessionStretch, SnapshotRecord, Texts};
+use crate::record::{MisplacedRecord, Record, SessionHeader, SessionStretch, SnapshotRecord, Texts};
 
 /// A chunk being filled, and empty snapshots for reuse.
 pub(crate) struct Bucket {
@@ -28,11 +28,6 @@ impl Bucket {
             return Ok(());
         }
         self.stretch.push(record, header)
-    }
-
-    /// Adds a row of a kind that only the header declares.
-    pub(crate) fn push_row(&mut self, row: &CustomRow, header: &SessionHeader) {
-        self.stretch.push_row(row, header);
     }
 
     /// Sets the texts of the records.

@@ -1,31 +1,49 @@
-//! The usercmd fields that the game declares, as columns of their own.
+//! The columns of frames. The usercmd fields that the game declares follow, each as a column of its own.
 
 use super::{ColumnReader, ReadContext, TableWriter, WriteContext};
 use crate::log::column;
+use crate::log::kinds::{RecordLayout, columns};
 use crate::log::limits::Budget;
 use crate::record::{CellKind, FrameRecord, NumberForm, cells_of};
 use crate::usercmd::OwnCells;
 
-/// Writes the declared fields, one column each.
-pub(in crate::log) fn put(rows: &mut TableWriter<'_, FrameRecord>, context: &WriteContext<'_>) {
-    for (field, place) in cells_of(context.own_fields()) {
-        let number = |frame: &FrameRecord| frame.command.input.own.number(field.kind, place.clone());
-        let mut values: Vec<i64> = rows.iter().map(number).collect();
-        if field.kind == CellKind::Text {
-            context.texts().place(&mut values);
-        }
-        rows.numbers_as(field.kind.form(), &values);
+impl RecordLayout for FrameRecord {
+    columns! {
+        "seq" Whole command.seq,
+        "at_us" Whole at,
+        "server_time_us" To("at_us") command.server_time,
+        "lerp_ms" Whole command.lerp_msec,
+        "msec" Whole command.input.msec,
+        "pitch" Float command.input.viewangles.x,
+        "yaw" Float command.input.viewangles.y,
+        "roll" Float command.input.viewangles.z,
+        "forwardmove" Float command.input.forwardmove,
+        "sidemove" Float command.input.sidemove,
+        "upmove" Float command.input.upmove,
+        "buttons" Whole command.input.buttons,
+        "impulse" Whole command.input.impulse,
     }
-}
 
-/// Reads the columns of [`put`].
-pub(in crate::log) fn take(
-    frames: &mut [FrameRecord],
-    columns: &ColumnReader<'_>,
-    context: &ReadContext<'_>,
-    budget: &mut Budget,
-) -> Result<(), String> {
-    take_named(frames, (columns, "", &columns.series), context, budget)
+    /// Writes the declared fields, one column each.
+    fn put_lists(rows: &mut TableWriter<'_, FrameRecord>, context: &WriteContext<'_>) {
+        for (field, place) in cells_of(context.own_fields()) {
+            let number = |frame: &FrameRecord| frame.command.input.own.number(field.kind, place.clone());
+            let mut values: Vec<i64> = rows.iter().map(number).collect();
+            if field.kind == CellKind::Text {
+                context.texts().place(&mut values);
+            }
+            rows.numbers_as(field.kind.form(), &values);
+        }
+    }
+
+    fn take_lists(
+        frames: &mut [FrameRecord],
+        columns: &ColumnReader<'_>,
+        context: &ReadContext<'_>,
+        budget: &mut Budget,
+    ) -> Result<(), String> {
+        take_named(frames, (columns, "", &columns.series), context, budget)
+    }
 }
 
 /// Reads columns in series of their own, whose names begin with a prefix.

@@ -11,6 +11,9 @@ use super::super::writer::WriterOptions;
 use super::{KeyframeIndex, encode, keyframe_in};
 use crate::record::Keyframe;
 
+/// The least zstd level of a keyframe. Its references repeat over long distances.
+const KEYFRAME_LEVEL: i32 = 9;
+
 /// Why a log was not copied.
 #[derive(Debug, thiserror::Error)]
 pub enum RewriteError {
@@ -52,7 +55,7 @@ pub fn write_keyframes<W: Write>(
         while let Some(keyframe) = keyframes.next_if(|keyframe| keyframe.stretch <= stretch || next.is_none()) {
             let place = sink.next();
             list.push((keyframe.at.0, keyframe.tick.0, place.0));
-            sink.chunk("a keyframe", &encode(keyframe, place)?)?;
+            sink.chunk_at(options.level.max(KEYFRAME_LEVEL), "a keyframe", &encode(keyframe, place)?)?;
         }
         let Some(content) = next else { break };
         if keyframe_in(&content.bytes, stretch).is_none() {

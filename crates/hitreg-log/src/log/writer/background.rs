@@ -10,7 +10,7 @@ use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::header;
 use crate::log::timeline::ChunkFill;
-use crate::record::{CustomRow, EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch, Texts};
+use crate::record::{EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch, Texts};
 use crate::units::Micros;
 
 /// The most full chunks that may wait for a slow disk.
@@ -122,16 +122,6 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         }
         self.bucket.push(record, &self.header)?;
         self.dropped.saw(record.when());
-        Ok(())
-    }
-
-    /// Adds a row of a kind that only the header declares.
-    pub(crate) fn push_row(&mut self, at: Micros, row: &CustomRow) -> Result<(), WriteError> {
-        if self.filling.add(EventTime::At(at), size_of_val(&row.values[..]))? {
-            self.hand_over(self.when_full)?;
-        }
-        self.bucket.push_row(row, &self.header);
-        self.dropped.saw(EventTime::At(at));
         Ok(())
     }
 

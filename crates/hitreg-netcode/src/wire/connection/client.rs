@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::requests::{RequestQueue, TooManyRequests};
 use crate::game::Body;
 use crate::packet::ClientPacket;
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::{
     AcceptedConnection, ClientMessage, CommandsError, ConnectMachine, ConnectOptions, ConnectOutcome, DecodeError,
@@ -46,6 +46,30 @@ enum ConnectionState {
     },
     Running(AcceptedConnection),
     Over,
+}
+
+state!(ClientConnection<B: Body> {
+    state,
+    receiver,
+    reassembly,
+    newest_command,
+    asking,
+    heard_at,
+    outgoing,
+} but {});
+
+/// A saved connection has a slot and is not over.
+impl State for ConnectionState {
+    fn save(&self, to: &mut StateWriter) {
+        matches!(self, ConnectionState::Running(_)).put(to);
+    }
+
+    fn restore(&mut self, from: &mut StateReader) -> Result<(), StateError> {
+        if let (true, ConnectionState::Waiting { accepted, .. }) = (bool::get(from)?, &*self) {
+            *self = ConnectionState::Running(accepted.clone());
+        }
+        Ok(())
+    }
 }
 
 /// The meaning of a datagram from the server.
@@ -244,35 +268,6 @@ impl<B: Body> ClientConnection<B> {
     /// Returns the next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         self.outgoing.pop_front()
-    }
-
-    /// Saves the connection, which has a slot and is not over.
-    pub(crate) fn save(&self, to: &mut StateWriter<'_, B>) {
-        let ClientConnection { state, receiver, reassembly, newest_command, asking, heard_at, outgoing } = self;
-        matches!(state, ConnectionState::Running(_)).put(to);
-        receiver.save(to);
-        reassembly.put(to);
-        newest_command.put(to);
-        asking.put(to);
-        heard_at.put(to);
-        to.number(outgoing.len() as u64);
-        outgoing.iter().for_each(|datagram| to.bytes(datagram));
-    }
-
-    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        if <bool as StateValue<B>>::get(from)?
-            && let Some(accepted) = self.accepted().cloned()
-        {
-            self.state = ConnectionState::Running(accepted);
-        }
-        self.receiver.restore(from)?;
-        self.reassembly = StateValue::<B>::get(from)?;
-        self.newest_command = StateValue::<B>::get(from)?;
-        self.asking = StateValue::<B>::get(from)?;
-        self.heard_at = StateValue::<B>::get(from)?;
-        let count = from.count(size_of::<Vec<u8>>())?;
-        self.outgoing = (0..count).map(|_| from.bytes()).collect::<Result<_, _>>()?;
-        Ok(())
     }
 
     fn accepted(&self) -> Option<&AcceptedConnection> {

@@ -3,8 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::game::Body;
-use crate::state::{Restorer, StateError, StateValue, StateWriter, value};
+use crate::state::{StateError, StateReader, StateValue, StateWriter, value};
 use crate::wire::{ClientRequest, RequestKind, Wrapping16, decode_request, encode_request};
 use hitreg_log::units::Micros;
 
@@ -28,6 +27,10 @@ pub(super) struct RequestQueue {
 }
 
 impl RequestQueue {
+    fn is_valid(&self) -> bool {
+        self.waiting.len() <= REQUESTS_MAX
+    }
+
     pub(super) fn ask(&mut self, what: RequestKind) -> Result<Wrapping16, TooManyRequests> {
         if self.waiting.len() >= REQUESTS_MAX {
             return Err(TooManyRequests);
@@ -73,23 +76,14 @@ impl RequestReceiver {
 }
 
 value!(RequestReceiver { next });
+value!(RequestQueue { next, waiting, sent_at } if is_valid);
 
-impl<B: Body> StateValue<B> for RequestQueue {
-    fn put(&self, to: &mut StateWriter<'_, B>) {
-        let RequestQueue { next, waiting, sent_at } = self;
-        next.put(to);
-        to.number(waiting.len() as u64);
-        waiting.iter().for_each(|request| to.bytes(&encode_request(request)));
-        sent_at.put(to);
+impl StateValue for ClientRequest {
+    fn put(&self, to: &mut StateWriter) {
+        encode_request(self).put(to);
     }
-    fn get(from: &mut Restorer<'_, B>) -> Result<Self, StateError> {
-        let next = StateValue::<B>::get(from)?;
-        let count = from.count_up_to(REQUESTS_MAX, size_of::<ClientRequest>(), "how many requests wait")?;
-        let request = |_| {
-            let bytes = from.bytes()?;
-            decode_request(&bytes).map_err(|_| StateError::Unknown { what: "a request" })
-        };
-        let waiting = (0..count).map(request).collect::<Result<_, _>>()?;
-        Ok(RequestQueue { next, waiting, sent_at: StateValue::<B>::get(from)? })
+
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        decode_request(&Vec::get(from)?).map_err(|_| StateError::Invalid("ClientRequest"))
     }
 }

@@ -6,7 +6,7 @@ use super::arrivals::Arrivals;
 use super::requests::RequestReceiver;
 use crate::game::{BadCells, Body, Category, FieldSchema, GameInput};
 use crate::packet::{HeardPacket, Snapshot};
-use crate::state::{Restorer, StateError, StateValue, StateWriter};
+use crate::state::state;
 use crate::wire::ReceivedSet;
 use crate::wire::fragment::FRAGMENT_HEADER_BYTES;
 use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
@@ -40,6 +40,16 @@ pub struct ServerConnection<B> {
     /// Checks the input of a usercmd that was received.
     check_input: fn(&Input) -> Result<(), BadCells>,
 }
+
+state!(ServerConnection<B: Body> {
+    sender,
+    reference,
+    arrivals,
+    answering,
+    perceived,
+    heard_at,
+    outgoing,
+} but { key, message_bytes_max, check_input } if is_valid);
 
 /// The meaning of a client's datagram.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,67 +215,15 @@ impl<B: Body> ServerConnection<B> {
         self.outgoing.pop_front()
     }
 
-    pub(crate) fn save(&self, to: &mut StateWriter<'_, B>) {
-        let ServerConnection {
-            key: _,
-            sender,
-            reference,
-            arrivals,
-            answering,
-            perceived,
-            message_bytes_max: _,
-            heard_at,
-            outgoing,
-            check_input: _,
-        } = self;
-        sender.save(to);
-        reference.put(to);
-        arrivals.put(to);
-        answering.put(to);
-        perceived.put(to);
-        heard_at.put(to);
-        to.number(outgoing.len() as u64);
-        outgoing.iter().for_each(|datagram| to.bytes(datagram));
-    }
-
-    /// Saves a datagram of packet `number` that is on its way to the server.
-    pub(crate) fn save_up(&self, number: u32, datagram: &[u8], to: &mut StateWriter<'_, B>) {
-        self.transit().save_up(number, datagram, to);
-    }
-
-    pub(crate) fn restore_up(&self, number: u32, from: &mut Restorer<'_, B>) -> Result<Vec<u8>, StateError> {
-        self.transit().restore_up(number, from)
-    }
-
-    /// Saves datagrams of snapshot `number` that arrive at the client together.
-    pub(crate) fn save_down(&self, number: u32, datagrams: &[&[u8]], to: &mut StateWriter<'_, B>) {
-        self.transit().save_down(number, datagrams, to);
-    }
-
-    pub(crate) fn restore_down(&self, number: u32, from: &mut Restorer<'_, B>) -> Result<Vec<Vec<u8>>, StateError> {
-        self.transit().restore_down(number, from)
-    }
-
-    fn transit(&self) -> TransitContext<'_, B> {
+    /// Returns how to save the connection's datagrams.
+    pub(crate) fn transit(&self) -> TransitContext<'_, B> {
         let (layout, players) = self.sender.layout();
         let player = PlayerId(self.sender.avatar().0);
         TransitContext { key: self.key, layout, player, players, reference: self.reference }
     }
 
-    pub(crate) fn restore(&mut self, from: &mut Restorer<'_, B>) -> Result<(), StateError> {
-        self.sender.restore(from)?;
-        self.reference = StateValue::<B>::get(from)?;
-        self.arrivals = StateValue::<B>::get(from)?;
-        self.answering = StateValue::<B>::get(from)?;
-        self.perceived = StateValue::<B>::get(from)?;
-        if self.perceived.len() > PERCEIVED_REMEMBERED {
-            let found = self.perceived.len() as u64;
-            return Err(StateError::Value { what: "how many predicted avatars are remembered", found });
-        }
-        self.heard_at = StateValue::<B>::get(from)?;
-        let count = from.count(size_of::<Vec<u8>>())?;
-        self.outgoing = (0..count).map(|_| from.bytes()).collect::<Result<_, _>>()?;
-        Ok(())
+    fn is_valid(&self) -> bool {
+        self.perceived.len() <= PERCEIVED_REMEMBERED
     }
 
     fn handle_commands(&mut self, datagram: &[u8]) -> Result<HeardPacket, UnusableDatagram> {

@@ -89,9 +89,4 @@ impl ServerExtensions {
     pub fn says_jump_held(self) -> bool {
         self.0 & 1 != 0
     }
-
-    /// Returns whether the player's flags report standing on ground.
-    pub fn says_on_ground(self) -> bool {
-        self.0 & 0x40 != 0
-    }
 }

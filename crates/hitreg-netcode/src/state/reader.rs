@@ -1,0 +1,257 @@
+//! Restores state from bytes, which are untrusted.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::shared::{Predecessors, SharedValues};
+use super::writer::{LastNumbers, NumberKind};
+use crate::game::BadCells;
+use hitreg_log::varint::{Cursor, unzigzag};
+
+/// The most memory that a restored state may take, in bytes.
+const MOST_BYTES: usize = 256 << 20;
+
+/// The reasons why bytes are not a valid state.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The bytes end early.
+    #[error("it ends in the middle")]
+    Cut,
+    /// A number is incomplete or too long.
+    #[error("{0}")]
+    Number(String),
+    /// Bytes follow the end of the state.
+    #[error("it goes on for {0} bytes after its end")]
+    Long(usize),
+    /// A part has values that it cannot have.
+    #[error("no {0} has such values")]
+    Invalid(&'static str),
+    /// The state would take too much memory.
+    #[error("it would take more than {} MiB of memory", MOST_BYTES >> 20)]
+    Large,
+    /// A body or a world is invalid.
+    #[error(transparent)]
+    Cells(#[from] BadCells),
+    /// The state refers to something that the log does not have.
+    #[error("it names {what} that the log does not have near it")]
+    Unknown {
+        /// The missing item.
+        what: &'static str,
+    },
+}
+
+/// Reads state from bytes.
+#[derive(Debug)]
+pub struct StateReader {
+    bytes: Arc<[u8]>,
+    /// The index of the next byte.
+    at: usize,
+    last: LastNumbers,
+    shared: Vec<SharedEntry>,
+    /// The number of shared values that may be referenced here. A shared value refers to earlier ones only.
+    referable: usize,
+    left: usize,
+}
+
+/// A shared value, as bytes and as read from them.
+#[derive(Debug)]
+struct SharedEntry {
+    bytes: Arc<[u8]>,
+    value: Option<Box<dyn Any>>,
+}
+
+impl StateReader {
+    /// Reads the output of a [`StateWriter`](super::StateWriter) that had the same `known` values.
+    ///
+    /// # Errors
+    /// When the bytes are not a state.
+    pub fn new(bytes: &[u8], known: SharedValues) -> Result<StateReader, StateError> {
+        let mut predecessors = Predecessors::of(&known.values);
+        let entry = |bytes| SharedEntry { bytes, value: None };
+        let shared: Vec<SharedEntry> = known.values.into_iter().map(entry).collect();
+        let last = LastNumbers::default();
+        let mut from = StateReader { bytes: bytes.into(), at: 0, last, shared, referable: 0, left: MOST_BYTES };
+        for _ in 0..from.count(size_of::<SharedEntry>())? {
+            let length = from.count(1)?;
+            let value = predecessors.differences(&from.bytes[from.at..from.at + length]).into();
+            from.at += length;
+            predecessors.push(&value);
+            from.shared.push(entry(value));
+        }
+        from.referable = from.shared.len();
+        Ok(from)
+    }
+
+    /// Checks that all bytes were read.
+    ///
+    /// # Errors
+    /// When bytes are left.
+    pub fn end(&self) -> Result<(), StateError> {
+        if self.left_bytes() == 0 { Ok(()) } else { Err(StateError::Long(self.left_bytes())) }
+    }
+
+    pub(super) fn left_bytes(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// Reads the index of a shared value, and the value when it is read for the first time.
+    pub(super) fn shared<T: Clone + 'static>(
+        &mut self,
+        kind: NumberKind,
+        get: impl FnOnce(&mut StateReader) -> Result<T, StateError>,
+    ) -> Result<T, StateError> {
+        let unknown = StateError::Unknown { what: "a shared value" };
+        let index = usize::try_from(self.near_number(kind)?).unwrap_or(usize::MAX);
+        let Some(entry) = self.shared[..self.referable].get(index) else { return Err(unknown) };
+        if let Some(value) = &entry.value {
+            return value.downcast_ref().cloned().ok_or(unknown);
+        }
+        let bytes = std::mem::replace(&mut self.bytes, Arc::clone(&entry.bytes));
+        let (at, last) = (std::mem::take(&mut self.at), std::mem::take(&mut self.last));
+        let referable = std::mem::replace(&mut self.referable, index);
+        let value = get(self)?;
+        self.end()?;
+        (self.bytes, self.at, self.last, self.referable) = (bytes, at, last, referable);
+        self.charge(size_of::<T>())?;
+        self.shared[index].value = Some(Box::new(value.clone()));
+        Ok(value)
+    }
+
+    pub(super) fn byte(&mut self) -> Result<u8, StateError> {
+        let byte = self.bytes.get(self.at).copied().ok_or(StateError::Cut)?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    pub(super) fn word(&mut self) -> Result<u32, StateError> {
+        let word = self.bytes[self.at..].first_chunk().copied().ok_or(StateError::Cut)?;
+        self.at += size_of::<u32>();
+        Ok(u32::from_le_bytes(word))
+    }
+
+    /// Reads words and their number.
+    pub(crate) fn words(&mut self) -> Result<Vec<u32>, StateError> {
+        let count = self.count(size_of::<u32>())?;
+        (0..count).map(|_| self.word()).collect()
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64, StateError> {
+        let mut cursor = Cursor::new(&self.bytes[self.at..]);
+        let number = cursor.varint().map_err(StateError::Number)?;
+        self.at = self.bytes.len() - cursor.left();
+        Ok(number)
+    }
+
+    pub(super) fn signed(&mut self) -> Result<i64, StateError> {
+        self.number().map(unzigzag)
+    }
+
+    pub(super) fn near_number(&mut self, kind: NumberKind) -> Result<i64, StateError> {
+        let by = self.signed()?;
+        let last = &mut self.last[kind as usize];
+        *last = last.wrapping_add(by);
+        Ok(*last)
+    }
+
+    /// Reads the number of items that follow. Each takes at least one byte here, and `each` bytes of memory.
+    pub(super) fn count(&mut self, each: usize) -> Result<usize, StateError> {
+        let count = usize::try_from(self.number()?).map_err(|_| StateError::Cut)?;
+        if count > self.left_bytes() {
+            return Err(StateError::Cut);
+        }
+        self.charge(count.saturating_mul(each))?;
+        Ok(count)
+    }
+
+    /// Counts memory that the state takes.
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), StateError> {
+        self.left = self.left.checked_sub(bytes).ok_or(StateError::Large)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{StateValue, StateWriter};
+    use super::*;
+    use crate::arena::ArenaBody;
+    use crate::game::Touch;
+    use crate::history::Frame;
+    use hitreg_log::units::{CommandSeq, EntityId};
+    use hitreg_log::usercmd::Usercmd;
+
+    fn written(value: &impl StateValue, known: SharedValues) -> Vec<u8> {
+        let mut to = StateWriter::new(known);
+        value.put(&mut to);
+        to.into_bytes()
+    }
+
+    fn read<T: StateValue>(bytes: &[u8], known: SharedValues) -> Result<T, StateError> {
+        let mut from = StateReader::new(bytes, known)?;
+        let value = T::get(&mut from)?;
+        from.end().map(|()| value)
+    }
+
+    fn commands() -> Vec<Usercmd> {
+        (0..200).map(|place| Usercmd { seq: CommandSeq(place % 3), ..Usercmd::default() }).collect()
+    }
+
+    #[test]
+    fn equal_values_are_stored_once() {
+        let bytes = written(&commands(), SharedValues::default());
+        assert!(bytes.len() < 400, "{} bytes", bytes.len());
+        assert_eq!(read::<Vec<Usercmd>>(&bytes, SharedValues::default()).expect("its own state"), commands());
+    }
+
+    #[test]
+    fn every_variant_comes_back() {
+        let touches =
+            vec![Touch::Player(EntityId(300)), Touch::Mover(EntityId(2)), Touch::Teleporter, Touch::WaterEdge];
+        let bytes = written(&touches, SharedValues::default());
+        assert_eq!(read::<Vec<Touch>>(&bytes, SharedValues::default()).expect("its own state"), touches);
+        let unknown = read::<Touch>(&[0, 4], SharedValues::default());
+        assert!(matches!(unknown, Err(StateError::Invalid("Touch"))), "{unknown:?}");
+    }
+
+    #[test]
+    fn values_that_the_reader_has_are_not_stored() {
+        let mut known = SharedValues::default();
+        known.add(&commands());
+        let bytes = written(&commands(), known.clone());
+        assert_eq!(bytes[0], 0, "no new values");
+        assert_eq!(read::<Vec<Usercmd>>(&bytes, known).expect("its own state"), commands());
+        let without = read::<Vec<Usercmd>>(&bytes, SharedValues::default());
+        assert!(matches!(without, Err(StateError::Unknown { .. })), "{without:?}");
+    }
+
+    #[test]
+    fn refuses_bytes_that_are_cut_or_go_on() {
+        let bytes = written(&commands(), SharedValues::default());
+        for length in 0..bytes.len() {
+            assert!(read::<Vec<Usercmd>>(&bytes[..length], SharedValues::default()).is_err(), "{length} bytes");
+        }
+        let longer = read::<Vec<Usercmd>>(&[&bytes[..], &[0]].concat(), SharedValues::default());
+        assert!(matches!(longer, Err(StateError::Long(1))), "{longer:?}");
+    }
+
+    #[test]
+    fn refuses_values_that_refer_to_themselves_or_are_of_another_type() {
+        // A frame of tick 0 and time 0 whose only body is shared value 0: the frame itself.
+        let itself = [1, 5, 0, 0, 1, 0, 0, 0];
+        let found = read::<Arc<Frame<ArenaBody>>>(&itself, SharedValues::default());
+        assert!(matches!(found, Err(StateError::Unknown { .. })), "{found:?}");
+        let both = written(&(Usercmd::default(), Usercmd::default()), SharedValues::default());
+        assert!(read::<(Usercmd, Arc<[u32]>)>(&both, SharedValues::default()).is_err());
+    }
+
+    #[test]
+    fn refuses_more_memory_than_a_state_may_take() {
+        type Large = [u64; 4096];
+        let bytes = |count: usize| written(&vec![0_u8; count], SharedValues::default());
+        let most = MOST_BYTES / size_of::<Large>();
+        let large = read::<Vec<Large>>(&bytes(most + 1), SharedValues::default());
+        assert!(matches!(large, Err(StateError::Large)), "{large:?}");
+        let cut = read::<Vec<Large>>(&bytes(most), SharedValues::default());
+        assert!(matches!(cut, Err(StateError::Number(_) | StateError::Cut)), "it has room, but not {most} values");
+    }
+}
