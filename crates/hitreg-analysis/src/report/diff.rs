@@ -26,7 +26,9 @@ pub fn diff_line(diff: &TraceDiff) -> String {
         TraceVerdict::Differs => match &diff.first {
             Some(first) => {
                 let drift = if diff.worst == Some(DifferenceClass::Drift) { "; drift only" } else { "" };
-                format!("differs {}{}{drift}", first_words(first), hit_words(diff))
+                let line = |both| format!("differs {}{}{drift}", first_words(first, both), hit_words(diff));
+                // The time repeats the tick, and gives way in a long line.
+                if line(true).chars().count() <= WIDTH { line(true) } else { line(false) }
             }
             None => format!("differs: {}", shape_words(diff)),
         },
@@ -65,10 +67,11 @@ pub(super) fn changed_settings(page: &mut Page, diff: &TraceDiff, context: usize
     }
 }
 
-fn first_words(first: &Divergence) -> String {
+/// The place of the first difference: with tick and time, or with the tick alone.
+fn first_words(first: &Divergence, both: bool) -> String {
     let tick = first.place.tick.map(|tick| format!("at tick {tick}"));
     let at = match (tick, first.place.at_us.map(seconds)) {
-        (Some(tick), Some(at)) => format!("{tick} ({at})"),
+        (Some(tick), Some(at)) if both => format!("{tick} ({at})"),
         (tick, at) => tick.or(at.map(|at| format!("at {at}"))).unwrap_or_default(),
     };
     let what = [Some(first.table.clone()), owner(&first.place), first.field.clone()];
