@@ -88,8 +88,7 @@ state!(CategoryDrawer<G: Game> { known, known_at, reactions, local_bodies, easin
 
 impl<G: Game> CategoryDrawer<G> {
     fn is_valid(&self) -> bool {
-        let cells = self.known.iter().flat_map(|known| &known.others);
-        cells.into_iter().all(|(cell, _)| *cell < self.fields.len())
+        self.known.iter().flat_map(|known| &known.others).all(|(cell, _)| *cell < self.fields.len())
     }
 
     pub(super) fn new(settings: &Settings) -> CategoryDrawer<G> {
