@@ -238,7 +238,7 @@ fn compare_tables(
             // Shots and corrections are joined even if they are equal, because they are counted side by side.
             let counted = [shots::NAME, corrections::NAME].contains(&table.name.as_str());
             if judged_alone && !counted && same_bits(table, other.0) {
-                return Ok(ComparedTable::same(table, &key));
+                return Ok(ComparedTable::same(table, &key, &relocations));
             }
         }
         compare(traces, [**of, other], clocks, options, &exactness(&tolerated))

@@ -145,7 +145,17 @@ pub(crate) struct DrawnDistance {
 
 impl DrawnDistance {
     pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &ScanResult, relocations: &[Relocations; 2]) {
-        let [a, b] = [pairing.a, pairing.b].map(views::Columns::read);
+        let views = [pairing.a, pairing.b].map(views::Columns::read);
+        let compared = pairing.joined.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
+        self.add_views([&views[0], &views[1]], compared.map(|(rows, _)| rows), relocations);
+    }
+
+    fn add_views(
+        &mut self,
+        [a, b]: [&views::Columns<'_>; 2],
+        pairs: impl Iterator<Item = (usize, usize)>,
+        relocations: &[Relocations; 2],
+    ) {
         if a.origin.iter().chain(&b.origin).any(|part| part.is_empty()) {
             return;
         }
@@ -154,21 +164,20 @@ impl DrawnDistance {
             of.last(*views.entity.get(row)?, *views.drawn_at_us.get(row)?)
         };
         let is_across = |views: &views::Columns<'_>, row: usize| views.how.get(row) == "teleported";
-        let compared = pairing.joined.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
-        for ((i, j), _) in compared {
-            let is_other = last(&relocations[0], &a, i) != last(&relocations[1], &b, j);
-            match is_other || is_across(&a, i) != is_across(&b, j) {
+        for (i, j) in pairs {
+            let is_other = last(&relocations[0], a, i) != last(&relocations[1], b, j);
+            match is_other || is_across(a, i) != is_across(b, j) {
                 true => self.relocated += 1,
                 false => self.note(at(a.origin, i).distance(at(b.origin, j))),
             }
         }
     }
 
-    /// The distances for a table that is equal in both traces: all are zero.
-    pub(crate) fn of_same(table: &Table) -> DrawnDistance {
-        let (mut apart, place) = (DrawnDistance::default(), views::Columns::read(table).origin);
-        if table.name == views::NAME && place.iter().all(|part| part.len() == table.rows()) {
-            (0..table.rows()).for_each(|row| apart.note(at(place, row).distance(at(place, row))));
+    /// The distances for a table that is equal in both traces.
+    pub(crate) fn of_same(table: &Table, relocations: &[Relocations; 2]) -> DrawnDistance {
+        let (mut apart, views) = (DrawnDistance::default(), views::Columns::read(table));
+        if table.name == views::NAME {
+            apart.add_views([&views, &views], (0..table.rows()).map(|row| (row, row)), relocations);
         }
         apart
     }

@@ -84,4 +84,14 @@ mod tests {
         let same = diff(&trace(true), &trace(true), &DiffOptions::default()).expect("no tolerance");
         assert_eq!((same.interpolation.compared, same.interpolation.relocated), (4, 0));
     }
+
+    /// Equal views are counted like other views, whether the table is compared in memory or streamed.
+    #[test]
+    fn equal_views_of_an_entity_that_spawned_in_one_trace_have_no_distance() {
+        let (a, mut b) = (trace(false), trace(false));
+        b.tables[1].columns.pop();
+        b.tables[1].columns.push(Column::new("teleports", ColumnData::U32(vec![0, 1, 1, 1])));
+        let found = diff(&a, &b, &DiffOptions::default()).expect("no tolerance").interpolation;
+        assert_eq!((found.compared, found.moved, found.relocated), (4, 0, 3));
+    }
 }

@@ -13,6 +13,7 @@ use super::follow::{DivergenceSpread, FieldDiff, SeriesDiff};
 use super::hits::HitChanges;
 use super::keys::{KeyCells, RowKey, TraceSide};
 use super::options::{DiffError, DiffOptions};
+use super::relocations::Relocations;
 use super::shape::{ColumnDifference, unsound};
 use super::steps::{ReorderTolerance, StepStop};
 use hitreg_log::trace::{Table, TraceSource};
@@ -101,13 +102,15 @@ pub(crate) struct ComparedTable {
 
 impl ComparedTable {
     /// The result for a table that is equal to the bit in both traces.
-    pub(crate) fn same(table: &Table, key: &RowKey) -> ComparedTable {
+    pub(crate) fn same(table: &Table, key: &RowKey, relocations: &[Relocations; 2]) -> ComparedTable {
         let count = table.rows() as u64;
         let rows = RowCounts { a: count, b: count, compared: count, ..RowCounts::default() };
         let diff = TableDiff { name: table.name.clone(), key: key.columns.clone(), rows, ..TableDiff::default() };
         match unsound("A", table) {
             Some(reason) => ComparedTable::untestable(diff, reason),
-            None => ComparedTable { apart: DrawnDistance::of_same(table), diff, ..ComparedTable::default() },
+            None => {
+                ComparedTable { apart: DrawnDistance::of_same(table, relocations), diff, ..ComparedTable::default() }
+            }
         }
     }
 
