@@ -240,7 +240,7 @@ impl ChangedShot {
 struct ShotRows<'t> {
     table: &'t Table,
     view_error_units: &'t [f32],
-    /// The name columns of an outcome, in the order of [`Outcome::names`].
+    /// The name columns of an outcome, in the order of its fields.
     names: [(Vec<SharedText>, &'t [u32]); 7],
 }
 
