@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
-use super::figures::{bytes, count, duration, share};
+use super::figures::{bytes, count, counted, duration, share};
 use super::output::Output;
 use super::page::{Alignment, Page, PageCell, UNSURE};
 use super::trouble::CommandError;
@@ -26,8 +26,8 @@ use crate::units::Micros;
 
 /// Show the contents of a log or trace: players, duration, usercmds, round trips, loss, size
 ///
-/// A round trip is the time from making a usercmd to receiving its ack. A log does not hold shots and hits, so --replay
-/// counts them. A truncated log is shown up to the cut.
+/// A round trip is the time from making a usercmd to receiving its ack. Shots and hits are counted by a
+/// replay, with --replay. A truncated log is shown up to the cut.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -145,7 +145,11 @@ fn count_shots(
         (LogContents::Clients, None) => return Err("the recording has no results of shots".to_owned()),
         (LogContents::Clients | LogContents::Server, _) => return Err("this is one side of a session".to_owned()),
     }
-    let game = games.of_header(header).map_err(|error| error.to_string())?;
+    let judged = info.records.get("judged").copied().unwrap_or_default();
+    let game = games.of_header(header).map_err(|_| match judged {
+        0 => format!("a replay counts them, and this build does not play `{}`", header.game),
+        _ => format!("{} recorded; this build does not play `{}`", counted(judged as u64, "judged shot"), header.game),
+    })?;
     if !replay {
         return Err("run with --replay to count".to_owned());
     }

@@ -17,7 +17,7 @@ use hitreg::units::Micros;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::folder::{word, words};
+use super::folder::words;
 
 /// A bad link: 80 ms, 15 ms jitter, 3 % loss, reordering.
 const FAR: &str = "--delay-ms 80 --jitter-ms 15 --loss 3% --reorder 2% --duplicate 1%";
@@ -399,7 +399,7 @@ fn ctrl_c_ends_each_side_with_a_complete_log() {
 fn a_refused_client_prints_the_reason() {
     let Some(place) = SessionFolder::new() else { return };
     let address = format!("127.0.0.1:{}", place.port);
-    let map = word(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/hitreg-arena/maps/courtyard.map"));
+    let map = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/hitreg-arena/maps/courtyard.map");
     let server = place.serve("--players 1 --seconds 6");
     std::thread::sleep(Duration::from_millis(700));
     let output = place.refused(&format!("serve -o second.hitlog --bind 127.0.0.1 --port {}", place.port));

@@ -1,7 +1,12 @@
 //! Logs of games with their own netcode, recorded through calls: commands show their contents and assume nothing more.
 
-use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Meaning, OwnValue, Scope};
+use hitreg::engine::{Engine, ViewedFile};
+use hitreg::record::{
+    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, Reason, Record, Scope,
+    ShotRecord,
+};
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
+use hitreg::trace::Table;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg::usercmd::Usercmd;
 
@@ -55,6 +60,43 @@ fn records_of_an_unknown_game_are_exported_unchanged() {
     assert_eq!(text(&casts.stdout).lines().nth(1), Some("0,10000,1.5"));
     let refused = folder.refused("export a.hitlog --set interpolation.lerp_ms=50");
     assert!(refused.contains("the log is of the game `mygame`"), "{refused}");
+}
+
+/// A game may record a shot when it happens, and the tick when it ends.
+#[test]
+fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {
+    let folder = Folder::empty();
+    let path = folder.path("a.hitlog");
+    let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
+    let about = Description::new("mygame").tick_hz(100).player("p0").class(Class::new("player", vec![x]));
+    let recorder = Recorder::create(&path, about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for tick in 1..=20u32 {
+        let at = Micros::from_ms(10 * i64::from(tick));
+        let command = CommandSeq(tick);
+        stream.usercmd(PlayerId(0), at, Usercmd { seq: command, ..Usercmd::default() }).unwrap();
+        let done = ExecutionRecord { command, tick: Tick(tick), how: Execution::Run };
+        stream.push(Record::Executed(PlayerId(0), done)).unwrap();
+        if tick % 5 == 0 {
+            let shot = ShotRecord { command, at, reason: Reason::Hit, target: Some(EntityId(0)), ..Default::default() };
+            stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
+        }
+        stream.tick(Tick(tick), at + Micros(3), None).unwrap();
+        stream.body(Tick(tick), EntityId(0), ClassId(0), &[(tick as f32).to_bits()]).unwrap();
+    }
+    recorder.finish().unwrap();
+    let shots = text(&folder.run("export a.hitlog --table shots --to csv").stdout);
+    let mut rows = csv::Reader::from_reader(shots.as_bytes());
+    let place = |name: &str, headers: &csv::StringRecord| headers.iter().position(|header| header == name).unwrap();
+    let headers = rows.headers().unwrap().clone();
+    let places = [place("command", &headers), place("tick", &headers)];
+    let ticks: Vec<[String; 2]> = rows.records().map(|row| places.map(|at| row.as_ref().unwrap()[at].into())).collect();
+    assert_eq!(ticks, ["5", "10", "15", "20"].map(|tick| [tick.to_owned(), tick.to_owned()]));
+    assert!(text(&folder.run("info a.hitlog").stdout).contains("4 judged shots recorded"));
+    let games = hitreg::registry::built_in();
+    let engine = Engine { games: &games, read: |_, _| {} };
+    let Ok(ViewedFile::Unknown(_, trace, _)) = engine.look(&path) else { panic!("a log of an unknown game") };
+    assert_eq!(trace.table("shots").map(Table::rows), Some(4), "the page of report has them");
 }
 
 /// A setting of an unknown game goes to its build, with or without a dot in its name.

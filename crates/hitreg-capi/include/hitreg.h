@@ -195,7 +195,7 @@ typedef enum hitreg_meaning {
 typedef struct hitreg_field {
   // Name, unique in its class. Components of a vector share the first part: `origin.x`, `origin.y`.
   const char *name;
-  // A `hitreg_type`: `HITREG_F32`, `HITREG_I32` or `HITREG_U32`.
+  // A `hitreg_type`.
   uint32_t value_type;
   // A `hitreg_scope`.
   uint32_t scope;
@@ -223,7 +223,7 @@ hitreg_code hitreg_description_usercmd_bytes(hitreg_description *description);
 typedef struct hitreg_column {
   // Name, unique in its table; not `at_us`.
   const char *name;
-  // A `hitreg_type`: `HITREG_F32` for floats, `HITREG_I32` or `HITREG_U32` for integers of up to 64 bits.
+  // A `hitreg_type`.
   uint32_t value_type;
 } hitreg_column;
 

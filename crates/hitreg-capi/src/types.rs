@@ -49,7 +49,7 @@ pub struct hitreg_written {
 pub struct hitreg_field {
     /// Name, unique in its class. Components of a vector share the first part: `origin.x`, `origin.y`.
     pub name: *const c_char,
-    /// A `hitreg_type`: `HITREG_F32`, `HITREG_I32` or `HITREG_U32`.
+    /// A `hitreg_type`.
     pub value_type: u32,
     /// A `hitreg_scope`.
     pub scope: u32,
@@ -65,7 +65,7 @@ pub struct hitreg_field {
 pub struct hitreg_column {
     /// Name, unique in its table; not `at_us`.
     pub name: *const c_char,
-    /// A `hitreg_type`: `HITREG_F32` for floats, `HITREG_I32` or `HITREG_U32` for integers of up to 64 bits.
+    /// A `hitreg_type`.
     pub value_type: u32,
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{Reason, Session, ShotRecord};
+use crate::record::{Execution, Reason, Session, ShotRecord};
 use crate::trace::schema::{IMPACT, shots};
 use crate::trace::{Column, ColumnData, Table};
-use crate::units::EntityId;
+use crate::units::{EntityId, Tick};
 
 /// The key of a shot: shooter, usercmd, and index within the usercmd.
 type RecordedShotKey = (u32, u32, u8);
@@ -21,19 +21,36 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
             both.entry((player, shot.command.0, shot.index)).or_default().1 = Some(shot);
         }
     }
+    let ran = ticks_of_usercmds(session, &both);
     let mut table = shots::Writer::default();
     // Judged shots come first, in the server's order.
     let mut rows: Vec<_> = both.into_iter().collect();
     rows.sort_by_key(|(_, (_, judged))| judged.map_or(i64::MAX, |shot| shot.at.0));
     for (key, (predicted, judged)) in &rows {
-        push(&mut table, session, *key, *predicted, *judged);
+        let tick = judged.and_then(|shot| match ran.get(&(key.0, key.1)) {
+            Some(tick) if key.2 != IMPACT => Some(*tick),
+            _ => session.ticks.iter().rev().find(|tick| tick.at <= shot.at).map(|tick| tick.tick),
+        });
+        push(&mut table, tick, *key, *predicted, *judged);
     }
     (!rows.is_empty()).then(|| table.finish(Vec::new()))
 }
 
+/// The ticks in which the server ran the usercmds of these shots, as far as they were recorded, by player and usercmd.
+fn ticks_of_usercmds<V>(session: &Session, shots: &BTreeMap<RecordedShotKey, V>) -> BTreeMap<(u32, u32), Tick> {
+    let players = (0..).zip(&session.players);
+    let ran = players.flat_map(|(player, records)| records.executed.iter().map(move |done| (player, done)));
+    ran.filter(|(player, done)| {
+        let first = (*player, done.command.0, 0);
+        done.how == Execution::Run && shots.range(first..=(first.0, first.1, u8::MAX)).next().is_some()
+    })
+    .map(|(player, done)| ((player, done.command.0), done.tick))
+    .collect()
+}
+
 fn push(
     table: &mut shots::Writer,
-    session: &Session,
+    tick: Option<Tick>,
     (shooter, command, index): RecordedShotKey,
     predicted: Option<&ShotRecord>,
     judged: Option<&ShotRecord>,
@@ -47,14 +64,13 @@ fn push(
     };
     let damage = |shot: Option<&ShotRecord>| shot.map_or(0, |shot| i64::from(shot.damage));
     let at = judged.or(predicted).map_or(0, |shot| shot.at.0);
-    let tick = judged.and_then(|shot| session.ticks.iter().rev().find(|tick| tick.at <= shot.at));
     table.push(shots::Row {
         shooter,
         command,
         index: index.into(),
         impact: (index == IMPACT).into(),
         at_us: at,
-        tick: tick.map_or(0, |tick| tick.tick.0),
+        tick: tick.map_or(0, |tick| tick.0),
         weapon: "",
         rewind_us: judged.map_or(0, |shot| shot.rewound.0),
         limit: 0,

@@ -21,7 +21,9 @@ pub enum PushError {
         released: Micros,
     },
     /// The stream's ring is full.
-    #[error("the recorder cannot keep up: this record is lost, and the log will have a gap record")]
+    #[error(
+        "the recorder cannot keep up: this record is lost, and the log will have a gap record. Use a larger ring, or a recorder that waits"
+    )]
     Overrun,
     /// The recording has ended.
     #[error("the recording is finished: nothing more is recorded")]
