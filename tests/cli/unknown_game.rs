@@ -62,6 +62,26 @@ fn records_of_an_unknown_game_are_exported_unchanged() {
     assert!(refused.contains("the log is of the game `mygame`"), "{refused}");
 }
 
+/// Classes may declare a field of the same name with different types.
+#[test]
+fn fields_of_one_name_and_two_types_have_a_column_each() {
+    let folder = Folder::empty();
+    let path = folder.path("a.hitlog");
+    let health = |kind| vec![FieldSchema::new("health", kind, Scope::Status)];
+    let about = Description::new("mygame").tick_hz(100).player("p0");
+    let about = about.class(Class::new("player", health(CellKind::I32)));
+    let about = about.class(Class::new("grenade", health(CellKind::F32)));
+    let recorder = Recorder::create(&path, about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    stream.tick(Tick(1), Micros::from_ms(10), None).unwrap();
+    stream.body(Tick(1), EntityId(0), ClassId(0), &[80]).unwrap();
+    stream.body(Tick(1), EntityId(1), ClassId(1), &[0.5f32.to_bits()]).unwrap();
+    recorder.finish().unwrap();
+    let bodies = folder.run("export a.hitlog --table bodies --to csv");
+    assert_eq!(text(&bodies.stdout), "tick,entity,health,grenade.health\n1,0,80,0\n1,1,0,0.5\n");
+    folder.done("report a.hitlog -o page.html");
+}
+
 /// A game may record a shot when it happens, and the tick when it ends.
 #[test]
 fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {

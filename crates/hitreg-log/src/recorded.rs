@@ -92,6 +92,7 @@ fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
     }
     let is_known = |field: &&FieldSchema| field.scope != Scope::ClientOnly && !hidden.contains(field.name.as_str());
     let known = fields.iter().filter(is_known);
+    let mut names = BTreeSet::new();
     let column = |field: &FieldSchema| {
         let place =
             |class: &Class| cells_of(&class.fields).find(|(of_class, _)| of_class.is_same_cell(field)).map(|of| of.1);
@@ -102,7 +103,13 @@ fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
             field.kind.number(place.and_then(|place| cells.get(place)).unwrap_or_default())
         };
         let data = ColumnData::of_numbers(field.kind, rows.iter().map(number), &session.texts);
-        Column::new(field.name.as_str(), data).in_unit(field.unit())
+        // A field of another class may have the same name and another type.
+        let class = classes.iter().find(|class| class.fields.iter().any(|of_class| of_class.is_same_cell(field)));
+        let mut name = field.name.clone();
+        while !names.insert(name.clone()) {
+            name = format!("{}.{name}", class.map_or("", |class| &class.name));
+        }
+        Column::new(name, data).in_unit(field.unit())
     };
     keys.finish(known.map(column).collect())
 }
