@@ -50,7 +50,7 @@ export function tablesOf(contents) {
         { label: "weapon", of: (shot) => (shot.is_impact ? "impact" : shot.weapon) },
         { label: "on screen", of: (shot) => came(shot.screen), mark: (shot) => (shot.screen.reason === "hit" ? "hit" : "") },
         { label: "on server", of: cameOnServer, mark: (shot) => (shot.server.reason === "hit" ? "hit" : "") },
-        { label: "rewind", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
+        { label: "back", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
         { label: "error", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), title: "view error, units", number: true },
       ],
     },
