@@ -22,7 +22,7 @@ use crate::log::FileKind;
 use crate::recorded;
 use crate::store::{self, FileType, Target, TemporaryFolder};
 use crate::trace::schema::TableSchema;
-use crate::trace::{Table, Trace, TraceHeader};
+use crate::trace::{Table, Trace};
 use crate::traffic::{self, Packet};
 use replayed::ReplayedTables;
 use rows::RowFormat;
@@ -247,8 +247,7 @@ fn write_from_file(
 /// Returns the records and the packets of a log whose game this build does not know.
 fn said(games: &Games, path: &Path) -> Result<(Trace, Vec<Packet>), CommandError> {
     let session = files::read_log_again(games, path)?.session;
-    let header = TraceHeader { game: session.header.game.clone(), ..TraceHeader::default() };
-    Ok((Trace { header, tables: recorded::played(&session) }, traffic::of_session(&session)))
+    Ok((recorded::all_records(&session), traffic::of_session(&session)))
 }
 
 fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a Table, CommandError> {

@@ -1,7 +1,6 @@
 //! The network tables of a trace agree with the log for each packet, and differ if clients send other packets.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::disc::{DiscRules, Discs};
 use hitreg::diff::{DiffOptions, DiffScope, Status, TraceVerdict, diff};
@@ -9,19 +8,14 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use hitreg::trace::Trace;
 use hitreg::trace::schema::{packets, snapshots};
 use hitreg::units::{Micros, PlayerId};
 
-fn record(scenario: &Scenario) -> Session {
-    let rules = DiscRules { push_units: 4.0, ..DiscRules::default() };
-    let mut session = Session::new(scenario.header::<Discs>(&rules).expect("a good scenario"));
-    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
-        .expect("a good scenario");
-    session
+pub(crate) fn record(scenario: &Scenario) -> Session {
+    crate::pipelines::record(scenario, DiscRules { push_units: 4.0, ..DiscRules::default() })
 }
 
 fn bad_line(settings: &[(&str, &str)]) -> Session {

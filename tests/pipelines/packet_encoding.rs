@@ -1,23 +1,14 @@
 //! Packets in virtual time: encoded as datagrams, or without encoding if nothing depends on their bytes.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::disc::{DiscRules, Discs};
+use crate::disc::Discs;
+use crate::network::record;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use proptest::prelude::*;
-
-fn record(scenario: &Scenario) -> Session {
-    let rules = DiscRules { push_units: 4.0, ..DiscRules::default() };
-    let mut session = Session::new(scenario.header::<Discs>(&rules).expect("a good scenario"));
-    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
-        .expect("a good scenario");
-    session
-}
 
 fn replay_with_sizes(session: &Session, sizes: bool) -> ReplayOutput {
     let options = ReplayOptions { sizes, ..ReplayOptions::default() };

@@ -12,7 +12,7 @@ use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use proptest::prelude::*;
 
-fn record(scenario: &Scenario, rules: DiscRules) -> Session {
+pub(crate) fn record(scenario: &Scenario, rules: DiscRules) -> Session {
     let header = scenario.header::<Discs>(&rules).expect("a good scenario");
     let mut session = Session::new(header);
     record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))

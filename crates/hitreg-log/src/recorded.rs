@@ -26,38 +26,44 @@ pub struct StatesMissing;
 /// # Errors
 /// When the log is an imported client recording, which has no server ticks, or holds one side of a session.
 pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
-    (session.header.holds() == LogContents::Whole).then(|| as_said(session)).ok_or(StatesMissing)
-}
-
-/// Returns the same tables for any log, including logs that hold only clients' views of the state.
-pub fn as_said(session: &Session) -> Trace {
-    let hidden = sent_differently(&session.header.classes, &session.states);
-    said_but(session, &hidden.into_iter().map(str::to_owned).collect())
+    match session.header.holds() {
+        LogContents::Whole => Ok(said_but(session, &hidden_fields(session))),
+        _ => Err(StatesMissing),
+    }
 }
 
 /// Returns the same tables for part of a log, without the `hidden` fields: the viewers of the log received different
 /// values of them.
 pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
-    let header = TraceHeader {
+    let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session)];
+    Trace { header: header_of(session), tables }
+}
+
+/// Returns all tables from a log's own records: the tables of [`recorded`] with every tick, shots, damage, and one
+/// table for each custom kind.
+pub fn all_records(session: &Session) -> Trace {
+    let bodies = bodies(session, &hidden_fields(session));
+    let mut tables = vec![all_ticks(session), bodies, executed(session), frames(session)];
+    tables.extend(shots::shots(session));
+    tables.extend(shots::damage(session));
+    own::add(session, &mut tables);
+    Trace { header: header_of(session), tables }
+}
+
+/// Returns the fields that viewers of the log received with different values.
+fn hidden_fields(session: &Session) -> BTreeSet<String> {
+    sent_differently(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect()
+}
+
+fn header_of(session: &Session) -> TraceHeader {
+    TraceHeader {
         game: session.header.game.clone(),
         mode: "closed".to_owned(),
         log_digest: String::new(),
         settings: session.header.settings.clone(),
         part: None,
         session: Some(SessionSource::of(&session.header)),
-    };
-    Trace { header, tables: vec![ticks(session), bodies(session, hidden), executed(session), frames(session)] }
-}
-
-/// Returns all tables from the records of a build that replays a session: the tables of [`recorded`], shots, damage,
-/// and one table for each custom kind.
-pub fn played(session: &Session) -> Vec<Table> {
-    let hidden = sent_differently(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect();
-    let mut tables = vec![all_ticks(session), bodies(session, &hidden), executed(session), frames(session)];
-    tables.extend(shots::shots(session));
-    tables.extend(shots::damage(session));
-    own::add(session, &mut tables);
-    tables
+    }
 }
 
 /// Returns the ticks with their hashes, or without the `hash` column if no tick has one.

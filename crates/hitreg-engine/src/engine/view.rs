@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::log_file::{LogFile, LogOrTrace};
 use super::{Engine, EngineError};
-use hitreg_log::recorded::{as_said, played};
+use hitreg_log::recorded::all_records;
 use hitreg_log::trace::Trace;
 use hitreg_netcode::game::Wall;
 
@@ -35,7 +35,7 @@ impl Engine<'_> {
                 ViewedFile::Log(log, walls)
             }
             Err(unknown) => {
-                let says = Trace { tables: played(&log.session), ..as_said(&log.session) };
+                let says = all_records(&log.session);
                 ViewedFile::Unknown(log, says, unknown.to_string())
             }
         })

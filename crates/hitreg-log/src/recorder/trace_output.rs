@@ -43,6 +43,6 @@ impl RecordOutput for PendingTrace {
             part: None,
             session: Some(SessionSource::of(&session.header)),
         };
-        Ok(store::save_trace(&self.target, &Trace { header, tables: recorded::played(&session) })?)
+        Ok(store::save_trace(&self.target, &Trace { header, ..recorded::all_records(&session) })?)
     }
 }
