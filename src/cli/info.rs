@@ -193,7 +193,8 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
     let preset = info.preset.as_deref().unwrap_or("none");
     let changed: Vec<String> = shown.settings_changed.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let preset = if shown.foreign { String::new() } else { format!("preset {preset} ") };
-    page.pair("settings", &format!("{preset}{}", changed.join(" ")));
+    let settings = format!("{preset}{}", changed.join(" "));
+    page.pair("settings", if settings.is_empty() { "none" } else { &settings });
     let recorded = info.by_player.len();
     let players = match recorded == info.players {
         true => count(info.players as u64),
@@ -267,6 +268,10 @@ fn print_connections(page: &mut Page, info: &SessionInfo) {
         cells
     };
     let of_player = |p: &crate::info::PlayerFigures| row(&p.name, p.usercmds, &p.packets, &p.packets_up, &p.rtt_ms);
+    let counts = [&info.packets, &info.packets_up].map(|packets| [packets.sent, packets.lost, packets.choked]);
+    if info.rtt_ms.p50.is_none() && counts.as_flattened().iter().all(Option::is_none) {
+        return page.faint(2, "the log records no packets; `hitreg info FILE --format json` lists usercmds by player");
+    }
     let mut rows: Vec<Vec<PageCell>> = info.by_player.iter().take(MOST_ROWS).map(of_player).collect();
     if info.by_player.len() > 1 {
         rows.push(row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms));

@@ -124,9 +124,18 @@ impl CommandError {
         names.sort_unstable();
         let rest = if names.len() > MOST { ", ..." } else { "" };
         names.truncate(MOST);
-        match names.is_empty() {
-            true => pattern.to_owned(),
-            false => format!("{pattern}; this folder has {}{rest}", printable_lines(&names.join(", "))),
+        if !names.is_empty() {
+            return format!("{pattern}; this folder has {}{rest}", printable_lines(&names.join(", ")));
+        }
+        match (is_pattern, folder.is_dir()) {
+            (true, _) => pattern.to_owned(),
+            (false, true) => {
+                format!(
+                    "; its folder has no file with the extension .{}",
+                    printable_lines(&extension.to_string_lossy())
+                )
+            }
+            (false, false) => format!("; its folder {} does not exist", printable_lines(&folder.to_string_lossy())),
         }
     }
 }

@@ -100,6 +100,7 @@ fn begins_like_capture(file: &Path) -> Result<bool, CommandError> {
 /// Adds what to do to the error of a wrong command line.
 pub(super) fn with_tips(mut usage: Error, command: &Command, typed: &[OsString]) -> Error {
     let called = CalledCommand::of(command, typed);
+    called.remove_far_suggestion(&mut usage);
     let tip = match usage.kind() {
         ErrorKind::UnknownArgument => called.tip_for_unknown(&mut usage),
         ErrorKind::MissingRequiredArgument => called.tip_for_missing(&usage, typed),
@@ -130,8 +131,39 @@ impl<'a> CalledCommand<'a> {
         })
     }
 
+    fn usage(&self) -> StyledStr {
+        self.command.clone().bin_name(&self.path).render_usage()
+    }
+
     fn help(&self) -> String {
         format!("to list the options, run: {} --help", self.path)
+    }
+
+    /// Removes clap's suggestion if it differs from the typed word in more than every third letter.
+    fn remove_far_suggestion(&self, usage: &mut Error) {
+        const PAIRS: [(ContextKind, ContextKind); 3] = [
+            (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+            (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+            (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        ];
+        for (typed, suggested) in PAIRS {
+            let Some(word) = text_of(usage, typed) else { continue };
+            let names = match usage.get(suggested) {
+                Some(ContextValue::String(name)) => vec![name.clone()],
+                Some(ContextValue::Strings(names)) => names.clone(),
+                _ => continue,
+            };
+            let word = word.trim_start_matches('-');
+            let is_near = |name: &String| {
+                let name = name.trim_start_matches('-');
+                strsim::damerau_levenshtein(word, name) * 3 <= word.chars().count()
+                    || (word.len() > 2 && (name.starts_with(word) || word.starts_with(name)))
+            };
+            if !names.iter().any(is_near) {
+                usage.remove(suggested);
+                usage.insert(ContextKind::Usage, ContextValue::StyledStr(self.usage()));
+            }
+        }
     }
 
     /// A tip for an argument that the command does not take.

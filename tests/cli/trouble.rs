@@ -326,6 +326,14 @@ fn error_messages_name_the_command_to_run() {
     let cases = [
         ("verify nodir", "nodir: there is no such file; this folder has a.hitlog"),
         (
+            "import qwd a.qwd --map x.bsp -o b.hitlog",
+            "a.qwd: there is no such file; its folder has no file with the extension .qwd",
+        ),
+        ("import qwd sub/a.qwd --map x.bsp -o b.hitlog", "a.qwd: there is no such file; its folder sub does not exist"),
+        ("verify a.hitlog --golden x", "to list the options, run: hitreg verify --help"),
+        ("verify a.hitlog --hwole", "a similar argument exists: '--whole'"),
+        ("record synth --duration 3", "to list the options, run: hitreg record synth --help"),
+        (
             "verify x*.hitlog",
             "The shell did not expand this pattern: it is quoted, or no file matches; this folder has",
         ),
@@ -398,6 +406,8 @@ fn error_messages_name_the_command_to_run() {
         let message = folder.refused(line);
         assert!(message.contains(said), "{line}: {message}");
     }
+    let shell = folder.refused("completions tcsh");
+    assert!(shell.contains("zsh]") && !shell.contains("similar"), "{shell}");
     let shots = folder.refused("why a.hitlog p0");
     let name = shots.rsplit(' ').next().expect("words").trim();
     assert!(shots.contains("p0 fired p0#") && name.starts_with("p0#"), "{shots}");

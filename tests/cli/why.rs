@@ -182,7 +182,7 @@ fn values_missing_in_a_trace_are_shown_as_not_known() {
     trace.tables.retain(|known| known.name == shots::NAME);
     trace.tables[0].columns.retain(|column| ["shooter", "command", "reason"].contains(&&*column.name));
     let (_, text) = shot(&trace, name);
-    assert!(text.contains("hit") && text.contains("executed      at not known"), "{text}");
+    assert!(text.contains("hit") && text.contains("executed      time not recorded"), "{text}");
     // A long name in a file does not widen the page.
     for column in &mut trace.tables[0].columns {
         if let ColumnData::Name { names, .. } = &mut column.data {

@@ -252,7 +252,8 @@ fn wrong_size(name: &str, found: usize, known: usize) -> Failure {
 /// Converts a number to a smaller type.
 #[inline]
 pub(super) fn fits<N: Copy + std::fmt::Display, T: TryFrom<N>>(number: N, name: &str) -> Result<T, Failure> {
-    let too_large = |_| fail(HITREG_ERROR_VALUE, format!("{name} is {number}, which does not fit its type"));
+    let bits = size_of::<T>() * 8;
+    let too_large = |_| fail(HITREG_ERROR_VALUE, format!("{name} is {number}, which does not fit in {bits} bits"));
     T::try_from(number).map_err(too_large)
 }
 

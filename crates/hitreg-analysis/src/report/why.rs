@@ -71,8 +71,7 @@ fn about_shot(
     page.note(2, &verdict(shot, settings));
 
     page.heading(&format!("On p{}'s screen", shot.shooter));
-    let made_us = shot.made.and_then(|made| made.at_us);
-    page.pair("usercmd", &format!("#{}, made at {}", shot.command, known(made_us.map(seconds))));
+    page.pair("usercmd", &usercmd(shot.command, shot.made.and_then(|made| made.at_us)));
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
     page.pair_if("aim", looks.as_deref());
     let about = shot.about.as_deref().map(name);
@@ -115,6 +114,14 @@ fn about_shot(
     }
 }
 
+/// A usercmd's number and time.
+fn usercmd(number: u32, made_us: Option<i64>) -> String {
+    match made_us {
+        Some(at) => format!("#{number}, made at {}", seconds(at)),
+        None => format!("#{number}; its time is not recorded"),
+    }
+}
+
 /// How the target was chosen.
 fn chosen(shot: &ShotExplanation) -> Option<&'static str> {
     match shot.aimed_by.as_deref().filter(|_| !shot.is_impact)? {
@@ -153,8 +160,12 @@ fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome,
     let after = made_us
         .zip(judged.at_us)
         .map(|(made, ran)| format!(", {} after the client made it", rounded_ms(ran.saturating_sub(made))));
-    let when = known(judged.at_us.map(seconds));
-    let when = judged.tick.map_or_else(|| format!("at {when}"), |tick| format!("tick {tick} ({when})"));
+    let when = match (judged.tick, judged.at_us.map(seconds)) {
+        (Some(tick), Some(at)) => format!("tick {tick} ({at})"),
+        (Some(tick), None) => format!("tick {tick}"),
+        (None, Some(at)) => format!("at {at}"),
+        (None, None) => "time not recorded".to_owned(),
+    };
     page.pair("executed", &format!("{when}{}", after.unwrap_or_default()));
     let how = judged.ran.as_ref().filter(|(_, how)| how != "run");
     page.pair_if(
@@ -265,7 +276,11 @@ fn direction(off: &LineOffset) -> String {
 fn came(came: &ShotResult) -> String {
     let mut text = if came.reason.is_empty() { "not known".to_owned() } else { name(&came.reason) };
     text.extend(came.target.iter().map(|target| format!(" {}", name(target))));
-    text.extend(came.hitgroup.iter().map(|hitgroup| format!(", {}", name(hitgroup))));
+    let is_number = |hitgroup: &String| hitgroup.parse::<u8>().is_ok();
+    text.extend(came.hitgroup.iter().map(|hitgroup| {
+        let unit = if is_number(hitgroup) { "hitgroup " } else { "" };
+        format!(", {unit}{}", name(hitgroup))
+    }));
     text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(", {damage} damage")));
     text
 }
@@ -365,8 +380,7 @@ fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanati
     page.line(&title(why));
     page.note(2, &mispredicted(correction));
     page.blank();
-    let made = known(correction.made_us.map(seconds));
-    page.pair("usercmd", &format!("#{}, made at {made}", correction.command));
+    page.pair("usercmd", &usercmd(correction.command, correction.made_us));
     let took = correction
         .made_us
         .zip(correction.at_us)
