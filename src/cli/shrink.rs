@@ -29,6 +29,9 @@ use crate::store::{self, FileType};
 /// It removes players, time, usercmds, buttons, angles and moves, and lost, late and duplicate packets. It stops when
 /// removing any single one hides the problem. The problem is defined by a command, or by two builds, presets or
 /// settings that play the log differently. In that case, the same table and field must be the first to differ.
+///
+/// The game records each reduced session again. If its build cannot, the log is only cut: it begins later, ends
+/// earlier, and has fewer players and less input. All other records stay.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -54,8 +57,8 @@ pub(super) struct Args {
         ]
     )]
     condition: Option<String>,
-    /// The build that records each reduced session, by `replay LOG --record LOG` [default: this one, or for another
-    /// game the build of --a or --b]
+    /// The build that records each reduced session, by `replay LOG --record LOG`, if it declares that it can [default:
+    /// this one, or for another game the build of --a or --b]
     #[arg(long, value_name = "BUILD")]
     build: Option<PathBuf>,
     #[command(flatten)]
@@ -98,9 +101,12 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let build = args.build.clone().or_else(of_a_side);
     let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
     let recording = args.limit.runner(games)?;
-    let recorder = match &build {
-        Some(build) => Rerecorder::Build(build, &recording),
-        None => Rerecorder::Game(game.map_err(|error| CommandError::file(&args.log, error))?),
+    let recorder = match (&build, game) {
+        (Some(build), _) => Rerecorder::Build(build, &recording),
+        (None, Ok(game)) => Rerecorder::Game(game),
+        // Only this command can tell whether a log of an unknown game shows the problem.
+        (None, Err(_)) if args.condition.is_some() => Rerecorder::Nothing,
+        (None, Err(error)) => return Err(CommandError::file(&args.log, error)),
     };
     let quiet = Engine::new(games);
     let property = match &args.condition {

@@ -236,6 +236,22 @@ pub unsafe extern "C" fn hitreg_description_setting(
     })
 }
 
+/// Declares an optional command of this build: `step` or `record` (docs/builds.md). Only traces store it.
+///
+/// # Safety
+/// `description` is null or a description, `name` null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_description_capability(
+    description: *mut hitreg_description,
+    name: *const c_char,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let name = text(name, "name")?;
+        handle(description, "description")?.change(|description| description.capability(name))
+    })
+}
+
 /// Declares that the log holds one side of a session, by that side's clock. `player` is the client's player, or -1 for
 /// the server. All sides pass the same `session`; `hitreg merge` combines their logs.
 ///

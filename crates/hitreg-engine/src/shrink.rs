@@ -11,7 +11,7 @@ mod search;
 
 use serde::Serialize;
 
-pub use edit::{InputKey, PacketDirection, Removable, things, without};
+pub use edit::{InputKey, PacketDirection, Removable, ShrinkEdit, things, without};
 pub use log::{Rerecorder, ShrinkProperty, shrink_log};
 
 use hitreg_log::record::Session;
@@ -24,9 +24,10 @@ use search::Search;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostKind {
-    /// Players. The numbers of later players move down by one.
+    /// Players. The numbers of later players move down by one, unless the session is only cut ([`ShrinkEdit::Cut`]).
     Players,
-    /// Ticks, each with the time span that it ends. Everything after a removed tick moves to an earlier time.
+    /// Ticks, each with the time span that it ends. Everything after a removed tick moves to an earlier time, unless the
+    /// session is only cut.
     Ticks,
     /// Usercmds with any input. A removed usercmd stays as an idle one, with its angles and its duration.
     Usercmds,
@@ -81,9 +82,9 @@ impl CostKind {
 pub struct CostCounts([usize; CostKind::ALL.len()]);
 
 impl CostCounts {
-    /// Counts the things in a session.
-    pub fn of(session: &Session) -> CostCounts {
-        CostCounts(CostKind::ALL.map(|kind| things(session, kind).len()))
+    /// Counts the things that can be removed from a session.
+    pub fn of(session: &Session, edit: ShrinkEdit) -> CostCounts {
+        CostCounts(CostKind::ALL.map(|kind| edit.things(session, kind).len()))
     }
 
     /// The count of one kind.
@@ -162,7 +163,8 @@ pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     progress: &mut dyn FnMut(&ShrinkStep),
 ) -> Result<ShrinkResult, ShrinkError<E>> {
     let at_once = rayon::current_num_threads();
-    shrink_by(session, &|session| Ok(Some(replay::rerecord::<G>(session, None)?)), (still, at_once), progress)
+    let record = |session: &Session| Ok(Some(replay::rerecord::<G>(session, None)?));
+    shrink_by(session, (ShrinkEdit::Rerecorded, &record), (still, at_once), progress)
 }
 
 /// Records a candidate's input and links again; `None` if the candidate cannot be replayed.
@@ -171,14 +173,14 @@ pub type RecordCandidate<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, Sh
 /// Whether a session still shows the property.
 pub type PropertyCheck<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 
-/// Shrinks like [`shrink()`], with the caller's `record` in place of a game type. Tests `at_once` candidates at a time; the
-/// result does not depend on that number.
+/// Shrinks like [`shrink()`], with the caller's `record` in place of a game type, for candidates made by `edit`. Tests
+/// `at_once` candidates at a time; the result does not depend on that number.
 ///
 /// # Errors
 /// Under the conditions of [`shrink()`].
 pub fn shrink_by<E: std::error::Error + Send + 'static>(
     session: &Session,
-    record: &RecordCandidate<'_, E>,
+    (edit, record): (ShrinkEdit, &RecordCandidate<'_, E>),
     (still, at_once): (&PropertyCheck<'_, E>, usize),
     progress: &mut dyn FnMut(&ShrinkStep),
 ) -> Result<ShrinkResult, ShrinkError<E>> {
@@ -189,11 +191,11 @@ pub fn shrink_by<E: std::error::Error + Send + 'static>(
     if again != *session && !still(&again).map_err(ShrinkError::Property)? {
         return Err(ShrinkError::NotReproduced);
     }
-    let before = CostCounts::of(&again);
-    let mut search = Search::new(again, record, (still, at_once), progress);
+    let before = CostCounts::of(&again, edit);
+    let mut search = Search::new(again, (edit, record), (still, at_once), progress);
     search.run()?;
     let (session, probes) = search.finish();
-    let after = CostCounts::of(&session);
+    let after = CostCounts::of(&session, edit);
     let removed =
         CostKind::ALL.map(|kind| RemovedCount { kind, before: before.of_kind(kind), after: after.of_kind(kind) });
     Ok(ShrinkResult { session, removed: removed.to_vec(), probes })

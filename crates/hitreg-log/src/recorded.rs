@@ -63,6 +63,7 @@ fn header_of(session: &Session) -> TraceHeader {
         settings: session.header.settings.clone(),
         part: None,
         session: Some(SessionSource::of(&session.header)),
+        capabilities: Vec::new(),
     }
 }
 

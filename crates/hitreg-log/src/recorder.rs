@@ -50,7 +50,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-pub use description::{CustomKind, Description, USERCMD_BYTES, usercmd_bytes};
+pub use crate::record::USERCMD_BYTES;
+pub use description::{CustomKind, Description, usercmd_bytes};
 pub use error::{FinishError, PushError};
 pub use rotating::Rotation;
 pub use stream::Stream;
@@ -180,10 +181,11 @@ impl Recorder {
     /// # Errors
     /// When the trace cannot be written or the description is invalid.
     pub fn trace(path: &Path, about: Description, log: Digest) -> Result<Recorder, FinishError> {
+        let capabilities = about.capabilities.clone();
         let (header, kinds) = about.into_header()?;
         let target = Targets::new([], true).file(path, FileType::Trace)?;
         Recorder::begin(
-            Box::new(PendingTrace::new(target, log, header.clone())),
+            Box::new(PendingTrace::new(target, log, capabilities, header.clone())),
             header,
             kinds,
             RecorderOptions::patient(),

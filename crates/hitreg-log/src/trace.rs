@@ -70,7 +70,15 @@ pub struct TraceHeader {
     /// The recorded session; `None` if the build did not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionSource>,
+    /// The optional commands of the build that wrote the trace, such as [`STEP`] and [`RECORD`]. hitreg calls no others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
 }
+
+/// The capability to run single usercmds: `BUILD step LOG … -o FILE`.
+pub const STEP: &str = "step";
+/// The capability to record a replay as a log: `BUILD replay LOG --record LOG`.
+pub const RECORD: &str = "record";
 
 /// What a log and its traces say about the identity of the recorded session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +123,11 @@ impl Trace {
 }
 
 impl TraceHeader {
+    /// Returns whether the build that wrote the trace has an optional command.
+    pub fn can(&self, capability: &str) -> bool {
+        self.capabilities.iter().any(|known| known == capability)
+    }
+
     /// Returns whether the replay was open loop: player by player, without a server and its ticks.
     pub fn is_open(&self) -> bool {
         self.mode.starts_with("open")

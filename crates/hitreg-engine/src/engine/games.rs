@@ -12,7 +12,7 @@ pub use bots::{ReadySession, SelfPlaying, SetupError};
 pub use error::{NoBots, ScoreError, StepError, UnknownGame};
 
 use super::EngineError;
-use crate::shrink::{self, ShrinkError, ShrinkResult};
+use crate::shrink::{self, ShrinkEdit, ShrinkError, ShrinkResult};
 use crate::sweep::{self, Sweep, SweepError, SweepPlan};
 use bots::BotGame;
 use hitreg_log::memory::MemoryLimit;
@@ -375,12 +375,8 @@ impl<G: Netcode> Playable for GameEntry<G> {
         (still, at_once): (&(dyn Fn(&Session) -> Result<bool, EngineError> + Sync), usize),
         progress: &mut dyn FnMut(&shrink::ShrinkStep),
     ) -> Result<ShrinkResult, ShrinkError<EngineError>> {
-        shrink::shrink_by(
-            session,
-            &|session| Ok(Some(replay::rerecord_within::<G>(memory, session, None)?)),
-            (still, at_once),
-            progress,
-        )
+        let record = |session: &Session| Ok(Some(replay::rerecord_within::<G>(memory, session, None)?));
+        shrink::shrink_by(session, (ShrinkEdit::Rerecorded, &record), (still, at_once), progress)
     }
 
     fn sweep(

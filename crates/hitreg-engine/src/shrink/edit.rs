@@ -1,6 +1,7 @@
 //! The things that can be removed from a session, and sessions without them.
 
 mod beginning;
+mod cut;
 mod hands;
 mod links;
 mod time;
@@ -50,6 +51,33 @@ pub enum InputKey {
     Bit(u8),
     /// The impulse, whatever its number.
     Impulse,
+}
+
+/// How a candidate is made from a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShrinkEdit {
+    /// Only the input remains, and the game records the rest again.
+    Rerecorded,
+    /// Every kind of record remains, cut to the part: for builds that replay a log and cannot record it again.
+    Cut,
+}
+
+impl ShrinkEdit {
+    /// All things of one kind that can be removed, in the order in which they are tried.
+    pub(super) fn things(self, session: &Session, kind: CostKind) -> Vec<Removable> {
+        match self {
+            ShrinkEdit::Rerecorded => things(session, kind),
+            ShrinkEdit::Cut => cut::things(session, kind),
+        }
+    }
+
+    /// A session without some of its things.
+    pub(super) fn without(self, session: &Session, things: &[Removable]) -> Session {
+        match self {
+            ShrinkEdit::Rerecorded => without(session, things),
+            ShrinkEdit::Cut => cut::without(session, things),
+        }
+    }
 }
 
 /// All things of one kind, in the order in which they are tried: ticks from the end, everything else from the

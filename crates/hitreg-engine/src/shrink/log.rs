@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ShrinkError, ShrinkResult, ShrinkStep, shrink_by};
+use super::{ShrinkEdit, ShrinkError, ShrinkResult, ShrinkStep, shrink_by};
 use crate::build::condition::{Condition, ConditionAnswer};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal};
 use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
@@ -11,7 +11,7 @@ use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::store;
-use hitreg_log::trace::Digest;
+use hitreg_log::trace::{Digest, RECORD, TraceSource};
 use hitreg_netcode::replay::ReplayOptions;
 
 /// The property that a shrunk session must still have.
@@ -85,14 +85,15 @@ impl<'a> ShrinkProperty<'a> {
     }
 }
 
-/// The build that records a reduced session again.
+/// What records a reduced session again.
 #[derive(Clone, Copy)]
 pub enum Rerecorder<'a> {
     /// A game of this build.
     Game(&'a dyn Playable),
-    /// Another build. If it does not support `replay LOG --record LOG`, the candidate is tested without being recorded
-    /// again.
+    /// Another build, if it declares [`RECORD`]. Otherwise the session is only cut.
     Build(&'a Build, &'a BuildRunner),
+    /// Nothing: the session is only cut ([`ShrinkEdit::Cut`]).
+    Nothing,
 }
 
 /// Records a candidate of the log at `path` with another build; `None` if the build cannot record it.
@@ -115,8 +116,16 @@ fn recorded_by(
     }
 }
 
+/// Whether a build declares in its trace of the log that it can record a replay.
+fn can_record(engine: &Engine<'_>, build: &Build, runner: &BuildRunner, path: &Path) -> Result<bool, EngineError> {
+    let log_digest = engine.read_log(path)?.digest;
+    let traced = runner.trace_file(build, &BuildRequest { log: path, log_digest, options: &[] });
+    check(&runner.stop)?;
+    Ok(EngineError::check_memory(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
+}
+
 /// Copies a candidate without the state hashes, which belong to the original session.
-fn unrecorded(session: &Session) -> Session {
+fn unhashed(session: &Session) -> Session {
     let mut session = session.clone();
     for tick in &mut session.ticks {
         tick.hash = None;
@@ -139,13 +148,16 @@ pub fn shrink_log(
     let at_once = candidates_at_once(engine, recorder, (path, session), property).map_err(ShrinkError::Property)?;
     let shrunk = match recorder {
         Rerecorder::Game(game) => game.shrink(engine.games.memory(), session, (&still, at_once), progress),
-        Rerecorder::Build(build, runner) => {
-            let records = recorded_by(engine, build, runner, (path, session)).map_err(ShrinkError::Property)?.is_some();
-            let record = |session: &Session| match records {
-                true => recorded_by(engine, build, runner, (path, session)).map_err(ShrinkError::Property),
-                false => Ok(Some(unrecorded(session))),
-            };
-            shrink_by(session, &record, (&still, at_once), progress)
+        Rerecorder::Build(build, runner)
+            if can_record(engine, build, runner, path).map_err(ShrinkError::Property)? =>
+        {
+            let record =
+                |session: &Session| recorded_by(engine, build, runner, (path, session)).map_err(ShrinkError::Property);
+            shrink_by(session, (ShrinkEdit::Rerecorded, &record), (&still, at_once), progress)
+        }
+        Rerecorder::Build(..) | Rerecorder::Nothing => {
+            let record = |session: &Session| Ok(Some(unhashed(session)));
+            shrink_by(session, (ShrinkEdit::Cut, &record), (&still, at_once), progress)
         }
     };
     match shrunk {
@@ -173,7 +185,7 @@ fn candidates_at_once(
     let of_property = match property {
         ShrinkProperty::Asked(..) => match recorder {
             Rerecorder::Game(game) => game.trace_memory(session, &ReplayOptions::default()).unwrap_or_default(),
-            Rerecorder::Build(..) => 0,
+            Rerecorder::Build(..) | Rerecorder::Nothing => 0,
         },
         ShrinkProperty::Differs { ways, .. } => ways.compared_bytes(engine, session)?,
     };

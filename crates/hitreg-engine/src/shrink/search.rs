@@ -3,10 +3,9 @@
 mod probe;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use super::{
-    CostCounts, CostKind, PropertyCheck, RecordCandidate, Removable, ShrinkError, ShrinkStep, things, without,
-};
+use super::{CostCounts, CostKind, PropertyCheck, RecordCandidate, Removable, ShrinkEdit, ShrinkError, ShrinkStep};
 use hitreg_log::record::Session;
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
@@ -31,6 +30,7 @@ const SHORT: Micros = Micros::from_s(2);
 const SHORTEST_WINDOW: usize = 32;
 
 pub(super) struct Search<'a, E: std::error::Error + 'static> {
+    edit: ShrinkEdit,
     record: &'a RecordCandidate<'a, E>,
     still: &'a PropertyCheck<'a, E>,
     /// How many candidates are tested at once.
@@ -49,14 +49,14 @@ pub(super) struct Search<'a, E: std::error::Error + 'static> {
 impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     pub(super) fn new(
         session: Session,
-        record: &'a RecordCandidate<'a, E>,
+        (edit, record): (ShrinkEdit, &'a RecordCandidate<'a, E>),
         (still, at_once): (&'a PropertyCheck<'a, E>, usize),
         progress: &'a mut dyn FnMut(&ShrinkStep),
     ) -> Search<'a, E> {
-        let counts = CostCounts::of(&session);
-        let can_begin = can_begin(&session, record);
+        let counts = CostCounts::of(&session, edit);
+        let can_begin = edit == ShrinkEdit::Cut || can_begin(&session, record);
         let failed = BTreeSet::new();
-        Search { record, still, at_once, progress, current: session, counts, failed, probes: 0, can_begin }
+        Search { edit, record, still, at_once, progress, current: session, counts, failed, probes: 0, can_begin }
     }
 
     /// Shrinks until no single thing can be removed.
@@ -107,9 +107,9 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     fn pass(&mut self, kind: CostKind, chunk: usize) -> Result<bool, ShrinkError<E>> {
         let (mut begin, mut went) = (0, false);
         loop {
-            let things = things(&self.current, kind);
+            let (edit, things) = (self.edit, self.edit.things(&self.current, kind));
             let chunks: Vec<&[Removable]> = things.get(begin..).unwrap_or_default().chunks(chunk).collect();
-            let taken = self.take_first(kind, chunks.len(), &|session, index| without(session, chunks[index]))?;
+            let taken = self.take_first(kind, chunks.len(), &|session, index| edit.without(session, chunks[index]))?;
             match taken {
                 // The things after the removed chunk have moved to its place.
                 Some(index) => begin += index * chunk,
@@ -147,7 +147,8 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
                 .into_iter()
                 .filter(|length| (too_few + 1..all).contains(length))
                 .collect();
-            let cut = |session: &Session, index: usize| keep_ticks(session, 0, lengths[index]);
+            let edit = self.edit;
+            let cut = |session: &Session, index: usize| keep_ticks(edit, session, 0..lengths[index]);
             match (self.take_first(CostKind::Ticks, lengths.len(), &cut)?, lengths.last()) {
                 (Some(0), _) => {}
                 (Some(index), _) => too_few = lengths[index - 1],
@@ -161,7 +162,8 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     fn cut_the_beginning(&mut self) -> Result<(), ShrinkError<E>> {
         let all = self.current.ticks.len();
         let lengths: Vec<usize> = (0..).map(|power| 1 << power).take_while(|length| *length < all).collect();
-        let cut = |session: &Session, index: usize| keep_ticks(session, all - lengths[index], all);
+        let edit = self.edit;
+        let cut = |session: &Session, index: usize| keep_ticks(edit, session, all - lengths[index]..all);
         self.take_first(CostKind::Ticks, lengths.len(), &cut)?;
         Ok(())
     }
@@ -173,26 +175,27 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         let mut windows = Vec::new();
         let mut length = SHORTEST_WINDOW;
         while length < below {
-            windows.extend((0..all).step_by(length / 2).map(|begin| (begin, (begin + length).min(all))));
+            windows.extend((0..all).step_by(length / 2).map(|begin| begin..(begin + length).min(all)));
             length *= 2;
         }
-        let cut = |session: &Session, index: usize| keep_ticks(session, windows[index].0, windows[index].1);
+        let edit = self.edit;
+        let cut = |session: &Session, index: usize| keep_ticks(edit, session, windows[index].clone());
         Ok(self.take_first(CostKind::Ticks, windows.len(), &cut)?.is_some())
     }
 }
 
-/// Whether the session can be replayed from its second tick on.
+/// Whether the game can record the session again from its second tick on.
 fn can_begin<E>(session: &Session, record: &RecordCandidate<'_, E>) -> bool
 where
     E: std::error::Error + 'static,
 {
-    let mut cut = keep_ticks(session, 1, session.ticks.len());
+    let mut cut = keep_ticks(ShrinkEdit::Rerecorded, session, 1..session.ticks.len());
     cut.ticks.truncate(1);
     !cut.states.is_empty() && record(&cut).is_ok_and(|recorded| recorded.is_some())
 }
 
 /// A session with a range of its ticks.
-fn keep_ticks(session: &Session, begin: usize, end: usize) -> Session {
-    let outside = (0..begin).chain(end..session.ticks.len());
-    without(session, &outside.map(Removable::Tick).collect::<Vec<_>>())
+fn keep_ticks(edit: ShrinkEdit, session: &Session, ticks: Range<usize>) -> Session {
+    let outside = (0..ticks.start).chain(ticks.end..session.ticks.len());
+    edit.without(session, &outside.map(Removable::Tick).collect::<Vec<_>>())
 }

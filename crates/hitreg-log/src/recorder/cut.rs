@@ -6,14 +6,13 @@ use std::collections::{BTreeMap, VecDeque};
 use super::FinishError;
 use crate::log::WriteError;
 use crate::record::{
-    EventTime, OwnValue, Presence, PresenceRecord, Record, SessionHeader, SessionStretch, StateRecord, TickRecord,
+    BEGINS_AFTER_TICK, EventTime, OwnValue, Presence, PresenceRecord, Record, SessionHeader, SessionStretch,
+    StateRecord, TickRecord,
 };
 use crate::units::{CommandSeq, PlayerId, Tick};
 
 /// The setting that holds the number of this part.
 const PART: &str = "recorder.part";
-/// The setting that holds the tick after which this part begins.
-const AFTER_TICK: &str = "recorder.begins_after_tick";
 
 /// The most waiting usercmds per player; the oldest are dropped beyond it.
 const MOST_WAITING: usize = 512;
@@ -114,7 +113,7 @@ impl PartStart {
         let mut header = header.clone();
         header.settings.push((PART.to_owned(), part.to_string()));
         if self.after.tick > Tick(0) {
-            header.settings.push((AFTER_TICK.to_owned(), self.after.tick.to_string()));
+            header.settings.push((BEGINS_AFTER_TICK.to_owned(), self.after.tick.to_string()));
         }
         header
     }

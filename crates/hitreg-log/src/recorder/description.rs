@@ -4,18 +4,16 @@ use super::{FinishError, PushError};
 use crate::log;
 use crate::record::{
     CellKind, Class, CustomRow, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, Scope, SessionHeader,
-    SessionId, UnknownKind, UnknownRecords, is_frames_column, usercmd_fields,
+    SessionId, USERCMD_BYTES, UnknownKind, UnknownRecords, is_frames_column, usercmd_fields,
 };
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
-
-/// Name of the kind that holds the extra bytes of usercmds, eight bytes a row.
-pub const USERCMD_BYTES: &str = "usercmd_bytes";
 
 /// The header data of a session: game, map, settings, players, classes and custom kinds.
 #[derive(Clone, Debug)]
 pub struct Description {
     header: SessionHeader,
     kinds: Vec<CustomKind>,
+    pub(super) capabilities: Vec<String>,
 }
 
 /// A custom record kind, declared by the application.
@@ -46,7 +44,14 @@ impl Description {
             usercmd: usercmd_fields(),
             unknown: Vec::new(),
         };
-        Description { header, kinds: Vec::new() }
+        Description { header, kinds: Vec::new(), capabilities: Vec::new() }
+    }
+
+    /// Declares an optional command of this build, such as [`STEP`](crate::trace::STEP). Only traces store it.
+    #[must_use]
+    pub fn capability(mut self, name: impl Into<String>) -> Description {
+        self.capabilities.push(name.into());
+        self
     }
 
     /// Sets the map's name and its bytes. Leave the bytes empty when the replay loads the map from its own files.
@@ -142,8 +147,8 @@ impl Description {
     }
 
     /// Checks the description and returns the log's header.
-    pub(super) fn into_header(self) -> Result<(SessionHeader, Vec<CustomKind>), FinishError> {
-        let Description { mut header, mut kinds } = self;
+    pub(crate) fn into_header(self) -> Result<(SessionHeader, Vec<CustomKind>), FinishError> {
+        let Description { mut header, mut kinds, capabilities: _ } = self;
         let fault = |what: String| Err(FinishError::Description(what));
         let sides_player = header.side.and_then(|side| side.player);
         if header.game.is_empty() {

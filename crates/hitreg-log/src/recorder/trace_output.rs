@@ -12,13 +12,14 @@ use crate::trace::{Digest, SessionSource, Trace, TraceHeader};
 pub(super) struct PendingTrace {
     target: Target,
     log: Digest,
+    capabilities: Vec<String>,
     header: SessionHeader,
     records: SessionStretch,
 }
 
 impl PendingTrace {
-    pub(super) fn new(target: Target, log: Digest, header: SessionHeader) -> PendingTrace {
-        PendingTrace { target, log, records: SessionStretch::of(&header), header }
+    pub(super) fn new(target: Target, log: Digest, capabilities: Vec<String>, header: SessionHeader) -> PendingTrace {
+        PendingTrace { target, log, capabilities, records: SessionStretch::of(&header), header }
     }
 }
 
@@ -42,6 +43,7 @@ impl RecordOutput for PendingTrace {
             settings: session.header.settings.clone(),
             part: None,
             session: Some(SessionSource::of(&session.header)),
+            capabilities: self.capabilities,
         };
         Ok(store::save_trace(&self.target, &Trace { header, ..recorded::all_records(&session) })?)
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::pipeline::{Netcode, RollbackError};
 use hitreg_log::record::{Keyframe, Origin, SessionHeader, SessionStretch};
-use hitreg_log::trace::{SessionSource, Table, TraceHeader};
+use hitreg_log::trace::{RECORD, STEP, SessionSource, Table, TraceHeader};
 use hitreg_log::units::Micros;
 
 /// A log to replay.
@@ -127,6 +127,7 @@ pub fn stream<G: Netcode>(
         settings: settings.to_pairs(),
         part: options.part.and_then(|part| part.told(source.survey.played())),
         session: Some(SessionSource::of(source.header)),
+        capabilities: [STEP, RECORD].map(str::to_owned).into(),
     };
     let feed = Feed::new(chunks, source.survey);
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
@@ -158,6 +159,7 @@ pub fn stream_clients<G: Netcode>(
         settings: setup.settings.to_pairs(),
         part: None,
         session: Some(SessionSource::of(source.header)),
+        capabilities: Vec::new(),
     };
     open::stream::<G, G::Client>(source, &setup, (options, near), pass, &mut |table| to(&header, table), progress)
 }

@@ -9,6 +9,7 @@ use crate::build::{Build, BuildRequest, BuildRunner};
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, MissingSide, Traces, check};
 use hitreg_analysis::bisect::{self, RerunFn, RerunStep, TickBisection};
 use hitreg_analysis::diff::{DiffOptions, NamedValue, TraceSide};
+use hitreg_log::trace::STEP;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 
 /// The result of a tick bisection, with the names of both sides.
@@ -45,7 +46,8 @@ pub fn bisect_ticks(
     let again = match sides.one_log() {
         Some((path, builds)) => {
             let log = Engine::new(engine.games).read_log(path)?;
-            Some(BuildRerun { engine, runner, path, log, builds })
+            let can_step = [&a, &b].map(|trace| trace.header.can(STEP));
+            Some(BuildRerun { engine, runner, path, log, builds, can_step })
         }
         None => None,
     };
@@ -63,6 +65,8 @@ struct BuildRerun<'a> {
     path: &'a Path,
     log: LogFile,
     builds: [Option<&'a Path>; 2],
+    /// Whether the build of each side declares the command `step`.
+    can_step: [bool; 2],
 }
 
 impl BuildRerun<'_> {
@@ -72,17 +76,18 @@ impl BuildRerun<'_> {
         let all = step.others.iter().map(|(id, body)| Ok((entity(id)?, cells(fields, body)?)));
         let entities = all.collect::<Result<Bodies, String>>()?;
         let (player, command) = (step.command.player, step.command.command);
-        let build = match side {
-            TraceSide::A => self.builds[0],
-            TraceSide::B => self.builds[1],
+        let side = match side {
+            TraceSide::A => 0,
+            TraceSide::B => 1,
         };
-        let after = match build {
+        let after = match self.builds[side] {
             None => {
                 let player = PlayerId(u16::try_from(player).map_err(|error| error.to_string())?);
                 let game = self.engine.games.of(&self.log.session).map_err(|error| error.to_string())?;
                 game.step(&self.log.session, player, CommandSeq(command), &entities)
                     .map_err(|error| error.to_string())?
             }
+            Some(_) if !self.can_step[side] => return Err("the build does not declare the command `step`".to_owned()),
             Some(path) => {
                 let options = arguments(player, command, &entities);
                 let request = BuildRequest { log: self.path, log_digest: self.log.digest, options: &options };

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::Search;
-use crate::shrink::{CostCounts, CostKind, PropertyCheck, RecordCandidate, ShrinkError, ShrinkStep};
+use crate::shrink::{CostCounts, CostKind, PropertyCheck, RecordCandidate, ShrinkEdit, ShrinkError, ShrinkStep};
 use hitreg_log::record::{ArrivalRecord, Session, States};
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
@@ -36,14 +36,14 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
         let at_once = self.at_once.max(1);
         for begin in (0..count).step_by(at_once) {
             let batch = begin..count.min(begin + at_once);
-            let (record, still, failed, counts) = (self.record, self.still, &self.failed, self.counts);
+            let (tests, failed, counts) = ((self.edit, self.record, self.still), &self.failed, self.counts);
             let (current, can_begin) = (&self.current, self.can_begin);
             let try_one = |index| {
                 let mut candidate = make(current, index);
                 if !can_begin {
                     candidate.states = States::default();
                 }
-                probe((record, still), failed, counts, &candidate)
+                probe(tests, failed, counts, &candidate)
             };
             let tried: Vec<Result<ProbeResult, ShrinkError<E>>> = batch.clone().into_par_iter().map(try_one).collect();
             for (index, probe) in batch.zip(tried) {
@@ -73,7 +73,7 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
 
 /// Tests one candidate's input against a session of `counts`.
 fn probe<E: std::error::Error + 'static>(
-    (record, still): (&RecordCandidate<'_, E>, &PropertyCheck<'_, E>),
+    (edit, record, still): (ShrinkEdit, &RecordCandidate<'_, E>, &PropertyCheck<'_, E>),
     failed: &BTreeSet<Digest>,
     smaller_than: CostCounts,
     candidate: &Session,
@@ -88,7 +88,7 @@ fn probe<E: std::error::Error + 'static>(
         return Ok(ProbeResult::Skipped);
     }
     let Some(session) = record(candidate)? else { return Ok(ProbeResult::Fails(inputs)) };
-    let counts = CostCounts::of(&session);
+    let counts = CostCounts::of(&session, edit);
     if counts >= smaller_than || is_empty(&session) {
         return Ok(ProbeResult::Skipped);
     }
@@ -120,6 +120,8 @@ fn inputs_digest(session: &Session) -> Digest {
             input.own.stored().iter().for_each(|cell| number(u64::from(*cell)));
             number(input.own.stored().len() as u64);
         }
+        number(player.presence.len() as u64);
+        number(player.executed.len() as u64);
         let up: Vec<(u32, Micros)> = player.sent.iter().map(|p| (p.number, p.at)).collect();
         let down: Vec<(u32, Micros)> = player.snapshots.iter().map(|s| (s.seq.0, s.at)).collect();
         for (sent, arrivals) in [(up, &player.reached), (down, &player.received)] {

@@ -1,0 +1,184 @@
+//! Parts of a session: a range of its ticks, or fewer of its players. A part keeps every kind of record.
+
+use std::collections::BTreeMap;
+
+use super::{EventTime, PlayerRecords, Presence, RecordType, Session, StateKey, States, USERCMD_BYTES, UnknownRecords};
+use crate::units::{CommandSeq, Micros, Tick};
+
+/// The setting that holds the tick after which a part of a session begins.
+pub(crate) const BEGINS_AFTER_TICK: &str = "recorder.begins_after_tick";
+
+impl Session {
+    /// Returns the part after one tick, up to and including another. `after` is 0 for the beginning of the session.
+    ///
+    /// The part begins as a log of the flight recorder does: with the bodies after that tick as states of tick 0, the
+    /// present players, and the usercmds that have not run. Times, ticks and usercmds keep their numbers.
+    pub fn part(&self, after: Tick, last: Tick) -> Session {
+        let time_of = |tick: Tick| self.ticks.iter().rev().find(|known| known.tick <= tick).map(|known| known.at);
+        let mut part = self.clone();
+        if let Some(at) = time_of(last) {
+            part.end_at(last, at);
+        }
+        if let Some(at) = time_of(after).filter(|_| after > Tick(0)) {
+            part.begin_after(after, at);
+        }
+        part
+    }
+
+    fn begin_after(&mut self, after: Tick, at: Micros) {
+        let setting = (BEGINS_AFTER_TICK.to_owned(), after.to_string());
+        self.header.settings.retain(|(key, _)| *key != setting.0);
+        self.header.settings.push(setting);
+        let is_later = |when: EventTime| match when {
+            EventTime::At(then) => then > at,
+            EventTime::In(tick) => tick > after,
+        };
+        let mut unrun = BTreeMap::new();
+        for (series, player) in (0..).zip(&mut self.players) {
+            if let Some(first) = player.begin_after(after, &is_later) {
+                unrun.insert(series, first);
+            }
+        }
+        self.streams_mut().into_iter().for_each(|stream| stream.retain(&is_later));
+        let states = std::mem::take(&mut self.states);
+        self.states = began(&states, after);
+        for records in &mut self.unknown {
+            let Some(kind) = self.header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
+            let Some(times) = records.times(kind) else { continue };
+            let is_unrun = |row: usize| {
+                let command = records.columns.get(1).and_then(|column| column.values.get(row));
+                let first = unrun.get(&records.series[row]);
+                kind.name == USERCMD_BYTES && command.zip(first).is_some_and(|(seq, first)| *seq >= i64::from(first.0))
+            };
+            let kept: Vec<usize> = (0..records.len()).filter(|&row| times[row] > at.0 || is_unrun(row)).collect();
+            *records = records.rows(&kept);
+        }
+    }
+
+    /// Removes a player's records, states and rows. The player's number remains, without usercmds.
+    ///
+    /// Rows of a custom kind belong to players if the kind has several series, all of them numbers of players.
+    pub fn empty_player(&mut self, player: usize) {
+        let players = self.players.len();
+        let (Some(records), Some(info)) = (self.players.get_mut(player), self.header.players.get_mut(player)) else {
+            return;
+        };
+        (*records, info.recorded) = (PlayerRecords::default(), false);
+        self.states.retain(|key| {
+            usize::from(key.entity.0) != player && key.viewer.is_none_or(|viewer| usize::from(viewer.0) != player)
+        });
+        self.damage.retain(|damage| usize::from(damage.victim.0) != player);
+        for records in &mut self.unknown {
+            if is_by_player(records, players) {
+                let kept: Vec<usize> =
+                    (0..records.len()).filter(|&row| records.series[row] as usize != player).collect();
+                *records = records.rows(&kept);
+            }
+        }
+    }
+}
+
+impl PlayerRecords {
+    /// Removes what happened up to a tick. Returns the first usercmd that has not run, if the session records which
+    /// have.
+    fn begin_after(&mut self, after: Tick, is_later: &dyn Fn(EventTime) -> bool) -> Option<CommandSeq> {
+        let ran = self.executed.iter().filter(|done| done.tick <= after).map(|done| done.command).max();
+        let first = ran.map(|ran| CommandSeq(ran.0 + 1));
+        let frames = std::mem::take(&mut self.frames);
+        let present = self.presence.iter().rev().find(|change| !is_later(EventTime::At(change.at))).copied();
+        self.streams_mut().into_iter().for_each(|stream| stream.retain(is_later));
+        let is_unrun = |seq| first.is_some_and(|first| seq >= first);
+        let kept = frames.into_iter().filter(|frame| is_later(frame.when()) || is_unrun(frame.command.seq));
+        self.frames = kept.collect();
+        let present = present.filter(|change| change.change == Presence::Joined);
+        self.presence.splice(0..0, present);
+        first
+    }
+}
+
+/// The states of a part: those after the tick before it as states of tick 0, and all later ones.
+fn began(states: &States, after: Tick) -> States {
+    let mut part = States::default();
+    for (key, cells) in states.of_tick(after).filter(|(key, _)| key.viewer.is_none()) {
+        part.push(StateKey { tick: Tick(0), ..key }, cells);
+    }
+    for (key, cells) in states.iter().filter(|(key, _)| key.tick > after) {
+        part.push(key, cells);
+    }
+    part
+}
+
+fn is_by_player(records: &UnknownRecords, players: usize) -> bool {
+    let first = records.series.first();
+    records.series.iter().any(|series| Some(series) != first)
+        && records.series.iter().all(|series| (*series as usize) < players)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ExecutionRecord, FrameRecord, PresenceRecord, TickRecord};
+    use crate::recorder::Description;
+    use crate::units::{EntityId, PlayerId};
+    use crate::usercmd::Usercmd;
+
+    /// Ten ticks of 10 ms. Player 0 makes a usercmd in each, which runs two ticks later; player 1 joins in tick 4.
+    fn session() -> Session {
+        let described = Description::new("mygame").player("p0").player("p1");
+        let mut session = Session::new(described.into_header().unwrap().0);
+        for number in 1..=10 {
+            let (tick, at) = (Tick(number), Micros(i64::from(number) * 10_000));
+            session.ticks.push(TickRecord { tick, at, hash: None });
+            let command = Usercmd { seq: CommandSeq(number), ..Usercmd::default() };
+            session.players[0].frames.push(FrameRecord { at, command, ..FrameRecord::default() });
+            if number > 2 {
+                let command = CommandSeq(number - 2);
+                session.players[0].executed.push(ExecutionRecord { command, tick, ..ExecutionRecord::default() });
+            }
+            for entity in 0..3 {
+                let key = StateKey { tick, entity: EntityId(entity), ..StateKey::default() };
+                session.states.push(key, &[number]);
+            }
+        }
+        for (player, tick) in [(0, 1), (1, 4)] {
+            let at = Micros(i64::from(tick) * 10_000);
+            session.players[player].presence.push(PresenceRecord { tick: Tick(tick), at, change: Presence::Joined });
+        }
+        session
+    }
+
+    #[test]
+    fn a_part_begins_with_bodies_players_and_usercmds_that_have_not_run() {
+        let part = session().part(Tick(5), Tick(8));
+        assert_eq!(part.ticks.iter().map(|tick| tick.tick.0).collect::<Vec<_>>(), [6, 7, 8]);
+        let commands: Vec<u32> = part.players[0].frames.iter().map(|frame| frame.command.seq.0).collect();
+        assert_eq!(commands, [4, 5, 6, 7, 8], "usercmd 3 ran in tick 5");
+        let ran: Vec<u32> = part.players[0].executed.iter().map(|done| done.command.0).collect();
+        assert_eq!(ran, [4, 5, 6]);
+        let begin: Vec<u32> = part.states.of_tick(Tick(0)).map(|(_, cells)| cells[0]).collect();
+        assert_eq!((begin, part.states.len()), (vec![5, 5, 5], 3 + 9));
+        assert_eq!(part.players.iter().map(|player| player.presence.len()).collect::<Vec<_>>(), [1, 1]);
+        assert_eq!(part.header.settings, [(BEGINS_AFTER_TICK.to_owned(), "5".to_owned())]);
+        assert_eq!(session().part(Tick(0), Tick(10)), session());
+        assert_eq!(part.part(Tick(5), Tick(8)).header.settings.len(), 1);
+    }
+
+    #[test]
+    fn an_emptied_player_keeps_its_number() {
+        let mut session = session();
+        let rows = |kind: &str, series: &[u32]| UnknownRecords {
+            kind: kind.to_owned(),
+            series: series.to_vec(),
+            keys: vec![0; series.len()],
+            columns: Vec::new(),
+        };
+        session.unknown = vec![rows("corrections", &[0, 1, 1]), rows("tunings", &[0, 0]), rows("teams", &[0, 7])];
+        session.empty_player(0);
+        assert!(session.players[0].frames.is_empty() && !session.header.players[0].recorded);
+        assert_eq!((session.players.len(), session.states.len()), (2, 20));
+        assert_eq!(session.unknown.iter().map(UnknownRecords::len).collect::<Vec<_>>(), [2, 2, 2]);
+        session.empty_player(7);
+        assert_eq!(session.players[1].presence[0].tick, Tick(4));
+        assert_eq!(session.of(PlayerId(1)).unwrap().presence.len(), 1);
+    }
+}
