@@ -1,6 +1,7 @@
 //! The command line: parses arguments, runs one subcommand per file, and returns exit codes.
 
 mod bisect;
+mod check;
 mod claims;
 mod completions;
 mod config;
@@ -184,6 +185,7 @@ enum CliCommand {
     Diff(Box<diff::Args>),
     Bisect(bisect::Args),
     Shrink(Box<shrink::Args>),
+    Check(check::Args),
     Sweep(sweep::Args),
     Why(why::Args),
     Report(Box<report::Args>),
@@ -297,6 +299,7 @@ fn run_command(
         CliCommand::Verify(args) => verify::run(games, &args, program, output),
         CliCommand::Review(args) => review::run(&args, output),
         CliCommand::Diff(args) => diff::run(games, &args, output),
+        CliCommand::Check(args) => check::run(games, &args, output),
         CliCommand::Bisect(args) => bisect::run(games, &args, output),
         CliCommand::Shrink(args) => shrink::run(games, &args, output),
         CliCommand::Sweep(args) => sweep::run(games, &args, output),

@@ -19,6 +19,7 @@
 mod about;
 mod guard;
 mod log;
+mod playback;
 mod push;
 mod recorder;
 mod rows;
@@ -28,6 +29,7 @@ mod types;
 pub use about::*;
 pub use guard::{hitreg_code, hitreg_last_error, hitreg_version};
 pub use log::*;
+pub use playback::*;
 pub use push::*;
 pub use recorder::{
     hitreg_recorder, hitreg_recorder_create, hitreg_recorder_finish, hitreg_recorder_free, hitreg_recorder_keep_last,

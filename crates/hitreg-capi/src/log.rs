@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW};
 use super::guard::{Failure, answer, fail, free, guard, look, text};
@@ -21,7 +22,7 @@ use ::hitreg_log::units::{CommandSeq, PlayerId};
 
 /// A log in memory. It is immutable: any number of threads may read it at once.
 pub struct hitreg_log {
-    pub(super) session: Session,
+    pub(super) session: Arc<Session>,
     pub(super) digest: Digest,
     game: CString,
     map: CString,
@@ -69,6 +70,10 @@ impl hitreg_log {
         let unreadable = |what: String| fail(HITREG_ERROR_FILE, format!("{}: {what}", path.display()));
         store::open(path)?.read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
         let session = ::hitreg_log::log::read_session(&bytes[..]).map_err(|error| unreadable(error.to_string()))?;
+        Ok(hitreg_log::of(Arc::new(session), Digest::of_bytes(&bytes)))
+    }
+
+    pub(super) fn of(session: Arc<Session>, digest: Digest) -> hitreg_log {
         let text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
         let of_bytes = session.unknown.iter().find(|records| records.kind == USERCMD_BYTES);
         let carried = |player| {
@@ -84,7 +89,7 @@ impl hitreg_log {
             of_snapshots.collect()
         };
         let is_custom = |kind: &&UnknownKind| !kind.is_known_kind() && kind.name != USERCMD_BYTES;
-        Ok(hitreg_log {
+        hitreg_log {
             fields,
             effects: session.players.iter().map(effects).collect(),
             custom: session
@@ -94,14 +99,14 @@ impl hitreg_log {
                 .filter(is_custom)
                 .map(|kind| custom(kind, &session, &texts))
                 .collect(),
-            digest: Digest::of_bytes(&bytes),
+            digest,
             game: text(&session.header.game),
             map: text(&session.header.map),
             settings: session.header.settings.iter().map(|(key, value)| (key.clone(), text(value))).collect(),
             bytes: (0..session.players.len() as u16).map(carried).collect(),
             session,
             texts,
-        })
+        }
     }
 
     fn player(&self, series: u32) -> Result<(usize, &PlayerRecords), Failure> {

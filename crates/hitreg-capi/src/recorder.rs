@@ -212,8 +212,12 @@ pub unsafe extern "C" fn hitreg_stream_new(
     guard(|| unsafe {
         answer(stream, std::ptr::null_mut())?;
         let made = look(recorder, "recorder")?.recorder.as_ref().ok_or_else(over)?.stream();
-        answer(stream, Box::into_raw(Box::new(hitreg_stream { owner: AtomicU64::new(0), stream: made })))
+        answer(stream, new_stream(made))
     })
+}
+
+pub(super) fn new_stream(stream: Stream) -> *mut hitreg_stream {
+    Box::into_raw(Box::new(hitreg_stream { owner: AtomicU64::new(0), stream }))
 }
 
 /// Gives up ownership of the stream, so that another thread can push. Only the owner may call it.

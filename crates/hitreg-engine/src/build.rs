@@ -27,7 +27,8 @@ use hitreg_log::store::{self, StoreError, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceSource};
 use hitreg_netcode::replay::ReplayError;
 use identity::Identity;
-use process::{ProcessEnd, ProcessResult};
+pub(crate) use process::ProcessEnd;
+use process::ProcessResult;
 
 /// The environment variable with the path of the config file, which holds the defaults of hitreg's commands.
 pub const CONFIG_VARIABLE: &str = "HITREG_CONFIG";
@@ -237,6 +238,13 @@ impl BuildRunner {
         bytes.map_err(|error| unreadable("its answer", &error).saying(words))
     }
 
+    /// Runs a build with any arguments, and returns how it ended.
+    pub(crate) fn ended(&self, build: &Build, args: &[&OsStr], limit: Duration) -> std::io::Result<ProcessEnd> {
+        let mut command = Command::new(&build.path);
+        command.env(CONFIG_VARIABLE, NO_CONFIG).args(args);
+        Ok(process::run(command, limit, &self.stop)?.ended)
+    }
+
     /// Runs `BUILD COMMAND LOG OUTPUT OPTIONS`, and returns the last lines of its stderr on success.
     fn run(
         &self,
@@ -268,7 +276,7 @@ fn memory_need(ran: &ProcessResult) -> Option<NeedsMemory> {
 }
 
 /// Why the end of a process makes a build untestable; `None` on success.
-fn why_untestable(ended: &ProcessEnd) -> Option<String> {
+pub(crate) fn why_untestable(ended: &ProcessEnd) -> Option<String> {
     match ended {
         ProcessEnd::Exit(0) => None,
         ProcessEnd::Exit(code @ (125 | 128)) => Some(format!("cannot play this log (exit code {code})")),

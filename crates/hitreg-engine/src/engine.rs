@@ -24,6 +24,7 @@
 //! ```
 
 pub mod bisect;
+mod contract;
 mod effects;
 mod error;
 mod excerpt;
@@ -35,6 +36,7 @@ mod sides;
 mod streamed;
 mod view;
 
+pub use contract::{ContractPoint, PointResult, check_contract};
 pub use effects::look_for_effects;
 pub use error::EngineError;
 pub use excerpt::Excerpt;

@@ -40,6 +40,7 @@ mod description;
 mod error;
 mod flight;
 mod output;
+mod playback;
 mod rotating;
 mod shared;
 mod stream;
@@ -53,6 +54,7 @@ use std::thread::JoinHandle;
 pub use crate::record::USERCMD_BYTES;
 pub use description::{CustomKind, Description, usercmd_bytes};
 pub use error::{FinishError, PushError};
+pub use playback::{Playback, PlaybackError, PlaybackStep, PlaybackSteps};
 pub use rotating::Rotation;
 pub use stream::Stream;
 

@@ -30,7 +30,7 @@ pub(super) struct ProcessResult {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProcessEnd {
+pub(crate) enum ProcessEnd {
     Exit(i32),
     Signal(i32),
     /// It was killed because it ran longer than this.

@@ -1,0 +1,212 @@
+//! `hitreg_playback`: the replay side of an engine.
+
+use std::ffi::{CString, OsString, c_char, c_int};
+
+use super::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_NO_ROW};
+use super::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
+use super::recorder::{new_stream, own};
+use super::{hitreg_description, hitreg_how, hitreg_log, hitreg_stream};
+use ::hitreg_log::record::Execution;
+use ::hitreg_log::recorder::{Playback, PlaybackError, PlaybackStep};
+
+/// A log that a build replays into a trace. One thread uses it.
+pub struct hitreg_playback {
+    /// `None` after `hitreg_playback_finish`.
+    playback: Option<Playback>,
+    log: hitreg_log,
+    /// The settings that were asked for.
+    settings: Vec<(String, CString)>,
+}
+
+/// What a server does next in a recorded session.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum hitreg_step_kind {
+    /// Restore a body that exists before the first tick: row `row` of `hitreg_log_state`.
+    HITREG_STEP_RESTORE = 0,
+    /// `player` joins.
+    HITREG_STEP_JOIN = 1,
+    /// `player` leaves.
+    HITREG_STEP_LEAVE = 2,
+    /// Run a usercmd of `player`: row `row` of `hitreg_log_usercmd`.
+    HITREG_STEP_INPUT = 3,
+    /// End a tick, row `row` of `hitreg_log_tick`: simulate, then push the tick and its bodies.
+    HITREG_STEP_TICK = 4,
+}
+
+/// A step of a playback.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hitreg_step {
+    /// What to do.
+    pub kind: hitreg_step_kind,
+    /// The player; 0 for steps without one.
+    pub player: u32,
+    /// The row to read.
+    pub row: usize,
+    /// For usercmds: `HITREG_HOW_RUN`, or `HITREG_HOW_STOOD_IN` for one that runs again in place of a lost one.
+    pub how: hitreg_how,
+}
+
+/// Opens the log that the arguments of `main` name: `replay LOG -o TRACE`, and any number of `--set KEY=VALUE`. On an
+/// error, `exit_code` is the code for `main`: 125 for other arguments or a log of another game, 128 for other trouble.
+///
+/// # Safety
+/// `argv` is null or points to `argc` C strings, `game` is null or a C string, `playback` and `exit_code` null or
+/// writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_playback_open(
+    argc: c_int,
+    argv: *const *const c_char,
+    game: *const c_char,
+    playback: *mut *mut hitreg_playback,
+    exit_code: *mut c_int,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        answer(exit_code, 128)?;
+        answer(playback, std::ptr::null_mut())?;
+        let given = array(argv, usize::try_from(argc).unwrap_or_default(), "argv")?;
+        let args = given.iter().skip(1).map(|arg| Ok(OsString::from(text(*arg, "an argument")?)));
+        let args = args.collect::<Result<Vec<_>, Failure>>()?;
+        let opened = Playback::from_args(args, text(game, "game")?)
+            .map_err(|error| (error.exit_code(), fail(HITREG_ERROR_FILE, error.to_string())));
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err((code, failure)) => {
+                answer(exit_code, c_int::from(code))?;
+                return Err(failure);
+            }
+        };
+        answer(exit_code, 0)?;
+        let (session, digest) = opened.shared();
+        let settings = opened.changed().iter();
+        let settings = settings.map(|(key, value)| (key.clone(), CString::new(&**value).unwrap_or_default())).collect();
+        let log = hitreg_log::of(session, digest);
+        answer(playback, Box::into_raw(Box::new(hitreg_playback { playback: Some(opened), log, settings })))
+    })
+}
+
+/// Returns the log of a playback, which is valid until the playback is freed; null for null.
+///
+/// # Safety
+/// `playback` is null or a playback.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_playback_log(playback: *const hitreg_playback) -> *const hitreg_log {
+    // SAFETY: the caller upholds this function's contract.
+    unsafe { look(playback, "playback") }.map_or(std::ptr::null(), |playback| &raw const playback.log)
+}
+
+/// Returns a setting of this replay: as asked for with `--set`, or as recorded. Returns null if the session has no
+/// setting of this name.
+///
+/// # Safety
+/// `playback` is null or a playback, `key` null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_playback_setting(
+    playback: *const hitreg_playback,
+    key: *const c_char,
+) -> *const c_char {
+    // SAFETY: the caller upholds this function's contract.
+    unsafe {
+        let (Ok(playback), Ok(name)) = (look(playback, "playback"), text(key, "key")) else { return std::ptr::null() };
+        let changed = playback.settings.iter().rev().find(|(known, _)| known == name);
+        match changed {
+            Some((_, value)) => value.as_ptr(),
+            None => super::hitreg_log_setting(&raw const playback.log, key),
+        }
+    }
+}
+
+/// Starts the trace, with the description that the game also records with, and returns the stream for its rows. Free
+/// the stream before `hitreg_playback_finish`.
+///
+/// # Safety
+/// `playback` is null or a playback, `description` null or a description, `stream` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_playback_begin(
+    playback: *mut hitreg_playback,
+    description: *mut hitreg_description,
+    stream: *mut *mut hitreg_stream,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        answer(stream, std::ptr::null_mut())?;
+        let about = handle(description, "description")?.take()?;
+        let begun = handle(playback, "playback")?.running()?.begin(about).map_err(failed)?;
+        answer(stream, new_stream(begun))
+    })
+}
+
+/// Returns the next step, and pushes the recorded usercmds and executions before it. Returns `HITREG_ERROR_NO_ROW` after
+/// the last tick.
+///
+/// # Safety
+/// `playback` is null or a playback, `stream` null or the stream of `hitreg_playback_begin`, `step` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_playback_next(
+    playback: *mut hitreg_playback,
+    stream: *mut hitreg_stream,
+    step: *mut hitreg_step,
+) -> hitreg_code {
+    use hitreg_step_kind::*;
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let stream = own(stream)?;
+        let next = handle(playback, "playback")?.running()?.next(stream)?;
+        let next = next.ok_or_else(|| fail(HITREG_ERROR_NO_ROW, "the log has no more ticks"))?;
+        let run = hitreg_how::HITREG_HOW_RUN;
+        let (kind, player, row, how) = match next {
+            PlaybackStep::Restore(row) => (HITREG_STEP_RESTORE, 0, row, run),
+            PlaybackStep::Join(player) => (HITREG_STEP_JOIN, player.0, 0, run),
+            PlaybackStep::Leave(player) => (HITREG_STEP_LEAVE, player.0, 0, run),
+            PlaybackStep::Input { player, frame, how: Execution::StoodIn } => {
+                (HITREG_STEP_INPUT, player.0, frame, hitreg_how::HITREG_HOW_STOOD_IN)
+            }
+            PlaybackStep::Input { player, frame, .. } => (HITREG_STEP_INPUT, player.0, frame, run),
+            PlaybackStep::Tick(row) => (HITREG_STEP_TICK, 0, row, run),
+        };
+        answer(step, hitreg_step { kind, player: player.into(), row, how })
+    })
+}
+
+/// Writes the trace. The playback can then only be freed.
+///
+/// # Safety
+/// `playback` is null or a playback.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_playback_finish(playback: *mut hitreg_playback) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let playback = handle(playback, "playback")?.playback.take().ok_or_else(over)?;
+        playback.finish().map_err(failed)
+    })
+}
+
+/// Frees a playback and its log; does nothing for null.
+///
+/// # Safety
+/// `playback` is null, or a playback that was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_playback_free(playback: *mut hitreg_playback) {
+    // SAFETY: the caller upholds this function's contract.
+    unsafe { free(playback) }
+}
+
+impl hitreg_playback {
+    fn running(&mut self) -> Result<&mut Playback, Failure> {
+        self.playback.as_mut().ok_or_else(over)
+    }
+}
+
+fn over() -> Failure {
+    fail(HITREG_ERROR_FINISHED, "this playback is finished")
+}
+
+fn failed(error: PlaybackError) -> Failure {
+    match error {
+        PlaybackError::Push(error) => error.into(),
+        PlaybackError::Finish(error) => error.into(),
+        other => fail(HITREG_ERROR_FILE, other.to_string()),
+    }
+}

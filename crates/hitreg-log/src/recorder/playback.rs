@@ -1,0 +1,413 @@
+//! The replay side of an engine: reads a log in the order in which a server runs it, and writes the trace.
+//!
+//! A build is the engine's own loop, driven by [`Playback::next`] in place of the network. The engine pushes ticks and
+//! bodies with the function that also records them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Description, FinishError, PushError, Recorder, Stream};
+use crate::log::{self, LogError};
+use crate::record::{Execution, PlayerRecords, Presence, Record, Session};
+use crate::store::{self, StoreError};
+use crate::trace::Digest;
+use crate::units::{CommandSeq, PlayerId, Tick};
+
+/// What a server does next in a recorded session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaybackStep {
+    /// Restore a body: a state of tick 0 of [`Session::states`], by its index. Only at the beginning of a log that
+    /// begins within a session.
+    Restore(usize),
+    /// A player joins.
+    Join(PlayerId),
+    /// A player leaves.
+    Leave(PlayerId),
+    /// Run a usercmd of a player.
+    Input {
+        /// The player.
+        player: PlayerId,
+        /// Index in [`PlayerRecords::frames`].
+        frame: usize,
+        /// `Run`, or `StoodIn` for a usercmd that runs again in place of one that never arrived.
+        how: Execution,
+    },
+    /// End a tick of [`Session::ticks`], by its index: simulate, then push the tick and its bodies.
+    Tick(usize),
+}
+
+/// The steps of a session, in order: joins and leaves, usercmds by player, the end of the tick; then the next tick.
+///
+/// Usercmds run in the ticks in which they were recorded as executed. If the session records no execution, they run in
+/// the first tick that is not earlier than they are.
+#[derive(Debug)]
+pub struct PlaybackSteps {
+    restored: Range<usize>,
+    tick: usize,
+    players: Vec<PlayerCursor>,
+    has_executions: bool,
+}
+
+#[derive(Debug, Default)]
+struct PlayerCursor {
+    presence: usize,
+    executed: usize,
+    /// Usercmds that the trace has.
+    frames: usize,
+    frame_of: BTreeMap<CommandSeq, usize>,
+    last_run: Option<usize>,
+}
+
+impl PlaybackSteps {
+    /// Returns the steps of a session.
+    pub fn new(session: &Session) -> PlaybackSteps {
+        let cursor = |player: &PlayerRecords| PlayerCursor {
+            frame_of: player.frames.iter().map(|frame| frame.command.seq).zip(0..).collect(),
+            ..PlayerCursor::default()
+        };
+        PlaybackSteps {
+            restored: 0..session.states.keys().partition_point(|key| key.tick == Tick(0)),
+            tick: 0,
+            players: session.players.iter().map(cursor).collect(),
+            has_executions: session.players.iter().any(|player| !player.executed.is_empty()),
+        }
+    }
+
+    /// Returns the next step, and passes the usercmds and executions before it to `copy`.
+    ///
+    /// # Errors
+    /// Those of `copy`.
+    pub fn next<E>(
+        &mut self,
+        session: &Session,
+        copy: &mut dyn FnMut(Record) -> Result<(), E>,
+    ) -> Result<Option<PlaybackStep>, E> {
+        if let Some(state) = self.restored.next() {
+            return Ok(Some(PlaybackStep::Restore(state)));
+        }
+        let Some(end) = session.ticks.get(self.tick) else { return Ok(None) };
+        for (number, (cursor, records)) in self.players.iter_mut().zip(&session.players).enumerate() {
+            let player = PlayerId(number as u16);
+            if let Some(change) = records.presence.get(cursor.presence).filter(|change| change.tick <= end.tick) {
+                cursor.presence += 1;
+                return Ok(Some(match change.change {
+                    Presence::Joined => PlaybackStep::Join(player),
+                    Presence::Left => PlaybackStep::Leave(player),
+                }));
+            }
+        }
+        for (number, (cursor, records)) in self.players.iter_mut().zip(&session.players).enumerate() {
+            let player = PlayerId(number as u16);
+            while let Some(frame) = records.frames.get(cursor.frames).filter(|frame| frame.at <= end.at) {
+                copy(Record::Frame(player, frame.clone()))?;
+                cursor.frames += 1;
+                if !self.has_executions {
+                    return Ok(Some(PlaybackStep::Input { player, frame: cursor.frames - 1, how: Execution::Run }));
+                }
+            }
+            while let Some(done) = records.executed.get(cursor.executed).filter(|done| done.tick <= end.tick) {
+                copy(Record::Executed(player, *done))?;
+                cursor.executed += 1;
+                let frame = match done.how {
+                    Execution::Run => cursor.frame_of.get(&done.command).copied(),
+                    Execution::StoodIn => cursor.last_run,
+                    Execution::Missing | Execution::Late | Execution::OverBudget => None,
+                };
+                cursor.last_run = frame.or(cursor.last_run);
+                if let Some(frame) = frame {
+                    return Ok(Some(PlaybackStep::Input { player, frame, how: done.how }));
+                }
+            }
+        }
+        self.tick += 1;
+        Ok(Some(PlaybackStep::Tick(self.tick - 1)))
+    }
+}
+
+/// A log that a build replays into a trace.
+///
+/// ```no_run
+/// use hitreg_log::recorder::{Description, Playback, PlaybackError, PlaybackStep};
+/// # fn describe() -> Description { Description::new("mygame") }
+/// # struct World; impl World { fn restore(&mut self, _: &[u32]) {} fn run(&mut self, _: u16, _: &hitreg_log::usercmd::Usercmd) {}
+/// # fn end_tick(&mut self, _: &mut hitreg_log::recorder::Stream, _: hitreg_log::record::TickRecord) -> Result<(), hitreg_log::recorder::PushError> { Ok(()) } }
+///
+/// fn replay(mut world: World) -> Result<(), PlaybackError> {
+///     let mut play = Playback::from_args(std::env::args_os().skip(1), "mygame")?;
+///     let mut stream = play.begin(describe())?;
+///     while let Some(step) = play.next(&mut stream)? {
+///         match step {
+///             PlaybackStep::Restore(state) => world.restore(play.session().states.cells_of(state)),
+///             PlaybackStep::Join(_) | PlaybackStep::Leave(_) => {}
+///             PlaybackStep::Input { player, frame, .. } => {
+///                 world.run(player.0, &play.session().players[usize::from(player.0)].frames[frame].command);
+///             }
+///             PlaybackStep::Tick(tick) => world.end_tick(&mut stream, play.session().ticks[tick])?,
+///         }
+///     }
+///     drop(stream);
+///     play.finish()
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Playback {
+    session: Arc<Session>,
+    digest: Digest,
+    to: PathBuf,
+    changed: Vec<(String, String)>,
+    steps: PlaybackSteps,
+    recorder: Option<Recorder>,
+}
+
+/// Why a build cannot replay a log. [`PlaybackError::exit_code`] is what the process should exit with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaybackError {
+    /// The arguments are not those of a replay.
+    #[error("this build knows only: replay LOG -o TRACE [--set KEY=VALUE]...; it does not know `{argument}`")]
+    Unknown {
+        /// The argument.
+        argument: String,
+    },
+    /// The log is of another game.
+    #[error("{}: the log is of `{found}`, and this build plays `{game}`", path.display())]
+    OtherGame {
+        /// The log.
+        path: PathBuf,
+        /// Its game.
+        found: String,
+        /// The game of this build.
+        game: String,
+    },
+    /// The session has no setting of this name.
+    #[error("the session has no setting called `{key}`")]
+    NoSetting {
+        /// The name.
+        key: String,
+    },
+    /// The log cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The log cannot be read.
+    #[error("{}: {source}", path.display())]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// The reason.
+        source: LogError,
+    },
+    /// A record does not fit the description.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// The trace cannot be written.
+    #[error(transparent)]
+    Finish(#[from] FinishError),
+}
+
+impl PlaybackError {
+    /// Returns 125 if this build cannot replay the log or does not know the command, 128 for other trouble.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            PlaybackError::Unknown { .. } | PlaybackError::OtherGame { .. } | PlaybackError::NoSetting { .. } => 125,
+            PlaybackError::Store(_) | PlaybackError::Log { .. } | PlaybackError::Push(_) | PlaybackError::Finish(_) => {
+                128
+            }
+        }
+    }
+}
+
+impl Playback {
+    /// Opens the log that the arguments name: `replay LOG -o TRACE`, and any number of `--set KEY=VALUE`. `args` does not
+    /// include the program's name.
+    ///
+    /// # Errors
+    /// When the arguments are others, or the log cannot be read, is of another game, or lacks a setting.
+    pub fn from_args(args: impl IntoIterator<Item = OsString>, game: &str) -> Result<Playback, PlaybackError> {
+        let mut args = args.into_iter();
+        let unknown = |argument: Option<OsString>| {
+            let argument = argument.unwrap_or_default().to_string_lossy().into_owned();
+            PlaybackError::Unknown { argument }
+        };
+        let command = args.next();
+        if command.as_deref() != Some("replay".as_ref()) {
+            return Err(unknown(command));
+        }
+        let (mut log, mut to, mut changed) = (None, None, Vec::new());
+        while let Some(arg) = args.next() {
+            match arg.to_str() {
+                Some("-o") => to = args.next(),
+                Some("--set") => {
+                    let pair = args.next().unwrap_or_default();
+                    let known = pair.to_str().and_then(|pair| pair.split_once('='));
+                    let (key, value) = known.ok_or_else(|| unknown(Some(pair.clone())))?;
+                    changed.push((key.to_owned(), value.to_owned()));
+                }
+                Some(option) if option.starts_with('-') => return Err(unknown(Some(arg))),
+                Some(_) | None if log.is_none() => log = Some(arg),
+                Some(_) | None => return Err(unknown(Some(arg))),
+            }
+        }
+        let (Some(log), Some(to)) = (log, to) else { return Err(unknown(command)) };
+        Playback::open(Path::new(&log), PathBuf::from(to), game, changed)
+    }
+
+    /// Opens a log for a replay into a trace at `to`, with changed settings.
+    ///
+    /// # Errors
+    /// When the log cannot be read, is of another game, or lacks a setting.
+    pub fn open(
+        path: &Path,
+        to: PathBuf,
+        game: &str,
+        changed: Vec<(String, String)>,
+    ) -> Result<Playback, PlaybackError> {
+        let mut bytes = Vec::new();
+        let log_error = |source| PlaybackError::Log { path: path.to_owned(), source };
+        store::open(path)?.read_to_end(&mut bytes).map_err(|error| log_error(error.into()))?;
+        let session = log::read_session(&bytes[..]).map_err(log_error)?;
+        if session.header.game != game {
+            let (found, game) = (session.header.game, game.to_owned());
+            return Err(PlaybackError::OtherGame { path: path.to_owned(), found, game });
+        }
+        let is_known = |key: &String| session.header.settings.iter().any(|(known, _)| known == key);
+        if let Some((key, _)) = changed.iter().find(|(key, _)| !is_known(key)) {
+            return Err(PlaybackError::NoSetting { key: key.clone() });
+        }
+        let (digest, steps) = (Digest::of_bytes(&bytes), PlaybackSteps::new(&session));
+        Ok(Playback { session: Arc::new(session), digest, to, changed, steps, recorder: None })
+    }
+
+    /// The recorded session.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The recorded session, shared, and the digest of the log's bytes.
+    pub fn shared(&self) -> (Arc<Session>, Digest) {
+        (Arc::clone(&self.session), self.digest)
+    }
+
+    /// The settings that differ from the recorded ones.
+    pub fn changed(&self) -> &[(String, String)] {
+        &self.changed
+    }
+
+    /// Returns a setting of this replay: as changed, or as recorded.
+    pub fn setting(&self, key: &str) -> Option<&str> {
+        let all = self.changed.iter().rev().chain(&self.session.header.settings);
+        all.into_iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
+    }
+
+    /// Starts the trace with the description that the engine also records with.
+    ///
+    /// # Errors
+    /// When the description is invalid or the trace cannot be created.
+    pub fn begin(&mut self, about: Description) -> Result<Stream, PlaybackError> {
+        let about = self.changed.iter().fold(about, |about, (key, value)| about.setting(key, value));
+        let recorder = Recorder::trace(&self.to, about, self.digest)?;
+        let mut stream = recorder.stream();
+        self.recorder = Some(recorder);
+        for (_, text) in self.session.texts.iter() {
+            stream.text(text)?;
+        }
+        Ok(stream)
+    }
+
+    /// Returns the next step; `None` after the last tick. It pushes the recorded usercmds and executions into `stream`, which
+    /// [`Playback::begin`] returned.
+    ///
+    /// # Errors
+    /// When a recorded usercmd does not fit the description.
+    pub fn next(&mut self, stream: &mut Stream) -> Result<Option<PlaybackStep>, PushError> {
+        self.steps.next(&self.session, &mut |record| stream.push(record))
+    }
+
+    /// Writes the trace.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(self) -> Result<(), PlaybackError> {
+        if let Some(recorder) = self.recorder {
+            recorder.finish()?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ClassId, ExecutionRecord, FrameRecord, PresenceRecord, StateRecord, TickRecord};
+    use crate::units::{EntityId, Micros};
+    use crate::usercmd::Usercmd;
+
+    fn session(executions: &[(u16, u32, u32, Execution)]) -> Session {
+        let described = Description::new("mygame").player("p0").player("p1");
+        let mut session = Session::new(described.into_header().unwrap().0);
+        for number in 1..=2 {
+            let (tick, at) = (Tick(number), Micros(i64::from(number) * 10_000));
+            session.ticks.push(TickRecord { tick, at, hash: None });
+            let command = Usercmd { seq: CommandSeq(number), ..Usercmd::default() };
+            session.players[0].frames.push(FrameRecord { at, command });
+        }
+        for &(player, command, tick, how) in executions {
+            let done = ExecutionRecord { command: CommandSeq(command), tick: Tick(tick), how };
+            session.players[usize::from(player)].executed.push(done);
+        }
+        let joined = PresenceRecord { tick: Tick(2), at: Micros(20_000), change: Presence::Joined };
+        session.players[1].presence.push(joined);
+        session
+    }
+
+    fn steps(session: &Session) -> (Vec<PlaybackStep>, usize) {
+        let (mut steps, mut copied, mut all) = (PlaybackSteps::new(session), 0, Vec::new());
+        let mut copy = |_| {
+            copied += 1;
+            Ok::<(), ()>(())
+        };
+        while let Some(step) = steps.next(session, &mut copy).unwrap() {
+            all.push(step);
+        }
+        (all, copied)
+    }
+
+    fn input(frame: usize, how: Execution) -> PlaybackStep {
+        PlaybackStep::Input { player: PlayerId(0), frame, how }
+    }
+
+    #[test]
+    fn usercmds_run_in_the_ticks_that_executed_them() {
+        use Execution::{Late, Run, StoodIn};
+        let mut session = session(&[(0, 1, 2, Run), (0, 2, 2, StoodIn), (0, 2, 2, Late), (0, 1, 2, Run)]);
+        let key = StateRecord::shared(Tick(0), EntityId(3), Vec::new()).key();
+        assert_eq!(key.class, ClassId(0));
+        session.states.push(key, &[]);
+        let ran = [input(0, Run), input(0, StoodIn), input(0, Run)];
+        let begin = [PlaybackStep::Restore(0), PlaybackStep::Tick(0), PlaybackStep::Join(PlayerId(1))];
+        let expected = begin.into_iter().chain(ran).chain([PlaybackStep::Tick(1)]);
+        assert_eq!(steps(&session), (expected.collect(), 2 + 4));
+    }
+
+    #[test]
+    fn without_executions_usercmds_run_by_their_times() {
+        let run = Execution::Run;
+        let join = PlaybackStep::Join(PlayerId(1));
+        let expected = [input(0, run), PlaybackStep::Tick(0), join, input(1, run), PlaybackStep::Tick(1)];
+        assert_eq!(steps(&session(&[])), (expected.to_vec(), 2));
+    }
+
+    #[test]
+    fn other_arguments_are_untestable() {
+        let play = |args: &[&str]| Playback::from_args(args.iter().map(OsString::from), "mygame").unwrap_err();
+        for args in
+            [&["step", "a.hitlog"][..], &[], &["replay", "a.hitlog"], &["replay", "a", "-o", "b", "--mode", "x"]]
+        {
+            assert_eq!(play(args).exit_code(), 125, "{args:?}");
+        }
+        assert_eq!(play(&["replay", "no-such.hitlog", "-o", "b.hittrace"]).exit_code(), 128);
+    }
+}
