@@ -14,7 +14,7 @@
 #include "hitreg.h"
 
 enum { PLAYERS = 2, HZ = 100, TICK_US = 1000000 / HZ, ATTACK = 1, REFIRE = 25, LINK = 64 };
-enum { UNTESTABLE = 125, TROUBLE = 128 };
+enum { TROUBLE = 128 };
 static const float FRICTION = 4.0f, ACCELERATE = 900.0f, RANGE = 400.0f, RADIUS = 16.0f;
 
 struct body {
@@ -22,6 +22,16 @@ struct body {
     int32_t health;
     uint32_t refire; /* ticks until it may shoot again */
 };
+/* The fields of a body. They declare, push and restore it. */
+static const hitreg_member members[] = {
+    HITREG_FIELD(struct body, x, "origin.x", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_POSITION),
+    HITREG_FIELD(struct body, y, "origin.y", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_POSITION),
+    HITREG_FIELD(struct body, vx, "velocity.x", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_VELOCITY),
+    HITREG_FIELD(struct body, vy, "velocity.y", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_VELOCITY),
+    HITREG_FIELD(struct body, health, "health", HITREG_I32, HITREG_SCOPE_STATUS, HITREG_MEANING_PLAIN),
+    HITREG_FIELD(struct body, refire, "refire", HITREG_U32, HITREG_SCOPE_WEAPONS, HITREG_MEANING_COUNTER),
+};
+enum { MEMBERS = sizeof members / sizeof members[0] };
 struct world {
     uint32_t tick;
     struct body bodies[PLAYERS];
@@ -95,16 +105,12 @@ static int run(struct world *world, uint16_t player, const hitreg_usercmd *cmd, 
     return 1;
 }
 
-static void cells_of(const struct body *body, uint32_t cells[6]) {
-    memcpy(cells, body, 6 * sizeof(uint32_t));
-}
-
 static uint64_t hash(const struct world *world) {
     uint64_t hash = 1469598103934665603u;
     for (int p = 0; p < PLAYERS; p++) {
-        uint32_t cells[6];
-        cells_of(&world->bodies[p], cells);
-        for (int c = 0; c < 6; c++) {
+        uint32_t cells[MEMBERS];
+        memcpy(cells, &world->bodies[p], sizeof cells);
+        for (int c = 0; c < MEMBERS; c++) {
             hash = (hash ^ cells[c]) * 1099511628211u;
         }
     }
@@ -129,9 +135,7 @@ static void end_tick(hitreg_stream *stream, const struct world *world, int64_t n
     uint64_t state = hash(world);
     must(hitreg_push_tick(stream, world->tick, now, &state));
     for (uint16_t p = 0; p < PLAYERS; p++) {
-        uint32_t cells[6];
-        cells_of(&world->bodies[p], cells);
-        must(hitreg_push_body(stream, world->tick, p, 0, cells, 6));
+        must(hitreg_push_struct(stream, world->tick, p, 0, &world->bodies[p], members, MEMBERS));
     }
 }
 
@@ -143,19 +147,11 @@ static uint32_t random_bits(uint32_t *seed) {
 }
 
 static hitreg_description *describe(void) {
-    static const hitreg_field fields[6] = {
-        {"origin.x", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_POSITION, NULL},
-        {"origin.y", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_POSITION, NULL},
-        {"velocity.x", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_VELOCITY, NULL},
-        {"velocity.y", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_VELOCITY, NULL},
-        {"health", HITREG_I32, HITREG_SCOPE_STATUS, HITREG_MEANING_PLAIN, "health points"},
-        {"refire", HITREG_U32, HITREG_SCOPE_WEAPONS, HITREG_MEANING_COUNTER, NULL},
-    };
     hitreg_description *description = hitreg_description_new("slide");
     must(hitreg_description_tick_hz(description, HZ));
     must(hitreg_description_setting(description, "slide.friction", "4"));
     must(hitreg_description_map(description, "plane", NULL, 0));
-    must(hitreg_description_class(description, "player", fields, 6));
+    must(hitreg_description_struct(description, "player", members, MEMBERS));
     must(hitreg_description_player(description, "p0"));
     must(hitreg_description_player(description, "p1"));
     return description;
@@ -237,61 +233,49 @@ static int record(const char *how, const char *path, uint32_t seconds) {
 
 /* ---- Replaying: the recorded usercmds, in the ticks in which they ran. ---- */
 
-static int replay(const char *path, const char *to) {
-    hitreg_log *log;
-    hitreg_recorder *trace;
+static int replay(int argc, char **argv) {
+    hitreg_playback *playback;
     hitreg_stream *stream;
-    must(hitreg_log_open(path, &log));
-    if (strcmp(hitreg_log_game(log), "slide") != 0 || hitreg_log_players(log) != PLAYERS) {
-        fprintf(stderr, "game: this log is of %s, not of slide\n", hitreg_log_game(log));
-        return UNTESTABLE;
+    hitreg_step step;
+    int exit_code;
+    if (hitreg_playback_open(argc, (const char *const *)argv, "slide", &playback, &exit_code) != HITREG_OK) {
+        fprintf(stderr, "game: %s\n", hitreg_last_error());
+        return exit_code;
     }
     hitreg_description *session = describe();
-    must(hitreg_recorder_trace(to, session, log, &trace));
+    must(hitreg_playback_begin(playback, session, &stream));
     hitreg_description_free(session);
-    must(hitreg_stream_new(trace, &stream));
-
+    const hitreg_log *log = hitreg_playback_log(playback);
     struct world world;
-    size_t ticks, states, next[PLAYERS] = {0}, next_cmd[PLAYERS] = {0};
+    hitreg_code code;
     spawn(&world);
-    must(hitreg_log_count(log, HITREG_TABLE_TICKS, 0, &ticks));
-    must(hitreg_log_count(log, HITREG_TABLE_STATES, 0, &states));
-    /* If a log begins within a session, the states of tick 0 are the players' start. */
-    for (size_t row = 0; row < states; row++) {
+    while ((code = hitreg_playback_next(playback, stream, &step)) == HITREG_OK) {
         hitreg_state state;
-        must(hitreg_log_state(log, row, &state));
-        if (state.tick > 0) {
+        hitreg_usercmd cmd;
+        switch (step.kind) {
+        case HITREG_STEP_RESTORE:
+            must(hitreg_log_state(log, step.row, &state));
+            must(hitreg_restore_struct(log, &state, &world.bodies[state.entity], members, MEMBERS));
             break;
+        case HITREG_STEP_INPUT:
+            must(hitreg_log_usercmd(log, step.player, step.row, &cmd));
+            run_and_record(stream, &world, (uint16_t)step.player, &cmd, step.at_us);
+            break;
+        case HITREG_STEP_TICK:
+            world.tick = step.tick;
+            end_tick(stream, &world, step.at_us);
+            break;
+        case HITREG_STEP_JOIN:
+        case HITREG_STEP_LEAVE:
+            break; /* both players are always there */
         }
-        memcpy(&world.bodies[state.entity], state.cells, 6 * sizeof(uint32_t));
     }
-    for (size_t row = 0; row < ticks; row++) {
-        hitreg_tick end;
-        must(hitreg_log_tick(log, row, &end));
-        world.tick = end.tick;
-        for (uint16_t p = 0; p < PLAYERS; p++) {
-            hitreg_executed executed;
-            while (hitreg_log_executed(log, p, next[p], &executed) == HITREG_OK && executed.tick <= end.tick) {
-                next[p]++;
-                must(hitreg_push_executed(stream, p, executed.usercmd, executed.tick, executed.how));
-                if (executed.how != HITREG_HOW_RUN) {
-                    continue;
-                }
-                hitreg_usercmd cmd = {0};
-                while (hitreg_log_usercmd(log, p, next_cmd[p], &cmd) == HITREG_OK && cmd.seq < executed.usercmd) {
-                    next_cmd[p]++; /* this usercmd never ran */
-                }
-                if (cmd.seq == executed.usercmd) {
-                    run_and_record(stream, &world, p, &cmd, end.at_us);
-                }
-            }
-        }
-        end_tick(stream, &world, end.at_us);
+    if (code != HITREG_ERROR_NO_ROW) {
+        must(code);
     }
     hitreg_stream_free(stream);
-    must(hitreg_recorder_finish(trace, NULL));
-    hitreg_recorder_free(trace);
-    hitreg_log_free(log);
+    must(hitreg_playback_finish(playback));
+    hitreg_playback_free(playback);
     return 0;
 }
 
@@ -300,9 +284,5 @@ int main(int argc, char **argv) {
     if (strcmp(how, "record") == 0 || strcmp(how, "rotate") == 0 || strcmp(how, "keep") == 0) {
         return record(how, argv[2], argc > 3 ? (uint32_t)atoi(argv[3]) : 20);
     }
-    if (argc == 5 && strcmp(argv[1], "replay") == 0 && strcmp(argv[3], "-o") == 0) {
-        return replay(argv[2], argv[4]);
-    }
-    fprintf(stderr, "usage: game record|rotate|keep LOG [SECONDS] | game replay LOG -o TRACE\n");
-    return TROUBLE;
+    return replay(argc, argv);
 }

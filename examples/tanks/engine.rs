@@ -245,8 +245,8 @@ fn replay(has_bug: bool) -> Result<(), PlaybackError> {
                 let command = &session.players[usize::from(player.0)].frames[frame].command;
                 world.run(player.0, command, records::aim(command));
             }
-            PlaybackStep::Tick(tick) => {
-                let end = session.ticks[tick];
+            PlaybackStep::Tick => {
+                let end = play.now();
                 world.tick = end.tick.0;
                 world.end_tick(&mut stream, end.at)?;
             }

@@ -30,7 +30,7 @@ pub enum hitreg_step_kind {
     HITREG_STEP_LEAVE = 2,
     /// Run a usercmd of `player`: row `row` of `hitreg_log_usercmd`.
     HITREG_STEP_INPUT = 3,
-    /// End a tick, row `row` of `hitreg_log_tick`: simulate, then push the tick and its bodies.
+    /// End the tick: simulate, then push the tick and its bodies.
     HITREG_STEP_TICK = 4,
 }
 
@@ -40,9 +40,13 @@ pub enum hitreg_step_kind {
 pub struct hitreg_step {
     /// What to do.
     pub kind: hitreg_step_kind,
+    /// The tick in which the step happens.
+    pub tick: u32,
+    /// Time of the tick.
+    pub at_us: i64,
     /// The player; 0 for steps without one.
     pub player: u32,
-    /// The row to read.
+    /// The row to read; 0 for steps without one.
     pub row: usize,
     /// For usercmds: `HITREG_HOW_RUN`, or `HITREG_HOW_STOOD_IN` for one that runs again in place of a lost one.
     pub how: hitreg_how,
@@ -153,7 +157,9 @@ pub unsafe extern "C" fn hitreg_playback_next(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let stream = own(stream)?;
-        let next = handle(playback, "playback")?.running()?.next(stream)?;
+        let playback = handle(playback, "playback")?.running()?;
+        let next = playback.next(stream)?;
+        let now = playback.now();
         let next = next.ok_or_else(|| fail(HITREG_ERROR_NO_ROW, "the log has no more ticks"))?;
         let run = hitreg_how::HITREG_HOW_RUN;
         let (kind, player, row, how) = match next {
@@ -164,9 +170,9 @@ pub unsafe extern "C" fn hitreg_playback_next(
                 (HITREG_STEP_INPUT, player.0, frame, hitreg_how::HITREG_HOW_STOOD_IN)
             }
             PlaybackStep::Input { player, frame, .. } => (HITREG_STEP_INPUT, player.0, frame, run),
-            PlaybackStep::Tick(row) => (HITREG_STEP_TICK, 0, row, run),
+            PlaybackStep::Tick => (HITREG_STEP_TICK, 0, 0, run),
         };
-        answer(step, hitreg_step { kind, player: player.into(), row, how })
+        answer(step, hitreg_step { kind, tick: now.tick.0, at_us: now.at.0, player: player.into(), row, how })
     })
 }
 

@@ -4,11 +4,11 @@
 mod own;
 mod shots;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::record::{Class, FieldSchema, LogContents, Scope, Session, StateKey, cells_of, sent_differently};
-use crate::trace::schema::{ColumnRole, bodies, executed, frames, ticks};
+use crate::trace::schema::{BODIES_OF_CLASS, ColumnRole, bodies, executed, frames, ticks};
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
 
@@ -39,11 +39,12 @@ pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
     Trace { header: header_of(session), tables }
 }
 
-/// Returns all tables from a log's own records: the tables of [`recorded`] with every tick, shots, damage, and one
-/// table for each custom kind.
+/// Returns all tables from a log's own records: the tables of [`recorded`] with every tick, a table of states for each
+/// class, shots, damage, and one table for each custom kind.
 pub fn all_records(session: &Session) -> Trace {
-    let bodies = bodies(session, &hidden_fields(session));
-    let mut tables = vec![all_ticks(session), bodies, executed(session), frames(session)];
+    let mut tables = vec![all_ticks(session)];
+    tables.extend(bodies_by_class(session, &hidden_fields(session)));
+    tables.extend([executed(session), frames(session)]);
     tables.extend(shots::shots(session));
     tables.extend(shots::damage(session));
     own::add(session, &mut tables);
@@ -89,36 +90,60 @@ fn ticks(session: &Session) -> Table {
     ticks.finish(Vec::new())
 }
 
+/// Returns the states of all classes in one table, as a replay of the game gives them. Fields that a class lacks are 0.
 fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
-    let rows: Vec<_> = session.states.iter().filter(|(key, _)| key.viewer.is_none()).collect();
     let classes = &session.header.classes;
-    let fields = session.header.body_fields();
+    let place_in = |field: &FieldSchema, class: &Class| {
+        cells_of(&class.fields).find(|(of_class, _)| of_class.is_same_cell(field)).map(|of| of.1)
+    };
+    let field = |field: FieldSchema| {
+        let places = classes.iter().enumerate().filter_map(|(number, class)| Some((number, place_in(&field, class)?)));
+        let places = places.collect();
+        (field, places)
+    };
+    let fields = session.header.body_fields().into_iter().map(field).collect();
+    states(session, hidden, fields, |_| true)
+}
+
+/// Returns the states of each class in a table of its own. The first class has the table `bodies`, which should be that
+/// of the players; the others have `bodies.CLASS`.
+fn bodies_by_class(session: &Session, hidden: &BTreeSet<String>) -> Vec<Table> {
+    let of_class = |(number, class): (usize, &Class)| {
+        let fields = cells_of(&class.fields).map(|(field, place)| (field.clone(), BTreeMap::from([(number, place)])));
+        let mut table = states(session, hidden, fields.collect(), |key| usize::from(key.class.0) == number);
+        if number > 0 {
+            table.name = format!("{}{}", BODIES_OF_CLASS, class.name);
+            table.key = ["tick", "entity"].map(str::to_owned).into();
+        }
+        table
+    };
+    let tables: Vec<Table> = session.header.classes.iter().enumerate().map(of_class).collect();
+    if tables.is_empty() { vec![states(session, hidden, Vec::new(), |_| true)] } else { tables }
+}
+
+/// Returns the shared states whose keys satisfy `is_of`, with these fields and their cells in each class.
+fn states(
+    session: &Session,
+    hidden: &BTreeSet<String>,
+    fields: Vec<(FieldSchema, BTreeMap<usize, Range<usize>>)>,
+    is_of: impl Fn(&StateKey) -> bool,
+) -> Table {
+    let rows = session.states.iter().filter(|(key, _)| key.viewer.is_none() && is_of(key));
+    let rows: Vec<(StateKey, &[u32])> = rows.collect();
     let mut keys = bodies::Writer::default();
     for (key, _) in &rows {
         keys.push(bodies::Row { tick: key.tick.0, entity: key.entity.0.into() });
     }
-    let is_known = |field: &&FieldSchema| field.scope != Scope::ClientOnly && !hidden.contains(field.name.as_str());
-    let known = fields.iter().filter(is_known);
-    let mut names = BTreeSet::new();
-    let column = |field: &FieldSchema| {
-        let place =
-            |class: &Class| cells_of(&class.fields).find(|(of_class, _)| of_class.is_same_cell(field)).map(|of| of.1);
-        let places: Vec<Option<Range<usize>>> = classes.iter().map(place).collect();
-        // Fields that a class lacks are 0, as in a body.
+    let is_shown = |field: &FieldSchema| field.scope != Scope::ClientOnly && !hidden.contains(field.name.as_str());
+    let column = |(field, places): (FieldSchema, BTreeMap<usize, Range<usize>>)| {
         let number = |(key, cells): &(StateKey, &[u32])| {
-            let place = places.get(usize::from(key.class.0)).cloned().flatten();
+            let place = places.get(&usize::from(key.class.0)).cloned();
             field.kind.number(place.and_then(|place| cells.get(place)).unwrap_or_default())
         };
         let data = ColumnData::of_numbers(field.kind, rows.iter().map(number), &session.texts);
-        // A field of another class may have the same name and another type.
-        let class = classes.iter().find(|class| class.fields.iter().any(|of_class| of_class.is_same_cell(field)));
-        let mut name = field.name.clone();
-        while !names.insert(name.clone()) {
-            name = format!("{}.{name}", class.map_or("", |class| &class.name));
-        }
-        Column::new(name, data).in_unit(field.unit())
+        Column::new(field.name.clone(), data).in_unit(field.unit())
     };
-    keys.finish(known.map(column).collect())
+    keys.finish(fields.into_iter().filter(|(field, _)| is_shown(field)).map(column).collect())
 }
 
 fn executed(session: &Session) -> Table {

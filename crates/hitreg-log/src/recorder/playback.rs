@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::{Description, FinishError, PushError, Recorder, Stream};
 use crate::log::{self, LogError};
-use crate::record::{Execution, PlayerRecords, Presence, Record, Session};
+use crate::record::{Execution, PlayerRecords, Presence, Record, Session, TickRecord};
 use crate::store::{self, StoreError};
 use crate::trace::Digest;
 use crate::units::{CommandSeq, PlayerId, Tick};
@@ -36,8 +36,8 @@ pub enum PlaybackStep {
         /// `Run`, or `StoodIn` for a usercmd that runs again in place of one that never arrived.
         how: Execution,
     },
-    /// End a tick of [`Session::ticks`], by its index: simulate, then push the tick and its bodies.
-    Tick(usize),
+    /// End the tick: simulate, then push the tick and its bodies.
+    Tick,
 }
 
 /// The steps of a session, in order: joins and leaves, usercmds by player, the end of the tick; then the next tick.
@@ -47,7 +47,10 @@ pub enum PlaybackStep {
 #[derive(Debug)]
 pub struct PlaybackSteps {
     restored: Range<usize>,
+    /// The next tick to end.
     tick: usize,
+    /// The tick of the last step.
+    now: TickRecord,
     players: Vec<PlayerCursor>,
     has_executions: bool,
 }
@@ -72,9 +75,15 @@ impl PlaybackSteps {
         PlaybackSteps {
             restored: 0..session.states.keys().partition_point(|key| key.tick == Tick(0)),
             tick: 0,
+            now: TickRecord::default(),
             players: session.players.iter().map(cursor).collect(),
             has_executions: session.players.iter().any(|player| !player.executed.is_empty()),
         }
+    }
+
+    /// The tick in which the last step happens.
+    pub fn now(&self) -> TickRecord {
+        self.now
     }
 
     /// Returns the next step, and passes the usercmds and executions before it to `copy`.
@@ -86,6 +95,7 @@ impl PlaybackSteps {
         session: &Session,
         copy: &mut dyn FnMut(Record) -> Result<(), E>,
     ) -> Result<Option<PlaybackStep>, E> {
+        self.now = session.ticks.get(self.tick).copied().unwrap_or(self.now);
         if let Some(state) = self.restored.next() {
             return Ok(Some(PlaybackStep::Restore(state)));
         }
@@ -124,7 +134,7 @@ impl PlaybackSteps {
             }
         }
         self.tick += 1;
-        Ok(Some(PlaybackStep::Tick(self.tick - 1)))
+        Ok(Some(PlaybackStep::Tick))
     }
 }
 
@@ -146,7 +156,7 @@ impl PlaybackSteps {
 ///             PlaybackStep::Input { player, frame, .. } => {
 ///                 world.run(player.0, &play.session().players[usize::from(player.0)].frames[frame].command);
 ///             }
-///             PlaybackStep::Tick(tick) => world.end_tick(&mut stream, play.session().ticks[tick])?,
+///             PlaybackStep::Tick => world.end_tick(&mut stream, play.now())?,
 ///         }
 ///     }
 ///     drop(stream);
@@ -326,6 +336,11 @@ impl Playback {
         self.steps.next(&self.session, &mut |record| stream.push(record))
     }
 
+    /// The tick in which the last step happens.
+    pub fn now(&self) -> TickRecord {
+        self.steps.now()
+    }
+
     /// Writes the trace.
     ///
     /// # Errors
@@ -341,7 +356,7 @@ impl Playback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ClassId, ExecutionRecord, FrameRecord, PresenceRecord, StateRecord, TickRecord};
+    use crate::record::{ClassId, ExecutionRecord, FrameRecord, PresenceRecord, StateRecord};
     use crate::units::{EntityId, Micros};
     use crate::usercmd::Usercmd;
 
@@ -387,8 +402,8 @@ mod tests {
         assert_eq!(key.class, ClassId(0));
         session.states.push(key, &[]);
         let ran = [input(0, Run), input(0, StoodIn), input(0, Run)];
-        let begin = [PlaybackStep::Restore(0), PlaybackStep::Tick(0), PlaybackStep::Join(PlayerId(1))];
-        let expected = begin.into_iter().chain(ran).chain([PlaybackStep::Tick(1)]);
+        let begin = [PlaybackStep::Restore(0), PlaybackStep::Tick, PlaybackStep::Join(PlayerId(1))];
+        let expected = begin.into_iter().chain(ran).chain([PlaybackStep::Tick]);
         assert_eq!(steps(&session), (expected.collect(), 2 + 4));
     }
 
@@ -396,7 +411,7 @@ mod tests {
     fn without_executions_usercmds_run_by_their_times() {
         let run = Execution::Run;
         let join = PlaybackStep::Join(PlayerId(1));
-        let expected = [input(0, run), PlaybackStep::Tick(0), join, input(1, run), PlaybackStep::Tick(1)];
+        let expected = [input(0, run), PlaybackStep::Tick, join, input(1, run), PlaybackStep::Tick];
         assert_eq!(steps(&session(&[])), (expected.to_vec(), 2));
     }
 

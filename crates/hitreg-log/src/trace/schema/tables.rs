@@ -29,6 +29,8 @@ static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: V
 
 const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not predicted"];
 const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", NOT_RUN];
+/// The beginning of the names of tables with the states of one class, besides `bodies`.
+pub const BODIES_OF_CLASS: &str = "bodies.";
 /// The reason of a shot that no server judged.
 pub const NOT_RUN: &str = "not run";
 const GRADES: [&str; 3] = ["exact", "near", "miss"];
