@@ -190,7 +190,8 @@ fn think(world: &World, player: u16, seq: u32) -> (Usercmd, f64) {
         _ => 0,
     };
     let impulse = if seq.is_multiple_of(100) { (seq / 100) as u8 } else { 0 };
-    let input = Input { msec: 20, forwardmove: 120.0, buttons, impulse, ..Input::default() };
+    let viewangles = [0.0, aim as f32, 0.0].into();
+    let input = Input { msec: 20, viewangles, forwardmove: 120.0, buttons, impulse, ..Input::default() };
     (Usercmd { seq: CommandSeq(seq), input, ..Usercmd::default() }, aim)
 }
 

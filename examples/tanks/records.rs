@@ -34,6 +34,7 @@ pub(crate) fn describe() -> Description {
         .tick_hz(50)
         .setting("tanks.friction", FRICTION.to_string())
         .map("plain", Vec::new())
+        .y_down()
         .class(Class::new("tank", tank));
     for (name, _) in CLASSES {
         let velocity = ["velocity.x", "velocity.y"].map(|name| field(name, CellKind::F64, Scope::Movement));

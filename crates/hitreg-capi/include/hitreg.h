@@ -22,7 +22,8 @@
  *     6. Pushing         a typed function for each table
  *     7. Logs            reading a recording, hitreg_log_row
  *     8. Reading         a typed function for each table
- *     9. Traces          column by column, without a recorder
+ *     9. Playback        replaying a log as a build
+ *    10. Traces          column by column, without a recorder
  *
  * Rules of all functions:
  *
@@ -131,6 +132,9 @@ hitreg_code hitreg_description_setting(hitreg_description *description, const ch
 // Declares that the log holds one side of a session, by that side's clock. `player` is the client's player, or -1 for
 // the server. All sides pass the same `session`; `hitreg merge` combines their logs.
 hitreg_code hitreg_description_side(hitreg_description *description, uint64_t session, int32_t player);
+
+// Declares an optional command of this build: `step` or `record` (docs/builds.md). Only traces store it.
+hitreg_code hitreg_description_capability(hitreg_description *description, const char *name);
 
 // Declares that the server records usercmds on arrival: `at_us` of a usercmd is its arrival time.
 static inline hitreg_code hitreg_description_usercmds_as_received(hitreg_description *description) {
@@ -567,6 +571,83 @@ static inline hitreg_code hitreg_push_body(hitreg_stream *stream, uint32_t tick,
   return hitreg_push_state(stream, &state);
 }
 
+/* ---- Structs as states: one table of members declares, pushes and restores them ---- */
+
+// A member of a struct as a field of a class. Make it with HITREG_FIELD.
+typedef struct hitreg_member {
+  hitreg_field field;
+  uint32_t offset;
+  uint32_t size;
+} hitreg_member;
+
+// Member `member` of the struct `type` as a field called `name`. HITREG_F32 is a float, HITREG_F64 a double, and
+// HITREG_TEXT an array of char. Other types are integers of 1, 2, 4 or 8 bytes, which may be smaller than the field.
+#define HITREG_FIELD(type, member, name, value_type, scope, meaning) \
+  { {name, value_type, scope, meaning, NULL}, offsetof(type, member), sizeof(((type *)0)->member) }
+
+// The most members of a struct.
+#define HITREG_MEMBERS 256
+
+// Declares a class whose fields are the members of a struct.
+static inline hitreg_code hitreg_description_struct(hitreg_description *description, const char *name,
+                                                    const hitreg_member *members, uint32_t count) {
+  hitreg_field fields[HITREG_MEMBERS];
+  uint32_t i;
+  if (!members || count > HITREG_MEMBERS) {
+    return hitreg_description_class(description, name, NULL, count > 0 ? count : 1);
+  }
+  for (i = 0; i < count; i++) {
+    fields[i] = members[i].field;
+  }
+  return hitreg_description_class(description, name, fields, count);
+}
+
+// Pushes the state of an entity from a struct; see `hitreg_push_body`. Fields of unsigned types are zero-extended.
+static inline hitreg_code hitreg_push_struct(hitreg_stream *stream, uint32_t tick, uint32_t entity,
+                                             uint32_t class_number, const void *body, const hitreg_member *members,
+                                             uint32_t count) {
+  uint32_t cells[2 * HITREG_MEMBERS];
+  uint32_t i, cell = 0;
+  if (!body || !members || count > HITREG_MEMBERS) {
+    return hitreg_push_body(stream, tick, entity, class_number, NULL, 1);
+  }
+  for (i = 0; i < count; i++) {
+    const unsigned char *at = (const unsigned char *)body + members[i].offset;
+    uint32_t type = members[i].field.value_type;
+    int is_signed = type == HITREG_I32 || type == HITREG_I64;
+    int is_wide = type == HITREG_I64 || type == HITREG_U64 || type == HITREG_F64;
+    uint64_t bits = 0;
+    if (type == HITREG_TEXT) {
+      hitreg_code code = hitreg_put_text(stream, (const char *)at, &cells[cell]);
+      if (code != HITREG_OK) {
+        return code;
+      }
+      cell += 2;
+      continue;
+    }
+    if (members[i].size == 1) {
+      bits = is_signed ? (uint64_t)(int64_t)*(const int8_t *)at : (uint64_t)*at;
+    } else if (members[i].size == 2) {
+      uint16_t half;
+      memcpy(&half, at, sizeof half);
+      bits = is_signed ? (uint64_t)(int64_t)(int16_t)half : (uint64_t)half;
+    } else if (members[i].size == 4) {
+      uint32_t word;
+      memcpy(&word, at, sizeof word);
+      bits = is_signed ? (uint64_t)(int64_t)(int32_t)word : (uint64_t)word;
+    } else {
+      memcpy(&bits, at, sizeof bits);
+    }
+    if (is_wide) {
+      hitreg_put_64(&cells[cell], bits);
+    } else {
+      cells[cell] = (uint32_t)bits;
+    }
+    cell += is_wide ? 2 : 1;
+  }
+  return hitreg_push_body(stream, tick, entity, class_number, cells, cell);
+}
+
 // How the server handled a usercmd.
 typedef enum hitreg_how {
   // The server ran it.
@@ -938,6 +1019,44 @@ static inline hitreg_code hitreg_log_state(const hitreg_log *log, size_t index, 
   return code;
 }
 
+// Writes a state into a struct, member by member. The members are those with which the state was pushed.
+static inline hitreg_code hitreg_restore_struct(const hitreg_log *log, const hitreg_state *state, void *body,
+                                                const hitreg_member *members, uint32_t count) {
+  uint32_t i, cell = 0;
+  for (i = 0; i < count; i++) {
+    uint32_t type = members[i].field.value_type;
+    cell += type == HITREG_I64 || type == HITREG_U64 || type == HITREG_F64 || type == HITREG_TEXT ? 2 : 1;
+  }
+  if (!state || !body || !members || cell != state->cell_count) {
+    return HITREG_ERROR_MISFIT;
+  }
+  for (i = 0, cell = 0; i < count; i++) {
+    unsigned char *to = (unsigned char *)body + members[i].offset;
+    uint32_t type = members[i].field.value_type;
+    int is_wide = type == HITREG_I64 || type == HITREG_U64 || type == HITREG_F64 || type == HITREG_TEXT;
+    uint64_t bits = is_wide ? hitreg_get_64(&state->cells[cell]) : state->cells[cell];
+    if (type == HITREG_TEXT) {
+      const char *text = hitreg_log_text(log, &state->cells[cell]);
+      size_t length = text ? strlen(text) : 0;
+      length = length < members[i].size ? length : members[i].size - 1;
+      memset(to, 0, members[i].size);
+      memcpy(to, text ? text : "", length);
+    } else if (members[i].size == 1) {
+      *to = (unsigned char)bits;
+    } else if (members[i].size == 2) {
+      uint16_t half = (uint16_t)bits;
+      memcpy(to, &half, sizeof half);
+    } else if (members[i].size == 4) {
+      uint32_t word = (uint32_t)bits;
+      memcpy(to, &word, sizeof word);
+    } else {
+      memcpy(to, &bits, sizeof bits);
+    }
+    cell += is_wide ? 2 : 1;
+  }
+  return HITREG_OK;
+}
+
 // How the server handled a usercmd.
 typedef struct hitreg_executed {
   // Number of the usercmd.
@@ -1144,9 +1263,94 @@ static inline hitreg_code hitreg_log_received(const hitreg_log *log, uint32_t pl
 }
 
 /* ============================================================================================== */
-/* 9. Traces: column by column, without a recorder                                                */
+/* 9. Playback: replaying a log as a build                                                        */
 /*                                                                                                */
-/* hitreg_recorder_trace is simpler for a build that replays a log. This writes any table.        */
+/*     hitreg_playback *playback;                                                                 */
+/*     int exit_code;                                                                             */
+/*     hitreg_step step;                                                                          */
+/*     if (hitreg_playback_open(argc, argv, "mygame", &playback, &exit_code) != HITREG_OK) {      */
+/*       fprintf(stderr, "mygame: %s\n", hitreg_last_error());                                    */
+/*       return exit_code;                                                                        */
+/*     }                                                                                          */
+/*     hitreg_playback_begin(playback, description, &stream);                                     */
+/*     while (hitreg_playback_next(playback, stream, &step) == HITREG_OK) {                       */
+/*       switch (step.kind) { ... }                                                               */
+/*     }                                                                                          */
+/*     hitreg_stream_free(stream);                                                                */
+/*     hitreg_playback_finish(playback);                                                          */
+/*     hitreg_playback_free(playback);                                                            */
+/*                                                                                                */
+/* Joins and leaves come first in a tick, then usercmds by player, then the end of the tick.      */
+/* Usercmds run in the ticks in which they were recorded as executed. If the log records no       */
+/* execution, they run in the first tick that is not earlier than they are.                       */
+/* ============================================================================================== */
+
+// A log that a build replays into a trace. One thread uses it.
+typedef struct hitreg_playback hitreg_playback;
+
+// What a server does next in a recorded session.
+typedef enum hitreg_step_kind {
+  // Restore a body that exists before the first tick: row `row` of `hitreg_log_state`.
+  HITREG_STEP_RESTORE = 0,
+  // `player` joins.
+  HITREG_STEP_JOIN = 1,
+  // `player` leaves.
+  HITREG_STEP_LEAVE = 2,
+  // Run a usercmd of `player`: row `row` of `hitreg_log_usercmd`.
+  HITREG_STEP_INPUT = 3,
+  // End the tick: simulate, then push the tick and its bodies.
+  HITREG_STEP_TICK = 4,
+} hitreg_step_kind;
+
+// A step of a playback.
+typedef struct hitreg_step {
+  // What to do.
+  hitreg_step_kind kind;
+  // The tick in which the step happens.
+  uint32_t tick;
+  // Time of the tick.
+  int64_t at_us;
+  // The player; 0 for steps without one.
+  uint32_t player;
+  // The row to read; 0 for steps without one.
+  size_t row;
+  // For usercmds: `HITREG_HOW_RUN`, or `HITREG_HOW_STOOD_IN` for one that runs again in place of a lost one.
+  hitreg_how how;
+} hitreg_step;
+
+// Opens the log that the arguments of `main` name: `replay LOG -o TRACE`, and any number of `--set KEY=VALUE`. On an
+// error, `exit_code` is the code for `main`: 125 for other arguments or a log of another game, 128 for other trouble.
+hitreg_code hitreg_playback_open(int argc,
+                                 const char *const *argv,
+                                 const char *game,
+                                 hitreg_playback **playback,
+                                 int *exit_code);
+
+// Returns the log of a playback, which is valid until the playback is freed; null for null.
+const hitreg_log *hitreg_playback_log(const hitreg_playback *playback);
+
+// Returns a setting of this replay: as asked for with `--set`, or as recorded. Returns null if the session has no
+// setting of this name.
+const char *hitreg_playback_setting(const hitreg_playback *playback, const char *key);
+
+// Starts the trace, with the description that the game also records with, and returns the stream for its rows. Free
+// the stream before `hitreg_playback_finish`.
+hitreg_code hitreg_playback_begin(hitreg_playback *playback, hitreg_description *description, hitreg_stream **stream);
+
+// Returns the next step, and pushes the recorded usercmds and executions before it. Returns `HITREG_ERROR_NO_ROW` after
+// the last tick.
+hitreg_code hitreg_playback_next(hitreg_playback *playback, hitreg_stream *stream, hitreg_step *step);
+
+// Writes the trace. The playback can then only be freed.
+hitreg_code hitreg_playback_finish(hitreg_playback *playback);
+
+// Frees a playback and its log; does nothing for null.
+void hitreg_playback_free(hitreg_playback *playback);
+
+/* ============================================================================================== */
+/* 10. Traces: column by column, without a recorder                                                */
+/*                                                                                                */
+/* A playback is simpler for a build that replays a log. This writes any table.                   */
 /* ============================================================================================== */
 
 // A trace under construction: a sequence of tables with their columns. One thread at a time.

@@ -52,6 +52,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 pub use crate::record::USERCMD_BYTES;
+pub(crate) use description::Y_AXIS;
 pub use description::{CustomKind, Description, usercmd_bytes};
 pub use error::{FinishError, PushError};
 pub use playback::{Playback, PlaybackError, PlaybackStep, PlaybackSteps};

@@ -39,9 +39,12 @@ pub use series::Series;
 pub use source::{NextRows, SharedTrace, TraceSource};
 pub use source::{each_part, gathered};
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Origin, SessionHeader, SessionId};
+use crate::recorder::Y_AXIS;
 use crate::units::{ClockTime, Micros, Seed};
 
 /// The tables of one replay of a log.
@@ -123,6 +126,11 @@ impl Trace {
 }
 
 impl TraceHeader {
+    /// Returns whether y points down in the game's world (`Description::y_down`).
+    pub fn is_y_down(&self) -> bool {
+        self.settings.iter().any(|(key, value)| key == Y_AXIS && value == "down")
+    }
+
     /// Returns whether the build that wrote the trace has an optional command.
     pub fn can(&self, capability: &str) -> bool {
         self.capabilities.iter().any(|known| known == capability)
@@ -344,6 +352,15 @@ impl Table {
     /// Returns a column by name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|c| c.name == name)
+    }
+
+    /// Returns a column of positions or angles in single precision, for drawing; empty if it is missing or holds no floats.
+    pub fn floats(&self, name: &str) -> Cow<'_, [f32]> {
+        match self.column(name).map(|column| &column.data) {
+            Some(ColumnData::F32(values)) => Cow::Borrowed(values),
+            Some(ColumnData::F64(values)) => values.iter().map(|value| *value as f32).collect(),
+            _ => Cow::default(),
+        }
     }
 
     typed_values! { u32s U32 u32, u64s U64 u64, i64s I64 i64, f32s F32 f32, f64s F64 f64 }

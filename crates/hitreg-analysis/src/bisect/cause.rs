@@ -7,7 +7,7 @@ use super::rerun::RerunResult;
 use crate::diff::{Divergence, DivergenceKind, UsercmdRow, settings_that_differ};
 use hitreg_log::record::Cause;
 use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{bodies, corrections, errors, executed, shots};
+use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed, shots};
 
 /// Why two runs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,9 +162,14 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     })
 }
 
+/// Whether a table holds states of entities.
+fn is_bodies(table: &str) -> bool {
+    table == bodies::NAME || table.starts_with(BODIES_OF_CLASS)
+}
+
 /// Finds a teleport, a death or a spawn that only one run has.
 fn stated(first: &Divergence) -> Option<CauseFinding> {
-    if first.table != bodies::NAME {
+    if !is_bodies(&first.table) {
         return None;
     }
     let differs = |name: &str| first.field.as_deref() == Some(name) || first.others.iter().any(|o| o.field == name);

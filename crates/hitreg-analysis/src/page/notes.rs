@@ -9,7 +9,7 @@ pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: b
     let rows = |name: &str| shown.trace.table(name).map_or(0, Table::rows);
     let mut notes: Vec<String> = shown.notes.to_vec();
     let mut note = |is_so: bool, text: &str| notes.extend(is_so.then(|| text.to_owned()));
-    let has_places = |name: &str, column: &str| shown.trace.table(name).is_some_and(|t| !t.f32s(column).is_empty());
+    let has_places = |name: &str, column: &str| shown.trace.table(name).is_some_and(|t| !t.floats(column).is_empty());
     let no_bodies = rows(bodies::NAME) == 0;
     note(no_bodies, "positions on the server: `bodies` has no rows");
     note(

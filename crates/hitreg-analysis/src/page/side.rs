@@ -8,7 +8,7 @@ use super::tracks::{PageTrack, TrackPoint, TrackPrecision, knots};
 use super::{PageInput, notes};
 use crate::report::why_answer;
 use crate::why::{CorrectionExplanation, RejudgedShot, ShotExplanation, TraceRows, Why};
-use hitreg_log::trace::schema::{bodies, corrections, executed, frames, shots, views};
+use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, executed, frames, shots, views};
 use hitreg_log::trace::{Series, Table, Trace};
 use hitreg_log::traffic::{self, Packet};
 
@@ -152,7 +152,7 @@ fn reach(trace: &Trace) -> f32 {
     let tables = columns.iter().filter_map(|(table, prefix)| Some((trace.table(table)?, prefix)));
     let of_table = |(table, prefix): (&Table, &&str)| {
         let names = ["x", "y", "z"].map(|axis| format!("{prefix}{axis}"));
-        let values = names.map(|name| table.f32s(&name).iter().step_by(7).map(|at| at.abs()).collect::<Vec<f32>>());
+        let values = names.map(|name| table.floats(&name).iter().step_by(7).map(|at| at.abs()).collect::<Vec<f32>>());
         values.concat()
     };
     let mut all: Vec<f32> = tables.flat_map(of_table).filter(|at| at.is_finite()).collect();
@@ -167,8 +167,8 @@ fn samples<'t>(
     yaw: &str,
     step: impl Fn(usize) -> Option<u32> + 't,
 ) -> impl Fn(&[u32]) -> Vec<TrackPoint> + 't {
-    let [x, y, z] = ["x", "y", "z"].map(|axis| table.f32s(&format!("{prefix}origin.{axis}")));
-    let yaw = [format!("{prefix}viewangles.y"), yaw.to_owned()].map(|name| table.f32s(&name));
+    let [x, y, z] = ["x", "y", "z"].map(|axis| table.floats(&format!("{prefix}origin.{axis}")));
+    let yaw = [format!("{prefix}viewangles.y"), yaw.to_owned()].map(|name| table.floats(&name));
     let yaw = yaw.into_iter().find(|column| !column.is_empty()).unwrap_or_default();
     move |rows| {
         let sample = |row: &u32| {
@@ -188,11 +188,18 @@ fn bodies_of(
     exactness: TrackPrecision,
     columns: &mut PageColumns,
 ) -> Vec<PageTrack> {
-    let Some(table) = reader.trace().table(bodies::NAME) else { return Vec::new() };
-    let ticks = bodies::Columns::read(table).tick;
-    let read = samples(table, "", "", |row| server.step_of(*ticks.get(row)?));
-    let track = |([entity, _], rows): ([u32; 2], &[u32])| packed((entity, None), &read(rows), exactness, columns);
-    reader.bodies().iter().map(track).filter(|track| !track.is_empty()).collect()
+    let tables = reader.trace().tables.iter();
+    let tables = tables.filter(|table| table.name == bodies::NAME || table.name.starts_with(BODIES_OF_CLASS));
+    let mut tracks = Vec::new();
+    for table in tables {
+        let read = bodies::Columns::read(table);
+        let points = samples(table, "", "", |row| server.step_of(*read.tick.get(row)?));
+        for ([entity, _], rows) in Series::of_one(read.entity, read.tick).iter() {
+            tracks.push(packed((entity, None), &points(rows), exactness, columns));
+        }
+    }
+    tracks.retain(|track| !track.is_empty());
+    tracks
 }
 
 fn own_of(

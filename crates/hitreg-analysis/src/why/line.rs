@@ -4,7 +4,7 @@ use glam::Vec3;
 use serde::Serialize;
 
 use super::measure;
-use hitreg_log::trace::Table;
+use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::frames;
 
 /// The shooter's position and view direction on its own screen. Pellets spread around this line.
@@ -18,6 +18,9 @@ pub struct AimLine {
     pub yaw: f32,
     /// Whether the eye height is known. Without it, vertical offsets are unknown.
     pub has_height: bool,
+    /// Whether y points down, so that a greater yaw is a turn to the right.
+    #[serde(skip)]
+    pub(super) is_y_down: bool,
 }
 
 /// A position relative to an aim line.
@@ -34,11 +37,17 @@ pub struct LineOffset {
 }
 
 impl AimLine {
-    /// The aim line of the usercmd in a row of the `frames` table.
-    pub(super) fn of(frames: &Table, row: usize) -> Option<AimLine> {
+    /// The aim line of the usercmd in a row of the `frames` table. It begins at the predicted body, or at `body` if the
+    /// trace has no predictions.
+    pub(super) fn of(trace: &Trace, row: usize, body: Option<Vec3>) -> Option<AimLine> {
+        let frames = trace.table(frames::NAME)?;
         let columns = frames::Columns::read(frames);
-        let own = |name: &str| measure(frames.f32s(&format!("own.{name}")), row);
-        let [x, y] = [own("origin.x")?, own("origin.y")?];
+        let own = |name: &str| measure(&frames.floats(&format!("own.{name}")), row);
+        let is_y_down = trace.header.is_y_down();
+        let Some((x, y)) = own("origin.x").zip(own("origin.y")) else {
+            let (pitch, yaw) = (measure(columns.pitch, row)?, measure(columns.yaw, row)?);
+            return Some(AimLine { from: body?.to_array(), pitch, yaw, has_height: false, is_y_down });
+        };
         let has_body = super::cell(columns.has_body, row).is_none_or(|has_body| has_body == 1);
         let eyes = own("origin.z").zip(own("view_ofs_z")).map(|(z, height)| z + height);
         has_body.then_some(AimLine {
@@ -46,6 +55,7 @@ impl AimLine {
             pitch: measure(columns.pitch, row)?,
             yaw: measure(columns.yaw, row)?,
             has_height: eyes.is_some(),
+            is_y_down,
         })
     }
 
@@ -54,7 +64,7 @@ impl AimLine {
         let (sin_yaw, cos_yaw) = libm::sincosf(self.yaw.to_radians());
         let (sin_pitch, cos_pitch) = libm::sincosf(if self.has_height { self.pitch.to_radians() } else { 0.0 });
         let forward = Vec3::new(cos_pitch * cos_yaw, cos_pitch * sin_yaw, -sin_pitch);
-        let right = Vec3::new(sin_yaw, -cos_yaw, 0.0);
+        let right = Vec3::new(sin_yaw, -cos_yaw, 0.0) * if self.is_y_down { -1.0 } else { 1.0 };
         let up = Vec3::new(sin_pitch * cos_yaw, sin_pitch * sin_yaw, cos_pitch);
         let to = Vec3::from(place) - Vec3::from(self.from);
         let (right_units, up_units) = (to.dot(right), self.has_height.then(|| to.dot(up)));

@@ -70,7 +70,7 @@ pub(super) fn body(reader: &TraceRows<'_>, tick: u32, entity: u32) -> Option<Vec
 }
 
 fn origin(table: &Table, row: usize) -> Option<Vec3> {
-    let part = |name: &str| measure(table.f32s(name), row);
+    let part = |name: &str| measure(&table.floats(name), row);
     Some(Vec3::new(part("origin.x")?, part("origin.y")?, part("origin.z").unwrap_or(0.0)))
 }
 

@@ -159,7 +159,8 @@ impl ShotExplanation {
         let about = server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone());
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
         // An impact has no aim; the line belongs to its launch.
-        let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(trace.table(frames::NAME)?, row));
+        let body = cell(shots.tick, row).and_then(|tick| places::body(reader, tick, shooter));
+        let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(trace, row, body));
         let given = shots.given_target.iter().nth(row).map(|_| ReportedHit {
             target: named(shots.given_target, row),
             damage: measure(shots.given_damage, row),

@@ -181,7 +181,8 @@ fn the_examples_in_the_documentation_are_valid_c99() {
     }
     assert!(body.matches("hitreg_push_body").count() == 2, "{body}");
     let outside = "const uint32_t *cells, uint32_t n, uint32_t spell, uint32_t player, int64_t now_us, uint32_t tick, \
-                   uint64_t state_hash, uint32_t entity";
-    let source = format!("#include \"hitreg.h\"\nvoid all({outside});\nvoid all({outside}) {{\n{body}}}\n");
+                   uint64_t state_hash, uint32_t entity, struct body body, const hitreg_log *log, hitreg_state state";
+    let structs = "struct body {\n  double x;\n  uint8_t ammo;\n  char weapon[16];\n};\n";
+    let source = format!("#include \"hitreg.h\"\n{structs}void all({outside});\nvoid all({outside}) {{\n{body}}}\n");
     compiles("cc", "examples.c", &["-std=c99"], &source);
 }

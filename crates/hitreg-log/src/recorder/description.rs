@@ -86,6 +86,12 @@ impl Description {
         self
     }
 
+    /// Declares that y points down in the game's world, as on a screen. Pages draw it so.
+    #[must_use]
+    pub fn y_down(self) -> Description {
+        self.setting(Y_AXIS, "down")
+    }
+
     /// Adds the next player. Pass a pseudonym unless players agreed to be recorded by name.
     #[must_use]
     pub fn player(mut self, name: impl Into<String>) -> Description {
@@ -207,6 +213,8 @@ impl Description {
 const AT: &str = "at_us";
 /// The setting that holds the server's tick rate.
 const TICK_HZ: &str = "server.tick_hz";
+/// The setting that says that y points down.
+pub(crate) const Y_AXIS: &str = "recorder.y_axis";
 /// The setting that says whether clients or the server recorded the usercmds.
 const USERCMDS: &str = "recorder.usercmds";
 

@@ -9,7 +9,9 @@ export function makeField(canvas, contents, state) {
   const camera = { x: 0, y: 0, scale: 1, fitted: false };
   const walls = wallsOf(contents.walls);
   const world = boundsOf(contents, walls);
-  const view = { camera, walls, contents, state, reach: Math.max(world.right - world.left, world.top - world.bottom) };
+  // The direction of +y on the canvas: 1 is up, -1 down.
+  const up = contents.sides[0].settings.some(([key, value]) => key === "recorder.y_axis" && value === "down") ? -1 : 1;
+  const view = { camera, walls, contents, state, up, reach: Math.max(world.right - world.left, world.top - world.bottom) };
 
   /** The area that the list of layers covers: the left, or the top in a narrow window. */
   function inset() {
@@ -21,7 +23,7 @@ export function makeField(canvas, contents, state) {
     const { left, top } = inset();
     camera.scale = Math.min((width - left) / Math.max(world.right - world.left, 1e-6), (height - top) / Math.max(world.top - world.bottom, 1e-6));
     camera.x = (world.left + world.right) / 2 - left / 2 / camera.scale;
-    camera.y = (world.bottom + world.top) / 2 + top / 2 / camera.scale;
+    camera.y = (world.bottom + world.top) / 2 + (up * top) / 2 / camera.scale;
     Object.assign(camera, { fitted: true, whole: camera.scale });
   }
 
@@ -34,7 +36,7 @@ export function makeField(canvas, contents, state) {
     if (state.follows && eyes) [camera.x, camera.y] = [eyes.x, eyes.y];
     view.height_of_eyes = eyes ? eyes.z : null;
     view.toX = (x) => width / 2 + (x - camera.x) * camera.scale;
-    view.toY = (y) => height / 2 - (y - camera.y) * camera.scale;
+    view.toY = (y) => height / 2 - up * (y - camera.y) * camera.scale;
     view.radius = Math.min(Math.max((view.reach / 160) * camera.scale, 5), 15) * enlarged();
     context.fillStyle = view.colours.field;
     context.fillRect(0, 0, width, height);
@@ -53,7 +55,7 @@ export function makeField(canvas, contents, state) {
   }
 
   function zoom(times, x, y) {
-    const [offX, offY] = [x - view.width / 2, view.height / 2 - y];
+    const [offX, offY] = [x - view.width / 2, up * (view.height / 2 - y)];
     camera.x += offX / camera.scale;
     camera.y += offY / camera.scale;
     camera.scale = Math.min(Math.max(camera.scale * times, 1e-4), 1e4);
@@ -66,7 +68,7 @@ export function makeField(canvas, contents, state) {
     zoom: (times, x = view.width / 2, y = view.height / 2) => zoom(times, x, y),
     pan: (x, y) => {
       camera.x -= x / camera.scale;
-      camera.y += y / camera.scale;
+      camera.y += (up * y) / camera.scale;
     },
     fit: () => (camera.fitted = false),
     /** Zooms in from the view of the whole field. */
@@ -80,7 +82,7 @@ export function makeField(canvas, contents, state) {
       const covered = inset();
       camera.scale = (0.6 * Math.min(view.width - covered.left, view.height - covered.top)) / span;
       camera.x -= covered.left / 2 / camera.scale;
-      camera.y += covered.top / 2 / camera.scale;
+      camera.y += (up * covered.top) / 2 / camera.scale;
     },
     /** The entity drawn at a point of the canvas; null if there is none. */
     hitAt: (x, y) => {
@@ -94,7 +96,7 @@ export function makeField(canvas, contents, state) {
       }
       return best;
     },
-    worldAt: (x, y) => [camera.x + (x - view.width / 2) / camera.scale, camera.y + (view.height / 2 - y) / camera.scale],
+    worldAt: (x, y) => [camera.x + (x - view.width / 2) / camera.scale, camera.y + (up * (view.height / 2 - y)) / camera.scale],
     camera,
   };
 }

@@ -85,8 +85,8 @@ function disc(view, place, colour, { filled, dash, radius = view.radius, alpha =
   if (place.yaw !== null) {
     const turn = (place.yaw * Math.PI) / 180;
     context.beginPath();
-    context.moveTo(x + Math.cos(turn) * radius, y - Math.sin(turn) * radius);
-    context.lineTo(x + Math.cos(turn) * radius * 1.9, y - Math.sin(turn) * radius * 1.9);
+    context.moveTo(x + Math.cos(turn) * radius, y - view.up * Math.sin(turn) * radius);
+    context.lineTo(x + Math.cos(turn) * radius * 1.9, y - view.up * Math.sin(turn) * radius * 1.9);
     context.strokeStyle = colour;
     context.lineWidth = 2.5;
     context.stroke();
