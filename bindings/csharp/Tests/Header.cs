@@ -129,7 +129,8 @@ sealed class Header {
             program.AppendFormat("    printf(\"{0} %zu\\n\", sizeof({0}));\n", found.Key);
             foreach (string field in found.Value) {
                 program.AppendFormat(
-                    "    printf(\"{0}.{1} %zu %zu\\n\", offsetof({0}, {1}), sizeof((({0} *)0)->{1}));\n", found.Key, field);
+                    "    printf(\"{0}.{1} %zu %zu\\n\", offsetof({0}, {1}), sizeof((({0} *)0)->{1}));\n", found.Key,
+                    field);
             }
         }
         return program.Append("    return 0;\n}\n").ToString();
@@ -143,6 +144,11 @@ sealed class Header {
             var fields = structs[row.Key].Where(field => !field.EndsWith("_count") && !field.StartsWith("has_"));
             var bound = row.Value.GetFields(Any).Select(field => Plain(field.Name));
             SameSets(fields.Select(field => Own(row.Key, field)), bound, "fields of " + row.Key);
+        }
+        foreach (var native in Layouts) {
+            var bound = native.Value.GetFields(Any).Select(field => Plain(field.Name));
+            var missing = structs[native.Key].Select(field => Own(native.Key, field)).Except(bound);
+            Tests.Same(string.Join(", ", missing), "", "fields of " + native.Key + " that the bindings lack");
         }
         Tests.Holds(layout.Length > 20, "the layout has lines");
         foreach (string[] words in layout.Select(line => line.Split(' '))) {

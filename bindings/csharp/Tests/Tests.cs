@@ -383,7 +383,7 @@ static class Refusals {
         Tests.Refuses(Code.Misfit, "", () => stream.PushRow(Table.Ticks, 0, 0, new Value[] { 1, 0.5f }));
         Tests.Throws<ArgumentNullException>(() => stream.Text(null), "a null text");
         recorder.Finish();
-        Tests.Refuses(Code.Finished, "ended", () => stream.PushTick(1, 0));
+        Tests.Refuses(Code.Finished, "finished", () => stream.PushTick(1, 0));
         stream.Dispose();
         Tests.Throws<ObjectDisposedException>(() => stream.PushTick(1, 0), "a disposed stream");
         recorder.Dispose();
