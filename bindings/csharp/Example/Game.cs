@@ -65,7 +65,7 @@ struct Body {
         int found = -1;
         double nearest = Rules.Range;
         for (int other = 0; other < targets.Length; other++) {
-            double x = targets[other].X - X, y = targets[other].Y - Y;
+            double x = (double)targets[other].X - X, y = (double)targets[other].Y - Y;
             double along = x * cmd.Fields[0].Real + y * cmd.Fields[1].Real;
             double beside = x * cmd.Fields[1].Real - y * cmd.Fields[0].Real;
 #if BUG
@@ -181,7 +181,7 @@ sealed class Client {
     /// <summary>Makes a usercmd and predicts it. Returns the newest three: one lost packet loses none.</summary>
     public Usercmd[] Frame(uint seq, long now) {
         Body target = Newest.Bodies[(player + 1 + (int)(seq / 200) % (Rules.Players - 1)) % Rules.Players];
-        double x = target.X - me.X + random.Next(30) - 15, y = target.Y - me.Y + random.Next(30) - 15;
+        double x = (double)target.X - me.X + random.Next(30) - 15, y = (double)target.Y - me.Y + random.Next(30) - 15;
         double length = Math.Max(1, Math.Sqrt(x * x + y * y)), flee = seq / 100 % 4 == 3 ? -1 : 1;
         var cmd = new Usercmd {
             Seq = seq, AtUs = now, ServerTimeUs = (long)Newest.Tick * Rules.TickUs, Msec = Rules.TickUs / 1000,
@@ -209,7 +209,7 @@ sealed class Client {
         unacked.RemoveAll(cmd => cmd.Seq <= update.Ack);
         Body predicted = update.Bodies[player];
         unacked.ForEach(cmd => predicted.Run(in cmd));
-        double x = predicted.X - me.X, y = predicted.Y - me.Y;
+        double x = (double)predicted.X - me.X, y = (double)predicted.Y - me.Y;
         correction[0] = update.Ack;
         correction[1] = (float)Math.Sqrt(x * x + y * y);
         if (x != 0 || y != 0)
@@ -275,9 +275,8 @@ static class Program {
                 Usercmd[] cmds = clients[player].Frame(tick, now);
                 clients[player].Up.Send(tick, cmds);
                 uint count = (uint)cmds.Length, ack = clients[player].Newest.Tick;
-                stream.PushSent(player, new Packet {
-                    Number = tick, AtUs = now, Newest = tick, Count = count, Ack = ack, Bytes = 80,
-                });
+                var up = new Packet { Number = tick, AtUs = now, Newest = tick, Count = count, Ack = ack, Bytes = 80 };
+                stream.PushSent(player, in up);
             }
             server.BeginTick(tick, now);
             for (int player = 0; player < Rules.Players; player++) {
@@ -291,10 +290,9 @@ static class Program {
                 uint ack = server.Newest[player];
                 var bodies = (Body[])server.Bodies.Clone();
                 clients[player].Down.Send(tick, new Update { Tick = tick, Ack = ack, Bodies = bodies });
-                stream.PushSnapshot(player, new Snapshot {
-                    Seq = tick, AtUs = now, ServerTimeUs = now, Tick = tick, Ack = ack, Bytes = 120,
-                    Entities = entities,
-                });
+                var down = new Snapshot { Seq = tick, AtUs = now, ServerTimeUs = now, Tick = tick, Ack = ack };
+                down.Entities = entities;
+                stream.PushSnapshot(player, in down);
             }
         }
     }
@@ -317,8 +315,7 @@ static class Program {
 
     /// <summary>Runs the recorded usercmds, each in the tick in which it ran.</summary>
     static void Replay(Log log, Server server) {
-        var next = new int[Rules.Players];
-        var nextCmd = new int[Rules.Players];
+        int[] next = new int[Rules.Players], nextCmd = new int[Rules.Players]; // rows to read
         var cmd = new Usercmd();
         for (int row = 0; log.ReadTick(row, out Tick tick); row++) {
             server.BeginTick(tick.Number, tick.AtUs);
