@@ -79,6 +79,7 @@ expect 0 '^7 passed, 0 failed' ./tests run logs
 expect 0 '300 casts' "$hitreg" info logs/évery.hitlog
 expect 0 '1,00[01] ticks' "$hitreg" info logs/long-0002.hitlog
 expect 0 'client of player 0' "$hitreg" info logs/side1.hitlog
+expect 0 '1 player' "$hitreg" merge logs/side0.hitlog logs/side1.hitlog -o logs/merged.hitlog
 expect 0 '"wide":0.1,"flag":true,"name":"弓"' "$hitreg" export logs/own.hittrace --table own
 
 ./dot record dot.hitlog
