@@ -335,9 +335,17 @@ class Log(File):
 
     def _whole(self, name: str, parts: list[Table]) -> Table:
         table = super()._whole(name, parts)
-        # A chunk continues each player's rows where the previous chunk ended.
-        keys = {"states": ("tick", "viewer", "entity"), "snapshots": ("player", "seq")}
-        order = keys.get(name.partition(".")[0], ("player",) if "player" in table.columns and name != "gaps" else ())
+        # A chunk continues each player's rows where the previous chunk ended. A client's log has snapshots in order of
+        # arrival.
+        kind, player = name.partition(".")[0], self.header.side and self.header.side.player
+        if kind == "states":
+            order = ["tick", "viewer", "entity"]
+        elif kind not in KINDS:
+            order = [key for key in ("at_us",) if key in table.columns]
+        elif kind in SESSION_KINDS:
+            return table
+        else:
+            order = ["player", "seq"] if kind == "snapshots" and player is not None else ["player"]
         if not order:
             return table
         return table.take(np.lexsort([table.columns[key].values for key in reversed(order)]))
