@@ -44,7 +44,13 @@ class Session:
         if not library or not shutil.which("cc"):
             pytest.skip("there is no C compiler or no libhitreg_capi.a beside hitreg")
         program = self.folder / name
-        flags = ["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-ffp-contract=off", "-I", ROOT / "crates/hitreg-capi/include"]
+        flags = [
+            "-std=c11",
+            "-D_POSIX_C_SOURCE=200809L",
+            "-ffp-contract=off",
+            "-I",
+            ROOT / "crates/hitreg-capi/include",
+        ]
         source = ROOT / "examples/c" / f"{name}.c"
         subprocess.run(["cc", *flags, source, "-o", program, library, "-lpthread", "-ldl", "-lm"], check=True)
         return program

@@ -91,12 +91,14 @@ def recorded_bodies(log: hitreg.Log) -> dict[str, np.ndarray]:
             cells.add(cell)
             dtype = table[field.name].dtype
             zero = "" if field.kind == "text" else np.zeros(1, dtype)[0]
-            columns[field.name if field.name not in columns else f"{of.name}.{field.name}"] = np.concatenate([
-                part[field.name]
-                if cell in [(one.name, one.kind, one.scope) for one in other.fields]
-                else np.full(part.rows, zero, dtype)
-                for other, part in zip(classes, tables)
-            ])
+            columns[field.name if field.name not in columns else f"{of.name}.{field.name}"] = np.concatenate(
+                [
+                    part[field.name]
+                    if cell in [(one.name, one.kind, one.scope) for one in other.fields]
+                    else np.full(part.rows, zero, dtype)
+                    for other, part in zip(classes, tables)
+                ]
+            )
     return {name: values[order] for name, values in columns.items()}
 
 
@@ -138,7 +140,11 @@ def check_shots(log: hitreg.Log, columns: dict[str, list]) -> None:
     keys = list(zip(*(map(int, columns[name]) for name in ("shooter", "command", "index"))))
     for kind, prefix, none in (("judged", "", "not run"), ("predicted", "predicted_", "not predicted")):
         table = log[kind] if kind in log else None
-        rows = dict(zip(zip(*(table[name].tolist() for name in ("player", "command", "shot"))), range(table.rows))) if table else {}
+        rows = (
+            dict(zip(zip(*(table[name].tolist() for name in ("player", "command", "shot"))), range(table.rows)))
+            if table
+            else {}
+        )
         for row, key in enumerate(keys):
             if key not in rows:
                 assert columns[f"{prefix}reason"][row] == none
@@ -188,8 +194,10 @@ def test_log_and_trace_of_pucks(session: Session) -> None:
 
 def test_links_equal_those_of_the_replay(session: Session) -> None:
     """Times relative to other records: packets and snapshots of a trace come from the log."""
-    log, trace = (opened(session.folder / f"arena.{kind}") for opened, kind in
-                  ((hitreg.open_log, "hitlog"), (hitreg.open_trace, "hittrace")))
+    log, trace = (
+        opened(session.folder / f"arena.{kind}")
+        for opened, kind in ((hitreg.open_log, "hitlog"), (hitreg.open_trace, "hittrace"))
+    )
     for sent, arrived, rows, number, count in (
         ("sent", "reached", "packets", "packet", "usercmds"),
         ("snapshots", "received", "snapshots", "snapshot", "entities"),
@@ -209,7 +217,9 @@ def test_links_equal_those_of_the_replay(session: Session) -> None:
         table = log[arrived]
         for player, name, at in zip(*(table[column].tolist() for column in ("player", "number", "at_us"))):
             arrivals.setdefault((player, name), []).append(at)
-        for player, name, took, times in zip(*(expected[column].tolist() for column in ("player", number, "took_ms", "arrived"))):
+        for player, name, took, times in zip(
+            *(expected[column].tolist() for column in ("player", number, "took_ms", "arrived"))
+        ):
             found = arrivals.get((player, name), [])
             assert len(found) == times
             if found:

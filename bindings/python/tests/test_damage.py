@@ -107,9 +107,20 @@ def test_log_without_a_seal(tmp_path: Path) -> None:
 def test_what_is_no_log_is_refused(what: str, tmp_path: Path) -> None:
     frame = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
     later = frame.compress(msgpack.packb({"magic": "hitlog", "format": [2, 0], "header": {}}))
-    files = {"empty": b"", "text": b"[1, 2]" * 20, "cut": LOG.read_bytes()[:100], "trace": TRACE.read_bytes(), "version": later}
-    words = {"empty": "inside its header", "text": "begin no chunk", "cut": "inside its header",
-             "trace": "use open_trace", "version": "use a newer package"}
+    files = {
+        "empty": b"",
+        "text": b"[1, 2]" * 20,
+        "cut": LOG.read_bytes()[:100],
+        "trace": TRACE.read_bytes(),
+        "version": later,
+    }
+    words = {
+        "empty": "inside its header",
+        "text": "begin no chunk",
+        "cut": "inside its header",
+        "trace": "use open_trace",
+        "version": "use a newer package",
+    }
     with pytest.raises(hitreg.HitregError, match=words[what]):
         opened(files[what], tmp_path)
 
@@ -122,7 +133,10 @@ def hostile() -> dict[str, dict]:
         "rows": {"frames": frames},
         "series": {"frames": [list(range(100_000)), [700] * 100_000, [ones]]},
         "states": {"states": frames, "states.1": frames},
-        "many tables": {f"states{f'.{n}' if n else ''}": [[0], [400_000], [ones]] for n in range(200)},
+        "many tables": {
+            "snapshots": [[0], [1], [ones] * 7],
+            **{f"states{f'.{n}' if n else ''}": [[0], [400_000], [ones]] for n in range(200)},
+        },
         "entities": {"snapshots": [[0], [1], [ones] * 7 + [bytes([0, 1]) + b"\xfe\xff\xff\xff\x1f"]]},
         "extra": {"snapshots": [[0], [1], [ones] * 9 + [b"\0\1\xfe\xff\xff\xff\x1f"]]},
         "heard": {"heard": [[0], [huge], [ones] * 6]},
@@ -150,10 +164,12 @@ def test_hostile_log_is_refused_in_little_memory(what: str, tmp_path: Path) -> N
         "    list(log.stream(name))\n"
         "print(len(log.damage), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", program, path], capture_output=True, text=True, check=True, timeout=120
+    )
     damage, kib = map(int, done.stdout.split())
     assert kib < 400 << 10, f"{kib >> 10} MiB"
-    assert damage > 0 or what == "many tables"
+    assert damage > 0
 
 
 @pytest.mark.parametrize("path", FUZZ, ids=lambda path: f"{path.parent.name}-{path.name}")
@@ -184,7 +200,9 @@ def test_streams_take_constant_memory(session: Session, tmp_path: Path) -> None:
             for player in (0, 1):
                 turn = np.random.default_rng(0).random(len(ticks))
                 log.write("frames", {"player": player, "seq": ticks, "at_us": ticks * 16_000, "yaw": turn})
-        done = subprocess.run([sys.executable, "-c", program, tmp_path / "a.hitlog"], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", program, tmp_path / "a.hitlog"], capture_output=True, text=True, check=True
+        )
         rows, kib = map(int, done.stdout.split())
         assert rows == 120 * seconds
         sizes.append(kib)

@@ -48,8 +48,15 @@ def write_session(path: Path, gap: bool) -> None:
     lean = hitreg.Field("lean", "f32", "movement", "angle")
     settings = {"server.tick_hz": 100, "sv_gravity": 800}
     with hitreg.LogWriter(
-        path, game="mygame", players=["a", "b"], settings=settings, classes={"player": FIELDS, "rocket": FIELDS[:1]},
-        usercmd_fields=[lean], kinds=kinds, map="dm1", seed=7,
+        path,
+        game="mygame",
+        players=["a", "b"],
+        settings=settings,
+        classes={"player": FIELDS, "rocket": FIELDS[:1]},
+        usercmd_fields=[lean],
+        kinds=kinds,
+        map="dm1",
+        seed=7,
     ) as log:
         at = TICKS * 10_000
         log.write("ticks", {"tick": TICKS, "at_us": at, "hash": TICKS.astype(np.uint64) ** 7})
@@ -142,7 +149,8 @@ import hitreg
 
 log = hitreg.open_log(sys.argv[2])
 ticks, states = log["ticks"], log.states("player")
-with hitreg.TraceWriter(sys.argv[sys.argv.index("-o") + 1], game=log.header.game, settings=log.header.settings) as trace:
+output = sys.argv[sys.argv.index("-o") + 1]
+with hitreg.TraceWriter(output, game=log.header.game, settings=log.header.settings) as trace:
     hashes = ticks["hash"]{change}
     known = ticks["hashed"]
     trace.write("ticks", {{"tick": ticks["tick"][known], "at_us": ticks["at_us"][known], "hash": hashes[known]}})
@@ -161,16 +169,19 @@ def test_verify_replays_a_written_log_with_a_build(session: Session, change: str
     assert "1 ok" in output if code == 0 else "101" in output, output
 
 
-@pytest.mark.parametrize("table, columns, what", [
-    ("frame", {"at_us": 0}, "no table 'frame'"),
-    ("frames", {"at_us": 0, "leen": 1}, "leen is none of"),
-    ("frames", {"seq": 1}, "'at_us' is missing"),
-    ("frames", {"at_us": 0, "player": 2}, "does not exist"),
-    ("frames", {"at_us": [0, 1], "seq": [1, 2, 3]}, "shape|broadcast"),
-    ("frames", {"at_us": 0, "buttons": -1}, "-1 is no u32"),
-    ("frames", {"at_us": 0, "buttons": 1.5}, "float64 is no u32"),
-    ("executed", {"tick": 1, "how": "ran"}, "not in list"),
-])
+@pytest.mark.parametrize(
+    "table, columns, what",
+    [
+        ("frame", {"at_us": 0}, "no table 'frame'"),
+        ("frames", {"at_us": 0, "leen": 1}, "leen is none of"),
+        ("frames", {"seq": 1}, "'at_us' is missing"),
+        ("frames", {"at_us": 0, "player": 2}, "does not exist"),
+        ("frames", {"at_us": [0, 1], "seq": [1, 2, 3]}, "shape|broadcast"),
+        ("frames", {"at_us": 0, "buttons": -1}, "-1 is no u32"),
+        ("frames", {"at_us": 0, "buttons": 1.5}, "float64 is no u32"),
+        ("executed", {"tick": 1, "how": "ran"}, "not in list"),
+    ],
+)
 def test_wrong_rows_are_refused(table: str, columns: dict, what: str, tmp_path: Path) -> None:
     with pytest.raises(hitreg.HitregError, match=what):
         with hitreg.LogWriter(tmp_path / "a.hitlog", game="g", players=["a", "b"]) as log:

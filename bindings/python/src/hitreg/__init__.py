@@ -1,7 +1,7 @@
 """Reads hitreg's logs and traces as tables, and writes them.
 
-    log = hitreg.open_log("session.hitlog")
-    frames = log["frames"].to_pandas()
+log = hitreg.open_log("session.hitlog")
+frames = log["frames"].to_pandas()
 """
 
 from ._container import Damage, DamageWarning, HitregError

@@ -250,7 +250,9 @@ class Container:
             if self.sealed:
                 before = chunk.content.get("before")
                 if not isinstance(before, int) or not 0 <= before < 1 << 64:
-                    damage.append(Damage(place, f"chunk {chunk.index}", "it lacks the checksum of the chunks before it"))
+                    damage.append(
+                        Damage(place, f"chunk {chunk.index}", "it lacks the checksum of the chunks before it")
+                    )
                 elif before != sizes.chain:
                     if intact:
                         what = "its bytes are not those that were written, although it unpacks"

@@ -41,7 +41,7 @@ class Packed:
         self.ids = np.array(ids[: len(rows)], np.int64)
         self.counts = budget.counts(rows, len(names) + 3)
         self.rows = int(self.counts.sum())
-        self._columns = dict(zip(names, columns))
+        self._columns: dict[str, bytes] = dict(zip(names, columns))
 
     @property
     def series(self) -> Values:
@@ -68,7 +68,8 @@ class Packed:
 def ranges(starts: Values, lengths: Values) -> Values:
     """Returns the numbers from each start on, so many of each, one range after the other."""
     ends = np.cumsum(lengths)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
+    offsets: Values = np.repeat(starts - ends + lengths, lengths)
+    return offsets + np.arange(len(offsets))
 
 
 class LogChunk:
@@ -109,7 +110,9 @@ class LogChunk:
         if kind == "text":
             return column("text", typed(values, "i64"), unit, self.texts)
         # A custom kind may declare a type that its numbers do not have.
-        is_shown = not kind or packed.kind in self.header.columns and values.any() and (kind[0] == "f" or shown[0] == "f")
+        is_shown = (
+            not kind or packed.kind in self.header.columns and values.any() and (kind[0] == "f" or shown[0] == "f")
+        )
         try:
             return Column(shown if is_shown else kind, typed(values, shown if is_shown else kind), unit)
         except HitregError as error:
@@ -226,7 +229,9 @@ class LogChunk:
         if len(extra) != (ends[-1] if len(ends) else 0):
             raise HitregError("table snapshots, column extra: it has another length than its rows say")
         bytes_of = np.empty(packed.rows, object)
-        bytes_of[:] = [extra[end - size : end] for end, size in zip(ends.tolist(), columns["extra_bytes"].values.tolist())]
+        bytes_of[:] = [
+            extra[end - size : end] for end, size in zip(ends.tolist(), columns["extra_bytes"].values.tolist())
+        ]
         shown = {name: of for name, of in columns.items() if name not in ("helper", "extra_bytes")}
         shown["entities"] = Column("u32", self._shown()[0].astype(np.uint32))
         shown["helper_ms"] = Column("f32", np.where(helper == 0, np.float32("nan"), helper - HELPER_ZERO), "ms")
@@ -234,7 +239,9 @@ class LogChunk:
         return Table("snapshots", shown, packed.rows)
 
     def _list(self, part: str, columns: dict[str, Column], counts: Values, lists: dict[str, Column]) -> Table:
-        owners = {name: replace(columns[name], values=np.repeat(columns[name].values, counts)) for name in ("player", "seq")}
+        owners = {
+            name: replace(columns[name], values=np.repeat(columns[name].values, counts)) for name in ("player", "seq")
+        }
         return Table(f"snapshots.{part}", {**owners, **lists}, int(counts.sum()))
 
     def _shown(self) -> tuple[Values, dict[str, Column]]:
@@ -269,7 +276,11 @@ class LogChunk:
         packed, columns = self._kind("heard")
         players, newest, counts = (columns[name].values.astype(np.int64) for name in ("player", "newest", "usercmds"))
         masks = packed.typed("fresh", "u32").tolist()
-        if counts.size and counts.max() > HEARD_MAX or any(mask >> count for mask, count in zip(masks, counts.tolist())):
+        if (
+            counts.size
+            and counts.max() > HEARD_MAX
+            or any(mask >> count for mask, count in zip(masks, counts.tolist()))
+        ):
             raise HitregError("table heard, column fresh: it has more bits than usercmds")
         sources, fresh, known, series = [], 0, {}, dict.fromkeys(players.tolist(), 0)
         for player, last, count, mask in zip(players.tolist(), newest.tolist(), counts.tolist(), masks):

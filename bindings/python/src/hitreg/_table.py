@@ -40,7 +40,7 @@ def column(kind: str, values: Values, unit: str = "", names: Optional[Sequence[s
         if values.size and not 0 <= int(values.min()) <= int(values.max()) < len(names):
             raise HitregError("an index has no name")
         values = values.astype(np.uint32)
-    return Column(kind, values, unit, names and [str(name) for name in names])
+    return Column(kind, values, unit, None if names is None else list(map(str, names)))
 
 
 class Table(Mapping[str, Values]):
@@ -81,8 +81,9 @@ class Table(Mapping[str, Values]):
             if column.names is None:
                 return column.values
             names = list(dict.fromkeys(column.names))
-            places = np.array([names.index(name) for name in column.names], np.int64)
-            return pandas.Categorical.from_codes(places[column.values], names)
+            place = {name: place for place, name in enumerate(names)}
+            codes: Any = np.array([place[name] for name in column.names], np.int64)[column.values]
+            return pandas.Categorical.from_codes(codes, pandas.Index(names, dtype=object))
 
         frame = pandas.DataFrame({name: series(column) for name, column in self.columns.items()})
         frame.attrs = {"table": self.name, "units": self.units}

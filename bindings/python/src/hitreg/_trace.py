@@ -91,7 +91,10 @@ def _views(drawn: dict[str, Any], rows: int, how: list[str]) -> dict[str, Values
     frames, lists, moments, entities, others = (
         int(drawn[name]) for name in ("frames", "lists", "moments", "entities", "others")
     )
-    if min(frames, lists, moments, entities, others) < 0 or max(frames, lists, others, moments / 2, entities / 2) > rows:
+    if (
+        min(frames, lists, moments, entities, others) < 0
+        or max(frames, lists, others, moments / 2, entities / 2) > rows
+    ):
         raise HitregError(f"its packed views have more parts than its {rows} rows can use")
     packed = list(drawn["packed"])[::-1]
 
@@ -151,7 +154,9 @@ def _views(drawn: dict[str, Any], rows: int, how: list[str]) -> dict[str, Values
             if name in ("pitch", "yaw"):
                 turns = by / np.float32(360)
                 whole_turns = np.trunc(turns)
-                whole_turns += np.where(np.abs(turns - whole_turns) >= 0.5, np.copysign(np.float32(1), turns), np.float32(0))
+                whole_turns += np.where(
+                    np.abs(turns - whole_turns) >= 0.5, np.copysign(np.float32(1), turns), np.float32(0)
+                )
                 by = np.where(np.abs(by) < 180, by, by - np.float32(360) * whole_turns)
             drawn_at = np.where(share >= 1, values[b], np.where(share <= 0, values[a], values[a] + by * share))
             out[name][between] = drawn_at

@@ -194,7 +194,8 @@ class LogWriter(_Writer):
         if not self._ticks:
             return np.zeros(len(columns["tick"]), np.int64)
         ticks, times = (np.concatenate(of) for of in zip(*self._ticks))
-        return np.interp(columns["tick"], ticks, times).astype(np.int64)
+        of: Values = np.interp(columns["tick"], ticks, times).astype(np.int64)
+        return of
 
     def _packed(self, table: str, columns: dict[str, Values], texts: dict[str, int]) -> list[Any]:
         order = np.argsort(columns[""], kind="stable")
