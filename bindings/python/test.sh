@@ -11,10 +11,11 @@ if ! python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9)
   echo "skipped: the tests of bindings/python need Python 3.9 or later with venv"
   exit 0
 fi
-export PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+# No compiled modules appear beside the sources.
+export PYTHONPYCACHEPREFIX=$environment/cache PIP_DISABLE_PIP_VERSION_CHECK=1
 unset PYTHONPATH
 python3 -m venv --clear "$environment"
 "$environment/bin/pip" wheel --quiet --no-deps --wheel-dir "$environment/wheel" .
 wheel=$(echo "$environment"/wheel/hitreg-*.whl)
-"$environment/bin/pip" install --quiet "$wheel[pandas,arrow,test]"
+"$environment/bin/pip" install --quiet --no-compile "$wheel[pandas,arrow,test]"
 "$environment/bin/python" -m pytest -q -rs "$@"

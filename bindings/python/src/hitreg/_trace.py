@@ -13,7 +13,7 @@ from ._container import Chunk, HitregError
 from ._file import File
 from ._log import ranges
 from ._schema import TraceHeader
-from ._table import Column, Table, column
+from ._table import Table, column
 
 MAX_COLUMNS = 4096
 MAX_SERIES = 16
