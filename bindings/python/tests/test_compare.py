@@ -177,12 +177,19 @@ def test_fixture(session: Session, path: Path) -> None:
     (check_log if path.suffix == ".hitlog" else check_trace)(session, path)
 
 
-@pytest.mark.parametrize("preset", ["quake3", "nereids", "dumb-client"])
-def test_presets(session: Session, preset: str) -> None:
-    session.run("record", "synth", "-o", f"{preset}.hitlog", "--preset", preset, "--seconds", 4, "--loss", "5%")
-    session.run("replay", f"{preset}.hitlog", "-o", f"{preset}.hittrace")
-    check_log(session, session.folder / f"{preset}.hitlog")
-    check_trace(session, session.folder / f"{preset}.hittrace")
+@pytest.fixture(scope="session", params=["half-life", "quake3", "nereids"])
+def preset(session: Session, request: pytest.FixtureRequest) -> Path:
+    """The log of a session with a preset; the trace is beside it."""
+    path = session.folder / f"{request.param}.hitlog"
+    links = ["--delay-ms", 50, "--jitter-ms", 15, "--loss", "5%"]
+    session.run("record", "synth", "-o", path, "--preset", request.param, "--seconds", 4, *links)
+    session.run("replay", path, "-o", path.with_suffix(".hittrace"))
+    return path
+
+
+def test_presets(session: Session, preset: Path) -> None:
+    check_log(session, preset)
+    check_trace(session, preset.with_suffix(".hittrace"))
 
 
 def test_log_and_trace_of_pucks(session: Session) -> None:
@@ -192,47 +199,42 @@ def test_log_and_trace_of_pucks(session: Session) -> None:
     check_trace(session, session.folder / "pucks.hittrace")
 
 
-def test_links_equal_those_of_the_replay(session: Session) -> None:
+def test_links_equal_those_of_the_replay(preset: Path) -> None:
     """Times relative to other records: packets and snapshots of a trace come from the log."""
-    log, trace = (
-        opened(session.folder / f"arena.{kind}")
-        for opened, kind in ((hitreg.open_log, "hitlog"), (hitreg.open_trace, "hittrace"))
-    )
-    for sent, arrived, rows, number, count in (
-        ("sent", "reached", "packets", "packet", "usercmds"),
-        ("snapshots", "received", "snapshots", "snapshot", "entities"),
+    log, trace = hitreg.open_log(preset), hitreg.open_trace(preset.with_suffix(".hittrace"))
+    for sent, number, arrived, rows, key, columns in (
+        ("sent", "number", "reached", "packets", "packet", {"usercmds": "count", "newest": "newest"}),
+        ("snapshots", "seq", "received", "snapshots", "snapshot", dict.fromkeys(SNAPSHOT_COLUMNS)),
     ):
-        records, expected = log[sent], trace[rows]
-        expected = expected.take(np.lexsort((expected[number], expected["player"])))
-        key = "number" if sent == "sent" else "seq"
-        same_columns = {number: key, "at_us": "at_us", "ack": "ack", count: "count" if sent == "sent" else count}
-        if sent == "sent":
-            same_columns["newest"] = "newest"
-        else:
-            same_columns.update(choked="choked", effects="effects")
-        for column, of in same_columns.items():
-            assert expected[column].tolist() == records[of].tolist(), f"{rows}.{column}"
-        sent_at = dict(zip(zip(records["player"].tolist(), records[key].tolist()), records["at_us"].tolist()))
-        arrivals: dict[tuple[int, int], list[int]] = {}
-        table = log[arrived]
-        for player, name, at in zip(*(table[column].tolist() for column in ("player", "number", "at_us"))):
-            arrivals.setdefault((player, name), []).append(at)
-        for player, name, took, times in zip(
-            *(expected[column].tolist() for column in ("player", number, "took_ms", "arrived"))
-        ):
-            found = arrivals.get((player, name), [])
+        records, arrivals, expected = log[sent], log[arrived], trace[rows]
+        expected = expected.take(np.lexsort((expected[key], expected["player"])))
+        for column, of in {key: number, "player": "player", "at_us": "at_us", "ack": "ack", **columns}.items():
+            np.testing.assert_array_equal(expected[column], records[of or column], f"{rows}.{column}")
+        sent_at = dict(zip(zip(records["player"], records[number]), records["at_us"]))
+        first: dict[tuple[int, int], list[int]] = {}
+        for player, name, at in zip(arrivals["player"], arrivals["number"], arrivals["at_us"]):
+            first.setdefault((player, name), []).append(at)
+        for player, name, took, times in zip(*(expected[of] for of in ("player", key, "took_ms", "arrived"))):
+            found = first.get((player, name), [])
             assert len(found) == times
-            if found:
-                assert took == pytest.approx((min(found) - sent_at[player, name]) / 1000, abs=1e-3)
-    effects = log["snapshots.effects"]
-    assert effects.rows == log["snapshots"]["effects"].sum() > 0
-    assert log["snapshots.entities"].rows == log["snapshots"]["entities"].sum()
+            assert not found or took == pytest.approx((min(found) - sent_at[player, name]) / 1000, abs=1e-3)
+    for name in ("entities", "effects", "warnings"):
+        assert log[f"snapshots.{name}"].rows == log["snapshots"][name].sum()
+    assert log["snapshots.effects"].rows > 0
+    known = ~np.isnan(log["snapshots"]["helper_ms"])
+    assert known.any() == (preset.stem == "nereids")
+
+
+SNAPSHOT_COLUMNS = ("entities", "effects", "choked", "helper_ms", "warnings")
 
 
 def test_heard_usercmds_equal_the_clients_own(session: Session) -> None:
     (session.folder / "sides").mkdir()
     session.made(session.example("sides"), 6, 3, session.folder / "sides")
-    heard = hitreg.open_log(session.folder / "sides/server.hitlog")["heard.usercmds"]
+    server = hitreg.open_log(session.folder / "sides/server.hitlog")
+    # The server heard each packet when it arrived.
+    assert server["heard"]["at_us"].tolist() == server["reached"]["at_us"].tolist()
+    heard = server["heard.usercmds"]
     assert heard.rows > 1000
     for player in range(3):
         log = hitreg.open_log(session.folder / f"sides/client{player}.hitlog")

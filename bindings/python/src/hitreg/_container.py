@@ -235,7 +235,7 @@ class Container:
                     looks -= 64
                 except HitregError as error:
                     why = why or str(error)
-                    looks -= MAX_BLOCK
+                    looks -= 8 * MAX_BLOCK
                 if found is None:
                     place = data.find(MAGIC, place + 1)
             if found is None:

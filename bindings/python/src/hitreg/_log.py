@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -30,6 +32,15 @@ HEARD_MAX = 32
 NO_ROWS: Any = ((), (), ())
 
 
+@contextmanager
+def naming(kind: str, name: str) -> Iterator[None]:
+    """Adds the table and the column to errors."""
+    try:
+        yield
+    except HitregError as error:
+        raise HitregError(f"table {kind}, column {name}: {error}") from None
+
+
 class Packed:
     """A table of a chunk: series, rows of each, and packed columns by name."""
 
@@ -53,16 +64,12 @@ class Packed:
         return self._columns.get(name, b"")
 
     def values(self, name: str, counts: Optional[Counts] = None, references: Optional[Values] = None) -> Values:
-        try:
+        with naming(self.kind, name):
             return unpack(self.raw(name), self.counts if counts is None else counts, references)
-        except HitregError as error:
-            raise HitregError(f"table {self.kind}, column {name}: {error}") from None
 
     def typed(self, name: str, kind: str, counts: Optional[Counts] = None) -> Values:
-        try:
+        with naming(self.kind, name):
             return typed(self.values(name, counts), kind)
-        except HitregError as error:
-            raise HitregError(f"table {self.kind}, column {name}: {error}") from None
 
 
 def ranges(starts: Values, lengths: Values) -> Values:
@@ -107,16 +114,14 @@ class LogChunk:
         kind, unit = (field.kind, field.unit) if field else ("", "")
         values = packed.values(name, counts)
         shown = {"i": "i64", "f": "f32" if values.itemsize == 4 else "f64"}[values.dtype.kind]
-        if kind == "text":
-            return column("text", typed(values, "i64"), unit, self.texts)
         # A custom kind may declare a type that its numbers do not have.
-        is_shown = (
-            not kind or packed.kind in self.header.columns and values.any() and (kind[0] == "f" or shown[0] == "f")
-        )
-        try:
-            return Column(shown if is_shown else kind, typed(values, shown if is_shown else kind), unit)
-        except HitregError as error:
-            raise HitregError(f"table {packed.kind}, column {name}: {error}") from None
+        is_custom = packed.kind in self.header.columns
+        if not kind or is_custom and values.any() and "f" in (kind[0], shown[0]):
+            kind = shown
+        with naming(packed.kind, name):
+            if kind == "text":
+                return column("text", typed(values, "i64"), unit, self.texts)
+            return Column(kind, typed(values, kind), unit)
 
     def _known(self, packed: Packed, of: KindColumn, prefix: str, sofar: dict[str, Column], counts: Counts) -> Column:
         """Decodes a column of a known kind."""
@@ -128,10 +133,8 @@ class LogChunk:
         values = packed.values(name, counts, references)
         if of.optional:
             values = values - 1
-        try:
+        with naming(packed.kind, name):
             return column(of.kind, typed(values, of.kind), of.unit, of.names or None)
-        except HitregError as error:
-            raise HitregError(f"table {packed.kind}, column {name}: {error}") from None
 
     def _kind(self, kind: str) -> tuple[Packed, dict[str, Column]]:
         """Decodes the columns of a kind that have one number for each row."""
@@ -217,21 +220,17 @@ class LogChunk:
         if part:
             counts = columns[part].values.astype(np.int64)
             flat = self._budget.counts([counts.sum()], 8)
-            values = {of.name: packed.typed(of.name, of.kind, flat) for of in SNAPSHOT_LISTS[part]}
-            units = {of.name: of.unit for of in SNAPSHOT_LISTS[part]}
-            kinds = {of.name: of.kind for of in SNAPSHOT_LISTS[part]}
-            shorter = {name: name.partition("_")[2] for name in values}
-            lists = {shorter[name]: Column(kinds[name], values[name], units[name]) for name in values}
+            lists = {
+                of.name.partition("_")[2]: Column(of.kind, packed.typed(of.name, of.kind, flat), of.unit)
+                for of in SNAPSHOT_LISTS[part]
+            }
             return self._list(part, columns, counts, lists)
-        helper = columns["helper"].values.astype(np.float32)
-        ends = np.cumsum(columns["extra_bytes"].values, dtype=np.int64)
-        extra = packed.raw("extra")
-        if len(extra) != (ends[-1] if len(ends) else 0):
+        helper, extra = columns["helper"].values.astype(np.float32), packed.raw("extra")
+        sizes = columns["extra_bytes"].values.tolist()
+        if len(extra) != sum(sizes):
             raise HitregError("table snapshots, column extra: it has another length than its rows say")
         bytes_of = np.empty(packed.rows, object)
-        bytes_of[:] = [
-            extra[end - size : end] for end, size in zip(ends.tolist(), columns["extra_bytes"].values.tolist())
-        ]
+        bytes_of[:] = [extra[end - size : end] for end, size in zip(accumulate(sizes), sizes)]
         shown = {name: of for name, of in columns.items() if name not in ("helper", "extra_bytes")}
         shown["entities"] = Column("u32", self._shown()[0].astype(np.uint32))
         shown["helper_ms"] = Column("f32", np.where(helper == 0, np.float32("nan"), helper - HELPER_ZERO), "ms")
@@ -239,9 +238,7 @@ class LogChunk:
         return Table("snapshots", shown, packed.rows)
 
     def _list(self, part: str, columns: dict[str, Column], counts: Values, lists: dict[str, Column]) -> Table:
-        owners = {
-            name: replace(columns[name], values=np.repeat(columns[name].values, counts)) for name in ("player", "seq")
-        }
+        owners = {name: Column("u32", np.repeat(columns[name].values, counts)) for name in ("player", "seq")}
         return Table(f"snapshots.{part}", {**owners, **lists}, int(counts.sum()))
 
     def _shown(self) -> tuple[Values, dict[str, Column]]:
@@ -276,11 +273,7 @@ class LogChunk:
         packed, columns = self._kind("heard")
         players, newest, counts = (columns[name].values.astype(np.int64) for name in ("player", "newest", "usercmds"))
         masks = packed.typed("fresh", "u32").tolist()
-        if (
-            counts.size
-            and counts.max() > HEARD_MAX
-            or any(mask >> count for mask, count in zip(masks, counts.tolist()))
-        ):
+        if any(count > HEARD_MAX or mask >> count for mask, count in zip(masks, counts.tolist())):
             raise HitregError("table heard, column fresh: it has more bits than usercmds")
         sources, fresh, known, series = [], 0, {}, dict.fromkeys(players.tolist(), 0)
         for player, last, count, mask in zip(players.tolist(), newest.tolist(), counts.tolist(), masks):
@@ -348,18 +341,16 @@ class Log(File):
         table = super()._whole(name, parts)
         # A chunk continues each player's rows where the previous chunk ended. A client's log has snapshots in order of
         # arrival.
-        kind, player = name.partition(".")[0], self.header.side and self.header.side.player
+        kind, side = name.partition(".")[0], self.header.side
+        order = ["player"] if "player" in table.columns and kind not in SESSION_KINDS else []
         if kind == "states":
             order = ["tick", "viewer", "entity"]
-        elif kind not in KINDS:
-            order = [key for key in ("at_us",) if key in table.columns]
-        elif kind in SESSION_KINDS:
-            return table
-        else:
-            order = ["player", "seq"] if kind == "snapshots" and player is not None else ["player"]
-        if not order:
-            return table
-        return table.take(np.lexsort([table.columns[key].values for key in reversed(order)]))
+        elif kind == "snapshots" and side and side.player is not None:
+            order = ["player", "seq"]
+        elif kind not in KINDS and "at_us" in table.columns:
+            order = ["at_us"]
+        keys = [table.columns[key].values for key in reversed(order)]
+        return table.take(np.lexsort(keys)) if keys else table
 
     def _empty(self, name: str) -> Optional[Table]:
         chunk = LogChunk(self.header, {})

@@ -164,29 +164,32 @@ class LogWriter(_Writer):
 
     def flush(self) -> None:
         """Writes the rows so far, in chunks of about a second."""
-        names = {table: parts[0].keys() | parts[-1].keys() for table, parts in self._rows.items()}
         rows = {
-            table: {name: np.concatenate([_filled(part, name) for part in parts]) for name in names[table]}
+            table: {name: np.concatenate([_filled(part, name) for part in parts]) for name in set().union(*parts)}
             for table, parts in self._rows.items()
         }
         self._rows = {}
         times = {table: self._times(columns) for table, columns in rows.items()}
-        if not any(len(of) for of in times.values()):
+        every = np.concatenate([*times.values(), np.zeros(0, np.int64)])
+        if not every.size:
             return
-        first = min(int(of.min()) for of in times.values() if len(of))
-        span = max(int(of.max()) for of in times.values() if len(of)) - first + 1
+        first, span = int(every.min()), int(every.max()) - int(every.min()) + 1
         cells = sum(len(times[table]) * len(columns) for table, columns in rows.items())
-        pieces = max(-(-span // CHUNK_US), -(-cells // CHUNK_CELLS))
-        places = {table: (of - first) * pieces // span for table, of in times.items()}
-        for piece in range(pieces):
+        step = min(CHUNK_US, -(-span * CHUNK_CELLS // max(cells, CHUNK_CELLS)))
+        pieces = np.unique((every - first) // step)
+        split = {}
+        for table, of in times.items():
+            places = (of - first) // step
+            order = np.argsort(places, kind="stable")
+            split[table] = np.split(order, np.searchsorted(places[order], pieces[1:]))
+        for piece in range(len(pieces)):
             texts: dict[str, int] = {}
             packed = {}
             for table, columns in rows.items():
-                mask = places[table] == piece
-                if mask.any():
-                    packed[table] = self._packed(table, {name: of[mask] for name, of in columns.items()}, texts)
-            if packed:
-                self._sink.chunk({"texts": list(texts), **packed})
+                chosen = split[table][piece]
+                if len(chosen):
+                    packed[table] = self._packed(table, {name: of[chosen] for name, of in columns.items()}, texts)
+            self._sink.chunk({"texts": list(texts), **packed})
 
     def _times(self, columns: dict[str, Values]) -> Values:
         if "at_us" in columns:
