@@ -94,6 +94,18 @@ def test_damaged_chunk_is_skipped(session: Session, tmp_path: Path) -> None:
     assert rows == hitreg.open_log(tmp_path / "fixed.hitlog")["frames"].rows
 
 
+def test_changed_and_missing_chunks_are_found_by_the_chain(tmp_path: Path) -> None:
+    data, frames = LOG.read_bytes(), frames_of(LOG)
+    start, end = frames[3]
+    content = zstandard.ZstdDecompressor().decompress(data[start:end])
+    again = zstandard.ZstdCompressor(level=1, write_checksum=True, write_content_size=True).compress(content)
+    for new, part, what in ((again, "chunk 3", "although it unpacks"), (b"", "chunk 3", "chunk 4 is in its place")):
+        assert new != data[start:end]
+        log = opened(data[:start] + new + data[end:], tmp_path)
+        with pytest.warns(hitreg.DamageWarning, match=what):
+            assert log.damage[0].part == part and log.damage[0].offset == start
+
+
 def test_log_without_a_seal(tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / "examples/write_log.py", tmp_path / "a.hitlog"], check=True)
     log = hitreg.open_log(tmp_path / "a.hitlog")
