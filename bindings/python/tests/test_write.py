@@ -118,6 +118,7 @@ def test_hitreg_exports_what_was_written(session: Session, written: Path) -> Non
 
 def test_hitreg_checks_the_seal_of_a_written_log(session: Session, written: Path, tmp_path: Path) -> None:
     data = bytearray(written.read_bytes())
+    assert "undamaged" in session.run("recover", written, "-o", tmp_path / "whole.hitlog")
     # A bit of the digest in the seal.
     data[data.rfind(b"hitseal\0") + 9] ^= 1
     (tmp_path / "flipped.hitlog").write_bytes(data)
@@ -125,6 +126,31 @@ def test_hitreg_checks_the_seal_of_a_written_log(session: Session, written: Path
     (tmp_path / "cut.hitlog").write_bytes(written.read_bytes()[:-3000])
     session.run("recover", tmp_path / "cut.hitlog", "-o", tmp_path / "fixed.hitlog")
     assert 0 < hitreg.open_log(tmp_path / "fixed.hitlog")["frames"].rows <= 600
+
+
+def test_a_copied_log_replays_as_the_original(session: Session, tmp_path: Path) -> None:
+    """A game in Rust replays the input, links and settings that the package read and wrote again."""
+    pucks, path, copy = session.example("pucks"), tmp_path / "a.hitlog", tmp_path / "copy.hitlog"
+    session.made(pucks, "record", "synth", "-o", path, "--seconds", 4, "--delay-ms", 50, "--loss", "3%")
+    log = hitreg.open_log(path)
+    header, classes = log.header, {of.name: of.fields for of in log.header.classes}
+    players = [player.name for player in header.players]
+    about = {"map": header.map, "seed": header.seed, "rules": header.rules, "settings": header.settings}
+    with hitreg.LogWriter(copy, game=header.game, players=players, classes=classes, **about) as out:
+        for name in ("ticks", "frames", "sent", "reached", "executed", "presence", "received"):
+            out.write(name, dict(log[name]))
+        lists = ("entities", "effects", "warnings", "helper_ms", "extra")
+        out.write("snapshots", {key: values for key, values in log["snapshots"].items() if key not in lists})
+        for name in classes:
+            out.write_states(name, dict(log.states(name)))
+    for one in (path, copy):
+        session.made(pucks, "replay", one, "-o", one.with_suffix(".hittrace"))
+    original, again = (hitreg.open_trace(one.with_suffix(".hittrace")) for one in (path, copy))
+    assert original.tables == again.tables
+    for name in original.tables:
+        for column, values in original[name].items():
+            np.testing.assert_array_equal(values, again[name][column], f"{name}.{column}")
+    session.made(pucks, "verify", copy)
 
 
 def test_trace_of_all_types(session: Session, tmp_path: Path) -> None:

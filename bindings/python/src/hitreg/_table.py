@@ -39,7 +39,7 @@ def column(kind: str, values: Values, unit: str = "", names: Optional[Sequence[s
     if names is not None:
         if values.size and not 0 <= int(values.min()) <= int(values.max()) < len(names):
             raise HitregError("an index has no name")
-        values = values.astype(np.uint32)
+        kind, values = kind if kind == "text" else "name", values.astype(np.uint32)
     return Column(kind, values, unit, None if names is None else list(map(str, names)))
 
 

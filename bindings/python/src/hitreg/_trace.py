@@ -64,7 +64,7 @@ def decode(content: dict[str, Any]) -> Table:
         else:
             values = keys[name] if name in keys else _values(map, *groups)
         names = map.get("names", []) if map["type"] == "name" else map.get("names") or None
-        columns[name] = column("name" if names is not None else map["type"], values, map.get("unit", ""), names)
+        columns[name] = column(map["type"], values, map.get("unit", ""), names)
     return Table(str(content["table"]), columns, rows, key)
 
 
