@@ -154,7 +154,11 @@ def hostile() -> dict[str, dict]:
         "heard": {"heard": [[0], [huge], [ones] * 6]},
         "types": {"frames": {"a": 1}, "ticks": 7, "states": [None, [1], "x"], "texts": 3},
         "negative": {"frames": [[0], [-5], [ones]]},
-        "heard bits": {"heard": [[0], [400_000], [ones] * 4 + [b"\0\1\x40", b"\0\1\x40", b"\0\1\2"]]},
+        "heard without a first": {"heard": [[0], [9], [ones] * 4 + [b"\0\1\x40", b"\0\1\x40", b"\0\1\2"]]},
+        "heard from below 0": {"heard": [[0], [9], [ones] * 4 + [b"\0\1\2", b"\0\1\x40", b"\0\1\xfe\1"]]},
+        "heard bits": {
+            "heard": [[0], [100_000], [ones] * 4 + [b"\1\1\xc8\1\x40", b"\0\1\x40", b"\0\1\xfe\xff\xff\xff\x1f"]]
+        },
         "nested": {"frames": [[]] * ((1 << 20) - 10)},
     }
 

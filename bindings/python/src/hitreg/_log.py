@@ -275,20 +275,25 @@ class LogChunk:
         masks = packed.typed("fresh", "u32").tolist()
         if any(count > HEARD_MAX or mask >> count for mask, count in zip(masks, counts.tolist())):
             raise HitregError("table heard, column fresh: it has more bits than usercmds")
-        sources, fresh, known, series = [], 0, {}, dict.fromkeys(players.tolist(), 0)
+        if counts.size and (newest + 1 - counts).min() < 0:
+            raise HitregError("table heard, column newest: it has more usercmds than numbers")
+        width = len(self.header.usercmd) // 2 + 3
+        self._budget.counts([counts.sum(), sum(bin(mask).count("1") for mask in masks)], width)
+        sources: list[int] = []
+        series, known, fresh = dict.fromkeys(players.tolist(), 0), dict[int, int](), 0
         for player, last, count, mask in zip(players.tolist(), newest.tolist(), counts.tolist(), masks):
+            # A player's first packets hold all their usercmds.
+            known = known if series[player] else {}
             for bit in range(count):
-                usercmd = (player, last + 1 - count + bit)
+                seq = last + 1 - count + bit
                 if mask >> bit & 1:
-                    known[usercmd] = fresh
+                    known[seq] = fresh
                     series[player] += 1
                     fresh += 1
-                if usercmd not in known:
-                    raise HitregError(f"table heard, column fresh: usercmd {usercmd[1]} is missing")
-                sources.append(known[usercmd])
-        width = len(self.header.usercmd) // 2 + 3
-        self._budget.counts([len(sources)], width)
-        rows_of = self._budget.counts(series.values(), width)
+                if seq not in known:
+                    raise HitregError(f"table heard, column fresh: usercmd {seq} is missing")
+                sources.append(known[seq])
+        rows_of = np.array([*series.values()], np.int64)
         nested: dict[str, Column] = {}
         for of in HEARD_LIST:
             nested[of.name] = self._known(packed, of, "usercmd_", nested, rows_of)
