@@ -217,7 +217,8 @@ fn add_help(found: &mut ProseFindings, command: &str, text: &str) {
 
 #[test]
 fn pages_are_in_plain_english() {
-    let mut pages: Vec<PathBuf> = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(PathBuf::from).to_vec();
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "bindings/python/README.md"].map(PathBuf::from).to_vec();
     pages.extend(files_below(Path::new("docs"), &["md"]));
     let crates = fs::read_dir("crates").unwrap().map(|entry| entry.unwrap().path().join("README.md"));
     pages.extend(crates);

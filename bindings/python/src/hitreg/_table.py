@@ -1,0 +1,159 @@
+"""Tables: columns as numpy arrays, and their conversions to pandas and Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from ._column import DTYPE, Values
+from ._container import HitregError
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+MAX_TEXT_BYTES = 4 << 20
+NONE = "none"
+
+
+@dataclass
+class Column:
+    """Values of one type. A column of `names` holds an index into them for each row."""
+
+    kind: str
+    values: Values
+    unit: str = ""
+    names: Optional[list[str]] = None
+
+    @property
+    def array(self) -> Values:
+        """The values; names as an array of `str`."""
+        return self.values if self.names is None else np.array(self.names, object)[self.values]
+
+
+def column(kind: str, values: Values, unit: str = "", names: Optional[Sequence[str]] = None) -> Column:
+    """Returns a column, with indices into names checked."""
+    if names is not None:
+        if values.size and not 0 <= int(values.min()) <= int(values.max()) < len(names):
+            raise HitregError("an index has no name")
+        kind, values = kind if kind == "text" else "name", values.astype(np.uint32)
+    return Column(kind, values, unit, None if names is None else list(map(str, names)))
+
+
+class Table(Mapping[str, Values]):
+    """Named columns of equal length. `table["at_us"]` is a numpy array, `table.columns["at_us"]` has its unit."""
+
+    def __init__(self, name: str, columns: dict[str, Column], rows: int, key: Sequence[str] = ()) -> None:
+        self.name, self.columns, self.rows, self.key = name, columns, rows, list(key)
+
+    def __getitem__(self, name: str) -> Values:
+        return self.columns[name].array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{name} {column.kind}" for name, column in self.columns.items())
+        return f"<hitreg.Table {self.name}: {self.rows} rows of {columns}>"
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of the columns that have one."""
+        return {name: column.unit for name, column in self.columns.items() if column.unit}
+
+    def take(self, rows: Values) -> Table:
+        """Returns some rows, by index or by a mask."""
+        columns = {name: replace(column, values=column.values[rows]) for name, column in self.columns.items()}
+        count = len(np.arange(self.rows)[rows])
+        return Table(self.name, columns, count, self.key)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns a data frame. Names are categories; `attrs["units"]` has the units."""
+        import pandas
+
+        def series(column: Column) -> Any:
+            if column.names is None:
+                return column.values
+            names = list(dict.fromkeys(column.names))
+            place = {name: place for place, name in enumerate(names)}
+            codes: Any = np.array([place[name] for name in column.names], np.int64)[column.values]
+            return pandas.Categorical.from_codes(codes, pandas.Index(names, dtype=object))
+
+        frame = pandas.DataFrame({name: series(column) for name, column in self.columns.items()})
+        frame.attrs = {"table": self.name, "units": self.units}
+        return frame
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Returns an Arrow table. Names are dictionaries; the metadata of a field has its unit."""
+        import pyarrow
+
+        def values(column: Column) -> Any:
+            if column.names is None:
+                return pyarrow.array(column.values)
+            # In a dictionary of Arrow a name may appear twice.
+            indices = pyarrow.array(column.values.astype(np.int32))
+            return pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(column.names, pyarrow.string()))
+
+        arrays = {name: values(column) for name, column in self.columns.items()}
+        units = {name: {"unit": column.unit} if column.unit else None for name, column in self.columns.items()}
+        fields = [pyarrow.field(name, array.type, metadata=units[name]) for name, array in arrays.items()]
+        metadata = {"hitreg.table": self.name, "hitreg.key": ",".join(self.key)}
+        return pyarrow.Table.from_arrays(list(arrays.values()), schema=pyarrow.schema(fields, metadata=metadata))
+
+
+def joined(parts: Sequence[Table]) -> Table:
+    """Joins the rows of a table's chunks. Rows without an optional column of names have the name `none`."""
+    filled = [part for part in parts if part.rows] or parts[-1:]
+    columns: dict[str, Column] = {}
+    for part in filled:
+        for name, like in part.columns.items():
+            if name not in columns:
+                columns[name] = _joined(name, like, [(part.columns.get(name), part.rows) for part in filled])
+    return Table(parts[0].name, columns, sum(part.rows for part in filled), filled[0].key)
+
+
+def _joined(name: str, like: Column, parts: Sequence[tuple[Optional[Column], int]]) -> Column:
+    if like.names is None:
+        given = [column for column, _ in parts if column is not None]
+        # An undeclared column of zeros does not show its type.
+        shown = [column for column in given if column.kind != "i64" or column.values.any()] or given
+        kinds = {column.kind for column in shown}
+        if len(given) < len(parts) or len(kinds) > 1:
+            raise HitregError(f"column {name!r} has another type in another chunk")
+        dtype = shown[0].values.dtype
+        return replace(shown[0], values=np.concatenate([column.values.astype(dtype) for column in given]))
+    places: dict[str, int] = {}
+    codes = []
+    for column, rows in parts:
+        names = [NONE] if column is None else column.names
+        if names is None:
+            raise HitregError(f"column {name!r} has another type in another chunk")
+        to = np.array([places.setdefault(name, len(places)) for name in names], np.uint32)
+        codes.append(np.full(rows, to[0]) if column is None else to[column.values])
+    if like.kind == "text" and sum(map(len, places)) > MAX_TEXT_BYTES:
+        raise HitregError(f"the different texts of {name!r} take more than {MAX_TEXT_BYTES >> 20} MiB")
+    return replace(like, values=np.concatenate(codes), names=list(places))
+
+
+def as_column(values: Any, rows: int, unit: str = "") -> Column:
+    """Returns values that a program writes as a column: an array's type, `names` for text, u32 or i64 for Python's int."""
+    array = np.asarray(values)
+    if array.dtype.kind in "OU":
+        texts = np.broadcast_to(array, (rows,)).tolist()
+        names = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        codes = np.array([names[text] for text in texts], np.uint32)
+        return column("name", codes, unit, list(names))
+    array = np.broadcast_to(array, (rows,))
+    if not isinstance(values, (np.ndarray, np.generic)) and array.dtype.kind == "i":
+        is_small = not array.size or 0 <= int(array.min()) <= int(array.max()) < 1 << 32
+        array = array.astype("u4" if is_small else "i8")
+    for kind, dtype in DTYPE.items():
+        if array.dtype == dtype:
+            return Column(kind, array, unit)
+    raise HitregError(f"no column holds values of the type {array.dtype}")

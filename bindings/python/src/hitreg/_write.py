@@ -1,0 +1,280 @@
+"""Writes logs and traces: "Writing a log" and "Writing a trace" in docs/format.md."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from ._column import Values, pack, typed
+from ._container import ChunkSink, HitregError
+from ._log import states_name
+from ._schema import KINDS, MAX_PLAYERS, SESSION_KINDS, USERCMD, Field, KindColumn
+from ._table import Column, as_column
+
+CHUNK_US = 1_000_000
+CHUNK_CELLS = 1 << 20
+TRACE_CHUNK_BYTES = 1 << 20
+# Columns that only lists need, and counts of list items. A snapshot without a list shows all states of its tick.
+LISTS = ("entities", "effects", "extra_bytes", "helper", "warnings")
+Columns = Mapping[str, Any]
+
+
+class _Writer:
+    """A file under another name until it is complete."""
+
+    def __init__(self, path: Union[str, os.PathLike[str]], magic: str, header: dict[str, Any]) -> None:
+        self.path = os.fspath(path)
+        self._out = open(f"{self.path}.part", "wb")
+        try:
+            self._sink = ChunkSink(self._out, magic, header)
+        except BaseException:
+            self.discard()
+            raise
+
+    def flush(self) -> None:
+        """Writes the rows so far."""
+
+    def close(self) -> None:
+        """Ends the file and gives it its name."""
+        if self._out.closed:
+            return
+        self.flush()
+        self._sink.finish()
+        self._out.close()
+        os.replace(self._out.name, self.path)
+
+    def discard(self) -> None:
+        """Deletes what was written."""
+        self._out.close()
+        os.remove(self._out.name)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Any, trace: Optional[TracebackType]) -> None:
+        if error is None:
+            self.close()
+        elif not self._out.closed:
+            self.discard()
+
+
+class LogWriter(_Writer):
+    """Writes a log in columns. Each row needs its time: `at_us`, or `tick` for `executed` and states.
+
+    Rows of a table are in the order of time. `flush` writes the rows so far; later calls add later rows.
+    """
+
+    def __init__(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        game: str,
+        players: Sequence[str],
+        settings: Mapping[str, object] = {},
+        classes: Mapping[str, Sequence[Field]] = {},
+        usercmd_fields: Sequence[Field] = (),
+        kinds: Mapping[str, Sequence[Field]] = {},
+        map: str = "",
+        seed: int = 0,
+        rules: bytes = b"",
+    ) -> None:
+        if len(players) > MAX_PLAYERS:
+            raise HitregError(f"a session has at most {MAX_PLAYERS} players")
+        self._players, self._classes = len(players), list(classes)
+        # For each table: its columns in the order of the file, and the columns that identify the series.
+        self._columns: dict[str, list[Union[KindColumn, Field]]] = {}
+        for kind, known in KINDS.items():
+            if kind != "heard":
+                self._columns[kind] = [of for of in known if of.name not in LISTS]
+        self._columns["frames"] += usercmd_fields
+        for kind, fields in kinds.items():
+            if kind in KINDS or kind.partition(".")[0] in ("states", "index", "before", "texts", "end", "keyframe"):
+                raise HitregError(f"no custom kind can have the name {kind!r}")
+            self._columns[kind] = [KindColumn("at_us", "i64", "µs"), *fields]
+        declared = {kind: [of.name for of in columns] for kind, columns in self._columns.items()}
+        declared["ticks"].append("hash")
+        for place, fields in enumerate(classes.values()):
+            self._columns[states_name(place)] = [KindColumn("tick", "u32"), *fields]
+        self._rows: dict[str, list[dict[str, Values]]] = {}
+        self._ticks: list[tuple[Values, Values]] = []
+        header = {
+            "game": game,
+            "rules": rules,
+            "map": map,
+            "seed": seed,
+            "settings": [[key, str(value)] for key, value in settings.items()],
+            "preset": None,
+            "players": [{"name": name, "recorded": True} for name in players],
+            "origin": "live",
+            "classes": [{"name": name, "fields": [of.map() for of in fields]} for name, fields in classes.items()],
+            "usercmd": [of.map() for of in [*USERCMD, *usercmd_fields]],
+            "kinds": list(declared.items()),
+            "columns": [[kind, [of.map() for of in fields]] for kind, fields in kinds.items()],
+        }
+        super().__init__(path, "hitlog", header)
+
+    def write(self, table: str, columns: Columns) -> None:
+        """Adds rows. Values are arrays or lists of equal length, or one value for all rows; a missing column is 0.
+
+        `player` is the player; `series` is the series of a custom kind. `target`, `attacker` and the `player` of a gap
+        are -1 for none. A `ticks` row without `hash` has none.
+        """
+        schema = self._columns.get(table)
+        if schema is None:
+            raise HitregError(f"there is no table {table!r}; there are {', '.join(self._columns)}")
+        owners = {"entity": 0, "viewer": -1} if table.startswith("states") else {"player": 0}
+        if table in SESSION_KINDS:
+            owners = {}
+        elif table not in KINDS and not table.startswith("states"):
+            owners = {"series": 0}
+        known = {of.name for of in schema} | {*owners} | ({"hash"} if table == "ticks" else set())
+        if not {*columns} <= known:
+            raise HitregError(f"table {table}: {', '.join({*columns} - known)} is none of {', '.join(sorted(known))}")
+        time = "at_us" if "at_us" in known else "tick"
+        if time not in columns:
+            raise HitregError(f"table {table}: the column {time!r} is missing")
+        rows = max((np.size(values) for values in columns.values() if not isinstance(values, (str, bytes))), default=1)
+        try:
+            wide = {name: np.broadcast_to(np.asarray(columns.get(name, least)), rows) for name, least in owners.items()}
+            stored = {of.name: _stored(of, columns.get(of.name, 0), rows) for of in schema}
+            if table == "ticks" and "hash" in columns:
+                stored["hashed"] = _stored(schema[2], columns.get("hashed", 1), rows)
+                stored["hash"] = np.broadcast_to(np.asarray(columns["hash"], np.uint64), rows)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise HitregError(f"table {table}: {error}") from None
+        series = wide.get("player", wide.get("series", wide.get("entity", np.zeros(rows, np.int64)))).astype(np.int64)
+        viewer = wide.get("viewer", np.full(rows, -1)).astype(np.int64)
+        limit = self._players if "player" in owners else 1 << (16 if "entity" in owners else 32)
+        if rows and not 0 <= series.min() <= series.max() < limit or (viewer >= self._players).any():
+            raise HitregError(f"table {table}: a row of {', '.join(owners)} {series.max()}, which does not exist")
+        stored[""] = series + ((viewer + 1) << 16)
+        self._rows.setdefault(table, []).append(stored)
+        if table == "ticks":
+            self._ticks.append((stored["tick"], stored["at_us"]))
+
+    def write_states(self, class_name: str, columns: Columns) -> None:
+        """Adds states of entities of a class: `tick`, `entity`, the fields, and `viewer` for one player's own state."""
+        if class_name not in self._classes:
+            raise HitregError(f"there is no class {class_name!r}; there are {', '.join(self._classes)}")
+        self.write(states_name(self._classes.index(class_name)), columns)
+
+    def flush(self) -> None:
+        """Writes the rows so far, in chunks of about a second."""
+        rows = {
+            table: {name: np.concatenate([_filled(part, name) for part in parts]) for name in set().union(*parts)}
+            for table, parts in self._rows.items()
+        }
+        self._rows = {}
+        times = {table: self._times(columns) for table, columns in rows.items()}
+        every = np.concatenate([*times.values(), np.zeros(0, np.int64)])
+        if not every.size:
+            return
+        first, span = int(every.min()), int(every.max()) - int(every.min()) + 1
+        cells = sum(len(times[table]) * len(columns) for table, columns in rows.items())
+        step = min(CHUNK_US, -(-span * CHUNK_CELLS // max(cells, CHUNK_CELLS)))
+        pieces = np.unique((every - first) // step)
+        split = {}
+        for table, of in times.items():
+            places = (of - first) // step
+            order = np.argsort(places, kind="stable")
+            split[table] = np.split(order, np.searchsorted(places[order], pieces[1:]))
+        for piece in range(len(pieces)):
+            texts: dict[str, int] = {}
+            packed = {}
+            for table, columns in rows.items():
+                chosen = split[table][piece]
+                if len(chosen):
+                    packed[table] = self._packed(table, {name: of[chosen] for name, of in columns.items()}, texts)
+            self._sink.chunk({"texts": list(texts), **packed})
+
+    def _times(self, columns: dict[str, Values]) -> Values:
+        if "at_us" in columns:
+            return columns["at_us"]
+        if not self._ticks:
+            return np.zeros(len(columns["tick"]), np.int64)
+        ticks, times = (np.concatenate(of) for of in zip(*self._ticks))
+        of: Values = np.interp(columns["tick"], ticks, times).astype(np.int64)
+        return of
+
+    def _packed(self, table: str, columns: dict[str, Values], texts: dict[str, int]) -> list[Any]:
+        order = np.argsort(columns[""], kind="stable")
+        ids, counts = np.unique(columns[""], return_counts=True)
+        packed = []
+        for of in self._columns[table]:
+            values = columns[of.name][order]
+            if of.kind == "text":
+                codes = [texts.setdefault(text, len(texts) + 1) if text else 0 for text in values.tolist()]
+                values = np.array(codes, np.int64)
+            packed.append(pack(values, counts))
+        if table == "ticks":
+            packed.append(columns["hash"][columns["hashed"]].astype("<u8").tobytes() if "hash" in columns else b"")
+        return [ids.tolist(), counts.tolist(), packed]
+
+
+def _filled(part: dict[str, Values], name: str) -> Values:
+    return part[name] if name in part else np.zeros(len(part[""]), np.uint64)
+
+
+def _stored(of: Union[KindColumn, Field], values: Any, rows: int) -> Values:
+    """Returns values of a column as the file stores them; texts stay texts."""
+    if of.kind == "text":
+        return np.broadcast_to(np.asarray("" if isinstance(values, int) else values, object), rows)
+    names = list(of.names) if isinstance(of, KindColumn) else []
+    if names and np.asarray(values).dtype.kind in "OU":
+        values = [names.index(name) for name in np.broadcast_to(values, rows).tolist()]
+    array = np.asarray(values)
+    if of.kind[0] == "f":
+        array = array.astype(np.float32 if of.kind == "f32" else np.float64)
+    elif array.dtype.kind not in "biu":
+        raise HitregError(f"column {of.name}: {array.dtype} is no {of.kind}")
+    elif of.kind != "u64":
+        array = array.astype(np.int64) + (1 if isinstance(of, KindColumn) and of.optional else 0)
+    try:
+        return np.broadcast_to(array.astype(np.uint64) if of.kind == "u64" else typed(array, of.kind), rows)
+    except HitregError as error:
+        raise HitregError(f"column {of.name}: {error}") from None
+
+
+class TraceWriter(_Writer):
+    """Writes a trace: what a build computes from a log."""
+
+    def __init__(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        game: str,
+        mode: str = "closed",
+        log_digest: str = "",
+        settings: Mapping[str, object] = {},
+    ) -> None:
+        pairs = [[key, str(value)] for key, value in settings.items()]
+        header = {"game": game, "mode": mode, "log_digest": log_digest, "settings": pairs}
+        super().__init__(path, "hittrace", header)
+
+    def write(self, table: str, columns: Columns, *, key: Sequence[str] = (), units: Mapping[str, str] = {}) -> None:
+        """Adds rows to a table. The type of a column is that of its array.
+
+        A list of `int` becomes u32, or i64 if a number is negative or larger. Texts become names.
+        """
+        rows = max((np.size(values) for values in columns.values() if not isinstance(values, str)), default=0)
+        written = {name: as_column(values, rows, units.get(name, "")) for name, values in columns.items()}
+        width = sum(of.values.itemsize for of in written.values())
+        step = max(1, TRACE_CHUNK_BYTES // max(width, 1))
+        for start in range(0, max(rows, 1), step):
+            maps = [_column_map(name, of, slice(start, start + step)) for name, of in written.items()]
+            content = {"table": table, "rows": min(step, rows - start), "key": list(key), "columns": maps}
+            self._sink.chunk(content)
+
+
+def _column_map(name: str, of: Column, rows: slice) -> dict[str, Any]:
+    values, kind = of.values[rows], of.kind
+    more: dict[str, Any] = {"unit": of.unit} if of.unit else {}
+    if of.names is not None:
+        more["names"] = of.names
+        kind, values = ("name", values.astype(np.uint8)) if len(of.names) <= 256 else ("u32", values)
+    data = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<"))).tobytes()
+    return {"name": name, "type": kind, "data": data, **more}

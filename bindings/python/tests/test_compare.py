@@ -1,0 +1,261 @@
+"""Every value equals the one that `hitreg export` writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import hitreg
+import msgpack
+import numpy as np
+import pytest
+import zstandard
+from conftest import ROOT, Session
+
+FIXTURES = sorted([*ROOT.glob("fixtures/sessions/*.hitlog"), *ROOT.glob("fixtures/compat/*")])
+
+
+def exported(session: Session, path: Path, table: str) -> dict[str, list]:
+    """The columns of a table as JSON values; numbers as text, because a JSON number has no -0."""
+    lines = session.run("export", path, "--table", table).split("\n")[:-1]
+    rows = [json.loads(line, parse_int=str, parse_float=str) for line in lines]
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
+
+
+def tables_of(session: Session, path: Path) -> dict[str, int]:
+    return {of["table"]: of["rows"] for of in json.loads(session.run("export", path, "--format", "json"))}
+
+
+def same(found: np.ndarray, expected: list, what: str) -> None:
+    """Compares a column bit for bit."""
+    assert len(found) == len(expected), what
+    if found.dtype.kind == "f":
+        # Numbers that are not finite are null.
+        finite = np.isfinite(found)
+        assert [value is not None for value in expected] == finite.tolist(), what
+        texts = np.array([value for value in expected if value is not None], dtype="U")
+        numbers = texts.astype(np.float64).astype(found.dtype)
+        assert numbers.tobytes() == found[finite].tobytes(), what
+    elif found.dtype == np.uint64:
+        is_hash = "hash" in what
+        assert [int(value, 16 if is_hash else 10) for value in expected] == found.tolist(), what
+    elif found.dtype.kind in "iu":
+        assert [int(value) for value in expected] == found.tolist(), what
+    else:
+        assert expected == found.tolist(), what
+
+
+def check_trace(session: Session, path: Path) -> None:
+    trace = hitreg.open_trace(path)
+    tables = tables_of(session, path)
+    assert list(tables) == trace.tables and not trace.damage
+    for name, rows in tables.items():
+        table = trace[name]
+        assert table.rows == rows
+        columns = exported(session, path, name)
+        assert rows == 0 or list(columns) == list(table), name
+        for column, expected in columns.items():
+            same(table[column], expected, f"{name}.{column}")
+
+
+def foreign(session: Session, log: Path) -> Path:
+    """A copy of a log of a game that hitreg does not know, so that it exports the records without a replay."""
+    data, path = log.read_bytes(), session.folder / "foreign.hitlog"
+    start = zstandard.ZstdDecompressor().decompressobj()
+    first = msgpack.unpackb(start.decompress(data))
+    first["sealed"], first["header"]["game"] = False, "unknown"
+    compressor = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
+    rest = start.unused_data
+    # The seal and the seek table belong to the first header.
+    rest = rest[: rest.rfind(b"\x50\x2a\x4d\x18\x10\0\0\0hitseal\0")]
+    path.write_bytes(compressor.compress(msgpack.packb(first)) + rest)
+    return path
+
+
+def recorded_bodies(log: hitreg.Log) -> dict[str, np.ndarray]:
+    """The states for everyone, as hitreg exports them: fields that a class lacks are 0."""
+    classes = log.header.classes
+    tables = [log.states(of.name) for of in classes]
+    tables = [table.take(table["viewer"] < 0) for table in tables]
+    if not tables:
+        return {}
+    keys = {name: np.concatenate([table[name] for table in tables]) for name in ("tick", "entity")}
+    place = np.repeat(np.arange(len(tables)), [table.rows for table in tables])
+    order = np.lexsort((place, keys["entity"], keys["tick"]))
+    columns, cells = dict(keys), set()
+    for of, table in zip(classes, tables):
+        for field in of.fields:
+            cell = (field.name, field.kind, field.scope)
+            if cell in cells:
+                continue
+            cells.add(cell)
+            dtype = table[field.name].dtype
+            zero = "" if field.kind == "text" else np.zeros(1, dtype)[0]
+            columns[field.name if field.name not in columns else f"{of.name}.{field.name}"] = np.concatenate(
+                [
+                    part[field.name]
+                    if cell in [(one.name, one.kind, one.scope) for one in other.fields]
+                    else np.full(part.rows, zero, dtype)
+                    for other, part in zip(classes, tables)
+                ]
+            )
+    return {name: values[order] for name, values in columns.items()}
+
+
+def check_log(session: Session, path: Path) -> None:
+    log = hitreg.open_log(path)
+    copy = foreign(session, path)
+    tables = tables_of(session, copy)
+    assert not log.damage
+    compared = set()
+    for name in tables:
+        columns = exported(session, copy, name)
+        if name == "shots":
+            check_shots(log, columns)
+            continue
+        if name == "bodies":
+            found = recorded_bodies(log)
+        else:
+            table = log[name]
+            if name == "ticks" and table["hashed"].any():
+                table = table.take(table["hashed"])
+            found = dict(table)
+        if name == "frames":
+            found.update(command=found["seq"], lerp_msec=found["lerp_ms"])
+        if name == "damage":
+            found["attacker"] = np.array([entity_name(one) for one in found["attacker"]])
+        for column, expected in columns.items():
+            same(found[column], expected, f"{name}.{column}")
+        compared.add(name)
+    known = {"bodies" if name.startswith("states") else name for name in log.tables if "." not in name}
+    links = {"sent", "reached", "heard", "received", "snapshots", "presence", "gaps", "predicted", "judged", "states"}
+    assert known - links <= compared
+
+
+def entity_name(entity: int) -> str:
+    return "none" if entity < 0 else f"p{entity}"
+
+
+def check_shots(log: hitreg.Log, columns: dict[str, list]) -> None:
+    keys = list(zip(*(map(int, columns[name]) for name in ("shooter", "command", "index"))))
+    for kind, prefix, none in (("judged", "", "not run"), ("predicted", "predicted_", "not predicted")):
+        table = log[kind] if kind in log else None
+        rows = (
+            dict(zip(zip(*(table[name].tolist() for name in ("player", "command", "shot"))), range(table.rows)))
+            if table
+            else {}
+        )
+        for row, key in enumerate(keys):
+            if key not in rows:
+                assert columns[f"{prefix}reason"][row] == none
+                continue
+            at = rows[key]
+            target = table["target"][at]
+            assert columns[f"{prefix}reason"][row] == table["reason"][at]
+            assert columns[f"{prefix}target"][row] == entity_name(target)
+            assert int(columns[f"{prefix}damage"][row]) == table["damage"][at]
+            if target >= 0:
+                assert columns[f"{prefix}hitgroup"][row] == str(table["hitgroup"][at])
+            if kind == "judged":
+                assert int(columns["rewind_us"][row]) == table["rewound_us"][at]
+                assert int(columns["at_us"][row]) == table["at_us"][at]
+        assert {*rows} <= {*keys}
+
+
+def test_trace_of_a_replay(session: Session) -> None:
+    check_trace(session, session.folder / "arena.hittrace")
+    views = hitreg.open_trace(session.folder / "arena.hittrace")["views"]
+    assert set(views["how"]) > {"interpolated"}, "packed views have other rows too"
+
+
+def test_log_of_the_arena(session: Session) -> None:
+    check_log(session, session.folder / "arena.hitlog")
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.name)
+def test_fixture(session: Session, path: Path) -> None:
+    (check_log if path.suffix == ".hitlog" else check_trace)(session, path)
+
+
+@pytest.fixture(scope="session", params=["half-life", "quake3", "nereids"])
+def preset(session: Session, request: pytest.FixtureRequest) -> Path:
+    """The log of a session with a preset; the trace is beside it."""
+    path = session.folder / f"{request.param}.hitlog"
+    links = ["--delay-ms", 50, "--jitter-ms", 15, "--loss", "5%"]
+    session.run("record", "synth", "-o", path, "--preset", request.param, "--seconds", 4, *links)
+    session.run("replay", path, "-o", path.with_suffix(".hittrace"))
+    return path
+
+
+def test_presets(session: Session, preset: Path) -> None:
+    check_log(session, preset)
+    check_trace(session, preset.with_suffix(".hittrace"))
+
+
+def test_log_and_trace_of_pucks(session: Session) -> None:
+    session.made(session.example("pucks"), "record", "synth", "-o", "pucks.hitlog", "--seconds", 4)
+    session.made(session.example("pucks"), "replay", "pucks.hitlog", "-o", "pucks.hittrace")
+    check_log(session, session.folder / "pucks.hitlog")
+    check_trace(session, session.folder / "pucks.hittrace")
+
+
+def test_links_equal_those_of_the_replay(preset: Path) -> None:
+    """Times relative to other records: packets and snapshots of a trace come from the log."""
+    log, trace = hitreg.open_log(preset), hitreg.open_trace(preset.with_suffix(".hittrace"))
+    for sent, number, arrived, rows, key, columns in (
+        ("sent", "number", "reached", "packets", "packet", {"usercmds": "count", "newest": "newest"}),
+        ("snapshots", "seq", "received", "snapshots", "snapshot", dict.fromkeys(SNAPSHOT_COLUMNS)),
+    ):
+        records, arrivals, expected = log[sent], log[arrived], trace[rows]
+        expected = expected.take(np.lexsort((expected[key], expected["player"])))
+        for column, of in {key: number, "player": "player", "at_us": "at_us", "ack": "ack", **columns}.items():
+            np.testing.assert_array_equal(expected[column], records[of or column], f"{rows}.{column}")
+        sent_at = dict(zip(zip(records["player"], records[number]), records["at_us"]))
+        first: dict[tuple[int, int], list[int]] = {}
+        for player, name, at in zip(arrivals["player"], arrivals["number"], arrivals["at_us"]):
+            first.setdefault((player, name), []).append(at)
+        for player, name, took, times in zip(*(expected[of] for of in ("player", key, "took_ms", "arrived"))):
+            found = first.get((player, name), [])
+            assert len(found) == times
+            assert not found or took == pytest.approx((min(found) - sent_at[player, name]) / 1000, abs=1e-3)
+    for name in ("entities", "effects", "warnings"):
+        assert log[f"snapshots.{name}"].rows == log["snapshots"][name].sum()
+    assert log["snapshots.effects"].rows > 0
+    known = ~np.isnan(log["snapshots"]["helper_ms"])
+    assert known.any() == (preset.stem == "nereids")
+
+
+SNAPSHOT_COLUMNS = ("entities", "effects", "choked", "helper_ms", "warnings")
+
+
+def test_heard_usercmds_equal_the_clients_own(session: Session) -> None:
+    (session.folder / "sides").mkdir()
+    session.made(session.example("sides"), 6, 3, session.folder / "sides")
+    server = hitreg.open_log(session.folder / "sides/server.hitlog")
+    # The server heard each packet when it arrived.
+    assert server["heard"]["at_us"].tolist() == server["reached"]["at_us"].tolist()
+    heard = server["heard.usercmds"]
+    assert heard.rows > 1000
+    for player in range(3):
+        log = hitreg.open_log(session.folder / f"sides/client{player}.hitlog")
+        assert log.header.side.player == player
+        frames, mine = log["frames"], heard.take(heard["player"] == player)
+        places = np.searchsorted(frames["seq"], mine["seq"])
+        for column in ("seq", "lerp_ms", "msec", "pitch", "yaw", "forwardmove", "sidemove", "buttons"):
+            assert frames[column][places].tobytes() == mine[column].tobytes(), column
+
+
+def test_own_fields_and_kinds(session: Session) -> None:
+    session.made(session.c_example("everything"), "everything.hitlog")
+    path = session.folder / "everything.hitlog"
+    check_log(session, path)
+    log = hitreg.open_log(path)
+    assert log["frames"]["lean"].dtype == np.float32 and log["frames"]["stance"].dtype == np.int32
+    assert set(log["states"]["viewer"]) == {-1, 0}
+
+
+@pytest.mark.parametrize("seed", [1, 7, 11])
+def test_random_records(session: Session, seed: int) -> None:
+    """Numbers of any size in fields and columns of all types."""
+    session.made(session.c_example("anything"), ".", seed, 1)
+    check_log(session, session.folder / f"anything-{seed}.hitlog")

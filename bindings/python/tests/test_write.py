@@ -1,0 +1,234 @@
+"""hitreg reads what the package writes."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import hitreg
+import numpy as np
+import pytest
+from conftest import Session
+from test_compare import check_log, check_trace, exported, tables_of
+
+FIELDS = [
+    hitreg.Field("origin.x", "f32", "movement", "position"),
+    hitreg.Field("fuel", "f64"),
+    hitreg.Field("health", "i32"),
+    hitreg.Field("ammo", "u32"),
+    hitreg.Field("money", "i64"),
+    hitreg.Field("id", "u64"),
+    hitreg.Field("alive", "bool"),
+    hitreg.Field("mood", "text"),
+]
+TICKS = np.arange(1, 301)
+
+
+def values_of(kind: str, ticks: np.ndarray) -> np.ndarray:
+    """Extreme and ordinary values of a type."""
+    wave = np.sin(ticks / 7)
+    if kind == "text":
+        return np.array(["", "calm", "ängstlich"], object)[ticks % 3]
+    if kind == "bool":
+        return ticks % 3 == 0
+    if kind[0] == "f":
+        values = (wave * 1000).astype(kind.replace("f32", "f4").replace("f64", "f8"))
+        values[:3] = -0.0, 1e-30, -1e30
+        return values
+    info = np.iinfo({"i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8"}[kind])
+    values = (ticks * 3).astype(info.dtype)
+    values[:2] = info.min, info.max
+    return values
+
+
+def write_session(path: Path, gap: bool) -> None:
+    kinds = {"casts": [hitreg.Field(f"of_{kind}", kind) for kind in ("f32", "f64", "i64", "u64", "bool", "text")]}
+    lean = hitreg.Field("lean", "f32", "movement", "angle")
+    settings = {"server.tick_hz": 100, "sv_gravity": 800}
+    with hitreg.LogWriter(
+        path,
+        game="mygame",
+        players=["a", "b"],
+        settings=settings,
+        classes={"player": FIELDS, "rocket": FIELDS[:1]},
+        usercmd_fields=[lean],
+        kinds=kinds,
+        map="dm1",
+        seed=7,
+    ) as log:
+        at = TICKS * 10_000
+        log.write("ticks", {"tick": TICKS, "at_us": at, "hash": TICKS.astype(np.uint64) ** 7})
+        for player in (1, 0):
+            log.write("presence", {"player": player, "tick": 1, "at_us": 10_000, "change": "joined"})
+            move = {"forwardmove": values_of("f32", TICKS), "buttons": TICKS % 2, "msec": 10, "lean": 0.25}
+            log.write("frames", {"player": player, "seq": TICKS, "at_us": at - 5_000, **move})
+            log.write("sent", {"player": player, "number": TICKS, "newest": TICKS, "at_us": at - 4_000, "count": 1})
+            log.write("reached", {"player": player, "number": TICKS, "at_us": at - 1_000})
+            how = np.where(TICKS % 9 == 0, "missing", "run")
+            log.write("executed", {"player": player, "command": TICKS, "tick": TICKS, "how": how})
+            log.write("snapshots", {"player": player, "seq": TICKS, "tick": TICKS, "at_us": at + 1_000, "ack": TICKS})
+            log.write("received", {"player": player, "number": TICKS, "at_us": at + 30_000})
+            state = {field.name: values_of(field.kind, TICKS) for field in FIELDS}
+            log.write_states("player", {"tick": TICKS, "entity": player, **state})
+        log.flush()
+        shots = TICKS[TICKS % 50 == 0]
+        # Later rows, in a second call.
+        later = {"tick": [301, 302], "at_us": [3_010_000, 3_020_000]}
+        log.write("ticks", later)
+        log.write_states("rocket", {"tick": [301, 302], "entity": 9, "origin.x": [1.5, 2.5]})
+        log.write("casts", {"series": 3, "at_us": 3_010_000, "of_text": "fire", "of_i64": -5, "of_f64": 1e300})
+        aim = {"reason": "hit", "target": 1, "damage": 20, "rewound_us": 50_000}
+        log.write("judged", {"player": 0, "command": shots, "at_us": 3_011_000, **aim})
+        log.write("damage", {"tick": 301, "at_us": 3_010_000, "victim": 1, "attacker": [0, -1], "amount": 20})
+        if gap:
+            log.write("gaps", {"from_us": 3_012_000, "at_us": 3_013_000, "player": -1, "why": "paused"})
+
+
+@pytest.fixture(scope="module")
+def written(session: Session) -> Path:
+    write_session(session.folder / "written.hitlog", gap=True)
+    return session.folder / "written.hitlog"
+
+
+def test_hitreg_exports_what_was_written(session: Session, written: Path) -> None:
+    info = session.run("info", written)
+    for text in ("mygame", "players       2", "302 ticks", "usercmds      600", "sv_gravity=800", "dm1"):
+        assert text in info, info
+    assert tables_of(session, written)["bodies"] == 602
+    check_log(session, written)
+    bodies = exported(session, written, "bodies")
+    for field in FIELDS:
+        found = [bodies[field.name][row] for row in range(0, 600, 2)]
+        if field.kind == "text":
+            assert found == values_of("text", TICKS).tolist()
+    assert exported(session, written, "casts")["of_text"] == ["fire"]
+    log = hitreg.open_log(written)
+    assert log.sealed and not log.damage and log.header.classes[0].fields == FIELDS
+    for field in FIELDS:
+        states = log.states("player")
+        mine = states.take(states["entity"] == 0)[field.name]
+        assert mine.tolist() == values_of(field.kind, TICKS).tolist(), field
+    assert log["received"]["at_us"][:2].tolist() == [40_000, 50_000]
+    assert log["snapshots"]["entities"].tolist() == [2] * 600
+    assert log["damage"]["attacker"].tolist() == [0, -1]
+    assert log["ticks"]["hashed"].tolist() == [True] * 300 + [False] * 2
+
+
+def test_hitreg_checks_the_seal_of_a_written_log(session: Session, written: Path, tmp_path: Path) -> None:
+    data = bytearray(written.read_bytes())
+    assert "undamaged" in session.run("recover", written, "-o", tmp_path / "whole.hitlog")
+    # A bit of the digest in the seal.
+    data[data.rfind(b"hitseal\0") + 9] ^= 1
+    (tmp_path / "flipped.hitlog").write_bytes(data)
+    session.run("info", tmp_path / "flipped.hitlog", expect=128)
+    (tmp_path / "cut.hitlog").write_bytes(written.read_bytes()[:-3000])
+    session.run("recover", tmp_path / "cut.hitlog", "-o", tmp_path / "fixed.hitlog")
+    assert 0 < hitreg.open_log(tmp_path / "fixed.hitlog")["frames"].rows <= 600
+
+
+def test_a_copied_log_replays_as_the_original(session: Session, tmp_path: Path) -> None:
+    """A game in Rust replays the input, links and settings that the package read and wrote again."""
+    pucks, path, copy = session.example("pucks"), tmp_path / "a.hitlog", tmp_path / "copy.hitlog"
+    session.made(pucks, "record", "synth", "-o", path, "--seconds", 4, "--delay-ms", 50, "--loss", "3%")
+    log = hitreg.open_log(path)
+    header, classes = log.header, {of.name: of.fields for of in log.header.classes}
+    players = [player.name for player in header.players]
+    about = {"map": header.map, "seed": header.seed, "rules": header.rules, "settings": header.settings}
+    with hitreg.LogWriter(copy, game=header.game, players=players, classes=classes, **about) as out:
+        for name in ("ticks", "frames", "sent", "reached", "executed", "presence", "received"):
+            out.write(name, dict(log[name]))
+        lists = ("entities", "effects", "warnings", "helper_ms", "extra")
+        out.write("snapshots", {key: values for key, values in log["snapshots"].items() if key not in lists})
+        for name in classes:
+            out.write_states(name, dict(log.states(name)))
+    for one in (path, copy):
+        session.made(pucks, "replay", one, "-o", one.with_suffix(".hittrace"))
+    original, again = (hitreg.open_trace(one.with_suffix(".hittrace")) for one in (path, copy))
+    assert original.tables == again.tables
+    for name in original.tables:
+        for column, values in original[name].items():
+            np.testing.assert_array_equal(values, again[name][column], f"{name}.{column}")
+    session.made(pucks, "verify", copy)
+
+
+def test_trace_of_all_types(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "a.hittrace"
+    with hitreg.TraceWriter(path, game="mygame", settings={"sv_gravity": 800}) as trace:
+        trace.write("ticks", {"tick": [1, 2], "at_us": [10_000, 20_000], "hash": np.array([1, 2**63], np.uint64)})
+        kinds = ("f32", "f64", "i64", "u64", "u32", "bool", "text")
+        wide = np.arange(1, 100_001)
+        columns = {f"of_{kind}": values_of(kind, wide) for kind in kinds}
+        trace.write("mine", {"tick": wide, **columns}, key=["tick"], units={"tick": "ticks"})
+        trace.write("many", {"name": [f"name {n}" for n in range(300)], "at_us": [-1] * 300})
+    check_trace(session, path)
+    table = hitreg.open_trace(path)["mine"]
+    assert table.key == ["tick"] and table.units == {"tick": "ticks"}
+    for kind in kinds:
+        assert table[f"of_{kind}"].tolist() == values_of(kind, wide).tolist()
+
+
+BUILD = """#!{python}
+import sys
+import hitreg
+
+log = hitreg.open_log(sys.argv[2])
+ticks, states = log["ticks"], log.states("player")
+output = sys.argv[sys.argv.index("-o") + 1]
+with hitreg.TraceWriter(output, game=log.header.game, settings=log.header.settings) as trace:
+    hashes = ticks["hash"]{change}
+    known = ticks["hashed"]
+    trace.write("ticks", {{"tick": ticks["tick"][known], "at_us": ticks["at_us"][known], "hash": hashes[known]}})
+    trace.write("executed", {{name: log["executed"][name] for name in ("player", "command", "tick", "how")}})
+"""
+
+
+@pytest.mark.parametrize("change, code", [("", 0), (" + (ticks['tick'] > 100)", 1)])
+def test_verify_replays_a_written_log_with_a_build(session: Session, change: str, code: int) -> None:
+    log = session.folder / "played.hitlog"
+    write_session(log, gap=False)
+    build = session.folder / "build.py"
+    build.write_text(BUILD.format(python=sys.executable, change=change))
+    build.chmod(build.stat().st_mode | stat.S_IXUSR)
+    output = session.run("verify", log, "--build", build, expect=code)
+    assert "1 ok" in output if code == 0 else "101" in output, output
+
+
+@pytest.mark.parametrize(
+    "table, columns, what",
+    [
+        ("frame", {"at_us": 0}, "no table 'frame'"),
+        ("frames", {"at_us": 0, "leen": 1}, "leen is none of"),
+        ("frames", {"seq": 1}, "'at_us' is missing"),
+        ("frames", {"at_us": 0, "player": 2}, "does not exist"),
+        ("frames", {"at_us": [0, 1], "seq": [1, 2, 3]}, "shape|broadcast"),
+        ("frames", {"at_us": 0, "buttons": -1}, "-1 is no u32"),
+        ("frames", {"at_us": 0, "buttons": 1.5}, "float64 is no u32"),
+        ("executed", {"tick": 1, "how": "ran"}, "not in list"),
+    ],
+)
+def test_wrong_rows_are_refused(table: str, columns: dict, what: str, tmp_path: Path) -> None:
+    with pytest.raises(hitreg.HitregError, match=what):
+        with hitreg.LogWriter(tmp_path / "a.hitlog", game="g", players=["a", "b"]) as log:
+            log.write(table, columns)
+    assert list(tmp_path.iterdir()) == [], "nothing is left of a failed log"
+
+
+def test_data_frames_and_arrow_tables(session: Session) -> None:
+    log = hitreg.open_log(session.folder / "arena.hitlog")
+    trace = hitreg.open_trace(session.folder / "arena.hittrace")
+    for file in (log, trace):
+        for name in file.tables:
+            table = file[name]
+            frame, arrow = table.to_pandas(), table.to_arrow()
+            assert len(frame) == arrow.num_rows == table.rows
+            for column in table:
+                expected = table[column].tolist()
+                np.testing.assert_array_equal(frame[column].tolist(), expected)
+                np.testing.assert_array_equal(arrow[column].to_pylist(), expected)
+                unit = (arrow.schema.field(column).metadata or {}).get(b"unit", b"").decode()
+                assert unit == frame.attrs["units"].get(column, "") == table.columns[column].unit
+    assert trace["shots"].units["view_error_units"] == "units"
+    assert log["states"].units["origin.x"] == "units" and log["frames"].units["at_us"] == "µs"
+    assert json.loads(json.dumps(log["frames"].units))
