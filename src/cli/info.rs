@@ -201,8 +201,7 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
         false => format!("{}, {recorded} of them recorded", count(info.players as u64)),
     };
     page.pair("players", &players);
-    let ticks =
-        if info.ticks == 0 { "no server ticks".to_owned() } else { format!("{} ticks", count(info.ticks as u64)) };
+    let ticks = if info.ticks == 0 { "no server ticks".to_owned() } else { counted(info.ticks as u64, "tick") };
     page.pair("duration", &format!("{}, {ticks}", duration(Micros(info.duration_us))));
     // Only the game knows which button fires.
     let firing = format!(", {} with the fire button held", count(info.usercmds_firing as u64));

@@ -39,6 +39,7 @@ mod shrink_and_sweep;
 #[path = "../../examples/sides/write.rs"]
 mod sides;
 mod signals;
+mod tanks;
 mod terminal;
 mod totals;
 mod trouble;

@@ -575,8 +575,11 @@ static inline hitreg_code hitreg_push_body(hitreg_stream *stream, uint32_t tick,
 
 // A member of a struct as a field of a class. Make it with HITREG_FIELD.
 typedef struct hitreg_member {
+  // The field.
   hitreg_field field;
+  // Bytes before the member in the struct.
   uint32_t offset;
+  // Bytes of the member.
   uint32_t size;
 } hitreg_member;
 

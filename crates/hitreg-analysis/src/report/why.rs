@@ -276,11 +276,7 @@ fn direction(off: &LineOffset) -> String {
 fn came(came: &ShotResult) -> String {
     let mut text = if came.reason.is_empty() { "not known".to_owned() } else { name(&came.reason) };
     text.extend(came.target.iter().map(|target| format!(" {}", name(target))));
-    let is_number = |hitgroup: &String| hitgroup.parse::<u8>().is_ok();
-    text.extend(came.hitgroup.iter().map(|hitgroup| {
-        let unit = if is_number(hitgroup) { "hitgroup " } else { "" };
-        format!(", {unit}{}", name(hitgroup))
-    }));
+    text.extend(came.hitgroup.iter().map(|hitgroup| format!(", {}", name(hitgroup))));
     text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(", {damage} damage")));
     text
 }

@@ -15,10 +15,14 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
     let mut both: BTreeMap<RecordedShotKey, (Option<&ShotRecord>, Option<&ShotRecord>)> = BTreeMap::new();
     for (player, records) in (0..).zip(&session.players) {
         for shot in &records.predicted {
-            both.entry((player, shot.command.0, shot.index)).or_default().0 = Some(shot);
+            let key =
+                free_key((player, shot.command.0, shot.index), |key| both.get(key).is_some_and(|of| of.0.is_some()));
+            both.entry(key).or_default().0 = Some(shot);
         }
         for shot in &records.judged {
-            both.entry((player, shot.command.0, shot.index)).or_default().1 = Some(shot);
+            let key =
+                free_key((player, shot.command.0, shot.index), |key| both.get(key).is_some_and(|of| of.1.is_some()));
+            both.entry(key).or_default().1 = Some(shot);
         }
     }
     let ran = ticks_of_usercmds(session, &both);
@@ -34,6 +38,13 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
         push(&mut table, tick, *key, *predicted, *judged);
     }
     (!rows.is_empty()).then(|| table.finish(Vec::new()))
+}
+
+/// The key of a shot, with the next free index if another shot of its usercmd was recorded with the same one.
+fn free_key(key: RecordedShotKey, is_taken: impl Fn(&RecordedShotKey) -> bool) -> RecordedShotKey {
+    let (player, command, index) = key;
+    let keys = (index..=u8::MAX).map(|index| (player, command, index));
+    keys.into_iter().find(|key| !is_taken(key)).unwrap_or(key)
 }
 
 /// The ticks in which the server ran the usercmds of these shots, as far as they were recorded, by player and usercmd.
@@ -59,7 +70,8 @@ fn push(
     let reason = |shot: Option<&ShotRecord>| shot.map_or(Reason::NAMES.len() as u8, |shot| shot.reason as u8);
     let target = |shot: Option<&ShotRecord>| name_of(shot.and_then(|shot| shot.target));
     let hitgroup = |shot: Option<&ShotRecord>| match shot {
-        Some(shot) if shot.target.is_some() => shot.hitgroup.to_string(),
+        // Without a name, 0 says nothing.
+        Some(shot) if shot.target.is_some() && shot.hitgroup > 0 => format!("hitgroup {}", shot.hitgroup),
         _ => "none".to_owned(),
     };
     let damage = |shot: Option<&ShotRecord>| shot.map_or(0, |shot| i64::from(shot.damage));

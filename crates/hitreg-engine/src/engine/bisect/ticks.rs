@@ -71,15 +71,18 @@ struct BuildRerun<'a> {
 
 impl BuildRerun<'_> {
     fn step(&self, side: TraceSide, step: &RerunStep<'_>) -> Result<Vec<NamedValue>, String> {
+        let side = match side {
+            TraceSide::A => 0,
+            TraceSide::B => 1,
+        };
+        if self.builds[side].is_some() && !self.can_step[side] {
+            return Err("it does not declare the command `step`".to_owned());
+        }
         let fields = &self.log.session.header.body_fields();
         let entity = |entity: &u32| u16::try_from(*entity).map(EntityId).map_err(|error| error.to_string());
         let all = step.others.iter().map(|(id, body)| Ok((entity(id)?, cells(fields, body)?)));
         let entities = all.collect::<Result<Bodies, String>>()?;
         let (player, command) = (step.command.player, step.command.command);
-        let side = match side {
-            TraceSide::A => 0,
-            TraceSide::B => 1,
-        };
         let after = match self.builds[side] {
             None => {
                 let player = PlayerId(u16::try_from(player).map_err(|error| error.to_string())?);
@@ -87,7 +90,6 @@ impl BuildRerun<'_> {
                 game.step(&self.log.session, player, CommandSeq(command), &entities)
                     .map_err(|error| error.to_string())?
             }
-            Some(_) if !self.can_step[side] => return Err("the build does not declare the command `step`".to_owned()),
             Some(path) => {
                 let options = arguments(player, command, &entities);
                 let request = BuildRequest { log: self.path, log_digest: self.log.digest, options: &options };

@@ -1,0 +1,149 @@
+//! A game that hitreg does not know, with five classes, text columns, 64-bit ids, doubles and y down: each job on its logs.
+
+use std::process::Command;
+
+use hitreg::log::read_session;
+use hitreg::record::Session;
+use serde_json::Value;
+
+use super::folder::{Folder, code, text, word};
+use super::pucks::example;
+
+/// A folder with a session of the game, `a.hitlog`.
+fn recorded(seconds: u32) -> Folder {
+    let folder = Folder::empty();
+    let mut record = Command::new(example("tanks"));
+    let output =
+        record.arg("record").arg(folder.path("a.hitlog")).arg(seconds.to_string()).output().expect("it starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    folder
+}
+
+fn builds() -> String {
+    format!("--a {} --b {}", word(example("tanks")), word(example("tanks_bug")))
+}
+
+fn session(folder: &Folder, name: &str) -> Session {
+    read_session(&std::fs::read(folder.path(name)).expect("a log")[..]).expect("readable")
+}
+
+#[test]
+fn a_build_with_playback_replays_every_class_as_recorded() {
+    let folder = recorded(20);
+    let verified = folder.done(&format!("verify a.hitlog --build {}", word(example("tanks"))));
+    assert!(verified.contains("1,000 of 1,000 tick hashes match"), "{verified}");
+    let listed = folder.json("export a.hitlog");
+    let tables: Vec<&str> = listed.as_array().unwrap().iter().map(|table| table["table"].as_str().unwrap()).collect();
+    let classes = ["bodies", "bodies.shell", "bodies.mine", "bodies.crate", "bodies.flag"];
+    assert_eq!(tables[..6], [&["ticks"][..], &classes].concat());
+    let mines = folder.done("export a.hitlog --table bodies.mine --to csv");
+    let names = "tick,entity,origin.x,origin.y,velocity.x,velocity.y,owner,command,ticks_left";
+    assert_eq!(mines.lines().next(), Some(names), "no field of another class");
+    let tank = folder.done("export a.hitlog --table bodies --to csv");
+    assert!(tank.lines().any(|line| line.contains("howitzer") && line.contains("18360650692463263744")), "{tank}");
+}
+
+#[test]
+fn two_builds_differ_in_a_field_of_the_class_that_the_bug_concerns() {
+    let folder = recorded(20);
+    let found = folder.run(&format!("diff a.hitlog {} --format json", builds()));
+    assert_eq!(code(&found), 1, "{}", text(&found.stderr));
+    let found: Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!((&found["first"]["table"], &found["first"]["field"]), (&"bodies".into(), &"health".into()), "{found}");
+    let bisected = folder.run(&format!("bisect ticks a.hitlog {} --on state", builds()));
+    let page = text(&bisected.stdout);
+    assert_eq!(code(&bisected), 1, "{page}");
+    assert!(page.contains("health") && page.contains("First divergence: bodies, tick"), "{page}");
+}
+
+/// A smaller log keeps fields, rows and joins of the game's own, and plays in the game.
+#[test]
+fn shrink_cuts_a_log_and_keeps_its_own_records() {
+    let folder = recorded(20);
+    let shrunk = folder.done(&format!("shrink a.hitlog -o small.hitlog {} --on state", builds()));
+    assert!(shrunk.contains("a first difference in bodies"), "{shrunk}");
+    let (whole, small) = (session(&folder, "a.hitlog"), session(&folder, "small.hitlog"));
+    let with_input = |session: &Session| session.players.iter().filter(|player| !player.frames.is_empty()).count();
+    assert!(with_input(&small) <= 3, "{} players", with_input(&small));
+    assert!(small.ticks.len() * 10 <= whole.ticks.len(), "{} ticks", small.ticks.len());
+    assert_eq!(small.players.len(), whole.players.len(), "players keep their numbers");
+    assert!(small.players.iter().any(|player| !player.presence.is_empty()), "joins stay");
+    let rows = |session: &Session| session.unknown.iter().map(|kind| kind.len()).sum::<usize>();
+    assert!(rows(&small) > 0 && rows(&small) < rows(&whole), "rows of the game's own stay");
+    let own = |session: &Session| {
+        session.players.iter().flat_map(|player| &player.frames).any(|f| !f.command.input.own.stored().is_empty())
+    };
+    assert!(own(&small), "usercmd fields stay");
+    let again = folder.run(&format!("diff small.hitlog {} --on state", builds()));
+    assert_eq!(code(&again), 1, "{}", text(&again.stdout));
+}
+
+#[test]
+fn a_command_decides_without_a_build_what_stays() {
+    let folder = recorded(4);
+    let condition = word(folder.path("few.sh"));
+    #[cfg(unix)]
+    super::pucks::script(&folder.path("few.sh"), "test $(wc -c < \"$1\") -gt 2000 && exit 1; exit 0");
+    folder.done(&format!("shrink a.hitlog -o small.hitlog --while {}", word(format!("{condition} {{}}"))));
+    assert!(session(&folder, "small.hitlog").ticks.len() < 200);
+}
+
+#[test]
+fn check_names_each_point_of_the_contract() {
+    let folder = recorded(4);
+    let good = folder.json(&format!("check {} a.hitlog", word(example("tanks"))));
+    assert_eq!((&good["wrong"], &good["absent"]), (&Value::from(0), &Value::from(1)), "{good:#}");
+    #[cfg(unix)]
+    {
+        let build = word(example("tanks"));
+        // Each script breaks one point.
+        let scripts = [
+            ("unknown command", format!("[ \"$1\" = replay ] || exit 0; exec {build} \"$@\"")),
+            ("unknown setting", format!("exec {build} \"$1\" \"$2\" \"$3\" \"$4\"")),
+            ("refuses another game", format!("exec {build} \"$1\" {} \"$3\" \"$4\"", word(folder.path("a.hitlog")))),
+            (
+                "refuses a damaged log",
+                format!("{build} \"$@\" || {build} replay {} -o \"$4\"", word(folder.path("a.hitlog"))),
+            ),
+            ("replays the log", "exit 3".to_owned()),
+            ("hashes as recorded", format!("exec {} \"$@\"", word(example("tanks_bug")))),
+        ];
+        let folder = &folder;
+        let long = recorded(20);
+        for (point, script) in scripts {
+            let log = if point == "hashes as recorded" { &long } else { folder };
+            super::pucks::script(&log.path("build"), &script);
+            let output = log.run("check ./build a.hitlog --format json");
+            assert_eq!(code(&output), 1, "{point}: {}", text(&output.stderr));
+            let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let of = report["points"].as_array().unwrap().iter().find(|known| known["point"] == point);
+            assert_eq!(of.unwrap()["result"], "wrong", "{point}: {report:#}");
+        }
+    }
+}
+
+/// A build that knows only `replay` is never called otherwise.
+#[cfg(unix)]
+#[test]
+fn no_command_calls_what_a_build_does_not_declare() {
+    let folder = recorded(20);
+    let calls = folder.path("calls.txt");
+    for (name, game) in [("good", "tanks"), ("bad", "tanks_bug")] {
+        let script = format!("echo \"$1\" >> {}\nexec {} \"$@\"", word(&calls), word(example(game)));
+        super::pucks::script(&folder.path(name), &script);
+    }
+    let lines = [
+        "diff a.hitlog --a ./good --b ./bad",
+        "bisect ticks a.hitlog --a ./good --b ./bad",
+        "bisect builds a.hitlog ./good ./bad",
+        "shrink a.hitlog -o small.hitlog --a ./good --b ./bad --on hits",
+        "verify a.hitlog --build ./good",
+        "why a.hitlog p0 --build ./good",
+    ];
+    for line in lines {
+        let output = folder.run(line);
+        assert!(!text(&output.stderr).contains("panicked"), "{line}: {}", text(&output.stderr));
+    }
+    let calls = std::fs::read_to_string(calls).expect("the calls");
+    assert!(calls.lines().count() > 10 && calls.lines().all(|command| command == "replay"), "{calls}");
+}
