@@ -20,7 +20,7 @@ use hitreg_netcode::packet::ClientPacket;
 use hitreg_netcode::pipeline::{ClientPipeline, Netcode, Setup};
 use hitreg_netcode::session::sequence::{self, ClientEnd};
 use hitreg_netcode::session::{
-    BotPlayer, LateFrames, Observer, PlayerScreen, SessionRecorder, SnapshotSize, frame_phase,
+    BotPlayer, LateFrames, Observer, PlayerScreen, SessionEvent, SessionRecorder, SnapshotSize, frame_phase,
 };
 use hitreg_netcode::settings::Settings;
 use hitreg_netcode::wire::{
@@ -216,8 +216,8 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
                 let (player, snapshot) = (self.player, &received.snapshot);
                 if self.keeps_snapshots {
                     let bytes = bytes.min(usize::from(u16::MAX)) as u16;
-                    let packed = SnapshotSize { bytes, ..SnapshotSize::default() };
-                    Observer::<G>::snapshot_sent(&mut self.recorder, player, at, snapshot, packed);
+                    let size = SnapshotSize { bytes, ..SnapshotSize::default() };
+                    self.recorder.event(at, SessionEvent::SnapshotSent { player, snapshot, size });
                 }
                 sequence::snapshot_received(&mut self.client, at, player, snapshot, &mut self.recorder);
                 DatagramSubject::SessionRuns

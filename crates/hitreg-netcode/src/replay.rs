@@ -135,7 +135,7 @@ pub fn replay<G: Netcode>(
         (Mode::Closed | Mode::Auto, Ok(())) => true,
     };
     may_be_judged(&setup.settings, options)?;
-    if options.judged_under.is_some() && !closed && G::REJUDGE.is_none() {
+    if options.judged_under.is_some() && !closed && G::IMPORTED.is_none_or(|imported| imported.rejudge.is_none()) {
         return Err(ReplayError::NoJudge);
     }
     check_input(session)?;

@@ -192,7 +192,7 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<StreamReport, ReplayError>;
 
-    /// Whether recorded shots are judged again: [`Judge::REJUDGE`](game::Judge::REJUDGE).
+    /// Whether recorded shots are judged again: [`ImportedSessions::rejudge`](game::ImportedSessions::rejudge).
     fn judges_again(&self) -> bool;
 
     /// Runs the input and links of a log again, and records the result as a new session.
@@ -334,7 +334,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
     }
 
     fn judges_again(&self) -> bool {
-        G::REJUDGE.is_some()
+        G::IMPORTED.is_some_and(|imported| imported.rejudge.is_some())
     }
 
     fn rerecord(

@@ -268,7 +268,7 @@ impl<G: Game> Window<G> {
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         // A difference within the rounding of a recording is not a wrong prediction.
-        let may_be_wrong = grade == PredictionGrade::Miss || !G::RECORDS_ARE_ROUNDED;
+        let may_be_wrong = grade == PredictionGrade::Miss || G::IMPORTED.is_none_or(|imported| !imported.is_rounded);
         let is_wrong = may_be_wrong && next != *predicted;
         let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
         let mut cut = std::mem::take(&mut self.cut);

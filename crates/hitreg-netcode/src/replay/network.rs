@@ -70,7 +70,7 @@ impl NetworkTables {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<B>,
-        packed: SnapshotSize,
+        size: SnapshotSize,
     ) {
         let row = snapshots::Row {
             player: player.0.into(),
@@ -84,9 +84,9 @@ impl NetworkTables {
             choked: snapshot.choked.into(),
             helper_ms: snapshot.helper_ms.map_or(f32::NAN, f32::from),
             warnings: snapshot.warnings.len() as u32,
-            bytes: self.with_sizes.then_some(packed.bytes.into()),
-            saw_avatar_right: packed.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
-            bits: packed.told.filter(|_| self.with_sizes).map(|told| told.parts()),
+            bytes: self.with_sizes.then_some(size.bytes.into()),
+            saw_avatar_right: size.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
+            bits: size.bit_counts.filter(|_| self.with_sizes).map(|counts| counts.parts()),
         };
         let NetworkTables { down, snapshots, .. } = self;
         down.settle(at, |row| snapshots.push(row));

@@ -75,7 +75,7 @@ pub struct EncodedSnapshot {
     /// The number of warnings that were dropped for lack of room.
     pub warnings_dropped: usize,
     /// The bits of the message by purpose.
-    pub told: SnapshotBitCounts,
+    pub bit_counts: SnapshotBitCounts,
 }
 
 /// The reasons why a snapshot cannot be encoded.
@@ -236,10 +236,10 @@ impl<B: Body> Sender<B> {
         }
         self.put_effects(&mut page, snapshot, &carried);
         self.remember(snapshot, next_notice, &carried, &deferred);
-        let (datagram, told) = page.finish();
+        let (datagram, bit_counts) = page.finish();
         Ok(EncodedSnapshot {
             datagram,
-            told,
+            bit_counts,
             carried: carried.iter().map(|change| change.id).collect(),
             deferred,
             effects_waiting: self.effects.len(),

@@ -93,7 +93,7 @@ pub struct QueuedSnapshot {
     /// `None` when the client did not report a prediction.
     pub saw_avatar_right: Option<bool>,
     /// The bits of its datagrams by purpose.
-    pub told: SnapshotBitCounts,
+    pub bit_counts: SnapshotBitCounts,
 }
 
 impl<B: Body> ServerConnection<B> {
@@ -178,14 +178,14 @@ impl<B: Body> ServerConnection<B> {
         // The sender respects the limit of fragments per message, so fragmenting succeeds.
         let datagrams = fragments(snapshot.seq, encoded.datagram).unwrap_or_default();
         let fragments = if datagrams.len() > 1 { datagrams.len() * FRAGMENT_HEADER_BYTES } else { 0 };
-        let mut told = encoded.told;
-        told.headers += 8 * (fragments + datagrams.len() * SEAL_BYTES) as u32;
+        let mut bit_counts = encoded.bit_counts;
+        bit_counts.headers += 8 * (fragments + datagrams.len() * SEAL_BYTES) as u32;
         let sent = QueuedSnapshot {
             bytes: datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum(),
             datagrams: datagrams.len(),
             is_whole,
             saw_avatar_right,
-            told,
+            bit_counts,
         };
         let key = self.key;
         self.outgoing.extend(datagrams.into_iter().map(|datagram| seal(key, datagram)));
