@@ -179,7 +179,7 @@ fn scenario(preset: &str) -> Scenario {
 fn record_with<'s>(session: &'s mut Session, scenario: &Scenario, hears: bool) -> &'s Session {
     let mut recorder = SessionRecorder::new(session);
     if hears {
-        recorder = recorder.hearing((0..scenario.players).map(PlayerId));
+        recorder = recorder.with_heard((0..scenario.players).map(PlayerId));
     }
     record_synthetic::<Ships>(scenario, &Arc::default(), &mut recorder).expect("a good scenario");
     session

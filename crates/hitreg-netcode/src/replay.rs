@@ -162,7 +162,7 @@ pub fn replay<G: Netcode>(
         if !closed {
             part.cut(&mut replayed.trace);
         }
-        replayed.trace.header.part = part.told(session.played());
+        replayed.trace.header.part = part.header_range(session.played());
         replayed.jumps.retain(|jump| part.has(jump.at));
     }
     Ok(replayed)
@@ -209,7 +209,7 @@ fn labelled(mut replayed: ReplayOutput, mode: &str, header: &SessionHeader, sett
 /// Checks that `options.judged_under` differs from the session's settings only in settings that affect judging.
 fn may_be_judged(settings: &Settings, options: &ReplayOptions) -> Result<(), ReplayError> {
     let may = |key: &String| REJUDGED.iter().any(|start| key.starts_with(start));
-    let keys = options.judged_under.as_ref().map(|other| settings.keys_unlike(other)).unwrap_or_default();
+    let keys = options.judged_under.as_ref().map(|other| settings.differing_keys(other)).unwrap_or_default();
     keys.into_iter().find(|key| !may(key)).map_or(Ok(()), |key| Err(ReplayError::NotForJudging { key }))
 }
 
@@ -251,13 +251,13 @@ const AMONG: &str = "prediction.among";
 /// Checks that the session has input. A spectator of an imported session has no usercmds, but received snapshots.
 fn check_input(session: &Session) -> Result<(), ReplayError> {
     let imported = matches!(session.header.origin, Origin::Imported { .. });
-    let was_shown = |player: &PlayerRecords| imported && !player.received.is_empty();
-    let has = |player: &PlayerRecords| !(player.frames.is_empty() && player.heard.is_empty()) || was_shown(player);
+    let has_snapshots = |player: &PlayerRecords| imported && !player.received.is_empty();
+    let has = |player: &PlayerRecords| !(player.frames.is_empty() && player.heard.is_empty()) || has_snapshots(player);
     if session.players.iter().any(has) { Ok(()) } else { Err(ReplayError::NoInput) }
 }
 
 /// Compares a trace that another build made of a session with the recorded tick hashes.
-pub fn held_against(session: &Session, trace: Trace) -> ReplayOutput {
+pub fn compare_hashes(session: &Session, trace: Trace) -> ReplayOutput {
     let ticks = ticks::Columns::of(&trace);
     let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<BTreeMap<u32, u64>>();
     let (mut hashes_compared, mut first_difference) = (0, None);
@@ -314,7 +314,7 @@ pub fn rerecord_within<G: Netcode>(
         again.states.push(StateKey { tick: Tick(0), viewer: None, entity, class }, &cells);
     }
     let heard = (0..).map(PlayerId).zip(&session.players).filter(|(_, records)| records.is_heard_only());
-    let mut recorder = SessionRecorder::new(&mut again).hearing(heard.map(|(player, _)| player));
+    let mut recorder = SessionRecorder::new(&mut again).with_heard(heard.map(|(player, _)| player));
     closed::observe(session, &setup, memory, &mut recorder)?;
     again.put_in_order();
     Ok(again)
@@ -325,7 +325,7 @@ pub fn rerecord_within<G: Netcode>(
 ///
 /// # Errors
 /// When this build cannot replay the log in closed loop, or not within this memory limit.
-pub fn play_anew<G: Bots + Netcode>(
+pub fn replay_with_bots<G: Bots + Netcode>(
     memory: MemoryLimit,
     session: &Session,
     settings: &Settings,
@@ -333,7 +333,7 @@ pub fn play_anew<G: Bots + Netcode>(
 ) -> Result<ReplayOutput, ReplayError> {
     let setup = Setup { seed, ..setup::<G>(session, Some(settings))? };
     check_session(session)?;
-    let replayed = closed::play_anew::<G>(session, &setup, memory)?;
+    let replayed = closed::replay_with_bots::<G>(session, &setup, memory)?;
     let header = SessionHeader { seed, ..session.header.clone() };
     Ok(labelled(replayed, "closed", &header, &setup.settings))
 }

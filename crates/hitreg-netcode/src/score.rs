@@ -5,12 +5,12 @@
 //! Modes that draw `lerp_ms` behind also use later snapshots that had arrived by the time of drawing. States after a
 //! teleport are skipped.
 
-mod as_read;
+mod streamed;
 mod track;
 
 use serde::Serialize;
 
-pub use as_read::score_as_read;
+pub use streamed::score_streamed;
 
 use crate::game::{BadCells, Game, OtherFields, StateRows};
 use crate::settings::Settings;

@@ -120,7 +120,7 @@ impl ComparisonSpec {
     ///
     /// # Errors
     /// Fails as [`ComparisonSpec::traces`] does.
-    pub fn held(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces<SideTrace>, EngineError> {
+    pub fn traces_in_files(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces<SideTrace>, EngineError> {
         self.made(engine, runner, Goal::Files, ComparisonSource::of)
     }
 
@@ -368,7 +368,9 @@ impl ReplaySpec {
                 let options = self.options();
                 let request = BuildRequest { options: &options, ..log.request()? };
                 match runner.trace_file(&Build::at(build)?, &request) {
-                    Ok((trace, folder)) => self.as_asked(engine, &log.header, SideTrace::File(trace, folder))?,
+                    Ok((trace, folder)) => {
+                        self.check_applied_options(engine, &log.header, SideTrace::File(trace, folder))?
+                    }
                     Err(untestable) => Err(untestable),
                 }
             }
@@ -461,11 +463,11 @@ impl MissingSide {
 
     /// The verdict and its reason in one line.
     pub fn line(&self) -> String {
-        format!("untestable: {}", self.who_and_why())
+        format!("untestable: {}", self.untestable_text())
     }
 
     /// The build, if one has no trace, and the reason.
-    pub fn who_and_why(&self) -> String {
+    pub fn untestable_text(&self) -> String {
         match &self.build {
             Some(build) => format!("{build}: {}", self.reason),
             None => self.reason.clone(),

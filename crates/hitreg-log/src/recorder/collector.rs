@@ -143,7 +143,7 @@ impl Collector {
 
     /// Passes on all items before a time.
     fn release(&mut self, until: Micros) -> Result<(), FinishError> {
-        self.hand_on_first(self.held.partition_point(|(at, _)| *at < until))?;
+        self.write_first(self.held.partition_point(|(at, _)| *at < until))?;
         if until > self.released {
             self.released = until;
             self.shared.release(until);
@@ -151,18 +151,18 @@ impl Collector {
         Ok(())
     }
 
-    fn hand_on_first(&mut self, count: usize) -> Result<(), FinishError> {
+    fn write_first(&mut self, count: usize) -> Result<(), FinishError> {
         let mut handed = 0;
         let later = self.held.split_off(count);
         for (at, item) in std::mem::replace(&mut self.held, later) {
-            handed += self.hand_on(at, item)?;
+            handed += self.write_item(at, item)?;
         }
         self.shared.records.fetch_add(handed, Ordering::Relaxed);
         Ok(())
     }
 
     /// Passes on one item and returns the number of records written.
-    fn hand_on(&mut self, at: Micros, item: Item) -> Result<u64, FinishError> {
+    fn write_item(&mut self, at: Micros, item: Item) -> Result<u64, FinishError> {
         if at < self.released && !matches!(item, Item::Lost(..)) {
             self.shared.late.fetch_add(1, Ordering::Relaxed);
             return Ok(0);
@@ -181,7 +181,7 @@ impl Collector {
     }
 
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
-        let mut done = self.hand_on_first(self.held.len());
+        let mut done = self.write_first(self.held.len());
         if done.is_ok() && self.shared.lost.load(Ordering::Relaxed) > self.gaps_for {
             // No later record of the stream carried the loss, so the gap is written here.
             let last = self.newest;

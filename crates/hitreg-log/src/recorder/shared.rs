@@ -94,7 +94,7 @@ impl RecorderShared {
         }
     }
 
-    pub(super) fn woken_by(&self, thread: Thread) {
+    pub(super) fn set_thread(&self, thread: Thread) {
         // `set` cannot fail: it runs once, right after the thread starts.
         let _ = self.thread.set(thread);
     }

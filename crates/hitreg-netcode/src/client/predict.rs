@@ -229,7 +229,7 @@ impl<G: Game> Window<G> {
         let before = before.as_ref().map_or(&[][..], |frame| &frame.entities);
         let checks = acked > 0 && self.mode != PredictionMode::Off;
         let ran = match self.among {
-            Among::AckingPacket if checks => self.run_as_the_server(context, before, acked),
+            Among::AckingPacket if checks => self.run_as_server(context, before, acked),
             Among::AckingPacket | Among::Known => None,
         };
         let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
@@ -287,7 +287,7 @@ impl<G: Game> Window<G> {
     /// Runs the first `count` usercmds again as the server ran them, after it had moved the other bodies. They start
     /// from the base and run among the bodies of the acking snapshot. A body missing there comes from the snapshot
     /// before. Returns the resulting body.
-    fn run_as_the_server(
+    fn run_as_server(
         &mut self,
         context: &PredictionContext<'_, G>,
         before: &[(EntityId, G::Body)],

@@ -156,7 +156,7 @@ impl<'a> Feed<'a> {
     }
 
     /// Passes over the recorded ticks and their hashes, for a replay at another tick rate.
-    pub(super) fn pass_over_ticks(&mut self) {
+    pub(super) fn ignore_ticks(&mut self) {
         self.has_other_ticks = true;
         (self.ticks, self.recorded) = Default::default();
     }

@@ -99,9 +99,9 @@ impl NetworkTables {
     }
 
     /// Discards the rows of all packets sent so far.
-    pub(super) fn let_go(&mut self) {
-        self.up.let_go();
-        self.down.let_go();
+    pub(super) fn discard_waiting(&mut self) {
+        self.up.discard_waiting();
+        self.down.discard_waiting();
     }
 
     /// Completes all rows at the end, when no packet can arrive.
@@ -132,7 +132,7 @@ impl<R> PendingRows<R> {
         PendingRows { longest, sent: VecDeque::new(), settled: 0, places: BTreeMap::new() }
     }
 
-    fn let_go(&mut self) {
+    fn discard_waiting(&mut self) {
         self.sent.clear();
         self.places.clear();
         self.settled = 0;

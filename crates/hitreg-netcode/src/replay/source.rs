@@ -69,7 +69,7 @@ impl<'a> ReplaySource<'a> {
 
     /// Whether the log has a server to run. Without one, only its clients run, in open loop.
     pub fn has_server(&self) -> bool {
-        let found = check_server(self.header, self.survey.hears());
+        let found = check_server(self.header, self.survey.has_heard_player());
         !matches!(found, Err(ReplayError::NoServer | ReplayError::ClientSide))
     }
 
@@ -125,7 +125,7 @@ pub fn stream<G: Netcode>(
         mode: mode.to_owned(),
         log_digest: String::new(),
         settings: settings.to_pairs(),
-        part: options.part.and_then(|part| part.told(source.survey.played())),
+        part: options.part.and_then(|part| part.header_range(source.survey.played())),
         session: Some(SessionSource::of(source.header)),
     };
     let feed = Feed::new(chunks, source.survey);
@@ -147,7 +147,7 @@ pub fn stream_clients<G: Netcode>(
     source.check_work()?;
     let setup = setup_of::<G>(source.header, options.settings.as_ref())?;
     let imported = matches!(source.header.origin, Origin::Imported { .. });
-    if !(source.survey.has_input() || (imported && source.survey.was_shown())) {
+    if !(source.survey.has_input() || (imported && source.survey.has_snapshots())) {
         return Err(ReplayError::NoInput);
     }
     let near = source.survey.near().ok_or(ReplayError::NotAsRead)?;

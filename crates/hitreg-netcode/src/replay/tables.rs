@@ -115,8 +115,8 @@ impl TraceTables {
     }
 
     /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.
-    pub fn judged_again<G: Game>(&mut self, shot: &RecordedShot) {
-        self.shots.judged_again::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
+    pub fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot) {
+        self.shots.push_rejudged::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
     }
 
     /// Returns the finished tables.
@@ -134,16 +134,16 @@ impl TraceTables {
 
     /// Begins the part whose rows are put out. Discards the rows so far, including incomplete ones.
     pub(super) fn begin_part(&mut self) {
-        self.shots.let_go();
+        self.shots.discard_waiting();
         if let Some(network) = &mut self.network {
-            network.let_go();
+            network.discard_waiting();
         }
         self.take(0, &mut |_| {});
     }
 
     /// Handles a shot that was judged after the part.
-    pub(super) fn judged_later<G: Game>(&mut self, judged: &JudgedShot<G>) {
-        self.shots.judged_later(judged);
+    pub(super) fn drop_predicted<G: Game>(&mut self, judged: &JudgedShot<G>) {
+        self.shots.drop_predicted(judged);
     }
 
     /// Handles the arrival of a snapshot, also after the part.
@@ -278,7 +278,7 @@ impl TraceTables {
             }
         }
         if wanted.shots {
-            let oldest = self.shots.waits_since().unwrap_or(at);
+            let oldest = self.shots.oldest_waiting().unwrap_or(at);
             self.covers.frame(player, at, oldest, self.frames.newest().filter(|_| output.predicted.is_some()));
             self.views.remember(player, command, &screen);
             for (command, index, fire, verdict) in &output.shots {

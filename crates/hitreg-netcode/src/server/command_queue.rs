@@ -136,12 +136,12 @@ impl<G: Game> Server<G> {
         settings: &Settings,
     ) -> (Rewind<G::Body>, ShotVerdict) {
         let rewind = self.rewind(shooter, arrived, command, fire, settings);
-        let verdict = self.without_the_dead(G::judge(&self.rules, fire, &rewind.targets));
+        let verdict = self.without_dead_targets(G::judge(&self.rules, fire, &rewind.targets));
         (rewind, verdict)
     }
 
     /// A player who is already dead takes no damage from a shot that hit an earlier position.
-    fn without_the_dead(&self, mut verdict: ShotVerdict) -> ShotVerdict {
+    fn without_dead_targets(&self, mut verdict: ShotVerdict) -> ShotVerdict {
         if verdict.reason != Reason::Hit {
             return verdict;
         }

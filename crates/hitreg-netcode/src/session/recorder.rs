@@ -50,7 +50,7 @@ impl<'a, S: RecordSink + ?Sized, G: Game> SessionRecorder<'a, S, G> {
     /// Also records the contents of these players' packets as the server received them. A log needs them when it is
     /// replayed without those clients' own records.
     #[must_use]
-    pub fn hearing(mut self, players: impl IntoIterator<Item = PlayerId>) -> Self {
+    pub fn with_heard(mut self, players: impl IntoIterator<Item = PlayerId>) -> Self {
         self.heard.extend(players);
         self
     }

@@ -156,7 +156,7 @@ impl<B: Body> Sender<B> {
 
     /// Sets the categories used to count bits. By default, a field's category follows from its scope.
     pub fn categorize(&mut self, category: CategoryOf<B>) {
-        self.categories.go_by(category);
+        self.categories.count_by(category);
     }
 
     /// Takes a client's ack. Ignores acks of snapshots that were never sent.

@@ -67,7 +67,7 @@ impl BoundsCheck {
     #[expect(clippy::new_ret_no_self, reason = "the observer that is returned fills in the bounds")]
     pub(super) fn new<'a>(tape: &'a mut RecordSequence, plan: &SoakPlan, settings: &Settings) -> BoundsObserver<'a> {
         BoundsObserver {
-            recorder: SessionRecorder::new(tape).hearing((0..).map(PlayerId).take(plan.players.len())),
+            recorder: SessionRecorder::new(tape).with_heard((0..).map(PlayerId).take(plan.players.len())),
             found: BoundsCheck::default(),
             max_unlag: Micros::from_ms(settings.lag_compensation.max_unlag_ms),
             credit: Micros::from_ms(settings.server.command_credit_ms),

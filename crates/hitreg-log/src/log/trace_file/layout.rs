@@ -282,7 +282,7 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
     }
     let (alone, grouped) =
         (RowGrouping::new(rows, std::iter::empty()), RowGrouping::new(rows, keys.iter().map(|key| &key[..])));
-    let ways = packed_views::ways(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
+    let ways = packed_views::placement_names(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
     let mut drawn = map.drawn.as_ref().map(|drawn| packed_views::decode(drawn, rows, ways)).transpose()?;
     let wanted = map.columns.iter().filter(|column| only.is_empty() || only.contains(&&*column.name));
     let columns = wanted.map(|column| {

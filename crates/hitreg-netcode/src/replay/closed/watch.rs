@@ -168,7 +168,7 @@ impl<G: Game> Observer<G> for HashChecker<'_, '_> {
             }
             // The rows that wait for an arrival may be of the part.
             SessionEvent::PacketReached { .. } => self.tables.event(at, event),
-            SessionEvent::Judged { shot, .. } if !is_recorded => self.tables.judged_later(shot),
+            SessionEvent::Judged { shot, .. } if !is_recorded => self.tables.drop_predicted(shot),
             SessionEvent::SnapshotReceived { player, snapshot, .. } if !is_recorded => {
                 self.tables.snapshot_reached(player, snapshot.seq, at);
             }

@@ -109,7 +109,7 @@ impl Feed<'_> {
 
     /// Returns the feed's state for a keyframe. Returns `None` if a player is known only by heard packets, or if a
     /// packet older than `reach` is still unused.
-    pub(in crate::replay) fn fed(&self, at: Micros, reach: Micros) -> Option<FeedCheckpoint> {
+    pub(in crate::replay) fn checkpoint(&self, at: Micros, reach: Micros) -> Option<FeedCheckpoint> {
         let heard_only = (0..self.players.len()).any(|player| self.survey.is_heard_only(player));
         let is_lost = |way: &PacketFates| !way.begun && way.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach);
         if heard_only || self.players.iter().any(|of| is_lost(&of.up) || is_lost(&of.down)) {

@@ -156,7 +156,7 @@ impl TickChunks {
 }
 
 impl ConnectionNumbers {
-    pub(super) fn that_send(sends: [bool; 2]) -> ConnectionNumbers {
+    pub(super) fn of_senders(sends: [bool; 2]) -> ConnectionNumbers {
         ConnectionNumbers(
             sends.map(|sends| DirectionNumbers { newest: sends.then_some(0), ..DirectionNumbers::default() }),
         )

@@ -171,7 +171,7 @@ impl<B: Body> ServerConnection<B> {
             self.sender.warn(OutOfSeqWarning { index, difference: warning.difference });
         }
         let avatar = snapshot.frame.get(self.sender.avatar());
-        let saw_avatar_right = avatar.and_then(|avatar| self.saw(snapshot.ack, avatar));
+        let saw_avatar_right = avatar.and_then(|avatar| self.matches_perceived(snapshot.ack, avatar));
         let encoded = self.sender.encode(snapshot, snapshot.helper_ms, self.message_bytes_max)?;
         self.reference.sent = snapshot.seq;
         let is_whole = encoded.deferred.is_empty() && encoded.warnings_dropped == 0;
@@ -255,7 +255,7 @@ impl<B: Body> ServerConnection<B> {
         self.perceived.push_back((seq, perceived));
     }
 
-    fn saw(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {
+    fn matches_perceived(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {
         // The newest usercmds are at the end, and an ack is usually about one of them.
         let acked = self.perceived.iter().rfind(|(seq, _)| *seq == ack).copied();
         // Acks never go back.
