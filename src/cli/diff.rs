@@ -100,7 +100,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
     if !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text {
-        sides.ways.ask_for(asked.on.tables());
+        sides.replays.ask_for(asked.on.tables());
     }
     let Traces { names, made, overlap_only } = sides.traces_in_files(&engine, &runner)?;
     let [a, b] = match made {

@@ -72,9 +72,10 @@ fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
         BuildRunner { time_limit: TIME_LIMIT, cache: None, stop: StopSignal::default(), memory: games.memory() };
     let compared = |on: DiffScope, tables: TableSet| {
         let b = ReplaySpec { set: vec!["interpolation.lerp_ms=50".to_owned()], ..ReplaySpec::default() };
-        let mut ways = ReplaySpecs { a: ReplaySpec::default(), b };
-        ways.ask_for(tables);
-        let sides = ComparisonSpec { first: log.clone(), second: None, ways, across: None, compare_unrelated: false };
+        let mut replays = ReplaySpecs { a: ReplaySpec::default(), b };
+        replays.ask_for(tables);
+        let sides =
+            ComparisonSpec { first: log.clone(), second: None, replays, across: None, compare_unrelated: false };
         let [a, b] = sides.traces_in_files(&engine, &runner).expect("it is there").made.expect("both can be replayed");
         let traces = [a.source(), b.source()];
         let names: Vec<String> = traces[0].tables().iter().map(|(table, _)| table.name.clone()).collect();

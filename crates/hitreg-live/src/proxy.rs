@@ -232,7 +232,7 @@ impl ProxyRecorder<'_> {
 }
 
 /// Returns one direction of the traffic.
-fn way(traffic: &mut (TrafficCounts, TrafficCounts), direction: Direction) -> &mut TrafficCounts {
+fn counts_of(traffic: &mut (TrafficCounts, TrafficCounts), direction: Direction) -> &mut TrafficCounts {
     match direction {
         Direction::Up => &mut traffic.0,
         Direction::Down => &mut traffic.1,

@@ -155,7 +155,9 @@ pub fn packet_tables(stretch: &SessionStretch) -> [Table; 2] {
             times[0].push(at.0);
         };
         records.sent.iter().for_each(|packet| left(0, packet.number, packet.at, packet.bytes, 0));
-        records.snapshots.iter().for_each(|told| left(1, told.seq.0, told.at, told.bytes, told.choked));
+        records.snapshots.iter().for_each(|snapshot| {
+            left(1, snapshot.seq.0, snapshot.at, snapshot.bytes, snapshot.choked);
+        });
         let mut came = |down: u32, arrival: &ArrivalRecord| {
             arrived.iter_mut().zip([player, down, arrival.number]).for_each(|(column, cell)| column.push(cell));
             times[1].push(arrival.at.0);

@@ -27,7 +27,7 @@ pub use body::{BadCells, Body, body};
 pub use bots::Bots;
 pub use category::{Categorize, Category, FIRST_LOCAL_ENTITY, Rendering};
 pub use cells::{CellMeaning, Cells, SpatialKind, cell, cells, put_next, take_next};
-pub use imported::{ImportedSessions, RecordedHit, RecordedShot, Rejudge, RejudgedVerdict};
+pub use imported::{ImportedSessions, RecordedHit, RecordedShot, Rejudge, RejudgedVerdict, SnapshotCheck};
 pub(crate) use input::check_own_fields;
 pub use input::{GameInput, input};
 pub use judge::Judge;

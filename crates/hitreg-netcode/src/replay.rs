@@ -45,7 +45,7 @@ use crate::settings::{SettingError, Settings};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
-use hitreg_log::trace::{SessionSource, Table, Trace};
+use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 
 /// Options of one replay.
@@ -127,7 +127,7 @@ pub fn replay<G: Netcode>(
     options: &ReplayOptions,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    let setup = setup::<G>(session, options.settings.as_ref())?;
+    let setup = setup::<G>(&session.header, options.settings.as_ref())?;
     let has_server = check_session(session);
     let closed = match (options.mode, has_server) {
         (_, Err(error @ ReplayError::ServerSide)) | (Mode::Closed, Err(error)) => return Err(error),
@@ -178,7 +178,7 @@ pub fn replay_clients<G: Game, C: ClientPipeline<G>>(
     settings: Option<&Settings>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    let setup = setup::<G>(session, settings)?;
+    let setup = setup::<G>(&session.header, settings)?;
     check_input(session)?;
     replay_open::<G, C>(session, &setup, None, MemoryLimit::default(), progress)
 }
@@ -199,11 +199,20 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
 }
 
 fn labelled(mut replayed: ReplayOutput, mode: &str, header: &SessionHeader, settings: &Settings) -> ReplayOutput {
-    replayed.trace.header.game.clone_from(&header.game);
-    replayed.trace.header.session = Some(SessionSource::of(header));
-    replayed.trace.header.mode = mode.to_owned();
-    replayed.trace.header.settings = settings.to_pairs();
+    replayed.trace.header = trace_header(mode, header, settings);
     replayed
+}
+
+/// Returns the header of a trace of the whole session.
+fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> TraceHeader {
+    TraceHeader {
+        game: header.game.clone(),
+        mode: mode.to_owned(),
+        log_digest: String::new(),
+        settings: settings.to_pairs(),
+        part: None,
+        session: Some(SessionSource::of(header)),
+    }
 }
 
 /// Checks that `options.judged_under` differs from the session's settings only in settings that affect judging.
@@ -214,11 +223,7 @@ fn may_be_judged(settings: &Settings, options: &ReplayOptions) -> Result<(), Rep
 }
 
 /// Returns the session's rules and seed, with these settings or its own.
-fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
-    setup_of::<G>(&session.header, settings)
-}
-
-fn setup_of<G: Game>(header: &SessionHeader, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
+fn setup<G: Game>(header: &SessionHeader, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
     check_game::<G>(header)?;
     let rules = header.rules.read::<G::Rules>()?;
     let settings = match settings {
@@ -298,7 +303,7 @@ pub fn rerecord_within<G: Netcode>(
     session: &Session,
     settings: Option<&Settings>,
 ) -> Result<Session, ReplayError> {
-    let setup = setup::<G>(session, settings)?;
+    let setup = setup::<G>(&session.header, settings)?;
     check_session(session)?;
     let unknown = Settings::unknown(&session.header.settings).cloned();
     let header = SessionHeader {
@@ -331,7 +336,7 @@ pub fn replay_with_bots<G: Bots + Netcode>(
     settings: &Settings,
     seed: Seed,
 ) -> Result<ReplayOutput, ReplayError> {
-    let setup = Setup { seed, ..setup::<G>(session, Some(settings))? };
+    let setup = Setup { seed, ..setup::<G>(&session.header, Some(settings))? };
     check_session(session)?;
     let replayed = closed::replay_with_bots::<G>(session, &setup, memory)?;
     let header = SessionHeader { seed, ..session.header.clone() };

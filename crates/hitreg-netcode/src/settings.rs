@@ -244,7 +244,7 @@ impl Settings {
     }
 
     /// Returns whether clients predict weapons.
-    pub fn predicts_weapons(&self) -> bool {
+    pub(crate) fn predicts_weapons(&self) -> bool {
         self.prediction.mode == PredictionMode::Weapons
     }
 

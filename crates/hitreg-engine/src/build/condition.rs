@@ -49,7 +49,7 @@ impl Condition {
     }
 
     /// Whether the command contains the build.
-    pub fn names_build(&self) -> bool {
+    pub(crate) fn names_build(&self) -> bool {
         self.template.contains("{build}") || self.template.contains("HITREG_BUILD")
     }
 

@@ -161,7 +161,7 @@ impl Repository {
     ///
     /// # Errors
     /// When the worktree cannot be created.
-    pub fn check_out(&self, folder: &Path, commit: &str, artifact: &Path) -> Result<(), GitError> {
+    pub(crate) fn check_out(&self, folder: &Path, commit: &str, artifact: &Path) -> Result<(), GitError> {
         let _ = std::fs::remove_file(artifact);
         let quietly = ["-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"];
         let again = ["checkout", "--quiet", "--force", "--detach", commit];
@@ -187,7 +187,7 @@ impl Repository {
     ///
     /// # Errors
     /// When git fails.
-    pub fn forget_missing_worktrees(&self) -> Result<(), GitError> {
+    pub(crate) fn forget_missing_worktrees(&self) -> Result<(), GitError> {
         self.git(["worktree", "prune"]).map(drop)
     }
 

@@ -219,7 +219,7 @@ pub trait Playable: Send + Sync {
         entities: &Bodies,
     ) -> Result<Vec<u32>, StepError>;
 
-    /// The smallest session that `still` says shows it; so many candidates are tested at once.
+    /// The smallest session for which `still` is true; the number with it is how many candidates are tested at once.
     ///
     /// # Errors
     /// Fails if `still` is false for `session`, the session cannot be replayed within this memory limit, or `still`

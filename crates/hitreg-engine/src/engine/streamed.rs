@@ -372,7 +372,7 @@ impl SurveyedLog {
     ///
     /// # Errors
     /// Fails if the log cannot be read again, the trace cannot be written, or this build cannot replay the log.
-    pub fn replay_into(
+    pub(crate) fn replay_into(
         &self,
         game: &dyn Playable,
         options: &ReplayOptions,

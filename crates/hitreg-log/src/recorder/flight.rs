@@ -140,7 +140,7 @@ impl FlightRecording {
         }
         for part in &self.parts {
             let part = log::read_session(&part.log[..]).map_err(|source| FinishError::Kept { source })?;
-            session.append(stretch(part));
+            session.append(part.without_header());
         }
         session.append(self.current);
         session.put_in_order();
@@ -152,9 +152,4 @@ fn whole(header: SessionHeader, stretch: SessionStretch) -> Session {
     let mut session = Session::new(header);
     session.append(stretch);
     session
-}
-
-fn stretch(session: Session) -> SessionStretch {
-    let Session { players, states, ticks, damage, gaps, unknown, texts, .. } = session;
-    SessionStretch { header: (), players, states, ticks, damage, gaps, unknown, texts }
 }

@@ -115,8 +115,8 @@ impl<G: Game> CategoryDrawer<G> {
         for ((id, body), known) in moment.newest.entities.iter().zip(&self.known).filter(|((id, _), _)| *id != own) {
             out.push((*id, Self::place(moment, known, body, None)));
         }
-        let told = moment.newest.server_time;
-        self.easing.ease(moment.local, told, out, |id| moment.place_before_newest_update(id));
+        let updated = moment.newest.server_time;
+        self.easing.ease(moment.local, updated, out, |id| moment.place_before_newest_update(id));
         out.extend(self.reactions.iter().map(|reaction| (reaction.entity, reaction.place(moment))));
     }
 

@@ -10,9 +10,8 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 pub struct ImportedSessions<G: Simulate> {
     /// Judges the recorded shots again; `None` if recordings do not have them.
     pub rejudge: Option<Rejudge<G>>,
-    /// Checks a recorded snapshot beyond the checks of [`Body::read`](super::Body::read). The error says why the
-    /// snapshot is not valid in this game.
-    pub check_snapshot: fn(&[(EntityId, G::Body)], &SnapshotExtras<'_>) -> Result<(), BadCells>,
+    /// Checks recorded snapshots.
+    pub check_snapshot: SnapshotCheck<G>,
     /// Whether recorded states are rounded. If so, only a [`PredictionGrade::Miss`](super::PredictionGrade::Miss) is
     /// wrong. If not, any difference in a predicted cell is wrong.
     pub is_rounded: bool,
@@ -20,6 +19,10 @@ pub struct ImportedSessions<G: Simulate> {
     /// so, a replay's client draws at that time and needs no clock of its own.
     pub draws_at_command_time: bool,
 }
+
+/// Checks a recorded snapshot beyond the checks of [`Body::read`](super::Body::read). The error says why the snapshot is
+/// not valid in the game.
+pub type SnapshotCheck<G> = fn(&[(EntityId, <G as Simulate>::Body)], &SnapshotExtras<'_>) -> Result<(), BadCells>;
 
 /// Judges the shots of a recording again, by the rules of the server that made the recording. The last argument limits
 /// the rewind; `None` means no rewind. The result includes recorded hits for which no shot is known. It is an error if a
@@ -46,7 +49,7 @@ pub struct RecordedShot {
     /// The result: from judging it here, or, if no shot is known, as the server reported it.
     pub verdict: ShotVerdict,
     /// The hit that the server reported.
-    pub given: Option<RecordedHit>,
+    pub reported: Option<RecordedHit>,
     /// How the shot was judged here; `None` if no shot is known.
     pub judged: Option<RejudgedVerdict>,
 }

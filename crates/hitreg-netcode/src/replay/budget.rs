@@ -110,7 +110,7 @@ impl ReplayBudget {
     }
 }
 
-/// An estimate by counts of what the trace of a session takes in memory, replayed with so many ticks.
+/// An estimate by counts of the memory of a session's trace with this number of ticks, in bytes.
 pub(super) fn trace_bytes_of(session: &Session, ticks: usize, cells: usize, wanted: TableSelection) -> usize {
     let frames = session.players.iter().map(|player| player.frames.len().max(player.heard.len())).sum();
     trace_bytes(session.players.len(), frames, ticks, cells, wanted)

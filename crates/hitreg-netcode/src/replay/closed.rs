@@ -129,7 +129,7 @@ fn input_of(session: &Session) -> SessionStretch {
         sent: records.sent.clone(),
         reached: records.reached.clone(),
         received: records.received.clone(),
-        // The replay makes the snapshots anew, and looks up only when the recorded ones were sent.
+        // The replay makes its own snapshots, and looks up only when the recorded ones were sent.
         snapshots: (records.snapshots.iter())
             .map(|sent| SnapshotRecord { seq: sent.seq, at: sent.at, ..SnapshotRecord::default() })
             .collect(),

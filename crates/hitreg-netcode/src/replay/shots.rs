@@ -184,7 +184,7 @@ impl ShotTable {
         let ShotRow { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
         let seen = ShotEffect::of::<G>(predicted);
         let wounded = ShotEffect::of::<G>(judged);
-        let given = shot.again.and_then(|again| again.given);
+        let reported = shot.again.and_then(|again| again.reported);
         let again = shot.again.and_then(|again| again.judged.as_ref());
         let named = |target: Option<EntityId>, nobody: &str| target.map_or(nobody.to_owned(), entity_name);
         self.rows.push(Row {
@@ -214,8 +214,8 @@ impl ShotTable {
             visible_at_present: 0,
             in_cover_ms: f32::NAN,
             in_cover_units: f32::NAN,
-            given_target: &given.map_or("none".to_owned(), |given| named(given.target, "?")),
-            given_damage: given.filter(|given| given.damage != 0).map(|given| given.damage as f32),
+            given_target: &reported.map_or("none".to_owned(), |hit| named(hit.target, "?")),
+            given_damage: reported.filter(|hit| hit.damage != 0).map(|hit| hit.damage as f32),
             present_target: &named(again.and_then(|again| again.at_present), "none"),
             off_units: again.and_then(|again| again.off_units).map(|(off, _)| off),
             beyond_spread_units: again.and_then(|again| again.off_units).map(|(_, beyond)| beyond),
@@ -301,7 +301,7 @@ mod tests {
             tick: Tick(40),
             weapon: "rifle",
             verdict: ShotVerdict::miss(Reason::Missed),
-            given: Some(RecordedHit { target: Some(EntityId(4)), damage }),
+            reported: Some(RecordedHit { target: Some(EntityId(4)), damage }),
             judged: Some(judged),
         }
     }

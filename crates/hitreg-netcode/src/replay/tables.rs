@@ -226,11 +226,11 @@ impl TraceTables {
             self.variables.take().into_iter().for_each(&mut to);
         }
         let Some(network) = &mut self.network else { return };
-        let [sent, told] = network.rows();
-        if full(&packets::SCHEMA, sent) {
+        let [packet_rows, snapshot_rows] = network.rows();
+        if full(&packets::SCHEMA, packet_rows) {
             to(network.take_packets());
         }
-        if full(&snapshots::SCHEMA, told) {
+        if full(&snapshots::SCHEMA, snapshot_rows) {
             to(network.take_snapshots());
         }
     }

@@ -84,7 +84,7 @@ impl<G: Netcode, L: Link> Machine<G, L> {
     }
 
     /// Creates a machine whose packets travel unencoded, which is several times faster. Returns `None` when packet
-    /// sizes are sure to matter. [`Machine::bytes_matter`] tells after the run whether they did.
+    /// sizes are sure to matter. [`Machine::bytes_matter`] says after the run whether they did.
     pub fn unencoded(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Machine<G, L>> {
         Some(Self::around(setup, SessionNetwork::unencoded(setup, links)?, G::Client::new))
     }

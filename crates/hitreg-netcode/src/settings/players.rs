@@ -58,7 +58,7 @@ impl Settings {
     ///
     /// # Errors
     /// Names the first such player.
-    pub fn check_players(&self, own: &Settings, players: usize) -> Result<(), SettingError> {
+    pub(crate) fn check_players(&self, own: &Settings, players: usize) -> Result<(), SettingError> {
         let beyond = self
             .players
             .0

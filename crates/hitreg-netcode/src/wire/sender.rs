@@ -100,7 +100,7 @@ pub enum EncodeError {
     },
 }
 
-/// Returns the connection that controls an entity in a session of so many players; 0 for none.
+/// Returns the connection that controls an entity in a session with this number of players; 0 for none.
 pub(super) fn controller(entity: EntityId, players: u16) -> u16 {
     if entity.0 < players { entity.0 + 1 } else { 0 }
 }

@@ -31,7 +31,7 @@ pub(super) struct HashChecker<'a, 'f> {
     pub(super) to: Option<&'a mut dyn FnMut(Table)>,
     /// The replayed part of the session.
     part: Part,
-    place: ReplayPhase,
+    phase: ReplayPhase,
     /// Until this time, only tick hashes are compared.
     away_until: Micros,
     /// When all tables were last passed on.
@@ -50,7 +50,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
         (part, to): (Part, Option<&'a mut dyn FnMut(Table)>),
         progress: &'a mut dyn FnMut(Micros),
     ) -> HashChecker<'a, 'f> {
-        let place = if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Before };
+        let phase = if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Before };
         let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, TrafficBytes::default());
         let compared_before = 0;
         HashChecker {
@@ -58,7 +58,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
             feed,
             to,
             part,
-            place,
+            phase,
             away_until: part.from,
             passed_on,
             first_difference,
@@ -71,8 +71,8 @@ impl<'a, 'f> HashChecker<'a, 'f> {
 
     /// Ignores everything but tick hashes until `at`.
     pub(super) fn look_away_until(&mut self, at: Micros) {
-        if self.place == ReplayPhase::Before {
-            (self.place, self.away_until) = (ReplayPhase::Away, at);
+        if self.phase == ReplayPhase::Before {
+            (self.phase, self.away_until) = (ReplayPhase::Away, at);
         }
     }
 
@@ -90,19 +90,19 @@ impl<'a, 'f> HashChecker<'a, 'f> {
         }
     }
 
-    /// Advances the place to `at`. Returns whether to record what happens then.
+    /// Advances the phase to `at`. Returns whether to record what happens then.
     fn advance(&mut self, at: Micros) -> bool {
-        if self.place == ReplayPhase::Away && at >= self.away_until {
-            self.place = ReplayPhase::Before;
+        if self.phase == ReplayPhase::Away && at >= self.away_until {
+            self.phase = ReplayPhase::Before;
         }
-        if self.place == ReplayPhase::Before && at >= self.part.from {
+        if self.phase == ReplayPhase::Before && at >= self.part.from {
             self.tables.begin_part();
-            (self.place, self.passed_on) = (ReplayPhase::Within, at);
+            (self.phase, self.passed_on) = (ReplayPhase::Within, at);
         }
-        if self.place == ReplayPhase::Within && at >= self.part.to {
-            self.place = ReplayPhase::After;
+        if self.phase == ReplayPhase::Within && at >= self.part.to {
+            self.phase = ReplayPhase::After;
         }
-        matches!(self.place, ReplayPhase::Before | ReplayPhase::Within)
+        matches!(self.phase, ReplayPhase::Before | ReplayPhase::Within)
     }
 
     /// Compares a tick's hash with the recorded one, and records the tick if `event` is given.
@@ -117,9 +117,9 @@ impl<'a, 'f> HashChecker<'a, 'f> {
             self.tables.event(at, event);
             self.pass_on();
         }
-        if let Some(hash) = hash.filter(|_| self.place != ReplayPhase::After) {
+        if let Some(hash) = hash.filter(|_| self.phase != ReplayPhase::After) {
             self.compared += 1;
-            self.compared_before += u64::from(self.place != ReplayPhase::Within);
+            self.compared_before += u64::from(self.phase != ReplayPhase::Within);
             if hash != outcome.hash && self.first_difference.is_none() {
                 let replayed = Some(outcome.hash);
                 self.first_difference = Some(HashDifference { tick: outcome.tick, at, recorded: hash, replayed });
@@ -130,7 +130,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
 
     fn pass_on(&mut self) {
         match &mut self.to {
-            Some(_) if self.place == ReplayPhase::Before => self.tables.take_full(&mut |_| {}),
+            Some(_) if self.phase == ReplayPhase::Before => self.tables.take_full(&mut |_| {}),
             Some(to) => self.tables.take_full(to),
             None => {}
         }
@@ -139,7 +139,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
     /// Passes all rows on from time to time, so that no table lags far behind the others.
     fn pass_all_on(&mut self, at: Micros) {
         if let Some(to) = &mut self.to
-            && self.place == ReplayPhase::Within
+            && self.phase == ReplayPhase::Within
             && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
         {
             self.passed_on = at;
