@@ -100,9 +100,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
     if !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text {
-        sides.ways.ask_for(asked.on.tables());
+        sides.replays.ask_for(asked.on.tables());
     }
-    let Traces { names, made, overlap_only } = sides.held(&engine, &runner)?;
+    let Traces { names, made, overlap_only } = sides.traces_in_files(&engine, &runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => {
@@ -209,7 +209,7 @@ pub(super) fn show_missing(
 /// A side without a trace, or two sides of different sessions, in words.
 fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSpec) {
     page.styled(UNSURE, "untestable");
-    page.paragraph(2, &missing.who_and_why());
+    page.paragraph(2, &missing.untestable_text());
     print_last_words(page, missing.last_words());
     if missing.is_unrelated() {
         page.faint(4, "To compare them anyway, add --force.");

@@ -115,7 +115,7 @@ impl KeyframeArgs {
         let surveyed = engine.survey(log.path())?;
         match made(&engine, &surveyed, every)? {
             Ok(keyframes) => {
-                write(log.path(), &keyframes, &log.made_again())?;
+                write(log.path(), &keyframes, &log.replaceable())?;
                 Ok(keyframes.len())
             }
             Err(_) if !self.are_typed(output) => Ok(0),

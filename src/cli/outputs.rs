@@ -69,7 +69,7 @@ impl Outputs {
 
     /// Returns the target for a recording that can be made again, and so may replace an earlier one.
     pub(super) fn target_made_again(&self, path: &OutputPath, kind: FileType) -> Result<Target, CommandError> {
-        Ok(self.targets.file_made_again(&path.0, kind)?)
+        Ok(self.targets.replaceable_file(&path.0, kind)?)
     }
 
     /// Whether a requested file goes to stdout.

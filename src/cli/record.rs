@@ -128,12 +128,12 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
     let header = ready.header();
     let watch = Stopwatch::start();
     let stop = stop_when_told()?;
-    let goes_on = || !stop.load(Ordering::Relaxed);
+    let may_continue = || !stop.load(Ordering::Relaxed);
     let tally = if target.is_stream() {
-        into_stream(ready, length, target, &goes_on)?
+        into_stream(ready, length, target, &may_continue)?
     } else {
         let mut recording = Recording::begin(target, header)?;
-        let tally = run_into(ready, length, &goes_on, |record| recording.push(record))??;
+        let tally = run_into(ready, length, &may_continue, |record| recording.push(record))??;
         recording.finish()?;
         tally
     };
@@ -143,7 +143,7 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
         map: header.map.clone(),
         players: header.players.len(),
         duration_us: tally.reached.0,
-        interrupted: !goes_on(),
+        interrupted: !may_continue(),
         ticks: tally.ticks,
         usercmds: tally.usercmds,
         keyframes: 0,
@@ -157,12 +157,12 @@ fn into_stream(
     ready: &dyn ReadySession,
     length: Micros,
     target: &Target,
-    goes_on: &dyn Fn() -> bool,
+    may_continue: &dyn Fn() -> bool,
 ) -> Result<RecordProgress, CommandError> {
     let mut ran = Ok(RecordProgress::default());
     store::save(target, |out| {
         let mut writer = LogWriter::new(out, ready.header(), WriterOptions::live())?;
-        ran = match run_into(ready, length, goes_on, |record| writer.push(record)) {
+        ran = match run_into(ready, length, may_continue, |record| writer.push(record)) {
             Ok(pushed) => Ok(pushed?),
             Err(error) => Err(error),
         };
@@ -175,7 +175,7 @@ fn into_stream(
 fn run_into<E: Send>(
     ready: &dyn ReadySession,
     length: Micros,
-    goes_on: &dyn Fn() -> bool,
+    may_continue: &dyn Fn() -> bool,
     push: impl FnMut(&Record) -> Result<(), E> + Send,
 ) -> Result<Result<RecordProgress, E>, SynthError> {
     let progress = Progress::of_session("recording", length);
@@ -183,7 +183,7 @@ fn run_into<E: Send>(
     std::thread::scope(|scope| {
         let writing = scope.spawn(move || handed_over.each(push));
         let mut counting = CountingRecorder { batches, tally: RecordProgress::default(), progress };
-        let ran = ready.run(&mut counting, goes_on);
+        let ran = ready.run(&mut counting, may_continue);
         let tally = counting.tally;
         // Dropping the sender ends the writing thread.
         drop(counting);

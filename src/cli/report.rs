@@ -118,11 +118,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             (names.to_vec(), vec![a, b], besides(games, &sides)?, Some((found, line)))
         }
     };
-    let judged_again = match besides.rejudged {
+    let push_rejudged = match besides.rejudged {
         Some(of_side) => vec![of_side],
         None => sides.rejudged(&files::engine(games), &traces)?,
     };
-    let judged_again: Vec<(Vec<RejudgedShots>, Vec<String>)> = judged_again
+    let push_rejudged: Vec<(Vec<RejudgedShots>, Vec<String>)> = push_rejudged
         .into_iter()
         .map(|of_side| match of_side {
             Ok(rejudged) => (rejudged, besides.notes.clone()),
@@ -135,7 +135,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let shown: Vec<PageInput<'_>> = names
         .iter()
         .zip(&traces)
-        .zip(&judged_again)
+        .zip(&push_rejudged)
         .map(|((name, trace), (rejudged, notes))| PageInput {
             name,
             map: &besides.map,

@@ -141,7 +141,12 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let report = ShrinkReport {
         path: &args.output,
         from: &args.log,
-        players: shrunk.session.players.iter().filter(|player| !player.is_empty()).count(),
+        players: shrunk
+            .session
+            .players
+            .iter()
+            .filter(|player| player.streams().iter().any(|of| !of.is_empty()))
+            .count(),
         ticks: shrunk.session.ticks.len(),
         duration_us: shrunk.session.duration().0,
         size_bytes: FileSize::of(&args.output),

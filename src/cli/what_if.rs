@@ -69,7 +69,7 @@ impl WhatIfArgs {
         for pair in &self.set {
             settings.set_pair(pair)?;
         }
-        let unlike = settings.keys_unlike(&recorded);
+        let unlike = settings.differing_keys(&recorded);
         let pairs = settings.to_pairs().into_iter().filter(|(key, _)| unlike.contains(key));
         let changed: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
         let mode = match self.mode {

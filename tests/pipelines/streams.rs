@@ -136,7 +136,7 @@ fn received_packets_are_read_when_needed() {
     let scenario = Scenario { players: 3, seconds: 12.0, link: bad_link(), ..Scenario::default() };
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    let mut recorder = SessionRecorder::new(&mut session).hearing((0..3).map(PlayerId));
+    let mut recorder = SessionRecorder::new(&mut session).with_heard((0..3).map(PlayerId));
     record_synthetic::<Arena>(&scenario, &rules, &mut recorder).expect("a good scenario");
     let options = ReplayOptions::default();
     let digests = |session: &Session| {

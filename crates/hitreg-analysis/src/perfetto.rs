@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use hitreg_log::trace::schema::{corrections, executed, frames, shots, ticks};
-use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, gathered};
+use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, select_rows};
 use hitreg_log::traffic::Packet;
 
 /// The process id of the server; player `n` is process `n + 2`.
@@ -138,7 +138,7 @@ impl<'w> TableQuery<'w> {
 }
 
 fn some(trace: &dyn TraceSource, wanted: &[TableQuery<'_>]) -> Result<Trace, PerfettoError> {
-    let tables = wanted.iter().map(|wanted| gathered(trace, wanted.table, wanted.columns, wanted.keep));
+    let tables = wanted.iter().map(|wanted| select_rows(trace, wanted.table, wanted.columns, wanted.keep));
     let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(PerfettoError::Unread)?;
     Ok(Trace { header: trace.header().clone(), tables })
 }

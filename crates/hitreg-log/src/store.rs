@@ -28,7 +28,7 @@ pub use input::InputFile;
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
 pub use saving::{PreparedFile, remove, save, save_log, save_trace};
 pub use saving::{move_to, prepare, save_bytes};
-pub use standard::is_meant as is_standard_stream;
+pub use standard::is_standard_stream;
 pub use target::{FileType, Target, Targets};
 pub use trace_file::TraceFile;
 pub use unnamed::remove_unnamed;

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 
+use super::found::CandidateKind;
 use super::sought::SearchArgs;
 use crate::cli::CommandOutcome;
 use crate::cli::diff::running::{BuildArgs, parse_jobs};
@@ -47,5 +48,7 @@ pub(super) struct Args {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
     let jobs = args.jobs.map_or_else(rayon::current_num_threads, NonZero::get);
     let search = BuildSearch { builds: &args.builds, verify_ends: args.verify_ends, jobs };
-    args.sought.search(games, ("build", &args.log), &args.running, output, |judge, steps| search.run(judge, steps))
+    args.sought.search(games, (CandidateKind::Build, &args.log), &args.running, output, |judge, steps| {
+        search.run(judge, steps)
+    })
 }

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::found::CandidateKind;
 use super::sought::SearchArgs;
 use crate::cli::CommandOutcome;
 use crate::cli::diff::running::{BuildArgs, parse_jobs, parse_seconds};
@@ -78,5 +79,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         restart: args.restart,
         sought: &format!("{}, {}", args.sought.words(), args.running.words()),
     };
-    args.sought.search(games, ("commit", &args.log), &args.running, output, |judge, steps| search.run(judge, steps))
+    args.sought.search(games, (CandidateKind::Commit, &args.log), &args.running, output, |judge, steps| {
+        search.run(judge, steps)
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::found;
+use super::found::{self, CandidateKind};
 use crate::build::BuildRequest;
 use crate::build::condition::Condition;
 use crate::cli::diff::looking::CompareArgs;
@@ -31,7 +31,7 @@ impl SearchArgs {
     pub(super) fn search(
         &self,
         games: &Games,
-        (what, log): (&str, &Path),
+        (kind, log): (CandidateKind, &Path),
         running: &BuildArgs,
         output: &mut Output,
         run: impl FnOnce(&BuildJudge<'_>, &StepProgress<'_>) -> Result<BisectResult, EngineError>,
@@ -49,7 +49,7 @@ impl SearchArgs {
         let progress = Progress::of_things("bisecting", 0);
         let found = run(&judge, &|done, of| progress.done(done, of))?;
         drop(progress);
-        output.show(&found, |page| found::print(&found, page, what, &self.meaning(what)))?;
+        output.show(&found, |page| found::print(&found, page, kind, &self.meaning(kind)))?;
         Ok(found::outcome(&found))
     }
 
@@ -59,10 +59,12 @@ impl SearchArgs {
     }
 
     /// The meaning of a bad build or commit, as text.
-    fn meaning(&self, what: &str) -> String {
+    fn meaning(&self, kind: CandidateKind) -> String {
         match &self.condition {
             Some(command) => format!("`{command}` exits with 1"),
-            None => format!("{} from the good {what}'s (--on {})", self.looking.meaning(), self.looking.on_name()),
+            None => {
+                format!("{} from the good {}'s (--on {})", self.looking.meaning(), kind.name(), self.looking.on_name())
+            }
         }
     }
 }

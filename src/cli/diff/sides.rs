@@ -73,7 +73,7 @@ impl SideArgs {
         Ok(ComparisonSpec {
             first: self.first.clone(),
             second: self.second.clone(),
-            ways: self.ways.ways()?,
+            replays: self.ways.ways()?,
             across,
             compare_unrelated: force,
         })

@@ -65,7 +65,7 @@ impl EventSource {
         let written = match self {
             EventSource::Recorded(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
             EventSource::Replay { trace, has_packets: true, is_received, .. } => {
-                traffic::of_log_beside(trace, *is_received)
+                traffic::of_packet_tables(trace, *is_received)
                     .map_err(PerfettoError::Unread)
                     .and_then(|packets| perfetto::write(trace, packets, out))
             }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::ShotName;
 use hitreg_log::trace::schema::{bodies, executed, frames, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceSource, gathered};
+use hitreg_log::trace::{Table, Trace, TraceSource, select_rows};
 
 /// Views of the target are read for this long before and after the rewound time, in microseconds. The explanation needs
 /// no views further away.
@@ -20,7 +20,7 @@ pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, S
     }
     let is_it =
         |whose: &[u32], commands: &[u32]| rows(whose.iter().zip(commands), |of| of == (&shot.shooter, &shot.command));
-    let of_shot = gathered(trace, shots::NAME, &[], &|table: &Table| {
+    let of_shot = select_rows(trace, shots::NAME, &[], &|table: &Table| {
         let table = shots::Columns::read(table);
         is_it(table.shooter, table.command)
     })?;
@@ -37,17 +37,17 @@ pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, S
     let is_its_tick =
         |tick: &u32| found.tick.iter().any(|of_shot| of_shot == tick || of_shot.checked_sub(1) == Some(*tick));
     let mut tables = vec![
-        gathered(trace, ticks::NAME, &[], &|table| rows(ticks::Columns::read(table).tick.iter(), is_its_tick))?,
-        gathered(trace, bodies::NAME, &[], &|table| rows(bodies::Columns::read(table).tick.iter(), is_its_tick))?,
-        gathered(trace, executed::NAME, &[], &|table| {
+        select_rows(trace, ticks::NAME, &[], &|table| rows(ticks::Columns::read(table).tick.iter(), is_its_tick))?,
+        select_rows(trace, bodies::NAME, &[], &|table| rows(bodies::Columns::read(table).tick.iter(), is_its_tick))?,
+        select_rows(trace, executed::NAME, &[], &|table| {
             let table = executed::Columns::read(table);
             is_it(table.player, table.command)
         })?,
-        gathered(trace, frames::NAME, &[], &|table| {
+        select_rows(trace, frames::NAME, &[], &|table| {
             let table = frames::Columns::read(table);
             is_it(table.player, table.command)
         })?,
-        gathered(trace, views::NAME, &[], &|table| {
+        select_rows(trace, views::NAME, &[], &|table| {
             let table = views::Columns::read(table);
             let of_row = table.player.iter().zip(table.command).enumerate();
             rows(of_row, |(row, (player, command))| {

@@ -106,7 +106,7 @@ macro_rules! code {
                 let mut columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
                 let records = decode_kind::<$type>(&mut columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
-                columns.deal(records, &mut stretch.players, |player| &mut player.$field)?;
+                columns.distribute(records, &mut stretch.players, |player| &mut player.$field)?;
             } )*
             $( if let Some(table) = tables.of(stringify!($own_field)).filter(|_| kinds.has(stringify!($own_field))) {
                 let name = stringify!($own_field);

@@ -87,7 +87,6 @@ pub(crate) struct ChunkSink<W> {
     packed: Vec<u8>,
     chain: Chain,
     table: SeekTable,
-    written: u64,
     poisoned: bool,
 }
 
@@ -96,17 +95,12 @@ impl<W: Write> ChunkSink<W> {
         let mut compressor = zstd::bulk::Compressor::new(level)?;
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
         let (chain, table) = (Chain::default(), SeekTable::default());
-        Ok(ChunkSink { out, compressor, level, packed: Vec::new(), chain, table, written: 0, poisoned: false })
+        Ok(ChunkSink { out, compressor, level, packed: Vec::new(), chain, table, poisoned: false })
     }
 
     /// Returns the number of the next chunk, and the digest of all chunks before it.
     pub(crate) fn next(&self) -> (u32, Chain) {
         (self.table.len(), self.chain)
-    }
-
-    /// Returns the number of bytes written.
-    pub(crate) fn written(&self) -> u64 {
-        self.written
     }
 
     /// Writes the first chunk, at `level` unless it is so large that a recording would be delayed.
@@ -144,7 +138,6 @@ impl<W: Write> ChunkSink<W> {
         self.out.flush()?;
         self.chain.add(&self.packed);
         self.table.add(self.packed.len(), content.len());
-        self.written += self.packed.len() as u64;
         Ok(())
     }
 

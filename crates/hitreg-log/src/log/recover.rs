@@ -182,7 +182,7 @@ impl Recovery<'_> {
                 }
             };
             let Some(found) = found else {
-                self.lost_to_the_end(start, why);
+                self.lose_rest(start, why);
                 return Ok(());
             };
             self.note_gap(start, at, found.index, why);
@@ -237,7 +237,7 @@ impl Recovery<'_> {
 
     /// Handles a log without any readable chunk after `start`. A chunk that was being written when the log was cut off
     /// ends with the file; anything else is damage.
-    fn lost_to_the_end(&mut self, start: usize, why: Option<String>) {
+    fn lose_rest(&mut self, start: usize, why: Option<String>) {
         let lost = &self.bytes[start..];
         let lost_bytes = lost.len() as u64;
         let has_tail = [SEAL_MAGIC, SEEK_TABLE_MAGIC]

@@ -88,11 +88,6 @@ impl<W: Write> LogWriter<W> {
         self.write_chunk()
     }
 
-    /// Returns the number of bytes written; records in memory do not count.
-    pub fn written_bytes(&self) -> u64 {
-        self.sink.written()
-    }
-
     /// Ends the log: writes the last chunks, the seal and the seek table.
     ///
     /// # Errors

@@ -68,7 +68,7 @@ impl TraceSource for Trace {
 ///
 /// # Errors
 /// A message when the rows cannot be read.
-pub fn gathered(
+pub fn select_rows(
     trace: &dyn TraceSource,
     table: &str,
     only: &[&str],

@@ -47,15 +47,17 @@ fn constant(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 fn constant_told_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_variant(if experiment.is_off() { "unheard" } else { "heard" })?;
     let (from, _) = seen.inspect;
-    let all = || seen.sent.iter().filter_map(|sent| Some((sent.at >= from, sent.told?)));
+    let all = || seen.sent.iter().filter_map(|sent| Some((sent.at >= from, sent.bit_counts?)));
     let bytes = |later: bool, bits: &dyn Fn(&SnapshotBitCounts) -> u32| {
-        let of = all().filter(|(is_later, _)| *is_later == later).map(|(_, told)| f64::from(bits(&told)));
+        let of = all().filter(|(is_later, _)| *is_later == later).map(|(_, counts)| f64::from(bits(&counts)));
         Some(of.sum::<f64>() / 8.0)
     };
-    let constant = |told: &SnapshotBitCounts| told.of(Category::Constant);
-    let others = |told: &SnapshotBitCounts| told.values.iter().sum::<u32>() - told.of(Category::Constant);
-    let whole =
-        seen.sent.iter().map(|sent| sent.told.map_or(0, |told| told.bits()).abs_diff(8 * u64::from(sent.bytes)));
+    let constant = |counts: &SnapshotBitCounts| counts.of(Category::Constant);
+    let others = |counts: &SnapshotBitCounts| counts.values.iter().sum::<u32>() - counts.of(Category::Constant);
+    let whole = seen
+        .sent
+        .iter()
+        .map(|sent| sent.bit_counts.map_or(0, |counts| counts.bits()).abs_diff(8 * u64::from(sent.bytes)));
     Ok(vec![
         ("Constant values sent in the first second", bytes(false, &constant)),
         ("Constant values sent later", bytes(true, &constant)),

@@ -37,7 +37,7 @@ impl<R: Read> TraceReader<R> {
             match tables.get_mut(place) {
                 Some((known, before)) => {
                     if rows > 0 && *before > 0 {
-                        goes_on(known, &table).map_err(|what| content.corrupt(what))?;
+                        check_next_part(known, &table).map_err(|what| content.corrupt(what))?;
                     }
                     if rows > 0 {
                         known.widen(table, *before == 0);
@@ -104,7 +104,7 @@ impl TraceIndex {
 }
 
 /// Checks whether more rows may have these columns. Only columns of names may appear, disappear, or get more names.
-fn goes_on(known: &Table, more: &Table) -> Result<(), String> {
+fn check_next_part(known: &Table, more: &Table) -> Result<(), String> {
     let another = |name: &str| format!("column {name:?} has another type or other names here than where it began");
     for column in &more.columns {
         match (known.column(&column.name).map(|known| &known.data), &column.data) {

@@ -282,13 +282,13 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
     }
     let (alone, grouped) =
         (RowGrouping::new(rows, std::iter::empty()), RowGrouping::new(rows, keys.iter().map(|key| &key[..])));
-    let ways = packed_views::ways(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
+    let ways = packed_views::placement_names(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
     let mut drawn = map.drawn.as_ref().map(|drawn| packed_views::decode(drawn, rows, ways)).transpose()?;
     let wanted = map.columns.iter().filter(|column| only.is_empty() || only.contains(&&*column.name));
     let columns = wanted.map(|column| {
         if column.transform == packed_views::TRANSFORM {
-            let told = drawn.as_mut().and_then(|drawn| drawn.take(&column.name, &column.kind, &column.names));
-            let data = told.filter(|data| data.len() == rows);
+            let unpacked = drawn.as_mut().and_then(|drawn| drawn.take(&column.name, &column.kind, &column.names));
+            let data = unpacked.filter(|data| data.len() == rows);
             let data = data.ok_or_else(|| format!("column {:?} is not told by what was drawn", column.name))?;
             check_codes(&data).map_err(|what| format!("column {:?}: {what}", column.name))?;
             return Ok(Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref()));
