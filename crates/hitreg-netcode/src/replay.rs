@@ -212,6 +212,7 @@ fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> Trac
         settings: settings.to_pairs(),
         part: None,
         session: Some(SessionSource::of(header)),
+        capabilities: Vec::new(),
     }
 }
 
