@@ -270,7 +270,7 @@ fn memory_limit() -> Result<MemoryLimit, CommandError> {
         Some(text) => {
             let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
             let mib = mib.ok_or_else(|| {
-                CommandError::Request(format!("{NAME} is {text:?}: set it to a number of MiB, such as 4096"))
+                CommandError::request(format!("{NAME} is {text:?}: set it to a number of MiB, such as 4096"))
             })?;
             MemoryLimit::of_bytes(mib.saturating_mul(1 << 20))
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::CommandOutcome;
 use super::figures::counted;
 use super::output::Output;
-use super::page::{Alignment, BAD, BOLD, GOOD, Page, PageCell};
+use super::page::{BAD, BOLD, GOOD, Page, PageCell};
 use super::progress::Progress;
 use super::trouble::CommandError;
 use crate::claims::{self, Claim, ClaimResult, Figure, MechanismState};
@@ -81,7 +81,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, CommandError> {
             let nearest = near.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
             let hint = nearest.map_or(String::new(), |claim| format!(" (did you mean `{}`?)", claim.name));
             let what = format!("no claim is called `{name}`{hint}; `hitreg claims --list` lists them");
-            return Err(CommandError::Request(what));
+            return Err(CommandError::request(what));
         }
     }
     let is_chosen = |claim: &&Claim| names.is_empty() || names.iter().any(|name| is_meant(claim, name));
@@ -153,21 +153,14 @@ const DETAIL: [usize; 2] = [4, 15];
 
 /// Prints the expected and the measured values, one row each. Values outside the expected range are marked.
 fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
-    let row = |figure: &Figure| -> Vec<PageCell> {
+    let row = |figure: &Figure| {
         let with_unit = |text: &str| format!("{text} {}", figure.unit).trim_end().to_owned();
         let measured = figure.measured.map_or("never".to_owned(), |value| with_unit(&number(value)));
         let style = if figure.holds { GOOD } else { BAD };
-        vec![
-            "".into(),
-            figure.figure.as_str().into(),
-            with_unit(&figure.expected).into(),
-            PageCell::styled(style, measured),
-        ]
+        let cells = ["", &figure.figure, &with_unit(&figure.expected)].map(PageCell::from);
+        cells.into_iter().chain([PageCell::styled(style, measured)])
     };
-    let rows: Vec<Vec<PageCell>> = figures.iter().map(row).collect();
-    let head =
-        [("", Alignment::Left), ("", Alignment::Left), ("expected", Alignment::Right), ("measured", Alignment::Right)];
-    page.table(&head, &rows);
+    page.table(&["", "", ">expected", ">measured"], figures.iter().map(row));
     if in_detail {
         for figure in figures {
             page.labelled(DETAIL, "", &format!("{}: {}", figure.figure, figure.because));

@@ -13,7 +13,6 @@ use serde::Serialize;
 use super::figures::count;
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, PageCell};
 use super::trouble::{CommandError, reason};
 use super::what_if::WhatIfArgs;
 use super::{CommandOutcome, files, offered};
@@ -109,14 +108,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             }
         }
         (None, Some(_)) => {
-            return Err(CommandError::Request(
-                "-o needs --table NAME or --all; without them, the tables are listed".to_owned(),
-            ));
+            return Err(CommandError::request("-o needs --table NAME or --all; without them, the tables are listed"));
         }
         (None, None) if output.is_typed("to", args.to.is_some()) => {
-            return Err(CommandError::Request(
-                "--to needs --table NAME or --all; without them, the tables are listed".to_owned(),
-            ));
+            return Err(CommandError::request("--to needs --table NAME or --all; without them, the tables are listed"));
         }
         (None, None) => return list(&source.shapes(), output),
     }
@@ -294,14 +289,13 @@ fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<CommandOutcome,
         })
         .collect();
     output.show(&listed, |page| {
-        let cells = |t: &TableListing<'_>| -> Vec<PageCell> {
+        let row = |t: &TableListing<'_>| {
             let mut columns = t.columns.join(" ");
             if columns.len() > 52 {
                 columns = columns[..columns.floor_char_boundary(49)].trim_end().to_owned() + "...";
             }
-            vec![t.table.into(), count(t.rows).into(), columns.into()]
+            [t.table.to_owned(), count(t.rows), columns]
         };
-        let rows: Vec<Vec<PageCell>> = listed.iter().map(cells).collect();
-        page.table(&[("table", Alignment::Left), ("rows", Alignment::Right), ("columns", Alignment::Left)], &rows);
+        page.table(&["table", ">rows", "columns"], listed.iter().map(row));
     })
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, share};
 use super::output::Output;
-use super::page::{Alignment, Page, PageCell, UNSURE};
+use super::page::{Page, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
@@ -243,35 +243,20 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
 
 fn print_connections(page: &mut Page, info: &SessionInfo) {
     const MOST_ROWS: usize = 8;
-    let right = Alignment::Right;
-    let head = [
-        ("", Alignment::Left),
-        ("\nusercmds", right),
-        ("from\nsent", right),
-        ("server\nlost", right),
-        ("\nchoked", right),
-        ("to\nsent", right),
-        ("server\nlost", right),
-        ("round\np5", right),
-        ("trip,\np50", right),
-        ("ms\np95", right),
-        ("\np99", right),
-    ];
+    let (down, up) = ([">from\nsent", ">server\nlost", ">\nchoked"], [">to\nsent", ">server\nlost"]);
+    let rtt = [">round\np5", ">trip,\np50", ">ms\np95", ">\np99"];
+    let head = [&["", ">\nusercmds"][..], &down, &up, &rtt].concat();
     let row = |name: &str, usercmds: usize, down: &PacketCounts, up: &PacketCounts, rtt: &Percentiles| {
         let ms = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let known = |value: Option<u64>| value.map_or("-".to_owned(), count);
-        let mut cells: Vec<PageCell> = vec![name.into(), count(usercmds as u64).into()];
-        cells.extend([down.sent, down.lost, down.choked].map(|value| PageCell::from(known(value))));
-        cells.extend([up.sent, up.lost].map(|value| PageCell::from(known(value))));
-        cells.extend([rtt.p5, rtt.p50, rtt.p95, rtt.p99].map(|p| PageCell::from(ms(p))));
-        cells
+        let packets = [down.sent, down.lost, down.choked, up.sent, up.lost].map(known);
+        let rtt = [rtt.p5, rtt.p50, rtt.p95, rtt.p99].map(ms);
+        [name.to_owned(), count(usercmds as u64)].into_iter().chain(packets).chain(rtt)
     };
     let of_player = |p: &crate::info::PlayerFigures| row(&p.name, p.usercmds, &p.packets, &p.packets_up, &p.rtt_ms);
-    let mut rows: Vec<Vec<PageCell>> = info.by_player.iter().take(MOST_ROWS).map(of_player).collect();
-    if info.by_player.len() > 1 {
-        rows.push(row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms));
-    }
-    page.table(&head, &rows);
+    let all = || row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms);
+    let all = (info.by_player.len() > 1).then(all);
+    page.table(&head, info.by_player.iter().take(MOST_ROWS).map(of_player).chain(all));
     page.faint(2, "packets; round trip: from making a usercmd to receiving its ack");
     if info.by_player.len() > MOST_ROWS {
         page.faint(2, "(--format json lists the other players)");

@@ -141,7 +141,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let server = live::resolve(&with_port(&args.server))?;
     let link = args.link.model();
     if let Some(link) = &link {
-        link.check().map_err(|error| CommandError::Request(error.to_string()))?;
+        link.check().map_err(CommandError::request)?;
     }
     let own = args.wants.pairs(output)?;
     let stop = stop_when_told()?;
@@ -218,7 +218,7 @@ impl RequestedSettingsArgs {
                     (false, true) => set.retain(|(other, _)| other != key),
                     _ => {
                         let what = format!("--{option} and --set {key} request the same setting: leave one out");
-                        return Err(CommandError::Request(what));
+                        return Err(CommandError::request(what));
                     }
                 }
             }

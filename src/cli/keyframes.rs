@@ -75,8 +75,8 @@ impl KeyframeArgs {
     pub(super) fn check(&self, log: &Target, length: Micros, output: &Output) -> Result<(), CommandError> {
         let Some(every) = self.keyframes.filter(|_| self.are_typed(output)) else { return Ok(()) };
         if log.is_stream() {
-            return Err(CommandError::Request(
-                "--keyframes needs a file, because the log is read again: give -o a file".to_owned(),
+            return Err(CommandError::request(
+                "--keyframes needs a file, because the log is read again: give -o a file",
             ));
         }
         match length < Micros::from_s(every.into()) {

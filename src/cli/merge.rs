@@ -8,7 +8,7 @@ use super::figures::{count, counted, duration};
 use super::files::FileSize;
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, Page, PageCell, UNSURE};
+use super::page::{Page, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files};
 use crate::engine::{EngineError, Games, MergedLog};
@@ -139,18 +139,14 @@ impl<'a> MergeReport<'a> {
         }
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
         page.heading("Clocks: the offset added to each client's");
-        let right = Alignment::Right;
-        let head =
-            [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Alignment::Left)];
-        let row = |client: &ClientClock<'_>| -> Vec<PageCell> {
+        let row = |client: &ClientClock<'_>| {
             let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
             let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));
             let usercmds = count(client.usercmds as u64);
             let path =
                 client.path.map_or("none: from the server's packets".to_owned(), |path| path.display().to_string());
-            [client.player.to_string(), offset, error, usercmds, path].map(PageCell::from).into_iter().collect()
+            [client.player.to_string(), offset, error, usercmds, path]
         };
-        let rows: Vec<Vec<PageCell>> = self.clients.iter().map(row).collect();
-        page.table(&head, &rows);
+        page.table(&[">player", ">offset", ">error", ">usercmds", "log"], self.clients.iter().map(row));
     }
 }

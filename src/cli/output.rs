@@ -42,7 +42,7 @@ impl Output {
         if !is_given || self.format == OutputFormat::Text || by_default(name) || by_default("format") {
             return Ok(());
         }
-        Err(CommandError::Request(format!(
+        Err(CommandError::request(format!(
             "--{name} has no effect with --format json, which prints everything: leave one out"
         )))
     }
@@ -50,7 +50,7 @@ impl Output {
     /// Refuses `--format json` of a command that prints no result, but `what`. The config file may give it.
     pub(super) fn check_no_result(&self, what: &str) -> Result<(), CommandError> {
         match self.format == OutputFormat::Json && !self.files.is_by_default("format") {
-            true => Err(CommandError::Request(format!("--format json has no effect on {what}"))),
+            true => Err(CommandError::request(format!("--format json has no effect on {what}"))),
             false => Ok(()),
         }
     }

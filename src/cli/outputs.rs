@@ -67,6 +67,11 @@ impl Outputs {
         Ok(self.targets.file(&path.0, kind)?)
     }
 
+    /// Returns the target for a file that was requested; `None` without a request.
+    pub(super) fn target_if(&self, path: &Option<OutputPath>, kind: FileType) -> Result<Option<Target>, CommandError> {
+        path.as_ref().map(|path| self.target(path, kind)).transpose()
+    }
+
     /// Returns the target for a recording that can be made again, and so may replace an earlier one.
     pub(super) fn target_made_again(&self, path: &OutputPath, kind: FileType) -> Result<Target, CommandError> {
         Ok(self.targets.file_made_again(&path.0, kind)?)

@@ -138,12 +138,12 @@ impl Args {
         let is_random = [self.jitter_ms, self.loss, self.reorder].into_iter().any(|amount| amount != 0.0);
         if output.is_typed("seed", self.seed.is_some()) && !is_random {
             let what = "--seed has no effect without --jitter-ms, --loss or --reorder: add one, or leave it out";
-            return Err(CommandError::Request(what.to_owned()));
+            return Err(CommandError::request(what));
         }
         let length = match self.seconds {
             Some(seconds) if seconds > 0.0 && seconds <= 1e7 => Some(Micros((seconds * 1e6) as i64)),
             Some(seconds) => {
-                return Err(CommandError::Request(format!(
+                return Err(CommandError::request(format!(
                     "--seconds {seconds}: write a number above 0, up to 10000000"
                 )));
             }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::figures::{count, counted, duration, share, speed};
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, BAD, FAINT, GOOD, Page, PageCell};
+use super::page::{BAD, FAINT, GOOD, Page, PageCell};
 use super::trouble::CommandError;
 use super::{CommandOutcome, files, record, replay};
 use crate::engine::Games;
@@ -79,8 +79,8 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<CommandOutcome, CommandError> {
     let scenario = scenario(args.seed);
-    let bots = games.recordable(None).map_err(|error| CommandError::Request(error.to_string()))?;
-    let ready = bots.set_up(&scenario, None).map_err(|error| CommandError::Request(error.to_string()))?;
+    let bots = games.recordable(None).map_err(CommandError::request)?;
+    let ready = bots.set_up(&scenario, None).map_err(CommandError::request)?;
     let usual = OutputPath::from(OsString::from(USUAL_NAME));
     let path = args.output.as_ref().unwrap_or(&usual);
     let target = match args.output.is_none() && is_of_quickstart(path, ready.header(), scenario.length()) {
@@ -240,28 +240,13 @@ impl QuickstartReport<'_> {
         }
         let first = MOST_ROWS.min(all.len());
         page.paragraph(2, &format!("{} changed, the first {first}:", counted(all.len() as u64, "shot")));
-        let left = Alignment::Left;
-        let right = Alignment::Right;
-        let head = [
-            ("at", right),
-            ("shooter", left),
-            ("rewind", right),
-            ("shooter saw", left),
-            ("with (damage)", left),
-            ("without (damage)", left),
-        ];
-        let row = |c: &ChangedOutcome| -> Vec<PageCell> {
-            vec![
-                format!("{:.2} s", Micros(c.at_us).as_s_f64()).into(),
-                c.shooter.as_str().into(),
-                format!("{:.0} ms", Micros(c.rewind_us).as_ms_f64()).into(),
-                c.on_screen.as_str().into(),
-                c.with.as_str().into(),
-                c.without.as_str().into(),
-            ]
+        let head = [">at", "shooter", ">rewind", "shooter saw", "with (damage)", "without (damage)"];
+        let row = |c: &ChangedOutcome| {
+            let at = format!("{:.2} s", Micros(c.at_us).as_s_f64());
+            let rewind = format!("{:.0} ms", Micros(c.rewind_us).as_ms_f64());
+            [&at, &c.shooter, &rewind, &c.on_screen, &c.with, &c.without].map(String::to_owned)
         };
-        let rows: Vec<Vec<PageCell>> = all.iter().take(MOST_ROWS).map(row).collect();
-        page.table(&head, &rows);
+        page.table(&head, all.iter().take(MOST_ROWS).map(row));
         page.faint(2, &what_if_line(WhatIf::Rejudge));
     }
 }

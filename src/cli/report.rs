@@ -93,7 +93,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     if is_part && !sides.is_single() {
         let what =
             "--from and --to show a part of one log: replay a part of each side with -o, and show the two traces";
-        return Err(CommandError::Request(what.to_owned()));
+        return Err(CommandError::request(what));
     }
     let (names, traces, besides, difference) = match sides.is_single() {
         true => {
@@ -111,7 +111,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
                 Err(missing) => return diff::show_missing(&missing, &sides, output),
             };
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
-            let mut found = compare(&a, &b, &options).map_err(|error| CommandError::Request(error.to_string()))?;
+            let mut found = compare(&a, &b, &options).map_err(CommandError::request)?;
             look_for_effects(&engine, &sides, &runner, [&a, &b], &options, &mut found)?;
             let mut line = diff_line(&found);
             line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::output::Output;
-use super::page::{Alignment, BOLD, Page, PageCell};
+use super::page::{BOLD, Page, PageCell};
 use super::trouble::CommandError;
 use super::{CommandOutcome, offered};
 use crate::report::layout::WIDTH;
@@ -78,9 +78,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
         // Setting an unknown key produces an error that names the nearest known key.
         Settings::default().set(word, "")?;
     }
-    output.show(&listed, |page| {
-        print(page, &listed, preset, args.word.as_deref());
-    })
+    output.show(&listed, |page| print(page, &listed, preset, args.word.as_deref()))
 }
 
 impl SettingListing {
@@ -153,9 +151,6 @@ fn print(page: &mut Page, listed: &[SettingListing], preset: Option<&Preset>, wo
     }
     if preset.is_none() && word.is_none() {
         page.heading("Presets (`hitreg settings --preset NAME` shows one)");
-        let columns = [("", Alignment::Left), ("", Alignment::Left)];
-        let rows: Vec<Vec<PageCell>> =
-            PRESETS.iter().map(|preset| vec![preset.name.into(), preset.about.into()]).collect();
-        page.table(&columns, &rows);
+        page.table(&["", ""], PRESETS.iter().map(|preset| [preset.name, preset.about]));
     }
 }

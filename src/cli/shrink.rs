@@ -13,7 +13,7 @@ use super::figures::{count, counted, duration};
 use super::files::FileSize;
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, Page};
+use super::page::Page;
 use super::trouble::CommandError;
 use super::{CommandOutcome, files, interrupt};
 use crate::build::Build;
@@ -89,7 +89,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let log = engine.read_log(&args.log)?;
     if args.condition.is_none() && ways.are_plain() {
         let what = "the problem is not defined: add --while CMD, or a second side with --b BUILD, --b-set KEY=VALUE or --b-preset NAME";
-        return Err(CommandError::Request(what.to_owned()));
+        return Err(CommandError::request(what));
     }
     args.limit.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
     let target = output.files.target(&args.output, FileType::Log)?;
@@ -156,15 +156,8 @@ fn print(page: &mut Page, report: &ShrinkReport<'_>) {
     }
     page.pair("tried", &format!("{} sessions; no single thing more can be taken out", count(report.probes)));
     page.blank();
-    let right = Alignment::Right;
-    let rows: Vec<_> = report
-        .removed
-        .iter()
-        .map(|removed| {
-            [removed.kind.name().to_owned(), count(removed.before as u64), count(removed.after as u64)]
-                .map(super::page::PageCell::from)
-                .into()
-        })
-        .collect();
-    page.table(&[("", Alignment::Left), ("before", right), ("after", right)], &rows);
+    let row = |RemovedCount { kind, before, after }: &RemovedCount| {
+        [kind.name().to_owned(), count(*before as u64), count(*after as u64)]
+    };
+    page.table(&["", ">before", ">after"], report.removed.iter().map(row));
 }

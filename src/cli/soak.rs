@@ -10,7 +10,7 @@ use super::CommandOutcome;
 use super::figures::{count, counted};
 use super::interrupt;
 use super::output::Output;
-use super::page::{Alignment, BAD, GOOD, Page, PageCell};
+use super::page::{BAD, GOOD, Page};
 use super::progress::{Progress, Stopwatch};
 use super::session_args::parse_number_of_seconds;
 use super::trouble::CommandError;
@@ -164,33 +164,18 @@ fn command(seed: u64, limits: &PlanLimits) -> String {
 
 fn print(page: &mut Page, report: &SoakReport) {
     let exercised = &report.exercised;
-    let rows: Vec<Vec<PageCell>> = SoakProperty::ALL
-        .iter()
-        .map(|property| {
-            let sessions = exercised.held.get(property).copied().unwrap_or_default();
-            vec!["".into(), property.name().into(), count(sessions).into()]
-        })
-        .collect();
-    page.table(&[("", Alignment::Left), ("held", Alignment::Left), ("sessions", Alignment::Right)], &rows);
+    let row = |property: &SoakProperty| {
+        let sessions = exercised.held.get(property).copied().unwrap_or_default();
+        [String::new(), property.name().to_owned(), count(sessions)]
+    };
+    page.table(&["", "held", ">sessions"], SoakProperty::ALL.iter().map(row));
     page.blank();
     let lost = exercised.lost_us_most as f64 / 1e3;
-    page.pair(
-        "exercised",
-        &format!(
-            "{}, {}, {}",
-            counted(exercised.ticks, "tick"),
-            counted(exercised.usercmds, "usercmd"),
-            counted(exercised.shots, "shot")
-        ),
-    );
-    page.pair(
-        "exact",
-        &format!(
-            "{} and {}",
-            counted(exercised.view_errors, "view error"),
-            counted(exercised.predictions, "prediction")
-        ),
-    );
+    let [ticks, usercmds] =
+        [(exercised.ticks, "tick"), (exercised.usercmds, "usercmd")].map(|(n, one)| counted(n, one));
+    page.pair("exercised", &format!("{ticks}, {usercmds}, {}", counted(exercised.shots, "shot")));
+    let views = counted(exercised.view_errors, "view error");
+    page.pair("exact", &format!("{views} and {}", counted(exercised.predictions, "prediction")));
     page.pair("lost", &format!("{lost:.0} ms at most to a recorder that was killed"));
     page.blank();
     let Some(found) = &report.found else {

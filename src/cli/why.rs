@@ -106,7 +106,7 @@ fn in_order(args: &Args) -> Result<(&PathBuf, Option<ShotOrPlayer>), CommandErro
                 true => format!(". For the shot nearest to a time, run: hitreg why {file} --at {typed}"),
                 false => format!(". To list the shots of p0, run: hitreg why {file} p0"),
             };
-            Err(refused(&format!("{error}{next}")))
+            Err(CommandError::request(format!("{error}{next}")))
         }
     }
 }
@@ -120,19 +120,19 @@ fn asked(args: &Args, named: Option<ShotOrPlayer>) -> Result<Result<WhyQuery, u3
     let asked = match (named, args.at, args.correction) {
         (Some(ShotOrPlayer::Shot(name)), None, None) => WhyQuery::Shot(name),
         (Some(ShotOrPlayer::Shot(_)), ..) => {
-            return Err(refused("a shot has been named: leave out --at and --correction"));
+            return Err(CommandError::request("a shot has been named: leave out --at and --correction"));
         }
         (_, Some(at), _) => WhyQuery::At { at_us: at.0, player },
         (_, None, Some(number)) => {
             let player = player.ok_or_else(|| {
-                refused("--correction needs a player: hitreg why FILE p2 --correction 3, for example")
+                CommandError::request("--correction needs a player: hitreg why FILE p2 --correction 3, for example")
             })?;
             WhyQuery::Correction { player, number }
         }
         (_, None, None) => match player {
             Some(player) => return Ok(Err(player)),
             None => {
-                return Err(refused(&format!(
+                return Err(CommandError::request(format!(
                     "name a shot (p0#95), a player (p0), a time (--at 1.55s) or a correction (p0 --correction 3). To list \
                      the shots of p0, run: hitreg why {} p0",
                     args.file.display()
@@ -157,12 +157,8 @@ fn which_shot(path: &Path, trace: &Trace, player: u32) -> CommandError {
     CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
 }
 
-fn refused(why: &str) -> CommandError {
-    CommandError::Request(why.to_owned())
-}
-
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let target = args.svg.as_ref().map(|path| output.files.target(path, FileType::Svg)).transpose()?;
+    let target = output.files.target_if(&args.svg, FileType::Svg)?;
     let (path, named) = in_order(args)?;
     let asked = asked(args, named)?;
     let (file, kind) = files::read(path)?;

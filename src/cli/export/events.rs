@@ -26,7 +26,7 @@ enum EventSource {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let target = args.output.as_ref().map(|path| output.files.target(path, FileType::Events)).transpose()?;
+    let target = output.files.target_if(&args.output, FileType::Events)?;
     let events = EventSource::of(games, args)?;
     match &target {
         Some(target) => save(target, &mut |out| events.write(args, out))?,

@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::cli::CommandOutcome;
 use crate::cli::figures::{bytes, count};
 use crate::cli::output::Output;
-use crate::cli::page::{Alignment, PageCell};
 use crate::cli::trouble::CommandError;
 use crate::golden::ReplaySummary;
 use crate::store;
@@ -78,9 +77,8 @@ pub(super) fn show(path: &Path, output: &mut Output) -> Result<CommandOutcome, C
         }
         page.pair("size", &bytes(shown.size_bytes));
         page.blank();
-        let cells = |t: &TableInfo<'_>| vec![t.name.into(), count(t.rows).into(), t.columns.len().to_string().into()];
-        let rows: Vec<Vec<PageCell>> = shown.tables.iter().map(cells).collect();
-        page.table(&[("table", Alignment::Left), ("rows", Alignment::Right), ("columns", Alignment::Right)], &rows);
+        let row = |t: &TableInfo<'_>| [t.name.to_owned(), count(t.rows), t.columns.len().to_string()];
+        page.table(&["table", ">rows", ">columns"], shown.tables.iter().map(row));
     })
 }
 
