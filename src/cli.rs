@@ -79,6 +79,8 @@ enum CommandOutcome {
     Interrupted = 130,
 }
 
+type CommandResult = Result<CommandOutcome, CommandError>;
+
 /// Runs the command line of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`. The
 /// program has the game's name; [`Program`] sets another name and a version.
 pub fn main<G>() -> ExitCode
@@ -229,7 +231,7 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
     })
 }
 
-fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> Result<CommandOutcome, CommandError> {
+fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
     let mut command = build.command();
     let typed = args.clone();
@@ -284,7 +286,7 @@ fn run_command(
     command: CliCommand,
     program: &str,
     output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
+) -> CommandResult {
     match command {
         CliCommand::Quickstart(args) => quickstart::run(games, &args, program, output),
         CliCommand::Record(args) => record::run(games, &args, output),

@@ -3,12 +3,12 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::CommandOutcome;
 use super::figures::counted;
 use super::output::Output;
 use super::page::{BAD, BOLD, GOOD, Page, PageCell};
 use super::progress::Progress;
 use super::trouble::CommandError;
+use super::{CommandOutcome, CommandResult};
 use crate::claims::{self, Claim, ClaimResult, Figure, MechanismState};
 
 /// Measure the claims of the literature on netcode, and compare them with the expected values
@@ -51,7 +51,7 @@ struct ClaimOutcomes {
     claims: Vec<ClaimResult>,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let chosen = chosen(&args.names)?;
     if args.list {
         return list(&chosen, output);
@@ -92,7 +92,7 @@ fn broken(claim: &Claim, error: &claims::ClaimError) -> CommandError {
     CommandError::Request(format!("the claim `{}` cannot be measured: {error}", claim.name))
 }
 
-fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<CommandOutcome, CommandError> {
+fn list(chosen: &[&'static Claim], output: &mut Output) -> CommandResult {
     let listed = |claim: &&'static Claim| {
         let (text, source) = claim.statement().map_err(|error| broken(claim, &error))?;
         Ok(ClaimListing { name: claim.name, theme: claim.theme, claim: text, source })

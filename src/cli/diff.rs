@@ -11,7 +11,7 @@ use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
 use super::page::{FAINT, Page, PageCell, UNSURE};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandOutcome, CommandResult, files};
 use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff_sources};
 use crate::engine::{ComparisonSpec, Games, MissingSide, Traces, look_for_effects};
 use crate::replay::WhatIf;
@@ -91,7 +91,7 @@ struct ShotExplanations {
     b: Option<Why>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     output.check_text_option("summary", args.summary)?;
     output.check_text_option("verbose", args.verbose)?;
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;
@@ -196,11 +196,7 @@ pub(super) fn outcome(verdict: TraceVerdict) -> CommandOutcome {
 }
 
 /// Shows why the sides cannot be compared.
-pub(super) fn show_missing(
-    missing: &MissingSide,
-    compared: &ComparisonSpec,
-    output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
+pub(super) fn show_missing(missing: &MissingSide, compared: &ComparisonSpec, output: &mut Output) -> CommandResult {
     output.show(missing, |page| print_missing(page, missing, compared))?;
     Ok(CommandOutcome::Untestable)
 }

@@ -15,7 +15,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::trouble::{CommandError, reason};
 use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, files, offered};
+use super::{CommandOutcome, CommandResult, files, offered};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
 use crate::recorded;
@@ -75,7 +75,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     if args.perfetto {
         output.check_no_result("a timeline: leave it out")?;
         return events::run(games, args, output);
@@ -279,7 +279,7 @@ fn like(name: &str, format: RowFormat) -> FileType {
     }
 }
 
-fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<CommandOutcome, CommandError> {
+fn list(tables: &[(&Table, u64)], output: &mut Output) -> CommandResult {
     let listed: Vec<TableListing<'_>> = tables
         .iter()
         .map(|(table, rows)| TableListing {

@@ -12,7 +12,7 @@ use super::figures::{bytes, count, counted, duration, share};
 use super::output::Output;
 use super::page::{Page, UNSURE};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
 use crate::log::FileKind;
@@ -76,7 +76,7 @@ struct LogInfo<'a> {
     warning: Option<String>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let path = &args.file;
     match store::kind_of(path)? {
         FileKind::Trace if output.is_typed("replay", args.replay) => {
@@ -87,7 +87,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     }
 }
 
-fn show_log(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let path = &args.file;
     let reader = store::open_log(path)?;
     let (header, version) = (&reader.header().clone(), reader.format());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::figures::count;
 use super::finished_log::FinishedLog;
 use super::interrupt::stop_when_told;
@@ -136,7 +136,7 @@ struct ChatLine {
     text: String,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let server = live::resolve(&with_port(&args.server))?;
     let link = args.link.model();

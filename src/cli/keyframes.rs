@@ -11,7 +11,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::progress::Progress;
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::engine::{Engine, Games, SurveyedLog};
 use crate::log::{RewriteError, WriterOptions, write_keyframes};
 use crate::record::Keyframe;
@@ -124,7 +124,7 @@ impl KeyframeArgs {
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let engine = files::engine(games);
     let cannot = |why: &str| CommandError::file(&args.log, why);

@@ -10,7 +10,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{Page, UNSURE};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::engine::{EngineError, Games, MergedLog};
 use crate::merge::{AlignedClient, MergeError};
 use crate::store::FileType;
@@ -82,7 +82,7 @@ struct EarlyEnd {
     player: u16,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let merged = files::engine(games).merge(&args.logs, &target).map_err(|error| match error {
         EngineError::Merge(error) => trouble(args, error),

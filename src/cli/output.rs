@@ -4,10 +4,10 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::CommandOutcome;
 use super::outputs::Outputs;
 use super::page::Page;
 use super::trouble::CommandError;
+use super::{CommandOutcome, CommandResult};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -62,11 +62,7 @@ impl Output {
 
     /// Prints one result, and returns `Done`: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
     /// stdout.
-    pub(super) fn show<T: Serialize>(
-        &mut self,
-        value: &T,
-        text: impl FnOnce(&mut Page),
-    ) -> Result<CommandOutcome, CommandError> {
+    pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> CommandResult {
         if self.files.take_stdout() {
             self.out = Box::new(anstream::stderr());
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::figures::{bytes, count, counted, duration, share};
 use super::files::FileSize;
 use super::interrupt::stop_when_told;
@@ -95,7 +95,7 @@ struct ProxySummary<'a> {
     passed: ProxyReport,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let options = args.options(output)?;
     let known = ProtocolContext { map: args.map.as_deref() };

@@ -12,7 +12,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{BAD, FAINT, GOOD, Page, PageCell};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files, record, replay};
+use super::{CommandOutcome, CommandResult, files, record, replay};
 use crate::engine::Games;
 use crate::info::{PacketCounts, SessionInfo};
 use crate::link::{Jitter, LinkModel, Loss};
@@ -72,12 +72,7 @@ struct WithoutCompensation {
     changed: Vec<ChangedOutcome>,
 }
 
-pub(super) fn run(
-    games: &Games,
-    args: &Args,
-    program: &str,
-    output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
     let scenario = scenario(args.seed);
     let bots = games.recordable(None).map_err(CommandError::request)?;
     let ready = bots.set_up(&scenario, None).map_err(CommandError::request)?;

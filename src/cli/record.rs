@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::figures::{count, counted, duration, speed};
 use super::files::FileSize;
 use super::interrupt::stop_when_told;
@@ -106,7 +106,7 @@ pub(super) struct RecordReport {
     real_time_factor: f64,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let args = match &args.source {
         RecordCommand::Synth(args) => args,
         RecordCommand::Live(args) => return live::run(games, args, output),

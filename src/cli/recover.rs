@@ -10,7 +10,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{BAD, GOOD, Page, UNSURE};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::info::SessionInfo;
 use crate::log::{Damage, LogError, LogReader, WriterOptions};
 use crate::store::{self, FileType, UnfinishedRecording};
@@ -71,7 +71,7 @@ struct LostReport {
     what: String,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let (path, unfinished) = destination(args)?;
     let target = output.files.target(&path, FileType::Log)?;
     let (session, damage) = store::recover_log(&args.log)?;

@@ -20,7 +20,7 @@ use super::part::PartArgs;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, offered};
+use super::{CommandResult, offered};
 use crate::drawing::DrawingScore;
 use crate::engine::{Games, Playable};
 use crate::fairness::{CoverHits, Fairness};
@@ -184,7 +184,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     args.check_tables()?;
     args.check_open_loop(output)?;
     let trace_to = output.files.target_if(&args.output, FileType::Trace)?;

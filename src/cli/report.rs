@@ -11,7 +11,7 @@ use super::outputs::OutputPath;
 use super::part::PartArgs;
 use super::progress::Progress;
 use super::trouble::CommandError;
-use super::{CommandOutcome, diff, files, replay};
+use super::{CommandResult, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
 use crate::engine::{
     ComparisonSpec, Engine, Excerpt, Games, SideRejudgement, Traces, ViewedFile, look_for_effects, rejudged,
@@ -85,7 +85,7 @@ struct SideContext {
     rejudged: Option<SideRejudgement>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Page)?;
     let sides = args.sides.sides(output.files.force())?;
     args.running.check(sides.run_builds(), output)?;

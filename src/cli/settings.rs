@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::output::Output;
 use super::page::{BOLD, Page, PageCell};
-use super::trouble::CommandError;
-use super::{CommandOutcome, offered};
+use super::{CommandResult, offered};
 use crate::report::layout::WIDTH;
 use crate::settings::{ENGINE_NAMES, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
 
@@ -60,7 +59,7 @@ enum AcceptedValues {
     Choice { choices: &'static [&'static str] },
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let settings = match &args.preset {
         Some(name) => Settings::preset(name)?,
         None => Settings::default(),

@@ -15,7 +15,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
 use super::trouble::CommandError;
-use super::{CommandOutcome, files, interrupt};
+use super::{CommandResult, files, interrupt};
 use crate::build::Build;
 use crate::build::condition::Condition;
 use crate::engine::{Engine, EngineError, Games};
@@ -82,7 +82,7 @@ struct ShrinkReport<'a> {
     shows: Option<&'a str>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let ways = args.ways.ways()?;
     let engine = files::engine(games);
     // A trace cannot be shrunk, whatever the problem is.

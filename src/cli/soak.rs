@@ -6,14 +6,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::CommandOutcome;
 use super::figures::{count, counted};
 use super::interrupt;
 use super::output::Output;
 use super::page::{BAD, GOOD, Page};
 use super::progress::{Progress, Stopwatch};
 use super::session_args::parse_number_of_seconds;
-use super::trouble::CommandError;
+use super::{CommandOutcome, CommandResult};
 use crate::soak::{self, BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty};
 
 /// Test hitreg itself with random sessions and injected faults
@@ -85,7 +84,7 @@ fn a_fault() -> impl TypedValueParser<Value = PlannedFault> {
     PossibleValuesParser::new(PlannedFault::NAMES).try_map(|name| name.parse::<PlannedFault>())
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let limits = PlanLimits {
         players: args.players.map(usize::from),
         length_ms: args.length_ms,

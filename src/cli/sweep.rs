@@ -7,7 +7,7 @@ use super::outputs::OutputPath;
 use super::progress::Progress;
 use super::trouble::CommandError;
 use super::what_if::one_of;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::engine::{Engine, Games};
 use crate::page::{SweepPage, sweep_html};
 use crate::record::Session;
@@ -77,7 +77,7 @@ fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), CommandError> {
 
 const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord];
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let presets = (!args.presets.is_empty()).then(|| format!("{PRESET}={}", args.presets.join(",")));
     let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text));
     let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(CommandError::request)?;

@@ -14,7 +14,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files, interrupt};
+use super::{CommandOutcome, CommandResult, files, interrupt};
 use crate::build::{Build, BuildRunner, StopSignal, TIME_LIMIT};
 use crate::engine::{EngineError, Games};
 use crate::store::FileType;
@@ -101,12 +101,7 @@ struct VerifyReport {
     orphans: Vec<PathBuf>,
 }
 
-pub(super) fn run(
-    games: &Games,
-    args: &Args,
-    program: &str,
-    output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
     output.check_text_option("quiet", args.quiet)?;
     output.check_text_option("verbose", args.verbose)?;
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;

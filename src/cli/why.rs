@@ -9,7 +9,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, files, moment, replay};
+use super::{CommandResult, files, moment, replay};
 use crate::engine::{EngineError, Games, LogFile, Playable, rejudged};
 use crate::log::FileKind;
 use crate::replay::ReplayOptions;
@@ -157,7 +157,7 @@ fn which_shot(path: &Path, trace: &Trace, player: u32) -> CommandError {
     CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target_if(&args.svg, FileType::Svg)?;
     let (path, named) = in_order(args)?;
     let asked = asked(args, named)?;

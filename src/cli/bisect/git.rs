@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::sought::SearchArgs;
-use crate::cli::CommandOutcome;
+use crate::cli::CommandResult;
 use crate::cli::diff::running::{BuildArgs, parse_jobs, parse_seconds};
 use crate::cli::output::Output;
-use crate::cli::trouble::CommandError;
 use crate::engine::Games;
 use crate::engine::bisect::GitSearch;
 
@@ -66,7 +65,7 @@ pub(super) struct Args {
     running: BuildArgs,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let search = GitSearch {
         repository: &args.repo,
         range: &args.range,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cli::CommandOutcome;
+use crate::cli::CommandResult;
 use crate::cli::figures::{count, share};
 use crate::cli::files::FileSize;
 use crate::cli::output::Output;
@@ -87,14 +87,14 @@ struct Quake3ImportReport<'a> {
     warning: Option<String>,
 }
 
-pub(super) fn run_udp(args: &UdpArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run_udp(args: &UdpArgs, output: &mut Output) -> CommandResult {
     let (map, server_log) = (args.map.as_deref(), args.server_log.as_deref());
     let (recording, force_map) = (args.capture.as_path(), args.force_map);
     let from = Quake3Recording { source: RecordingKind::Capture, recording, map, force_map, server_log };
     run(from, &args.output, output)
 }
 
-pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> CommandResult {
     let from = Quake3Recording {
         source: RecordingKind::Demo,
         recording: &args.demo,
@@ -105,7 +105,7 @@ pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> Result<CommandOu
     run(from, &args.output, output)
 }
 
-fn run(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+fn run(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Output) -> CommandResult {
     let target = output.files.target(to, FileType::Log)?;
     let overview = import_quake3(&from, &target).map_err(blame)?;
     let report = Quake3ImportReport::new(to, from.source, overview);

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::cli::CommandOutcome;
 use crate::cli::figures::{bytes, count, duration, share};
 use crate::cli::files::FileSize;
 use crate::cli::output::Output;
 use crate::cli::outputs::OutputPath;
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::CommandError;
+use crate::cli::{CommandOutcome, CommandResult};
 use crate::import::{ImportFileError, Maps, demos_below, import_qwd};
 use crate::info::SessionInfo;
 use crate::log::WriterOptions;
@@ -94,7 +94,7 @@ struct RefusedDemo {
     why: String,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let maps = match (&args.map, &args.maps) {
         (Some(map), _) => Maps::File(map.clone()),
         (None, Some(file)) if file.is_file() => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::cli::CommandOutcome;
+use crate::cli::CommandResult;
 use crate::cli::figures::{bytes, count};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
@@ -44,7 +44,7 @@ struct ColumnInfo<'a> {
     data: &'static str,
 }
 
-pub(super) fn show(path: &Path, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
     let fail = |error| CommandError::file(path, error);
     let mut reader = store::open_trace(path)?;
     let (header, version) = (reader.header().clone(), reader.format());
