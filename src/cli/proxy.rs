@@ -19,7 +19,7 @@ use super::session_args::{parse_number_of_seconds, parse_share};
 use super::trouble::CommandError;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live::{ProxyOptions, ProxyReport, TrafficCounts, proxy, resolve};
-use crate::protocols::{ProtocolContext, listener, protocols};
+use crate::protocols::{listener, protocols};
 use crate::store::FileType;
 use crate::units::{Micros, Seed};
 
@@ -98,10 +98,8 @@ struct ProxySummary<'a> {
 pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let options = args.options(output)?;
-    let known = ProtocolContext { map: args.map.as_deref() };
-    let listener = listener(&args.protocol, &known);
-    let mut listener =
-        listener.ok_or_else(|| CommandError::Request(format!("no protocol is called `{}`", args.protocol)))??;
+    let unknown = || CommandError::request(format!("no protocol is called `{}`", args.protocol));
+    let mut listener = listener(&args.protocol, args.map.as_deref()).ok_or_else(unknown)??;
     let stop = stop_when_told()?;
     let mut sink = LogSink::new(target, "recording", options.length.unwrap_or(Micros::ZERO))?;
     let ran = proxy(&options, &mut *listener, &stop, &mut sink);

@@ -13,7 +13,7 @@ use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
     AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, FieldSchema, Judge, Moment,
-    PredictionGrade, Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
+    PredictionGrade, Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall,
 };
 use hitreg_netcode::pipeline::Netcode;
 
@@ -90,14 +90,6 @@ impl Simulate for QuakeWorld {
         body: QuakeWorldBody,
     ) {
         world.place(player, body);
-    }
-
-    fn step_world(
-        _rules: &QuakeWorldRules,
-        _world: &mut Moment<QuakeWorldBody>,
-        _dt: Micros,
-        _out: &mut impl WorldSink,
-    ) {
     }
 
     fn blend(from: &QuakeWorldBody, to: &QuakeWorldBody, fraction: f32) -> QuakeWorldBody {
