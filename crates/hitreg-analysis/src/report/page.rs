@@ -209,7 +209,11 @@ impl Page {
     }
 
     /// Adds a table. The cells of a column whose name begins with `>` are aligned to the right, as numbers are.
-    pub fn table<R: IntoIterator<Item: Into<PageCell>>>(&mut self, columns: &[&str], rows: impl IntoIterator<Item = R>) {
+    pub fn table<R: IntoIterator<Item: Into<PageCell>>>(
+        &mut self,
+        columns: &[&str],
+        rows: impl IntoIterator<Item = R>,
+    ) {
         self.blocks.push(PageBlock::Table(PageTable::new(None, columns, rows)));
     }
 

@@ -4,8 +4,8 @@ use super::figures::{clipped, count, counted, measure, rounded_ms, seconds};
 use super::page::Page;
 use super::why_scene::WhyDrawing;
 use crate::why::{
-    CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot, RejudgedShot,
-    ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
+    CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot,
+    RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
 
 /// The page about a shot or a correction. `settings` are the settings of the trace.
