@@ -95,7 +95,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     output.check_text_option("summary", args.summary)?;
     output.check_text_option("verbose", args.verbose)?;
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;
-    let (engine, mut sides) = (files::engine(games), args.sides.sides(output.files.force())?);
+    let (engine, mut sides) = (files::engine(games), args.sides.sides(output.files.force)?);
     let runner = args.running.runner(games, sides.run_builds(), output)?;
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.

@@ -46,9 +46,8 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct LogInfo<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+struct LogInfo {
+    path: String,
     kind: &'static str,
     format_version: String,
     #[serde(flatten)]
@@ -106,7 +105,7 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
         Err(why) => (None, Some(why)),
     };
     let shown = LogInfo {
-        path,
+        path: path.display().to_string(),
         kind: "log",
         format_version: version.to_string(),
         shots: shots.map(|(fired, _)| fired),
@@ -179,9 +178,9 @@ fn settings_changed(header: &SessionHeader) -> Vec<(String, String)> {
     header.settings.iter().filter(|pair| !usual.contains(pair)).cloned().collect()
 }
 
-fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
+fn print_log(page: &mut Page, shown: &LogInfo) {
     let info = &shown.info;
-    page.heading(&shown.path.display().to_string());
+    page.heading(&shown.path);
     if let Some(warning) = &shown.warning {
         page.marked(2, UNSURE, warning);
     }

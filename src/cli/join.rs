@@ -1,7 +1,5 @@
 //! `hitreg join`: joins a server over UDP as a bot, and records the client's side of the session to a log.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use super::CommandResult;
@@ -104,8 +102,7 @@ struct JoinLinkArgs {
 /// The result of the recording.
 #[derive(Serialize)]
 struct JoinReport {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: PathBuf,
+    path: String,
     server: String,
     player: Option<u16>,
     /// The client's own settings, as requested and as granted.
@@ -152,7 +149,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let span = sink.finish(ran.is_ok())?;
     let joined = ran?;
     let recorded = JoinReport {
-        path: args.output.to_path_buf(),
+        path: args.output.display().to_string(),
         server: server.to_string(),
         player: joined.player.map(|player| player.0),
         granted: own.into_iter().map(|(key, asked)| GrantedSetting::new(key, asked, &joined.granted)).collect(),
@@ -246,8 +243,8 @@ impl JoinLinkArgs {
 
 impl JoinReport {
     fn print(&self, page: &mut Page) {
-        let live = &self.kept.live;
-        page.heading(&self.path.display().to_string());
+        let live = &self.kept.figures;
+        page.heading(&self.path);
         let player = self.player.map_or("no player".to_owned(), |player| format!("player {player}"));
         page.pair("session", &format!("{player} on the server at {}", self.server));
         for GrantedSetting { key, asked, granted } in &self.granted {
@@ -258,7 +255,7 @@ impl JoinReport {
             };
             page.pair("granted", &text);
         }
-        self.kept.print_duration(page, "left");
+        page.pair("duration", &self.kept.duration("left"));
         page.pair("sent", &self.kept.sent(&live.up));
         let snapshots = count(live.snapshots.used);
         page.pair("received", &format!("{snapshots} snapshots, {} duplicates", count(live.down_duplicates)));

@@ -43,11 +43,9 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct KeyframesReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
-    #[serde(serialize_with = "crate::store::shown::path")]
-    output: &'a Path,
+struct KeyframesReport {
+    path: String,
+    output: String,
     keyframes: usize,
     size_bytes: FileSize,
     /// The growth of the file in bytes; `None` for a stream.
@@ -133,18 +131,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     write(&args.log, &keyframes, &target)?;
     let (before, after) = (FileSize::of(&args.log).known(), FileSize::of(&args.output));
     let report = KeyframesReport {
-        path: &args.log,
-        output: &args.output,
+        path: args.log.display().to_string(),
+        output: args.output.display().to_string(),
         keyframes: keyframes.len(),
         size_bytes: after,
         more_bytes: after.known().zip(before).map(|(after, before)| after.saturating_sub(before)),
     };
     output.show(&report, |page| {
-        page.heading(&report.path.display().to_string());
+        page.heading(&report.path);
         page.pair("keyframes", &counted(report.keyframes as u64, "keyframe"));
         let more = report.more_bytes.zip(report.size_bytes.known());
         let more = more.map_or(String::new(), |(more, size)| format!(", {} more", share(more, size)));
-        page.pair("written to", &format!("{} ({}{more})", report.output.display(), report.size_bytes));
+        page.pair("written to", &format!("{} ({}{more})", report.output, report.size_bytes));
     })
 }
 

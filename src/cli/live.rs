@@ -106,7 +106,7 @@ impl LiveArgs {
 
 fn print(page: &mut Page, LiveRecordReport { hosted, keyframes }: &LiveRecordReport) {
     hosted.print(page);
-    let live = &hosted.kept.live;
+    let live = &hosted.kept.figures;
     let traffic = |traffic: &TrafficCounts| {
         format!("{}, {} used", hosted.kept.sent(traffic), share(traffic.arrived, traffic.datagrams))
     };

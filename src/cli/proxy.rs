@@ -1,15 +1,14 @@
 //! `hitreg record proxy`: relays the traffic between real clients and a real server, and records it to a log.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
 use super::CommandResult;
-use super::figures::{bytes, count, counted, duration, share};
-use super::files::FileSize;
+use super::figures::{bytes, count, counted, share};
+use super::finished_log::FinishedLog;
 use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
 use super::output::Output;
@@ -85,14 +84,10 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct ProxySummary<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
-    duration_us: i64,
-    interrupted: bool,
-    size_bytes: u64,
+struct ProxySummary {
+    path: String,
     #[serde(flatten)]
-    passed: ProxyReport,
+    kept: FinishedLog<ProxyReport>,
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
@@ -109,11 +104,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         return Err(CommandError::Request(nobody(&passed)));
     }
     let proxied = ProxySummary {
-        path: &args.output,
-        duration_us: span.map_or(0, |(first, last)| (last - first).0),
-        interrupted: stop.load(Ordering::Relaxed),
-        size_bytes: FileSize::of(&args.output).known().unwrap_or_default(),
-        passed,
+        path: args.output.display().to_string(),
+        kept: FinishedLog::new(&args.output, span, &stop, passed),
     };
     output.show(&proxied, |page| proxied.print(page))
 }
@@ -163,17 +155,14 @@ impl Args {
     }
 }
 
-impl ProxySummary<'_> {
+impl ProxySummary {
     fn print(&self, page: &mut Page) {
         let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, at_once, added } =
-            &self.passed;
-        page.heading(&self.path.display().to_string());
-        let ended = if self.interrupted { ", ended by Ctrl-C or a signal" } else { "" };
+            &self.kept.figures;
+        page.heading(&self.path);
         let players = counted(heard.players, "player");
-        page.pair(
-            "duration",
-            &format!("{}{ended}, {players} of {}", duration(Micros(self.duration_us)), counted(*clients, "connection")),
-        );
+        let duration = self.kept.duration("ended");
+        page.pair("duration", &format!("{duration}, {players} of {}", counted(*clients, "connection")));
         let passed = |traffic: &TrafficCounts| {
             format!(
                 "{} datagrams, {}; {} forwarded",
@@ -215,7 +204,7 @@ impl ProxySummary<'_> {
             "{} usercmds, {} snapshots in {}",
             count(heard.usercmds),
             count(heard.snapshots),
-            bytes(self.size_bytes)
+            bytes(self.kept.size_bytes)
         );
         page.pair("holds", &holds);
     }

@@ -56,8 +56,7 @@ struct QuickstartReport<'a> {
     summary: Summary,
     without_lag_compensation: WithoutCompensation,
     #[serde(skip)]
-    #[serde(serialize_with = "crate::store::shown::path")]
-    log: &'a Path,
+    log: String,
     #[serde(skip)]
     program: &'a str,
     #[serde(skip)]
@@ -108,7 +107,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
             what_if: WhatIf::Rejudge.name(),
             changed: changed(&first.trace, &without.trace),
         },
-        log: path,
+        log: path.display().to_string(),
         program,
         speed: session.duration().as_s_f64() / seconds.max(1e-9),
     };
@@ -152,7 +151,7 @@ impl QuickstartReport<'_> {
         let info = &self.info;
         page.heading("1. Recorded: four bots fight, 50 ms each way, with jitter and 1 % loss");
         let length = duration(Micros(info.duration_us));
-        let made = format!("{length} of {} on {}, {} usercmds", info.game, info.map, count(self.recorded.usercmds()));
+        let made = format!("{length} of {} on {}, {} usercmds", info.game, info.map, count(self.recorded.usercmds));
         page.pair("session", &made);
         let rtt = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
@@ -160,7 +159,7 @@ impl QuickstartReport<'_> {
         let lost = |packets: PacketCounts| share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
         let (up, down) = (lost(info.packets_up), lost(info.packets));
         page.pair("loss", &format!("up {up}, down {down} (configured: 1 %)"));
-        page.pair("file", &format!("{}, {}", self.log.display(), self.recorded.size()));
+        page.pair("file", &format!("{}, {}", self.log, self.recorded.size()));
 
         page.heading("2. Replayed: server and four clients again, from the file alone");
         self.print_proof(page);
@@ -170,7 +169,7 @@ impl QuickstartReport<'_> {
         self.print_without(page);
 
         page.heading("Try next");
-        let (program, log) = (self.program, self.log.display());
+        let (program, log) = (self.program, &self.log);
         let commands = [
             (format!("{program} verify {log}"), "check it again"),
             (format!("{program} replay {log} --preset quake3"), "same input under the quake3 preset"),

@@ -87,8 +87,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct ReplayReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+    path: String,
     game: &'a str,
     mode: &'a str,
     /// The replayed part of the session; `None` for the whole session.
@@ -129,8 +128,7 @@ struct ReplayReport<'a> {
     exercised: &'a Coverage,
     session_us: i64,
     real_time_factor: f64,
-    #[serde(serialize_with = "crate::store::shown::path_if")]
-    trace: Option<&'a Path>,
+    trace: Option<String>,
 }
 
 /// A part of a session.
@@ -191,7 +189,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let record_to = output.files.target_if(&args.record, FileType::Log)?;
     let played = played::play(games, args, trace_to.as_ref(), record_to.as_ref())?;
     let report = ReplayReport {
-        path: &args.log,
+        path: args.log.display().to_string(),
         game: &played.trace.game,
         mode: &played.trace.mode,
         part: played.part.map(|part| SessionPart { from_us: part.from.0, to_us: part.to.0 }),
@@ -217,7 +215,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         exercised: &played.summary.exercised,
         session_us: played.length.0,
         real_time_factor: played.length.as_s_f64() / played.seconds.max(1e-9),
-        trace: args.output.as_deref(),
+        trace: args.output.as_ref().map(|trace| trace.display().to_string()),
     };
     let on_terminal = std::io::stdout().is_terminal();
     output.show(&report, |page| {
@@ -243,7 +241,7 @@ pub(super) fn replay(
 }
 
 fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
-    page.heading(&format!("{}: {}, {} loop", report.path.display(), report.game, report.mode));
+    page.heading(&format!("{}: {}, {} loop", report.path, report.game, report.mode));
     let length = duration(crate::units::Micros(report.session_us));
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
     page.pair("replayed", &exercised(report.exercised));
@@ -275,9 +273,9 @@ fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
     if let Some(network) = report.network {
         network::print(page, network);
     }
-    if let Some(trace) = report.trace {
+    if let Some(trace) = &report.trace {
         page.blank();
-        page.line(&format!("Trace written to {}", trace.display()));
+        page.line(&format!("Trace written to {trace}"));
     }
 }
 

@@ -62,9 +62,8 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct ReportSummary<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    output: &'a Path,
+struct ReportSummary {
+    output: String,
     bytes: u64,
     sides: Vec<String>,
     /// The difference of two sides in one line; `None` for a single side.
@@ -87,7 +86,7 @@ struct SideContext {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Page)?;
-    let sides = args.sides.sides(output.files.force())?;
+    let sides = args.sides.sides(output.files.force)?;
     args.running.check(sides.run_builds(), output)?;
     let is_part = !args.part.is_whole();
     if is_part && !sides.is_single() {
@@ -150,9 +149,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let page = html(&PageSubject { sides: &shown, walls: &besides.walls, difference })?;
     store::save_bytes(&target, page.as_bytes())?;
     let difference = difference.map(|(_, line)| line.to_owned());
-    let report = ReportSummary { output: &args.output, bytes: page.len() as u64, difference, sides: names };
+    let report =
+        ReportSummary { output: args.output.display().to_string(), bytes: page.len() as u64, difference, sides: names };
     output.show(&report, |page| {
-        page.line(&report.output.display().to_string());
+        page.line(&report.output);
         for (index, name) in report.sides.iter().enumerate() {
             page.pair(["shows", "and"][index.min(1)], name);
         }

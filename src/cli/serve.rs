@@ -88,7 +88,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 
 fn print(page: &mut Page, served: &HostedReport) {
     served.print(page);
-    let live = &served.kept.live;
+    let live = &served.kept.figures;
     page.pair("received", &format!("{} packets; {} refused", count(live.up.arrived), count(live.refused)));
     page.pair("avatars", &avatars(&live.perceived));
     page.pair("sent", &served.kept.sent(&live.down));

@@ -1,6 +1,6 @@
 //! `hitreg shrink`: finds a small session that still shows a problem.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -68,10 +68,8 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct ShrinkReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
-    #[serde(serialize_with = "crate::store::shown::path")]
-    from: &'a Path,
+    path: String,
+    from: String,
     players: usize,
     ticks: usize,
     duration_us: i64,
@@ -133,8 +131,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     };
     store::save_log(&target, &shrunk.session, LogOptions::whole())?;
     let report = ShrinkReport {
-        path: &args.output,
-        from: &args.log,
+        path: args.output.display().to_string(),
+        from: args.log.display().to_string(),
         players: shrunk.session.players.len(),
         ticks: shrunk.session.ticks.len(),
         duration_us: shrunk.session.duration().0,
@@ -147,7 +145,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 }
 
 fn print(page: &mut Page, report: &ShrinkReport<'_>) {
-    page.heading(&report.path.display().to_string());
+    page.heading(&report.path);
     let length = duration(crate::units::Micros(report.duration_us));
     let (players, ticks) = (counted(report.players as u64, "player"), counted(report.ticks as u64, "tick"));
     page.pair("holds", &format!("{players}, {ticks} ({length}), {}", report.size_bytes));

@@ -59,8 +59,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct WhyReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+    path: String,
     game: &'a str,
     mode: &'a str,
     /// Settings that differ from the log's own.
@@ -73,8 +72,7 @@ struct WhyReport<'a> {
     /// The same shot, judged again under other settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rejudged: &'a Vec<RejudgedShot>,
-    #[serde(serialize_with = "crate::store::shown::path_if")]
-    svg: Option<&'a Path>,
+    svg: Option<String>,
 }
 
 /// The argument that names a shot.
@@ -196,7 +194,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         store::save_bytes(target, svg.as_bytes())?;
     }
     let report = WhyReport {
-        path,
+        path: path.display().to_string(),
         game: &trace.header.game,
         mode: &trace.header.mode,
         settings_changed: &changed,
@@ -204,7 +202,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         answer: why_answer(&why, settings),
         why: &why,
         rejudged: &rejudged,
-        svg: args.svg.as_deref(),
+        svg: args.svg.as_ref().map(|svg| svg.display().to_string()),
     };
     output.show(&report, |page| {
         if !changed.is_empty() {
@@ -213,9 +211,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             page.blank();
         }
         page.append(why_page(&why, settings, &rejudged));
-        if let Some(path) = report.svg {
+        if let Some(path) = &report.svg {
             page.blank();
-            page.line(&format!("Drawing written to {}", path.display()));
+            page.line(&format!("Drawing written to {path}"));
         }
     })
 }

@@ -36,7 +36,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
-    let sides = args.sides.sides(output.files.force())?;
+    let sides = args.sides.sides(output.files.force)?;
     let runner = args.running.runner(games, sides.run_builds(), output)?;
     match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {
         Err(missing) => show_missing(&missing, &sides, output),

@@ -68,9 +68,8 @@ pub(super) struct DemoArgs {
 }
 
 #[derive(Serialize)]
-struct Quake3ImportReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+struct Quake3ImportReport {
+    path: String,
     #[serde(skip)]
     from: RecordingKind,
     game: String,
@@ -117,19 +116,19 @@ fn blame(error: ImportFileError) -> CommandError {
     CommandError::file(&path, source.to_string().replace("force it if", "add --force-map if"))
 }
 
-impl Quake3ImportReport<'_> {
+impl Quake3ImportReport {
     fn new(
         path: &Path,
         from: RecordingKind,
         Overview { rules, players, counts, undecoded, cut }: Overview,
-    ) -> Quake3ImportReport<'_> {
+    ) -> Quake3ImportReport {
         let way = |direction| match direction {
             Direction::Up => "from",
             Direction::Down => "to",
         };
         let undecoded = undecoded.iter().map(|(client, to, why)| format!("{} client {client}: {why}", way(*to)));
         Quake3ImportReport {
-            path,
+            path: path.display().to_string(),
             from,
             game: rules.game,
             map: rules.map_name,
@@ -143,7 +142,7 @@ impl Quake3ImportReport<'_> {
 
     fn print(&self, page: &mut Page) {
         let counts = &self.counts;
-        page.heading(&self.path.display().to_string());
+        page.heading(&self.path);
         let names: Vec<String> = self.players.iter().map(|player| format!("p{player}")).collect();
         page.pair("session", &format!("{} on {}, of {}", self.game, self.map, names.join(", ")));
         if let Some(warning) = &self.warning {

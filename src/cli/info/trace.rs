@@ -15,8 +15,7 @@ use crate::units::Micros;
 
 #[derive(Serialize)]
 struct TraceInfo<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+    path: String,
     kind: &'static str,
     format_version: String,
     game: &'a str,
@@ -54,7 +53,7 @@ pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
     }
     let tables = store::open_trace(path)?.shapes().map_err(fail)?;
     let shown = TraceInfo {
-        path,
+        path: path.display().to_string(),
         kind: "trace",
         format_version: version.to_string(),
         game: &header.game,
@@ -66,7 +65,7 @@ pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
         tables: tables.iter().map(|(table, rows)| TableInfo::of(table, *rows)).collect(),
     };
     output.show(&shown, |page| {
-        page.heading(&path.display().to_string());
+        page.heading(&shown.path);
         page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
         page.pair("digest", &shown.digest);
         if !shown.log_digest.is_empty() {
