@@ -13,10 +13,9 @@ use serde::Serialize;
 use super::figures::count;
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, PageCell};
 use super::trouble::{CommandError, reason};
 use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, files, offered};
+use super::{CommandOutcome, CommandResult, files, offered};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
 use crate::recorded;
@@ -76,7 +75,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     if args.perfetto {
         output.check_no_result("a timeline: leave it out")?;
         return events::run(games, args, output);
@@ -109,14 +108,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             }
         }
         (None, Some(_)) => {
-            return Err(CommandError::Request(
-                "-o needs --table NAME or --all; without them, the tables are listed".to_owned(),
-            ));
+            return Err(CommandError::request("-o needs --table NAME or --all; without them, the tables are listed"));
         }
         (None, None) if output.is_typed("to", args.to.is_some()) => {
-            return Err(CommandError::Request(
-                "--to needs --table NAME or --all; without them, the tables are listed".to_owned(),
-            ));
+            return Err(CommandError::request("--to needs --table NAME or --all; without them, the tables are listed"));
         }
         (None, None) => return list(&source.shapes(), output),
     }
@@ -284,7 +279,7 @@ fn like(name: &str, format: RowFormat) -> FileType {
     }
 }
 
-fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<CommandOutcome, CommandError> {
+fn list(tables: &[(&Table, u64)], output: &mut Output) -> CommandResult {
     let listed: Vec<TableListing<'_>> = tables
         .iter()
         .map(|(table, rows)| TableListing {
@@ -294,14 +289,13 @@ fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<CommandOutcome,
         })
         .collect();
     output.show(&listed, |page| {
-        let cells = |t: &TableListing<'_>| -> Vec<PageCell> {
+        let row = |t: &TableListing<'_>| {
             let mut columns = t.columns.join(" ");
             if columns.len() > 52 {
                 columns = columns[..columns.floor_char_boundary(49)].trim_end().to_owned() + "...";
             }
-            vec![t.table.into(), count(t.rows).into(), columns.into()]
+            [t.table.to_owned(), count(t.rows), columns]
         };
-        let rows: Vec<Vec<PageCell>> = listed.iter().map(cells).collect();
-        page.table(&[("table", Alignment::Left), ("rows", Alignment::Right), ("columns", Alignment::Left)], &rows);
+        page.table(&["table", ">rows", "columns"], listed.iter().map(row));
     })
 }

@@ -1,11 +1,10 @@
 //! `hitreg record`: records sessions that hitreg runs itself.
 
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::figures::{count, counted, duration, speed};
 use super::files::FileSize;
 use super::interrupt::stop_when_told;
@@ -90,8 +89,7 @@ pub(super) struct SynthArgs {
 /// The result of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RecordReport {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: PathBuf,
+    path: String,
     game: String,
     map: String,
     players: usize,
@@ -99,14 +97,14 @@ pub(super) struct RecordReport {
     /// Whether Ctrl-C or a signal ended it.
     pub(super) interrupted: bool,
     ticks: u64,
-    usercmds: u64,
+    pub(super) usercmds: u64,
     /// The number of keyframes in the log.
     keyframes: usize,
     size_bytes: FileSize,
     real_time_factor: f64,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let args = match &args.source {
         RecordCommand::Synth(args) => args,
         RecordCommand::Live(args) => return live::run(games, args, output),
@@ -138,7 +136,7 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
         tally
     };
     Ok(RecordReport {
-        path: target.path().to_owned(),
+        path: target.path().display().to_string(),
         game: header.game.clone(),
         map: header.map.clone(),
         players: header.players.len(),
@@ -234,7 +232,7 @@ impl SynthArgs {
 
 impl RecordReport {
     fn print(&self, page: &mut Page) {
-        page.heading(&self.path.display().to_string());
+        page.heading(&self.path);
         page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
         page.pair(
             "duration",
@@ -255,10 +253,5 @@ impl RecordReport {
     /// The size as text, such as `58.3 kB (11.4 bytes per usercmd)`.
     pub(super) fn size(&self) -> String {
         self.size_bytes.per_usercmd(self.usercmds)
-    }
-
-    /// The number of recorded usercmds.
-    pub(super) fn usercmds(&self) -> u64 {
-        self.usercmds
     }
 }

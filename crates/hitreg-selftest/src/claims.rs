@@ -6,8 +6,11 @@
 //! the pipelines put out. A claim that holds without its mechanism would prove nothing; a test checks that there is
 //! none.
 
-/// A claim of a theme. Its file in `claims` has the same name.
+/// A claim of a theme. Its file in `claims` has the same name. `played` is a measure of the session that the scene gives.
 macro_rules! claim {
+    ($theme:ident, $name:literal, played $measure:path) => {
+        claim!($theme, $name, |experiment| Ok($measure(&experiment.play()?)))
+    };
     ($theme:ident, $name:literal, $measure:expr) => {
         $crate::claims::Claim {
             name: $name,

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use super::found::CandidateKind;
 use super::sought::SearchArgs;
-use crate::cli::CommandOutcome;
+use crate::cli::CommandResult;
 use crate::cli::diff::running::{BuildArgs, parse_jobs, parse_seconds};
 use crate::cli::output::Output;
-use crate::cli::trouble::CommandError;
 use crate::engine::Games;
 use crate::engine::bisect::GitSearch;
 
@@ -67,7 +66,7 @@ pub(super) struct Args {
     running: BuildArgs,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let search = GitSearch {
         repository: &args.repo,
         range: &args.range,

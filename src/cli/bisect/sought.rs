@@ -9,8 +9,7 @@ use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
-use crate::cli::trouble::CommandError;
-use crate::cli::{CommandOutcome, files, interrupt};
+use crate::cli::{CommandResult, files, interrupt};
 use crate::engine::bisect::{BisectResult, BuildJudge, StepProgress};
 use crate::engine::{EngineError, Games};
 use crate::replay::foreign_trace_memory;
@@ -35,7 +34,7 @@ impl SearchArgs {
         running: &BuildArgs,
         output: &mut Output,
         run: impl FnOnce(&BuildJudge<'_>, &StepProgress<'_>) -> Result<BisectResult, EngineError>,
-    ) -> Result<CommandOutcome, CommandError> {
+    ) -> CommandResult {
         // The session is dropped before the search.
         let (log_digest, trace_bytes) = {
             let log = files::read_log(games, log)?;
