@@ -64,6 +64,13 @@ impl ChunkFile {
         self.bytes.extend(frame);
     }
 
+    /// Adds a chunk as it is in another file, with its number of content bytes.
+    pub(crate) fn frame(&mut self, frame: &[u8], content_bytes: usize) {
+        self.chain = xxh3_64_with_seed(frame, self.chain);
+        self.sizes.push((frame.len() as u32, content_bytes as u32));
+        self.bytes.extend(frame);
+    }
+
     pub(crate) fn sealed(mut self) -> Vec<u8> {
         let mut word = |word: u32| self.bytes.extend(word.to_le_bytes());
         self.sizes.push((24, 0));

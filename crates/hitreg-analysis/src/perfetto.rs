@@ -138,7 +138,7 @@ impl<'w> TableQuery<'w> {
 }
 
 fn some(trace: &dyn TraceSource, wanted: &[TableQuery<'_>]) -> Result<Trace, PerfettoError> {
-    let tables = wanted.iter().map(|wanted| gathered(trace, wanted.table, wanted.columns, wanted.keep));
+    let tables = wanted.iter().map(|wanted| gathered(trace, wanted.table, (wanted.columns, None), wanted.keep));
     let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(PerfettoError::Unread)?;
     Ok(Trace { header: trace.header().clone(), tables })
 }
@@ -158,7 +158,7 @@ fn rows_where(rows: &Table, whose: &str, keep: impl Fn(u32, u32) -> bool) -> Vec
 fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, String> {
     let mut players = BTreeSet::new();
     for (table, whose) in [(frames::NAME, "player"), (shots::NAME, "shooter"), (corrections::NAME, "player")] {
-        each_part(trace, table, &[whose], &mut |rows| {
+        each_part(trace, table, (&[whose], None), &mut |rows| {
             players.extend(rows.u32s(whose));
             Ok(())
         })?;

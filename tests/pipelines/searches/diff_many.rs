@@ -29,7 +29,7 @@ impl TraceSource for StoredTrace {
         self.trace.tables.iter().map(|table| (table, table.rows() as u64)).collect()
     }
 
-    fn rows<'s>(&'s self, table: &'s str, _: &'s [&'s str]) -> NextRows<'s> {
+    fn rows_between<'s>(&'s self, table: &'s str, _: &'s [&'s str], _: Option<(i64, i64)>) -> NextRows<'s> {
         let (table, mut next) = (self.trace.table(table), 0);
         Box::new(move || {
             let Some(table) = table.filter(|table| next < table.rows()) else { return Ok(None) };

@@ -20,8 +20,14 @@ pub trait TraceSource: Sync {
     fn tables(&self) -> Vec<(&Table, u64)>;
 
     /// Returns the rows of a table from the first; none if the table does not exist. With column names in `only`, the
-    /// source may omit other columns.
-    fn rows<'s>(&'s self, table: &'s str, only: &'s [&'s str]) -> NextRows<'s>;
+    /// source may omit other columns. With `times`, it may omit rows at other times. The times are those of the first
+    /// column whose name ends with `at_us`, or else ticks.
+    fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], times: Option<(i64, i64)>) -> NextRows<'s>;
+
+    /// Returns all rows of a table, as [`TraceSource::rows_between`] does.
+    fn rows<'s>(&'s self, table: &'s str, only: &'s [&'s str]) -> NextRows<'s> {
+        self.rows_between(table, only, None)
+    }
 
     /// Returns the trace, if it is in memory.
     fn in_memory(&self) -> Option<&Trace> {
@@ -54,7 +60,7 @@ impl TraceSource for Trace {
         self.tables.iter().map(|table| (table, table.rows() as u64)).collect()
     }
 
-    fn rows<'s>(&'s self, table: &'s str, _: &'s [&'s str]) -> NextRows<'s> {
+    fn rows_between<'s>(&'s self, table: &'s str, _: &'s [&'s str], _: Option<(i64, i64)>) -> NextRows<'s> {
         let mut table = self.table(table);
         Box::new(move || Ok(table.take().cloned()))
     }
@@ -64,35 +70,36 @@ impl TraceSource for Trace {
     }
 }
 
-/// Returns the rows of a table that `keep` selects; none if the table does not exist.
+/// Returns the rows of a table that `keep` selects; none if the table does not exist. `only` and `times` are those of
+/// [`TraceSource::rows_between`].
 ///
 /// # Errors
 /// A message when the rows cannot be read.
 pub fn gathered(
     trace: &dyn TraceSource,
     table: &str,
-    only: &[&str],
+    (only, times): (&[&str], Option<(i64, i64)>),
     keep: &dyn Fn(&Table) -> Vec<u32>,
 ) -> Result<Table, String> {
     let mut all = Table::new(table, Vec::new());
-    each_part(trace, table, only, &mut |rows| all.append(rows.select(&keep(rows))))?;
+    each_part(trace, table, (only, times), &mut |rows| all.append(rows.select(&keep(rows))))?;
     Ok(all)
 }
 
-/// Passes the rows of a table to `to`, part by part.
+/// Passes the rows of a table to `to`, part by part. `only` and `times` are those of [`TraceSource::rows_between`].
 ///
 /// # Errors
 /// A message when the rows cannot be read, or the error of `to`.
 pub fn each_part(
     trace: &dyn TraceSource,
     table: &str,
-    only: &[&str],
+    (only, times): (&[&str], Option<(i64, i64)>),
     to: &mut dyn FnMut(&Table) -> Result<(), String>,
 ) -> Result<(), String> {
     if let Some(trace) = trace.in_memory() {
         return trace.table(table).map_or(Ok(()), to);
     }
-    let mut rows = trace.rows(table, only);
+    let mut rows = trace.rows_between(table, only, times);
     while let Some(rows) = rows()? {
         to(&rows)?;
     }
