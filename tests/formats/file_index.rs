@@ -120,9 +120,9 @@ fn an_index_read_is_the_index_built() {
         assert_same(read.index(), built.index());
         let rows = |table: &Table| (table.name.clone(), table.rows() as u64);
         let expected: Vec<_> = trace.tables.iter().map(rows).collect();
-        let found: Vec<_> = read.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();
+        let found: Vec<_> = read.tables().map(|(table, rows)| (table.name.clone(), rows)).collect();
         assert_eq!(found, expected);
-        assert_eq!(read.tables()[0].0, trace.tables[0].without_rows());
+        assert_eq!(read.index().tables()[0].table, trace.tables[0].without_rows());
     }
 }
 
@@ -203,18 +203,20 @@ fn damaged(error: &LogError) -> &str {
 fn a_wrong_index_of_a_log_is_noticed() {
     let session = crate::log_sessions::session(2, 64);
     let file = log_of(&session);
-    let changes: [&dyn Fn(&mut Session); 3] = [
-        &|session| {
-            session.ticks.remove(40);
-        },
-        &|session| session.ticks[63].at.0 += 1,
-        &|session| {
-            let frame = session.players[0].frames.remove(40);
-            session.players[1].frames.push(frame);
-            session.put_in_order();
-        },
+    // The changes, and the most chunks that they affect.
+    let changes: [(&dyn Fn(&mut Session), usize); 3] = [
+        (&|session| session.ticks.truncate(63), 1),
+        (&|session| session.ticks[63].at.0 += 1, 1),
+        (
+            &|session| {
+                let received = std::mem::take(&mut session.players[1].received);
+                session.players[0].received.extend(received);
+                session.put_in_order();
+            },
+            usize::MAX,
+        ),
     ];
-    for change in changes {
+    for (change, most) in changes {
         let mut other = session.clone();
         change(&mut other);
         let wrong = with_index_of(&file, &log_of(&other));
@@ -223,7 +225,7 @@ fn a_wrong_index_of_a_log_is_noticed() {
         let read: Vec<Result<SessionStretch, LogError>> = (1..chunks).map(|chunk| log.chunk(chunk)).collect();
         let bad: Vec<&str> = read.iter().filter_map(|read| read.as_ref().err()).map(damaged).collect();
         let whole = read_session(&wrong[..]).map(|_| ()).expect_err("its index is wrong");
-        assert!(!bad.is_empty() && bad.len() <= 2 && bad[0] == damaged(&whole), "{bad:?}: {whole}");
+        assert!(bad.first() == Some(&damaged(&whole)) && bad.len() <= most, "{bad:?}: {whole}");
     }
     let mut moved = keyframe(1);
     moved.at = Micros::from_ms(150);

@@ -172,7 +172,7 @@ fn the_parts_of_a_file_are_its_rows() {
     assert_eq!(index.header(), &trace.header);
     let whole = read_trace(&file[..]).expect("a trace");
     for (table, (shape, rows)) in whole.tables.iter().zip(index.tables()) {
-        assert_eq!((&table.name, table.rows() as u64), (&shape.name, *rows));
+        assert_eq!((&table.name, table.rows() as u64), (&shape.name, rows));
         let parts = index.chunks_of(&shape.name, None);
         let parts = parts.map(|chunk| index.chunk(Cursor::new(&file), chunk, &[]).expect("a part"));
         let together = parts.reduce(|mut so_far, more| {

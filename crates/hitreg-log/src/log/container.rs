@@ -50,9 +50,10 @@ impl SeekTable {
         self.entries.len() as u32
     }
 
-    /// Returns whether a frame has these sizes.
-    pub(crate) fn has(&self, frame: u32, (compressed, content): (usize, usize)) -> bool {
-        self.entries.get(frame as usize) == Some(&(compressed as u32, content as u32))
+    /// Returns the compressed and the decompressed bytes of a frame.
+    pub(crate) fn of(&self, frame: u32) -> Option<(usize, usize)> {
+        let (compressed, content) = self.entries.get(frame as usize)?;
+        Some((*compressed as usize, *content as usize))
     }
 
     /// Returns the frames before this one.

@@ -1,10 +1,9 @@
 //! A trace in a file, which keeps only the requested rows in memory.
 
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{READ_AHEAD, StoreError, open, open_file};
+use super::{StoreError, open, open_file};
 use crate::log::IndexedTrace;
 use crate::trace::{NextRows, SharedTrace, Table, TraceHeader, TraceSource};
 
@@ -48,8 +47,9 @@ impl TraceFile {
     ) -> impl Iterator<Item = Result<Table, StoreError>> + use<'s> {
         let chunks: Vec<u32> = self.trace.chunks_of(table, times).collect();
         chunks.into_iter().map(move |chunk| {
-            let file = BufReader::with_capacity(READ_AHEAD, open_file(&self.path)?);
-            self.trace.chunk(file, chunk, only).map_err(|source| StoreError::content(&self.path, source))
+            self.trace
+                .chunk(open_file(&self.path)?, chunk, only)
+                .map_err(|source| StoreError::content(&self.path, source))
         })
     }
 }
@@ -60,7 +60,7 @@ impl TraceSource for TraceFile {
     }
 
     fn tables(&self) -> Vec<(&Table, u64)> {
-        self.trace.tables().iter().map(|(table, rows)| (table, *rows)).collect()
+        self.trace.tables().collect()
     }
 
     fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], times: Option<(i64, i64)>) -> NextRows<'s> {

@@ -2,14 +2,16 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
+use serde_bytes::Bytes;
+
 use super::{ChunkRows, EndMap, FileIndex, IndexMap, OTHER_ROWS, digest_of};
 use crate::log::chunks::ChunkContent;
 use crate::log::container::{Chain, SEEK_FOOTER_MAGIC, SEEK_TABLE_MAGIC, SeekTable};
 use crate::log::error::LogError;
 use crate::log::frames::{FileFrame, FileFrames, FrameKind, unpack};
 use crate::log::keyframes::KEYFRAME;
+use crate::log::limits::MAX_CHUNK_BYTES;
 use crate::log::trace_file::TableMap;
-use serde_bytes::Bytes;
 
 /// The most bytes of a seek table.
 const TABLE_BYTES_MOST: u64 = 16 << 20;
@@ -118,10 +120,13 @@ pub(in crate::log) fn chunk_at(
 
 fn frame_at(from: &mut (impl Read + Seek), offset: u64, sizes: &SeekTable, chunk: u32) -> Result<FileFrame, LogError> {
     let wrong = || corrupt(offset, &format!("chunk {chunk}"), "the seek table disagrees".to_owned());
+    let (packed, content) = sizes.of(chunk).filter(|(packed, _)| *packed <= MAX_CHUNK_BYTES).ok_or_else(wrong)?;
     from.seek(SeekFrom::Start(offset))?;
-    let frame = FileFrames::new(from, offset).next().map_err(|_| wrong())?.ok_or_else(wrong)?;
-    let FrameKind::Chunk { content_bytes } = frame.kind else { return Err(wrong()) };
-    if sizes.has(chunk, (frame.bytes.len(), content_bytes)) { Ok(frame) } else { Err(wrong()) }
+    let mut bytes = Vec::new();
+    from.take(packed as u64).read_to_end(&mut bytes)?;
+    let frame = FileFrames::new(&bytes[..], offset).next().map_err(|_| wrong())?.ok_or_else(wrong)?;
+    let is_it = frame.kind == FrameKind::Chunk { content_bytes: content } && frame.bytes.len() == packed;
+    if is_it { Ok(frame) } else { Err(wrong()) }
 }
 
 fn corrupt(offset: u64, part: &str, what: String) -> LogError {

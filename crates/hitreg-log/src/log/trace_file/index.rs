@@ -12,8 +12,6 @@ use crate::trace::{ColumnData, Table, TraceHeader};
 pub struct IndexedTrace {
     header: TraceHeader,
     index: FileIndex,
-    /// The tables with all columns and without rows, each with its number of rows.
-    tables: Vec<(Table, u64)>,
 }
 
 impl<R: Read> TraceReader<R> {
@@ -58,8 +56,7 @@ impl IndexedTrace {
                 TraceReader::new(&mut from)?.build_index()?
             }
         };
-        let tables = index.tables().iter().map(|known| (known.table.clone(), known.rows())).collect();
-        Ok(IndexedTrace { header, index, tables })
+        Ok(IndexedTrace { header, index })
     }
 
     /// Returns the trace's header.
@@ -73,17 +70,17 @@ impl IndexedTrace {
     }
 
     /// Returns the tables with all columns and without rows, each with its number of rows.
-    pub fn tables(&self) -> &[(Table, u64)] {
-        &self.tables
+    pub fn tables(&self) -> impl Iterator<Item = (&Table, u64)> {
+        self.index.tables().iter().map(|known| (&known.table, known.rows()))
     }
 
     /// Returns how many bytes of memory all rows together need.
     pub fn memory(&self) -> usize {
-        let of = |(table, rows): &(Table, u64)| {
+        let of = |(table, rows): (&Table, u64)| {
             let row: usize = table.columns.iter().map(|column| column.data.width()).sum();
-            layout::memory(table).saturating_add(row.saturating_mul(usize::try_from(*rows).unwrap_or(usize::MAX)))
+            layout::memory(table).saturating_add(row.saturating_mul(usize::try_from(rows).unwrap_or(usize::MAX)))
         };
-        self.tables.iter().map(of).fold(0, usize::saturating_add)
+        self.tables().map(of).fold(0, usize::saturating_add)
     }
 
     /// Returns the numbers of the chunks that have rows of a table, in order. With `times`, chunks without a row at any
