@@ -198,13 +198,15 @@ fn damaged(error: &LogError) -> &str {
     }
 }
 
+/// A change of a session, and the most chunks that it affects.
+type Change<'a> = (&'a dyn Fn(&mut Session), usize);
+
 /// A log whose index is that of another session is refused where they differ, and only there.
 #[test]
 fn a_wrong_index_of_a_log_is_noticed() {
     let session = crate::log_sessions::session(2, 64);
     let file = log_of(&session);
-    // The changes, and the most chunks that they affect.
-    let changes: [(&dyn Fn(&mut Session), usize); 3] = [
+    let changes: [Change<'_>; 3] = [
         (&|session| session.ticks.truncate(63), 1),
         (&|session| session.ticks[63].at.0 += 1, 1),
         (
