@@ -9,7 +9,7 @@ use hitreg::log::{
     write_session, write_trace,
 };
 use hitreg::record::{Session, SessionStretch};
-use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
+use hitreg::trace::{Column, ColumnData, ColumnSpan, Table, Trace, TraceHeader};
 use hitreg::units::{Micros, Tick};
 use rmpv::Value;
 
@@ -156,6 +156,10 @@ fn long_trace() -> Trace {
     Trace { header: TraceHeader::default(), tables: vec![big("left"), one, big("right")] }
 }
 
+fn span(column: &str, first: i64, last: i64) -> Option<ColumnSpan<'_>> {
+    Some(ColumnSpan { column, first, last })
+}
+
 /// Rows of one table, or near one time, cost only the chunks that have them.
 #[test]
 fn chunks_without_wanted_rows_are_not_read() {
@@ -169,7 +173,7 @@ fn chunks_without_wanted_rows_are_not_read() {
     assert_eq!((one.len(), read.get() < file.len() / 20), (1, true), "{} of {} bytes", read.get(), file.len());
     let all = indexed.chunks_of("right", None).count();
     for (from, to, most) in [(0, 0, 1), (-9, -1, 0), (30_000_000, 30_000_100, 2), (i64::MIN, i64::MAX, all)] {
-        let chunks: Vec<u32> = indexed.chunks_of("right", Some((from, to))).collect();
+        let chunks: Vec<u32> = indexed.chunks_of("right", span("at_us", from, to)).collect();
         assert!(chunks.len() <= most && all > 3, "{from}: {} of {all} chunks", chunks.len());
         let found = chunks.iter().map(|chunk| indexed.chunk(counted(), *chunk, &[]).unwrap());
         let found: usize =
@@ -177,6 +181,8 @@ fn chunks_without_wanted_rows_are_not_read() {
         let expected = trace.tables[2].i64s("at_us").iter().filter(|at| (from..=to).contains(at)).count();
         assert_eq!(found, expected);
     }
+    // The index has no values of this column.
+    assert_eq!(indexed.chunks_of("right", span("value", 0, 0)).count(), all);
     assert_eq!(indexed.chunks_of("none", None).count(), 0);
 
     let session = crate::log_sessions::session(2, 6_000);

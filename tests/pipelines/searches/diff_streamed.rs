@@ -13,7 +13,7 @@ use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
-use hitreg::trace::{NextRows, Table, Trace, TraceHeader, TraceSource};
+use hitreg::trace::{ColumnSpan, NextRows, Table, Trace, TraceHeader, TraceSource};
 use hitreg::units::Seed;
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ impl TraceSource for SlicedTrace<'_> {
         self.shapes.iter().map(|(table, rows)| (table, *rows)).collect()
     }
 
-    fn rows_between<'s>(&'s self, table: &'s str, _: &'s [&'s str], _: Option<(i64, i64)>) -> NextRows<'s> {
+    fn rows_between<'s>(&'s self, table: &'s str, _: &'s [&'s str], _: Option<ColumnSpan<'s>>) -> NextRows<'s> {
         let (table, mut next) = (self.trace.table(table), 0);
         Box::new(move || {
             let Some(table) = table.filter(|table| next < table.rows()) else { return Ok(None) };

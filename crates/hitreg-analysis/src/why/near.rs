@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::ShotName;
 use hitreg_log::trace::schema::{bodies, executed, frames, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceSource, gathered};
+use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, gathered};
 
 /// Views of the target are read for this long before and after the rewound time, in microseconds. The explanation needs
 /// no views further away.
@@ -32,6 +32,7 @@ pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, S
     let judged_us = || found.at_us.iter().zip(found.rewind_us).map(|(at, rewind)| at.saturating_sub(*rewind));
     let made_us = frames::Columns::read(&of_frame).at_us.iter().copied();
     let (judged, shown) = (around(judged_us()), around(judged_us().chain(made_us)));
+    let shown = shown.map(|(first, last)| ColumnSpan { column: "drawn_at_us", first, last });
     // The tick of the shot and the tick before it.
     let ticks = around_ticks(found.tick);
     let is_its_tick =
@@ -62,8 +63,8 @@ pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, S
     Ok(Cow::Owned(Trace { header: trace.header().clone(), tables }))
 }
 
-/// All columns, at all times.
-const ALL: (&[&str], Option<(i64, i64)>) = (&[], None);
+/// All columns of all rows.
+const ALL: (&[&str], Option<ColumnSpan<'_>>) = (&[], None);
 
 /// The span of these times, and [`AROUND_US`] before and after it.
 fn around(times: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
@@ -72,9 +73,9 @@ fn around(times: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
 }
 
 /// The ticks from the one before these to the last of them.
-fn around_ticks(ticks: &[u32]) -> Option<(i64, i64)> {
+fn around_ticks(ticks: &[u32]) -> Option<ColumnSpan<'static>> {
     let (first, last) = (ticks.iter().min()?, ticks.iter().max()?);
-    Some((i64::from(*first) - 1, i64::from(*last)))
+    Some(ColumnSpan { column: "tick", first: i64::from(*first) - 1, last: i64::from(*last) })
 }
 
 /// The indices of the rows that `keep` accepts.

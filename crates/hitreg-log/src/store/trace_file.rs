@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{StoreError, open, open_file};
 use crate::log::IndexedTrace;
-use crate::trace::{NextRows, SharedTrace, Table, TraceHeader, TraceSource};
+use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, TraceHeader, TraceSource};
 
 /// The most bytes of a table's rows that wait for matching rows. Rows of a replay are in order within seconds: for 64
 /// players that is a few MiB.
@@ -43,9 +43,9 @@ impl TraceFile {
         &'s self,
         table: &str,
         only: &'s [&'s str],
-        times: Option<(i64, i64)>,
+        span: Option<ColumnSpan<'s>>,
     ) -> impl Iterator<Item = Result<Table, StoreError>> + use<'s> {
-        let chunks: Vec<u32> = self.trace.chunks_of(table, times).collect();
+        let chunks: Vec<u32> = self.trace.chunks_of(table, span).collect();
         chunks.into_iter().map(move |chunk| {
             self.trace
                 .chunk(open_file(&self.path)?, chunk, only)
@@ -63,8 +63,8 @@ impl TraceSource for TraceFile {
         self.trace.tables().collect()
     }
 
-    fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], times: Option<(i64, i64)>) -> NextRows<'s> {
-        let mut parts = self.parts(table, only, times);
+    fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], span: Option<ColumnSpan<'s>>) -> NextRows<'s> {
+        let mut parts = self.parts(table, only, span);
         Box::new(move || parts.next().transpose().map_err(|error| error.to_string()))
     }
 

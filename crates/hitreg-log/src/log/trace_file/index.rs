@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use super::{LogError, TraceReader, layout, rows_of};
 use crate::log::chunks::ChunkContent;
 use crate::log::index::{FileIndex, IndexBuilder, IndexedRows, chunk_at, read_index};
-use crate::trace::{ColumnData, Table, TraceHeader};
+use crate::trace::{ColumnData, ColumnSpan, Table, TraceHeader};
 
 /// The header and the index of a trace.
 #[derive(Debug)]
@@ -83,14 +83,17 @@ impl IndexedTrace {
         self.tables().map(of).fold(0, usize::saturating_add)
     }
 
-    /// Returns the numbers of the chunks that have rows of a table, in order. With `times`, chunks without a row at any
-    /// of these times, or ticks in a table that has ticks alone, may be missing.
-    pub fn chunks_of(&self, table: &str, times: Option<(i64, i64)>) -> impl Iterator<Item = u32> + use<'_> {
-        let parts = self.index.table(table).into_iter().flat_map(|known| &known.parts);
-        let is_near = move |part: &&IndexedRows| match (part.times, times) {
+    /// Returns the numbers of the chunks that have rows of a table, in order. With `span`, chunks without a row in it may
+    /// be missing.
+    pub fn chunks_of(&self, table: &str, span: Option<ColumnSpan<'_>>) -> impl Iterator<Item = u32> + use<'_> {
+        let known = self.index.table(table);
+        let column = known.and_then(|known| layout::time_column(&known.table)).map(|column| &*column.name);
+        let span = span.filter(|span| Some(span.column) == column).map(|span| (span.first, span.last));
+        let is_near = move |part: &&IndexedRows| match (part.times, span) {
             (Some((first, last)), Some((from, to))) => first <= to && from <= last,
             _ => true,
         };
+        let parts = known.into_iter().flat_map(|known| &known.parts);
         parts.filter(is_near).map(|part| part.chunk)
     }
 
