@@ -213,8 +213,8 @@ fn a_wrong_index_of_a_log_is_noticed() {
     let session = crate::log_sessions::session(2, 64);
     let file = log_of(&session);
     let changes: [Change<'_>; 3] = [
-        (&|session| session.ticks.truncate(63), 1),
-        (&|session| session.ticks[63].at.0 += 1, 1),
+        (&|session| drop(session.ticks.splice(40..41, [])), usize::MAX),
+        (&|session| session.ticks[63].at.0 -= 1, 1),
         (
             &|session| {
                 let received = std::mem::take(&mut session.players[1].received);
