@@ -14,10 +14,11 @@ use crate::engine::{EngineError, Games, LogFile, Playable, rejudged};
 use crate::log::FileKind;
 use crate::replay::ReplayOptions;
 use crate::report::{why_answer, why_page, why_svg};
-use crate::store::{self, FileType};
-use crate::trace::Trace;
+use crate::store::{self, FileType, TraceFile};
+use crate::trace::schema::shots;
+use crate::trace::{Table, Trace, TraceSource, gathered};
 use crate::units::Micros;
-use crate::why::{RejudgedShot, ShotName, Why, WhyQuery, player, shots_of};
+use crate::why::{RejudgedShot, ShotName, Why, WhyQuery, near, player, shots_of};
 
 /// Explain one shot, or one correction of a prediction
 ///
@@ -159,20 +160,19 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let target = output.files.target_if(&args.svg, FileType::Svg)?;
     let (path, named) = in_order(args)?;
     let asked = asked(args, named)?;
-    let (file, kind) = files::read(path)?;
     let find = |trace: &Trace| match &asked {
         Ok(asked) => Why::of(trace, asked).map_err(|error| CommandError::file(path, error)),
         Err(player) => Err(which_shot(path, trace, *player)),
     };
-    let (trace, changed, why, rejudged) = if kind == FileKind::Trace {
+    let (trace, changed, why, rejudged) = if store::kind_of(path)? == FileKind::Trace {
         if !args.what_if.is_plain() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
         }
-        let trace = files::trace_in(games, path, &file)?;
+        let trace = rows_for(games, path, &asked)?;
         let why = find(&trace)?;
         (trace, Vec::new(), why, Vec::new())
     } else {
-        let log = files::log_in(games, path, &file[..])?;
+        let log = files::read_log(games, path)?;
         files::note_hole(path, log.session.first_hole());
         let (options, changed) = args.what_if.options(&log.session.header)?;
         let game = games.of(&log.session).map_err(|error| CommandError::file(path, error))?;
@@ -216,6 +216,20 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             page.line(&format!("Drawing written to {path}"));
         }
     })
+}
+
+/// The rows of a trace that answer the question.
+fn rows_for(games: &Games, path: &Path, asked: &Result<WhyQuery, u32>) -> Result<Trace, CommandError> {
+    let file = TraceFile::open(path)?;
+    let unread = |error: String| CommandError::Request(error);
+    let all = |rows: &Table| (0..rows.rows() as u32).collect();
+    let table = gathered(&file, shots::NAME, (&[], None), &all).map_err(unread)?;
+    let fired = Trace { header: file.header().clone(), tables: vec![table] };
+    let Ok(asked) = asked else { return Ok(fired) };
+    match asked.shot(&fired).map_err(|error| CommandError::file(path, error))? {
+        Some(shot) => Ok(near(&file, shot).map_err(unread)?.into_owned()),
+        None => Ok(store::read_trace_within(games.memory(), path)?),
+    }
 }
 
 /// The results of the shot under other rules.

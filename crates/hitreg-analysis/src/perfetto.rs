@@ -128,7 +128,7 @@ const MADE: [&str; 3] = ["player", "at_us", "command"];
 type TableQuery<'w> = (&'w str, &'w [&'w str], &'w dyn Fn(&Table) -> Vec<u32>);
 
 fn some(trace: &dyn TraceSource, wanted: &[TableQuery<'_>]) -> Result<Trace, PerfettoError> {
-    let tables = wanted.iter().map(|(table, columns, keep)| select_rows(trace, table, columns, keep));
+    let tables = wanted.iter().map(|(table, columns, keep)| select_rows(trace, table, (columns, None), keep));
     let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(PerfettoError::Unread)?;
     Ok(Trace { header: trace.header().clone(), tables })
 }
@@ -148,7 +148,7 @@ fn rows_where(rows: &Table, whose: &str, keep: impl Fn(u32, u32) -> bool) -> Vec
 fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, String> {
     let mut players = BTreeSet::new();
     for (table, whose) in [(frames::NAME, "player"), (shots::NAME, "shooter"), (corrections::NAME, "player")] {
-        each_part(trace, table, &[whose], &mut |rows| {
+        each_part(trace, table, (&[whose], None), &mut |rows| {
             players.extend(rows.u32s(whose));
             Ok(())
         })?;

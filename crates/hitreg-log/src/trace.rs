@@ -36,7 +36,7 @@ pub use data::ColumnData;
 use data::no_values;
 pub use digest::{Digest, TableDigest};
 pub use series::Series;
-pub use source::{NextRows, SharedTrace, TraceSource};
+pub use source::{ColumnSpan, NextRows, SharedTrace, TraceSource};
 pub use source::{each_part, select_rows};
 
 use std::borrow::Cow;

@@ -206,7 +206,7 @@ fn by_player<'s>(
 ) -> Result<impl Iterator<Item = Result<Packet, String>> + 's, String> {
     let mut players = BTreeSet::new();
     for table in tables {
-        each_part(trace, table, &["player"], &mut |rows| {
+        each_part(trace, table, (&["player"], None), &mut |rows| {
             players.extend(rows.u32s("player"));
             Ok(())
         })?;
@@ -220,7 +220,7 @@ fn by_player<'s>(
     let groups: Vec<Vec<u32>> = players.chunks(at_once).map(<[u32]>::to_vec).collect();
     Ok(groups.into_iter().flat_map(move |group| {
         let of_group = |rows: &Table| rows_of(rows, &group);
-        let (all, failed) = match tables.map(|table| select_rows(trace, table, &[], &of_group)) {
+        let (all, failed) = match tables.map(|table| select_rows(trace, table, (&[], None), &of_group)) {
             [Ok(one), Ok(other)] => {
                 let of =
                     |player: &u32| packets(*player, [&one, &other].map(|rows| rows.select(&rows_of(rows, &[*player]))));

@@ -9,8 +9,8 @@ use crate::cli::figures::{bytes, count};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 use crate::golden::ReplaySummary;
-use crate::store;
-use crate::trace::Table;
+use crate::store::{self, TraceFile};
+use crate::trace::{Table, TraceSource};
 use crate::units::Micros;
 
 #[derive(Serialize)]
@@ -51,7 +51,7 @@ pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
     while let Some(rows) = reader.next_rows().map_err(fail)? {
         gist.add(&rows);
     }
-    let tables = store::open_trace(path)?.shapes().map_err(fail)?;
+    let trace = TraceFile::open(path)?;
     let shown = TraceInfo {
         path: path.display().to_string(),
         kind: "trace",
@@ -62,7 +62,7 @@ pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
         part_us: header.part,
         digest: gist.digest().to_string(),
         size_bytes: store::size_bytes(path)?,
-        tables: tables.iter().map(|(table, rows)| TableInfo::of(table, *rows)).collect(),
+        tables: trace.tables().into_iter().map(|(table, rows)| TableInfo::of(table, rows)).collect(),
     };
     output.show(&shown, |page| {
         page.heading(&shown.path);

@@ -15,7 +15,7 @@ use super::log_file::{HashingReader, LogFile};
 use super::{Engine, EngineError, Playable};
 use crate::build::BuildRequest;
 use crate::verify::LogFacts;
-use hitreg_log::log::{KeyframeQuery, LogError, LogReader, find_keyframe, write_trace_meanwhile};
+use hitreg_log::log::{KeyframeQuery, LogError, LogReader, write_trace_meanwhile};
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::store::{self, InputFile, Target};
@@ -169,8 +169,7 @@ impl SurveyedLog {
         let mut reader = match source.start {
             None => self.reader()?,
             Some(start) => {
-                let file = store::open(&self.path)?;
-                let found = find_keyframe(file, KeyframeQuery::At(start.at)).map_err(fail)?;
+                let found = store::open_indexed_log(&self.path)?.seek(KeyframeQuery::At(start.at)).map_err(fail)?;
                 found.ok_or_else(|| self.not_replayed(ReplayError::NoKeyframe))?.reader
             }
         };

@@ -11,11 +11,15 @@ use crate::record::{EventTime, NumberForm, PlayerRecords};
 /// `[ids, rows, columns]`: the ids of the series (players or entities), their row counts, and the columns in the order
 /// of the header. Trailing columns of zeros may be left out.
 #[derive(Serialize, Deserialize)]
-pub(super) struct PackedTable<C>(pub(super) Vec<u32>, pub(super) Vec<u32>, pub(super) Vec<C>);
+pub(in crate::log) struct PackedTable<C>(
+    pub(in crate::log) Vec<u32>,
+    pub(in crate::log) Vec<u32>,
+    pub(in crate::log) Vec<C>,
+);
 
 impl PackedTable<ByteBuf> {
     /// Returns the table without empty columns at the end.
-    pub(super) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> PackedTable<ByteBuf> {
+    pub(in crate::log) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> PackedTable<ByteBuf> {
         while columns.last().is_some_and(|last| last.is_empty()) {
             columns.pop();
         }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use super::{WriterOptions, write_end, write_part};
+use super::{WriterOptions, write_part};
 use crate::log::chunk::{Bucket, SessionSlice};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
@@ -202,7 +202,7 @@ fn write_all<W: Write>(
                 // After the end, no receiver takes the chunk back, and it is dropped.
                 let _ = to_refill.send(*stretch);
             }
-            Ok(WriterJob::End) => return write_end(sink),
+            Ok(WriterJob::End) => return sink.finish(),
             Err(_) => return Err(WriteError::Abandoned),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use super::{WriterOptions, check, write_end, write_part};
+use super::{WriterOptions, check, write_part};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::header;
@@ -87,7 +87,7 @@ impl<W: Write> StretchWriter<W> {
         if let Some(part) = self.timeline.last(&self.held) {
             write_part(&mut self.sink, &part, &self.header)?;
         }
-        write_end(self.sink)
+        self.sink.finish()
     }
 
     /// Returns the memory of the held records, in bytes.
