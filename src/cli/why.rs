@@ -16,7 +16,7 @@ use crate::replay::ReplayOptions;
 use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, FileType, TraceFile};
 use crate::trace::schema::shots;
-use crate::trace::{Table, Trace, TraceSource, gathered};
+use crate::trace::{Table, Trace, TraceSource, select_rows};
 use crate::units::Micros;
 use crate::why::{RejudgedShot, ShotName, Why, WhyQuery, near, player, shots_of};
 
@@ -223,7 +223,7 @@ fn rows_for(games: &Games, path: &Path, asked: &Result<WhyQuery, u32>) -> Result
     let file = TraceFile::open(path)?;
     let unread = |error: String| CommandError::Request(error);
     let all = |rows: &Table| (0..rows.rows() as u32).collect();
-    let table = gathered(&file, shots::NAME, (&[], None), &all).map_err(unread)?;
+    let table = select_rows(&file, shots::NAME, (&[], None), &all).map_err(unread)?;
     let fired = Trace { header: file.header().clone(), tables: vec![table] };
     let Ok(asked) = asked else { return Ok(fired) };
     match asked.shot(&fired).map_err(|error| CommandError::file(path, error))? {
