@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::log::WriterOptions;
 use crate::record::{FrameRecord, Origin, PlayerInfo, Record, SessionHeader};
+use crate::trace::{Column, ColumnData, Table, TraceHeader, TraceSource};
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 use crate::usercmd::Usercmd;
 
@@ -178,4 +179,20 @@ fn a_finished_recording_has_its_name() {
     recording.finish().unwrap();
     assert_eq!(names(folder.path()), ["a.hitlog"]);
     assert_eq!(read_log(&path).unwrap(), session);
+}
+
+#[test]
+fn damage_in_a_trace_is_reported_when_its_rows_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.hittrace");
+    let column = Column::new("tick", ColumnData::U32((0..9_000).map(|row| row * row).collect()));
+    let trace = Trace { header: TraceHeader::default(), tables: vec![Table::new("ticks", vec![column])] };
+    let mut bytes = log::write_trace(Vec::new(), &trace).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    put(&path, &bytes).unwrap();
+    let file = TraceFile::open(&path).unwrap();
+    assert_eq!(file.tables()[0].1, 9_000);
+    let message = file.rows("ticks", &[])().unwrap_err();
+    assert!(message.contains(&format!("hitreg recover {} -o", path.display())), "{message}");
 }

@@ -65,7 +65,9 @@ impl TraceSource for TraceFile {
 
     fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], span: Option<ColumnSpan<'s>>) -> NextRows<'s> {
         let mut parts = self.parts(table, only, span);
-        Box::new(move || parts.next().transpose().map_err(|error| error.to_string()))
+        // The message alone names the file in the command that it suggests.
+        let named = |error: StoreError| error.to_string().replace(" FILE ", &format!(" {} ", self.path.display()));
+        Box::new(move || parts.next().transpose().map_err(named))
     }
 
     /// Valid as long as the file exists unchanged.

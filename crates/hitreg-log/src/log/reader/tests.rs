@@ -4,6 +4,7 @@ use serde_bytes::ByteBuf;
 use super::*;
 use crate::log::chunk::to_messagepack;
 use crate::log::container::ChunkSink;
+use crate::log::index::PartRows;
 use crate::record::Origin;
 use crate::record::{CellKind, Class, FieldSchema, Scope};
 use crate::units::Seed;
@@ -41,7 +42,9 @@ fn crafted(chunks: u32, rows: u32) -> Vec<u8> {
     for _ in 0..chunks {
         let (index, before) = sink.next();
         let states = (vec![0], vec![rows], vec![ByteBuf::new(); 14]);
-        sink.chunk("states", &to_messagepack(&CraftedChunk { index, before: before.0, states }).unwrap()).unwrap();
+        let content = to_messagepack(&CraftedChunk { index, before: before.0, states }).unwrap();
+        let part = PartRows { rows, times: None, players: Vec::new() };
+        sink.chunk_of_log(&content, vec![("states".to_owned(), part)]).unwrap();
     }
     sink.finish().unwrap()
 }
