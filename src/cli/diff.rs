@@ -201,6 +201,16 @@ pub(super) fn show_missing(missing: &MissingSide, compared: &ComparisonSpec, out
     Ok(CommandOutcome::Untestable)
 }
 
+/// Shows why a build has no trace of the only log.
+pub(super) fn show_untestable(missing: &MissingSide, output: &mut Output) -> CommandResult {
+    output.show(missing, |page| {
+        page.styled(UNSURE, "untestable");
+        page.paragraph(2, &missing.untestable_text());
+        print_last_words(page, missing.last_words());
+    })?;
+    Ok(CommandOutcome::Untestable)
+}
+
 /// A side without a trace, or two sides of different sessions, in words.
 fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSpec) {
     page.styled(UNSURE, "untestable");

@@ -1,9 +1,12 @@
 //! Options that replay a log under changed settings.
 
+use std::path::Path;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::offered;
 use super::trouble::CommandError;
+use crate::engine::ReplaySpec;
 use crate::record::SessionHeader;
 use crate::replay::{Mode, ReplayOptions, WhatIf as Question, own_settings};
 
@@ -54,6 +57,11 @@ impl WhatIfArgs {
         self.set.is_empty() && self.preset.is_none() && self.mode.is_none() && self.what_if == Question::Replay
     }
 
+    /// The requested changes of settings, as `key=value` or `preset NAME`.
+    pub(super) fn changed(&self) -> Vec<String> {
+        self.preset.iter().map(|name| format!("preset {name}")).chain(self.set.iter().cloned()).collect()
+    }
+
     /// The options of the replay, and the changed settings as `key=value`.
     pub(super) fn options(&self, header: &SessionHeader) -> Result<(ReplayOptions, Vec<String>), CommandError> {
         if self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
@@ -81,6 +89,18 @@ impl WhatIfArgs {
         let options =
             ReplayOptions { mode, ..ReplayOptions::default() }.under(settings, self.what_if == Question::Rejudge);
         Ok((options, changed))
+    }
+
+    /// The replay by another build.
+    pub(super) fn by_build(&self, build: &Path) -> ReplaySpec {
+        ReplaySpec {
+            build: Some(build.to_owned()),
+            preset: self.preset.clone(),
+            set: self.set.clone(),
+            open: self.is_open(),
+            rejudge: self.what_if == Question::Rejudge,
+            ..ReplaySpec::default()
+        }
     }
 
     /// Whether only the clients run, as requested.

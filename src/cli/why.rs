@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use super::diff::running::TimeLimitArgs;
+use super::diff::show_untestable;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::trouble::CommandError;
@@ -12,6 +14,7 @@ use super::what_if::WhatIfArgs;
 use super::{CommandResult, files, moment, replay};
 use crate::engine::{EngineError, Games, LogFile, Playable, rejudged};
 use crate::log::FileKind;
+use crate::recorded::all_records;
 use crate::replay::ReplayOptions;
 use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, FileType, TraceFile};
@@ -34,6 +37,7 @@ Examples:
   hitreg why match.hitlog p2 --correction 3        p2's third correction
   hitreg why match.hittrace p0#95 --svg shot.svg
   hitreg why match.hitlog p0#95 --set lag_compensation.max_unlag_ms=100
+  hitreg why match.hitlog p0#95 --build ./game     as another build replays it
   hitreg export match.hitlog --table shots         list all shots")]
 pub(super) struct Args {
     /// A log, or a trace
@@ -54,6 +58,11 @@ pub(super) struct Args {
     /// Write the picture as an SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<OutputPath>,
+    /// The build that replays the log [default: this one; for another game, the log's own records]
+    #[arg(long, value_name = "BUILD")]
+    build: Option<PathBuf>,
+    #[command(flatten)]
+    limit: TimeLimitArgs,
     #[command(flatten)]
     what_if: WhatIfArgs,
 }
@@ -165,7 +174,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         Err(player) => Err(which_shot(path, trace, *player)),
     };
     let (trace, changed, why, rejudged) = if store::kind_of(path)? == FileKind::Trace {
-        if !args.what_if.is_plain() {
+        if !args.what_if.is_plain() || args.build.is_some() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
         }
         let trace = rows_for(games, path, &asked)?;
@@ -174,17 +183,39 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     } else {
         let log = files::read_log(games, path)?;
         files::note_hole(path, log.session.first_hole());
-        let (options, changed) = args.what_if.options(&log.session.header)?;
-        let game = games.of(&log.session).map_err(|error| CommandError::file(path, error))?;
-        let options = ReplayOptions { memory: games.memory(), ..options };
-        let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
-        let mut why = find(&replayed.trace)?;
-        // Under changed settings the packets would differ. With rejudging, they stay as recorded.
-        if let (Why::Shot(shot), true) = (&mut why, changed.is_empty() || options.judged_under.is_some()) {
-            shot.know_log(&log.session);
+        match (&args.build, games.of(&log.session)) {
+            (None, Ok(game)) => {
+                let (options, changed) = args.what_if.options(&log.session.header)?;
+                let options = ReplayOptions { memory: games.memory(), ..options };
+                let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
+                let mut why = find(&replayed.trace)?;
+                // Under changed settings the packets would differ. With rejudging, they stay as recorded.
+                if let (Why::Shot(shot), true) = (&mut why, changed.is_empty() || options.judged_under.is_some()) {
+                    shot.know_log(&log.session);
+                }
+                let rejudged = otherwise(game, path, &log, &options, (&replayed.trace, &why))?;
+                (replayed.trace, changed, why, rejudged)
+            }
+            (build, game) => {
+                let changed = args.what_if.changed();
+                let trace = match (build, game) {
+                    (Some(build), _) => {
+                        let (spec, runner) = (args.what_if.by_build(build), args.limit.runner(games)?);
+                        match spec.trace_of(&files::engine(games), &runner, path)? {
+                            Ok(trace) => trace,
+                            Err(missing) => return show_untestable(&missing, output),
+                        }
+                    }
+                    (None, Err(error)) if !args.what_if.is_plain() => return Err(CommandError::file(path, error)),
+                    _ => all_records(&log.session),
+                };
+                let mut why = find(&trace)?;
+                if let (Why::Shot(shot), true) = (&mut why, changed.is_empty()) {
+                    shot.know_log(&log.session);
+                }
+                (trace, changed, why, Vec::new())
+            }
         }
-        let rejudged = otherwise(game, path, &log, &options, (&replayed.trace, &why))?;
-        (replayed.trace, changed, why, rejudged)
     };
     let settings = &trace.header.settings;
     if let Some(target) = &target {

@@ -147,3 +147,30 @@ fn no_command_calls_what_a_build_does_not_declare() {
     let calls = std::fs::read_to_string(calls).expect("the calls");
     assert!(calls.lines().count() > 10 && calls.lines().all(|command| command == "replay"), "{calls}");
 }
+
+/// A shot of an unknown game is explained from its log, and as a build replays it.
+#[test]
+fn why_explains_shots_by_the_log_or_by_a_build() {
+    let folder = recorded(20);
+    let shots = folder.done("export a.hitlog --table shots --to csv");
+    let keys = shots.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    let names = shots.lines().next().expect("names").split(',').collect::<Vec<_>>();
+    let place = |name: &str| names.iter().position(|known| *known == name).expect("a column");
+    let first = keys.into_iter().next().expect("a shot");
+    let shot = format!("p{}#{}", first[place("shooter")], first[place("command")]);
+    let (tanks, bug) = (word(example("tanks")), word(example("tanks_bug")));
+    let recorded = folder.done(&format!("why a.hitlog {shot}"));
+    let replayed = folder.done(&format!("why a.hitlog {shot} --build {tanks}"));
+    for page in [&recorded, &replayed] {
+        assert!(
+            page.contains("25 damage") && page.contains("From above") && page.contains("P = true position"),
+            "{page}"
+        );
+    }
+    let refused = folder.refused(&format!("why a.hitlog {shot} --set tanks.friction=3"));
+    assert!(refused.contains("the log is of the game `tanks`"), "{refused}");
+    let changed = folder.run(&format!("why a.hitlog {shot} --build {tanks} --set tanks.friction=3 --format json"));
+    assert!(code(&changed) == 0 || code(&changed) == 128, "the shot may not exist then: {}", text(&changed.stderr));
+    let missing = folder.run(&format!("why a.hitlog {shot} --build {bug} --set no.such=3"));
+    assert_eq!(code(&missing), 125, "{}", text(&missing.stdout));
+}

@@ -17,6 +17,7 @@ use hitreg_log::store::{self, TemporaryFolder};
 use hitreg_log::trace::schema::{bodies, ticks};
 use hitreg_log::trace::{Digest, RECORD, Trace};
 use hitreg_log::units::Tick;
+use hitreg_netcode::settings::Settings;
 
 /// The most time for an answer to arguments that a build does not know.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -201,8 +202,10 @@ impl ContractTest<'_> {
     }
 
     fn setting(&mut self, log: &Path, session: &Session) -> Result<(), EngineError> {
-        let own = session.header.settings.iter().find(|(key, _)| !key.starts_with("recorder."));
-        let Some((key, value)) = own else {
+        // hitreg itself knows the other settings, such as the tick rate, and a build may only copy them.
+        let settings = || session.header.settings.iter().filter(|(key, _)| !key.starts_with("recorder."));
+        let own = settings().find(|(key, _)| !Settings::is_known(key));
+        let Some((key, value)) = own.or(settings().next()) else {
             self.add("takes --set", PointResult::Absent, "the log records no settings");
             return Ok(());
         };

@@ -354,6 +354,26 @@ impl ReplaySpec {
         format!("{path} by {}{preset}{set}", build_name(self.build.as_deref()))
     }
 
+    /// Makes the trace of one log.
+    ///
+    /// # Errors
+    /// Fails as [`ComparisonSpec::traces`] does.
+    pub fn trace_of(
+        &self,
+        engine: &Engine<'_>,
+        runner: &BuildRunner,
+        path: &Path,
+    ) -> Result<Result<Trace, MissingSide>, EngineError> {
+        let source = ComparisonSource::of(engine, path)?;
+        self.check(engine, &source)?;
+        let made = self.trace(engine, runner, &source, "a");
+        check(&runner.stop)?;
+        Ok(match made? {
+            Ok(side) => Ok(side.into_trace(engine.games.memory())?),
+            Err(missing) => Err(missing),
+        })
+    }
+
     fn trace(
         &self,
         engine: &Engine<'_>,

@@ -117,7 +117,7 @@ impl SideTrace {
         })
     }
 
-    fn into_trace(self, memory: MemoryLimit) -> Result<Trace, EngineError> {
+    pub(super) fn into_trace(self, memory: MemoryLimit) -> Result<Trace, EngineError> {
         match self {
             SideTrace::Memory(trace) => Ok(trace),
             SideTrace::File(trace, _) => Ok(store::read_trace_within(memory, trace.path())?),
