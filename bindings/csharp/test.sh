@@ -75,7 +75,7 @@ sed 's/^hitreg_options 24/hitreg_options 28/' layout.txt >changed.txt
 expect 1 'size of hitreg_options' ./tests header "$header/hitreg.h" changed.txt
 
 mkdir logs
-expect 0 '^7 passed, 0 failed' ./tests run logs
+expect 0 '^8 passed, 0 failed' ./tests run logs
 expect 0 '300 casts' "$hitreg" info logs/évery.hitlog
 expect 0 '1,00[01] ticks' "$hitreg" info logs/long-0002.hitlog
 expect 0 'client of player 0' "$hitreg" info logs/side1.hitlog
@@ -83,6 +83,7 @@ expect 0 '1 player' "$hitreg" merge logs/side0.hitlog logs/side1.hitlog -o logs/
 expect 0 '"wide":0.1,"flag":true,"name":"弓"' "$hitreg" export logs/own.hittrace --table own
 
 ./dot record dot.hitlog
+expect 0 'keeps the contract' "$hitreg" check ./dot dot.hitlog
 expect 0 '1 ok' "$hitreg" verify dot.hitlog --build ./dot
 
 expect 0 'records in' ./game record aim.hitlog
@@ -90,6 +91,8 @@ expect 0 'players +3' "$hitreg" info aim.hitlog
 expect 0 'corrections' "$hitreg" info aim.hitlog
 expect 0 'same' "$hitreg" diff aim.hitlog --a ./game --b ./game
 expect 0 '1 ok' "$hitreg" verify aim.hitlog --build ./game
+expect 0 'keeps the contract' "$hitreg" check ./game aim.hitlog
+expect 1 'differs at tick [0-9]+ .*velocity' "$hitreg" diff aim.hitlog --a ./game --b ./game --b-set aim.friction=5
 # The optimisations of Mono's compiler do not change the floats.
 sed 's/exec mono/exec mono -O=-all/' game >game_plain
 chmod +x game_plain
@@ -98,7 +101,10 @@ expect 1 'differs' "$hitreg" verify aim.hitlog --build ./game_bug
 expect 1 'differs at tick [0-9]+ .*health' "$hitreg" diff aim.hitlog --a ./game --b ./game_bug
 expect 1 'First divergence: bodies, tick [0-9]+' "$hitreg" bisect ticks aim.hitlog --a ./game --b ./game_bug
 expect 1 'cause: shot' "$hitreg" bisect ticks aim.hitlog --a ./game --b ./game_bug
+# A smaller session with the same difference.
+expect 0 'shows' "$hitreg" shrink aim.hitlog -o small.hitlog --a ./game --b ./game_bug --on hits
+expect 1 'hits' "$hitreg" diff small.hitlog --a ./game --b ./game_bug --on hits
 # A log of another game, and an unknown command.
-expect 125 'not of aim' ./game replay dot.hitlog -o dot.hittrace
-expect 125 'usage' ./game step aim.hitlog
+expect 125 'the log is of `dot`, and this build plays `aim`' ./game replay dot.hitlog -o dot.hittrace
+expect 125 'knows only: replay LOG -o TRACE' ./game step aim.hitlog
 echo "all right"
