@@ -613,6 +613,9 @@ static class Playbacks {
         Tests.Refuses(Code.File, "replay LOG -o TRACE", () => Playback.Open(new string[0], "played"), 125);
         Tests.Refuses(Code.File, "played.wind", () => Open(log, trace, "--set", "played.wind=1"), 125);
         Tests.Refuses(Code.Null, "game is null", () => Playback.Open(new[] { "replay", log, "-o", trace }, null));
+        // Finalizers free this playback and its log.
         Tests.Throws<ArgumentNullException>(() => Open(log, trace).Begin(null), "no description");
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
     }
 }
