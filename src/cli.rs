@@ -80,6 +80,8 @@ enum CommandOutcome {
     Interrupted = 130,
 }
 
+type CommandResult = Result<CommandOutcome, CommandError>;
+
 /// Runs the command line of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`. The
 /// program has the game's name; [`Program`] sets another name and a version.
 pub fn main<G>() -> ExitCode
@@ -231,7 +233,7 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
     })
 }
 
-fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> Result<CommandOutcome, CommandError> {
+fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult {
     let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
     let mut command = build.command();
     let typed = args.clone();
@@ -272,7 +274,7 @@ fn memory_limit() -> Result<MemoryLimit, CommandError> {
         Some(text) => {
             let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
             let mib = mib.ok_or_else(|| {
-                CommandError::Request(format!("{NAME} is {text:?}: set it to a number of MiB, such as 4096"))
+                CommandError::request(format!("{NAME} is {text:?}: set it to a number of MiB, such as 4096"))
             })?;
             MemoryLimit::of_bytes(mib.saturating_mul(1 << 20))
         }
@@ -286,7 +288,7 @@ fn run_command(
     command: CliCommand,
     program: &str,
     output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
+) -> CommandResult {
     match command {
         CliCommand::Quickstart(args) => quickstart::run(games, &args, program, output),
         CliCommand::Record(args) => record::run(games, &args, output),

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Categorize, DamageShare, Effect, Judge, Reason, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink,
-    body,
+    BadCells, Categorize, DamageShare, Effect, Judge, PlayerCommand, Reason, Reconcile, Scene, ShotVerdict, Simulate,
+    Sink, WorldSink, body,
 };
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
@@ -119,10 +119,8 @@ impl<V: PucksVersion> Simulate for Pucks<V> {
         &world.pucks
     }
 
-    fn place_body(_: &PucksRules, world: &mut Ice, player: PlayerId, body: Puck) {
-        if let Some((_, puck)) = world.pucks.get_mut(usize::from(player.0)) {
-            *puck = body;
-        }
+    fn run(run: &PlayerCommand<'_, Self>, world: &mut Ice, out: &mut impl Sink<PuckShot>) {
+        run.step_in_place(&mut world.pucks, out);
     }
 
     fn step_world(_: &PucksRules, _: &mut Ice, _: Micros, _: &mut impl WorldSink) {}

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use hitreg::game::{Effect, Game, GameInput, PlacedBody, PlacementKind, Scene, ShotVerdict, Sink, Touch, WorldSink};
+use hitreg::game::{
+    Effect, Game, GameInput, PlacedBody, PlacementKind, PlayerCommand, ShotVerdict, Sink, Touch, WorldSink,
+};
 use hitreg::hash::hash_words;
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
@@ -130,11 +132,8 @@ impl<G: Game> DelayServer<G> {
 
     fn run(&mut self, player: PlayerId, command: &Usercmd) {
         let (rules, own) = (&self.setup.rules, G::Input::read_usercmd(command));
-        let entities = G::entities(&self.world);
-        let Some((_, body)) = entities.get(usize::from(player.0)) else { return };
-        let scene = Scene { seed: self.setup.seed, player, entities, weapons: true };
-        let next = G::step_body(rules, &scene, body, &own, &mut self.given_off);
-        G::place_body(rules, &mut self.world, player, next);
+        let run = PlayerCommand { rules: &**rules, seed: self.setup.seed, player, command: &own };
+        G::run(&run, &mut self.world, &mut self.given_off);
         for (index, fire) in std::mem::take(&mut self.given_off.fires).into_iter().enumerate() {
             let others = G::entities(&self.world).iter().filter(|(id, _)| *id != player.entity());
             let targets: Vec<(EntityId, G::Body)> = others.cloned().collect();

@@ -66,7 +66,7 @@ pub(crate) fn write(seconds: f64, players: u16, folder: &Path) -> Result<(), Box
         server: begin("server.hitlog".into(), None)?,
         failed: None,
     };
-    let mut recorder = SessionRecorder::new(&mut sides).hearing((0..players).map(PlayerId));
+    let mut recorder = SessionRecorder::new(&mut sides).with_heard((0..players).map(PlayerId));
     record_synthetic::<Arena>(&scenario, &rules, &mut recorder)?;
     sides.server.finish()?;
     sides.clients.into_iter().try_for_each(Recording::finish)?;

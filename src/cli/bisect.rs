@@ -7,9 +7,8 @@ mod sought;
 pub(super) mod step;
 mod ticks;
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::output::Output;
-use super::trouble::CommandError;
 use crate::engine::Games;
 
 /// Find where two runs diverge: the tick and field, the build, or the commit
@@ -29,7 +28,7 @@ enum BisectCommand {
     Git(git::Args),
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     match &args.what {
         BisectCommand::Ticks(args) => ticks::run(games, args, output),
         BisectCommand::Builds(args) => builds::run(games, args, output),

@@ -1,6 +1,6 @@
 //! `hitreg check`: tests a build against the contract of builds.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -8,8 +8,7 @@ use super::diff::running::TimeLimitArgs;
 use super::figures::counted;
 use super::output::Output;
 use super::page::{BAD, FAINT, GOOD, Page, PageCell};
-use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandOutcome, CommandResult, files};
 use crate::build::Build;
 use crate::engine::{ContractPoint, EngineError, Games, PointResult, check_contract};
 
@@ -36,29 +35,34 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct ContractReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    build: &'a Path,
-    #[serde(serialize_with = "crate::store::shown::path")]
-    log: &'a Path,
+struct ContractReport {
+    build: String,
+    log: String,
     ok: usize,
     wrong: usize,
     absent: usize,
     points: Vec<ContractPoint>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let build = Build::at(&args.build).map_err(EngineError::from)?;
     let points = check_contract(&files::engine(games), &build, &args.limit.runner(games)?, &args.log)?;
     let of = |result| points.iter().filter(|point| point.result == result).count();
     let [ok, wrong, absent] = [PointResult::Ok, PointResult::Wrong, PointResult::Absent].map(of);
-    let report = ContractReport { build: &args.build, log: &args.log, ok, wrong, absent, points };
+    let report = ContractReport {
+        build: args.build.display().to_string(),
+        log: args.log.display().to_string(),
+        ok,
+        wrong,
+        absent,
+        points,
+    };
     output.show(&report, |page| print(page, &report))?;
     Ok(if wrong > 0 { CommandOutcome::Differs } else { CommandOutcome::Done })
 }
 
-fn print(page: &mut Page, report: &ContractReport<'_>) {
-    let build = report.build.display();
+fn print(page: &mut Page, report: &ContractReport) {
+    let build = &report.build;
     match report.wrong {
         0 => page.styled(GOOD, &format!("{build} keeps the contract of builds")),
         wrong => {

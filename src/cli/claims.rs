@@ -3,12 +3,12 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::CommandOutcome;
 use super::figures::counted;
 use super::output::Output;
-use super::page::{Alignment, BAD, BOLD, GOOD, Page, PageCell};
+use super::page::{BAD, BOLD, GOOD, Page, PageCell};
 use super::progress::Progress;
 use super::trouble::CommandError;
+use super::{CommandOutcome, CommandResult};
 use crate::claims::{self, Claim, ClaimResult, Figure, MechanismState};
 
 /// Measure the claims of the literature on netcode, and compare them with the expected values
@@ -51,7 +51,7 @@ struct ClaimOutcomes {
     claims: Vec<ClaimResult>,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let chosen = chosen(&args.names)?;
     if args.list {
         return list(&chosen, output);
@@ -81,7 +81,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Claim>, CommandError> {
             let nearest = near.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
             let hint = nearest.map_or(String::new(), |claim| format!(" (did you mean `{}`?)", claim.name));
             let what = format!("no claim is called `{name}`{hint}; `hitreg claims --list` lists them");
-            return Err(CommandError::Request(what));
+            return Err(CommandError::request(what));
         }
     }
     let is_chosen = |claim: &&Claim| names.is_empty() || names.iter().any(|name| is_meant(claim, name));
@@ -92,7 +92,7 @@ fn broken(claim: &Claim, error: &claims::ClaimError) -> CommandError {
     CommandError::Request(format!("the claim `{}` cannot be measured: {error}", claim.name))
 }
 
-fn list(chosen: &[&'static Claim], output: &mut Output) -> Result<CommandOutcome, CommandError> {
+fn list(chosen: &[&'static Claim], output: &mut Output) -> CommandResult {
     let listed = |claim: &&'static Claim| {
         let (text, source) = claim.statement().map_err(|error| broken(claim, &error))?;
         Ok(ClaimListing { name: claim.name, theme: claim.theme, claim: text, source })
@@ -153,21 +153,14 @@ const DETAIL: [usize; 2] = [4, 15];
 
 /// Prints the expected and the measured values, one row each. Values outside the expected range are marked.
 fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
-    let row = |figure: &Figure| -> Vec<PageCell> {
+    let row = |figure: &Figure| {
         let with_unit = |text: &str| format!("{text} {}", figure.unit).trim_end().to_owned();
         let measured = figure.measured.map_or("never".to_owned(), |value| with_unit(&number(value)));
         let style = if figure.holds { GOOD } else { BAD };
-        vec![
-            "".into(),
-            figure.figure.as_str().into(),
-            with_unit(&figure.expected).into(),
-            PageCell::styled(style, measured),
-        ]
+        let cells = ["", &figure.figure, &with_unit(&figure.expected)].map(PageCell::from);
+        cells.into_iter().chain([PageCell::styled(style, measured)])
     };
-    let rows: Vec<Vec<PageCell>> = figures.iter().map(row).collect();
-    let head =
-        [("", Alignment::Left), ("", Alignment::Left), ("expected", Alignment::Right), ("measured", Alignment::Right)];
-    page.table(&head, &rows);
+    page.table(&["", "", ">expected", ">measured"], figures.iter().map(row));
     if in_detail {
         for figure in figures {
             page.labelled(DETAIL, "", &format!("{}: {}", figure.figure, figure.because));

@@ -3,8 +3,7 @@
 use clap_complete::Shell;
 
 use super::output::Output;
-use super::trouble::CommandError;
-use super::{CommandOutcome, Program};
+use super::{CommandOutcome, CommandResult, Program};
 
 /// Print a shell's completion script
 #[derive(clap::Args)]
@@ -19,7 +18,7 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> CommandResult {
     output.check_no_result("a script: leave it out")?;
     // The generator panics on a closed pipe, so it writes to memory.
     let mut script = Vec::new();

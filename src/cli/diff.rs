@@ -11,7 +11,7 @@ use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
 use super::page::{FAINT, Page, PageCell, UNSURE};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandOutcome, CommandResult, files};
 use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff_sources};
 use crate::engine::{ComparisonSpec, Games, MissingSide, Traces, look_for_effects};
 use crate::replay::WhatIf;
@@ -91,18 +91,18 @@ struct ShotExplanations {
     b: Option<Why>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     output.check_text_option("summary", args.summary)?;
     output.check_text_option("verbose", args.verbose)?;
-    let junit = args.junit.as_ref().map(|path| output.files.target(path, FileType::Junit)).transpose()?;
-    let (engine, mut sides) = (files::engine(games), args.sides.sides(output.files.force())?);
+    let junit = output.files.target_if(&args.junit, FileType::Junit)?;
+    let (engine, mut sides) = (files::engine(games), args.sides.sides(output.files.force)?);
     let runner = args.running.runner(games, sides.run_builds(), output)?;
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
     if !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text {
-        sides.ways.ask_for(asked.on.tables());
+        sides.replays.ask_for(asked.on.tables());
     }
-    let Traces { names, made, overlap_only } = sides.held(&engine, &runner)?;
+    let Traces { names, made, overlap_only } = sides.traces_in_files(&engine, &runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => {
@@ -118,8 +118,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     };
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
     let traces = [a.source(), b.source()];
-    let mut found =
-        diff_sources(traces[0], traces[1], &options).map_err(|error| CommandError::Request(error.to_string()))?;
+    let mut found = diff_sources(traces[0], traces[1], &options).map_err(CommandError::request)?;
     look_for_effects(&engine, &sides, &runner, traces, &options, &mut found)?;
     if let Some(target) = &junit {
         write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
@@ -166,7 +165,7 @@ impl ShotExplanations {
         let changed = &found.hits.changed;
         let shot = changed.get((number - 1) as usize).map_err(CommandError::Request)?.ok_or_else(|| {
             let shots = counted(changed.len() as u64, "changed shot");
-            CommandError::Request(format!("--why {number}: there are only {shots}; list them with --on hits"))
+            CommandError::request(format!("--why {number}: there are only {shots}; list them with --on hits"))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {
@@ -197,11 +196,7 @@ pub(super) fn outcome(verdict: TraceVerdict) -> CommandOutcome {
 }
 
 /// Shows why the sides cannot be compared.
-pub(super) fn show_missing(
-    missing: &MissingSide,
-    compared: &ComparisonSpec,
-    output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
+pub(super) fn show_missing(missing: &MissingSide, compared: &ComparisonSpec, output: &mut Output) -> CommandResult {
     output.show(missing, |page| print_missing(page, missing, compared))?;
     Ok(CommandOutcome::Untestable)
 }
@@ -209,7 +204,7 @@ pub(super) fn show_missing(
 /// A side without a trace, or two sides of different sessions, in words.
 fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSpec) {
     page.styled(UNSURE, "untestable");
-    page.paragraph(2, &missing.who_and_why());
+    page.paragraph(2, &missing.untestable_text());
     print_last_words(page, missing.last_words());
     if missing.is_unrelated() {
         page.faint(4, "To compare them anyway, add --force.");

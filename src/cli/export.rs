@@ -13,16 +13,15 @@ use serde::Serialize;
 use super::figures::count;
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, PageCell};
 use super::trouble::{CommandError, reason};
 use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, files, offered};
+use super::{CommandOutcome, CommandResult, files, offered};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
 use crate::recorded;
-use crate::store::{self, FileType, Target, TemporaryFolder};
+use crate::store::{self, FileType, Target, TemporaryFolder, TraceFile};
 use crate::trace::schema::TableSchema;
-use crate::trace::{Table, Trace};
+use crate::trace::{Table, Trace, TraceSource};
 use crate::traffic::{self, Packet};
 use replayed::ReplayedTables;
 use rows::RowFormat;
@@ -76,7 +75,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     if args.perfetto {
         output.check_no_result("a timeline: leave it out")?;
         return events::run(games, args, output);
@@ -109,14 +108,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             }
         }
         (None, Some(_)) => {
-            return Err(CommandError::Request(
-                "-o needs --table NAME or --all; without them, the tables are listed".to_owned(),
-            ));
+            return Err(CommandError::request("-o needs --table NAME or --all; without them, the tables are listed"));
         }
         (None, None) if output.is_typed("to", args.to.is_some()) => {
-            return Err(CommandError::Request(
-                "--to needs --table NAME or --all; without them, the tables are listed".to_owned(),
-            ));
+            return Err(CommandError::request("--to needs --table NAME or --all; without them, the tables are listed"));
         }
         (None, None) => return list(&source.shapes(), output),
     }
@@ -135,37 +130,26 @@ impl Args {
 
 /// The source of the tables.
 enum TableSource {
-    /// A trace in memory.
-    Whole(Trace),
-    /// A trace in a file, which is read once for each table.
-    File {
-        path: PathBuf,
-        /// The tables, without rows, and their numbers of rows.
-        shapes: Vec<(Table, u64)>,
-        /// The temporary folder of the file, if it is to be deleted.
-        _folder: Option<TemporaryFolder>,
-    },
+    /// The records of a log, in memory.
+    Recorded(Trace),
+    /// A trace in a file.
+    File(TraceFile),
+    /// A replay in a temporary file, and the shapes of all its tables.
+    Replay { trace: TraceFile, shapes: Vec<(Table, u64)>, _folder: TemporaryFolder },
 }
-
-/// A trace with more tables is loaded into memory and read once. A replay has twelve tables.
-const MOST_READINGS: usize = 24;
 
 impl TableSource {
     fn of(games: &Games, args: &Args) -> Result<TableSource, CommandError> {
         let path = &args.file;
         if store::kind_of(path)? == FileKind::Trace {
             args.check_is_plain()?;
-            let shapes = store::open_trace(path)?.shapes().map_err(|error| CommandError::file(path, error))?;
-            return match shapes.len() <= MOST_READINGS {
-                true => Ok(TableSource::File { path: path.clone(), shapes, _folder: None }),
-                false => Ok(TableSource::Whole(store::read_trace_within(games.memory(), path)?)),
-            };
+            return Ok(TableSource::File(TraceFile::open(path)?));
         }
         let log = files::engine(games).survey(path)?;
         let game = match games.of_header(&log.header) {
             Ok(game) => game,
             // The log's own records can be exported without its game.
-            Err(_) if args.what_if.is_plain() => return Ok(TableSource::Whole(said(games, path)?.0)),
+            Err(_) if args.what_if.is_plain() => return Ok(TableSource::Recorded(said(games, path)?.0)),
             Err(error) => return Err(CommandError::file(path, error)),
         };
         let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
@@ -177,15 +161,16 @@ impl TableSource {
             made = ReplayedTables::of(game, args, &log, &|_| false, false)?;
         }
         let ReplayedTables { folder, shapes } = made;
-        let path = folder.file(ReplayedTables::NAME).path().to_owned();
-        Ok(TableSource::File { path, shapes, _folder: Some(folder) })
+        let trace = TraceFile::open(folder.file(ReplayedTables::NAME).path())?;
+        Ok(TableSource::Replay { trace, shapes, _folder: folder })
     }
 
     /// The tables, without rows, and their numbers of rows.
     fn shapes(&self) -> Vec<(&Table, u64)> {
         match self {
-            TableSource::Whole(trace) => trace.tables.iter().map(|table| (table, table.rows() as u64)).collect(),
-            TableSource::File { shapes, .. } => shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
+            TableSource::Recorded(trace) => trace.tables(),
+            TableSource::File(trace) => trace.tables(),
+            TableSource::Replay { shapes, .. } => shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
         }
     }
 
@@ -198,8 +183,14 @@ impl TableSource {
         let shapes = self.shapes();
         let shape = find(&shapes, name, &args.file)?;
         match self {
-            TableSource::Whole(_) => Ok(rows::write(shape, args.format(), out)?),
-            TableSource::File { path, .. } => write_from_file(path, shape, args.format(), out),
+            TableSource::Recorded(_) => Ok(rows::write(shape, args.format(), out)?),
+            TableSource::File(trace) | TableSource::Replay { trace, .. } => {
+                let mut rows = rows::RowWriter::new(shape, args.format(), out)?;
+                for part in trace.parts(name, &[], None) {
+                    rows.write(Cow::Owned(shape.filled(part?)))?;
+                }
+                Ok(rows.finish()?)
+            }
         }
     }
 }
@@ -223,25 +214,6 @@ fn save(
         Some(trouble) => Err(trouble),
         None => Ok(saved?),
     }
-}
-
-/// Writes a table of a trace while reading it.
-fn write_from_file(
-    path: &Path,
-    shape: &Table,
-    format: RowFormat,
-    out: &mut (dyn Write + Send),
-) -> Result<(), CommandError> {
-    let mut trace = store::open_trace(path)?;
-    let mut next = || match trace.next_rows_of(&|name| name == shape.name) {
-        Ok(rows) => Ok(rows.map(|rows| shape.filled(rows))),
-        Err(error) => Err(CommandError::file(path, error)),
-    };
-    let mut rows = rows::RowWriter::new(shape, format, out)?;
-    while let Some(table) = next()? {
-        rows.write(Cow::Owned(table))?;
-    }
-    Ok(rows.finish()?)
 }
 
 /// Returns the records and the packets of a log whose game this build does not know.
@@ -284,7 +256,7 @@ fn like(name: &str, format: RowFormat) -> FileType {
     }
 }
 
-fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<CommandOutcome, CommandError> {
+fn list(tables: &[(&Table, u64)], output: &mut Output) -> CommandResult {
     let listed: Vec<TableListing<'_>> = tables
         .iter()
         .map(|(table, rows)| TableListing {
@@ -294,14 +266,13 @@ fn list(tables: &[(&Table, u64)], output: &mut Output) -> Result<CommandOutcome,
         })
         .collect();
     output.show(&listed, |page| {
-        let cells = |t: &TableListing<'_>| -> Vec<PageCell> {
+        let row = |t: &TableListing<'_>| {
             let mut columns = t.columns.join(" ");
             if columns.len() > 52 {
                 columns = columns[..columns.floor_char_boundary(49)].trim_end().to_owned() + "...";
             }
-            vec![t.table.into(), count(t.rows).into(), columns.into()]
+            [t.table.to_owned(), count(t.rows), columns]
         };
-        let rows: Vec<Vec<PageCell>> = listed.iter().map(cells).collect();
-        page.table(&[("table", Alignment::Left), ("rows", Alignment::Right), ("columns", Alignment::Left)], &rows);
+        page.table(&["table", ">rows", "columns"], listed.iter().map(row));
     })
 }

@@ -10,22 +10,14 @@ use super::figures::bytes;
 use super::trouble::CommandError;
 use crate::engine::{Engine, Games, LogFile};
 use crate::info::passed_over;
-use crate::log::{self, FileKind};
 use crate::record::{GapRecord, SessionHeader};
 use crate::report::printable::printable;
 use crate::store;
-use crate::trace::Trace;
 use crate::units::ClockTime;
 
 /// An engine that prints a note about the parts of a log that this build skips.
 pub(super) fn engine(games: &Games) -> Engine<'_> {
     Engine { games, read: note_passed_over }
-}
-
-/// Reads a file, and detects its kind.
-pub(super) fn read(path: &Path) -> Result<(Vec<u8>, FileKind), CommandError> {
-    let (kind, bytes) = store::read_either(path)?;
-    Ok((bytes, kind))
 }
 
 /// Reads a complete log.
@@ -70,11 +62,6 @@ pub(super) fn note_hole(path: &Path, gap: Option<&GapRecord>) {
         // A closed stderr does not stop the command.
         let _ = writeln!(anstream::stderr(), "note: {}: {hole}", printable(&path.display().to_string()));
     }
-}
-
-/// Reads the trace in a file's bytes.
-pub(super) fn trace_in(games: &Games, path: &Path, bytes: &[u8]) -> Result<Trace, CommandError> {
-    log::read_trace_within(games.memory(), bytes).map_err(|error| CommandError::file(path, error))
 }
 
 /// The size of a written file; unknown for a pipe or a device.

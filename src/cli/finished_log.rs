@@ -1,6 +1,6 @@
-//! The report on a recorded live session, for all commands that record one.
+//! The report on a session that was recorded from the network, for all commands that record one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
@@ -14,19 +14,18 @@ use crate::units::Micros;
 
 /// A completed log, and figures of the session.
 #[derive(Serialize)]
-pub(super) struct FinishedLog {
+pub(super) struct FinishedLog<R = LiveReport> {
     duration_us: i64,
     interrupted: bool,
     pub(super) size_bytes: u64,
     #[serde(flatten)]
-    pub(super) live: LiveReport,
+    pub(super) figures: R,
 }
 
 /// A completed log of a session whose server ran here.
 #[derive(Serialize)]
 pub(super) struct HostedReport {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: PathBuf,
+    path: String,
     game: String,
     map: String,
     players: usize,
@@ -34,23 +33,25 @@ pub(super) struct HostedReport {
     pub(super) kept: FinishedLog,
 }
 
-impl FinishedLog {
+impl<R> FinishedLog<R> {
     /// Describes the log at `path`, whose records span the times of `span`.
-    pub(super) fn new(path: &Path, span: Option<(Micros, Micros)>, stop: &AtomicBool, live: LiveReport) -> FinishedLog {
+    pub(super) fn new(path: &Path, span: Option<(Micros, Micros)>, stop: &AtomicBool, figures: R) -> FinishedLog<R> {
         FinishedLog {
             duration_us: span.map_or(0, |(first, last)| (last - first).0),
             interrupted: stop.load(Ordering::Relaxed),
             size_bytes: FileSize::of(path).known().unwrap_or_default(),
-            live,
+            figures,
         }
     }
 
-    /// Prints the duration. `how` is the effect of a signal on the session, such as `ended` or `left`.
-    pub(super) fn print_duration(&self, page: &mut Page, how: &str) {
+    /// The duration as text. `how` is the effect of a signal on the session, such as `ended` or `left`.
+    pub(super) fn duration(&self, how: &str) -> String {
         let ended = if self.interrupted { format!(", {how} by Ctrl-C or a signal") } else { String::new() };
-        page.pair("duration", &format!("{}{ended}", duration(Micros(self.duration_us))));
+        format!("{}{ended}", duration(Micros(self.duration_us)))
     }
+}
 
+impl FinishedLog {
     /// The traffic as text, such as `15,360 datagrams, 1.20 MB (40.1 kB/s, 78 B each)`.
     pub(super) fn sent(&self, traffic: &TrafficCounts) -> String {
         let seconds = Micros(self.duration_us).as_s_f64().max(0.001);
@@ -61,21 +62,27 @@ impl FinishedLog {
 
     /// The contents as text, such as `40,000 usercmds in 1.20 MB`.
     pub(super) fn holds(&self) -> String {
-        format!("{} usercmds in {}", count(self.live.usercmds), bytes(self.size_bytes))
+        format!("{} usercmds in {}", count(self.figures.usercmds), bytes(self.size_bytes))
     }
 }
 
 impl HostedReport {
     pub(super) fn new(path: &Path, header: SessionHeader, kept: FinishedLog) -> HostedReport {
-        HostedReport { path: path.to_owned(), game: header.game, map: header.map, players: header.players.len(), kept }
+        HostedReport {
+            path: path.display().to_string(),
+            game: header.game,
+            map: header.map,
+            players: header.players.len(),
+            kept,
+        }
     }
 
     /// Prints the session, its duration, and the punctuality of its ticks.
     pub(super) fn print(&self, page: &mut Page) {
-        let live = &self.kept.live;
-        page.heading(&self.path.display().to_string());
+        let live = &self.kept.figures;
+        page.heading(&self.path);
         page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
-        self.kept.print_duration(page, "ended");
+        page.pair("duration", &self.kept.duration("ended"));
         let left_out = match live.ticks_left_out {
             0 => String::new(),
             ticks => format!("; {} skipped, because the machine was too busy", count(ticks)),

@@ -3,9 +3,8 @@
 mod quake3;
 mod qwd;
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::output::Output;
-use super::trouble::CommandError;
 
 /// Convert a recording of a real game to a log
 #[derive(clap::Args)]
@@ -21,7 +20,7 @@ enum ImportFormat {
     Quake3Demo(quake3::DemoArgs),
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     match &args.format {
         ImportFormat::Qwd(args) => qwd::run(args, output),
         ImportFormat::Quake3Udp(args) => quake3::run_udp(args, output),

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, share};
 use super::output::Output;
-use super::page::{Alignment, Page, PageCell, UNSURE};
+use super::page::{Page, UNSURE};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
 use crate::log::FileKind;
@@ -46,9 +46,8 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct LogInfo<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+struct LogInfo {
+    path: String,
     kind: &'static str,
     format_version: String,
     #[serde(flatten)]
@@ -76,7 +75,7 @@ struct LogInfo<'a> {
     warning: Option<String>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let path = &args.file;
     match store::kind_of(path)? {
         FileKind::Trace if output.is_typed("replay", args.replay) => {
@@ -87,7 +86,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     }
 }
 
-fn show_log(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let path = &args.file;
     let reader = store::open_log(path)?;
     let (header, version) = (&reader.header().clone(), reader.format());
@@ -106,7 +105,7 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOu
         Err(why) => (None, Some(why)),
     };
     let shown = LogInfo {
-        path,
+        path: path.display().to_string(),
         kind: "log",
         format_version: version.to_string(),
         shots: shots.map(|(fired, _)| fired),
@@ -179,9 +178,9 @@ fn settings_changed(header: &SessionHeader) -> Vec<(String, String)> {
     header.settings.iter().filter(|pair| !usual.contains(pair)).cloned().collect()
 }
 
-fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
+fn print_log(page: &mut Page, shown: &LogInfo) {
     let info = &shown.info;
-    page.heading(&shown.path.display().to_string());
+    page.heading(&shown.path);
     if let Some(warning) = &shown.warning {
         page.marked(2, UNSURE, warning);
     }
@@ -243,39 +242,24 @@ fn print_log(page: &mut Page, shown: &LogInfo<'_>) {
 
 fn print_connections(page: &mut Page, info: &SessionInfo) {
     const MOST_ROWS: usize = 8;
-    let right = Alignment::Right;
-    let head = [
-        ("", Alignment::Left),
-        ("\nusercmds", right),
-        ("from\nsent", right),
-        ("server\nlost", right),
-        ("\nchoked", right),
-        ("to\nsent", right),
-        ("server\nlost", right),
-        ("round\np5", right),
-        ("trip,\np50", right),
-        ("ms\np95", right),
-        ("\np99", right),
-    ];
+    let (down, up) = ([">from\nsent", ">server\nlost", ">\nchoked"], [">to\nsent", ">server\nlost"]);
+    let rtt = [">round\np5", ">trip,\np50", ">ms\np95", ">\np99"];
+    let head = [&["", ">\nusercmds"][..], &down, &up, &rtt].concat();
     let row = |name: &str, usercmds: usize, down: &PacketCounts, up: &PacketCounts, rtt: &Percentiles| {
         let ms = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let known = |value: Option<u64>| value.map_or("-".to_owned(), count);
-        let mut cells: Vec<PageCell> = vec![name.into(), count(usercmds as u64).into()];
-        cells.extend([down.sent, down.lost, down.choked].map(|value| PageCell::from(known(value))));
-        cells.extend([up.sent, up.lost].map(|value| PageCell::from(known(value))));
-        cells.extend([rtt.p5, rtt.p50, rtt.p95, rtt.p99].map(|p| PageCell::from(ms(p))));
-        cells
+        let packets = [down.sent, down.lost, down.choked, up.sent, up.lost].map(known);
+        let rtt = [rtt.p5, rtt.p50, rtt.p95, rtt.p99].map(ms);
+        [name.to_owned(), count(usercmds as u64)].into_iter().chain(packets).chain(rtt)
     };
     let of_player = |p: &crate::info::PlayerFigures| row(&p.name, p.usercmds, &p.packets, &p.packets_up, &p.rtt_ms);
     let counts = [&info.packets, &info.packets_up].map(|packets| [packets.sent, packets.lost, packets.choked]);
     if info.rtt_ms.p50.is_none() && counts.as_flattened().iter().all(Option::is_none) {
         return page.faint(2, "the log records no packets; `hitreg info FILE --format json` lists usercmds by player");
     }
-    let mut rows: Vec<Vec<PageCell>> = info.by_player.iter().take(MOST_ROWS).map(of_player).collect();
-    if info.by_player.len() > 1 {
-        rows.push(row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms));
-    }
-    page.table(&head, &rows);
+    let all = || row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms);
+    let all = (info.by_player.len() > 1).then(all);
+    page.table(&head, info.by_player.iter().take(MOST_ROWS).map(of_player).chain(all));
     page.faint(2, "packets; round trip: from making a usercmd to receiving its ack");
     if info.by_player.len() > MOST_ROWS {
         page.faint(2, "(--format json lists the other players)");

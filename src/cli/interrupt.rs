@@ -100,7 +100,7 @@ fn listen(end: impl Fn() + Send + 'static) -> Result<InterruptListener, CommandE
 fn hear(listeners: &mut Listeners) -> Result<(), CommandError> {
     if !listeners.is_set {
         let set = signals::at_each(end_all);
-        set.map_err(|error| CommandError::Request(format!("signals cannot be listened to: {error}")))?;
+        set.map_err(|error| CommandError::request(format!("signals cannot be listened to: {error}")))?;
         listeners.is_set = true;
     }
     Ok(())

@@ -1,10 +1,8 @@
 //! `hitreg join`: joins a server over UDP as a bot, and records the client's side of the session to a log.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::figures::count;
 use super::finished_log::FinishedLog;
 use super::interrupt::stop_when_told;
@@ -104,8 +102,7 @@ struct JoinLinkArgs {
 /// The result of the recording.
 #[derive(Serialize)]
 struct JoinReport {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: PathBuf,
+    path: String,
     server: String,
     player: Option<u16>,
     /// The client's own settings, as requested and as granted.
@@ -136,12 +133,12 @@ struct ChatLine {
     text: String,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let server = live::resolve(&with_port(&args.server))?;
     let link = args.link.model();
     if let Some(link) = &link {
-        link.check().map_err(|error| CommandError::Request(error.to_string()))?;
+        link.check().map_err(CommandError::request)?;
     }
     let own = args.wants.pairs(output)?;
     let stop = stop_when_told()?;
@@ -152,7 +149,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let span = sink.finish(ran.is_ok())?;
     let joined = ran?;
     let recorded = JoinReport {
-        path: args.output.to_path_buf(),
+        path: args.output.display().to_string(),
         server: server.to_string(),
         player: joined.player.map(|player| player.0),
         granted: own.into_iter().map(|(key, asked)| GrantedSetting::new(key, asked, &joined.granted)).collect(),
@@ -218,7 +215,7 @@ impl RequestedSettingsArgs {
                     (false, true) => set.retain(|(other, _)| other != key),
                     _ => {
                         let what = format!("--{option} and --set {key} request the same setting: leave one out");
-                        return Err(CommandError::Request(what));
+                        return Err(CommandError::request(what));
                     }
                 }
             }
@@ -246,8 +243,8 @@ impl JoinLinkArgs {
 
 impl JoinReport {
     fn print(&self, page: &mut Page) {
-        let live = &self.kept.live;
-        page.heading(&self.path.display().to_string());
+        let live = &self.kept.figures;
+        page.heading(&self.path);
         let player = self.player.map_or("no player".to_owned(), |player| format!("player {player}"));
         page.pair("session", &format!("{player} on the server at {}", self.server));
         for GrantedSetting { key, asked, granted } in &self.granted {
@@ -258,7 +255,7 @@ impl JoinReport {
             };
             page.pair("granted", &text);
         }
-        self.kept.print_duration(page, "left");
+        page.pair("duration", &self.kept.duration("left"));
         page.pair("sent", &self.kept.sent(&live.up));
         let snapshots = count(live.snapshots.used);
         page.pair("received", &format!("{snapshots} snapshots, {} duplicates", count(live.down_duplicates)));

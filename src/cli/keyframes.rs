@@ -11,7 +11,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::progress::Progress;
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::engine::{Engine, Games, SurveyedLog};
 use crate::log::{RewriteError, WriterOptions, write_keyframes};
 use crate::record::Keyframe;
@@ -43,11 +43,9 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct KeyframesReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
-    #[serde(serialize_with = "crate::store::shown::path")]
-    output: &'a Path,
+struct KeyframesReport {
+    path: String,
+    output: String,
     keyframes: usize,
     size_bytes: FileSize,
     /// The growth of the file in bytes; `None` for a stream.
@@ -75,8 +73,8 @@ impl KeyframeArgs {
     pub(super) fn check(&self, log: &Target, length: Micros, output: &Output) -> Result<(), CommandError> {
         let Some(every) = self.keyframes.filter(|_| self.are_typed(output)) else { return Ok(()) };
         if log.is_stream() {
-            return Err(CommandError::Request(
-                "--keyframes needs a file, because the log is read again: give -o a file".to_owned(),
+            return Err(CommandError::request(
+                "--keyframes needs a file, because the log is read again: give -o a file",
             ));
         }
         match length < Micros::from_s(every.into()) {
@@ -115,7 +113,7 @@ impl KeyframeArgs {
         let surveyed = engine.survey(log.path())?;
         match made(&engine, &surveyed, every)? {
             Ok(keyframes) => {
-                write(log.path(), &keyframes, &log.made_again())?;
+                write(log.path(), &keyframes, &log.replaceable())?;
                 Ok(keyframes.len())
             }
             Err(_) if !self.are_typed(output) => Ok(0),
@@ -124,7 +122,7 @@ impl KeyframeArgs {
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let engine = files::engine(games);
     let cannot = |why: &str| CommandError::file(&args.log, why);
@@ -133,18 +131,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     write(&args.log, &keyframes, &target)?;
     let (before, after) = (FileSize::of(&args.log).known(), FileSize::of(&args.output));
     let report = KeyframesReport {
-        path: &args.log,
-        output: &args.output,
+        path: args.log.display().to_string(),
+        output: args.output.display().to_string(),
         keyframes: keyframes.len(),
         size_bytes: after,
         more_bytes: after.known().zip(before).map(|(after, before)| after.saturating_sub(before)),
     };
     output.show(&report, |page| {
-        page.heading(&report.path.display().to_string());
+        page.heading(&report.path);
         page.pair("keyframes", &counted(report.keyframes as u64, "keyframe"));
         let more = report.more_bytes.zip(report.size_bytes.known());
         let more = more.map_or(String::new(), |(more, size)| format!(", {} more", share(more, size)));
-        page.pair("written to", &format!("{} ({}{more})", report.output.display(), report.size_bytes));
+        page.pair("written to", &format!("{} ({}{more})", report.output, report.size_bytes));
     })
 }
 

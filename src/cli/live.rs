@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::figures::{count, share};
 use super::finished_log::{FinishedLog, HostedReport, avatars};
 use super::interrupt::stop_when_told;
@@ -62,7 +62,7 @@ struct LiveRecordReport {
     keyframes: usize,
 }
 
-pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.session.output, FileType::Log)?;
     let scenario = args.scenario()?;
     args.session.keyframes.check(&target, scenario.length(), output)?;
@@ -106,7 +106,7 @@ impl LiveArgs {
 
 fn print(page: &mut Page, LiveRecordReport { hosted, keyframes }: &LiveRecordReport) {
     hosted.print(page);
-    let live = &hosted.kept.live;
+    let live = &hosted.kept.figures;
     let traffic = |traffic: &TrafficCounts| {
         format!("{}, {} used", hosted.kept.sent(traffic), share(traffic.arrived, traffic.datagrams))
     };

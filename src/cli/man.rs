@@ -3,7 +3,7 @@
 use super::output::Output;
 use super::outputs::{OutputPath, Outputs};
 use super::trouble::CommandError;
-use super::{CommandOutcome, Program};
+use super::{CommandOutcome, CommandResult, Program};
 use crate::store::{self, FileType, Target};
 
 /// Print the manual page, or write a page for each command
@@ -18,7 +18,7 @@ pub(super) struct Args {
     output: Option<OutputPath>,
 }
 
-pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(program: Program, args: &Args, output: &mut Output) -> CommandResult {
     output.check_no_result("manual pages: leave it out")?;
     let command = program.command();
     let Some(directory) = &args.output else {

@@ -1,6 +1,6 @@
 //! `hitreg merge`: merges the logs of a server and its clients into one session.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -8,9 +8,9 @@ use super::figures::{count, counted, duration};
 use super::files::FileSize;
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, Page, PageCell, UNSURE};
+use super::page::{Page, UNSURE};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::engine::{EngineError, Games, MergedLog};
 use crate::merge::{AlignedClient, MergeError};
 use crate::store::FileType;
@@ -42,16 +42,14 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct MergeReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+struct MergeReport {
+    path: String,
     session: Option<String>,
     game: String,
     map: String,
-    clients: Vec<ClientClock<'a>>,
+    clients: Vec<ClientClock>,
     /// The logs that are cut off.
-    #[serde(serialize_with = "crate::store::shown::paths")]
-    cut_off: Vec<&'a Path>,
+    cut_off: Vec<String>,
     /// The last tick, if a client's log ends before the server's.
     ends_early: Option<EarlyEnd>,
     ticks: usize,
@@ -62,11 +60,10 @@ struct MergeReport<'a> {
 
 /// The clock of one client.
 #[derive(Serialize)]
-struct ClientClock<'a> {
+struct ClientClock {
     player: u16,
     /// `null` if no log of this client was given. The session then has its usercmds as the server received them.
-    #[serde(serialize_with = "crate::store::shown::path_if")]
-    path: Option<&'a Path>,
+    path: Option<String>,
     /// The offset added to its times; `null` for a client from which the server received nothing.
     offset_us: Option<i64>,
     /// The maximum error of the offset.
@@ -82,7 +79,7 @@ struct EarlyEnd {
     player: u16,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let merged = files::engine(games).merge(&args.logs, &target).map_err(|error| match error {
         EngineError::Merge(error) => trouble(args, error),
@@ -99,23 +96,23 @@ fn trouble(args: &Args, error: MergeError) -> CommandError {
     }
 }
 
-impl<'a> MergeReport<'a> {
-    fn new(args: &'a Args, merged: MergedLog) -> MergeReport<'a> {
+impl MergeReport {
+    fn new(args: &Args, merged: MergedLog) -> MergeReport {
         let MergedLog { session, info, clients, usercmds, cut, cut_off } = merged;
         let client = |(aligned, usercmds): (&AlignedClient, usize)| ClientClock {
             player: aligned.player.0,
-            path: aligned.log.map(|log| args.logs[log].as_path()),
+            path: aligned.log.map(|log| args.logs[log].display().to_string()),
             offset_us: aligned.offset.map(|found| found.offset.0),
             error_us: aligned.offset.map(|found| found.error.0),
             usercmds,
         };
         MergeReport {
-            path: &args.output,
+            path: args.output.display().to_string(),
             session: session.map(|id| id.to_string()),
             game: info.game,
             map: info.map,
             clients: clients.iter().zip(usercmds).map(client).collect(),
-            cut_off: cut_off.into_iter().map(|log| args.logs[log].as_path()).collect(),
+            cut_off: cut_off.into_iter().map(|log| args.logs[log].display().to_string()).collect(),
             ends_early: cut.map(|cut| EarlyEnd { tick: cut.tick.0, at_us: cut.at.0, player: cut.player.0 }),
             ticks: info.ticks,
             usercmds: info.usercmds,
@@ -125,9 +122,9 @@ impl<'a> MergeReport<'a> {
     }
 
     fn print(&self, page: &mut Page) {
-        page.heading(&self.path.display().to_string());
+        page.heading(&self.path);
         for path in &self.cut_off {
-            page.styled(UNSURE, &format!("  {} is cut off, and used as far as it goes", path.display()));
+            page.styled(UNSURE, &format!("  {path} is cut off, and used as far as it goes"));
         }
         let players = counted(self.clients.len() as u64, "player");
         page.pair("session", &format!("{} on {}, {players}", self.game, self.map));
@@ -139,18 +136,13 @@ impl<'a> MergeReport<'a> {
         }
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
         page.heading("Clocks: the offset added to each client's");
-        let right = Alignment::Right;
-        let head =
-            [("player", right), ("offset", right), ("error", right), ("usercmds", right), ("log", Alignment::Left)];
-        let row = |client: &ClientClock<'_>| -> Vec<PageCell> {
+        let row = |client: &ClientClock| {
             let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
             let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));
             let usercmds = count(client.usercmds as u64);
-            let path =
-                client.path.map_or("none: from the server's packets".to_owned(), |path| path.display().to_string());
-            [client.player.to_string(), offset, error, usercmds, path].map(PageCell::from).into_iter().collect()
+            let path = client.path.clone().unwrap_or("none: from the server's packets".to_owned());
+            [client.player.to_string(), offset, error, usercmds, path]
         };
-        let rows: Vec<Vec<PageCell>> = self.clients.iter().map(row).collect();
-        page.table(&head, &rows);
+        page.table(&[">player", ">offset", ">error", ">usercmds", "log"], self.clients.iter().map(row));
     }
 }

@@ -4,10 +4,10 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::CommandOutcome;
 use super::outputs::Outputs;
 use super::page::Page;
 use super::trouble::CommandError;
+use super::{CommandOutcome, CommandResult};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -42,7 +42,7 @@ impl Output {
         if !is_given || self.format == OutputFormat::Text || by_default(name) || by_default("format") {
             return Ok(());
         }
-        Err(CommandError::Request(format!(
+        Err(CommandError::request(format!(
             "--{name} has no effect with --format json, which prints everything: leave one out"
         )))
     }
@@ -50,7 +50,7 @@ impl Output {
     /// Refuses `--format json` of a command that prints no result, but `what`. The config file may give it.
     pub(super) fn check_no_result(&self, what: &str) -> Result<(), CommandError> {
         match self.format == OutputFormat::Json && !self.files.is_by_default("format") {
-            true => Err(CommandError::Request(format!("--format json has no effect on {what}"))),
+            true => Err(CommandError::request(format!("--format json has no effect on {what}"))),
             false => Ok(()),
         }
     }
@@ -62,11 +62,7 @@ impl Output {
 
     /// Prints one result, and returns `Done`: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
     /// stdout.
-    pub(super) fn show<T: Serialize>(
-        &mut self,
-        value: &T,
-        text: impl FnOnce(&mut Page),
-    ) -> Result<CommandOutcome, CommandError> {
+    pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> CommandResult {
         if self.files.take_stdout() {
             self.out = Box::new(anstream::stderr());
         }

@@ -33,8 +33,8 @@ impl Deref for OutputPath {
 /// The outputs of a command, checked against its input files.
 pub(super) struct Outputs {
     targets: Targets,
-    /// Whether `--force` was given.
-    force: bool,
+    /// Whether `--force` was given, which also lets files of different sessions be compared.
+    pub(super) force: bool,
     /// The names of the options that the config file added.
     defaults: Vec<String>,
     /// Whether an output goes to stdout, so that nothing else may be printed there.
@@ -47,11 +47,6 @@ impl Outputs {
         let mut inputs = Vec::new();
         add_inputs(command, matches, &mut inputs);
         Outputs { targets: Targets::new(inputs, force), force, defaults, take_stdout: Cell::new(false) }
-    }
-
-    /// Whether `--force` was given, which also lets files of different sessions be compared.
-    pub(super) fn force(&self) -> bool {
-        self.force
     }
 
     /// Whether an option comes from the config file. It applies where it can, and is ignored elsewhere.
@@ -67,9 +62,14 @@ impl Outputs {
         Ok(self.targets.file(&path.0, kind)?)
     }
 
+    /// Returns the target for a file that was requested; `None` without a request.
+    pub(super) fn target_if(&self, path: &Option<OutputPath>, kind: FileType) -> Result<Option<Target>, CommandError> {
+        path.as_ref().map(|path| self.target(path, kind)).transpose()
+    }
+
     /// Returns the target for a recording that can be made again, and so may replace an earlier one.
     pub(super) fn target_made_again(&self, path: &OutputPath, kind: FileType) -> Result<Target, CommandError> {
-        Ok(self.targets.file_made_again(&path.0, kind)?)
+        Ok(self.targets.replaceable_file(&path.0, kind)?)
     }
 
     /// Whether a requested file goes to stdout.

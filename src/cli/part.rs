@@ -33,7 +33,7 @@ impl PartArgs {
             None => Ok(otherwise),
             Some(PartBound::At(at)) => Ok(at),
             Some(PartBound::Tick(tick)) => time_of(tick)?.ok_or_else(|| {
-                CommandError::Request(format!(
+                CommandError::request(format!(
                     "the session has no tick {tick} whose time is in the log: give a time (--from 8.19s)"
                 ))
             }),

@@ -1,15 +1,14 @@
 //! `hitreg record proxy`: relays the traffic between real clients and a real server, and records it to a log.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
-use super::CommandOutcome;
-use super::figures::{bytes, count, counted, duration, share};
-use super::files::FileSize;
+use super::CommandResult;
+use super::figures::{bytes, count, counted, share};
+use super::finished_log::FinishedLog;
 use super::interrupt::stop_when_told;
 use super::into_log::LogSink;
 use super::output::Output;
@@ -19,7 +18,7 @@ use super::session_args::{parse_number_of_seconds, parse_share};
 use super::trouble::CommandError;
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::live::{ProxyOptions, ProxyReport, TrafficCounts, proxy, resolve};
-use crate::protocols::{ProtocolContext, listener, protocols};
+use crate::protocols::{listener, protocols};
 use crate::store::FileType;
 use crate::units::{Micros, Seed};
 
@@ -85,23 +84,17 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct ProxySummary<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
-    duration_us: i64,
-    interrupted: bool,
-    size_bytes: u64,
+struct ProxySummary {
+    path: String,
     #[serde(flatten)]
-    passed: ProxyReport,
+    kept: FinishedLog<ProxyReport>,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let options = args.options(output)?;
-    let known = ProtocolContext { map: args.map.as_deref() };
-    let listener = listener(&args.protocol, &known);
-    let mut listener =
-        listener.ok_or_else(|| CommandError::Request(format!("no protocol is called `{}`", args.protocol)))??;
+    let unknown = || CommandError::request(format!("no protocol is called `{}`", args.protocol));
+    let mut listener = listener(&args.protocol, args.map.as_deref()).ok_or_else(unknown)??;
     let stop = stop_when_told()?;
     let mut sink = LogSink::new(target, "recording", options.length.unwrap_or(Micros::ZERO))?;
     let ran = proxy(&options, &mut *listener, &stop, &mut sink);
@@ -111,11 +104,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
         return Err(CommandError::Request(nobody(&passed)));
     }
     let proxied = ProxySummary {
-        path: &args.output,
-        duration_us: span.map_or(0, |(first, last)| (last - first).0),
-        interrupted: stop.load(Ordering::Relaxed),
-        size_bytes: FileSize::of(&args.output).known().unwrap_or_default(),
-        passed,
+        path: args.output.display().to_string(),
+        kept: FinishedLog::new(&args.output, span, &stop, passed),
     };
     output.show(&proxied, |page| proxied.print(page))
 }
@@ -138,12 +128,12 @@ impl Args {
         let is_random = [self.jitter_ms, self.loss, self.reorder].into_iter().any(|amount| amount != 0.0);
         if output.is_typed("seed", self.seed.is_some()) && !is_random {
             let what = "--seed has no effect without --jitter-ms, --loss or --reorder: add one, or leave it out";
-            return Err(CommandError::Request(what.to_owned()));
+            return Err(CommandError::request(what));
         }
         let length = match self.seconds {
             Some(seconds) if seconds > 0.0 && seconds <= 1e7 => Some(Micros((seconds * 1e6) as i64)),
             Some(seconds) => {
-                return Err(CommandError::Request(format!(
+                return Err(CommandError::request(format!(
                     "--seconds {seconds}: write a number above 0, up to 10000000"
                 )));
             }
@@ -165,17 +155,14 @@ impl Args {
     }
 }
 
-impl ProxySummary<'_> {
+impl ProxySummary {
     fn print(&self, page: &mut Page) {
         let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, at_once, added } =
-            &self.passed;
-        page.heading(&self.path.display().to_string());
-        let ended = if self.interrupted { ", ended by Ctrl-C or a signal" } else { "" };
+            &self.kept.figures;
+        page.heading(&self.path);
         let players = counted(heard.players, "player");
-        page.pair(
-            "duration",
-            &format!("{}{ended}, {players} of {}", duration(Micros(self.duration_us)), counted(*clients, "connection")),
-        );
+        let duration = self.kept.duration("ended");
+        page.pair("duration", &format!("{duration}, {players} of {}", counted(*clients, "connection")));
         let passed = |traffic: &TrafficCounts| {
             format!(
                 "{} datagrams, {}; {} forwarded",
@@ -217,7 +204,7 @@ impl ProxySummary<'_> {
             "{} usercmds, {} snapshots in {}",
             count(heard.usercmds),
             count(heard.snapshots),
-            bytes(self.size_bytes)
+            bytes(self.kept.size_bytes)
         );
         page.pair("holds", &holds);
     }

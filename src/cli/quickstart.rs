@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::figures::{count, counted, duration, share, speed};
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, BAD, FAINT, GOOD, Page, PageCell};
+use super::page::{BAD, FAINT, GOOD, Page, PageCell};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files, record, replay};
+use super::{CommandOutcome, CommandResult, files, record, replay};
 use crate::engine::Games;
 use crate::info::{PacketCounts, SessionInfo};
 use crate::link::{Jitter, LinkModel, Loss};
@@ -56,8 +56,7 @@ struct QuickstartReport<'a> {
     summary: Summary,
     without_lag_compensation: WithoutCompensation,
     #[serde(skip)]
-    #[serde(serialize_with = "crate::store::shown::path")]
-    log: &'a Path,
+    log: String,
     #[serde(skip)]
     program: &'a str,
     #[serde(skip)]
@@ -72,15 +71,10 @@ struct WithoutCompensation {
     changed: Vec<ChangedOutcome>,
 }
 
-pub(super) fn run(
-    games: &Games,
-    args: &Args,
-    program: &str,
-    output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
     let scenario = scenario(args.seed);
-    let bots = games.recordable(None).map_err(|error| CommandError::Request(error.to_string()))?;
-    let ready = bots.set_up(&scenario, None).map_err(|error| CommandError::Request(error.to_string()))?;
+    let bots = games.recordable(None).map_err(CommandError::request)?;
+    let ready = bots.set_up(&scenario, None).map_err(CommandError::request)?;
     let usual = OutputPath::from(OsString::from(USUAL_NAME));
     let path = args.output.as_ref().unwrap_or(&usual);
     let target = match args.output.is_none() && is_of_quickstart(path, ready.header(), scenario.length()) {
@@ -113,7 +107,7 @@ pub(super) fn run(
             what_if: WhatIf::Rejudge.name(),
             changed: changed(&first.trace, &without.trace),
         },
-        log: path,
+        log: path.display().to_string(),
         program,
         speed: session.duration().as_s_f64() / seconds.max(1e-9),
     };
@@ -157,7 +151,7 @@ impl QuickstartReport<'_> {
         let info = &self.info;
         page.heading("1. Recorded: four bots fight, 50 ms each way, with jitter and 1 % loss");
         let length = duration(Micros(info.duration_us));
-        let made = format!("{length} of {} on {}, {} usercmds", info.game, info.map, count(self.recorded.usercmds()));
+        let made = format!("{length} of {} on {}, {} usercmds", info.game, info.map, count(self.recorded.usercmds));
         page.pair("session", &made);
         let rtt = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
@@ -165,7 +159,7 @@ impl QuickstartReport<'_> {
         let lost = |packets: PacketCounts| share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
         let (up, down) = (lost(info.packets_up), lost(info.packets));
         page.pair("loss", &format!("up {up}, down {down} (configured: 1 %)"));
-        page.pair("file", &format!("{}, {}", self.log.display(), self.recorded.size()));
+        page.pair("file", &format!("{}, {}", self.log, self.recorded.size()));
 
         page.heading("2. Replayed: server and four clients again, from the file alone");
         self.print_proof(page);
@@ -175,7 +169,7 @@ impl QuickstartReport<'_> {
         self.print_without(page);
 
         page.heading("Try next");
-        let (program, log) = (self.program, self.log.display());
+        let (program, log) = (self.program, &self.log);
         let commands = [
             (format!("{program} verify {log}"), "check it again"),
             (format!("{program} replay {log} --preset quake3"), "same input under the quake3 preset"),
@@ -240,28 +234,13 @@ impl QuickstartReport<'_> {
         }
         let first = MOST_ROWS.min(all.len());
         page.paragraph(2, &format!("{} changed, the first {first}:", counted(all.len() as u64, "shot")));
-        let left = Alignment::Left;
-        let right = Alignment::Right;
-        let head = [
-            ("at", right),
-            ("shooter", left),
-            ("rewind", right),
-            ("shooter saw", left),
-            ("with (damage)", left),
-            ("without (damage)", left),
-        ];
-        let row = |c: &ChangedOutcome| -> Vec<PageCell> {
-            vec![
-                format!("{:.2} s", Micros(c.at_us).as_s_f64()).into(),
-                c.shooter.as_str().into(),
-                format!("{:.0} ms", Micros(c.rewind_us).as_ms_f64()).into(),
-                c.on_screen.as_str().into(),
-                c.with.as_str().into(),
-                c.without.as_str().into(),
-            ]
+        let head = [">at", "shooter", ">rewind", "shooter saw", "with (damage)", "without (damage)"];
+        let row = |c: &ChangedOutcome| {
+            let at = format!("{:.2} s", Micros(c.at_us).as_s_f64());
+            let rewind = format!("{:.0} ms", Micros(c.rewind_us).as_ms_f64());
+            [&at, &c.shooter, &rewind, &c.on_screen, &c.with, &c.without].map(String::to_owned)
         };
-        let rows: Vec<Vec<PageCell>> = all.iter().take(MOST_ROWS).map(row).collect();
-        page.table(&head, &rows);
+        page.table(&head, all.iter().take(MOST_ROWS).map(row));
         page.faint(2, &what_if_line(WhatIf::Rejudge));
     }
 }

@@ -1,11 +1,10 @@
 //! `hitreg record`: records sessions that hitreg runs itself.
 
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::figures::{count, counted, duration, speed};
 use super::files::FileSize;
 use super::interrupt::stop_when_told;
@@ -90,8 +89,7 @@ pub(super) struct SynthArgs {
 /// The result of a recording.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct RecordReport {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: PathBuf,
+    path: String,
     game: String,
     map: String,
     players: usize,
@@ -99,14 +97,14 @@ pub(super) struct RecordReport {
     /// Whether Ctrl-C or a signal ended it.
     pub(super) interrupted: bool,
     ticks: u64,
-    usercmds: u64,
+    pub(super) usercmds: u64,
     /// The number of keyframes in the log.
     keyframes: usize,
     size_bytes: FileSize,
     real_time_factor: f64,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let args = match &args.source {
         RecordCommand::Synth(args) => args,
         RecordCommand::Live(args) => return live::run(games, args, output),
@@ -128,22 +126,22 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
     let header = ready.header();
     let watch = Stopwatch::start();
     let stop = stop_when_told()?;
-    let goes_on = || !stop.load(Ordering::Relaxed);
+    let may_continue = || !stop.load(Ordering::Relaxed);
     let tally = if target.is_stream() {
-        into_stream(ready, length, target, &goes_on)?
+        into_stream(ready, length, target, &may_continue)?
     } else {
         let mut recording = Recording::begin(target, header)?;
-        let tally = run_into(ready, length, &goes_on, |record| recording.push(record))??;
+        let tally = run_into(ready, length, &may_continue, |record| recording.push(record))??;
         recording.finish()?;
         tally
     };
     Ok(RecordReport {
-        path: target.path().to_owned(),
+        path: target.path().display().to_string(),
         game: header.game.clone(),
         map: header.map.clone(),
         players: header.players.len(),
         duration_us: tally.reached.0,
-        interrupted: !goes_on(),
+        interrupted: !may_continue(),
         ticks: tally.ticks,
         usercmds: tally.usercmds,
         keyframes: 0,
@@ -157,12 +155,12 @@ fn into_stream(
     ready: &dyn ReadySession,
     length: Micros,
     target: &Target,
-    goes_on: &dyn Fn() -> bool,
+    may_continue: &dyn Fn() -> bool,
 ) -> Result<RecordProgress, CommandError> {
     let mut ran = Ok(RecordProgress::default());
     store::save(target, |out| {
         let mut writer = LogWriter::new(out, ready.header(), WriterOptions::live())?;
-        ran = match run_into(ready, length, goes_on, |record| writer.push(record)) {
+        ran = match run_into(ready, length, may_continue, |record| writer.push(record)) {
             Ok(pushed) => Ok(pushed?),
             Err(error) => Err(error),
         };
@@ -175,7 +173,7 @@ fn into_stream(
 fn run_into<E: Send>(
     ready: &dyn ReadySession,
     length: Micros,
-    goes_on: &dyn Fn() -> bool,
+    may_continue: &dyn Fn() -> bool,
     push: impl FnMut(&Record) -> Result<(), E> + Send,
 ) -> Result<Result<RecordProgress, E>, SynthError> {
     let progress = Progress::of_session("recording", length);
@@ -183,7 +181,7 @@ fn run_into<E: Send>(
     std::thread::scope(|scope| {
         let writing = scope.spawn(move || handed_over.each(push));
         let mut counting = CountingRecorder { batches, tally: RecordProgress::default(), progress };
-        let ran = ready.run(&mut counting, goes_on);
+        let ran = ready.run(&mut counting, may_continue);
         let tally = counting.tally;
         // Dropping the sender ends the writing thread.
         drop(counting);
@@ -234,7 +232,7 @@ impl SynthArgs {
 
 impl RecordReport {
     fn print(&self, page: &mut Page) {
-        page.heading(&self.path.display().to_string());
+        page.heading(&self.path);
         page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
         page.pair(
             "duration",
@@ -255,10 +253,5 @@ impl RecordReport {
     /// The size as text, such as `58.3 kB (11.4 bytes per usercmd)`.
     pub(super) fn size(&self) -> String {
         self.size_bytes.per_usercmd(self.usercmds)
-    }
-
-    /// The number of recorded usercmds.
-    pub(super) fn usercmds(&self) -> u64 {
-        self.usercmds
     }
 }

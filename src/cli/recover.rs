@@ -1,6 +1,6 @@
 //! `hitreg recover`: saves the intact parts of a damaged or unfinished log as a complete log.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{BAD, GOOD, Page, UNSURE};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::info::SessionInfo;
 use crate::log::{Damage, LogError, LogReader, WriterOptions};
 use crate::store::{self, FileType, UnfinishedRecording};
@@ -38,11 +38,9 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct RecoverReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
-    #[serde(serialize_with = "crate::store::shown::path")]
-    output: &'a Path,
+struct RecoverReport {
+    path: String,
+    output: String,
     /// Whether the unfinished recording was removed in favor of the log.
     unfinished_removed: bool,
     undamaged: bool,
@@ -71,7 +69,7 @@ struct LostReport {
     what: String,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let (path, unfinished) = destination(args)?;
     let target = output.files.target(&path, FileType::Log)?;
     let (session, damage) = store::recover_log(&args.log)?;
@@ -84,8 +82,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
     };
     let info = SessionInfo::of(&session);
     let report = RecoverReport {
-        path: &args.log,
-        output: &path,
+        path: args.log.display().to_string(),
+        output: path.display().to_string(),
         unfinished_removed: is_removed,
         undamaged: damage.is_none(),
         chunks: damage.chunks,
@@ -127,8 +125,8 @@ fn lost(damage: &Damage) -> Vec<LostReport> {
     holes.map(|h| LostReport { offset: h.offset, bytes: h.bytes, chunks: h.chunks, what: h.what.clone() }).collect()
 }
 
-fn print(page: &mut Page, report: &RecoverReport<'_>) {
-    page.heading(&report.path.display().to_string());
+fn print(page: &mut Page, report: &RecoverReport) {
+    page.heading(&report.path);
     if report.undamaged {
         page.styled(GOOD, "  undamaged: all chunks are intact");
     }
@@ -148,13 +146,13 @@ fn print(page: &mut Page, report: &RecoverReport<'_>) {
     let chunks = counted(report.chunks.into(), "chunk");
     let (ticks, usercmds) = (count(report.ticks as u64), count(report.usercmds as u64));
     page.pair("saved", &format!("{chunks}: {length}, {ticks} ticks, {usercmds} usercmds"));
-    page.pair("written to", &format!("{} ({})", report.output.display(), report.size_bytes));
+    page.pair("written to", &format!("{} ({})", report.output, report.size_bytes));
     if report.keyframes_left_out > 0 {
         let what = counted(report.keyframes_left_out.into(), "keyframe");
         page.pair("left out", &format!("{what}; add them again with `hitreg keyframes`"));
     }
     if report.unfinished_removed {
-        page.pair("deleted", &report.path.display().to_string());
+        page.pair("deleted", &report.path);
     }
     if report.lost.iter().any(|lost| lost.chunks > 0) {
         page.paragraph(2, "A part is missing from the middle: a replay after it does not match the recording.");

@@ -15,12 +15,12 @@ use serde::Serialize;
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, Page, PageCell};
+use super::page::Page;
 use super::part::PartArgs;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, offered};
+use super::{CommandResult, offered};
 use crate::drawing::DrawingScore;
 use crate::engine::{Games, Playable};
 use crate::fairness::{CoverHits, Fairness};
@@ -28,7 +28,7 @@ use crate::log::FileKind;
 use crate::record::{LogContents, Session};
 use crate::replay::{ReplayOptions, ReplayOutput};
 use crate::score::ModeScore;
-use crate::stats::Spread;
+use crate::stats::{Spread, Tail};
 use crate::store::{self, FileType};
 use crate::summary::{Coverage, NetworkSummary, PlayedPredictions, PredictionShare, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, TableSchema};
@@ -87,8 +87,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct ReplayReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+    path: String,
     game: &'a str,
     mode: &'a str,
     /// The replayed part of the session; `None` for the whole session.
@@ -129,8 +128,7 @@ struct ReplayReport<'a> {
     exercised: &'a Coverage,
     session_us: i64,
     real_time_factor: f64,
-    #[serde(serialize_with = "crate::store::shown::path_if")]
-    trace: Option<&'a Path>,
+    trace: Option<String>,
 }
 
 /// A part of a session.
@@ -165,7 +163,7 @@ impl Args {
         let what = format!("--{name} needs the server");
         if self.what_if.is_open() {
             let what = format!("{what}, and --mode open runs only the clients: leave one out");
-            return Err(CommandError::Request(what));
+            return Err(CommandError::request(what));
         }
         // Whoever replays the log says what is wrong with it.
         let is_log = store::kind_of(&self.log)? == FileKind::Log;
@@ -180,19 +178,18 @@ impl Args {
     fn check_tables(&self) -> Result<(), CommandError> {
         let Some(strange) = self.tables.iter().find(|name| TableSchema::of(name).is_none()) else { return Ok(()) };
         let known = TABLES.iter().map(|table| table.name).collect::<Vec<_>>().join(", ");
-        Err(CommandError::Request(format!("--tables: a replay has no table `{strange}`; it has {known}")))
+        Err(CommandError::request(format!("--tables: a replay has no table `{strange}`; it has {known}")))
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     args.check_tables()?;
     args.check_open_loop(output)?;
-    let target =
-        |path: &Option<OutputPath>, kind| path.as_ref().map(|path| output.files.target(path, kind)).transpose();
-    let (trace_to, record_to) = (target(&args.output, FileType::Trace)?, target(&args.record, FileType::Log)?);
+    let trace_to = output.files.target_if(&args.output, FileType::Trace)?;
+    let record_to = output.files.target_if(&args.record, FileType::Log)?;
     let played = played::play(games, args, trace_to.as_ref(), record_to.as_ref())?;
     let report = ReplayReport {
-        path: &args.log,
+        path: args.log.display().to_string(),
         game: &played.trace.game,
         mode: &played.trace.mode,
         part: played.part.map(|part| SessionPart { from_us: part.from.0, to_us: part.to.0 }),
@@ -218,7 +215,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         exercised: &played.summary.exercised,
         session_us: played.length.0,
         real_time_factor: played.length.as_s_f64() / played.seconds.max(1e-9),
-        trace: args.output.as_deref(),
+        trace: args.output.as_ref().map(|trace| trace.display().to_string()),
     };
     let on_terminal = std::io::stdout().is_terminal();
     output.show(&report, |page| {
@@ -244,7 +241,7 @@ pub(super) fn replay(
 }
 
 fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
-    page.heading(&format!("{}: {}, {} loop", report.path.display(), report.game, report.mode));
+    page.heading(&format!("{}: {}, {} loop", report.path, report.game, report.mode));
     let length = duration(crate::units::Micros(report.session_us));
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
     page.pair("replayed", &exercised(report.exercised));
@@ -276,9 +273,9 @@ fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
     if let Some(network) = report.network {
         network::print(page, network);
     }
-    if let Some(trace) = report.trace {
+    if let Some(trace) = &report.trace {
         page.blank();
-        page.line(&format!("Trace written to {}", trace.display()));
+        page.line(&format!("Trace written to {trace}"));
     }
 }
 
@@ -293,26 +290,16 @@ pub(super) fn exercised(exercised: &Coverage) -> String {
 fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &str) {
     let ran = if prediction.as_played.is_some() { ", with the server's usercmd times" } else { "" };
     page.heading(&format!("Prediction, compared with the server's state after the same usercmds{ran}"));
-    let right = Alignment::Right;
-    let head =
-        [("", Alignment::Left), ("acks", right), ("exact", right), ("exact or near", right), ("corrections", right)];
-    let row = |name: &str, share_of: PredictionShare| -> Vec<PageCell> {
-        let PredictionShare { checked, exact, near } = share_of;
-        let misses = checked - exact - near;
-        [count(checked), share(exact, checked), share(exact + near, checked), count(misses)]
-            .map(PageCell::from)
-            .into_iter()
-            .fold(vec![name.into()], |mut row, cell| {
-                row.push(cell);
-                row
-            })
+    let row = |name: &str, PredictionShare { checked, exact, near }: PredictionShare| {
+        let [exactly, nearly] = [exact, exact + near].map(|acks| share(acks, checked));
+        [name.to_owned(), count(checked), exactly, nearly, count(checked - exact - near)]
     };
     let all = PredictionShare { checked: prediction.checked, exact: prediction.exact, near: prediction.near };
     let mut rows = vec![row("on the ground", prediction.ground), row("in the air", prediction.air), row("all", all)];
     if let Some(PlayedPredictions { ground, air }) = prediction.as_played {
         rows.extend([row("on the ground, as played", ground), row("in the air, as played", air)]);
     }
-    page.table(&head, &rows);
+    page.table(&["", ">acks", ">exact", ">exact or near", ">corrections"], rows);
     page.paragraph(2, grades);
     if let Some(error) = &prediction.error_units {
         let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
@@ -325,13 +312,10 @@ fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &st
     if !prediction.misses_by_cause.is_empty() {
         let mut causes: Vec<(&String, &u64)> = prediction.misses_by_cause.iter().collect();
         causes.sort_by_key(|(_, misses)| std::cmp::Reverse(**misses));
-        let texts: Vec<String> = causes
-            .iter()
-            .map(|(cause, misses)| {
-                format!("{} {} ({})", cause.replace('_', " "), count(**misses), share(**misses, prediction.checked))
-            })
-            .collect();
-        page.pair("corrections", &texts.join(", "));
+        let text = |(cause, misses): (&String, &u64)| {
+            format!("{} {} ({})", cause.replace('_', " "), count(*misses), share(*misses, prediction.checked))
+        };
+        page.pair("corrections", &causes.into_iter().map(text).collect::<Vec<_>>().join(", "));
     }
 }
 
@@ -340,16 +324,14 @@ fn print_drawn(page: &mut Page, drawn: &[DrawingScore]) {
         return;
     }
     page.heading("Interpolation: distance of drawn players from their true position at that time");
-    let right = Alignment::Right;
-    let head = [("units", Alignment::Left), ("views", right), ("p50", right), ("p95", right), ("p99", right)];
-    let row = |drawn: &DrawingScore| -> Vec<PageCell> {
-        let errors = drawn.error_units.map(|tail| [tail.p50, tail.p95, tail.p99].map(measure));
-        let errors = errors.unwrap_or_else(|| ["-"; 3].map(str::to_owned));
-        [drawn.by.clone(), count(drawn.views)].into_iter().chain(errors).map(PageCell::from).collect()
+    let row = |drawn: &DrawingScore| {
+        let [p50, p95, p99] = percentiles(drawn.error_units);
+        [drawn.by.clone(), count(drawn.views), p50, p95, p99]
     };
     // The distance between two ends of a teleport is no error of interpolation.
     let is_teleport = |drawn: &&DrawingScore| drawn.by == "teleported";
-    page.table(&head, &drawn.iter().filter(|drawn| !is_teleport(drawn)).map(row).collect::<Vec<_>>());
+    let rows = drawn.iter().filter(|drawn| !is_teleport(drawn)).map(row);
+    page.table(&["units", ">views", ">p50", ">p95", ">p99"], rows);
     let teleports: u64 = drawn.iter().filter(is_teleport).map(|drawn| drawn.views).sum();
     if teleports > 0 {
         page.faint(2, &format!("excluded: {} across a spawn or teleport", counted(teleports, "view")));
@@ -361,21 +343,15 @@ fn print_interpolation(page: &mut Page, scores: &[ModeScore]) {
         return;
     }
     page.heading("Interpolation, estimated: each recorded state drawn from its neighbours, in units");
-    let right = Alignment::Right;
-    let head =
-        [("interpolation.mode", Alignment::Left), ("samples", right), ("p50", right), ("p95", right), ("p99", right)];
-    let rows: Vec<Vec<PageCell>> = scores
-        .iter()
-        .map(|score| {
-            let errors = score.error_units.map_or([f32::NAN; 3], |tail| [tail.p50, tail.p95, tail.p99]);
-            let mut row: Vec<PageCell> = vec![score.mode.into(), count(score.samples).into()];
-            row.extend(
-                errors.map(|error| PageCell::from(if error.is_nan() { "-".to_owned() } else { measure(error) })),
-            );
-            row
-        })
-        .collect();
-    page.table(&head, &rows);
+    let row = |score: &ModeScore| {
+        let [p50, p95, p99] = percentiles(score.error_units);
+        [score.mode.to_owned(), count(score.samples), p50, p95, p99]
+    };
+    page.table(&["interpolation.mode", ">samples", ">p50", ">p95", ">p99"], scores.iter().map(row));
+}
+
+fn percentiles(errors: Option<Tail>) -> [String; 3] {
+    errors.map_or(["-"; 3].map(str::to_owned), |tail| [tail.p50, tail.p95, tail.p99].map(measure))
 }
 
 fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_hits: bool) {

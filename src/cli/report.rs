@@ -11,7 +11,7 @@ use super::outputs::OutputPath;
 use super::part::PartArgs;
 use super::progress::Progress;
 use super::trouble::CommandError;
-use super::{CommandOutcome, diff, files, replay};
+use super::{CommandResult, diff, files, replay};
 use crate::diff::{DiffOptions, diff as compare};
 use crate::engine::{
     ComparisonSpec, Engine, Excerpt, Games, SideRejudgement, Traces, ViewedFile, look_for_effects, rejudged,
@@ -62,9 +62,8 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct ReportSummary<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    output: &'a Path,
+struct ReportSummary {
+    output: String,
     bytes: u64,
     sides: Vec<String>,
     /// The difference of two sides in one line; `None` for a single side.
@@ -85,15 +84,15 @@ struct SideContext {
     rejudged: Option<SideRejudgement>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Page)?;
-    let sides = args.sides.sides(output.files.force())?;
+    let sides = args.sides.sides(output.files.force)?;
     args.running.check(sides.run_builds(), output)?;
     let is_part = !args.part.is_whole();
     if is_part && !sides.is_single() {
         let what =
             "--from and --to show a part of one log: replay a part of each side with -o, and show the two traces";
-        return Err(CommandError::Request(what.to_owned()));
+        return Err(CommandError::request(what));
     }
     let (names, traces, besides, difference) = match sides.is_single() {
         true => {
@@ -111,18 +110,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
                 Err(missing) => return diff::show_missing(&missing, &sides, output),
             };
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
-            let mut found = compare(&a, &b, &options).map_err(|error| CommandError::Request(error.to_string()))?;
+            let mut found = compare(&a, &b, &options).map_err(CommandError::request)?;
             look_for_effects(&engine, &sides, &runner, [&a, &b], &options, &mut found)?;
             let mut line = diff_line(&found);
             line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));
             (names.to_vec(), vec![a, b], besides(games, &sides)?, Some((found, line)))
         }
     };
-    let judged_again = match besides.rejudged {
+    let push_rejudged = match besides.rejudged {
         Some(of_side) => vec![of_side],
         None => sides.rejudged(&files::engine(games), &traces)?,
     };
-    let judged_again: Vec<(Vec<RejudgedShots>, Vec<String>)> = judged_again
+    let push_rejudged: Vec<(Vec<RejudgedShots>, Vec<String>)> = push_rejudged
         .into_iter()
         .map(|of_side| match of_side {
             Ok(rejudged) => (rejudged, besides.notes.clone()),
@@ -135,7 +134,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let shown: Vec<PageInput<'_>> = names
         .iter()
         .zip(&traces)
-        .zip(&judged_again)
+        .zip(&push_rejudged)
         .map(|((name, trace), (rejudged, notes))| PageInput {
             name,
             map: &besides.map,
@@ -150,9 +149,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     let page = html(&PageSubject { sides: &shown, walls: &besides.walls, difference })?;
     store::save_bytes(&target, page.as_bytes())?;
     let difference = difference.map(|(_, line)| line.to_owned());
-    let report = ReportSummary { output: &args.output, bytes: page.len() as u64, difference, sides: names };
+    let report =
+        ReportSummary { output: args.output.display().to_string(), bytes: page.len() as u64, difference, sides: names };
     output.show(&report, |page| {
-        page.line(&report.output.display().to_string());
+        page.line(&report.output);
         for (index, name) in report.sides.iter().enumerate() {
             page.pair(["shows", "and"][index.min(1)], name);
         }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::CommandOutcome;
 use super::output::{Output, OutputFormat};
 use super::page::{BOLD, FAINT, Page, PageCell};
 use super::trouble::CommandError;
 use super::verify::MOST_LINES;
+use super::{CommandOutcome, CommandResult};
 use crate::verify::{Proposal, proposals_below};
 
 /// Accept or reject the goldens that `verify --propose` wrote
@@ -49,7 +49,7 @@ struct ReviewedProposal {
     done: ReviewOutcome,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let asks = !args.accept && !args.reject && output.format() == OutputFormat::Text && std::io::stdin().is_terminal();
     let mut reviewed = Vec::new();
     let mut leaves_the_rest = false;

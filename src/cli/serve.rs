@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::CommandOutcome;
+use super::CommandResult;
 use super::figures::{bytes, count};
 use super::finished_log::{FinishedLog, HostedReport, avatars};
 use super::interrupt::stop_when_told;
@@ -11,7 +11,6 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
 use super::session_args::SessionArgs;
-use super::trouble::CommandError;
 use crate::engine::Games;
 use crate::live::GrantLimits;
 use crate::settings::Settings;
@@ -73,7 +72,7 @@ fn parse_limit(key: &str, text: &str) -> Result<Settings, String> {
     Ok(settings)
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let scenario = args.session.scenario()?;
     let ready = args.session.set_up(games, &scenario)?;
@@ -89,7 +88,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 
 fn print(page: &mut Page, served: &HostedReport) {
     served.print(page);
-    let live = &served.kept.live;
+    let live = &served.kept.figures;
     page.pair("received", &format!("{} packets; {} refused", count(live.up.arrived), count(live.refused)));
     page.pair("avatars", &avatars(&live.perceived));
     page.pair("sent", &served.kept.sent(&live.down));

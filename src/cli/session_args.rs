@@ -140,12 +140,11 @@ impl GameArgs {
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        let game = games.recordable(self.game.as_deref()).map_err(|error| CommandError::Request(error.to_string()))?;
+        let game = games.recordable(self.game.as_deref()).map_err(CommandError::request)?;
         match &self.map {
             Some(path) if is_name(path) => {
-                let map = game.map(&path.display().to_string());
-                let map = map.map_err(|error| CommandError::Request(error.to_string()))?;
-                work(game, Some(&map)).map_err(|error| CommandError::Request(error.to_string()))
+                let map = game.map(&path.display().to_string()).map_err(CommandError::request)?;
+                work(game, Some(&map)).map_err(CommandError::request)
             }
             Some(path) => {
                 let bytes = store::read_bytes(path)?;
@@ -153,7 +152,7 @@ impl GameArgs {
                 let file = MapFile { path: &name, bytes: &bytes };
                 work(game, Some(&file)).map_err(|error| CommandError::file(path, error))
             }
-            None => work(game, None).map_err(|error| CommandError::Request(error.to_string())),
+            None => work(game, None).map_err(CommandError::request),
         }
     }
 }

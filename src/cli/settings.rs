@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::output::Output;
-use super::page::{Alignment, BOLD, Page, PageCell};
-use super::trouble::CommandError;
-use super::{CommandOutcome, offered};
+use super::page::{BOLD, Page, PageCell};
+use super::{CommandResult, offered};
 use crate::report::layout::WIDTH;
 use crate::settings::{ENGINE_NAMES, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
 
@@ -60,7 +59,7 @@ enum AcceptedValues {
     Choice { choices: &'static [&'static str] },
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let settings = match &args.preset {
         Some(name) => Settings::preset(name)?,
         None => Settings::default(),
@@ -78,9 +77,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
         // Setting an unknown key produces an error that names the nearest known key.
         Settings::default().set(word, "")?;
     }
-    output.show(&listed, |page| {
-        print(page, &listed, preset, args.word.as_deref());
-    })
+    output.show(&listed, |page| print(page, &listed, preset, args.word.as_deref()))
 }
 
 impl SettingListing {
@@ -153,9 +150,6 @@ fn print(page: &mut Page, listed: &[SettingListing], preset: Option<&Preset>, wo
     }
     if preset.is_none() && word.is_none() {
         page.heading("Presets (`hitreg settings --preset NAME` shows one)");
-        let columns = [("", Alignment::Left), ("", Alignment::Left)];
-        let rows: Vec<Vec<PageCell>> =
-            PRESETS.iter().map(|preset| vec![preset.name.into(), preset.about.into()]).collect();
-        page.table(&columns, &rows);
+        page.table(&["", ""], PRESETS.iter().map(|preset| [preset.name, preset.about]));
     }
 }

@@ -1,6 +1,6 @@
 //! `hitreg shrink`: finds a small session that still shows a problem.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -13,9 +13,9 @@ use super::figures::{count, counted, duration};
 use super::files::FileSize;
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{Alignment, Page};
+use super::page::Page;
 use super::trouble::CommandError;
-use super::{CommandOutcome, files, interrupt};
+use super::{CommandResult, files, interrupt};
 use crate::build::Build;
 use crate::build::condition::Condition;
 use crate::engine::{Engine, EngineError, Games};
@@ -71,10 +71,8 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct ShrinkReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
-    #[serde(serialize_with = "crate::store::shown::path")]
-    from: &'a Path,
+    path: String,
+    from: String,
     players: usize,
     ticks: usize,
     duration_us: i64,
@@ -85,14 +83,14 @@ struct ShrinkReport<'a> {
     shows: Option<&'a str>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let ways = args.ways.ways()?;
     let engine = files::engine(games);
     // A trace cannot be shrunk, whatever the problem is.
     let log = engine.read_log(&args.log)?;
     if args.condition.is_none() && ways.are_plain() {
         let what = "the problem is not defined: add --while CMD, or a second side with --b BUILD, --b-set KEY=VALUE or --b-preset NAME";
-        return Err(CommandError::Request(what.to_owned()));
+        return Err(CommandError::request(what));
     }
     args.limit.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
     let target = output.files.target(&args.output, FileType::Log)?;
@@ -139,9 +137,14 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
     };
     store::save_log(&target, &shrunk.session, LogOptions::whole())?;
     let report = ShrinkReport {
-        path: &args.output,
-        from: &args.log,
-        players: shrunk.session.players.iter().filter(|player| !player.is_empty()).count(),
+        path: args.output.display().to_string(),
+        from: args.log.display().to_string(),
+        players: shrunk
+            .session
+            .players
+            .iter()
+            .filter(|player| player.streams().iter().any(|of| !of.is_empty()))
+            .count(),
         ticks: shrunk.session.ticks.len(),
         duration_us: shrunk.session.duration().0,
         size_bytes: FileSize::of(&args.output),
@@ -153,7 +156,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
 }
 
 fn print(page: &mut Page, report: &ShrinkReport<'_>) {
-    page.heading(&report.path.display().to_string());
+    page.heading(&report.path);
     let length = duration(crate::units::Micros(report.duration_us));
     let (players, ticks) = (counted(report.players as u64, "player"), counted(report.ticks as u64, "tick"));
     page.pair("holds", &format!("{players}, {ticks} ({length}), {}", report.size_bytes));
@@ -162,15 +165,8 @@ fn print(page: &mut Page, report: &ShrinkReport<'_>) {
     }
     page.pair("tried", &format!("{} sessions; no single thing more can be taken out", count(report.probes)));
     page.blank();
-    let right = Alignment::Right;
-    let rows: Vec<_> = report
-        .removed
-        .iter()
-        .map(|removed| {
-            [removed.kind.name().to_owned(), count(removed.before as u64), count(removed.after as u64)]
-                .map(super::page::PageCell::from)
-                .into()
-        })
-        .collect();
-    page.table(&[("", Alignment::Left), ("before", right), ("after", right)], &rows);
+    let row = |RemovedCount { kind, before, after }: &RemovedCount| {
+        [kind.name().to_owned(), count(*before as u64), count(*after as u64)]
+    };
+    page.table(&["", ">before", ">after"], report.removed.iter().map(row));
 }

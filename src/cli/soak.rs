@@ -6,14 +6,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::CommandOutcome;
 use super::figures::{count, counted};
 use super::interrupt;
 use super::output::Output;
-use super::page::{Alignment, BAD, GOOD, Page, PageCell};
+use super::page::{BAD, GOOD, Page};
 use super::progress::{Progress, Stopwatch};
 use super::session_args::parse_number_of_seconds;
-use super::trouble::CommandError;
+use super::{CommandOutcome, CommandResult};
 use crate::soak::{self, BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty};
 
 /// Test hitreg itself with random sessions and injected faults
@@ -85,7 +84,7 @@ fn a_fault() -> impl TypedValueParser<Value = PlannedFault> {
     PossibleValuesParser::new(PlannedFault::NAMES).try_map(|name| name.parse::<PlannedFault>())
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let limits = PlanLimits {
         players: args.players.map(usize::from),
         length_ms: args.length_ms,
@@ -164,33 +163,18 @@ fn command(seed: u64, limits: &PlanLimits) -> String {
 
 fn print(page: &mut Page, report: &SoakReport) {
     let exercised = &report.exercised;
-    let rows: Vec<Vec<PageCell>> = SoakProperty::ALL
-        .iter()
-        .map(|property| {
-            let sessions = exercised.held.get(property).copied().unwrap_or_default();
-            vec!["".into(), property.name().into(), count(sessions).into()]
-        })
-        .collect();
-    page.table(&[("", Alignment::Left), ("held", Alignment::Left), ("sessions", Alignment::Right)], &rows);
+    let row = |property: &SoakProperty| {
+        let sessions = exercised.held.get(property).copied().unwrap_or_default();
+        [String::new(), property.name().to_owned(), count(sessions)]
+    };
+    page.table(&["", "held", ">sessions"], SoakProperty::ALL.iter().map(row));
     page.blank();
     let lost = exercised.lost_us_most as f64 / 1e3;
-    page.pair(
-        "exercised",
-        &format!(
-            "{}, {}, {}",
-            counted(exercised.ticks, "tick"),
-            counted(exercised.usercmds, "usercmd"),
-            counted(exercised.shots, "shot")
-        ),
-    );
-    page.pair(
-        "exact",
-        &format!(
-            "{} and {}",
-            counted(exercised.view_errors, "view error"),
-            counted(exercised.predictions, "prediction")
-        ),
-    );
+    let [ticks, usercmds] =
+        [(exercised.ticks, "tick"), (exercised.usercmds, "usercmd")].map(|(n, one)| counted(n, one));
+    page.pair("exercised", &format!("{ticks}, {usercmds}, {}", counted(exercised.shots, "shot")));
+    let views = counted(exercised.view_errors, "view error");
+    page.pair("exact", &format!("{views} and {}", counted(exercised.predictions, "prediction")));
     page.pair("lost", &format!("{lost:.0} ms at most to a recorder that was killed"));
     page.blank();
     let Some(found) = &report.found else {

@@ -7,7 +7,7 @@ use super::outputs::OutputPath;
 use super::progress::Progress;
 use super::trouble::CommandError;
 use super::what_if::one_of;
-use super::{CommandOutcome, files};
+use super::{CommandResult, files};
 use crate::engine::{Engine, Games};
 use crate::page::{SweepPage, sweep_html};
 use crate::record::Session;
@@ -77,24 +77,22 @@ fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), CommandError> {
 
 const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord];
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let request = |error: &dyn std::error::Error| CommandError::Request(error.to_string());
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let presets = (!args.presets.is_empty()).then(|| format!("{PRESET}={}", args.presets.join(",")));
     let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text));
-    let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(|error| request(&error))?;
-    let mut plan = SweepPlan::new(axes).map_err(|error| request(&error))?.asking(args.what_if);
+    let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(CommandError::request)?;
+    let mut plan = SweepPlan::new(axes).map_err(CommandError::request)?.asking(args.what_if);
     if let Some(seeds) = args.seeds {
         if args.what_if == WhatIf::Rerecord {
-            plan = plan.with_seeds(seeds).map_err(|error| request(&error))?;
+            plan = plan.with_seeds(seeds).map_err(CommandError::request)?;
         } else if output.is_typed("seeds", true) {
-            return Err(CommandError::Request(
-                "--seeds applies only to --what-if rerecord: add it, or leave out --seeds".to_owned(),
+            return Err(CommandError::request(
+                "--seeds applies only to --what-if rerecord: add it, or leave out --seeds",
             ));
         }
     }
-    let csv = args.csv.as_ref().map(|path| output.files.target(path, FileType::Table(figure_names())));
-    let csv = csv.transpose()?;
-    let report = args.report.as_ref().map(|path| output.files.target(path, FileType::Page)).transpose()?;
+    let csv = output.files.target_if(&args.csv, FileType::Table(figure_names()))?;
+    let report = output.files.target_if(&args.report, FileType::Page)?;
     check_memory(games, &args.logs)?;
     let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
     for path in &args.logs {
@@ -109,7 +107,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         sessions.push(log.session);
     }
     let Some(first) = sessions.first() else {
-        return Err(CommandError::Request("there is no log to sweep: name one".to_owned()));
+        return Err(CommandError::request("there is no log to sweep: name one"));
     };
     let game = games.of(first).map_err(|error| CommandError::file(&args.logs[0], error))?;
     let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);

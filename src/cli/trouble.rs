@@ -6,11 +6,7 @@ use std::path::{Path, PathBuf};
 use super::CommandOutcome;
 use crate::engine::EngineError;
 use crate::import::ImportFileError;
-use crate::live::LiveError;
 use crate::report::printable::printable_lines;
-use crate::session::SynthError;
-use crate::session::scenario::ScenarioError;
-use crate::settings::SettingError;
 use crate::store::{StoreError, is_standard_stream};
 
 /// Why a command failed. The exit code is 128, or 130 for an interruption.
@@ -36,6 +32,18 @@ pub(super) enum CommandError {
     /// A request cannot be satisfied.
     #[error("{0}")]
     Request(String),
+    /// A setting is unknown, or its value is invalid.
+    #[error(transparent)]
+    Setting(#[from] crate::settings::SettingError),
+    /// A scenario is invalid.
+    #[error(transparent)]
+    Scenario(#[from] crate::session::scenario::ScenarioError),
+    /// Bots cannot play the session.
+    #[error(transparent)]
+    Synth(#[from] crate::session::SynthError),
+    /// A session over UDP failed.
+    #[error(transparent)]
+    Live(#[from] crate::live::LiveError),
     /// The reader of the output closed the pipe.
     #[error("the output was closed before the end, for example by `| head`")]
     ClosedPipe,
@@ -54,6 +62,11 @@ impl CommandError {
     /// An error about a file.
     pub(super) fn file(path: &Path, what: impl Into<Box<dyn Error + Send + Sync>>) -> CommandError {
         CommandError::File { path: path.to_owned(), what: what.into() }
+    }
+
+    /// A request cannot be satisfied.
+    pub(super) fn request(why: impl ToString) -> CommandError {
+        CommandError::Request(why.to_string())
     }
 
     /// The exit code of the command.
@@ -94,10 +107,14 @@ impl CommandError {
         // The library's error cannot name this option.
         let hint = if self.is_about_replacing() { ", or replace it with --force" } else { "" };
         let message = self.to_string();
-        let message = match (self, message.split_once(": ")) {
-            (CommandError::Request(_), _) | (_, None) => message,
-            (_, Some(("-", what))) => naming_file(&format!("standard input: {what}"), "-"),
-            (_, Some((file, _))) => naming_file(&message, file),
+        let is_of_file = matches!(
+            self,
+            CommandError::Store(_) | CommandError::Engine(_) | CommandError::Import(_) | CommandError::File { .. }
+        );
+        let message = match message.split_once(": ").filter(|_| is_of_file) {
+            None => message,
+            Some(("-", what)) => naming_file(&format!("standard input: {what}"), "-"),
+            Some((file, _)) => naming_file(&message, file),
         };
         // If stderr is closed, only the exit code reports the error.
         let _ = writeln!(stderr, "{style}{what}:{style:#} {}{hint}{}", printable_lines(&message), self.files_nearby());
@@ -165,30 +182,6 @@ impl From<EngineError> for CommandError {
             EngineError::Stopped { resumes } => CommandError::Interrupted { resumes },
             error => CommandError::Engine(error),
         }
-    }
-}
-
-impl From<SettingError> for CommandError {
-    fn from(error: SettingError) -> CommandError {
-        CommandError::Request(error.to_string())
-    }
-}
-
-impl From<ScenarioError> for CommandError {
-    fn from(error: ScenarioError) -> CommandError {
-        CommandError::Request(error.to_string())
-    }
-}
-
-impl From<SynthError> for CommandError {
-    fn from(error: SynthError) -> CommandError {
-        CommandError::Request(error.to_string())
-    }
-}
-
-impl From<LiveError> for CommandError {
-    fn from(error: LiveError) -> CommandError {
-        CommandError::Request(error.to_string())
     }
 }
 

@@ -14,7 +14,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::CommandError;
-use super::{CommandOutcome, files, interrupt};
+use super::{CommandOutcome, CommandResult, files, interrupt};
 use crate::build::{Build, BuildRunner, StopSignal, TIME_LIMIT};
 use crate::engine::{EngineError, Games};
 use crate::store::FileType;
@@ -101,15 +101,10 @@ struct VerifyReport {
     orphans: Vec<PathBuf>,
 }
 
-pub(super) fn run(
-    games: &Games,
-    args: &Args,
-    program: &str,
-    output: &mut Output,
-) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
     output.check_text_option("quiet", args.quiet)?;
     output.check_text_option("verbose", args.verbose)?;
-    let junit = args.junit.as_ref().map(|path| output.files.target(path, FileType::Junit)).transpose()?;
+    let junit = output.files.target_if(&args.junit, FileType::Junit)?;
     let keep = match (args.accept, args.propose, args.rerecord) {
         (true, _, rerecord) => GoldenUpdate::Accept { rerecord },
         (false, true, rerecord) => GoldenUpdate::Propose { rerecord },
@@ -118,7 +113,7 @@ pub(super) fn run(
         (false, false, true) if !output.is_typed("rerecord", true) => GoldenUpdate::Nothing,
         (false, false, true) => {
             let what = "--rerecord needs --accept, which writes log and golden, or --propose";
-            return Err(CommandError::Request(what.to_owned()));
+            return Err(CommandError::request(what));
         }
     };
     let logs = partition::select(&args.logs, args.partition.as_ref())?;

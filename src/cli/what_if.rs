@@ -58,10 +58,10 @@ impl WhatIfArgs {
     pub(super) fn options(&self, header: &SessionHeader) -> Result<(ReplayOptions, Vec<String>), CommandError> {
         if self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
             let what = "--what-if rejudge needs other settings: add --set KEY=VALUE or --preset NAME";
-            return Err(CommandError::Request(what.to_owned()));
+            return Err(CommandError::request(what));
         }
         let recorded =
-            own_settings(header).map_err(|error| CommandError::Request(format!("the log's settings: {error}")))?;
+            own_settings(header).map_err(|error| CommandError::request(format!("the log's settings: {error}")))?;
         let mut settings = match &self.preset {
             Some(name) => recorded.under_preset(name)?,
             None => recorded.clone(),
@@ -69,7 +69,7 @@ impl WhatIfArgs {
         for pair in &self.set {
             settings.set_pair(pair)?;
         }
-        let unlike = settings.keys_unlike(&recorded);
+        let unlike = settings.differing_keys(&recorded);
         let pairs = settings.to_pairs().into_iter().filter(|(key, _)| unlike.contains(key));
         let changed: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
         let mode = match self.mode {

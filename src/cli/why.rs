@@ -9,15 +9,16 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, files, moment, replay};
+use super::{CommandResult, files, moment, replay};
 use crate::engine::{EngineError, Games, LogFile, Playable, rejudged};
 use crate::log::FileKind;
 use crate::replay::ReplayOptions;
 use crate::report::{why_answer, why_page, why_svg};
-use crate::store::{self, FileType};
-use crate::trace::Trace;
+use crate::store::{self, FileType, TraceFile};
+use crate::trace::schema::shots;
+use crate::trace::{Table, Trace, TraceSource, gathered};
 use crate::units::Micros;
-use crate::why::{RejudgedShot, ShotName, Why, WhyQuery, player, shots_of};
+use crate::why::{RejudgedShot, ShotName, Why, WhyQuery, near, player, shots_of};
 
 /// Explain one shot, or one correction of a prediction
 ///
@@ -59,8 +60,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct WhyReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+    path: String,
     game: &'a str,
     mode: &'a str,
     /// Settings that differ from the log's own.
@@ -73,8 +73,7 @@ struct WhyReport<'a> {
     /// The same shot, judged again under other settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rejudged: &'a Vec<RejudgedShot>,
-    #[serde(serialize_with = "crate::store::shown::path_if")]
-    svg: Option<&'a Path>,
+    svg: Option<String>,
 }
 
 /// The argument that names a shot.
@@ -106,7 +105,7 @@ fn in_order(args: &Args) -> Result<(&PathBuf, Option<ShotOrPlayer>), CommandErro
                 true => format!(". For the shot nearest to a time, run: hitreg why {file} --at {typed}"),
                 false => format!(". To list the shots of p0, run: hitreg why {file} p0"),
             };
-            Err(refused(&format!("{error}{next}")))
+            Err(CommandError::request(format!("{error}{next}")))
         }
     }
 }
@@ -120,19 +119,19 @@ fn asked(args: &Args, named: Option<ShotOrPlayer>) -> Result<Result<WhyQuery, u3
     let asked = match (named, args.at, args.correction) {
         (Some(ShotOrPlayer::Shot(name)), None, None) => WhyQuery::Shot(name),
         (Some(ShotOrPlayer::Shot(_)), ..) => {
-            return Err(refused("a shot has been named: leave out --at and --correction"));
+            return Err(CommandError::request("a shot has been named: leave out --at and --correction"));
         }
         (_, Some(at), _) => WhyQuery::At { at_us: at.0, player },
         (_, None, Some(number)) => {
             let player = player.ok_or_else(|| {
-                refused("--correction needs a player: hitreg why FILE p2 --correction 3, for example")
+                CommandError::request("--correction needs a player: hitreg why FILE p2 --correction 3, for example")
             })?;
             WhyQuery::Correction { player, number }
         }
         (_, None, None) => match player {
             Some(player) => return Ok(Err(player)),
             None => {
-                return Err(refused(&format!(
+                return Err(CommandError::request(format!(
                     "name a shot (p0#95), a player (p0), a time (--at 1.55s) or a correction (p0 --correction 3). To list \
                      the shots of p0, run: hitreg why {} p0",
                     args.file.display()
@@ -157,28 +156,23 @@ fn which_shot(path: &Path, trace: &Trace, player: u32) -> CommandError {
     CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
 }
 
-fn refused(why: &str) -> CommandError {
-    CommandError::Request(why.to_owned())
-}
-
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let target = args.svg.as_ref().map(|path| output.files.target(path, FileType::Svg)).transpose()?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+    let target = output.files.target_if(&args.svg, FileType::Svg)?;
     let (path, named) = in_order(args)?;
     let asked = asked(args, named)?;
-    let (file, kind) = files::read(path)?;
     let find = |trace: &Trace| match &asked {
         Ok(asked) => Why::of(trace, asked).map_err(|error| CommandError::file(path, error)),
         Err(player) => Err(which_shot(path, trace, *player)),
     };
-    let (trace, changed, why, rejudged) = if kind == FileKind::Trace {
+    let (trace, changed, why, rejudged) = if store::kind_of(path)? == FileKind::Trace {
         if !args.what_if.is_plain() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
         }
-        let trace = files::trace_in(games, path, &file)?;
+        let trace = rows_for(games, path, &asked)?;
         let why = find(&trace)?;
         (trace, Vec::new(), why, Vec::new())
     } else {
-        let log = files::log_in(games, path, &file[..])?;
+        let log = files::read_log(games, path)?;
         files::note_hole(path, log.session.first_hole());
         let (options, changed) = args.what_if.options(&log.session.header)?;
         let game = games.of(&log.session).map_err(|error| CommandError::file(path, error))?;
@@ -200,7 +194,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         store::save_bytes(target, svg.as_bytes())?;
     }
     let report = WhyReport {
-        path,
+        path: path.display().to_string(),
         game: &trace.header.game,
         mode: &trace.header.mode,
         settings_changed: &changed,
@@ -208,7 +202,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         answer: why_answer(&why, settings),
         why: &why,
         rejudged: &rejudged,
-        svg: args.svg.as_deref(),
+        svg: args.svg.as_ref().map(|svg| svg.display().to_string()),
     };
     output.show(&report, |page| {
         if !changed.is_empty() {
@@ -217,11 +211,25 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
             page.blank();
         }
         page.append(why_page(&why, settings, &rejudged));
-        if let Some(path) = report.svg {
+        if let Some(path) = &report.svg {
             page.blank();
-            page.line(&format!("Drawing written to {}", path.display()));
+            page.line(&format!("Drawing written to {path}"));
         }
     })
+}
+
+/// The rows of a trace that answer the question.
+fn rows_for(games: &Games, path: &Path, asked: &Result<WhyQuery, u32>) -> Result<Trace, CommandError> {
+    let file = TraceFile::open(path)?;
+    let unread = |error: String| CommandError::Request(error);
+    let all = |rows: &Table| (0..rows.rows() as u32).collect();
+    let table = gathered(&file, shots::NAME, (&[], None), &all).map_err(unread)?;
+    let fired = Trace { header: file.header().clone(), tables: vec![table] };
+    let Ok(asked) = asked else { return Ok(fired) };
+    match asked.shot(&fired).map_err(|error| CommandError::file(path, error))? {
+        Some(shot) => Ok(near(&file, shot).map_err(unread)?.into_owned()),
+        None => Ok(store::read_trace_within(games.memory(), path)?),
+    }
 }
 
 /// The results of the shot under other rules.

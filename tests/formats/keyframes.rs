@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use hitreg::log::{
-    KeyframeQuery, LogReader, WriterOptions, find_keyframe, keyframes_of, read_session, version_of, write_keyframes,
-    write_session,
+    IndexedLog, KeyframeQuery, LogError, LogReader, SeekResult, WriterOptions, keyframes_of, read_session, version_of,
+    write_keyframes, write_session,
 };
 use hitreg::record::{Keyframe, Session};
 use hitreg::units::{Micros, Tick};
@@ -36,10 +36,14 @@ fn all_of(log: &[u8]) -> Vec<Keyframe> {
     all
 }
 
+fn find<R: Read + Seek>(file: R, sought: KeyframeQuery) -> Result<Option<SeekResult<R>>, LogError> {
+    IndexedLog::open(file)?.seek(sought)
+}
+
 /// A file that counts the bytes read.
-struct CountedFile<'a> {
-    file: Cursor<&'a [u8]>,
-    read: &'a Cell<usize>,
+pub(crate) struct CountedFile<'a> {
+    pub(crate) file: Cursor<&'a [u8]>,
+    pub(crate) read: &'a Cell<usize>,
 }
 
 impl Read for CountedFile<'_> {
@@ -81,10 +85,10 @@ fn the_last_keyframe_before_a_time_is_found_with_later_records() {
     let mut reader = LogReader::new(&log[..]).unwrap();
     stretches.extend(std::iter::from_fn(|| reader.next_chunk().unwrap()));
     let keyed = with_keyframes(&log, &(0..4).map(keyframe).collect::<Vec<_>>());
-    assert!(find_keyframe(Cursor::new(&log[..]), KeyframeQuery::At(Micros::from_s(9))).unwrap().is_none());
-    assert!(find_keyframe(Cursor::new(&keyed[..]), KeyframeQuery::At(Micros::from_ms(99))).unwrap().is_none());
+    assert!(find(Cursor::new(&log[..]), KeyframeQuery::At(Micros::from_s(9))).unwrap().is_none());
+    assert!(find(Cursor::new(&keyed[..]), KeyframeQuery::At(Micros::from_ms(99))).unwrap().is_none());
     for (at_ms, number) in [(100, 0), (199, 0), (200, 1), (300, 2), (399, 2), (9_000, 3)] {
-        let found = find_keyframe(Cursor::new(&keyed[..]), KeyframeQuery::At(Micros::from_ms(at_ms))).unwrap().unwrap();
+        let found = find(Cursor::new(&keyed[..]), KeyframeQuery::At(Micros::from_ms(at_ms))).unwrap().unwrap();
         let expected = keyframe(number);
         assert_eq!((found.keyframe.tick, &found.keyframe.content), (expected.tick, &expected.content));
         let mut reader = found.reader;
@@ -100,11 +104,8 @@ fn chunks_before_a_keyframe_are_not_read() {
     let log = plain(&session);
     let keyed = with_keyframes(&log, &[keyframe(0), keyframe(200)]);
     let read = Cell::new(0);
-    let found = find_keyframe(
-        CountedFile { file: Cursor::new(&keyed[..]), read: &read },
-        KeyframeQuery::At(Micros::from_s(60)),
-    )
-    .unwrap();
+    let found = find(CountedFile { file: Cursor::new(&keyed[..]), read: &read }, KeyframeQuery::At(Micros::from_s(60)))
+        .unwrap();
     assert_eq!(found.unwrap().keyframe.tick, keyframe(200).tick);
     assert!(read.get() * 10 < keyed.len(), "{} of {} bytes", read.get(), keyed.len());
 }
@@ -114,13 +115,13 @@ fn chunks_before_a_keyframe_are_not_read() {
 fn damage_on_the_way_to_a_keyframe_is_detected() {
     let session = crate::log_sessions::session(2, 60);
     let keyed = with_keyframes(&plain(&session), &[keyframe(0), keyframe(1)]);
-    let find = |bytes: &[u8]| find_keyframe(Cursor::new(bytes.to_vec()), KeyframeQuery::At(Micros::from_s(9)));
+    let last = |bytes: &[u8]| find(Cursor::new(bytes.to_vec()), KeyframeQuery::At(Micros::from_s(9)));
     for place in 0..keyed.len() {
         let mut bytes = keyed.clone();
         bytes[place] ^= 0x10;
-        if let Ok(Some(found)) = find(&bytes) {
+        if let Ok(Some(found)) = last(&bytes) {
             assert_eq!(found.keyframe.content, keyframe(1).content, "flipped at {place}");
         }
-        let _ = find(&bytes[..place]);
+        let _ = last(&bytes[..place]);
     }
 }

@@ -2,9 +2,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "an environment variable asks for new fixtures")]
 
+use std::io::Cursor;
+
 use hitreg::game::{CellKind, Class, ClassId, FieldSchema, Meaning, Reason, Scope};
 use hitreg::log::{
-    WriterOptions, keyframes_of, read_session, read_trace, recover, version_of, write_session, write_trace,
+    IndexedLog, KeyframeQuery, WriterOptions, keyframes_of, read_session, read_trace, recover, version_of,
+    write_session, write_trace,
 };
 use hitreg::record::{
     ArrivalRecord, DamageRecord, GapCause, GapRecord, HeardRecord, OutOfSequence, Presence, PresenceRecord, Record,
@@ -18,45 +21,53 @@ use crate::container::{get, pack_chunks, set, unpack_chunks};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat");
 
-/// Each fixture was written by the version that it is named after. `HITREG_WRITE_COMPAT=1` writes those of the current
-/// version, which is correct only before its release.
+/// Each fixture was written by the version that it is named after; only those with `index` in their names have an
+/// index. `HITREG_WRITE_COMPAT=1` writes those of the current version, which is correct only before its release.
 #[test]
 fn reads_logs_of_all_versions() {
     let session = example_session();
-    let [plain, keyed] = ["log-v1.0", "log-v1.0-keyframes"].map(|name| format!("{FOLDER}/{name}.hitlog"));
+    let names = ["log-v1.0", "log-v1.0-keyframes", "log-v1.0-index"];
+    let [plain, keyed, indexed] = names.map(|name| format!("{FOLDER}/{name}.hitlog"));
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
         let bytes = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
-        std::fs::write(&plain, &bytes).unwrap();
-        std::fs::write(&keyed, crate::keyframes::with_keyframes(&bytes, &[crate::keyframes::keyframe(0)])).unwrap();
+        let bytes = crate::keyframes::with_keyframes(&bytes, &[crate::keyframes::keyframe(0)]);
+        std::fs::write(&indexed, bytes).unwrap();
     }
-    for path in [&plain, &keyed] {
+    for path in [&plain, &keyed, &indexed] {
         let log = std::fs::read(path).unwrap();
         assert_eq!(version(&log).as_deref(), Some("1.0"));
         assert_eq!(read_session(&log[..]).unwrap(), session);
     }
-    let mut keyframes = Vec::new();
-    keyframes_of(&std::fs::read(&keyed).unwrap()[..], &mut |keyframe| keyframes.push(keyframe)).unwrap();
-    assert_eq!(keyframes, [crate::keyframes::keyframe(0)]);
+    for path in [&keyed, &indexed] {
+        let log = std::fs::read(path).unwrap();
+        let mut keyframes = Vec::new();
+        keyframes_of(&log[..], &mut |keyframe| keyframes.push(keyframe)).unwrap();
+        assert_eq!(keyframes, [crate::keyframes::keyframe(0)]);
+        let found = IndexedLog::open(Cursor::new(log)).unwrap().keyframe(KeyframeQuery::First).unwrap();
+        assert_eq!(found.unwrap().0.content, keyframes[0].content);
+    }
 }
 
 /// See [`reads_logs_of_all_versions`].
 #[test]
 fn reads_traces_of_all_versions() {
     let trace = example_trace();
-    let path = format!("{FOLDER}/trace-v1.0.hittrace");
+    let [plain, indexed] = ["trace-v1.0", "trace-v1.0-index"].map(|name| format!("{FOLDER}/{name}.hittrace"));
     if std::env::var_os("HITREG_WRITE_COMPAT").is_some() {
-        std::fs::write(&path, write_trace(Vec::new(), &trace).unwrap()).unwrap();
+        std::fs::write(&indexed, write_trace(Vec::new(), &trace).unwrap()).unwrap();
     }
-    let bytes = std::fs::read(&path).unwrap();
-    assert_eq!(version(&bytes).as_deref(), Some("1.0"));
-    let read = read_trace(&bytes[..]).unwrap();
-    // The views contain NaN, which is not equal to itself.
-    assert_eq!(read.digest(), trace.digest());
-    let own = |trace: &Trace| -> Vec<Table> {
-        trace.tables.iter().filter(|table| ["spells", "packets"].contains(&&*table.name)).cloned().collect()
-    };
-    assert_eq!((&read.header, own(&read)), (&trace.header, own(&trace)));
-    assert_eq!(own(&read).len(), 2);
+    for path in [plain, indexed] {
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(version(&bytes).as_deref(), Some("1.0"));
+        let read = read_trace(&bytes[..]).unwrap();
+        // The views contain NaN, which is not equal to itself.
+        assert_eq!(read.digest(), trace.digest());
+        let own = |trace: &Trace| -> Vec<Table> {
+            trace.tables.iter().filter(|table| ["spells", "packets"].contains(&&*table.name)).cloned().collect()
+        };
+        assert_eq!((&read.header, own(&read)), (&trace.header, own(&trace)));
+        assert_eq!(own(&read).len(), 2);
+    }
 }
 
 /// A current file with another version number, and with an unknown key in its header and in each chunk.
@@ -127,7 +138,7 @@ fn a_trace_by_another_program_can_be_read() {
 }
 
 /// A trace with packed views, a table with its own keys, more than 256 names, and a table that is written on request.
-fn example_trace() -> Trace {
+pub(crate) fn example_trace() -> Trace {
     let columns = vec![
         Column::new("entity", ColumnData::U32((0..30).map(|i| i % 3).collect())),
         Column::new("at_us", ColumnData::I64((0..30).map(|i| i / 3 * 15_625).collect())),
@@ -155,7 +166,7 @@ fn example_trace() -> Trace {
 }
 
 /// A session with records of every kind, written by one side.
-fn example_session() -> Session {
+pub(crate) fn example_session() -> Session {
     let mut session = with_received_packets(&with_all_kinds(&crate::log_sessions::session(2, 32)));
     for (snapshot, number) in session.players[1].snapshots.iter_mut().zip(-8i16..) {
         let warning = OutOfSequence { command: snapshot.ack, difference: number };

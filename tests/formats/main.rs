@@ -2,6 +2,7 @@
 
 #[path = "../hostile/container.rs"]
 mod container;
+mod file_index;
 mod keyframes;
 mod log_compat;
 mod log_corruption;

@@ -59,8 +59,13 @@ impl ChunkFile {
         let mut compressor = zstd::bulk::Compressor::new(3).expect("a compressor");
         compressor.set_parameter(CParameter::ChecksumFlag(true)).expect("a checksum");
         let frame = compressor.compress(&content).expect("compressed");
-        self.chain = xxh3_64_with_seed(&frame, self.chain);
-        self.sizes.push((frame.len() as u32, content.len() as u32));
+        self.frame(&frame, content.len());
+    }
+
+    /// Adds a chunk as it is in another file, with its number of content bytes.
+    pub(crate) fn frame(&mut self, frame: &[u8], content_bytes: usize) {
+        self.chain = xxh3_64_with_seed(frame, self.chain);
+        self.sizes.push((frame.len() as u32, content_bytes as u32));
         self.bytes.extend(frame);
     }
 

@@ -2,7 +2,8 @@
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Judge, PlacedBody, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink,
+    BadCells, Body, Bots, Categorize, Judge, PlacedBody, PlayerCommand, Reconcile, Scene, ShotVerdict, Simulate, Sink,
+    WorldSink,
 };
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd};
@@ -72,8 +73,8 @@ impl Simulate for Bugged {
         Discs::entities(world)
     }
 
-    fn place_body(rules: &BuggedRules, world: &mut Plane, player: PlayerId, body: Disc) {
-        Discs::place_body(&rules.discs, world, player, body);
+    fn run(run: &PlayerCommand<'_, Bugged>, world: &mut Plane, out: &mut impl Sink<DiscLine>) {
+        run.step_in_place(&mut world.entities, out);
     }
 
     fn step_world(rules: &BuggedRules, world: &mut Plane, dt: Micros, out: &mut impl WorldSink) {
@@ -81,8 +82,8 @@ impl Simulate for Bugged {
         if let Some(Bug::Tick { tick, entity, cell, bit }) = rules.bug
             && world.forgotten == tick
         {
-            let body = flipped(&Discs::entities(world)[usize::from(entity)].1, cell, bit);
-            Discs::place_body(&rules.discs, world, PlayerId(entity), body);
+            let body = &mut world.entities[usize::from(entity)].1;
+            *body = flipped(body, cell, bit);
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, DamageShare, Effect, Judge, PlacedBody, Reason, Reconcile, Scene, ShotVerdict,
-    Simulate, Sink, Touch, WorldSink, body,
+    BadCells, Body, Bots, Categorize, DamageShare, Effect, Judge, PlacedBody, PlayerCommand, Reason, Reconcile, Scene,
+    ShotVerdict, Simulate, Sink, Touch, WorldSink, body,
 };
 use hitreg::rng::Rng;
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
@@ -42,7 +42,7 @@ pub(crate) struct Discs;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Plane {
-    entities: Vec<(EntityId, Disc)>,
+    pub(crate) entities: Vec<(EntityId, Disc)>,
     /// A counter in the saved state that affects only the hash.
     pub(crate) forgotten: u32,
 }
@@ -147,8 +147,8 @@ impl Simulate for Discs {
         &world.entities
     }
 
-    fn place_body(_: &DiscRules, world: &mut Plane, player: PlayerId, body: Disc) {
-        world.entities[usize::from(player.0)].1 = body;
+    fn run(run: &PlayerCommand<'_, Discs>, world: &mut Plane, out: &mut impl Sink<DiscLine>) {
+        run.step_in_place(&mut world.entities, out);
     }
 
     fn step_world(rules: &DiscRules, world: &mut Plane, _: Micros, _: &mut impl WorldSink) {

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use hecs::{Entity, EntityBuilder};
 use hitreg::client::Client;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, Effect, EntityWorld, Judge, PlacedBody, Reason,
-    Reconcile, Roster, Scene, ShotVerdict, Simulate, Sink, Touch, WorldSink, body, cells,
+    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, Effect, EntityWorld, Judge, PlacedBody,
+    PlayerCommand, Reason, Reconcile, Roster, Scene, ShotVerdict, Simulate, Sink, Touch, WorldSink, body, cells,
 };
 use hitreg::glam::{Quat, Vec2, Vec3};
 use hitreg::pipeline::Netcode;
@@ -357,15 +357,8 @@ impl<const BUMP: u32> Simulate for Drift<BUMP> {
         world.entities()
     }
 
-    fn run(
-        _: &DriftRules,
-        _: Seed,
-        world: &mut Roster<Space>,
-        player: PlayerId,
-        command: &Usercmd,
-        out: &mut impl Sink<Shot>,
-    ) {
-        let (shot, _) = world.change(|space, _| space.steer(player, command, true, Self::BUMP));
+    fn run(run: &PlayerCommand<'_, Self>, world: &mut Roster<Space>, out: &mut impl Sink<Shot>) {
+        let (shot, _) = world.change(|space, _| space.steer(run.player, run.command, true, Self::BUMP));
         if let Some(shot) = shot {
             out.effect(Effect { kind: 0, entity: shot.by, at: shot.from.extend(0.0), predictable: true });
             out.fire(shot);

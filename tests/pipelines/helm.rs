@@ -2,6 +2,7 @@
 //! `impulse`. Sessions are recorded, replayed, verified, compared and bisected, and results depend on the game's own
 //! input fields.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use glam::Vec3;
@@ -9,8 +10,8 @@ use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, diff};
 use hitreg::engine::{Engine, Games};
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, GameInput, Judge, PlacedBody, Reconcile, Scene, Simulate, Sink, body, cells,
-    input,
+    BadCells, Body, Bots, Categorize, GameInput, Judge, PlacedBody, PlayerCommand, Reconcile, Scene, Simulate, Sink,
+    body, cells, input,
 };
 use hitreg::log::{WriterOptions, read_session, write_keyframes};
 use hitreg::record::Session;
@@ -74,7 +75,7 @@ impl Simulate for Ships {
     type World = Fleet;
     type Body = Ship;
     type Input = Helm;
-    type Fire = std::convert::Infallible;
+    type Fire = Infallible;
 
     fn spawn(_: &Sea, _: Seed, players: u16) -> Fleet {
         let ship = |p| Ship { id: ship_id(p), north: 1e7 + 100.0 * f64::from(p), ..Ship::default() };
@@ -86,7 +87,7 @@ impl Simulate for Ships {
         scene: &Scene<'_, Ship>,
         ship: &Ship,
         command: &Usercmd<Helm>,
-        _: &mut impl Sink<std::convert::Infallible>,
+        _: &mut impl Sink<Infallible>,
     ) -> Ship {
         let Helm { msec, rudder, thrust, target, sail, buttons } = command.input;
         let seconds = f64::from(msec) / 1000.0;
@@ -106,8 +107,8 @@ impl Simulate for Ships {
         &world.ships
     }
 
-    fn place_body(_: &Sea, world: &mut Fleet, player: PlayerId, ship: Ship) {
-        world.ships[usize::from(player.0)].1 = ship;
+    fn run(run: &PlayerCommand<'_, Ships>, world: &mut Fleet, out: &mut impl Sink<Infallible>) {
+        run.step_in_place(&mut world.ships, out);
     }
 
     fn save(world: &Fleet, words: &mut Vec<u32>) {
@@ -178,7 +179,7 @@ fn scenario(preset: &str) -> Scenario {
 fn record_with<'s>(session: &'s mut Session, scenario: &Scenario, hears: bool) -> &'s Session {
     let mut recorder = SessionRecorder::new(session);
     if hears {
-        recorder = recorder.hearing((0..scenario.players).map(PlayerId));
+        recorder = recorder.with_heard((0..scenario.players).map(PlayerId));
     }
     record_synthetic::<Ships>(scenario, &Arc::default(), &mut recorder).expect("a good scenario");
     session

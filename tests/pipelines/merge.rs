@@ -145,7 +145,7 @@ fn a_session_replays_up_to_the_end_of_a_truncated_servers_log() {
 fn session_with_received() -> Session {
     let whole = session();
     let mut heard = Session::new(whole.header.clone());
-    let mut again = SessionRecorder::new(&mut heard).hearing((0..3).map(PlayerId));
+    let mut again = SessionRecorder::new(&mut heard).with_heard((0..3).map(PlayerId));
     let (scenario, rules) = scenario();
     record_synthetic::<Arena>(&scenario, &rules, &mut again).expect("a good scenario");
     assert_eq!(heard.ticks, whole.ticks);

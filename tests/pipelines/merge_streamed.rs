@@ -105,7 +105,7 @@ fn session(case: &MergeCase, rng: &mut Rng) -> Session {
     let mut session = Session::new(SessionHeader { origin: Origin::Live, unknown: kinds(), ..header });
     let mut recorder = SessionRecorder::new(&mut session);
     if case.hears {
-        recorder = recorder.hearing((0..players).map(PlayerId));
+        recorder = recorder.with_heard((0..players).map(PlayerId));
     }
     record_synthetic::<Arena>(&scenario, &rules, &mut recorder).expect("a good scenario");
     session

@@ -3,17 +3,16 @@
 
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaBody, ArenaRules};
+use hitreg::arena::{Arena, ArenaRules};
 use hitreg::build::{BuildRunner, StopSignal, TIME_LIMIT};
 use hitreg::diff::{DiffOptions, DiffScope, TraceDiff, diff_sources};
 use hitreg::engine::{ComparisonSpec, Engine, ReplaySpec, ReplaySpecs};
-use hitreg::game::Simulate;
 use hitreg::link::{Jitter, LinkModel, Loss, ModelledLink};
-use hitreg::pipeline::{ClientFrameOutput, Setup, TickOutcome};
+use hitreg::pipeline::Setup;
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, replay};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{InputSource, Links, Machine, Observer, PlayerScreen, ScreenView};
+use hitreg::session::{InputSource, Links, Machine, Observer, PlayerScreen, SessionEvent};
 use hitreg::settings::Settings;
 use hitreg::trace::schema::{TABLES, TableSet};
 use hitreg::units::{Micros, PlayerId, Seed};
@@ -73,10 +72,11 @@ fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
         BuildRunner { time_limit: TIME_LIMIT, cache: None, stop: StopSignal::default(), memory: games.memory() };
     let compared = |on: DiffScope, tables: TableSet| {
         let b = ReplaySpec { set: vec!["interpolation.lerp_ms=50".to_owned()], ..ReplaySpec::default() };
-        let mut ways = ReplaySpecs { a: ReplaySpec::default(), b };
-        ways.ask_for(tables);
-        let sides = ComparisonSpec { first: log.clone(), second: None, ways, across: None, compare_unrelated: false };
-        let [a, b] = sides.held(&engine, &runner).expect("it is there").made.expect("both can be replayed");
+        let mut replays = ReplaySpecs { a: ReplaySpec::default(), b };
+        replays.ask_for(tables);
+        let sides =
+            ComparisonSpec { first: log.clone(), second: None, replays, across: None, compare_unrelated: false };
+        let [a, b] = sides.traces_in_files(&engine, &runner).expect("it is there").made.expect("both can be replayed");
         let traces = [a.source(), b.source()];
         let names: Vec<String> = traces[0].tables().iter().map(|(table, _)| table.name.clone()).collect();
         let found = diff_sources(traces[0], traces[1], &DiffOptions { on, ..DiffOptions::default() });
@@ -140,20 +140,16 @@ impl Observer<Arena> for DrawCounts {
         self.looks
     }
 
-    fn frame(
-        &mut self,
-        _player: PlayerId,
-        _at: Micros,
-        commanded: &ClientFrameOutput<Arena>,
-        shown: &ScreenView<'_, ArenaBody>,
-    ) {
-        self.drawn += shown.drawn.len();
-        self.drawn_at.push(shown.drawn_at);
-        self.shots.extend(commanded.shots.iter().map(|shot| format!("{shot:?}")));
-    }
-
-    fn ticked(&mut self, _at: Micros, ticked: TickOutcome, _world: &<Arena as Simulate>::World) {
-        self.hashes.push(ticked.hash);
+    fn event(&mut self, _at: Micros, event: SessionEvent<'_, Arena>) {
+        match event {
+            SessionEvent::Frame { output, screen, .. } => {
+                self.drawn += screen.drawn.len();
+                self.drawn_at.push(screen.drawn_at);
+                self.shots.extend(output.shots.iter().map(|shot| format!("{shot:?}")));
+            }
+            SessionEvent::Ticked { outcome, .. } => self.hashes.push(outcome.hash),
+            _ => {}
+        }
     }
 }
 

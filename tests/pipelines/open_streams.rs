@@ -7,7 +7,7 @@ use hitreg::record::{GapRecord, RecordedSide, Session, SessionHeader, SessionId,
 use hitreg::replay::{
     LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplaySource, StreamReport, replay, stream_clients,
 };
-use hitreg::score::{DrawingScoreError, score, score_as_read};
+use hitreg::score::{DrawingScoreError, score, score_streamed};
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::trace::Trace;
@@ -85,7 +85,7 @@ fn assert_same(session: &Session) {
         assert_eq!(counts(&ran.jumps), counts(&PlayerJumps::of(&whole.jumps)));
         let (survey, header) = (survey(&file), &session.header);
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| each_chunk(&file, take);
-        let found = score_as_read::<Arena>((header, &survey), &mut pass, &rules, &settings).expect("bodies");
+        let found = score_streamed::<Arena>((header, &survey), &mut pass, &rules, &settings).expect("bodies");
         assert_eq!(found.as_ref(), Some(&scores), "chunks of {span:?}");
     }
 }

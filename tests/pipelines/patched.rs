@@ -3,7 +3,9 @@
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld};
-use hitreg::game::{BadCells, Categorize, Judge, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink};
+use hitreg::game::{
+    BadCells, Categorize, Judge, PlayerCommand, Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink,
+};
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd};
 
@@ -56,8 +58,8 @@ impl Simulate for Patched {
         Arena::entities(world)
     }
 
-    fn place_body(rules: &ArenaRules, world: &mut ArenaWorld, player: PlayerId, body: ArenaBody) {
-        Arena::place_body(rules, world, player, body);
+    fn run(run: &PlayerCommand<'_, Patched>, world: &mut ArenaWorld, out: &mut impl Sink<ArenaFire>) {
+        run.step_in_place(world.entities_mut(), out);
     }
 
     fn step_world(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {

@@ -3,7 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hitreg::quakeworld::{QuakeMap, QuakeWorldDemo, Statistics};
+use hitreg::info::SessionInfo;
+use hitreg::quakeworld::{ImportOptions, QuakeMap, QuakeWorldDemo, import};
 
 fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
@@ -26,12 +27,14 @@ fn read(path: &Path) -> Vec<u8> {
     out
 }
 
-fn import(path: &Path) -> QuakeWorldDemo {
-    QuakeWorldDemo::parse(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn matched(data: &Path, number: u8) -> QuakeWorldDemo {
-    import(&data.join(format!("matches/demo{number:02}.qwd.xz")))
+/// A match, and the figures of its log.
+fn matched(data: &Path, number: u8) -> (QuakeWorldDemo, SessionInfo) {
+    let bytes = read(&data.join(format!("matches/demo{number:02}.qwd.xz")));
+    let demo = QuakeWorldDemo::parse(&bytes).unwrap_or_else(|error| panic!("demo{number}: {error}"));
+    let map = read(&data.join(format!("{}.gz", demo.levels[0].map)));
+    let imported = import(&bytes, &map, &ImportOptions::default());
+    let session = imported.unwrap_or_else(|error| panic!("demo{number}: {error}")).session;
+    (demo, SessionInfo::of(&session))
 }
 
 #[test]
@@ -44,18 +47,22 @@ fn statistics_equal_those_of_the_data() {
         (31, [41_072, 2_391, 11_734, 3_658, 28_025], [176.0, 212.0, 286.0, 511.0]),
     ];
     for (number, counts, rtt_ms) in known {
-        let statistics = matched(&data, number).statistics();
-        let Statistics { usercmds, firing, packets, other_states, lost, choked, rtt_ms: measured } = statistics;
-        println!("demo{number}: {statistics:?}");
-        assert_eq!([usercmds, firing, packets, other_states, lost], counts, "demo{number}");
-        for (given, measured) in rtt_ms.into_iter().zip([measured.p5, measured.p50, measured.p95, measured.p99]) {
+        let (demo, info) = matched(&data, number);
+        println!("demo{number}: {info:?}");
+        let [packets, lost, choked] =
+            [info.packets.received, info.packets.lost, info.packets.choked].map(|count| count.expect("known") as usize);
+        // The README counts choked packets as lost, too.
+        let found = [info.usercmds, info.usercmds_firing, packets, demo.others.len(), lost + choked];
+        assert_eq!(found, counts, "demo{number}");
+        let measured = [info.rtt_ms.p5, info.rtt_ms.p50, info.rtt_ms.p95, info.rtt_ms.p99];
+        for (given, measured) in rtt_ms.into_iter().zip(measured.map(|ms| ms.expect("acks"))) {
             assert!((given - measured).abs() < 1.0, "demo{number}: {given} ms, measured {measured}");
         }
         // The README counts one choked packet more in demo31, before the first state.
         assert!(number != 22 || choked == 1_021);
         assert!(number != 31 || choked.abs_diff(26_276) <= 1);
     }
-    assert_eq!(matched(&data, 9).statistics().usercmds, 1_055);
+    assert_eq!(matched(&data, 9).1.usercmds, 1_055);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use hitreg::record::{
     SessionStretch, StateKey, TickRecord,
 };
 use hitreg::replay::{
-    LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport, TrafficBytes, held_against,
-    own_settings, replay,
+    LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport, TrafficBytes,
+    compare_hashes, own_settings, replay,
 };
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
@@ -140,13 +140,13 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
 fn a_trace_of_another_build_is_compared_with_recorded_hashes() {
     let mut session = short();
     let trace = replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
-    let same = held_against(&session, trace.clone());
+    let same = compare_hashes(&session, trace.clone());
     assert_eq!((same.first_difference, same.hashes_compared), (None, session.ticks.len() as u64));
     for index in [90, 50] {
         session.ticks[index].hash = session.ticks[index].hash.map(|hash| hash ^ 1);
     }
     session.ticks[10].hash = None;
-    let other = held_against(&session, trace);
+    let other = compare_hashes(&session, trace);
     let first = other.first_difference.expect("two ticks differ");
     assert_eq!((first.tick, Some(first.recorded)), (session.ticks[50].tick, session.ticks[50].hash));
     assert_eq!(first.replayed, session.ticks[50].hash.map(|hash| hash ^ 1));

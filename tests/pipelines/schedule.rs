@@ -8,13 +8,13 @@ use hitreg::arena::{Arena, ArenaRules};
 use hitreg::game::Game;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{self, read_session, write_session};
-use hitreg::packet::{ClientPacket, Snapshot};
+use hitreg::packet::ClientPacket;
 use hitreg::pipeline::{ClientFrameOutput, Event, ServerPipeline, Setup};
 use hitreg::record::{Execution, OutOfSequence, Session};
 use hitreg::replay::{Mode, ReplayOptions, replay};
 use hitreg::server::Server;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Observer, ScreenView, SessionRecorder, SnapshotSize, record_synthetic};
+use hitreg::session::{Observer, SessionEvent, SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::trace::ColumnData;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -36,17 +36,20 @@ struct UsercmdFates {
 }
 
 impl<G: Game> Observer<G> for UsercmdFates {
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>, _: &ScreenView<'_, G::Body>) {
-        self.made.insert((player, commanded.command.seq), (at, commanded.command.server_time));
-    }
-
-    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.executed.insert((player, command), (how, tick));
-    }
-
-    fn snapshot_sent(&mut self, _: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, _: SnapshotSize) {
-        self.helpers.extend(snapshot.helper_ms.map(|helper| (at, helper)));
-        self.warnings.extend(snapshot.warnings.iter().map(|warning| (at, *warning)));
+    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
+        match event {
+            SessionEvent::Frame { player, output: ClientFrameOutput { command, .. }, .. } => {
+                self.made.insert((player, command.seq), (at, command.server_time));
+            }
+            SessionEvent::Executed { player, command, tick, how } => {
+                self.executed.insert((player, command), (how, tick));
+            }
+            SessionEvent::SnapshotSent { snapshot, .. } => {
+                self.helpers.extend(snapshot.helper_ms.map(|helper| (at, helper)));
+                self.warnings.extend(snapshot.warnings.iter().map(|warning| (at, *warning)));
+            }
+            _ => {}
+        }
     }
 }
 

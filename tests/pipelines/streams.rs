@@ -11,7 +11,7 @@ use hitreg::golden::ReplaySummary;
 use hitreg::info::{InfoBuilder, SessionInfo};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
-    LogError, LogReader, TraceReader, WriterOptions as LogOptions, read_trace, write_session, write_trace_meanwhile,
+    IndexedTrace, LogError, LogReader, WriterOptions as LogOptions, read_trace, write_session, write_trace_meanwhile,
 };
 use hitreg::record::{Outline, Session, SessionStretch};
 use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, StreamReport, replay, stream};
@@ -136,7 +136,7 @@ fn received_packets_are_read_when_needed() {
     let scenario = Scenario { players: 3, seconds: 12.0, link: bad_link(), ..Scenario::default() };
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    let mut recorder = SessionRecorder::new(&mut session).hearing((0..3).map(PlayerId));
+    let mut recorder = SessionRecorder::new(&mut session).with_heard((0..3).map(PlayerId));
     record_synthetic::<Arena>(&scenario, &rules, &mut recorder).expect("a good scenario");
     let options = ReplayOptions::default();
     let digests = |session: &Session| {
@@ -221,12 +221,12 @@ fn a_trace_written_during_a_replay_is_complete() {
     let read = read_trace(&trace[..]).expect("a trace");
     let digests = |trace: &Trace| trace.tables.iter().map(Table::digest).collect::<Vec<_>>();
     assert_eq!((&read.header, digests(&read)), (&whole.header, digests(&whole)));
-    let shapes = TraceReader::new(&trace[..]).expect("a trace").shapes().expect("a sound trace");
-    let rows: Vec<(&str, u64)> = shapes.iter().map(|(table, rows)| (&*table.name, *rows)).collect();
+    let trace = IndexedTrace::open(std::io::Cursor::new(&trace)).expect("a sound trace");
+    let rows: Vec<(&str, u64)> = trace.tables().map(|(table, rows)| (&*table.name, rows)).collect();
     let expected: Vec<(&str, u64)> = whole.tables.iter().map(|table| (&*table.name, table.rows() as u64)).collect();
     assert_eq!(rows, expected);
     let columns = |table: &Table| table.columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
-    assert!(shapes.iter().zip(&whole.tables).all(|((shape, _), table)| columns(shape) == columns(table)));
+    assert!(trace.tables().zip(&whole.tables).all(|((shape, _), table)| columns(shape) == columns(table)));
 }
 
 /// Figures gathered chunk by chunk from few columns equal those of the session in memory.

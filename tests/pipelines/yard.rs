@@ -7,8 +7,8 @@ use std::sync::Arc;
 use glam::Vec3;
 use hitreg::client::Client;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, Judge, PlacedBody, Reason, Reconcile, Scene,
-    ShotVerdict, Simulate, Sink, WorldSink, body,
+    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, Judge, PlacedBody, PlayerCommand, Reason, Reconcile,
+    Scene, ShotVerdict, Simulate, Sink, WorldSink, body,
 };
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
@@ -121,8 +121,8 @@ impl Simulate for Yard {
         &world.0
     }
 
-    fn place_body((): &(), world: &mut Ground, player: PlayerId, body: PlayerOrBall) {
-        world.0[usize::from(player.0)].1 = body;
+    fn run(run: &PlayerCommand<'_, Yard>, world: &mut Ground, out: &mut impl Sink<Throw>) {
+        run.step_in_place(&mut world.0, out);
     }
 
     fn step_world((): &(), world: &mut Ground, dt: Micros, _: &mut impl WorldSink) {

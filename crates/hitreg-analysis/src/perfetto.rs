@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use hitreg_log::trace::schema::{corrections, executed, frames, shots, ticks};
-use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, gathered};
+use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, select_rows};
 use hitreg_log::traffic::Packet;
 
 /// The process id of the server; player `n` is process `n + 2`.
@@ -80,34 +80,34 @@ pub fn write(
     events.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     let players = players(trace).map_err(PerfettoError::Unread)?;
     events.names(&players)?;
-    let ticks = some(trace, &[TableQuery::of(ticks::NAME, &["tick", "at_us"], &all)])?;
+    let ticks = some(trace, &[(ticks::NAME, &["tick", "at_us"], &all)])?;
     events.ticks(&ticks)?;
     // Each group of players needs a pass through the file, so a group is as large as memory allows.
     let groups: Vec<&[u32]> = players.chunks(at_once(trace, frames::NAME, players.len())).collect();
     for group in &groups {
         let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
-        events.frames(&some(trace, &[TableQuery::of(frames::NAME, &FRAME, &of_group)])?)?;
+        events.frames(&some(trace, &[(frames::NAME, &FRAME, &of_group)])?)?;
     }
     for group in &groups {
         let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
         let mut acked = some(
             trace,
             &[
-                TableQuery::of(corrections::NAME, &[], &of_group),
-                TableQuery::of(frames::NAME, &MADE, &of_group),
-                TableQuery::of(executed::NAME, &["player", "command", "tick"], &of_group),
+                (corrections::NAME, &[], &of_group),
+                (frames::NAME, &MADE, &of_group),
+                (executed::NAME, &["player", "command", "tick"], &of_group),
             ],
         )?;
         acked.tables.extend(ticks.tables.iter().cloned());
         events.acks(&acked)?;
     }
-    let mut shot = some(trace, &[TableQuery::of(shots::NAME, &[], &all)])?;
+    let mut shot = some(trace, &[(shots::NAME, &[], &all)])?;
     let fired = {
         let shots = shots::Columns::of(&shot);
         shots.shooter.iter().copied().zip(shots.command.iter().copied()).collect::<BTreeSet<(u32, u32)>>()
     };
     let of_shots = |rows: &Table| rows_where(rows, "player", |player, command| fired.contains(&(player, command)));
-    shot.tables.extend(some(trace, &[TableQuery::of(frames::NAME, &MADE, &of_shots)])?.tables);
+    shot.tables.extend(some(trace, &[(frames::NAME, &MADE, &of_shots)])?.tables);
     events.shots(&shot)?;
     events.packets(packets)?;
     Ok(events.out.write_all(b"\n]}\n")?)
@@ -124,21 +124,11 @@ fn at_once(trace: &dyn TraceSource, table: &str, players: usize) -> usize {
 const FRAME: [&str; 5] = ["player", "at_us", "command", "ran", "buttons"];
 const MADE: [&str; 3] = ["player", "at_us", "command"];
 
-/// A selection of a table's rows and columns. No named columns means all columns.
-struct TableQuery<'w> {
-    table: &'w str,
-    columns: &'w [&'w str],
-    keep: &'w dyn Fn(&Table) -> Vec<u32>,
-}
-
-impl<'w> TableQuery<'w> {
-    fn of(table: &'w str, columns: &'w [&'w str], keep: &'w dyn Fn(&Table) -> Vec<u32>) -> TableQuery<'w> {
-        TableQuery { table, columns, keep }
-    }
-}
+/// A table, its columns (all if there are none), and the rows to keep.
+type TableQuery<'w> = (&'w str, &'w [&'w str], &'w dyn Fn(&Table) -> Vec<u32>);
 
 fn some(trace: &dyn TraceSource, wanted: &[TableQuery<'_>]) -> Result<Trace, PerfettoError> {
-    let tables = wanted.iter().map(|wanted| gathered(trace, wanted.table, wanted.columns, wanted.keep));
+    let tables = wanted.iter().map(|(table, columns, keep)| select_rows(trace, table, (columns, None), keep));
     let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(PerfettoError::Unread)?;
     Ok(Trace { header: trace.header().clone(), tables })
 }
@@ -158,7 +148,7 @@ fn rows_where(rows: &Table, whose: &str, keep: impl Fn(u32, u32) -> bool) -> Vec
 fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, String> {
     let mut players = BTreeSet::new();
     for (table, whose) in [(frames::NAME, "player"), (shots::NAME, "shooter"), (corrections::NAME, "player")] {
-        each_part(trace, table, &[whose], &mut |rows| {
+        each_part(trace, table, (&[whose], None), &mut |rows| {
             players.extend(rows.u32s(whose));
             Ok(())
         })?;

@@ -4,12 +4,13 @@
 use glam::Vec3;
 
 use super::body::{ArenaBody, BodyKind};
+use super::crowd::sweep_projectile;
 use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
 use super::harm::hurt;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
-use super::solid::{Solid, SolidHull, SweepContact, sweep_box};
+use super::solid::SweepContact;
 use super::state::{ArenaWorld, ProjectileFlight};
 use super::weapon::Muzzle;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
@@ -28,12 +29,7 @@ pub(crate) fn loose(
     let Muzzle::Arrow { speed_units_s, reach_units, .. } = rules.weapon(fire.weapon).shot else { return None };
     let line = fire.centre();
     let end = line.from + line.direction * reach_units;
-    let mut nearest = rules.map.solid().sweep(SolidHull::Point, line.from, end);
-    for (id, body) in players.iter().filter(|(id, body)| *id != fire.shooter.entity() && body.is_target()) {
-        let half = body.hull().half_extent_units();
-        let (min, max) = (body.origin - half, body.origin + half);
-        nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), SolidHull::Point, line.from, end));
-    }
+    let nearest = sweep_projectile(rules, players, fire.shooter.entity(), [line.from, end]);
     let target = match nearest.touch {
         SweepContact::Entity(id) => Some(id),
         SweepContact::World | SweepContact::Nothing => None,

@@ -78,7 +78,7 @@ impl ArenaBot {
             me: player.entity(),
             eyes: BotAttention::new(&mut rng),
             hand: BotAim::new(&mut rng),
-            legs: BotPath::new(),
+            legs: BotPath::default(),
             routes: Arc::clone(routes),
             life: None,
             favourite: WeaponId::Pistol,

@@ -4,6 +4,7 @@ use glam::Vec3;
 
 use super::body::ArenaBody;
 use super::bounds::Bounds;
+use super::rules::ArenaRules;
 use super::solid::{Solid, SolidHull, SweepContact, SweepHit, sweep_box};
 use super::world::NearbyBrushes;
 use hitreg_log::units::EntityId;
@@ -61,6 +62,22 @@ impl<'a> Crowd<'a> {
 
 fn is_obstacle(id: EntityId, body: &ArenaBody, mover: EntityId) -> bool {
     id != mover && body.is_target()
+}
+
+/// Sweeps a projectile among the map and the living players, except its shooter.
+pub(crate) fn sweep_projectile(
+    rules: &ArenaRules,
+    players: &[(EntityId, ArenaBody)],
+    shooter: EntityId,
+    [from, to]: [Vec3; 2],
+) -> SweepHit {
+    let mut nearest = rules.map.solid().sweep(SolidHull::Point, from, to);
+    for (id, body) in players.iter().filter(|(id, body)| is_obstacle(*id, body, shooter)) {
+        let half = body.hull().half_extent_units();
+        let (min, max) = (body.origin - half, body.origin + half);
+        nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), SolidHull::Point, from, to));
+    }
+    nearest
 }
 
 impl Solid for Crowd<'_> {

@@ -44,54 +44,30 @@ pub enum ArenaEffect {
     Bell,
 }
 
-impl ArenaEffect {
-    /// All kinds, in the order of their numbers.
-    pub const ALL: [ArenaEffect; 17] = [
-        ArenaEffect::Pistol,
-        ArenaEffect::Shotgun,
-        ArenaEffect::Launcher,
-        ArenaEffect::DryFire,
-        ArenaEffect::Reload,
-        ArenaEffect::Switch,
-        ArenaEffect::Jump,
-        ArenaEffect::Footstep,
-        ArenaEffect::Land,
-        ArenaEffect::Teleport,
-        ArenaEffect::HitTone,
-        ArenaEffect::Pain,
-        ArenaEffect::Death,
-        ArenaEffect::Respawn,
-        ArenaEffect::Explosion,
-        ArenaEffect::ArrowHit,
-        ArenaEffect::Bell,
-    ];
+hitreg_log::named!(ArenaEffect {
+    Pistol = "pistol",
+    Shotgun = "shotgun",
+    Launcher = "launcher",
+    DryFire = "dry fire",
+    Reload = "reload",
+    Switch = "switch",
+    Jump = "jump",
+    Footstep = "footstep",
+    Land = "land",
+    Teleport = "teleport",
+    HitTone = "hit tone",
+    Pain = "pain",
+    Death = "death",
+    Respawn = "respawn",
+    Explosion = "explosion",
+    ArrowHit = "arrow hit",
+    Bell = "bell",
+});
 
+impl ArenaEffect {
     /// Returns the name of a number in [`Effect::kind`].
     pub fn name_of(kind: u8) -> &'static str {
-        ArenaEffect::ALL.get(usize::from(kind)).map_or("unknown", |kind| kind.name())
-    }
-
-    /// Returns the name in traces and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ArenaEffect::Pistol => "pistol",
-            ArenaEffect::Shotgun => "shotgun",
-            ArenaEffect::Launcher => "launcher",
-            ArenaEffect::DryFire => "dry fire",
-            ArenaEffect::Reload => "reload",
-            ArenaEffect::Switch => "switch",
-            ArenaEffect::Jump => "jump",
-            ArenaEffect::Footstep => "footstep",
-            ArenaEffect::Land => "land",
-            ArenaEffect::Teleport => "teleport",
-            ArenaEffect::HitTone => "hit tone",
-            ArenaEffect::Pain => "pain",
-            ArenaEffect::Death => "death",
-            ArenaEffect::Respawn => "respawn",
-            ArenaEffect::Explosion => "explosion",
-            ArenaEffect::ArrowHit => "arrow hit",
-            ArenaEffect::Bell => "bell",
-        }
+        ArenaEffect::NAMES.get(usize::from(kind)).copied().unwrap_or("unknown")
     }
 
     /// Returns whether shared code causes the effect, so that a predicting client plays it without the server.

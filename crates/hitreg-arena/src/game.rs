@@ -12,7 +12,8 @@ use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walke
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
-    BadCells, Categorize, Category, FieldSchema, Judge, Reconcile, Scene, ShotVerdict, Simulate, Sink, Wall, WorldSink,
+    BadCells, Categorize, Category, FieldSchema, Judge, PlayerCommand, Reconcile, Scene, ShotVerdict, Simulate, Sink,
+    Wall, WorldSink,
 };
 
 /// The built-in game.
@@ -61,10 +62,8 @@ impl Simulate for Arena {
         &world.entities
     }
 
-    fn place_body(_rules: &ArenaRules, world: &mut ArenaWorld, player: PlayerId, body: ArenaBody) {
-        if let Some(place) = world.entity_mut(player.entity()) {
-            *place = body;
-        }
+    fn run(run: &PlayerCommand<'_, Arena>, world: &mut ArenaWorld, out: &mut impl Sink<ArenaFire>) {
+        run.step_in_place(world.entities_mut(), out);
     }
 
     fn step_world(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {

@@ -19,25 +19,18 @@ pub enum Hitgroup {
     Legs,
 }
 
-impl Hitgroup {
-    /// All parts, in order of number.
-    pub const ALL: [Hitgroup; 5] =
-        [Hitgroup::Generic, Hitgroup::Head, Hitgroup::Chest, Hitgroup::Stomach, Hitgroup::Legs];
+hitreg_log::named!(Hitgroup {
+    Generic = "generic",
+    Head = "head",
+    Chest = "chest",
+    Stomach = "stomach",
+    Legs = "legs",
+});
 
+impl Hitgroup {
     /// Returns the name of a number in [`DamageShare::hitgroup`](hitreg_netcode::game::DamageShare::hitgroup).
     pub fn name_of(hitgroup: u8) -> &'static str {
-        Hitgroup::ALL.get(usize::from(hitgroup)).map_or("unknown", |part| part.name())
-    }
-
-    /// Returns the name in traces and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Hitgroup::Generic => "generic",
-            Hitgroup::Head => "head",
-            Hitgroup::Chest => "chest",
-            Hitgroup::Stomach => "stomach",
-            Hitgroup::Legs => "legs",
-        }
+        Hitgroup::NAMES.get(usize::from(hitgroup)).copied().unwrap_or("unknown")
     }
 }
 

@@ -4,12 +4,13 @@ use glam::Vec3;
 
 use super::arrow::launch_of;
 use super::body::{ArenaBody, BodyKind};
+use super::crowd::sweep_projectile;
 use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
 use super::harm::hurt;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
-use super::solid::{Solid, SolidHull, SweepContact, sweep_box};
+use super::solid::{Solid, SolidHull, SweepContact, SweepHit};
 use super::state::{ArenaWorld, ProjectileFlight};
 use super::weapon::{Muzzle, WeaponId};
 use hitreg_log::units::{EntityId, Micros};
@@ -44,7 +45,9 @@ pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &
             continue;
         }
         let to = rocket.origin + rocket.velocity * dt.as_s_f64() as f32;
-        let (end, met) = advance(rules, world, &rocket, flight, to);
+        let way = [rocket.origin, to];
+        let SweepHit { end, touch: met, .. } =
+            sweep_projectile(rules, world.player_bodies(), flight.shooter.entity(), way);
         flight.life_us = flight.life_us.saturating_sub(u32::try_from(dt.0).unwrap_or(0));
         world.flights[at] = flight;
         world.entities[first + at].1.origin = end;
@@ -62,26 +65,6 @@ pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &
         let verdict = burst.hurt_all(rules, world, flight, out);
         out.impact(flight.shooter, flight.command, flight.weapon.name(), verdict);
     }
-}
-
-/// Returns how far a rocket flies, and what stops it: the map, or a living player other than its shooter.
-fn advance(
-    rules: &ArenaRules,
-    world: &ArenaWorld,
-    rocket: &ArenaBody,
-    flight: ProjectileFlight,
-    to: Vec3,
-) -> (Vec3, SweepContact) {
-    let mut nearest = rules.map.solid().sweep(SolidHull::Point, rocket.origin, to);
-    for (id, body) in world.player_bodies() {
-        if *id == flight.shooter.entity() || !body.is_target() {
-            continue;
-        }
-        let half = body.hull().half_extent_units();
-        let (min, max) = (body.origin - half, body.origin + half);
-        nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), SolidHull::Point, rocket.origin, to));
-    }
-    (nearest.end, nearest.touch)
 }
 
 struct RocketBurst {

@@ -44,6 +44,11 @@ impl ArenaWorld {
         Some(&self.entities[at].1)
     }
 
+    /// The bodies of all entities, in ascending order of id; a player's index is the player's number.
+    pub fn entities_mut(&mut self) -> &mut [(EntityId, ArenaBody)] {
+        &mut self.entities
+    }
+
     pub(crate) fn entity_mut(&mut self, id: EntityId) -> Option<&mut ArenaBody> {
         let at = self.entities.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(&mut self.entities[at].1)

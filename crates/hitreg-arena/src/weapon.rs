@@ -17,10 +17,9 @@ cells! {
     }
 }
 
-impl WeaponId {
-    /// All weapons, in the order of the impulses that select them: 1, 2, 3.
-    pub const ALL: [WeaponId; 3] = [WeaponId::Pistol, WeaponId::Shotgun, WeaponId::Launcher];
+hitreg_log::named!(WeaponId { Pistol = "pistol", Shotgun = "shotgun", Launcher = "launcher" });
 
+impl WeaponId {
     /// Returns the weapon that a usercmd's impulse selects; `None` for 0 and for unknown impulses.
     pub fn selected_by(impulse: u8) -> Option<WeaponId> {
         WeaponId::ALL.into_iter().find(|weapon| weapon.impulse() == impulse)
@@ -32,12 +31,8 @@ impl WeaponId {
     }
 
     /// Returns the name in traces and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            WeaponId::Pistol => "pistol",
-            WeaponId::Shotgun => "shotgun",
-            WeaponId::Launcher => "launcher",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

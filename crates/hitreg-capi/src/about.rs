@@ -91,16 +91,8 @@ fn used() -> Failure {
 }
 
 fn cell_kind(number: u32) -> Result<CellKind, Failure> {
-    const KINDS: [CellKind; 8] = [
-        CellKind::F32,
-        CellKind::I32,
-        CellKind::U32,
-        CellKind::I64,
-        CellKind::U64,
-        CellKind::F64,
-        CellKind::Bool,
-        CellKind::Text,
-    ];
+    use CellKind::{Bool, F32, F64, I32, I64, Text, U32, U64};
+    const KINDS: [CellKind; 8] = [F32, I32, U32, I64, U64, F64, Bool, Text];
     let none = || fail(HITREG_ERROR_VALUE, format!("there is no type {number} of a field"));
     KINDS.get(number as usize).copied().ok_or_else(none)
 }
@@ -111,17 +103,8 @@ fn cell_kind(number: u32) -> Result<CellKind, Failure> {
 /// `fields` is null or `count` fields; their names and units are null or a C string.
 unsafe fn fields(fields: *const hitreg_field, count: usize) -> Result<Vec<FieldSchema>, Failure> {
     const SCOPES: [Scope; 3] = [Scope::Movement, Scope::Weapons, Scope::Status];
-    const MEANINGS: [Meaning; 9] = [
-        Meaning::Plain,
-        Meaning::Position,
-        Meaning::Velocity,
-        Meaning::Angle,
-        Meaning::Direction,
-        Meaning::Counter,
-        Meaning::Flag,
-        Meaning::Name,
-        Meaning::Time,
-    ];
+    use Meaning::{Angle, Counter, Direction, Flag, Name, Plain, Position, Time, Velocity};
+    const MEANINGS: [Meaning; 9] = [Plain, Position, Velocity, Angle, Direction, Counter, Flag, Name, Time];
     let none = |what: &str, number: u32| fail(HITREG_ERROR_VALUE, format!("there is no {what} {number} of a field"));
     let field = |c: &hitreg_field| {
         // SAFETY: the caller guarantees that the name is null or a C string.

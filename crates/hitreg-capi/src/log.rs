@@ -9,11 +9,11 @@ use std::sync::Arc;
 use super::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW};
 use super::guard::{Failure, answer, fail, free, guard, look, text};
 use super::hitreg_table::{self, *};
-use super::rows::{self, HOW, PRESENCE, REASONS, TableNumber, no_series, number_of};
+use super::rows::{self, TableNumber, no_series, number_of};
 use super::{hitreg_effect, hitreg_value};
 use ::hitreg_log::record::{
-    ArrivalRecord, CellKind, Effect, FieldSchema, FrameRecord, NumberForm, PlayerRecords, Session, ShotRecord,
-    TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
+    ArrivalRecord, CellKind, Effect, Execution, FieldSchema, FrameRecord, NumberForm, PlayerRecords, Presence, Reason,
+    Session, ShotRecord, TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
 };
 use ::hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
 use ::hitreg_log::store;
@@ -160,7 +160,7 @@ impl hitreg_log {
         };
         let shot = |shots: &[ShotRecord]| {
             let shot = row(shots, index)?;
-            let (target, reason) = (none_or(shot.target.map(|target| target.0)), number_of(&shot.reason, &REASONS));
+            let (target, reason) = (none_or(shot.target.map(|target| target.0)), number_of(&shot.reason, &Reason::ALL));
             let before = [number(shot.command.0), number(shot.index.into()), reason, target];
             let after =
                 [number(shot.hitgroup.into()), hitreg_value::number(shot.damage), hitreg_value::number(shot.rewound.0)];
@@ -200,11 +200,11 @@ impl hitreg_log {
             HITREG_TABLE_REACHED => arrival(&of.reached),
             HITREG_TABLE_EXECUTED => {
                 let done = row(&of.executed, index)?;
-                Ok((0, vec![number(done.command.0), number(done.tick.0), number_of(&done.how, &HOW)]))
+                Ok((0, vec![number(done.command.0), number(done.tick.0), number_of(&done.how, &Execution::ALL)]))
             }
             HITREG_TABLE_PRESENCE => {
                 let change = row(&of.presence, index)?;
-                Ok((change.at.0, vec![number(change.tick.0), number_of(&change.change, &PRESENCE)]))
+                Ok((change.at.0, vec![number(change.tick.0), number_of(&change.change, &Presence::ALL)]))
             }
             HITREG_TABLE_SNAPSHOTS => {
                 let sent = row(&of.snapshots, index)?;

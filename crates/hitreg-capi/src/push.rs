@@ -8,11 +8,11 @@ use super::guard::hitreg_code;
 use super::guard::{self, Failure, answer, array, fits, guard};
 use super::hitreg_table::{self, *};
 use super::recorder::own;
-use super::rows::{HOW, PRESENCE, REASONS, TableNumber, no_series, own_values, player, values_of};
+use super::rows::{TableNumber, no_series, own_values, player, values_of};
 use super::{hitreg_effect, hitreg_stream, hitreg_value};
 use ::hitreg_log::record::{
-    ArrivalRecord, ClassId, DamageRecord, Effect, ExecutionRecord, PacketRecord, PresenceRecord, Record, ShotRecord,
-    SnapshotRecord, StateRecord,
+    ArrivalRecord, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, PacketRecord, Presence, PresenceRecord,
+    Reason, Record, ShotRecord, SnapshotRecord, StateRecord,
 };
 use ::hitreg_log::recorder::Stream;
 use ::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
@@ -111,13 +111,13 @@ unsafe fn push(
             let executed = ExecutionRecord {
                 command: CommandSeq(usercmd.read_number("usercmd")?),
                 tick: Tick(tick.read_number("tick")?),
-                how: how.read_one_of(&HOW, "how")?,
+                how: how.read_one_of(&Execution::ALL, "how")?,
             };
             Record::Executed(player(series)?, executed)
         }
         HITREG_TABLE_PRESENCE => {
             let [tick, presence] = values_of(name, columns, values)?;
-            let (tick, change) = (Tick(tick.read_number("tick")?), presence.read_one_of(&PRESENCE, "presence")?);
+            let (tick, change) = (Tick(tick.read_number("tick")?), presence.read_one_of(&Presence::ALL, "presence")?);
             Record::Presence(player(series)?, PresenceRecord { tick, at, change })
         }
         HITREG_TABLE_SNAPSHOTS => {
@@ -207,7 +207,7 @@ fn shot(at: Micros, row: &[hitreg_value; 7]) -> Result<ShotRecord, Failure> {
         command: CommandSeq(usercmd.read_number("usercmd")?),
         at,
         index: index.read_number("index")?,
-        reason: reason.read_one_of(&REASONS, "reason")?,
+        reason: reason.read_one_of(&Reason::ALL, "reason")?,
         target: target.read_number_or_none("target")?.map(EntityId),
         hitgroup: hitgroup.read_number("hitgroup")?,
         damage: damage.read_number("damage")?,

@@ -11,7 +11,7 @@ use super::hitreg_value_kind::{
     HITREG_VALUE_TEXT,
 };
 use super::{hitreg_effect, hitreg_value, hitreg_value_data};
-use ::hitreg_log::record::{Execution, OwnValue, Presence, Reason};
+use ::hitreg_log::record::OwnValue;
 use ::hitreg_log::recorder::Stream;
 use ::hitreg_log::units::{EntityId, PlayerId};
 
@@ -22,54 +22,28 @@ const LIST: u16 = HITREG_VALUE_LIST as u16;
 const REAL64: u16 = HITREG_VALUE_REAL64 as u16;
 const TEXT: u16 = HITREG_VALUE_TEXT as u16;
 
-/// Values of `hitreg_how`, in their order.
-pub(super) const HOW: [Execution; 5] =
-    [Execution::Run, Execution::StoodIn, Execution::Missing, Execution::Late, Execution::OverBudget];
-/// Values of `hitreg_reason`, in their order.
-pub(super) const REASONS: [Reason; 5] =
-    [Reason::Hit, Reason::HitWorld, Reason::Missed, Reason::AlreadyDead, Reason::Launched];
-/// Values of `hitreg_presence`, in their order.
-pub(super) const PRESENCE: [Presence; 2] = [Presence::Joined, Presence::Left];
-
 /// The tables that hitreg defines: their names in a log, and their columns. The header repeats the columns. A later
 /// version may add tables, and columns at the end of a table.
 const TABLES: [(hitreg_table, &str, &[&str]); 12] = [
-    (
-        HITREG_TABLE_FRAMES,
-        "frames",
-        &[
-            "seq",
-            "server_time_us",
-            "lerp_ms",
-            "msec",
-            "pitch",
-            "yaw",
-            "roll",
-            "forwardmove",
-            "sidemove",
-            "upmove",
-            "buttons",
-            "impulse",
-            "bytes",
-            "fields",
-        ],
-    ),
+    (HITREG_TABLE_FRAMES, "frames", FRAME),
     (HITREG_TABLE_PREDICTED, "predicted", SHOT),
     (HITREG_TABLE_JUDGED, "judged", SHOT),
     (HITREG_TABLE_SENT, "sent", &["number", "newest", "count", "ack", "bytes"]),
     (HITREG_TABLE_REACHED, "reached", &["number"]),
     (HITREG_TABLE_EXECUTED, "executed", &["usercmd", "tick", "how"]),
     (HITREG_TABLE_PRESENCE, "presence", &["tick", "presence"]),
-    (
-        HITREG_TABLE_SNAPSHOTS,
-        "snapshots",
-        &["seq", "tick", "server_time_us", "ack", "bytes", "choked", "entities", "effects"],
-    ),
+    (HITREG_TABLE_SNAPSHOTS, "snapshots", SNAPSHOT),
     (HITREG_TABLE_RECEIVED, "received", &["seq"]),
     (HITREG_TABLE_TICKS, "ticks", &["tick", "hash"]),
     (HITREG_TABLE_STATES, "states", &["tick", "viewer", "entity", "class_number", "cells"]),
     (HITREG_TABLE_DAMAGE, "damage", &["tick", "victim", "attacker", "amount"]),
 ];
+#[rustfmt::skip]
+const FRAME: &[&str] = &[
+    "seq", "server_time_us", "lerp_ms", "msec", "pitch", "yaw", "roll", "forwardmove", "sidemove", "upmove", "buttons",
+    "impulse", "bytes", "fields",
+];
+const SNAPSHOT: &[&str] = &["seq", "tick", "server_time_us", "ack", "bytes", "choked", "entities", "effects"];
 const SHOT: &[&str] = &["usercmd", "index", "reason", "target", "hitgroup", "damage", "rewound_us"];
 
 /// A table by its number.
@@ -272,9 +246,8 @@ pub(super) unsafe fn put(
 
 /// Returns the number of an enum's value.
 pub(super) fn number_of<T: PartialEq>(value: &T, list: &[T]) -> hitreg_value {
-    list.iter()
-        .position(|known| known == value)
-        .map_or(hitreg_value::none(), |place| hitreg_value::number(place as i64))
+    let place = list.iter().position(|known| known == value);
+    place.map_or(hitreg_value::none(), |place| hitreg_value::number(place as i64))
 }
 
 /// The header declares these sizes of list items, and any bits are a valid item.

@@ -19,7 +19,8 @@ pub struct hitreg_options {
     pub ring: u32,
     /// 1: wait instead of dropping rows or chunks, for sessions that do not run in real time.
     pub patient: u32,
-    /// Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit.
+    /// Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit. With both
+    /// limits 0, there is one file, without a number.
     pub rotate_s: u32,
     /// MiB after which a new file starts; 0 for no limit.
     pub rotate_mib: u32,

@@ -125,7 +125,7 @@ impl Build {
         if meta.is_dir() {
             return Err(BuildError::NoProgram { path: path.into(), what: "a folder" });
         }
-        if !process::may_be_run(&meta) {
+        if !process::is_executable(&meta) {
             return Err(BuildError::NoProgram { path: path.into(), what: "a file that is not executable" });
         }
         let identity = Identity::of(path).map_err(fail)?;
@@ -147,7 +147,7 @@ impl UntestableBuild {
     }
 
     /// Adds the last lines of the build's stderr.
-    pub(crate) fn saying(self, last_words: Vec<String>) -> UntestableBuild {
+    pub(crate) fn with_last_words(self, last_words: Vec<String>) -> UntestableBuild {
         UntestableBuild { last_words, ..self }
     }
 
@@ -208,7 +208,7 @@ impl BuildRunner {
         let path = target.path();
         let words = self.run(build, "replay", request, &[OsStr::new("-o"), path.as_os_str()])?;
         let trace = read(path, take).and_then(|trace| check_log(trace, request.log_digest));
-        let trace = trace.map_err(|untestable| untestable.saying(words))?;
+        let trace = trace.map_err(|untestable| untestable.with_last_words(words))?;
         if let Some((cache, key)) = slot {
             cache.put(key, path);
         }
@@ -222,7 +222,7 @@ impl BuildRunner {
     pub fn rerecord(&self, build: &Build, request: &BuildRequest<'_>, to: &Path) -> Result<(), UntestableBuild> {
         let words = self.run(build, "replay", request, &[OsStr::new("--record"), to.as_os_str()])?;
         let read = store::read_log_within(self.memory, to).map(drop);
-        read.map_err(|error| unreadable("the log that it recorded", &error).saying(words))
+        read.map_err(|error| unreadable("the log that it recorded", &error).with_last_words(words))
     }
 
     /// Runs one of a build's commands beyond the contract, and returns what it writes:
@@ -235,7 +235,7 @@ impl BuildRunner {
         let path = folder.path().join("answer");
         let words = self.run(build, command, request, &[OsStr::new("-o"), path.as_os_str()])?;
         let bytes = store::read_regular(&path);
-        bytes.map_err(|error| unreadable("its answer", &error).saying(words))
+        bytes.map_err(|error| unreadable("its answer", &error).with_last_words(words))
     }
 
     /// Runs a build with any arguments, and returns how it ended.
@@ -260,10 +260,10 @@ impl BuildRunner {
         let ran = process::run(command, self.time_limit, &self.stop);
         let ran = ran.map_err(|error| UntestableBuild::because(format!("it cannot be started: {error}")))?;
         if let Some(needs) = memory_need(&ran) {
-            return Err(UntestableBuild::over_limit(needs).saying(ran.last_words));
+            return Err(UntestableBuild::over_limit(needs).with_last_words(ran.last_words));
         }
         match why_untestable(&ran.ended) {
-            Some(reason) => Err(UntestableBuild::because(reason).saying(ran.last_words)),
+            Some(reason) => Err(UntestableBuild::because(reason).with_last_words(ran.last_words)),
             None => Ok(ran.last_words),
         }
     }

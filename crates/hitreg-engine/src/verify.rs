@@ -100,7 +100,7 @@ impl VerifyOptions<'_> {
         }
         let plays_here = engine.games.of_header(&log.header).is_ok();
         let rerecorded = match self.keep.rerecords() && verified.why == Some(VerdictReason::RecordedState) {
-            true => Some(self.anew(engine, &log, against)?),
+            true => Some(self.verify_rerecorded(engine, &log, against)?),
             false => None,
         };
         Ok(LogReport { path: path.to_owned(), plays_here, ..goldens.settle(verified, rerecorded)? })
@@ -125,7 +125,7 @@ impl VerifyOptions<'_> {
     }
 
     /// Records the log's input and links again, and verifies the new log.
-    fn anew(
+    fn verify_rerecorded(
         &self,
         engine: &Engine<'_>,
         log: &SurveyedLog,

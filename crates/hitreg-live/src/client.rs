@@ -20,7 +20,7 @@ use hitreg_netcode::packet::ClientPacket;
 use hitreg_netcode::pipeline::{ClientPipeline, Netcode, Setup};
 use hitreg_netcode::session::sequence::{self, ClientEnd};
 use hitreg_netcode::session::{
-    BotPlayer, LateFrames, Observer, PlayerScreen, SessionRecorder, SnapshotSize, frame_phase,
+    BotPlayer, LateFrames, Observer, PlayerScreen, SessionEvent, SessionRecorder, SnapshotSize, frame_phase,
 };
 use hitreg_netcode::settings::Settings;
 use hitreg_netcode::wire::{
@@ -67,7 +67,7 @@ impl ClientSocket<'_> {
     }
 
     /// Waits up to `wait` for a datagram from the server.
-    fn hear(&self, wait: Duration) -> Result<Option<Vec<u8>>, LiveError> {
+    fn receive(&self, wait: Duration) -> Result<Option<Vec<u8>>, LiveError> {
         match self.inbox.recv_timeout(wait) {
             Ok((from, bytes)) => Ok(Some(bytes).filter(|_| from == self.server)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -100,7 +100,7 @@ pub(super) fn connect<B: Body>(
             None => {}
         }
         socket.transmit(&mut connection);
-        let Some(bytes) = socket.hear(LOOK_UP_EVERY)? else { continue };
+        let Some(bytes) = socket.receive(LOOK_UP_EVERY)? else { continue };
         match connection.handle_datagram(clock.now(), &bytes) {
             Ok(Some(ClientEvent::Connected(accepted))) => return Ok(Some((connection, accepted))),
             Ok(Some(ClientEvent::Refused(why))) => return Err(LiveError::Refused { server, why }),
@@ -150,13 +150,13 @@ where
             Some(schedule) if clock.now() >= schedule.due() => {
                 running.frame();
                 schedule.advance(clock.now());
-                schedule.put_off(late.next_delay());
+                schedule.delay(late.next_delay());
                 continue;
             }
             Some(schedule) => clock.until(schedule.due()).min(LOOK_UP_EVERY),
             None => LOOK_UP_EVERY,
         };
-        let Some(bytes) = socket.hear(wait)? else { continue };
+        let Some(bytes) = socket.receive(wait)? else { continue };
         match running.handle_datagram(&bytes) {
             DatagramSubject::Nothing => {}
             DatagramSubject::SessionRuns if frames.is_some() => {}
@@ -210,14 +210,14 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
         let at = self.end.socket.clock.stamp();
         match self.end.connection.handle_datagram(at, bytes) {
             Ok(Some(ClientEvent::Snapshot { mut received, bytes, datagrams })) => {
-                counters.hear(self.player, std::mem::take(&mut received.notices));
+                counters.add_notices(self.player, std::mem::take(&mut received.notices));
                 counters.down_arrived.add(datagrams as u64);
                 counters.snapshots_used.add(1);
                 let (player, snapshot) = (self.player, &received.snapshot);
                 if self.keeps_snapshots {
                     let bytes = bytes.min(usize::from(u16::MAX)) as u16;
-                    let packed = SnapshotSize { bytes, ..SnapshotSize::default() };
-                    Observer::<G>::snapshot_sent(&mut self.recorder, player, at, snapshot, packed);
+                    let size = SnapshotSize { bytes, ..SnapshotSize::default() };
+                    self.recorder.event(at, SessionEvent::SnapshotSent { player, snapshot, size });
                 }
                 sequence::snapshot_received(&mut self.client, at, player, snapshot, &mut self.recorder);
                 DatagramSubject::SessionRuns

@@ -57,7 +57,7 @@ impl Schedule {
     }
 
     /// Delays the next turn and all later ones by `late`.
-    pub(super) fn put_off(&mut self, late: Micros) {
+    pub(super) fn delay(&mut self, late: Micros) {
         self.first += late;
     }
 
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(schedule.due(), Micros(500 + 15_625));
         assert_eq!(schedule.advance(Micros(500 + 3 * 15_625 + 1)), 2);
         assert_eq!(schedule.due(), Micros(500 + 4 * 15_625));
-        schedule.put_off(Micros(70));
+        schedule.delay(Micros(70));
         assert_eq!(schedule.due(), Micros(570 + 4 * 15_625));
         assert_eq!(schedule.advance(Micros(600 + 4 * 15_625)), 0);
         assert_eq!(schedule.due(), Micros(570 + 5 * 15_625));

@@ -83,7 +83,7 @@ pub(super) struct Counters {
 
 impl Counters {
     /// Keeps notices that a client received.
-    pub(super) fn hear(&self, player: PlayerId, notices: Vec<Notice>) {
+    pub(super) fn add_notices(&self, player: PlayerId, notices: Vec<Notice>) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let room = HEARD_MAX.saturating_sub(heard.len());
         heard.extend(notices.into_iter().take(room).map(|notice| (player, notice)));

@@ -139,7 +139,7 @@ impl ProxyRecorder<'_> {
             match to_hear.recv_timeout(Duration::from_millis(50)) {
                 Ok(seen) => {
                     traffic = (traffic.0 + 1, traffic.1 + seen.bytes.len() as u64);
-                    kept = self.hear(&seen)?;
+                    kept = self.handle_datagram(&seen)?;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -176,7 +176,7 @@ impl ProxyRecorder<'_> {
         }
     }
 
-    fn hear(&mut self, seen: &ForwardedDatagram) -> Result<ControlFlow<()>, LiveError> {
+    fn handle_datagram(&mut self, seen: &ForwardedDatagram) -> Result<ControlFlow<()>, LiveError> {
         let ForwardedDatagram { at, client, direction, bytes, released } = seen;
         let passing = PassingDatagram { at: *at, client: *client, direction: *direction, bytes, released: *released };
         let mut made = Vec::new();
@@ -214,7 +214,7 @@ impl ProxyRecorder<'_> {
     fn rest(&mut self, to_hear: &Receiver<ForwardedDatagram>) {
         while let Ok(seen) = to_hear.try_recv() {
             // The sink keeps errors of the log. Errors of the session were reported when it began.
-            if !matches!(self.hear(&seen), Ok(ControlFlow::Continue(()))) {
+            if !matches!(self.handle_datagram(&seen), Ok(ControlFlow::Continue(()))) {
                 return;
             }
         }
@@ -232,7 +232,7 @@ impl ProxyRecorder<'_> {
 }
 
 /// Returns one direction of the traffic.
-fn way(traffic: &mut (TrafficCounts, TrafficCounts), direction: Direction) -> &mut TrafficCounts {
+fn counts_of(traffic: &mut (TrafficCounts, TrafficCounts), direction: Direction) -> &mut TrafficCounts {
     match direction {
         Direction::Up => &mut traffic.0,
         Direction::Down => &mut traffic.1,

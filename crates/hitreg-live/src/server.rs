@@ -90,7 +90,7 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
     let is_over = || serving.stop.load(Ordering::Relaxed);
     counters.places.set(places.into());
     while !is_over() && ends.ready() < places {
-        if let Some((from, bytes)) = hear(&inbox, LOOK_UP_EVERY)? {
+        if let Some((from, bytes)) = receive(&inbox, LOOK_UP_EVERY)? {
             ends.handle_datagram(clock.stamp(), from, &bytes);
         }
         ends.expire(clock.now());
@@ -102,7 +102,7 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
     let mut server = LiveServer::<G> {
         clock,
         server: G::Server::new(Setup { rules, settings, seed: serving.seed }, places),
-        recorder: SessionRecorder::new(&mut records).hearing(heard),
+        recorder: SessionRecorder::new(&mut records).with_heard(heard),
         lateness: Vec::new(),
         ends,
     };
@@ -115,7 +115,7 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
         if clock.now() >= due {
             server.tick(due);
             counters.ticks_left_out.add(schedule.advance(clock.now()));
-        } else if let Some((from, bytes)) = hear(&inbox, clock.until(due).min(LOOK_UP_EVERY))? {
+        } else if let Some((from, bytes)) = receive(&inbox, clock.until(due).min(LOOK_UP_EVERY))? {
             server.handle_datagram(from, &bytes);
         }
     }
@@ -124,7 +124,7 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
 }
 
 /// Waits up to `wait` for a datagram.
-fn hear(inbox: &Receiver<ReceivedDatagram>, wait: Duration) -> Result<Option<ReceivedDatagram>, LiveError> {
+fn receive(inbox: &Receiver<ReceivedDatagram>, wait: Duration) -> Result<Option<ReceivedDatagram>, LiveError> {
     match inbox.recv_timeout(wait) {
         Ok(datagram) => Ok(Some(datagram)),
         Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -191,7 +191,7 @@ impl<B: Body> ServerConnections<'_, B> {
                 let own = self.grant(player, &asked);
                 self.outbound.send(from, &own.unwrap_or(reply));
             }
-            IncomingMessage::Connection(player) => match self.hear_from(at, player, bytes)? {
+            IncomingMessage::Connection(player) => match self.handle_player_datagram(at, player, bytes)? {
                 ServerEvent::Packet(heard) => return Some((player, heard)).filter(|_| self.running),
                 ServerEvent::Waiting(said) => self.handle_waiting(player, said),
                 ServerEvent::Left(_) => self.endpoint.free(at, player),
@@ -238,7 +238,7 @@ impl<B: Body> ServerConnections<'_, B> {
         self.own[usize::from(player.0)].clear();
     }
 
-    fn hear_from(&mut self, now: Micros, player: PlayerId, bytes: &[u8]) -> Option<ServerEvent> {
+    fn handle_player_datagram(&mut self, now: Micros, player: PlayerId, bytes: &[u8]) -> Option<ServerEvent> {
         let connection = self.connections[usize::from(player.0)].as_mut()?;
         connection.handle_datagram(now, bytes).inspect_err(|_| self.counters.refused.add(1)).ok()
     }

@@ -32,6 +32,8 @@ mod container;
 mod error;
 mod frames;
 mod header;
+mod index;
+mod indexed_log;
 mod keyframes;
 mod kinds;
 mod limits;
@@ -44,10 +46,12 @@ mod trace_file;
 mod version;
 mod writer;
 
-pub(crate) use chunk::TEXTS;
+pub(crate) use chunk::CHUNK_KEYS;
 pub use error::{LogError, Truncation, WriteError};
 pub use header::{FileKind, kind_of, version_of};
-pub use keyframes::{KeyframeQuery, RewriteError, SeekResult, find_keyframe, keyframes_of, write_keyframes};
+pub use index::{FileIndex, IndexedRows, IndexedTable};
+pub use indexed_log::{IndexedLog, KeyframeQuery, SeekResult};
+pub use keyframes::{RewriteError, keyframes_of, write_keyframes};
 pub use limits::MAX_PLAYERS;
 pub(crate) use limits::MAX_RECORD_BYTES;
 pub(crate) use looks_like::START_BYTES;
@@ -55,7 +59,7 @@ pub use looks_like::{Lookalike, looks_like};
 pub use reader::{LogReader, read_header, read_prefix, read_prefix_within, read_session, read_session_within};
 pub use recover::{Damage, DamagedPart, recover};
 pub use trace_file::{
-    TraceIndex, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace, write_trace_meanwhile,
+    IndexedTrace, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace, write_trace_meanwhile,
 };
 pub use version::{FORMAT, FormatVersion, Readability, UnreadableFormat, check_readable_by};
 pub use writer::{BackgroundLogWriter, LogWriter, QueuePolicy, StretchWriter, WriterOptions, write_session};

@@ -8,10 +8,10 @@
 mod bounds;
 mod error;
 mod offset;
+mod packets;
 mod plan;
 mod sides;
 mod survey;
-mod way;
 
 pub use error::MergeError;
 pub use offset::Offset;
@@ -61,7 +61,7 @@ pub struct SessionCut {
 /// # Errors
 /// When the logs are not the sides of one session, a side is missing or given twice, or no clock offset fits.
 pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
-    let (mut session, mut sides) = sort_out(logs)?;
+    let (mut session, mut sides) = split_by_side(logs)?;
     let mut clients = Vec::with_capacity(sides.len());
     for (player, (side, server)) in (0..).map(PlayerId).zip(sides.iter_mut().zip(&session.players)) {
         clients.push(match side {
@@ -94,7 +94,7 @@ struct ClientSide {
 }
 
 /// Returns the server's log, and each player's client side if there is one.
-fn sort_out(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), MergeError> {
+fn split_by_side(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), MergeError> {
     let sides = SideIndex::of(&logs.iter().map(|session| &session.header).collect::<Vec<_>>())?;
     if let Some(log) = logs.iter().position(|session| !session.times().all(is_in_time)) {
         return Err(MergeError::OutOfTime { log });

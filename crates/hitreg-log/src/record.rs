@@ -45,7 +45,7 @@ pub use schema::{
 pub use server::{Execution, ExecutionRecord, OutOfSequence, SnapshotRecord, TickRecord, Timing};
 pub use session::{MisplacedRecord, Session, SessionStretch};
 pub use side::{LogContents, RecordedSide, SessionId};
-pub use state::sent_differently;
+pub use state::viewer_specific_fields;
 pub use state::{StateKey, StateRecord, States};
 pub(crate) use stream::OF_SESSION;
 pub use stream::{ClockOwner, EventTime, OF_PLAYERS, PlayerRecords, Record, RecordStream, RecordType};

@@ -7,7 +7,7 @@ mod shots;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::record::{Class, FieldSchema, LogContents, Scope, Session, StateKey, cells_of, sent_differently};
+use crate::record::{Class, FieldSchema, LogContents, Scope, Session, StateKey, cells_of, viewer_specific_fields};
 use crate::trace::schema::{BODIES_OF_CLASS, ColumnRole, bodies, executed, frames, ticks};
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
@@ -27,14 +27,14 @@ pub struct StatesMissing;
 /// When the log is an imported client recording, which has no server ticks, or holds one side of a session.
 pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
     match session.header.holds() {
-        LogContents::Whole => Ok(said_but(session, &hidden_fields(session))),
+        LogContents::Whole => Ok(recorded_without(session, &hidden_fields(session))),
         _ => Err(StatesMissing),
     }
 }
 
 /// Returns the same tables for part of a log, without the `hidden` fields: the viewers of the log received different
 /// values of them.
-pub fn said_but(session: &Session, hidden: &BTreeSet<String>) -> Trace {
+pub fn recorded_without(session: &Session, hidden: &BTreeSet<String>) -> Trace {
     let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session)];
     Trace { header: header_of(session), tables }
 }
@@ -53,7 +53,7 @@ pub fn all_records(session: &Session) -> Trace {
 
 /// Returns the fields that viewers of the log received with different values.
 fn hidden_fields(session: &Session) -> BTreeSet<String> {
-    sent_differently(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect()
+    viewer_specific_fields(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect()
 }
 
 fn header_of(session: &Session) -> TraceHeader {

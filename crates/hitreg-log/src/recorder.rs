@@ -205,7 +205,7 @@ impl Recorder {
         let collector = Collector::new(Arc::clone(&shared), out, options.window);
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || collector.run());
         let thread = thread.map_err(log::WriteError::Io)?;
-        shared.woken_by(thread.thread().clone());
+        shared.set_thread(thread.thread().clone());
         Ok(Recorder { shared, ring: options.ring.max(2), thread: Some(thread) })
     }
 

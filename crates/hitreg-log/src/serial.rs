@@ -24,6 +24,11 @@ pub fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadEr
     erased_serde::deserialize(reader).map_err(|error| ReadError(error.to_string()))
 }
 
+/// Returns whether [`from_msgpack`] reads so many values.
+pub(crate) fn is_readable(bytes: &[u8]) -> bool {
+    count_values(MOST_VALUES, bytes).is_ok()
+}
+
 /// Refuses MessagePack with more than `most` values, before the caller allocates anything for them. Malformed
 /// MessagePack passes: the reader reports it.
 pub(crate) fn count_values(most: u64, bytes: &[u8]) -> Result<(), ReadError> {

@@ -28,12 +28,12 @@ pub use input::InputFile;
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
 pub use saving::{PreparedFile, remove, save, save_log, save_trace};
 pub use saving::{move_to, prepare, save_bytes};
-pub use standard::is_meant as is_standard_stream;
+pub use standard::is_standard_stream;
 pub use target::{FileType, Target, Targets};
 pub use trace_file::TraceFile;
 pub use unnamed::remove_unnamed;
 
-use crate::log::{self, Damage, FileKind, LogReader, Lookalike, TraceReader};
+use crate::log::{self, Damage, FileKind, IndexedLog, LogReader, Lookalike, TraceReader};
 use crate::memory::MemoryLimit;
 use crate::record::Session;
 use crate::trace::Trace;
@@ -184,6 +184,14 @@ pub fn read_log_within(limit: MemoryLimit, path: &Path) -> Result<Session, Store
 /// When the file cannot be opened, or does not start like a log.
 pub fn open_log(path: &Path) -> Result<LogReader<BufReader<InputFile>>, StoreError> {
     LogReader::new(open(path)?).map_err(|source| StoreError::content(path, source))
+}
+
+/// Opens a log with its index, for reading in any order.
+///
+/// # Errors
+/// When the file cannot be opened, is not a log, or what is read of it is damaged.
+pub fn open_indexed_log(path: &Path) -> Result<IndexedLog<BufReader<InputFile>>, StoreError> {
+    IndexedLog::open(open(path)?).map_err(|source| StoreError::content(path, source))
 }
 
 /// Recovers the undamaged parts of a log.

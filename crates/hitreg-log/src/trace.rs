@@ -36,8 +36,8 @@ pub use data::ColumnData;
 use data::no_values;
 pub use digest::{Digest, TableDigest};
 pub use series::Series;
-pub use source::{NextRows, SharedTrace, TraceSource};
-pub use source::{each_part, gathered};
+pub use source::{ColumnSpan, NextRows, SharedTrace, TraceSource};
+pub use source::{each_part, select_rows};
 
 use std::borrow::Cow;
 

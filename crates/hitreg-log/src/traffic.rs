@@ -7,7 +7,7 @@ use crate::record::{
     SnapshotRecord,
 };
 use crate::trace::schema::{packets, snapshots};
-use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, gathered};
+use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
 use crate::units::{Micros, SnapshotSeq};
 
 /// One packet in either direction.
@@ -144,8 +144,8 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
 const SENT: &str = "traffic.sent";
 const ARRIVED: &str = "traffic.arrived";
 
-/// Returns the packets and arrivals of a stretch of a log as tables that [`of_log_beside`] reads from a trace.
-pub fn put_by(stretch: &SessionStretch) -> [Table; 2] {
+/// Returns the packets and arrivals of a stretch of a log as tables that [`of_packet_tables`] reads from a trace.
+pub fn packet_tables(stretch: &SessionStretch) -> [Table; 2] {
     let (mut sent, mut arrived): ([Vec<u32>; 5], [Vec<u32>; 3]) = Default::default();
     let mut times: [Vec<i64>; 2] = Default::default();
     for (player, records) in (0u32..).zip(&stretch.players) {
@@ -155,7 +155,9 @@ pub fn put_by(stretch: &SessionStretch) -> [Table; 2] {
             times[0].push(at.0);
         };
         records.sent.iter().for_each(|packet| left(0, packet.number, packet.at, packet.bytes, 0));
-        records.snapshots.iter().for_each(|told| left(1, told.seq.0, told.at, told.bytes, told.choked));
+        records.snapshots.iter().for_each(|snapshot| {
+            left(1, snapshot.seq.0, snapshot.at, snapshot.bytes, snapshot.choked);
+        });
         let mut came = |down: u32, arrival: &ArrivalRecord| {
             arrived.iter_mut().zip([player, down, arrival.number]).for_each(|(column, cell)| column.push(cell));
             times[1].push(arrival.at.0);
@@ -180,7 +182,7 @@ pub fn put_by(stretch: &SessionStretch) -> [Table; 2] {
 ///
 /// # Errors
 /// When the players' numbers cannot be read.
-pub fn of_log_beside(
+pub fn of_packet_tables(
     trace: &dyn TraceSource,
     is_received: bool,
 ) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
@@ -204,7 +206,7 @@ fn by_player<'s>(
 ) -> Result<impl Iterator<Item = Result<Packet, String>> + 's, String> {
     let mut players = BTreeSet::new();
     for table in tables {
-        each_part(trace, table, &["player"], &mut |rows| {
+        each_part(trace, table, (&["player"], None), &mut |rows| {
             players.extend(rows.u32s("player"));
             Ok(())
         })?;
@@ -218,7 +220,7 @@ fn by_player<'s>(
     let groups: Vec<Vec<u32>> = players.chunks(at_once).map(<[u32]>::to_vec).collect();
     Ok(groups.into_iter().flat_map(move |group| {
         let of_group = |rows: &Table| rows_of(rows, &group);
-        let (all, failed) = match tables.map(|table| gathered(trace, table, &[], &of_group)) {
+        let (all, failed) = match tables.map(|table| select_rows(trace, table, (&[], None), &of_group)) {
             [Ok(one), Ok(other)] => {
                 let of =
                     |player: &u32| packets(*player, [&one, &other].map(|rows| rows.select(&rows_of(rows, &[*player]))));

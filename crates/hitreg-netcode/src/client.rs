@@ -249,18 +249,18 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 
 impl<G: Game> Client<G> {
     /// Returns the bodies that a prediction meets: the others in the snapshot, or as drawn when the game says so.
-    fn met<'f>(&self, told: &'f [(EntityId, G::Body)]) -> Cow<'f, [(EntityId, G::Body)]> {
+    fn met<'f>(&self, entities: &'f [(EntityId, G::Body)]) -> Cow<'f, [(EntityId, G::Body)]> {
         let shown = |id: EntityId| {
             let is_met = id != self.player.entity() && G::is_met_as_drawn(&self.rules, id);
             let drawn = if is_met { &self.drawn[..] } else { &[] };
             drawn.iter().find(|(shown, _)| *shown == id).map(|(_, placed)| placed.body.origin())
         };
-        if !told.iter().any(|(id, _)| shown(*id).is_some()) {
-            return Cow::Borrowed(told);
+        if !entities.iter().any(|(id, _)| shown(*id).is_some()) {
+            return Cow::Borrowed(entities);
         }
         let met =
             |(id, body): &(EntityId, G::Body)| (*id, shown(*id).map_or(body.clone(), |origin| body.moved_to(origin)));
-        Cow::Owned(told.iter().map(met).collect())
+        Cow::Owned(entities.iter().map(met).collect())
     }
 
     /// Draws the others at [`Client::drawn_at`]. `clock` is the server time on the client's clock.

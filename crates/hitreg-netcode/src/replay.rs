@@ -45,7 +45,7 @@ use crate::settings::{SettingError, Settings};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
-use hitreg_log::trace::{SessionSource, Table, Trace};
+use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 
 /// Options of one replay.
@@ -127,7 +127,7 @@ pub fn replay<G: Netcode>(
     options: &ReplayOptions,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    let setup = setup::<G>(session, options.settings.as_ref())?;
+    let setup = setup::<G>(&session.header, options.settings.as_ref())?;
     let has_server = check_session(session);
     let closed = match (options.mode, has_server) {
         (_, Err(error @ ReplayError::ServerSide)) | (Mode::Closed, Err(error)) => return Err(error),
@@ -135,7 +135,7 @@ pub fn replay<G: Netcode>(
         (Mode::Closed | Mode::Auto, Ok(())) => true,
     };
     may_be_judged(&setup.settings, options)?;
-    if options.judged_under.is_some() && !closed && G::REJUDGE.is_none() {
+    if options.judged_under.is_some() && !closed && G::IMPORTED.is_none_or(|imported| imported.rejudge.is_none()) {
         return Err(ReplayError::NoJudge);
     }
     check_input(session)?;
@@ -162,7 +162,7 @@ pub fn replay<G: Netcode>(
         if !closed {
             part.cut(&mut replayed.trace);
         }
-        replayed.trace.header.part = part.told(session.played());
+        replayed.trace.header.part = part.header_range(session.played());
         replayed.jumps.retain(|jump| part.has(jump.at));
     }
     Ok(replayed)
@@ -178,7 +178,7 @@ pub fn replay_clients<G: Game, C: ClientPipeline<G>>(
     settings: Option<&Settings>,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    let setup = setup::<G>(session, settings)?;
+    let setup = setup::<G>(&session.header, settings)?;
     check_input(session)?;
     replay_open::<G, C>(session, &setup, None, MemoryLimit::default(), progress)
 }
@@ -199,26 +199,32 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
 }
 
 fn labelled(mut replayed: ReplayOutput, mode: &str, header: &SessionHeader, settings: &Settings) -> ReplayOutput {
-    replayed.trace.header.game.clone_from(&header.game);
-    replayed.trace.header.session = Some(SessionSource::of(header));
-    replayed.trace.header.mode = mode.to_owned();
-    replayed.trace.header.settings = settings.to_pairs();
+    replayed.trace.header = trace_header(mode, header, settings);
     replayed
+}
+
+/// Returns the header of a trace of the whole session.
+fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> TraceHeader {
+    TraceHeader {
+        game: header.game.clone(),
+        mode: mode.to_owned(),
+        log_digest: String::new(),
+        settings: settings.to_pairs(),
+        part: None,
+        session: Some(SessionSource::of(header)),
+        capabilities: Vec::new(),
+    }
 }
 
 /// Checks that `options.judged_under` differs from the session's settings only in settings that affect judging.
 fn may_be_judged(settings: &Settings, options: &ReplayOptions) -> Result<(), ReplayError> {
     let may = |key: &String| REJUDGED.iter().any(|start| key.starts_with(start));
-    let keys = options.judged_under.as_ref().map(|other| settings.keys_unlike(other)).unwrap_or_default();
+    let keys = options.judged_under.as_ref().map(|other| settings.differing_keys(other)).unwrap_or_default();
     keys.into_iter().find(|key| !may(key)).map_or(Ok(()), |key| Err(ReplayError::NotForJudging { key }))
 }
 
 /// Returns the session's rules and seed, with these settings or its own.
-fn setup<G: Game>(session: &Session, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
-    setup_of::<G>(&session.header, settings)
-}
-
-fn setup_of<G: Game>(header: &SessionHeader, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
+fn setup<G: Game>(header: &SessionHeader, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
     check_game::<G>(header)?;
     let rules = header.rules.read::<G::Rules>()?;
     let settings = match settings {
@@ -251,13 +257,13 @@ const AMONG: &str = "prediction.among";
 /// Checks that the session has input. A spectator of an imported session has no usercmds, but received snapshots.
 fn check_input(session: &Session) -> Result<(), ReplayError> {
     let imported = matches!(session.header.origin, Origin::Imported { .. });
-    let was_shown = |player: &PlayerRecords| imported && !player.received.is_empty();
-    let has = |player: &PlayerRecords| !(player.frames.is_empty() && player.heard.is_empty()) || was_shown(player);
+    let has_snapshots = |player: &PlayerRecords| imported && !player.received.is_empty();
+    let has = |player: &PlayerRecords| !(player.frames.is_empty() && player.heard.is_empty()) || has_snapshots(player);
     if session.players.iter().any(has) { Ok(()) } else { Err(ReplayError::NoInput) }
 }
 
 /// Compares a trace that another build made of a session with the recorded tick hashes.
-pub fn held_against(session: &Session, trace: Trace) -> ReplayOutput {
+pub fn compare_hashes(session: &Session, trace: Trace) -> ReplayOutput {
     let ticks = ticks::Columns::of(&trace);
     let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<BTreeMap<u32, u64>>();
     let (mut hashes_compared, mut first_difference) = (0, None);
@@ -298,7 +304,7 @@ pub fn rerecord_within<G: Netcode>(
     session: &Session,
     settings: Option<&Settings>,
 ) -> Result<Session, ReplayError> {
-    let setup = setup::<G>(session, settings)?;
+    let setup = setup::<G>(&session.header, settings)?;
     check_session(session)?;
     let unknown = Settings::unknown(&session.header.settings).cloned();
     let header = SessionHeader {
@@ -314,7 +320,7 @@ pub fn rerecord_within<G: Netcode>(
         again.states.push(StateKey { tick: Tick(0), viewer: None, entity, class }, &cells);
     }
     let heard = (0..).map(PlayerId).zip(&session.players).filter(|(_, records)| records.is_heard_only());
-    let mut recorder = SessionRecorder::new(&mut again).hearing(heard.map(|(player, _)| player));
+    let mut recorder = SessionRecorder::new(&mut again).with_heard(heard.map(|(player, _)| player));
     closed::observe(session, &setup, memory, &mut recorder)?;
     again.put_in_order();
     Ok(again)
@@ -325,15 +331,15 @@ pub fn rerecord_within<G: Netcode>(
 ///
 /// # Errors
 /// When this build cannot replay the log in closed loop, or not within this memory limit.
-pub fn play_anew<G: Bots + Netcode>(
+pub fn replay_with_bots<G: Bots + Netcode>(
     memory: MemoryLimit,
     session: &Session,
     settings: &Settings,
     seed: Seed,
 ) -> Result<ReplayOutput, ReplayError> {
-    let setup = Setup { seed, ..setup::<G>(session, Some(settings))? };
+    let setup = Setup { seed, ..setup::<G>(&session.header, Some(settings))? };
     check_session(session)?;
-    let replayed = closed::play_anew::<G>(session, &setup, memory)?;
+    let replayed = closed::replay_with_bots::<G>(session, &setup, memory)?;
     let header = SessionHeader { seed, ..session.header.clone() };
     Ok(labelled(replayed, "closed", &header, &setup.settings))
 }

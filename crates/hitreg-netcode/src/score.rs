@@ -5,12 +5,12 @@
 //! Modes that draw `lerp_ms` behind also use later snapshots that had arrived by the time of drawing. States after a
 //! teleport are skipped.
 
-mod as_read;
+mod streamed;
 mod track;
 
 use serde::Serialize;
 
-pub use as_read::score_as_read;
+pub use streamed::score_streamed;
 
 use crate::game::{BadCells, Game, OtherFields, StateRows};
 use crate::settings::Settings;
@@ -66,7 +66,7 @@ pub fn score<G: Game>(
 /// The other players' states as each player has received them so far.
 struct Scoring<'a, G: Game> {
     rows: StateRows,
-    ways: DrawingModes<'a, G>,
+    modes: DrawingModes<'a, G>,
     /// For each player, the other players in sight, each since it last came into sight.
     tracks: Vec<Vec<(EntityId, SampleTrack<G::Body>)>>,
     scores: Scores,
@@ -84,7 +84,7 @@ const MODES: [&str; 4] = ["off", "extrapolate", "two-point", "history"];
 impl<'a, G: Game> Scoring<'a, G> {
     fn new(rows: StateRows, (rules, settings): (&'a G::Rules, &Settings), players: usize) -> Self {
         let tracks = (0..players).map(|_| Vec::new()).collect();
-        Scoring { rows, ways: DrawingModes::new(rules, settings), tracks, scores: Scores::default() }
+        Scoring { rows, modes: DrawingModes::new(rules, settings), tracks, scores: Scores::default() }
     }
 
     /// Handles the next snapshot that a player received, in order of number.
@@ -97,7 +97,7 @@ impl<'a, G: Game> Scoring<'a, G> {
         let players = self.tracks.len();
         let Some(tracks) = self.tracks.get_mut(usize::from(player.0)) else { return Ok(()) };
         for (_, gone) in tracks.extract_if(.., |(id, _)| record.entities.binary_search(id).is_err()) {
-            gone.end(&self.ways, &mut self.scores);
+            gone.end(&self.modes, &mut self.scores);
         }
         let is_other = |entity: &&EntityId| **entity != player.entity() && usize::from(entity.0) < players;
         for entity in record.entities.iter().filter(is_other) {
@@ -107,14 +107,14 @@ impl<'a, G: Game> Scoring<'a, G> {
                 tracks.push((*entity, SampleTrack::default()));
                 tracks.len() - 1
             });
-            tracks[place].1.add((record.server_time, body), &self.ways, &mut self.scores);
+            tracks[place].1.add((record.server_time, body), &self.modes, &mut self.scores);
         }
         Ok(())
     }
 
     fn end(mut self) -> Vec<ModeScore> {
         for (_, track) in self.tracks.into_iter().flatten() {
-            track.end(&self.ways, &mut self.scores);
+            track.end(&self.modes, &mut self.scores);
         }
         let Scores { samples, errors_units } = self.scores;
         let of_mode = |(mode, errors): (_, CountedValues)| ModeScore { mode, samples, error_units: errors.tail() };

@@ -24,7 +24,7 @@ pub use machine::{InputSource, Machine};
 pub use network::Links;
 pub(crate) use network::TransportKind;
 pub use network::{ClientAsk, Intruder};
-pub use observe::{Observer, ScreenView, SnapshotSize};
+pub use observe::{Observer, ScreenView, SessionEvent, SnapshotSize};
 pub use recorder::{RecordSink, SessionRecorder};
 pub use sequence::PlayerScreen;
 pub use synth::{SynthError, record_synthetic, record_synthetic_while};

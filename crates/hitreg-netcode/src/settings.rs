@@ -223,7 +223,7 @@ impl Settings {
     }
 
     /// Returns the keys whose values differ between these settings and `other`.
-    pub fn keys_unlike(&self, other: &Settings) -> Vec<String> {
+    pub fn differing_keys(&self, other: &Settings) -> Vec<String> {
         let (own, others) = (self.to_pairs(), other.to_pairs());
         let lacking = |from: &[(String, String)], pairs: &[(String, String)]| -> Vec<String> {
             pairs.iter().filter(|pair| !from.contains(pair)).map(|(key, _)| key.clone()).collect()
@@ -244,7 +244,7 @@ impl Settings {
     }
 
     /// Returns whether clients predict weapons.
-    pub fn predicts_weapons(&self) -> bool {
+    pub(crate) fn predicts_weapons(&self) -> bool {
         self.prediction.mode == PredictionMode::Weapons
     }
 

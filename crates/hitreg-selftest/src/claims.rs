@@ -6,8 +6,11 @@
 //! the pipelines put out. A claim that holds without its mechanism would prove nothing; a test checks that there is
 //! none.
 
-/// A claim of a theme. Its file in `claims` has the same name.
+/// A claim of a theme. Its file in `claims` has the same name. `played` is a measure of the session that the scene gives.
 macro_rules! claim {
+    ($theme:ident, $name:literal, played $measure:path) => {
+        claim!($theme, $name, |experiment| Ok($measure(&experiment.play()?)))
+    };
     ($theme:ident, $name:literal, $measure:expr) => {
         $crate::claims::Claim {
             name: $name,
@@ -215,7 +218,7 @@ impl Claim {
         let experiment = Experiment::new(script.clone(), mechanism == MechanismState::Off);
         let measured = (self.measure)(&experiment)?;
         let figures: Vec<Figure> =
-            script.expect.iter().map(|expect| expect.held_against(&measured)).collect::<Result<_, _>>()?;
+            script.expect.iter().map(|expect| expect.compare_hashes(&measured)).collect::<Result<_, _>>()?;
         Ok(ClaimResult {
             name: self.name,
             theme: self.theme,
@@ -253,7 +256,7 @@ impl Theme {
 }
 
 impl ExpectedFigure {
-    fn held_against(&self, measured: &NamedFigures) -> Result<Figure, ClaimError> {
+    fn compare_hashes(&self, measured: &NamedFigures) -> Result<Figure, ClaimError> {
         let found = measured.iter().find(|(name, _)| *name == self.figure);
         let (_, measured) = *found.ok_or_else(|| ClaimError::NoFigure(self.figure.clone()))?;
         let low = self.at_least.or(self.is.map(|is| is - self.within));

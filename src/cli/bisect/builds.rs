@@ -3,11 +3,11 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 
+use super::found::CandidateKind;
 use super::sought::SearchArgs;
-use crate::cli::CommandOutcome;
+use crate::cli::CommandResult;
 use crate::cli::diff::running::{BuildArgs, parse_jobs};
 use crate::cli::output::Output;
-use crate::cli::trouble::CommandError;
 use crate::engine::Games;
 use crate::engine::bisect::BuildSearch;
 
@@ -44,8 +44,10 @@ pub(super) struct Args {
     running: BuildArgs,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let jobs = args.jobs.map_or_else(rayon::current_num_threads, NonZero::get);
     let search = BuildSearch { builds: &args.builds, verify_ends: args.verify_ends, jobs };
-    args.sought.search(games, ("build", &args.log), &args.running, output, |judge, steps| search.run(judge, steps))
+    args.sought.search(games, (CandidateKind::Build, &args.log), &args.running, output, |judge, steps| {
+        search.run(judge, steps)
+    })
 }

@@ -16,8 +16,25 @@ pub(super) fn outcome(found: &BisectResult) -> CommandOutcome {
     }
 }
 
-/// Prints the result. `what` is `build` or `commit`, and `bad_means` says what makes one bad.
-pub(super) fn print(found: &BisectResult, page: &mut Page, what: &str, bad_means: &str) {
+/// What a search tries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CandidateKind {
+    Build,
+    Commit,
+}
+
+impl CandidateKind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            CandidateKind::Build => "build",
+            CandidateKind::Commit => "commit",
+        }
+    }
+}
+
+/// Prints the result. `bad_means` says what makes a candidate bad.
+pub(super) fn print(found: &BisectResult, page: &mut Page, kind: CandidateKind, bad_means: &str) {
+    let what = kind.name();
     let named = |name: &str| name_of(found, name);
     let first_bad = found.first_bad.as_deref().map_or("-".to_owned(), named);
     match found.verdict {
@@ -41,7 +58,7 @@ pub(super) fn print(found: &BisectResult, page: &mut Page, what: &str, bad_means
     if let Some(reason) = &found.untestable {
         page.paragraph(2, reason);
         print_last_words(page, &found.last_words);
-        if what == "build" {
+        if kind == CandidateKind::Build {
             print_contract(page, "BUILD replay LOG -o test.hittrace");
         }
     }

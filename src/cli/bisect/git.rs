@@ -5,11 +5,11 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::found::CandidateKind;
 use super::sought::SearchArgs;
-use crate::cli::CommandOutcome;
+use crate::cli::CommandResult;
 use crate::cli::diff::running::{BuildArgs, parse_jobs, parse_seconds};
 use crate::cli::output::Output;
-use crate::cli::trouble::CommandError;
 use crate::engine::Games;
 use crate::engine::bisect::GitSearch;
 
@@ -66,7 +66,7 @@ pub(super) struct Args {
     running: BuildArgs,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let search = GitSearch {
         repository: &args.repo,
         range: &args.range,
@@ -78,5 +78,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<Com
         restart: args.restart,
         sought: &format!("{}, {}", args.sought.words(), args.running.words()),
     };
-    args.sought.search(games, ("commit", &args.log), &args.running, output, |judge, steps| search.run(judge, steps))
+    args.sought.search(games, (CandidateKind::Commit, &args.log), &args.running, output, |judge, steps| {
+        search.run(judge, steps)
+    })
 }

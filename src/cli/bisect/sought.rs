@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use super::found;
+use super::found::{self, CandidateKind};
 use crate::build::BuildRequest;
 use crate::build::condition::Condition;
 use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
-use crate::cli::trouble::CommandError;
-use crate::cli::{CommandOutcome, files, interrupt};
+use crate::cli::{CommandResult, files, interrupt};
 use crate::engine::bisect::{BisectResult, BuildJudge, StepProgress};
 use crate::engine::{EngineError, Games};
 use crate::replay::foreign_trace_memory;
@@ -31,11 +30,11 @@ impl SearchArgs {
     pub(super) fn search(
         &self,
         games: &Games,
-        (what, log): (&str, &Path),
+        (kind, log): (CandidateKind, &Path),
         running: &BuildArgs,
         output: &mut Output,
         run: impl FnOnce(&BuildJudge<'_>, &StepProgress<'_>) -> Result<BisectResult, EngineError>,
-    ) -> Result<CommandOutcome, CommandError> {
+    ) -> CommandResult {
         // The session is dropped before the search.
         let (log_digest, trace_bytes) = {
             let log = files::read_log(games, log)?;
@@ -49,7 +48,7 @@ impl SearchArgs {
         let progress = Progress::of_things("bisecting", 0);
         let found = run(&judge, &|done, of| progress.done(done, of))?;
         drop(progress);
-        output.show(&found, |page| found::print(&found, page, what, &self.meaning(what)))?;
+        output.show(&found, |page| found::print(&found, page, kind, &self.meaning(kind)))?;
         Ok(found::outcome(&found))
     }
 
@@ -59,10 +58,12 @@ impl SearchArgs {
     }
 
     /// The meaning of a bad build or commit, as text.
-    fn meaning(&self, what: &str) -> String {
+    fn meaning(&self, kind: CandidateKind) -> String {
         match &self.condition {
             Some(command) => format!("`{command}` exits with 1"),
-            None => format!("{} from the good {what}'s (--on {})", self.looking.meaning(), self.looking.on_name()),
+            None => {
+                format!("{} from the good {}'s (--on {})", self.looking.meaning(), kind.name(), self.looking.on_name())
+            }
         }
     }
 }

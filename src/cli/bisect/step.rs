@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::cli::output::Output;
 use crate::cli::outputs::OutputPath;
 use crate::cli::trouble::CommandError;
-use crate::cli::{CommandOutcome, files};
+use crate::cli::{CommandOutcome, CommandResult, files};
 use crate::engine::Games;
 use crate::engine::bisect::{body_argument, step};
 use crate::store::{self, FileType};
@@ -34,7 +34,7 @@ pub(in crate::cli) struct Args {
     output: OutputPath,
 }
 
-pub(in crate::cli) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(in crate::cli) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Answer)?;
     let log = files::read_log(games, &args.log)?;
     let game = games.of(&log.session).map_err(|error| CommandError::file(&args.log, error))?;

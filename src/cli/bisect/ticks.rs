@@ -1,13 +1,12 @@
 //! `hitreg bisect ticks`: finds the first tick, entity and field where two runs differ, and the cause.
 
-use crate::cli::CommandOutcome;
+use crate::cli::CommandResult;
 use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
 use crate::cli::diff::sides::SideArgs;
 use crate::cli::diff::{outcome, show_missing};
 use crate::cli::files;
 use crate::cli::output::Output;
-use crate::cli::trouble::CommandError;
 use crate::engine::Games;
 use crate::engine::bisect::bisect_ticks;
 use crate::report::bisect_page;
@@ -36,8 +35,8 @@ pub(super) struct Args {
     running: BuildArgs,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let sides = args.sides.sides(output.files.force())?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+    let sides = args.sides.sides(output.files.force)?;
     let runner = args.running.runner(games, sides.run_builds(), output)?;
     match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {
         Err(missing) => show_missing(&missing, &sides, output),

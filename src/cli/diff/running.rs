@@ -36,7 +36,7 @@ pub(in crate::cli) struct BuildArgs {
 /// Refuses an option about builds that was typed where no build runs.
 fn check(output: &Output, name: &str, is_given: bool) -> Result<(), CommandError> {
     match output.is_typed(name, is_given) {
-        true => Err(CommandError::Request(format!(
+        true => Err(CommandError::request(format!(
             "--{name} has no effect without a build: add --a or --b, or leave it out"
         ))),
         false => Ok(()),
@@ -84,7 +84,7 @@ impl BuildArgs {
     pub(in crate::cli) fn build_runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
         let cache = match &self.cache {
             _ if self.no_cache => None,
-            Some(folder) => Some(Cache::open(folder).map_err(|error| CommandError::Request(error.to_string()))?),
+            Some(folder) => Some(Cache::open(folder).map_err(CommandError::request)?),
             // A user without a folder for caches runs every build again.
             None => Cache::open(&Cache::usual_folder()).ok(),
         };

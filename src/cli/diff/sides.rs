@@ -73,7 +73,7 @@ impl SideArgs {
         Ok(ComparisonSpec {
             first: self.first.clone(),
             second: self.second.clone(),
-            ways: self.ways.ways()?,
+            replays: self.ways.ways()?,
             across,
             compare_unrelated: force,
         })
@@ -87,7 +87,7 @@ impl SideReplayArgs {
         if self.what_if == WhatIf::Rejudge && !has_settings {
             let what = "--what-if rejudge needs other settings: add --b-set KEY=VALUE or --b-preset NAME. It cannot judge \
                         the session of one build with another";
-            return Err(CommandError::Request(what.to_owned()));
+            return Err(CommandError::request(what));
         }
         let way = |build: &Option<PathBuf>, preset: &Option<String>, set: &[String]| ReplaySpec {
             build: build.clone(),

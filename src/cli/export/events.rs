@@ -6,7 +6,7 @@ use super::replayed::ReplayedTables;
 use super::{Args, said, save};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
-use crate::cli::{CommandOutcome, files};
+use crate::cli::{CommandOutcome, CommandResult, files};
 use crate::engine::Games;
 use crate::log::FileKind;
 use crate::perfetto::{self, PerfettoError, SHOWN};
@@ -25,8 +25,8 @@ enum EventSource {
     Replay { trace: TraceFile, has_packets: bool, is_received: bool, _folder: TemporaryFolder },
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
-    let target = args.output.as_ref().map(|path| output.files.target(path, FileType::Events)).transpose()?;
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+    let target = output.files.target_if(&args.output, FileType::Events)?;
     let events = EventSource::of(games, args)?;
     match &target {
         Some(target) => save(target, &mut |out| events.write(args, out))?,
@@ -65,7 +65,7 @@ impl EventSource {
         let written = match self {
             EventSource::Recorded(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
             EventSource::Replay { trace, has_packets: true, is_received, .. } => {
-                traffic::of_log_beside(trace, *is_received)
+                traffic::of_packet_tables(trace, *is_received)
                     .map_err(PerfettoError::Unread)
                     .and_then(|packets| perfetto::write(trace, packets, out))
             }

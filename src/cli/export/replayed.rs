@@ -51,7 +51,7 @@ impl ReplayedTables {
                 }
             };
             let mut seen = |stretch: &SessionStretch| {
-                let tables = packets.then(|| traffic::put_by(stretch)).into_iter().flatten();
+                let tables = packets.then(|| traffic::packet_tables(stretch)).into_iter().flatten();
                 tables.for_each(|table| write.borrow_mut()(&TraceHeader::default(), table));
             };
             let options = (&options, encoded);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cli::CommandOutcome;
+use crate::cli::CommandResult;
 use crate::cli::figures::{count, share};
 use crate::cli::files::FileSize;
 use crate::cli::output::Output;
@@ -68,9 +68,8 @@ pub(super) struct DemoArgs {
 }
 
 #[derive(Serialize)]
-struct Quake3ImportReport<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+struct Quake3ImportReport {
+    path: String,
     #[serde(skip)]
     from: RecordingKind,
     game: String,
@@ -87,14 +86,14 @@ struct Quake3ImportReport<'a> {
     warning: Option<String>,
 }
 
-pub(super) fn run_udp(args: &UdpArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run_udp(args: &UdpArgs, output: &mut Output) -> CommandResult {
     let (map, server_log) = (args.map.as_deref(), args.server_log.as_deref());
     let (recording, force_map) = (args.capture.as_path(), args.force_map);
     let from = Quake3Recording { source: RecordingKind::Capture, recording, map, force_map, server_log };
     run(from, &args.output, output)
 }
 
-pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> CommandResult {
     let from = Quake3Recording {
         source: RecordingKind::Demo,
         recording: &args.demo,
@@ -105,7 +104,7 @@ pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> Result<CommandOu
     run(from, &args.output, output)
 }
 
-fn run(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+fn run(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Output) -> CommandResult {
     let target = output.files.target(to, FileType::Log)?;
     let overview = import_quake3(&from, &target).map_err(blame)?;
     let report = Quake3ImportReport::new(to, from.source, overview);
@@ -117,19 +116,19 @@ fn blame(error: ImportFileError) -> CommandError {
     CommandError::file(&path, source.to_string().replace("force it if", "add --force-map if"))
 }
 
-impl Quake3ImportReport<'_> {
+impl Quake3ImportReport {
     fn new(
         path: &Path,
         from: RecordingKind,
         Overview { rules, players, counts, undecoded, cut }: Overview,
-    ) -> Quake3ImportReport<'_> {
+    ) -> Quake3ImportReport {
         let way = |direction| match direction {
             Direction::Up => "from",
             Direction::Down => "to",
         };
         let undecoded = undecoded.iter().map(|(client, to, why)| format!("{} client {client}: {why}", way(*to)));
         Quake3ImportReport {
-            path,
+            path: path.display().to_string(),
             from,
             game: rules.game,
             map: rules.map_name,
@@ -143,7 +142,7 @@ impl Quake3ImportReport<'_> {
 
     fn print(&self, page: &mut Page) {
         let counts = &self.counts;
-        page.heading(&self.path.display().to_string());
+        page.heading(&self.path);
         let names: Vec<String> = self.players.iter().map(|player| format!("p{player}")).collect();
         page.pair("session", &format!("{} on {}, of {}", self.game, self.map, names.join(", ")));
         if let Some(warning) = &self.warning {

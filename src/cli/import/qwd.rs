@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::cli::CommandOutcome;
 use crate::cli::figures::{bytes, count, duration, share};
 use crate::cli::files::FileSize;
 use crate::cli::output::Output;
 use crate::cli::outputs::OutputPath;
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::CommandError;
+use crate::cli::{CommandOutcome, CommandResult};
 use crate::import::{ImportFileError, Maps, demos_below, import_qwd};
 use crate::info::SessionInfo;
 use crate::log::WriterOptions;
@@ -63,8 +63,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct QwdImportReport {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: PathBuf,
+    path: String,
     #[serde(flatten)]
     info: SessionInfo,
     demo_bytes: usize,
@@ -89,12 +88,11 @@ struct ImportBatch {
 /// A demo that could not be imported.
 #[derive(Serialize)]
 struct RefusedDemo {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: PathBuf,
+    path: String,
     why: String,
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let maps = match (&args.map, &args.maps) {
         (Some(map), _) => Maps::File(map.clone()),
         (None, Some(file)) if file.is_file() => {
@@ -128,7 +126,9 @@ pub(super) fn run(args: &Args, output: &mut Output) -> Result<CommandOutcome, Co
     for (demo, imported) in demos.into_iter().zip(imported) {
         match imported {
             Ok(report) => several.logs.push(report),
-            Err(trouble) => several.refused.push(RefusedDemo { path: demo, why: trouble.to_string() }),
+            Err(trouble) => {
+                several.refused.push(RefusedDemo { path: demo.display().to_string(), why: trouble.to_string() })
+            }
         }
     }
     output.show(&several, |page| {
@@ -166,7 +166,7 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
         import_qwd(demo, maps, force_map).map_err(blame)?;
     store::save_log(target, &session, WriterOptions::whole())?;
     Ok(QwdImportReport {
-        path: target.path().to_owned(),
+        path: target.path().display().to_string(),
         info: SessionInfo::of(&session),
         demo_bytes,
         size_bytes: FileSize::of(target.path()),
@@ -220,7 +220,7 @@ fn found(finding: &TraitFinding) -> String {
 impl QwdImportReport {
     fn print(&self, page: &mut Page) {
         let info = &self.info;
-        page.heading(&self.path.display().to_string());
+        page.heading(&self.path);
         page.pair("session", &format!("{} on {}, imported from {}", info.game, info.map, info.origin));
         if let Some(warning) = &self.warning {
             page.styled(UNSURE, &format!("  {warning}"));

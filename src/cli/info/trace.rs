@@ -4,20 +4,18 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::cli::CommandOutcome;
+use crate::cli::CommandResult;
 use crate::cli::figures::{bytes, count};
 use crate::cli::output::Output;
-use crate::cli::page::{Alignment, PageCell};
 use crate::cli::trouble::CommandError;
 use crate::golden::ReplaySummary;
-use crate::store;
-use crate::trace::Table;
+use crate::store::{self, TraceFile};
+use crate::trace::{Table, TraceSource};
 use crate::units::Micros;
 
 #[derive(Serialize)]
 struct TraceInfo<'a> {
-    #[serde(serialize_with = "crate::store::shown::path")]
-    path: &'a Path,
+    path: String,
     kind: &'static str,
     format_version: String,
     game: &'a str,
@@ -45,7 +43,7 @@ struct ColumnInfo<'a> {
     data: &'static str,
 }
 
-pub(super) fn show(path: &Path, output: &mut Output) -> Result<CommandOutcome, CommandError> {
+pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
     let fail = |error| CommandError::file(path, error);
     let mut reader = store::open_trace(path)?;
     let (header, version) = (reader.header().clone(), reader.format());
@@ -53,9 +51,9 @@ pub(super) fn show(path: &Path, output: &mut Output) -> Result<CommandOutcome, C
     while let Some(rows) = reader.next_rows().map_err(fail)? {
         gist.add(&rows);
     }
-    let tables = store::open_trace(path)?.shapes().map_err(fail)?;
+    let trace = TraceFile::open(path)?;
     let shown = TraceInfo {
-        path,
+        path: path.display().to_string(),
         kind: "trace",
         format_version: version.to_string(),
         game: &header.game,
@@ -64,10 +62,10 @@ pub(super) fn show(path: &Path, output: &mut Output) -> Result<CommandOutcome, C
         part_us: header.part,
         digest: gist.digest().to_string(),
         size_bytes: store::size_bytes(path)?,
-        tables: tables.iter().map(|(table, rows)| TableInfo::of(table, *rows)).collect(),
+        tables: trace.tables().into_iter().map(|(table, rows)| TableInfo::of(table, rows)).collect(),
     };
     output.show(&shown, |page| {
-        page.heading(&path.display().to_string());
+        page.heading(&shown.path);
         page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
         page.pair("digest", &shown.digest);
         if !shown.log_digest.is_empty() {
@@ -78,9 +76,8 @@ pub(super) fn show(path: &Path, output: &mut Output) -> Result<CommandOutcome, C
         }
         page.pair("size", &bytes(shown.size_bytes));
         page.blank();
-        let cells = |t: &TableInfo<'_>| vec![t.name.into(), count(t.rows).into(), t.columns.len().to_string().into()];
-        let rows: Vec<Vec<PageCell>> = shown.tables.iter().map(cells).collect();
-        page.table(&[("table", Alignment::Left), ("rows", Alignment::Right), ("columns", Alignment::Right)], &rows);
+        let row = |t: &TableInfo<'_>| [t.name.to_owned(), count(t.rows), t.columns.len().to_string()];
+        page.table(&["table", ">rows", ">columns"], shown.tables.iter().map(row));
     })
 }
 

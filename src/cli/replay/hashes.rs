@@ -32,7 +32,7 @@ fn compared_in_words(
             (GOOD, format!("  as recorded{so_far}: all {} tick hashes match the recording", count(compared)))
         }
         Some(tick) if report.settings_changed.is_empty() => {
-            let log = report.path.display();
+            let log = &report.path;
             (BAD, format!("  NOT as recorded from tick {tick} on. Run: hitreg bisect ticks {log}"))
         }
         Some(tick) => (UNSURE, format!("  differs from the recording from tick {tick} on, because of other settings")),

@@ -90,8 +90,8 @@ pub(super) fn play(
     let part = part.map(|part| part.within(log.survey.played()));
     let (options, changed) = options(args, &log.header, part)?;
     if record.is_some() && options.judged_under.is_some() {
-        return Err(CommandError::Request(
-            "--record does not work with --what-if rejudge, which runs nothing new: leave one out".to_owned(),
+        return Err(CommandError::request(
+            "--record does not work with --what-if rejudge, which runs nothing new: leave one out",
         ));
     }
     let game = games.of_header(&log.header).map_err(|error| CommandError::file(&args.log, error))?;

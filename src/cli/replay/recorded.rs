@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::cli::figures::{count, measure, ms, share};
-use crate::cli::page::{Alignment, Page, PageCell};
+use crate::cli::page::Page;
 use crate::replay::PlayerJumps;
 use crate::stats::{CountedValues, Spread};
 use crate::trace::Trace;
@@ -49,18 +49,11 @@ impl JumpReport {
             "Visible corrections: snapshots that moved a player on its own screen by over {} units",
             Self::LEAST_UNITS
         ));
-        let right = Alignment::Right;
-        let head = [("", Alignment::Left), ("times", right), ("p50", right), ("p95", right), ("max", right)];
-        let row = |jumps: &JumpReport| -> Vec<PageCell> {
-            let Spread { p50, p95, max } = jumps.units;
-            let units = [p50, p95, max].map(measure);
-            [format!("p{}", jumps.player), count(jumps.count as u64)]
-                .into_iter()
-                .chain(units)
-                .map(PageCell::from)
-                .collect()
+        let row = |jumps: &JumpReport| {
+            let [p50, p95, max] = [jumps.units.p50, jumps.units.p95, jumps.units.max].map(measure);
+            [format!("p{}", jumps.player), count(jumps.count as u64), p50, p95, max]
         };
-        page.table(&head, &jumps.iter().take(MOST_PLAYERS).map(row).collect::<Vec<_>>());
+        page.table(&["", ">times", ">p50", ">p95", ">max"], jumps.iter().take(MOST_PLAYERS).map(row));
     }
 }
 
@@ -143,21 +136,12 @@ impl RejudgedHit {
             page.note(2, &text.replace("{}", &count(hits.len() as u64)));
             return;
         }
-        let right = Alignment::Right;
-        let head = [
-            ("", Alignment::Left),
-            ("hits", right),
-            ("same target", right),
-            ("within spread", right),
-            ("without rewind", right),
-            ("view error p50", right),
-            ("p95", right),
-        ];
+        let head = ["", ">hits", ">same target", ">within spread", ">without rewind", ">view error p50", ">p95"];
         let mut by_weapon: BTreeMap<&str, Vec<&RejudgedHit>> = BTreeMap::new();
         for hit in hits {
             by_weapon.entry(&hit.weapon).or_default().push(hit);
         }
-        let row = |name: &str, hits: &[&RejudgedHit]| -> Vec<PageCell> {
+        let row = |name: &str, hits: &[&RejudgedHit]| {
             let of = |is_one: fn(&RejudgedHit) -> bool| {
                 share(hits.iter().filter(|hit| is_one(hit)).count() as u64, hits.len() as u64)
             };
@@ -166,12 +150,10 @@ impl RejudgedHit {
             let within =
                 |hit: &RejudgedHit| hit.beyond_spread_units.is_some_and(|off| off <= RejudgedHit::THROUGH_UNITS);
             let shares = [of(|hit| hit.is_explained()), of(within), of(|hit| hit.hits_at_present())];
-            let cells = [name.to_owned(), count(hits.len() as u64)].into_iter().chain(shares).chain(error);
-            cells.map(PageCell::from).collect()
+            [name.to_owned(), count(hits.len() as u64)].into_iter().chain(shares).chain(error)
         };
-        let mut rows: Vec<Vec<PageCell>> = by_weapon.iter().map(|(weapon, hits)| row(weapon, hits)).collect();
-        rows.push(row("all", &hits.iter().collect::<Vec<_>>()));
-        page.table(&head, &rows);
+        let all = row("all", &hits.iter().collect::<Vec<_>>());
+        page.table(&head, by_weapon.iter().map(|(weapon, hits)| row(weapon, hits)).chain([all]));
         let mut others = hits.iter().filter(|hit| !hit.is_explained());
         for hit in others.by_ref().take(MOST_UNEXPLAINED) {
             let target = if hit.target == "?" { "an unknown player" } else { &hit.target };

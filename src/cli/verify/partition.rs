@@ -64,7 +64,7 @@ pub(super) fn select(paths: &[PathBuf], partition: Option<&Partition>) -> Result
             let share = partition.of(logs);
             if share.is_empty() {
                 let Partition { k, n } = partition;
-                return Err(CommandError::Request(format!("--partition slice:{k}/{n} is empty: there are {all} logs")));
+                return Err(CommandError::request(format!("--partition slice:{k}/{n} is empty: there are {all} logs")));
             }
             Ok(share)
         }

@@ -129,7 +129,7 @@ fn rockets_fly_hit_in_the_present_and_hurt_around() {
     let mut world = Arena::spawn(&rules, Seed(3), 3);
     let put = |world: &mut ArenaWorld, player: u16, origin: Vec3| {
         let body = ArenaBody { origin, ..*world.entity(EntityId(player)).unwrap() };
-        Arena::place_body(&rules, world, PlayerId(player), body);
+        world.entities_mut()[usize::from(player)].1 = body;
     };
     put(&mut world, 0, Vec3::new(-480.0, 380.0, 36.0));
     put(&mut world, 1, Vec3::new(-200.0, 380.0, 36.0));

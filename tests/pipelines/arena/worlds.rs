@@ -122,7 +122,7 @@ fn a_player_who_leaves_the_map_dies_and_respawns() {
     let rules = ArenaRules::default();
     let mut world = Arena::spawn(&rules, Seed(1), 1);
     let fallen = ArenaBody { origin: Vec3::Z * -10_000.0, ..*world.entity(EntityId(0)).unwrap() };
-    Arena::place_body(&rules, &mut world, PlayerId(0), fallen);
+    world.entities_mut()[0].1 = fallen;
     Arena::step_world(&rules, &mut world, Micros::from_ms(16), &mut Events::default());
     let dead = *world.entity(EntityId(0)).unwrap();
     assert_eq!((dead.alive, dead.frags), (false, -1));
@@ -144,7 +144,7 @@ fn players_wait_for_free_spawn_points() {
             origin: Vec3::new(0.0, -300.0 + 50.0 * f32::from(number), 36.0),
             ..*world.entity(EntityId(number)).unwrap()
         };
-        Arena::place_body(&rules, &mut world, PlayerId(number), body);
+        world.entities_mut()[usize::from(number)].1 = body;
     }
     Arena::step_world(&rules, &mut world, Micros::from_ms(16), &mut events);
     assert_eq!(alive(&world), 20);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hitreg::diff::{ChangedShots, DiffOptions, diff, diff_sources};
-use hitreg::trace::{ColumnData, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceSource};
+use hitreg::trace::{ColumnData, ColumnSpan, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceSource};
 
 use crate::traces::{column, data, names, reorder, set, table};
 
@@ -29,7 +29,7 @@ impl TraceSource for StoredTrace {
         self.trace.tables.iter().map(|table| (table, table.rows() as u64)).collect()
     }
 
-    fn rows<'s>(&'s self, table: &'s str, _: &'s [&'s str]) -> NextRows<'s> {
+    fn rows_between<'s>(&'s self, table: &'s str, _: &'s [&'s str], _: Option<ColumnSpan<'s>>) -> NextRows<'s> {
         let (table, mut next) = (self.trace.table(table), 0);
         Box::new(move || {
             let Some(table) = table.filter(|table| next < table.rows()) else { return Ok(None) };

@@ -1,18 +1,19 @@
 //! Streamed comparisons equal comparisons in memory, for any changes and any lengths of parts.
 
+use std::io::Cursor;
 use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::diff::{DiffOptions, DiffScope, TraceVerdict, diff, diff_sources};
 use hitreg::link::{LinkModel, Loss};
-use hitreg::log::{TraceReader, read_trace, write_trace};
+use hitreg::log::{IndexedTrace, read_trace, write_trace};
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, replay};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
-use hitreg::trace::{NextRows, Table, Trace, TraceHeader, TraceSource};
+use hitreg::trace::{ColumnSpan, NextRows, Table, Trace, TraceHeader, TraceSource};
 use hitreg::units::Seed;
 use proptest::prelude::*;
 
@@ -45,7 +46,7 @@ impl TraceSource for SlicedTrace<'_> {
         self.shapes.iter().map(|(table, rows)| (table, *rows)).collect()
     }
 
-    fn rows<'s>(&'s self, table: &'s str, _: &'s [&'s str]) -> NextRows<'s> {
+    fn rows_between<'s>(&'s self, table: &'s str, _: &'s [&'s str], _: Option<ColumnSpan<'s>>) -> NextRows<'s> {
         let (table, mut next) = (self.trace.table(table), 0);
         Box::new(move || {
             let Some(table) = table.filter(|table| next < table.rows()) else { return Ok(None) };
@@ -167,23 +168,28 @@ proptest! {
 fn the_parts_of_a_file_are_its_rows() {
     let trace = replay_with(&session(), &[]);
     let file = write_trace(Vec::new(), &trace).expect("memory takes all");
-    let index = TraceReader::new(&file[..]).expect("a trace").index().expect("a sound trace");
+    let index = IndexedTrace::open(Cursor::new(&file)).expect("a trace");
     assert_eq!(index.header(), &trace.header);
     let whole = read_trace(&file[..]).expect("a trace");
     for (table, (shape, rows)) in whole.tables.iter().zip(index.tables()) {
-        assert_eq!((&table.name, table.rows() as u64), (&shape.name, *rows));
-        let parts = index.parts_of(&shape.name).map(|at| index.part(&file[at as usize..], at, &[]).expect("a part"));
+        assert_eq!((&table.name, table.rows() as u64), (&shape.name, rows));
+        let parts = index.chunks_of(&shape.name, None);
+        let parts = parts.map(|chunk| index.chunk(Cursor::new(&file), chunk, &[]).expect("a part"));
         let together = parts.reduce(|mut so_far, more| {
             so_far.append(more).expect("rows of the same table");
             so_far
         });
         assert!(together.is_none_or(|together| together.digest() == table.digest()), "{}", table.name);
     }
-    let at = index.parts_of("frames").next().expect("there are frames");
-    let named = index.part(&file[at as usize..], at, &["player", "command"]).expect("a part");
+    let chunk = index.chunks_of("frames", None).next().expect("there are frames");
+    let named = index.chunk(Cursor::new(&file), chunk, &["player", "command"]).expect("a part");
     assert_eq!(named.columns.iter().map(|c| &*c.name).collect::<Vec<_>>(), ["player", "command"]);
-    let mut changed = file.clone();
-    changed[at as usize + 40] ^= 1;
-    assert!(index.part(&changed[at as usize..], at, &[]).is_err());
-    assert!(index.part(&file[at as usize..at as usize + 60], at, &[]).is_err());
+    for place in (0..file.len()).step_by(file.len() / 64) {
+        let mut changed = file.clone();
+        changed[place] ^= 1;
+        // The chunk is as it was, or its error says so.
+        let part = index.chunk(Cursor::new(&changed), chunk, &["player", "command"]);
+        assert!(part.is_ok_and(|part| part == named) || index.chunk(Cursor::new(&changed), chunk, &[]).is_err());
+    }
+    assert!(index.chunk(Cursor::new(&file[..60]), chunk, &[]).is_err());
 }

@@ -152,14 +152,12 @@ impl<'a> CellPair<'a> {
             CellPair::U64(a, b) => a[rows.clone()] == b[rows],
             CellPair::I64(a, b) => a[rows.clone()] == b[rows],
             CellPair::F32(a, b) => {
-                let differing =
-                    a[rows.clone()].iter().zip(&b[rows]).fold(0, |d, (a, b)| d | (a.to_bits() ^ b.to_bits()));
-                differing == 0
+                let pairs = a[rows.clone()].iter().zip(&b[rows]);
+                pairs.fold(0, |differing, (a, b)| differing | (a.to_bits() ^ b.to_bits())) == 0
             }
             CellPair::F64(a, b) => {
-                let differing =
-                    a[rows.clone()].iter().zip(&b[rows]).fold(0, |d, (a, b)| d | (a.to_bits() ^ b.to_bits()));
-                differing == 0
+                let pairs = a[rows.clone()].iter().zip(&b[rows]);
+                pairs.fold(0, |differing, (a, b)| differing | (a.to_bits() ^ b.to_bits())) == 0
             }
             CellPair::Bool(a, b) => a[rows.clone()] == b[rows],
             CellPair::Names { a, b, names: [names_a, names_b] } => names_a == names_b && a[rows.clone()] == b[rows],

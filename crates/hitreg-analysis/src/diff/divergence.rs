@@ -15,7 +15,7 @@ use super::usercmds::UsercmdRow;
 use hitreg_log::trace::schema::{errors, packets, ticks};
 
 /// The first place where two traces, or two tables, differ.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Divergence {
     /// The name of the table.
     pub table: String,
@@ -54,10 +54,11 @@ pub struct Divergence {
 }
 
 /// What differs at a divergence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DivergenceKind {
     /// A value differs.
+    #[default]
     Value,
     /// B lacks the row.
     OnlyInA,
@@ -132,18 +133,7 @@ impl Divergence {
         let mut found = Divergence {
             table: pairing.a.name.clone(),
             place: RowPlace::of(pairing, clocks, spot),
-            what: DivergenceKind::Value,
-            field: None,
-            a: None,
-            b: None,
-            class: None,
-            error: None,
-            ulps: None,
-            others: Vec::new(),
-            last_agreeing: None,
-            last_state: None,
-            usercmds_a: Vec::new(),
-            usercmds_b: Vec::new(),
+            ..Divergence::default()
         };
         match (spot.a, spot.b) {
             (Some(_), None) => found.what = DivergenceKind::OnlyInA,

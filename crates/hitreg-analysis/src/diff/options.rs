@@ -213,7 +213,7 @@ fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<Strin
     names
         .map(|name| (strsim::jaro_winkler(word, front(name)), front(name)))
         .max_by(|x, y| x.0.total_cmp(&y.0).then_with(|| y.1.cmp(x.1)))
-        .filter(|(likeness, _)| *likeness > 0.7)
+        .filter(|(similarity, _)| *similarity > 0.7)
         .map(|(_, name)| name.to_owned())
 }
 

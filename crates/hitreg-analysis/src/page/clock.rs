@@ -59,13 +59,13 @@ impl StepTimes {
     pub(super) fn of_player(trace: &Trace, reader: &TraceRows<'_>, player: u32) -> StepTimes {
         let table = frames::Columns::of(trace);
         let times = if table.at_us.is_empty() { table.server_time_us } else { table.at_us };
-        let rows = reader.frames().rows([player, 0]).iter().map(|row| *row as usize);
+        let rows = reader.frames.rows([player, 0]).iter().map(|row| *row as usize);
         let steps: Vec<_> = rows.filter_map(|row| Some((table.command[row], *times.get(row)?))).collect();
         if !steps.is_empty() {
             return StepTimes::new(steps);
         }
         let table = views::Columns::of(trace);
-        let of_player = reader.views().iter().filter(|([whose, _], _)| *whose == player);
+        let of_player = reader.views.iter().filter(|([whose, _], _)| *whose == player);
         let rows = of_player.flat_map(|(_, rows)| rows).map(|row| *row as usize);
         StepTimes::new(rows.filter_map(|row| Some((table.command[row], *table.drawn_at_us.get(row)?))).collect())
     }

@@ -139,7 +139,7 @@ impl PageSide {
 fn players(trace: &Trace, reader: &TraceRows<'_>) -> Vec<u32> {
     let mut players: Vec<u32> = [executed::Columns::of(trace).player, shots::Columns::of(trace).shooter].concat();
     players.extend_from_slice(corrections::Columns::of(trace).player);
-    let screens = reader.frames().iter().chain(reader.views().iter());
+    let screens = reader.frames.iter().chain(reader.views.iter());
     players.extend(screens.map(|([player, _], _)| player));
     players.sort_unstable();
     players.dedup();
@@ -188,7 +188,7 @@ fn bodies_of(
     exactness: TrackPrecision,
     columns: &mut PageColumns,
 ) -> Vec<PageTrack> {
-    let tables = reader.trace().tables.iter();
+    let tables = reader.trace.tables.iter();
     let tables = tables.filter(|table| table.name == bodies::NAME || table.name.starts_with(BODIES_OF_CLASS));
     let mut tracks = Vec::new();
     for table in tables {
@@ -208,12 +208,12 @@ fn own_of(
     exactness: TrackPrecision,
     columns: &mut PageColumns,
 ) -> Vec<PageTrack> {
-    let Some(table) = reader.trace().table(frames::NAME) else { return Vec::new() };
+    let Some(table) = reader.trace.table(frames::NAME) else { return Vec::new() };
     let read = frames::Columns::read(table);
     let own = clocks.iter().map(|(player, clock)| {
         let has_body = |row: usize| read.has_body.get(row).is_none_or(|has_body| *has_body == 1);
         let step = |row: usize| clock.step_of(*read.command.get(row)?).filter(|_| has_body(row));
-        let samples = samples(table, "own.", "yaw", step)(reader.frames().rows([*player, 0]));
+        let samples = samples(table, "own.", "yaw", step)(reader.frames.rows([*player, 0]));
         packed((*player, Some(*player)), &samples, exactness, columns)
     });
     own.filter(|track| !track.is_empty()).collect()
@@ -236,7 +236,7 @@ fn views_of(
     most: usize,
     columns: &mut PageColumns,
 ) -> (Vec<PageTrack>, TrackPrecision) {
-    let Some(table) = reader.trace().table(views::NAME) else { return (Vec::new(), exactness) };
+    let Some(table) = reader.trace.table(views::NAME) else { return (Vec::new(), exactness) };
     let read = views::Columns::read(table);
     let way = |([player, entity], rows): ([u32; 2], &[u32])| {
         let (_, clock) = clocks.iter().find(|(known, _)| *known == player)?;
@@ -249,7 +249,7 @@ fn views_of(
         }
         Some(((entity, Some(player)), way))
     };
-    let ways: Vec<_> = reader.views().iter().filter_map(way).collect();
+    let ways: Vec<_> = reader.views.iter().filter_map(way).collect();
     let kept_at = |exactness: TrackPrecision| {
         use rayon::prelude::*;
         ways.par_iter().map(|(_, way)| knots(way, exactness.tolerance)).collect::<Vec<_>>()
@@ -266,7 +266,7 @@ fn views_of(
 }
 
 fn shots_of(reader: &TraceRows<'_>, shown: &PageInput<'_>) -> Vec<PageExplanation<ShotExplanation>> {
-    let settings = &reader.trace().header.settings;
+    let settings = &reader.trace.header.settings;
     let explained = |row| {
         let mut shot = reader.shot(row);
         shown.session.into_iter().for_each(|session| shot.know_log(session));
@@ -276,11 +276,11 @@ fn shots_of(reader: &TraceRows<'_>, shown: &PageInput<'_>) -> Vec<PageExplanatio
         let Why::Shot(it) = why else { return None };
         Some(PageExplanation { answer, rejudged, it: *it })
     };
-    (0..shots::Columns::of(reader.trace()).rows).filter_map(explained).collect()
+    (0..shots::Columns::of(reader.trace).rows).filter_map(explained).collect()
 }
 
 fn corrections_of(reader: &TraceRows<'_>) -> Vec<PageExplanation<CorrectionExplanation>> {
-    let settings = &reader.trace().header.settings;
+    let settings = &reader.trace.header.settings;
     let explained = |it: CorrectionExplanation| {
         let answer = why_answer(&Why::Correction(Box::new(it.clone())), settings);
         PageExplanation { answer, rejudged: Vec::new(), it }
@@ -289,13 +289,13 @@ fn corrections_of(reader: &TraceRows<'_>) -> Vec<PageExplanation<CorrectionExpla
 }
 
 fn acks_of(reader: &TraceRows<'_>, exactness: TrackPrecision, columns: &mut PageColumns) -> Vec<AckColumns> {
-    let trace = reader.trace();
+    let trace = reader.trace;
     let (table, frames) = (corrections::Columns::of(trace), frames::Columns::of(trace));
     let by_player = Series::of_one(table.player, table.command);
     let unit = TIME_UNIT_US as f64;
     let of_player = |([player, _], rows): ([u32; 2], &[u32])| {
         let rows = || rows.iter().map(|row| *row as usize).filter(|row| *row < table.at_us.len());
-        let made = |row: usize| frames.at_us.get(reader.frames().at([player, 0], table.command[row]).next()?);
+        let made = |row: usize| frames.at_us.get(reader.frames.at([player, 0], table.command[row]).next()?);
         let round_trip =
             |row: usize| made(row).map_or(-1, |made| table.at_us[row].saturating_sub(*made) / TIME_UNIT_US);
         let error = |row: usize| whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);
@@ -310,12 +310,12 @@ fn acks_of(reader: &TraceRows<'_>, exactness: TrackPrecision, columns: &mut Page
 }
 
 fn ran_of(reader: &TraceRows<'_>, columns: &mut PageColumns) -> Vec<PlayerColumn> {
-    let ran = frames::Columns::of(reader.trace()).ran;
+    let ran = frames::Columns::of(reader.trace).ran;
     let of_player = |([player, _], rows): ([u32; 2], &[u32])| {
         let values = rows.iter().filter_map(|row| ran.get(*row as usize)).map(|ran| i64::from(*ran));
         PlayerColumn { player, values: columns.push(values, 1.0) }
     };
-    reader.frames().iter().filter(|_| !ran.is_empty()).map(of_player).collect()
+    reader.frames.iter().filter(|_| !ran.is_empty()).map(of_player).collect()
 }
 
 fn unrun_of(trace: &Trace, server: &StepTimes, columns: &mut PageColumns) -> Option<UnrunUsercmds> {

@@ -5,8 +5,7 @@ use super::figures::{clipped, count, counted, seconds};
 use super::follow::follow;
 use super::hits::hits;
 use super::layout::WIDTH;
-use super::page::Alignment::{Left, Right};
-use super::page::{Page, PageCell};
+use super::page::Page;
 use super::side_by_side::{interpolation, reconciliation};
 use super::text_diff::settings;
 use crate::diff::{DifferenceClass, Divergence, Status, TableDiff, TraceDiff, TraceVerdict};
@@ -97,15 +96,13 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
     if diff.tables.is_empty() {
         return;
     }
-    let row = |table: &TableDiff| -> Vec<PageCell> {
+    let row = |table: &TableDiff| {
         let rows = &table.rows;
-        let counts = [rows.a, rows.b, rows.differing, rows.only_in_a, rows.only_in_b];
-        let counts = counts.map(|rows| PageCell::from(count(rows)));
-        [clipped(&table.name, 16).into()].into_iter().chain(counts).chain([from(table).into()]).collect()
+        let counts = [rows.a, rows.b, rows.differing, rows.only_in_a, rows.only_in_b].map(count);
+        [clipped(&table.name, 16)].into_iter().chain(counts).chain([from(table)])
     };
-    let counts = ["rows in A", "rows in B", "differing", "only A", "only B"].map(|name| (name, Right));
-    let rows: Vec<Vec<PageCell>> = diff.tables.iter().map(row).collect();
-    page.section("tables", &[&counts[..], &[("", Left)]].concat(), &rows);
+    let columns = [">rows in A", ">rows in B", ">differing", ">only A", ">only B", ""];
+    page.section("tables", &columns, diff.tables.iter().map(row));
     for table in &diff.tables {
         details(page, table);
     }

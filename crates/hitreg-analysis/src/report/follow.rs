@@ -2,8 +2,7 @@
 
 use super::divergence::is_time;
 use super::figures::{clipped, count, counted, distance, ms, seconds};
-use super::page::Alignment::{Left, Right};
-use super::page::{Page, PageCell};
+use super::page::Page;
 use crate::diff::{DifferenceClass, FieldDiff, RowPlace, TableDiff};
 use hitreg_log::trace::schema::{bodies, frames};
 
@@ -15,8 +14,7 @@ pub(super) fn follow(tables: &[TableDiff]) -> Page {
         return page;
     }
     let rows = tables.iter().flat_map(|table| table.fields.iter().take(MOST_FIELDS).map(|field| row(table, field)));
-    let columns = [("rows", Right), ("who", Right), ("largest", Right), ("from", Left), ("to", Left), ("then", Left)];
-    page.section("effects", &columns, &rows.collect::<Vec<_>>());
+    page.section("effects", &[">rows", ">who", ">largest", "from", "to", "then"], rows);
     for table in tables {
         if let Some(more) = table.fields.len().checked_sub(MOST_FIELDS).filter(|more| *more > 0) {
             page.note(2, &format!("and {} of {}", counted(more as u64, "more column"), clipped(&table.name, 40)));
@@ -35,7 +33,7 @@ const LONG_US: f64 = 3.6e9;
 /// How many columns of one table are listed.
 const MOST_FIELDS: usize = 8;
 
-fn row(table: &TableDiff, field: &FieldDiff) -> Vec<PageCell> {
+fn row(table: &TableDiff, field: &FieldDiff) -> [String; 7] {
     let largest = field.largest.as_ref().map_or("-".to_owned(), |largest| match is_time(&field.field) {
         true if largest.error < LONG_US => ms(largest.error as i64),
         true => format!("{:.1e} s", largest.error / 1e6),
@@ -47,15 +45,9 @@ fn row(table: &TableDiff, field: &FieldDiff) -> Vec<PageCell> {
         (DifferenceClass::Hash | DifferenceClass::Difference, true) => "reconverges",
         (DifferenceClass::Hash | DifferenceClass::Difference, false) => "persists",
     };
-    vec![
-        clipped(&format!("{}.{}", table.name, field.field), 32).into(),
-        count(field.rows).into(),
-        count(field.series).into(),
-        largest.into(),
-        when(&field.first).into(),
-        when(&field.last).into(),
-        then.into(),
-    ]
+    let name = clipped(&format!("{}.{}", table.name, field.field), 32);
+    let [rows, series] = [field.rows, field.series].map(count);
+    [name, rows, series, largest, when(&field.first), when(&field.last), then.to_owned()]
 }
 
 fn when(place: &RowPlace) -> String {

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figures::{count, measure};
-use super::page::Alignment::{Left, Right};
-use super::page::{Page, PageCell};
+use super::page::Page;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{corrections, frames, ticks};
 use hitreg_log::trace::{Table, TraceHeader};
@@ -102,16 +101,15 @@ fn histogram(title: &str, unit: &str, values: &CountedValues) -> Page {
         *counts.entry((value > 0.0).then(|| steps.of_value(value))).or_default() += count;
     }
     let most = counts.values().max().copied().unwrap_or(1);
-    let row = |step: Option<i32>| -> Vec<PageCell> {
+    let row = |step: Option<i32>| {
         let number = counts.get(&step).copied().unwrap_or(0);
         let bar = (number * LONGEST).div_ceil(most) as usize;
         let from = step.map_or("0".to_owned(), |step| format!("{} up", measure(steps.edge(step))));
-        vec![from.into(), count(number).into(), "#".repeat(bar).into()]
+        [from, count(number), "#".repeat(bar)]
     };
     let zeros = counts.contains_key(&None).then_some(None);
     let steps = (steps.of_value(least)..=steps.of_value(greatest)).map(Some);
-    let rows: Vec<Vec<PageCell>> = zeros.into_iter().chain(steps).map(row).collect();
-    page.section(title, &[(unit, Right), ("", Left)], &rows);
+    page.section(title, &[&format!(">{unit}"), ""], zeros.into_iter().chain(steps).map(row));
     page
 }
 

@@ -1,8 +1,7 @@
 //! The page of changed shots.
 
 use super::figures::{count, counted, seconds};
-use super::page::Alignment::Right;
-use super::page::{Page, PageCell};
+use super::page::Page;
 use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
 use hitreg_log::trace::schema::IMPACT;
 
@@ -13,10 +12,9 @@ pub(super) fn hits(hits: &HitChanges) -> Page {
     if in_both + hits.only_a + hits.only_b + hits.neither == 0 {
         return page;
     }
-    let row =
-        |what: &str, hit: u64, not: u64| -> Vec<PageCell> { vec![what.into(), count(hit).into(), count(not).into()] };
-    let rows = vec![row("hit in A", in_both, hits.only_a), row("not hit in A", hits.only_b, hits.neither)];
-    page.section("shots", &[("hit in B", Right), ("not hit in B", Right)], &rows);
+    let row = |what: &str, hit: u64, not: u64| [what.to_owned(), count(hit), count(not)];
+    let rows = [row("hit in A", in_both, hits.only_a), row("not hit in A", hits.only_b, hits.neither)];
+    page.section("shots", &[">hit in B", ">not hit in B"], rows);
     let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];
     let words: Vec<String> =
         other.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();

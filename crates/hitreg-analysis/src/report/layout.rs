@@ -222,7 +222,6 @@ fn lines(text: &str, options: Options<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::Alignment::{Left, Right};
     use super::*;
 
     #[test]
@@ -242,21 +241,21 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
         let mut page = Page::default();
-        let rows = vec![vec!["a".into(), "1".into()], vec!["bcd".into(), "1,000".into()]];
-        page.table(&[("", Left), ("", Right)], &rows);
+        let rows = [["a", "1"], ["bcd", "1,000"]];
+        page.table(&["", ">"], rows);
         assert_eq!(page.text(), "  a        1\n  bcd  1,000\n");
         let mut page = Page::default();
-        page.section("title", &[("n", Right)], &rows);
+        page.section("title", &[">n"], rows);
         assert_eq!(page.text(), "title      n\n  a        1\n  bcd  1,000\n");
         let mut page = Page::default();
-        page.section("a long title", &[("n", Right)], &rows);
+        page.section("a long title", &[">n"], rows);
         assert_eq!(page.text().lines().next(), Some("a long title      n"));
     }
 
     #[test]
     fn a_column_of_words_wraps_at_the_end_of_the_page() {
         let mut page = Page::default();
-        page.table(&[("", Left), ("", Right)], &[vec!["word ".repeat(30).into(), "1,000".into()]]);
+        page.table(&["", ">"], [["word ".repeat(30), "1,000".to_owned()]]);
         let text = page.text();
         assert!(text.lines().count() > 1 && text.lines().all(|line| line.len() <= WIDTH), "{text}");
         assert!(text.lines().next().is_some_and(|line| line.ends_with("1,000")), "{text}");

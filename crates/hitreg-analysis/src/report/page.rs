@@ -208,27 +208,45 @@ impl Page {
         self.blocks.push(PageBlock::Pair { indent, value_at, label, value });
     }
 
-    /// Adds a table.
-    pub fn table(&mut self, columns: &[(&str, Alignment)], rows: &[Vec<PageCell>]) {
-        // Column names come from hitreg, not from files, and some have two lines.
-        let columns = columns.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect();
-        let mut rows = rows.to_vec();
-        rows.iter_mut().flatten().for_each(TextSpan::make_printable);
-        self.blocks.push(PageBlock::Table(PageTable { title: None, columns, rows }));
+    /// Adds a table. The cells of a column whose name begins with `>` are aligned to the right, as numbers are.
+    pub fn table<R: IntoIterator<Item: Into<PageCell>>>(
+        &mut self,
+        columns: &[&str],
+        rows: impl IntoIterator<Item = R>,
+    ) {
+        self.blocks.push(PageBlock::Table(PageTable::new(None, columns, rows)));
     }
 
-    /// Adds a table that is its own section, with `title` above its first column.
-    pub fn section(&mut self, title: &str, columns: &[(&str, Alignment)], rows: &[Vec<PageCell>]) {
+    /// Adds a table that is its own section, with `title` above its first column. `columns` are the others.
+    pub fn section<R>(&mut self, title: &str, columns: &[&str], rows: impl IntoIterator<Item = R>)
+    where
+        R: IntoIterator<Item: Into<PageCell>>,
+    {
         self.blank();
-        self.table(&[&[("", Alignment::Left)], columns].concat(), rows);
-        if let Some(PageBlock::Table(table)) = self.blocks.last_mut() {
-            table.title = Some(printable(title).into_owned());
-        }
+        let title = Some(printable(title).into_owned());
+        self.blocks.push(PageBlock::Table(PageTable::new(title, &[&[""], columns].concat(), rows)));
     }
 
     /// Adds all blocks of another page.
     pub fn append(&mut self, other: Page) {
         self.blocks.extend(other.blocks);
+    }
+}
+
+impl PageTable {
+    fn new<R>(title: Option<String>, columns: &[&str], rows: impl IntoIterator<Item = R>) -> PageTable
+    where
+        R: IntoIterator<Item: Into<PageCell>>,
+    {
+        // Column names come from hitreg, not from files, and some have two lines.
+        let column = |name: &&str| match name.strip_prefix('>') {
+            Some(name) => (name.to_owned(), Alignment::Right),
+            None => ((*name).to_owned(), Alignment::Left),
+        };
+        let mut rows: Vec<Vec<PageCell>> =
+            rows.into_iter().map(|row| row.into_iter().map(Into::into).collect()).collect();
+        rows.iter_mut().flatten().for_each(TextSpan::make_printable);
+        PageTable { title, columns: columns.iter().map(column).collect(), rows }
     }
 }
 

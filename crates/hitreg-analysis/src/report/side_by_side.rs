@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::figures::{count, counted, distance};
-use super::page::Alignment::Right;
-use super::page::{Page, PageCell};
+use super::figures::{clipped, count, counted, distance};
+use super::page::Page;
 use crate::diff::{InterpolationDiff, Reconciliation};
 use hitreg_log::stats::Spread;
 
@@ -24,7 +23,7 @@ pub(super) fn reconciliation(both: &Reconciliation) -> Page {
     rows.extend(causes.into_iter().map(|(cause, (a, b))| counts(&format!("corrected: {cause}"), a, b)));
     rows.extend(spread("error, units", a.error_units, b.error_units));
     rows.extend(spread("usercmds run again", both.reran_a, both.reran_b));
-    page.section("reconciliation", &SIDES, &rows);
+    page.section("reconciliation", &SIDES, rows);
     let c = &both.corrected;
     if c.both + c.only_a + c.only_b > 0 {
         let (both, only_a, only_b) = (count(c.both), count(c.only_a), count(c.only_b));
@@ -41,7 +40,7 @@ pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
     }
     let mut rows = vec![counts("views", both.a.views, both.b.views)];
     rows.extend(merged(&both.a.how, &both.b.how).into_iter().map(|(how, (a, b))| counts(&how, a, b)));
-    page.section("interpolation", &SIDES, &rows);
+    page.section("interpolation", &SIDES, rows);
     let compared = count(both.compared.saturating_sub(both.relocated));
     page.note(
         2,
@@ -65,24 +64,18 @@ pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
     page
 }
 
-const SIDES: [(&str, super::page::Alignment); 2] = [("A", Right), ("B", Right)];
+const SIDES: [&str; 2] = [">A", ">B"];
 
-fn counts(what: &str, a: u64, b: u64) -> Vec<PageCell> {
-    vec![clipped_name(what), count(a).into(), count(b).into()]
+fn counts(what: &str, a: u64, b: u64) -> [String; 3] {
+    [clipped(what, 40), count(a), count(b)]
 }
 
-fn spread(what: &str, a: Option<Spread>, b: Option<Spread>) -> Vec<Vec<PageCell>> {
+fn spread(what: &str, a: Option<Spread>, b: Option<Spread>) -> Vec<[String; 3]> {
     type Part = fn(Spread) -> f32;
     let parts: [(&str, Part); 3] = [("p50", |s| s.p50), ("p95", |s| s.p95), ("max", |s| s.max)];
     let text = |spread: Option<Spread>, part: Part| spread.map_or("-".to_owned(), |s| distance(f64::from(part(s))));
-    let row = |(name, part): &(&str, Part)| {
-        vec![format!("{what}, {name}").into(), text(a, *part).into(), text(b, *part).into()]
-    };
+    let row = |(name, part): &(&str, Part)| [format!("{what}, {name}"), text(a, *part), text(b, *part)];
     if a.is_none() && b.is_none() { Vec::new() } else { parts.iter().map(row).collect() }
-}
-
-fn clipped_name(name: &str) -> PageCell {
-    super::figures::clipped(name, 40).into()
 }
 
 fn merged(a: &BTreeMap<String, u64>, b: &BTreeMap<String, u64>) -> BTreeMap<String, (u64, u64)> {

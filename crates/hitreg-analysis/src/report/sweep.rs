@@ -1,8 +1,7 @@
 //! The page of a sweep.
 
 use super::figures::count;
-use super::page::Alignment::{Left, Right};
-use super::page::{Alignment, Page, PageCell};
+use super::page::Page;
 use super::what_if_line;
 use crate::swept::{Sweep, SweepFigures};
 use hitreg_log::record::WhatIf;
@@ -11,33 +10,21 @@ use hitreg_log::stats::Spread;
 /// The most important figures, with a row for each combination of values.
 pub fn sweep_page(sweep: &Sweep) -> Page {
     let mut page = Page::default();
-    let names = [
-        "shots\nhit",
-        "\nmissed*",
-        "view\np50",
-        "error\np95",
-        "hits\nn",
-        "in\nms",
-        "cover\nunits",
-        "corr.\nn",
-        "\np95",
-        "kB/s\ndown",
-        "\nup",
-    ];
-    let mut columns: Vec<(&str, Alignment)> = names.iter().map(|name| (*name, Right)).collect();
+    let (shots, errors) = (["", ">shots\nhit", ">\nmissed*"], [">view\np50", ">error\np95"]);
+    let (cover, rest) = ([">hits\nn", ">in\nms", ">cover\nunits"], [">corr.\nn", ">\np95", ">kB/s\ndown", ">\nup"]);
+    let mut columns = [&shots[..], &errors, &cover, &rest].concat();
     let has_intervals = sweep.what_if == WhatIf::Rerecord;
     if has_intervals {
-        columns.splice(1..1, [("hit\n%", Right), ("95%\nci", Right)]);
+        columns.splice(2..2, [">hit\n%", ">95%\nci"]);
     }
-    let row = |row: &crate::swept::SweepRow| -> Vec<PageCell> {
+    let row = |row: &crate::swept::SweepRow| {
         let mut cells = figures(&row.figures).to_vec();
         if has_intervals {
             cells.splice(1..1, hit_share(&row.figures));
         }
-        [row.values.join(" ")].into_iter().chain(cells).map(PageCell::from).collect()
+        [row.values.join(" ")].into_iter().chain(cells)
     };
-    let rows: Vec<Vec<PageCell>> = sweep.rows.iter().map(row).collect();
-    page.table(&[&[("", Left)], &columns[..]].concat(), &rows);
+    page.table(&columns, sweep.rows.iter().map(row));
     page.blank();
     if let Some(note) = equal_rows(sweep) {
         page.paragraph(0, &note);

@@ -1,12 +1,11 @@
 //! Explains one shot or one correction to the person who asks about it.
 
 use super::figures::{clipped, count, counted, measure, rounded_ms, seconds};
-use super::page::Alignment::{Left, Right};
-use super::page::{Page, PageCell};
+use super::page::Page;
 use super::why_scene::WhyDrawing;
 use crate::why::{
-    CorrectionExplanation, DrawnSnapshots, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot, RejudgedShot,
-    ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
+    CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot,
+    RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
 
 /// The page about a shot or a correction. `settings` are the settings of the trace.
@@ -235,20 +234,14 @@ const SAME_DEGREES: f32 = 0.05;
 
 /// The table of the target's places: drawn, judged and present.
 fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
-    let columns = [("server time", Right), ("from line", Right), ("", Left), ("source", Left)];
-    let row = |place: &TargetPosition| -> Vec<PageCell> {
+    let row = |place: &TargetPosition| {
         let off = place.off.as_ref();
         let distance = off.map(|off| format!("{} units", measure(off.distance_units)));
-        vec![
-            place.which.name().into(),
-            known(place.at_us.map(seconds)).into(),
-            known(distance).into(),
-            off.map_or(String::new(), direction).into(),
-            place.known_by.into(),
-        ]
+        let (direction, at) = (off.map_or(String::new(), direction), known(place.at_us.map(seconds)));
+        [place.which.name().to_owned(), at, known(distance), direction, place.known_by.to_owned()]
     };
-    let rows: Vec<Vec<PageCell>> = shot.places.iter().map(row).collect();
-    page.section(&format!("Where {who} was"), &columns, &rows);
+    let columns = [">server time", ">from line", "", "source"];
+    page.section(&format!("Where {who} was"), &columns, shot.places.iter().map(row));
     page.faint(
         2,
         &format!(
@@ -398,19 +391,13 @@ fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanati
         .map(|(error, unit)| known(error.map(|error| format!("{} {unit}", measure(error)))));
     page.pair("error", &format!("position {place}; velocity {velocity}"));
     page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
-    let columns = [("predicted", Right), ("actual", Right), ("difference", Right)];
-    let rows: Vec<Vec<PageCell>> = correction
-        .errors
-        .iter()
-        .take(MOST_FIELDS)
-        .map(|error| {
-            let difference = error.authoritative - error.predicted;
-            let [predicted, came] = [error.predicted, error.authoritative].map(|value| format!("{value}"));
-            vec![name(&error.field).into(), predicted.into(), came.into(), measure(difference).into()]
-        })
-        .collect();
-    if !rows.is_empty() {
-        page.section("field", &columns, &rows);
+    let row = |error: &FieldError| {
+        let [predicted, actual] = [error.predicted, error.authoritative].map(|value| value.to_string());
+        [name(&error.field), predicted, actual, measure(error.authoritative - error.predicted)]
+    };
+    if !correction.errors.is_empty() {
+        let rows = correction.errors.iter().take(MOST_FIELDS).map(row);
+        page.section("field", &[">predicted", ">actual", ">difference"], rows);
     }
     if correction.errors.len() > MOST_FIELDS {
         page.note(2, &format!("and {}", counted((correction.errors.len() - MOST_FIELDS) as u64, "more field")));

@@ -1,6 +1,6 @@
 //! A sweep as a table of named columns, for files, and as text for people.
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::ser::{Serialize, Serializer};
 
 use super::{Sweep, SweepFigures};
 use hitreg_log::stats::Spread;
@@ -33,18 +33,10 @@ impl Serialize for SweepTable {
         struct RowOf<'a>(&'a [String], &'a [SweepCell]);
         impl Serialize for RowOf<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut map = serializer.serialize_map(Some(self.0.len()))?;
-                for (column, cell) in self.0.iter().zip(self.1) {
-                    map.serialize_entry(column, cell)?;
-                }
-                map.end()
+                serializer.collect_map(self.0.iter().zip(self.1))
             }
         }
-        let mut rows = serializer.serialize_seq(Some(self.rows.len()))?;
-        for row in &self.rows {
-            rows.serialize_element(&RowOf(&self.columns, row))?;
-        }
-        rows.end()
+        serializer.collect_seq(self.rows.iter().map(|row| RowOf(&self.columns, row)))
     }
 }
 

@@ -31,6 +31,23 @@ pub enum WhyQuery {
     },
 }
 
+impl WhyQuery {
+    /// The shot that is asked for, among the shots of a trace; `None` if a correction is asked for.
+    ///
+    /// # Errors
+    /// Fails if the trace does not contain the shot; the error names the nearest ones.
+    pub fn shot(&self, trace: &Trace) -> Result<Option<ShotName>, WhyError> {
+        let row = match *self {
+            WhyQuery::Shot(name) => name.row(trace)?,
+            WhyQuery::At { at_us, player } => row_at(trace, at_us, player)?,
+            WhyQuery::Correction { .. } => return Ok(None),
+        };
+        let shots = shots::Columns::of(trace);
+        let [shooter, command] = [shots.shooter, shots.command].map(|column| super::cell(column, row).unwrap_or(0));
+        Ok(Some(ShotName { shooter, command, index: super::cell(shots.index, row) }))
+    }
+}
+
 /// The name of a shot: `p0#95`, or `p0#95.1` for a further shot of the same usercmd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShotName {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::ShotName;
 use hitreg_log::trace::schema::{bodies, executed, frames, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceSource, gathered};
+use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, select_rows};
 
 /// Views of the target are read for this long before and after the rewound time, in microseconds. The explanation needs
 /// no views further away.
@@ -20,43 +20,62 @@ pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, S
     }
     let is_it =
         |whose: &[u32], commands: &[u32]| rows(whose.iter().zip(commands), |of| of == (&shot.shooter, &shot.command));
-    let of_shot = gathered(trace, shots::NAME, &[], &|table: &Table| {
+    let of_shot = select_rows(trace, shots::NAME, ALL, &|table: &Table| {
         let table = shots::Columns::read(table);
         is_it(table.shooter, table.command)
     })?;
+    let of_frame = select_rows(trace, frames::NAME, ALL, &|table| {
+        let table = frames::Columns::read(table);
+        is_it(table.player, table.command)
+    })?;
     let found = shots::Columns::read(&of_shot);
-    let judged_us = found.at_us.iter().zip(found.rewind_us).map(|(at, rewind)| at.saturating_sub(*rewind));
-    let span = judged_us.fold(None, |span: Option<(i64, i64)>, at| {
-        let (first, last) = span.unwrap_or((at, at));
-        Some((first.min(at), last.max(at)))
-    });
-    let span = span.map(|(first, last)| first.saturating_sub(AROUND_US)..=last.saturating_add(AROUND_US));
-    let is_around =
-        |drawn_at_us: Option<&i64>| span.as_ref().zip(drawn_at_us).is_some_and(|(span, at)| span.contains(at));
+    let judged_us = || found.at_us.iter().zip(found.rewind_us).map(|(at, rewind)| at.saturating_sub(*rewind));
+    let made_us = frames::Columns::read(&of_frame).at_us.iter().copied();
+    let (judged, shown) = (around(judged_us()), around(judged_us().chain(made_us)));
+    let shown = shown.map(|(first, last)| ColumnSpan { column: "drawn_at_us", first, last });
     // The tick of the shot and the tick before it.
+    let ticks = around_ticks(found.tick);
     let is_its_tick =
         |tick: &u32| found.tick.iter().any(|of_shot| of_shot == tick || of_shot.checked_sub(1) == Some(*tick));
     let mut tables = vec![
-        gathered(trace, ticks::NAME, &[], &|table| rows(ticks::Columns::read(table).tick.iter(), is_its_tick))?,
-        gathered(trace, bodies::NAME, &[], &|table| rows(bodies::Columns::read(table).tick.iter(), is_its_tick))?,
-        gathered(trace, executed::NAME, &[], &|table| {
+        select_rows(trace, ticks::NAME, ALL, &|table| rows(ticks::Columns::read(table).tick.iter(), is_its_tick))?,
+        select_rows(trace, bodies::NAME, (&[], ticks), &|table| {
+            rows(bodies::Columns::read(table).tick.iter(), is_its_tick)
+        })?,
+        select_rows(trace, executed::NAME, ALL, &|table| {
             let table = executed::Columns::read(table);
             is_it(table.player, table.command)
         })?,
-        gathered(trace, frames::NAME, &[], &|table| {
-            let table = frames::Columns::read(table);
-            is_it(table.player, table.command)
-        })?,
-        gathered(trace, views::NAME, &[], &|table| {
+        of_frame,
+        select_rows(trace, views::NAME, (&[], shown), &|table| {
             let table = views::Columns::read(table);
+            let is_near = |row| match (judged, table.drawn_at_us.get(row)) {
+                (Some((from, to)), Some(at)) => (from..=to).contains(at),
+                _ => false,
+            };
             let of_row = table.player.iter().zip(table.command).enumerate();
             rows(of_row, |(row, (player, command))| {
-                *player == shot.shooter && (*command == shot.command || is_around(table.drawn_at_us.get(row)))
+                *player == shot.shooter && (*command == shot.command || is_near(row))
             })
         })?,
     ];
     tables.push(of_shot);
     Ok(Cow::Owned(Trace { header: trace.header().clone(), tables }))
+}
+
+/// All columns of all rows.
+const ALL: (&[&str], Option<ColumnSpan<'_>>) = (&[], None);
+
+/// The span of these times, and [`AROUND_US`] before and after it.
+fn around(times: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
+    let spans = times.map(|at| (at.saturating_sub(AROUND_US), at.saturating_add(AROUND_US)));
+    spans.reduce(|(from, to), (first, last)| (from.min(first), to.max(last)))
+}
+
+/// The ticks from the one before these to the last of them.
+fn around_ticks(ticks: &[u32]) -> Option<ColumnSpan<'static>> {
+    let (first, last) = (ticks.iter().min()?, ticks.iter().max()?);
+    Some(ColumnSpan { column: "tick", first: i64::from(*first) - 1, last: i64::from(*last) })
 }
 
 /// The indices of the rows that `keep` accepts.

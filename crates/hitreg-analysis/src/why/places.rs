@@ -36,14 +36,12 @@ pub struct TargetPosition {
     pub known_by: &'static str,
 }
 
+hitreg_log::named!(PositionKind { Drawn = "drawn", Judged = "judged", Present = "present" });
+
 impl PositionKind {
     /// The name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            PositionKind::Drawn => "drawn",
-            PositionKind::Judged => "judged",
-            PositionKind::Present => "present",
-        }
+        self.into()
     }
 }
 

@@ -7,9 +7,9 @@ use hitreg_log::trace::{Series, Trace};
 /// A trace, with indices of its tables.
 #[derive(Clone, Debug)]
 pub struct TraceRows<'t> {
-    pub(super) trace: &'t Trace,
+    pub(crate) trace: &'t Trace,
     /// Frames by player, in the order of usercmds.
-    pub(super) frames: Series<'t>,
+    pub(crate) frames: Series<'t>,
     /// Executed usercmds by player, in order.
     pub(super) executed: Series<'t>,
     /// Errors by player, in the order of usercmds.
@@ -17,9 +17,9 @@ pub struct TraceRows<'t> {
     /// Shots by shooter, in the order of usercmds.
     pub(super) shots: Series<'t>,
     /// Bodies by entity, in the order of ticks.
-    pub(super) bodies: Series<'t>,
+    pub(crate) bodies: Series<'t>,
     /// Views by player and entity, in the order of usercmds.
-    pub(super) views: Series<'t>,
+    pub(crate) views: Series<'t>,
 }
 
 impl<'t> TraceRows<'t> {
@@ -37,26 +37,6 @@ impl<'t> TraceRows<'t> {
             bodies: Series::of_one(bodies.entity, bodies.tick),
             views: Series::of_two([views.player, views.entity], views.command),
         }
-    }
-
-    /// The indexed trace.
-    pub fn trace(&self) -> &'t Trace {
-        self.trace
-    }
-
-    /// The frames by player, in the order of usercmds.
-    pub fn frames(&self) -> &Series<'t> {
-        &self.frames
-    }
-
-    /// The bodies by entity, in the order of ticks.
-    pub fn bodies(&self) -> &Series<'t> {
-        &self.bodies
-    }
-
-    /// The views by player and entity, in the order of usercmds.
-    pub fn views(&self) -> &Series<'t> {
-        &self.views
     }
 
     /// Explains the shot in a row of the `shots` table.

@@ -26,7 +26,7 @@ pub(crate) struct Stride {
 }
 
 /// A bot's route and its progress.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct BotPath {
     path: Vec<RouteEdge>,
     /// The number of path segments already walked.
@@ -40,19 +40,6 @@ pub(crate) struct BotPath {
 }
 
 impl BotPath {
-    pub(crate) fn new() -> BotPath {
-        BotPath {
-            path: Vec::new(),
-            done: 0,
-            checked: (Micros::ZERO, Vec3::ZERO),
-            times_stuck: 0,
-            strafes_left: false,
-            strafe_until: Micros::ZERO,
-            duck_until: Micros::ZERO,
-            jump_until: Micros::ZERO,
-        }
-    }
-
     pub(crate) fn forget(&mut self) {
         self.path.clear();
         self.done = 0;

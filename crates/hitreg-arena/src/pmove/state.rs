@@ -57,7 +57,7 @@ impl Default for MoveVars {
 }
 
 /// The part of a player's state that movement depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MoveState {
     /// The middle of the hull, in units.
     #[serde(with = "super::super::vector")]
@@ -87,20 +87,8 @@ pub struct MoveState {
 
 impl MoveState {
     /// Creates the state of a standing player at `origin`. The first step finds the ground.
-    pub const fn at(origin: Vec3) -> MoveState {
-        MoveState {
-            origin,
-            velocity: Vec3::ZERO,
-            on_ground: false,
-            ducked: false,
-            in_duck: false,
-            duck_time_ms: 0,
-            view_ofs_z: VIEW_HEIGHT_STANDING_UNITS,
-            old_buttons: 0,
-            fall_velocity: 0.0,
-            step_time_ms: 0,
-            step_left: false,
-        }
+    pub fn at(origin: Vec3) -> MoveState {
+        MoveState { origin, view_ofs_z: VIEW_HEIGHT_STANDING_UNITS, ..MoveState::default() }
     }
 
     /// Replaces NaN by zero, so that comparisons behave.

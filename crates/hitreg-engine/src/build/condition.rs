@@ -49,7 +49,7 @@ impl Condition {
     }
 
     /// Whether the command contains the build.
-    pub fn names_build(&self) -> bool {
+    pub(crate) fn names_build(&self) -> bool {
         self.template.contains("{build}") || self.template.contains("HITREG_BUILD")
     }
 
@@ -70,14 +70,14 @@ impl Condition {
         let ran = ran.map_err(|e| bad(e.to_string()))?;
         let last_words = ran.last_words;
         let unknown = |reason: String, last_words| {
-            Ok(ConditionAnswer::Unknown(UntestableBuild::because(reason).saying(last_words)))
+            Ok(ConditionAnswer::Unknown(UntestableBuild::because(reason).with_last_words(last_words)))
         };
         match ran.ended {
             ProcessEnd::Exit(0) => Ok(ConditionAnswer::Gone),
             ProcessEnd::Exit(1) => Ok(ConditionAnswer::Shows),
             ProcessEnd::Exit(125) => unknown("the command cannot tell (exit code 125)".into(), last_words),
             ProcessEnd::Exit(code @ 2..=124) => unknown(format!("the command failed (exit code {code})"), last_words),
-            ProcessEnd::Exit(code) => Err(bad(format!("exit code {code}{}", said(&last_words)))),
+            ProcessEnd::Exit(code) => Err(bad(format!("exit code {code}{}", quoted_end(&last_words)))),
             ProcessEnd::Signal(n) => unknown(format!("the command crashed ({})", process::signal_name(n)), last_words),
             ProcessEnd::TimeLimit(limit) => {
                 unknown(format!("the command was still running after {} s", limit.as_secs_f64()), last_words)
@@ -87,7 +87,7 @@ impl Condition {
     }
 }
 
-fn said(last_words: &[String]) -> String {
+fn quoted_end(last_words: &[String]) -> String {
     last_words.last().map(|line| format!(" ({line})")).unwrap_or_default()
 }
 

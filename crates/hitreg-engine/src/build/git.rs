@@ -161,7 +161,7 @@ impl Repository {
     ///
     /// # Errors
     /// When the worktree cannot be created.
-    pub fn check_out(&self, folder: &Path, commit: &str, artifact: &Path) -> Result<(), GitError> {
+    pub(crate) fn check_out(&self, folder: &Path, commit: &str, artifact: &Path) -> Result<(), GitError> {
         let _ = std::fs::remove_file(artifact);
         let quietly = ["-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"];
         let again = ["checkout", "--quiet", "--force", "--detach", commit];
@@ -187,7 +187,7 @@ impl Repository {
     ///
     /// # Errors
     /// When git fails.
-    pub fn forget_missing_worktrees(&self) -> Result<(), GitError> {
+    pub(crate) fn forget_missing_worktrees(&self) -> Result<(), GitError> {
         self.git(["worktree", "prune"]).map(drop)
     }
 
@@ -203,21 +203,21 @@ impl Repository {
 pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &StopSignal) -> Result<(), UntestableBuild> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).current_dir(worktree);
-    without_inherited(&mut shell);
+    remove_git_variables(&mut shell);
     let ran = process::run(shell, time_limit, stop)
         .map_err(|error| UntestableBuild::because(format!("the build command cannot be started: {error}")))?;
     let reason = match ran.ended {
         ProcessEnd::Exit(code @ 1..) => Some(format!("the build command failed (exit code {code})")),
         other => why_untestable(&other).map(|why| format!("the build command: {why}")),
     };
-    reason.map_or(Ok(()), |reason| Err(UntestableBuild::because(reason).saying(ran.last_words)))
+    reason.map_or(Ok(()), |reason| Err(UntestableBuild::because(reason).with_last_words(ran.last_words)))
 }
 
 fn git<A: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = A>) -> Result<String, GitError> {
     let mut command = Command::new("git");
     // The messages are compared with English texts.
     command.arg("-C").arg(folder).args(args).stdin(Stdio::null()).env("LC_ALL", "C");
-    without_inherited(&mut command);
+    remove_git_variables(&mut command);
     let Output { status, stdout, stderr } = command.output()?;
     if status.success() {
         return Ok(String::from_utf8_lossy(&stdout).trim_end().to_owned());
@@ -227,7 +227,7 @@ fn git<A: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = A>) -> Res
     Err(GitError::Failed { command: asked.join(" "), said })
 }
 
-fn without_inherited(command: &mut Command) {
+fn remove_git_variables(command: &mut Command) {
     for name in INHERITED {
         command.env_remove(name);
     }

@@ -45,8 +45,8 @@ pub(super) fn run(mut command: Command, limit: Duration, stop: &StopSignal) -> s
         return Ok(ProcessResult { ended: ProcessEnd::Stopped, last_words: Vec::new() });
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mark = ProcessMark::put_on(&mut command);
-    let mut child = WatchedProcess { child: spawn(with_all_that_it_starts(command))?, mark };
+    let mark = ProcessMark::mark(&mut command);
+    let mut child = WatchedProcess { child: spawn(in_process_group(command))?, mark };
     let tail = child.child.stderr().take().map(PipeTail::of);
     let started = Instant::now();
     let ended = loop {
@@ -109,7 +109,7 @@ impl Drop for WatchedProcess {
 }
 
 /// Wraps the command in its own process group or, on Windows, a job.
-fn with_all_that_it_starts(command: Command) -> CommandWrap {
+fn in_process_group(command: Command) -> CommandWrap {
     let mut command = CommandWrap::from(command);
     #[cfg(unix)]
     command.wrap(ProcessGroup::leader());
@@ -154,12 +154,12 @@ pub(super) fn signal_name(signal: i32) -> String {
 }
 
 #[cfg(unix)]
-pub(super) fn may_be_run(meta: &std::fs::Metadata) -> bool {
+pub(super) fn is_executable(meta: &std::fs::Metadata) -> bool {
     std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o111 != 0
 }
 
 #[cfg(not(unix))]
-pub(super) fn may_be_run(_: &std::fs::Metadata) -> bool {
+pub(super) fn is_executable(_: &std::fs::Metadata) -> bool {
     true
 }
 

@@ -16,7 +16,7 @@ pub(super) struct ProcessMark {
 impl ProcessMark {
     /// Adds a new mark to a command's environment.
     #[expect(clippy::disallowed_methods, reason = "a build may itself run builds, and then both marks apply")]
-    pub(super) fn put_on(command: &mut Command) -> ProcessMark {
+    pub(super) fn mark(command: &mut Command) -> ProcessMark {
         use std::sync::atomic::{AtomicU64, Ordering};
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let mark = format!("{}.{};", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
@@ -31,7 +31,7 @@ impl ProcessMark {
     pub(super) fn end_all(&self) {
         // A process that starts another at this moment is found in the next round.
         for _ in 0..ROUNDS {
-            if !self.end_those_seen() {
+            if !self.end_visible() {
                 return;
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -42,7 +42,7 @@ impl ProcessMark {
     pub(super) fn end_all(&self) {}
 
     #[cfg(target_os = "linux")]
-    fn end_those_seen(&self) -> bool {
+    fn end_visible(&self) -> bool {
         use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
         let Ok(processes) = std::fs::read_dir("/proc") else { return false };
         let mut any = false;

@@ -125,7 +125,7 @@ impl Games {
         let mut named = self.games.iter().filter(|game| name.is_none_or(|name| game.name() == name));
         match named.find_map(|game| game.bots()) {
             Some(bots) => Ok(bots),
-            None => Err(NoBots { name: name.unwrap_or("any").to_owned(), able: self.able() }),
+            None => Err(NoBots { name: name.unwrap_or("any").to_owned(), able: self.names_with_bots() }),
         }
     }
 
@@ -133,7 +133,7 @@ impl Games {
         listed(&self.games.iter().map(|game| game.name()).collect::<Vec<_>>())
     }
 
-    fn able(&self) -> String {
+    fn names_with_bots(&self) -> String {
         let able: Vec<_> = self.games.iter().filter(|game| game.bots().is_some()).map(|game| game.name()).collect();
         if able.is_empty() { "no game".to_owned() } else { listed(&able) }
     }
@@ -192,7 +192,7 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<StreamReport, ReplayError>;
 
-    /// Whether recorded shots are judged again: [`Judge::REJUDGE`](game::Judge::REJUDGE).
+    /// Whether recorded shots are judged again: [`ImportedSessions::rejudge`](game::ImportedSessions::rejudge).
     fn judges_again(&self) -> bool;
 
     /// Runs the input and links of a log again, and records the result as a new session.
@@ -219,7 +219,7 @@ pub trait Playable: Send + Sync {
         entities: &Bodies,
     ) -> Result<Vec<u32>, StepError>;
 
-    /// The smallest session that `still` says shows it; so many candidates are tested at once.
+    /// The smallest session for which `still` is true; the number with it is how many candidates are tested at once.
     ///
     /// # Errors
     /// Fails if `still` is false for `session`, the session cannot be replayed within this memory limit, or `still`
@@ -253,11 +253,11 @@ pub trait Playable: Send + Sync {
     /// Fails if this build cannot read the log's rules or bodies.
     fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
 
-    /// Scores the interpolation modes while the log is read, as [`score::score_as_read`] does.
+    /// Scores the interpolation modes while the log is read, as [`score::score_streamed`] does.
     ///
     /// # Errors
     /// Fails if a recorded state does not belong to this game.
-    fn score_as_read(
+    fn score_streamed(
         &self,
         log: (&SessionHeader, &LogSurvey),
         pass: LogPass<'_, score::DrawingScoreError>,
@@ -334,7 +334,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
     }
 
     fn judges_again(&self) -> bool {
-        G::REJUDGE.is_some()
+        G::IMPORTED.is_some_and(|imported| imported.rejudge.is_some())
     }
 
     fn rerecord(
@@ -390,7 +390,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
             if plan.what_if() == WhatIf::Rerecord {
                 let bots = self.bots.as_ref().ok_or(ReplayError::NoBots(G::NAME))?;
                 let seed = Seed(session.header.seed.0.wrapping_add(u64::from(repeat)));
-                return bots.play_anew(memory, session, &settings, seed);
+                return bots.replay_with_bots(memory, session, &settings, seed);
             }
             let rejudge = plan.what_if() == WhatIf::Rejudge;
             let options =
@@ -423,14 +423,14 @@ impl<G: Netcode> Playable for GameEntry<G> {
         Ok(score::score::<G>(session, &rules, settings)?)
     }
 
-    fn score_as_read(
+    fn score_streamed(
         &self,
         (header, survey): (&SessionHeader, &LogSurvey),
         pass: LogPass<'_, score::DrawingScoreError>,
         settings: &Settings,
     ) -> Result<Option<Vec<ModeScore>>, ScoreError> {
         let rules = header.rules.read::<G::Rules>()?;
-        Ok(score::score_as_read::<G>((header, survey), pass, &rules, settings)?)
+        Ok(score::score_streamed::<G>((header, survey), pass, &rules, settings)?)
     }
 
     fn outline(&self, session: &Session) -> Vec<Wall> {

@@ -71,12 +71,12 @@ impl ComparisonSpec {
     /// Fails if a file cannot be read.
     pub fn rejudged(&self, engine: &Engine<'_>, traces: &[Trace]) -> Result<Vec<SideRejudgement>, EngineError> {
         let second = self.second.as_deref().unwrap_or(&self.first);
-        let ways = [(&self.ways.a, self.first.as_path()), (&self.ways.b, second)];
-        let of = |((way, path), trace): ((&ReplaySpec, &Path), &Trace)| match (&self.across, &way.build) {
-            (None, None) => way.rejudged(engine, path, trace),
+        let replays = [(&self.replays.a, self.first.as_path()), (&self.replays.b, second)];
+        let of = |((spec, path), trace): ((&ReplaySpec, &Path), &Trace)| match (&self.across, &spec.build) {
+            (None, None) => spec.rejudged(engine, path, trace),
             _ => Ok(Ok(Vec::new())),
         };
-        ways.into_iter().zip(traces).map(of).collect()
+        replays.into_iter().zip(traces).map(of).collect()
     }
 }
 

@@ -29,7 +29,7 @@ pub struct ComparisonSpec {
     /// The trace or log of side B; `None` if both sides use the same log.
     pub second: Option<PathBuf>,
     /// How each side replays its log.
-    pub ways: ReplaySpecs,
+    pub replays: ReplaySpecs,
     /// Runs both clients on the server of another build; `None` if each side replays its own log.
     pub across: Option<CrossBuild>,
     /// Whether to compare two files of different sessions, which are untestable otherwise.
@@ -120,7 +120,7 @@ impl ComparisonSpec {
     ///
     /// # Errors
     /// Fails as [`ComparisonSpec::traces`] does.
-    pub fn held(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces<SideTrace>, EngineError> {
+    pub fn traces_in_files(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces<SideTrace>, EngineError> {
         self.made(engine, runner, Goal::Files, ComparisonSource::of)
     }
 
@@ -134,37 +134,37 @@ impl ComparisonSpec {
         if let Some(across) = &self.across {
             return self.across(across, engine, runner, goal);
         }
-        let ReplaySpecs { a: way_a, b: way_b } = &self.ways;
+        let ReplaySpecs { a: spec_a, b: spec_b } = &self.replays;
         if self.is_single() {
             let a = ComparisonSource::of(engine, &self.first)?;
-            way_a.check(engine, &a)?;
+            spec_a.check(engine, &a)?;
             return side::against_itself(engine, runner, &a);
         }
         let a = read(engine, &self.first)?;
         let b = self.second.as_deref().map(|path| read(engine, path)).transpose()?;
-        way_a.check(engine, &a)?;
-        way_b.check(engine, b.as_ref().unwrap_or(&a))?;
-        let mut ways = self.ways.clone();
+        spec_a.check(engine, &a)?;
+        spec_b.check(engine, b.as_ref().unwrap_or(&a))?;
+        let mut replays = self.replays.clone();
         if let Some(b) = &b {
-            ways.a.part = b.part();
-            ways.b.part = a.part();
+            replays.a.part = b.part();
+            replays.b.part = a.part();
         }
-        let Some(b) = b else { return ways.both(engine, runner, [&a, &a], goal) };
+        let Some(b) = b else { return replays.both(engine, runner, [&a, &a], goal) };
         if self.compare_unrelated {
-            return ways.both(engine, runner, [&a, &b], goal);
+            return replays.both(engine, runner, [&a, &b], goal);
         }
-        let names = || [ways.a.name(&a), ways.b.name(&b)];
+        let names = || [replays.a.name(&a), replays.b.name(&b)];
         let sources = [&a, &b].map(ComparisonSource::recorded);
         if let Some(difference) = same_session::by_source(&sources) {
             return Ok(Traces { names: names(), made: Err(MissingSide::unrelated(difference)), overlap_only: false });
         }
         if same_session::is_one_session(&sources) {
-            return ways.both(engine, runner, [&a, &b], goal);
+            return replays.both(engine, runner, [&a, &b], goal);
         }
-        for way in [&mut ways.a, &mut ways.b] {
-            way.tables = way.tables.with(&frames::SCHEMA);
+        for spec in [&mut replays.a, &mut replays.b] {
+            spec.tables = spec.tables.with(&frames::SCHEMA);
         }
-        let traces = ways.both(engine, runner, [&a, &b], goal)?;
+        let traces = replays.both(engine, runner, [&a, &b], goal)?;
         if let Ok([a, b]) = &traces.made
             && let Some(difference) = same_session::by_usercmds([a.source(), b.source()])?
         {
@@ -188,7 +188,7 @@ impl ComparisonSpec {
         let Some(log) = source.log() else {
             return Err(EngineError::NoServer { path: self.first.clone() });
         };
-        let server = ReplaySpec { build: across.server.clone(), open: false, ..self.ways.a.clone() };
+        let server = ReplaySpec { build: across.server.clone(), open: false, ..self.replays.a.clone() };
         for build in [&server.build, &across.client].into_iter().flatten() {
             Build::at(build)?;
         }
@@ -204,11 +204,14 @@ impl ComparisonSpec {
             return Ok(Traces { names, made: Err(missing), overlap_only: false });
         }
         let sent = ComparisonSource::of(engine, between.path())?;
-        let a =
-            ReplaySpec { build: self.ways.a.build.clone().or(server.build.clone()), open: true, ..self.ways.a.clone() };
-        let b = ReplaySpec { build: across.client.clone(), open: true, ..self.ways.b.clone() };
-        let name = |way: &ReplaySpec| {
-            let (client, server) = (build_name(way.build.as_deref()), build_name(server.build.as_deref()));
+        let a = ReplaySpec {
+            build: self.replays.a.build.clone().or(server.build.clone()),
+            open: true,
+            ..self.replays.a.clone()
+        };
+        let b = ReplaySpec { build: across.client.clone(), open: true, ..self.replays.b.clone() };
+        let name = |spec: &ReplaySpec| {
+            let (client, server) = (build_name(spec.build.as_deref()), build_name(server.build.as_deref()));
             format!("the client of {client} on the server of {server}, {}", self.first.display())
         };
         let names = [name(&a), name(&b)];
@@ -223,38 +226,38 @@ impl ComparisonSpec {
         side: TraceSide,
         pair: String,
     ) -> Result<Option<SideTrace>, EngineError> {
-        let (way, name) = match side {
-            TraceSide::A => (&self.ways.a, "a"),
-            TraceSide::B => (&self.ways.b, "b"),
+        let (spec, name) = match side {
+            TraceSide::A => (&self.replays.a, "a"),
+            TraceSide::B => (&self.replays.b, "b"),
         };
-        let mut way = way.clone();
-        way.set.push(pair);
+        let mut spec = spec.clone();
+        spec.set.push(pair);
         let source = ComparisonSource::of(&Engine::new(engine.games), &self.first)?;
-        Ok(way.trace(engine, runner, &source, name)?.ok())
+        Ok(spec.trace(engine, runner, &source, name)?.ok())
     }
 
     /// Whether there is only one input file and nothing to compare it with.
     pub fn is_single(&self) -> bool {
-        self.across.is_none() && self.second.is_none() && self.ways.are_plain()
+        self.across.is_none() && self.second.is_none() && self.replays.are_plain()
     }
 
     /// Whether a build runs on one of the sides.
     pub fn run_builds(&self) -> bool {
-        self.across.is_some() || self.ways.run_builds()
+        self.across.is_some() || self.replays.run_builds()
     }
 
     /// How changed settings are applied: by replay or by rejudging. `None` if no side changes a setting.
     pub fn what_if(&self) -> Option<WhatIf> {
-        let sides = [&self.ways.a, &self.ways.b];
-        let rejudged = sides.iter().any(|way| way.rejudge);
-        let has_settings = sides.iter().any(|way| way.preset.is_some() || !way.set.is_empty());
+        let sides = [&self.replays.a, &self.replays.b];
+        let rejudged = sides.iter().any(|spec| spec.rejudge);
+        let has_settings = sides.iter().any(|spec| spec.preset.is_some() || !spec.set.is_empty());
         has_settings.then_some(if rejudged { WhatIf::Rejudge } else { WhatIf::Replay })
     }
 
     /// The log that both sides replay, and the build of each side. `None` if they do not replay one common log.
-    pub fn one_log(&self) -> Option<(&Path, [Option<&Path>; 2])> {
-        let replays = !(self.across.is_some() || self.second.is_some() || self.ways.are_plain());
-        replays.then_some((self.first.as_path(), [self.ways.a.build.as_deref(), self.ways.b.build.as_deref()]))
+    pub(crate) fn one_log(&self) -> Option<(&Path, [Option<&Path>; 2])> {
+        let replays = !(self.across.is_some() || self.second.is_some() || self.replays.are_plain());
+        replays.then_some((self.first.as_path(), [self.replays.a.build.as_deref(), self.replays.b.build.as_deref()]))
     }
 }
 
@@ -368,7 +371,9 @@ impl ReplaySpec {
                 let options = self.options();
                 let request = BuildRequest { options: &options, ..log.request()? };
                 match runner.trace_file(&Build::at(build)?, &request) {
-                    Ok((trace, folder)) => self.as_asked(engine, &log.header, SideTrace::File(trace, folder))?,
+                    Ok((trace, folder)) => {
+                        self.check_applied_options(engine, &log.header, SideTrace::File(trace, folder))?
+                    }
                     Err(untestable) => Err(untestable),
                 }
             }
@@ -461,11 +466,11 @@ impl MissingSide {
 
     /// The verdict and its reason in one line.
     pub fn line(&self) -> String {
-        format!("untestable: {}", self.who_and_why())
+        format!("untestable: {}", self.untestable_text())
     }
 
     /// The build, if one has no trace, and the reason.
-    pub fn who_and_why(&self) -> String {
+    pub fn untestable_text(&self) -> String {
         match &self.build {
             Some(build) => format!("{build}: {}", self.reason),
             None => self.reason.clone(),

@@ -15,7 +15,7 @@ use super::log_file::{HashingReader, LogFile};
 use super::{Engine, EngineError, Playable};
 use crate::build::BuildRequest;
 use crate::verify::LogFacts;
-use hitreg_log::log::{KeyframeQuery, LogError, LogReader, find_keyframe, write_trace_meanwhile};
+use hitreg_log::log::{KeyframeQuery, LogError, LogReader, write_trace_meanwhile};
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::store::{self, InputFile, Target};
@@ -169,8 +169,7 @@ impl SurveyedLog {
         let mut reader = match source.start {
             None => self.reader()?,
             Some(start) => {
-                let file = store::open(&self.path)?;
-                let found = find_keyframe(file, KeyframeQuery::At(start.at)).map_err(fail)?;
+                let found = store::open_indexed_log(&self.path)?.seek(KeyframeQuery::At(start.at)).map_err(fail)?;
                 found.ok_or_else(|| self.not_replayed(ReplayError::NoKeyframe))?.reader
             }
         };
@@ -276,11 +275,11 @@ impl SurveyedLog {
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), ReplayError>| {
             // `seen` gets every chunk, during the first pass only.
             match std::mem::take(&mut is_first) {
-                true => self.go_through(&mut broken, LogReader::next_chunk, &mut |chunk| {
+                true => self.pass_chunks(&mut broken, LogReader::next_chunk, &mut |chunk| {
                     seen(&chunk);
                     take(chunk)
                 }),
-                false => self.go_through(&mut broken, LogReader::next_chunk_of_clients, take),
+                false => self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take),
             }
         };
         let mut labelled = |header: &TraceHeader, table| to(&self.labelled(header), table);
@@ -298,9 +297,9 @@ impl SurveyedLog {
     pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Vec<ModeScore>, EngineError> {
         let mut broken = None;
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| {
-            self.go_through(&mut broken, LogReader::next_chunk_of_clients, take)
+            self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take)
         };
-        let scores = game.score_as_read((&self.header, &self.survey), &mut pass, settings);
+        let scores = game.score_streamed((&self.header, &self.survey), &mut pass, settings);
         let unscored = |source| EngineError::unsuitable(&self.path, source);
         match broken {
             Some(error) => Err(error),
@@ -312,7 +311,7 @@ impl SurveyedLog {
     }
 
     /// Passes on each chunk of the log. A read error goes into `broken`; the results of the pass are then invalid.
-    fn go_through<E>(
+    fn pass_chunks<E>(
         &self,
         broken: &mut Option<EngineError>,
         next: fn(&mut LogSource) -> Result<Option<SessionStretch>, LogError>,
@@ -372,7 +371,7 @@ impl SurveyedLog {
     ///
     /// # Errors
     /// Fails if the log cannot be read again, the trace cannot be written, or this build cannot replay the log.
-    pub fn replay_into(
+    pub(crate) fn replay_into(
         &self,
         game: &dyn Playable,
         options: &ReplayOptions,

@@ -22,7 +22,7 @@ pub enum ShrinkProperty<'a> {
     /// Both sides play the session differently, and the same table and field is the first to differ.
     Differs {
         /// How the sides replay it.
-        ways: &'a ReplaySpecs,
+        replays: &'a ReplaySpecs,
         /// Runs the builds of the sides.
         runner: BuildRunner,
         /// What counts as a difference.
@@ -40,14 +40,14 @@ impl<'a> ShrinkProperty<'a> {
     pub fn first_difference(
         engine: &Engine<'_>,
         log: &Path,
-        ways: &'a ReplaySpecs,
+        replays: &'a ReplaySpecs,
         runner: BuildRunner,
         options: DiffOptions,
     ) -> Result<ShrinkProperty<'a>, EngineError> {
-        let found = compare(engine, ways, &runner, &options, log);
+        let found = compare(engine, replays, &runner, &options, log);
         check(&runner.stop)?;
         let sought = found?.as_ref().and_then(first_in).ok_or_else(|| EngineError::Alike { path: log.to_owned() })?;
-        Ok(ShrinkProperty::Differs { ways, runner, options, sought })
+        Ok(ShrinkProperty::Differs { replays, runner, options, sought })
     }
 
     /// The table and field that must differ first; `None` if a command decides.
@@ -77,8 +77,8 @@ impl<'a> ShrinkProperty<'a> {
                 check(stop)?;
                 Ok(answer? == ConditionAnswer::Shows)
             }
-            ShrinkProperty::Differs { ways, runner, options, sought } => {
-                let found = compare(engine, ways, runner, options, path)?;
+            ShrinkProperty::Differs { replays, runner, options, sought } => {
+                let found = compare(engine, replays, runner, options, path)?;
                 Ok(found.as_ref().and_then(first_in).is_some_and(|shown| shown == *sought))
             }
         }
@@ -133,7 +133,7 @@ fn unhashed(session: &Session) -> Session {
     session
 }
 
-/// The smallest session that still shows it, of a log at this path. `progress` is told of each step.
+/// The smallest session of the log at this path that still has the property. `progress` gets each step.
 ///
 /// # Errors
 /// Fails if `session` lacks the property, cannot be replayed, or cannot be tested.
@@ -167,7 +167,7 @@ pub fn shrink_log(
     }
 }
 
-/// How many candidates the memory limit lets be tested at once, none of which is larger than the session.
+/// The number of candidates, each at most as large as the session, that the memory limit allows to test at once.
 ///
 /// # Errors
 /// When it does not suffice for one.
@@ -179,7 +179,7 @@ fn candidates_at_once(
 ) -> Result<usize, EngineError> {
     // The whole session, and the smallest one so far.
     const HELD: usize = 2;
-    // A candidate, what is recorded of it, and what a comparison reads of that.
+    // A candidate, its recording, and the recording as the comparison reads it.
     const EACH: usize = 3;
     let (session_bytes, limit) = (session.bytes(), engine.games.memory());
     let of_property = match property {
@@ -187,7 +187,7 @@ fn candidates_at_once(
             Rerecorder::Game(game) => game.trace_memory(session, &ReplayOptions::default()).unwrap_or_default(),
             Rerecorder::Build(..) | Rerecorder::Nothing => 0,
         },
-        ShrinkProperty::Differs { ways, .. } => ways.compared_bytes(engine, session)?,
+        ShrinkProperty::Differs { replays, .. } => replays.compared_bytes(engine, session)?,
     };
     let held = session_bytes.saturating_mul(HELD);
     let each = session_bytes.saturating_mul(EACH).saturating_add(of_property);
@@ -200,12 +200,12 @@ fn candidates_at_once(
 /// Compares both sides' traces of a log; `None` if one side has none.
 fn compare(
     engine: &Engine<'_>,
-    ways: &ReplaySpecs,
+    replays: &ReplaySpecs,
     runner: &BuildRunner,
     options: &DiffOptions,
     log: &Path,
 ) -> Result<Option<TraceDiff>, EngineError> {
-    match ways.traces(engine, runner, log)?.made {
+    match replays.traces(engine, runner, log)?.made {
         Ok([a, b]) => Ok(Some(diff(&a, &b, options)?)),
         Err(_) => Ok(None),
     }

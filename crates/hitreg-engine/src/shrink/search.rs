@@ -130,7 +130,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
         // Without its beginning, this part starts from other places. Another part may still show the property in fewer
         // ticks.
         let ended = (std::mem::replace(&mut self.current, whole.0), std::mem::replace(&mut self.counts, whole.1));
-        if !self.find_a_window(ended.1.of_kind(CostKind::Ticks))? {
+        if !self.find_window(ended.1.of_kind(CostKind::Ticks))? {
             (self.current, self.counts) = ended;
         }
         Ok(())
@@ -170,7 +170,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
 
     /// Keeps one of the shortest windows that show the property and have fewer than `below` ticks. Returns false if no
     /// window shows it.
-    fn find_a_window(&mut self, below: usize) -> Result<bool, ShrinkError<E>> {
+    fn find_window(&mut self, below: usize) -> Result<bool, ShrinkError<E>> {
         let all = self.current.ticks.len();
         let mut windows = Vec::new();
         let mut length = SHORTEST_WINDOW;

@@ -90,11 +90,11 @@ impl Goldens {
             GoldenUpdate::Nothing => (None, None),
             GoldenUpdate::Accept { rerecord } => (
                 Some(targets.file(&path, FileType::Golden)?),
-                rerecord.then(|| targets.file_anew(log, FileType::Log)).transpose()?,
+                rerecord.then(|| targets.file_over_input(log, FileType::Log)).transpose()?,
             ),
             GoldenUpdate::Propose { rerecord } => (
                 Some(targets.file(&new(&path), FileType::Golden)?),
-                rerecord.then(|| targets.file_made_again(&new(log), FileType::Log)).transpose()?,
+                rerecord.then(|| targets.replaceable_file(&new(log), FileType::Log)).transpose()?,
             ),
         };
         Ok(Goldens { path, keep, golden, log: recorded })
@@ -120,12 +120,12 @@ impl Goldens {
                 store::save_bytes(target, text.as_bytes())?;
                 Ok(self.settled(verified, Golden::Accepted))
             }
-            (_, Some(VerdictReason::RecordedState)) => self.settle_anew(target, verified, anew),
+            (_, Some(VerdictReason::RecordedState)) => self.accept_rerecorded(target, verified, anew),
             _ => Ok(verified),
         }
     }
 
-    fn settle_anew(
+    fn accept_rerecorded(
         &self,
         target: &Target,
         verified: LogReport,
@@ -215,7 +215,7 @@ impl Proposal {
     pub fn accept(&self) -> Result<(), EngineError> {
         let targets = Targets::default();
         if let Some(log) = &self.log {
-            store::move_to(&new(log), &targets.file_made_again(log, FileType::Log)?)?;
+            store::move_to(&new(log), &targets.replaceable_file(log, FileType::Log)?)?;
         }
         Ok(store::move_to(&new(&self.golden), &targets.file(&self.golden, FileType::Golden)?)?)
     }
@@ -227,7 +227,7 @@ impl Proposal {
     pub fn reject(&self) -> Result<(), EngineError> {
         let targets = Targets::default();
         if let Some(log) = &self.log {
-            store::remove(&targets.file_made_again(&new(log), FileType::Log)?)?;
+            store::remove(&targets.replaceable_file(&new(log), FileType::Log)?)?;
         }
         Ok(store::remove(&targets.file(&new(&self.golden), FileType::Golden)?)?)
     }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use super::replays::{Contradiction, contradicts};
 use crate::engine::EngineError;
 use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
-use hitreg_log::recorded::said_but;
+use hitreg_log::recorded::recorded_without;
 use hitreg_log::trace::schema::{bodies, executed, frames, ticks};
 use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{Micros, Tick};
@@ -66,7 +66,7 @@ pub(super) fn meanwhile<T, E: From<EngineError>>(
     let (telling, waiting) = sync_channel(WAITING);
     std::thread::scope(|scope| {
         let listen = move || {
-            waiting.into_iter().for_each(|heard| said.hear(heard));
+            waiting.into_iter().for_each(|heard| said.add(heard));
             said
         };
         let listener = std::thread::Builder::new().name("log comparer".into()).spawn_scoped(scope, listen);
@@ -87,7 +87,7 @@ impl<'a> RecordedRows<'a> {
         RecordedRows { header, hidden, chunks, before, rows, reached: None, found: None }
     }
 
-    fn hear(&mut self, heard: VerifyInput) {
+    fn add(&mut self, heard: VerifyInput) {
         if self.found.is_some() {
             return;
         }
@@ -128,7 +128,7 @@ impl<'a> RecordedRows<'a> {
             // All rows of one replay have the same columns.
             played.append(rows.clone()).unwrap_or_default();
         }
-        self.found = self.found.take().or_else(|| contradicts(&said_but(&session, self.hidden), &played));
+        self.found = self.found.take().or_else(|| contradicts(&recorded_without(&session, self.hidden), &played));
         self.before = std::mem::take(&mut self.rows);
     }
 }

@@ -20,7 +20,7 @@ use hitreg_log::recorded::recorded;
 use hitreg_log::store::{self, Target};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
-use hitreg_netcode::replay::{ReplayError, ReplayOptions, StreamReport, held_against};
+use hitreg_netcode::replay::{ReplayError, ReplayOptions, StreamReport, compare_hashes};
 
 /// The build that replays a log.
 pub enum ReplayRunner<'a> {
@@ -69,7 +69,7 @@ impl ReplayRunner<'_> {
         };
         let made = runner.rerecord(build, &log.request()?, to.path());
         check(&runner.stop)?;
-        Ok(EngineError::check_memory(log.path(), made)?.map_err(|untestable| in_words(&untestable)))
+        Ok(EngineError::check_memory(log.path(), made)?.map_err(|untestable| describe(&untestable)))
     }
 }
 
@@ -83,11 +83,11 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
         check(&runner.stop)?;
         let trace = match EngineError::check_memory(log.path(), made)? {
             Ok(trace) => trace,
-            Err(untestable) => return Ok(Err(in_words(&untestable))),
+            Err(untestable) => return Ok(Err(describe(&untestable))),
         };
         let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
         runner.memory.check(needed).map_err(|source| log.needs_memory(source))?;
-        let replayed = held_against(&session, trace);
+        let replayed = compare_hashes(&session, trace);
         if replays.is_empty() && replayed.hashes_compared > 0 {
             contradicts = recorded(&session).ok().and_then(|says| self::contradicts(&says, &replayed.trace));
         }
@@ -96,7 +96,7 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
     Ok(Ok((replays, LogDifference { contradicts, keyframe: None })))
 }
 
-fn in_words(untestable: &UntestableBuild) -> String {
+fn describe(untestable: &UntestableBuild) -> String {
     match untestable.last_words.last() {
         Some(last) => format!("{}; last output: {last}", untestable.reason),
         None => untestable.reason.clone(),

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::Scope;
 use std::time::Duration;
 
-use super::{ProxyOptions, way};
+use super::{ProxyOptions, counts_of};
 use crate::clock::MonotonicClock;
 use crate::socket::open;
 use crate::threads::spawn;
@@ -183,7 +183,7 @@ impl<'env> Forwarder<'env> {
             Direction::Down => &mut end.links.down,
         };
         let fate = link.send(came, bytes.len().min(usize::from(u16::MAX)) as u16);
-        let traffic = way(&mut self.traffic, direction);
+        let traffic = counts_of(&mut self.traffic, direction);
         traffic.datagrams += 1;
         traffic.bytes += bytes.len() as u64;
         self.passed.lost_on_purpose += u64::from(fate.first.is_none());
@@ -215,7 +215,7 @@ impl<'env> Forwarder<'env> {
                 Direction::Up => end.socket.send(&bytes),
                 Direction::Down => self.front.send_to(&bytes, end.address),
             };
-            way(&mut self.traffic, direction).arrived += u64::from(sent.is_ok());
+            counts_of(&mut self.traffic, direction).arrived += u64::from(sent.is_ok());
             if self.passed.added_us.len() < ADDED_KEPT {
                 let added = (self.clock.now() - due).0;
                 self.passed.added_us.push(u32::try_from(added).unwrap_or(u32::MAX));

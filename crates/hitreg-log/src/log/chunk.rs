@@ -17,7 +17,8 @@ pub(crate) use bucket::Bucket;
 use context::ChunkContext;
 pub(super) use context::{ReadContext, WriteContext};
 pub(super) use heard::NESTED as HEARD_USERCMD;
-pub(crate) use map::{ChunkPosition, encode_end, to_messagepack};
+pub(super) use map::is_declared;
+pub(crate) use map::{ChunkPosition, to_messagepack};
 pub(crate) use outline::outline;
 pub(crate) use part::SessionSlice;
 pub(super) use table::{ColumnReader, TableWriter};
@@ -25,19 +26,26 @@ pub(super) use table::{ColumnReader, TableWriter};
 use serde_bytes::ByteBuf;
 
 use map::ChunkTables;
-use table::{PackedTable, RecordLookup};
-pub(crate) use texts::TEXTS;
+pub(super) use table::PackedTable;
+use table::RecordLookup;
+use texts::TEXTS;
 use texts::{ChunkTexts, TextPlaces};
 
 use super::container::Chain;
 use super::error::WriteError;
+use super::index::{ChunkRows, PartRows};
+use super::keyframes::KEYFRAME;
 use super::kinds::{RecordLayout, named_by};
 use super::limits::{Budget, MAX_CHUNK_MEMORY};
 use super::schema::Schema;
 use crate::record::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord, PresenceRecord,
-    SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord, each_stream,
+    ArrivalRecord, DamageRecord, EventTime, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord,
+    PresenceRecord, RecordType, SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord, each_stream,
+    lowest_and_highest,
 };
+
+/// The keys of a chunk that are not kinds of records.
+pub(crate) const CHUNK_KEYS: [&str; 5] = ["index", "before", "end", TEXTS, KEYFRAME];
 
 /// Which records to decode besides the states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +114,7 @@ macro_rules! code {
                 let mut columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
                 let records = decode_kind::<$type>(&mut columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
-                columns.deal(records, &mut stretch.players, |player| &mut player.$field)?;
+                columns.distribute(records, &mut stretch.players, |player| &mut player.$field)?;
             } )*
             $( if let Some(table) = tables.of(stringify!($own_field)).filter(|_| kinds.has(stringify!($own_field))) {
                 let name = stringify!($own_field);
@@ -119,6 +127,26 @@ macro_rules! code {
                 unknown::decode_kinds(&tables, schema, (header, &texts), &mut stretch.unknown, &mut budget)?;
             }
             Ok(stretch)
+        }
+
+        /// Returns what a part of a session has in each table.
+        pub(crate) fn rows_by_table<H>(part: &SessionSlice<'_, H>, header: &SessionHeader) -> ChunkRows {
+            let mut tables = ChunkRows::new();
+            let mut kinds = 0..;
+            $( {
+                let kind = kinds.next().unwrap_or_default();
+                let parts = part.of_players(kind, |records| &records.$field);
+                tables.extend(rows_of(stringify!($field), &parts, true));
+            } )*
+            let mut kinds = 0..;
+            $( {
+                let kind = kinds.next().unwrap_or_default();
+                let records = &part.session.$own_field[part.own[kind].clone()];
+                tables.extend(rows_of(stringify!($own_field), &[(0, records)], false));
+            } )*
+            tables.extend(states::rows_by_table(part, header));
+            tables.extend(unknown::rows_by_table(part, header));
+            tables
         }
 
         /// Returns the times of a player's records of one kind, by the key that other kinds use.
@@ -139,6 +167,18 @@ each_stream!(code);
 /// Decodes a chunk of a log with this header.
 pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<SessionStretch, String> {
     decode_within(MAX_CHUNK_MEMORY, content, (header, Kinds::All), schema)
+}
+
+/// Returns what a chunk has of one kind; `None` without rows.
+fn rows_of<T: RecordType>(name: &str, parts: &[(u32, &[T])], of_players: bool) -> Option<(String, PartRows)> {
+    let rows: usize = parts.iter().map(|(_, rows)| rows.len()).sum();
+    let times = parts.iter().flat_map(|(_, rows)| *rows).filter_map(|record| match record.when() {
+        EventTime::At(at) => Some(at.0),
+        EventTime::In(_) => None,
+    });
+    let players = parts.iter().filter(|(_, rows)| of_players && !rows.is_empty()).map(|(player, _)| *player as u16);
+    let part = PartRows { rows: rows as u32, times: lowest_and_highest(times), players: players.collect() };
+    (rows > 0).then(|| (name.to_owned(), part))
 }
 
 fn encode_kind<T: RecordLayout, H>(

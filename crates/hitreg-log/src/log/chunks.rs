@@ -32,7 +32,8 @@ pub(super) struct Chunks<R> {
     chain: Chain,
     /// The offset of the last chunk read.
     before_offset: u64,
-    ended: bool,
+    /// The last chunk, once it is read.
+    end: Option<ChunkContent>,
 }
 
 impl<R: Read> Chunks<R> {
@@ -47,19 +48,33 @@ impl<R: Read> Chunks<R> {
         let content = unpacker.unpack(&frame).map_err(|what| corrupt(0, "the header", what))?;
         let (header, sealed) = decode(&content)?;
         let (table, chain) = (SeekTable::default(), Chain::default());
-        let mut chunks = Chunks { frames, unpacker, sealed, table, chain, before_offset: 0, ended: false };
+        let mut chunks = Chunks { frames, unpacker, sealed, table, chain, before_offset: 0, end: None };
         chunks.count(&frame);
         Ok((chunks, header))
     }
 
-    /// Continues a sealed file after the chunk at `before_offset`. `table` and `chain` cover all chunks up to it.
-    pub(super) fn within(from: R, offset: u64, before_offset: u64, (table, chain): (SeekTable, Chain)) -> Chunks<R> {
+    /// Continues a file after the chunk at `before_offset`. `table` and `chain` cover all chunks up to it.
+    pub(super) fn within(
+        from: R,
+        (sealed, offset, before_offset): (bool, u64, u64),
+        (table, chain): (SeekTable, Chain),
+    ) -> Chunks<R> {
         let (frames, unpacker) = (FileFrames::new(from, offset), Unpacker::default());
-        Chunks { frames, unpacker, sealed: true, table, chain, before_offset, ended: false }
+        Chunks { frames, unpacker, sealed, table, chain, before_offset, end: None }
     }
 
     pub(super) fn is_sealed(&self) -> bool {
         self.sealed
+    }
+
+    /// Returns the sizes of the chunks read so far.
+    pub(super) fn sizes(&self) -> &SeekTable {
+        &self.table
+    }
+
+    /// Returns the last chunk, once it is read.
+    pub(super) fn end(&self) -> Option<&ChunkContent> {
+        self.end.as_ref()
     }
 
     /// Returns the offset of the next chunk.
@@ -69,7 +84,7 @@ impl<R: Read> Chunks<R> {
 
     /// Returns the next chunk; `None` after the last, once the end of the file is verified.
     pub(super) fn next(&mut self) -> Result<Option<ChunkContent>, LogError> {
-        if self.ended {
+        if self.end.is_some() {
             return Ok(None);
         }
         let (offset, index) = (self.frames.offset(), self.table.len());
@@ -81,7 +96,7 @@ impl<R: Read> Chunks<R> {
         self.count(&frame);
         self.before_offset = offset;
         if place.end {
-            self.ended = true;
+            self.end = Some(content);
             self.check_tail()?;
             return Ok(None);
         }

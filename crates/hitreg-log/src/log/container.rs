@@ -10,7 +10,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use zstd::zstd_safe::CParameter;
 
 use super::error::WriteError;
+use super::index::{ChunkRows, IndexBuilder, PartRows};
 use super::limits::MAX_CHUNK_BYTES;
+use crate::trace::Table;
 
 pub(crate) const ZSTD_MAGIC: u32 = 0xFD2F_B528;
 pub(crate) const SEAL_MAGIC: u32 = 0x184D_2A50;
@@ -31,7 +33,7 @@ impl Chain {
 }
 
 /// The sizes of a file's frames, in order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeekTable {
     /// (compressed, decompressed) bytes.
     entries: Vec<(u32, u32)>,
@@ -46,6 +48,27 @@ impl SeekTable {
     /// Returns the number of frames added.
     pub(crate) fn len(&self) -> u32 {
         self.entries.len() as u32
+    }
+
+    /// Returns the compressed and the decompressed bytes of a frame.
+    pub(crate) fn of(&self, frame: u32) -> Option<(usize, usize)> {
+        let (compressed, content) = self.entries.get(frame as usize)?;
+        Some((*compressed as usize, *content as usize))
+    }
+
+    /// Returns the frames before this one.
+    pub(crate) fn before(&self, frame: u32) -> SeekTable {
+        SeekTable { entries: self.entries.iter().take(frame as usize).copied().collect() }
+    }
+
+    /// Returns the offset of each frame in the file.
+    pub(crate) fn offsets(&self) -> Vec<u64> {
+        let mut end = 0;
+        let offset = |(compressed, _): &(u32, u32)| {
+            end += u64::from(*compressed);
+            end - u64::from(*compressed)
+        };
+        self.entries.iter().map(offset).collect()
     }
 
     /// Returns the end of a sealed file: the seal and the seek table, each as a skippable frame.
@@ -87,7 +110,7 @@ pub(crate) struct ChunkSink<W> {
     packed: Vec<u8>,
     chain: Chain,
     table: SeekTable,
-    written: u64,
+    index: IndexBuilder,
     poisoned: bool,
 }
 
@@ -95,8 +118,8 @@ impl<W: Write> ChunkSink<W> {
     pub(crate) fn new(out: W, level: i32) -> Result<ChunkSink<W>, WriteError> {
         let mut compressor = zstd::bulk::Compressor::new(level)?;
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
-        let (chain, table) = (Chain::default(), SeekTable::default());
-        Ok(ChunkSink { out, compressor, level, packed: Vec::new(), chain, table, written: 0, poisoned: false })
+        let (chain, table, index) = (Chain::default(), SeekTable::default(), IndexBuilder::default());
+        Ok(ChunkSink { out, compressor, level, packed: Vec::new(), chain, table, index, poisoned: false })
     }
 
     /// Returns the number of the next chunk, and the digest of all chunks before it.
@@ -104,15 +127,33 @@ impl<W: Write> ChunkSink<W> {
         (self.table.len(), self.chain)
     }
 
-    /// Returns the number of bytes written.
-    pub(crate) fn written(&self) -> u64 {
-        self.written
-    }
-
     /// Writes the first chunk, at `level` unless it is so large that a recording would be delayed.
     pub(crate) fn header(&mut self, content: &[u8], level: i32) -> Result<(), WriteError> {
         let level = if content.len() <= HEADER_BYTES_SMALL { level } else { self.level };
         self.chunk_at(level, "the header", content)
+    }
+
+    /// Writes a chunk of a log, which has these rows.
+    pub(crate) fn chunk_of_log(&mut self, content: &[u8], rows: ChunkRows) -> Result<(), WriteError> {
+        self.index.add(self.table.len(), rows);
+        self.chunk("a stretch of records", content)
+    }
+
+    /// Writes the chunk of a keyframe, which is this row, at a level of its own.
+    pub(crate) fn chunk_of_keyframe(
+        &mut self,
+        level: i32,
+        content: &[u8],
+        row: (String, PartRows),
+    ) -> Result<(), WriteError> {
+        self.index.add(self.table.len(), vec![row]);
+        self.chunk_at(level, "a keyframe", content)
+    }
+
+    /// Writes a chunk of a trace, which has these rows of a table.
+    pub(crate) fn chunk_of_trace(&mut self, content: &[u8], table: Table, rows: PartRows) -> Result<(), WriteError> {
+        self.index.add_part(self.table.len(), table, rows);
+        self.chunk("a stretch of rows", content)
     }
 
     /// Writes one chunk at a level of its own.
@@ -144,15 +185,13 @@ impl<W: Write> ChunkSink<W> {
         self.out.flush()?;
         self.chain.add(&self.packed);
         self.table.add(self.packed.len(), content.len());
-        self.written += self.packed.len() as u64;
         Ok(())
     }
 
-    /// Writes the seal and the seek table, and returns the output.
+    /// Writes the last chunk with the index, the seal and the seek table, and returns the output.
     pub(crate) fn finish(mut self) -> Result<W, WriteError> {
-        if self.poisoned {
-            return Err(WriteError::Poisoned);
-        }
+        let end = std::mem::take(&mut self.index).encode_end(self.next())?;
+        self.chunk("the end", &end)?;
         self.out.write_all(&self.table.tail(self.chain))?;
         self.out.flush()?;
         Ok(self.out)

@@ -37,7 +37,7 @@ pub enum LogError {
         bytes: u64,
     },
     /// Some bytes changed since they were written.
-    #[error("corrupt at offset {offset}: {part}: {what}{}", rescue(*offset))]
+    #[error("corrupt at offset {offset}: {part}: {what}{}", recovery_hint(*offset))]
     Corrupt {
         /// The offset where the damaged part begins, in bytes.
         offset: u64,
@@ -86,7 +86,7 @@ fn hint(wanted: FileKind) -> &'static str {
     }
 }
 
-fn rescue(offset: u64) -> &'static str {
+fn recovery_hint(offset: u64) -> &'static str {
     match offset {
         0 => "; nothing can be read without this part. Copy the file again, or record the session again",
         _ => ". To save the other chunks of a log, run: hitreg recover FILE -o fixed.hitlog",

@@ -1,18 +1,16 @@
-//! Keyframes in logs: each is a chunk of its own, and the last chunk lists them by time.
+//! Keyframes in logs: each is a chunk of its own, and a row of its own table in the index.
 
-mod find;
 mod rewrite;
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use super::container::Chain;
-use super::error::LogError;
+use super::index::PartRows;
 use super::limits::MAX_CHUNK_BYTES;
 use crate::record::Keyframe;
 use crate::units::{Micros, Tick};
 
-pub use find::{KeyframeQuery, SeekResult, find_keyframe};
 pub use rewrite::{RewriteError, keyframes_of, write_keyframes};
 
 /// A chunk with a keyframe and no records.
@@ -24,18 +22,6 @@ struct KeyframeChunk {
     tick: u32,
     at_us: i64,
     keyframe: ByteBuf,
-}
-
-/// The last chunk of a log with keyframes.
-#[derive(Serialize, Deserialize)]
-struct KeyframeIndex {
-    index: u32,
-    #[serde(default)]
-    before: Option<u64>,
-    end: bool,
-    /// The time in µs, tick and chunk number of each keyframe, ascending.
-    #[serde(default)]
-    keyframes: Vec<(i64, u32, u32)>,
 }
 
 fn encode(of: &Keyframe, (index, before): (u32, Chain)) -> Result<Vec<u8>, super::WriteError> {
@@ -57,6 +43,11 @@ pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<Keyframe> {
     Some(Keyframe { tick: Tick(tick), at: Micros(at_us), stretch, content: keyframe.into_vec() })
 }
 
-fn corrupt(offset: u64, part: &str, what: impl Into<String>) -> LogError {
-    LogError::Corrupt { offset, part: part.to_owned(), what: what.into() }
+/// The table of keyframes in an index, and the key of a keyframe's content in its chunk.
+pub(super) const KEYFRAME: &str = "keyframe";
+
+/// Returns what the chunk of a keyframe has.
+pub(super) fn keyframe_rows(keyframe: &Keyframe) -> (String, PartRows) {
+    let Micros(at) = keyframe.at;
+    (KEYFRAME.to_owned(), PartRows { rows: 1, times: Some((at, at)), players: Vec::new() })
 }

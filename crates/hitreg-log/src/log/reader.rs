@@ -3,12 +3,13 @@
 use std::io::Read;
 
 use super::chunk;
-use super::chunk::Kinds;
+use super::chunk::{Kinds, SessionSlice};
 use super::chunks::ChunkContent;
 use super::chunks::Chunks;
 use super::error::{LogError, Truncation};
 use super::header;
-use super::keyframes::keyframe_in;
+use super::index::{ChunkRows, FileIndex, IndexBuilder, IndexCheck};
+use super::keyframes::{KEYFRAME, keyframe_in, keyframe_rows};
 use super::limits::MAX_CHUNK_MEMORY;
 use super::schema::Schema;
 use super::version::FormatVersion;
@@ -24,6 +25,7 @@ pub struct LogReader<R> {
     chunks: Chunks<R>,
     header: SessionHeader,
     schema: Schema,
+    check: IndexCheck,
 }
 
 impl<R: Read> LogReader<R> {
@@ -35,18 +37,47 @@ impl<R: Read> LogReader<R> {
         let open =
             |content: &[u8]| header::decode_log(content).map(|(header, schema, sealed)| ((header, schema), sealed));
         let (chunks, (header, schema)) = Chunks::open(from, open)?;
-        Ok(LogReader { chunks, header, schema })
+        Ok(LogReader::within(chunks, header, schema))
     }
 
     /// Returns the header, the schema, and whether the file is sealed.
     pub(super) fn opened(self) -> (SessionHeader, Schema, bool) {
-        let LogReader { chunks, header, schema } = self;
+        let LogReader { chunks, header, schema, .. } = self;
         (header, schema, chunks.is_sealed())
     }
 
     /// Returns a reader that continues a log with these chunks.
     pub(super) fn within(chunks: Chunks<R>, header: SessionHeader, schema: Schema) -> LogReader<R> {
-        LogReader { chunks, header, schema }
+        LogReader { chunks, header, schema, check: IndexCheck::default() }
+    }
+
+    /// Reads the log to its end, and returns its header, its schema, whether it is sealed, and its index.
+    pub(super) fn build_index(mut self) -> Result<(SessionHeader, Schema, bool, FileIndex), LogError> {
+        let mut index = IndexBuilder::default();
+        while let Some(content) = self.next_content()? {
+            let stretch = chunk::decode(&content.bytes, &self.header, &self.schema);
+            let rows = rows_of(&content, &stretch.map_err(|what| content.corrupt(what))?, &self.header);
+            self.check.add(&content, &rows);
+            index.add(content.index, rows);
+        }
+        let LogReader { chunks, header, schema, .. } = self;
+        let (sealed, sizes) = (chunks.is_sealed(), chunks.sizes().clone());
+        Ok((header, schema, sealed, index.finish(sizes)))
+    }
+
+    /// Returns the next chunk. After the last, compares the chunks read with the index.
+    fn next_content(&mut self) -> Result<Option<ChunkContent>, LogError> {
+        let ended = self.chunks.end().is_some();
+        match self.chunks.next()? {
+            Some(content) => Ok(Some(content)),
+            None => {
+                if let Some(last) = self.chunks.end().filter(|_| !ended) {
+                    let is_read = |table: &str| chunk::is_declared(table, &self.schema, self.header.classes.len());
+                    self.check.end(last, self.chunks.sizes(), &|table| table == KEYFRAME || is_read(table))?;
+                }
+                Ok(None)
+            }
+        }
     }
 
     /// Returns the log's header.
@@ -64,8 +95,11 @@ impl<R: Read> LogReader<R> {
     /// # Errors
     /// When the log is cut off or damaged here. Chunks returned earlier are good.
     pub fn next_chunk(&mut self) -> Result<Option<SessionStretch>, LogError> {
-        let Some(content) = self.chunks.next()? else { return Ok(None) };
-        chunk::decode(&content.bytes, &self.header, &self.schema).map(Some).map_err(|what| content.corrupt(what))
+        let Some(content) = self.next_content()? else { return Ok(None) };
+        let decoded = chunk::decode(&content.bytes, &self.header, &self.schema);
+        let stretch = decoded.map_err(|what| content.corrupt(what))?;
+        self.check.add(&content, &rows_of(&content, &stretch, &self.header));
+        Ok(Some(stretch))
     }
 
     /// Returns only the states, frames, snapshots and snapshot arrivals of the next chunk, which is faster.
@@ -73,7 +107,7 @@ impl<R: Read> LogReader<R> {
     /// # Errors
     /// As [`LogReader::next_chunk`].
     pub fn next_chunk_of_clients(&mut self) -> Result<Option<SessionStretch>, LogError> {
-        let Some(content) = self.chunks.next()? else { return Ok(None) };
+        let Some(content) = self.next_content()? else { return Ok(None) };
         let of = (&self.header, Kinds::OfClients);
         let decoded = chunk::decode_within(MAX_CHUNK_MEMORY, &content.bytes, of, &self.schema);
         decoded.map(Some).map_err(|what| content.corrupt(what))
@@ -111,7 +145,7 @@ impl<R: Read> LogReader<R> {
         const AT_ONCE: usize = 8;
         let mut contents = Vec::with_capacity(AT_ONCE);
         while contents.len() < AT_ONCE
-            && let Some(content) = self.chunks.next()?
+            && let Some(content) = self.next_content()?
         {
             // Chunk 0 is the header.
             keyframe_in(&content.bytes, content.index as usize - 1).into_iter().for_each(&mut *keyframe);
@@ -121,12 +155,20 @@ impl<R: Read> LogReader<R> {
         let decode = |content: &ChunkContent| {
             chunk::decode_within(MAX_CHUNK_MEMORY / AT_ONCE, &content.bytes, (header, Kinds::All), schema)
         };
-        let decoded = in_parallel(&contents, &decode);
+        let with_rows = |content: &ChunkContent| decode(content).map(|made| (rows_of(content, &made, header), made));
+        let decoded = in_parallel(&contents, &with_rows);
         // A chunk over its share of the memory is decoded alone.
         let alone = |content: &ChunkContent| {
-            chunk::decode(&content.bytes, header, schema).map_err(|what| content.corrupt(what))
+            let made = chunk::decode(&content.bytes, header, schema).map_err(|what| content.corrupt(what));
+            made.map(|made| (rows_of(content, &made, header), made))
         };
-        decoded.into_iter().zip(&contents).map(|(made, content)| made.or_else(|_| alone(content))).collect()
+        let mut stretches = Vec::with_capacity(contents.len());
+        for (made, content) in decoded.into_iter().zip(&contents) {
+            let (rows, made) = made.or_else(|_| alone(content))?;
+            self.check.add(content, &rows);
+            stretches.push(made);
+        }
+        Ok(stretches)
     }
 
     /// Reads to the end of the log, or to where it is cut off.
@@ -144,6 +186,15 @@ impl<R: Read> LogReader<R> {
         limit.check(used)?;
         session.put_in_order();
         Ok((session, torn))
+    }
+}
+
+/// Returns what a decoded chunk has of each table.
+pub(super) fn rows_of(content: &ChunkContent, stretch: &SessionStretch, header: &SessionHeader) -> ChunkRows {
+    let rows = chunk::rows_by_table(&SessionSlice::whole(stretch), header);
+    match rows.is_empty() {
+        true => keyframe_in(&content.bytes, 0).map(|keyframe| keyframe_rows(&keyframe)).into_iter().collect(),
+        false => rows,
     }
 }
 
@@ -172,7 +223,7 @@ impl<R: Read + Send> LogReader<R> {
     /// When the log is damaged.
     pub fn outlines(self, to: &mut dyn FnMut(Outline)) -> Result<Option<Truncation>, LogError> {
         const AHEAD: usize = 16;
-        let LogReader { mut chunks, header, schema } = self;
+        let LogReader { mut chunks, header, schema, .. } = self;
         let (sender, waiting) = std::sync::mpsc::sync_channel(AHEAD);
         let read = move || -> Result<(), LogError> {
             while let Some(content) = chunks.next()? {

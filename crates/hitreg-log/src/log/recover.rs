@@ -13,6 +13,7 @@ use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGI
 use super::error::{LogError, Truncation};
 use super::frames::{FileFrame, FileFrames, FrameError, FrameKind, unpack};
 use super::header::decode_log;
+use super::index;
 use super::schema::Schema;
 use crate::memory::MemoryLimit;
 use crate::record::{GapCause, GapRecord, Session, SessionStretch};
@@ -147,13 +148,11 @@ struct TrustedChunk {
     keyframes: Vec<u32>,
 }
 
-/// The contents of a chunk besides records: a keyframe, or in the last chunk the list of keyframes (time, tick, chunk
-/// number).
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ChunkExtras {
-    keyframe: Option<IgnoredAny>,
-    keyframes: Vec<(i64, u32, u32)>,
+/// The content of a keyframe's chunk.
+#[derive(Deserialize)]
+struct KeyframeMap {
+    #[serde(rename = "keyframe")]
+    _keyframe: IgnoredAny,
 }
 
 impl Recovery<'_> {
@@ -182,7 +181,7 @@ impl Recovery<'_> {
                 }
             };
             let Some(found) = found else {
-                self.lost_to_the_end(start, why);
+                self.lose_rest(start, why);
                 return Ok(());
             };
             self.note_gap(start, at, found.index, why);
@@ -222,9 +221,8 @@ impl Recovery<'_> {
             return Err(format!("chunk {} is repeated here", place.index));
         }
         let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
-        let ChunkExtras { keyframe, keyframes } = crate::serial::from_msgpack(&content).unwrap_or_default();
-        let keyframes = keyframes.into_iter().map(|(_, _, chunk)| chunk).collect();
-        let is_keyframe = keyframe.is_some();
+        let keyframes = if place.end { index::keyframes_in(&content) } else { Vec::new() };
+        let is_keyframe = !place.end && crate::serial::from_msgpack::<KeyframeMap>(&content).is_ok();
         Ok(TrustedChunk { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
     }
 
@@ -237,7 +235,7 @@ impl Recovery<'_> {
 
     /// Handles a log without any readable chunk after `start`. A chunk that was being written when the log was cut off
     /// ends with the file; anything else is damage.
-    fn lost_to_the_end(&mut self, start: usize, why: Option<String>) {
+    fn lose_rest(&mut self, start: usize, why: Option<String>) {
         let lost = &self.bytes[start..];
         let lost_bytes = lost.len() as u64;
         let has_tail = [SEAL_MAGIC, SEEK_TABLE_MAGIC]

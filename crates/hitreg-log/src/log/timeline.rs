@@ -117,13 +117,13 @@ impl Timeline {
     }
 
     /// Handles growth of the session; `ticks` are its next ticks.
-    pub(super) fn grown<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind], ticks: &[(Tick, Micros)]) {
+    pub(super) fn enqueue_added<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind], ticks: &[(Tick, Micros)]) {
         self.tick_times.extend(ticks);
         self.enqueue_all(session, kinds);
     }
 
     /// Handles the end of growth.
-    pub(super) fn grown_up<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind]) {
+    pub(super) fn finish_input<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind]) {
         self.grows = false;
         self.enqueue_all(session, kinds);
     }

@@ -9,15 +9,16 @@ mod past;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 
-use super::chunk::encode_end;
-use super::chunks::Chunks;
+use super::chunks::{ChunkContent, Chunks};
 use super::container::ChunkSink;
 use super::error::{LogError, WriteError};
 use super::header::{self, FileKind, OpeningChunk};
+use super::index::{ChunkRows, IndexCheck};
 use super::version::FormatVersion;
 use crate::memory::MemoryLimit;
 use crate::trace::{Table, Trace, TraceHeader};
-pub use index::TraceIndex;
+pub use index::IndexedTrace;
+pub(super) use layout::{TableMap, empty_table, table_map};
 use past::RecentStates;
 
 /// The most bytes of columns in memory in one chunk; a larger row gets a chunk of its own.
@@ -79,8 +80,9 @@ impl<W: Write> TraceWriter<W> {
             self.past.forget();
         }
         for start in (0..rows.max(1)).step_by(step) {
-            let content = layout::encode(table, start..rows.min(start + step), &self.past, self.sink.next())?;
-            self.sink.chunk("a stretch of rows", &content)?;
+            let part = start..rows.min(start + step);
+            let content = layout::encode(table, part.clone(), &self.past, self.sink.next())?;
+            self.sink.chunk_of_trace(&content, table.without_rows(), layout::part_rows(table, part))?;
         }
         Ok(())
     }
@@ -89,9 +91,7 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Errors
     /// When writing fails.
-    pub fn finish(mut self) -> Result<W, WriteError> {
-        let end = encode_end(self.sink.next())?;
-        self.sink.chunk("the end", &end)?;
+    pub fn finish(self) -> Result<W, WriteError> {
         self.sink.finish()
     }
 }
@@ -141,6 +141,7 @@ pub struct TraceReader<R> {
     chunks: Chunks<R>,
     header: TraceHeader,
     format: FormatVersion,
+    check: IndexCheck,
 }
 
 impl<R: Read> TraceReader<R> {
@@ -153,7 +154,7 @@ impl<R: Read> TraceReader<R> {
             let OpeningChunk { header, format, sealed } = header::decode::<TraceHeader>(content, FileKind::Trace)?;
             Ok(((header, format), sealed))
         })?;
-        Ok(TraceReader { chunks, header, format })
+        Ok(TraceReader { chunks, header, format, check: IndexCheck::default() })
     }
 
     /// Returns the trace's header.
@@ -171,45 +172,30 @@ impl<R: Read> TraceReader<R> {
     /// # Errors
     /// When the trace is cut off or damaged here. Rows returned earlier are good.
     pub fn next_rows(&mut self) -> Result<Option<Table>, LogError> {
-        self.next_rows_of(&|_| true)
+        let Some(content) = self.next_content()? else { return Ok(None) };
+        let table = layout::decode(&content.bytes, &[]).map_err(|what| content.corrupt(what))?;
+        self.check.add(&content, &rows_of(&table));
+        Ok(Some(table))
     }
 
-    /// Returns the next rows of any wanted table, and skips the others.
-    ///
-    /// # Errors
-    /// As [`TraceReader::next_rows`].
-    pub fn next_rows_of(&mut self, wanted: &dyn Fn(&str) -> bool) -> Result<Option<Table>, LogError> {
-        while let Some(content) = self.chunks.next()? {
-            let (shape, _) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
-            if !wanted(&shape.name) {
-                continue;
+    /// Returns the next chunk. After the last, compares the chunks read with the index.
+    fn next_content(&mut self) -> Result<Option<ChunkContent>, LogError> {
+        let ended = self.chunks.end().is_some();
+        match self.chunks.next()? {
+            Some(content) => Ok(Some(content)),
+            None => {
+                let last = self.chunks.end().filter(|_| !ended);
+                last.map_or(Ok(()), |last| self.check.end(last, self.chunks.sizes(), &|_| true))?;
+                Ok(None)
             }
-            return layout::decode(&content.bytes, &[]).map(Some).map_err(|what| content.corrupt(what));
         }
-        Ok(None)
     }
+}
 
-    /// Reads the trace to its end, and returns each table with its columns and its number of rows. Columns are not
-    /// unpacked, and the tables have no rows.
-    ///
-    /// # Errors
-    /// When the trace is cut off or damaged.
-    pub fn shapes(mut self) -> Result<Vec<(Table, u64)>, LogError> {
-        let mut shapes: Vec<(Table, u64)> = Vec::new();
-        while let Some(content) = self.chunks.next()? {
-            let (table, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
-            match shapes.iter_mut().find(|(known, _)| known.name == table.name) {
-                Some((known, before)) => {
-                    if rows > 0 {
-                        known.widen(table, *before == 0);
-                    }
-                    *before += rows;
-                }
-                None => shapes.push((table, rows)),
-            }
-        }
-        Ok(shapes)
-    }
+/// Returns what a chunk with these rows has for the index.
+fn rows_of(table: &Table) -> ChunkRows {
+    let part = layout::part_rows(table, 0..table.rows());
+    if part.rows == 0 { ChunkRows::new() } else { vec![(table.name.clone(), part)] }
 }
 
 /// Reads a whole trace.

@@ -88,18 +88,13 @@ impl<W: Write> LogWriter<W> {
         self.write_chunk()
     }
 
-    /// Returns the number of bytes written; records in memory do not count.
-    pub fn written_bytes(&self) -> u64 {
-        self.sink.written()
-    }
-
     /// Ends the log: writes the last chunks, the seal and the seek table.
     ///
     /// # Errors
     /// When writing fails; the log is then cut off.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
-        write_end(self.sink)
+        self.sink.finish()
     }
 
     fn write_chunk(&mut self) -> Result<(), WriteError> {
@@ -118,13 +113,7 @@ fn write_part<W: Write, H>(
     header: &SessionHeader,
 ) -> Result<(), WriteError> {
     let content = chunk::encode(part, header, sink.next())?;
-    sink.chunk("a stretch of records", &content)
-}
-
-fn write_end<W: Write>(mut sink: ChunkSink<W>) -> Result<W, WriteError> {
-    let end = chunk::encode_end(sink.next())?;
-    sink.chunk("the end", &end)?;
-    sink.finish()
+    sink.chunk_of_log(&content, chunk::rows_by_table(part, header))
 }
 
 /// Writes a whole session, with the players' records merged in time order.
@@ -143,7 +132,7 @@ pub fn write_session<W: Write>(out: W, session: &Session, options: WriterOptions
     if let Some(part) = timeline.last(session) {
         write_part(&mut sink, &part, &session.header)?;
     }
-    write_end(sink)
+    sink.finish()
 }
 
 /// Checks whether a session fits its header.

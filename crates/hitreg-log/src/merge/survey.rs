@@ -3,9 +3,9 @@
 
 use super::bounds::OffsetBounds;
 use super::offset::OffsetBound;
+use super::packets::PacketMatcher;
 use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
-use super::way::PacketMatcher;
 use super::{MergeError, Offset, first_unknown, judged, offset};
 use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -234,7 +234,7 @@ impl<'a> MergeSurvey<'a> {
 impl PlayerMerge {
     /// Returns whether the client's log must be read before more of the server's.
     fn is_behind(&self) -> bool {
-        self.up.waits_for_sender() || self.down.on_its_way() > SNAPSHOTS_AHEAD
+        self.up.waits_for_sender() || self.down.packets_in_flight() > SNAPSHOTS_AHEAD
     }
 
     fn add_client(&mut self, stretch: &SessionStretch, player: usize) -> Option<()> {

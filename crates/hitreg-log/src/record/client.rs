@@ -1,7 +1,5 @@
 //! Client frames, packets and their arrivals.
 
-use super::RecordType;
-use super::stream::EventTime;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
@@ -38,38 +36,4 @@ pub struct ArrivalRecord {
     pub number: u32,
     /// Arrival time.
     pub at: Micros,
-}
-
-impl RecordType for FrameRecord {
-    fn when(&self) -> EventTime {
-        EventTime::At(self.at)
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.at += by;
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.command.heap_bytes()
-    }
-}
-
-impl RecordType for PacketRecord {
-    fn when(&self) -> EventTime {
-        EventTime::At(self.at)
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.at += by;
-    }
-}
-
-impl RecordType for ArrivalRecord {
-    fn when(&self) -> EventTime {
-        EventTime::At(self.at)
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.at += by;
-    }
 }

@@ -158,36 +158,6 @@ pub struct Effect {
     pub predictable: bool,
 }
 
-impl RecordType for PresenceRecord {
-    fn when(&self) -> EventTime {
-        EventTime::At(self.at)
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.at += by;
-    }
-}
-
-impl RecordType for ShotRecord {
-    fn when(&self) -> EventTime {
-        EventTime::At(self.at)
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.at += by;
-    }
-}
-
-impl RecordType for DamageRecord {
-    fn when(&self) -> EventTime {
-        EventTime::At(self.at)
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.at += by;
-    }
-}
-
 impl RecordType for GapRecord {
     fn when(&self) -> EventTime {
         EventTime::At(self.to)

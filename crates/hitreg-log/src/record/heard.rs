@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::stream::EventTime;
-use super::{PlayerRecords, RecordType};
+use super::PlayerRecords;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
@@ -46,19 +45,5 @@ impl PlayerRecords {
         let mut known = BTreeSet::new();
         let first_heard = heard.filter(move |command| known.insert(command.seq)).cloned();
         self.frames.iter().map(|frame| frame.command.clone()).chain(first_heard)
-    }
-}
-
-impl RecordType for HeardRecord {
-    fn when(&self) -> EventTime {
-        EventTime::At(self.at)
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.at += by;
-    }
-
-    fn heap_bytes(&self) -> usize {
-        size_of_val(&self.commands[..]) + self.commands.iter().map(Usercmd::heap_bytes).sum::<usize>()
     }
 }

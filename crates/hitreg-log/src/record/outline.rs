@@ -95,7 +95,7 @@ fn is_firing(command: &Usercmd) -> bool {
 }
 
 /// Returns the lowest and the highest of some numbers.
-pub(crate) fn lowest_and_highest(numbers: impl Iterator<Item = u32>) -> Option<(u32, u32)> {
+pub(crate) fn lowest_and_highest<T: Ord + Copy>(numbers: impl Iterator<Item = T>) -> Option<(T, T)> {
     numbers.fold(None, |span, number| {
         let (lowest, highest) = span.unwrap_or((number, number));
         Some((lowest.min(number), highest.max(number)))

@@ -111,30 +111,3 @@ impl RecordType for ExecutionRecord {
         EventTime::In(self.tick)
     }
 }
-
-impl RecordType for SnapshotRecord {
-    fn when(&self) -> EventTime {
-        EventTime::At(self.at)
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.at += by;
-    }
-
-    fn heap_bytes(&self) -> usize {
-        size_of_val(&self.entities[..])
-            + size_of_val(&self.effects[..])
-            + self.timing.as_ref().map_or(0, |t| size_of_val(&**t) + size_of_val(&t.warnings[..]))
-            + self.extra.len()
-    }
-}
-
-impl RecordType for TickRecord {
-    fn when(&self) -> EventTime {
-        EventTime::At(self.at)
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.at += by;
-    }
-}

@@ -192,7 +192,7 @@ impl States {
 
 /// Returns the names of the fields whose values differed between one viewer's state and the shared state of the same
 /// entity and tick. For these fields the shared value need not be the server's state.
-pub fn sent_differently<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&'c str> {
+pub fn viewer_specific_fields<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&'c str> {
     let fields = |class: ClassId| classes.get(usize::from(class.0)).map_or(&[][..], |class| &class.fields);
     let mut apart = BTreeSet::new();
     for (key, cells) in states.iter().filter(|(key, _)| key.viewer.is_some()) {

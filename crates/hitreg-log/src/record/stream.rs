@@ -6,6 +6,7 @@ use super::{
     PresenceRecord, Session, ShotRecord, SnapshotRecord, StateRecord, TickRecord, UnknownKind,
 };
 use crate::units::{Micros, PlayerId, Tick};
+use crate::usercmd::Usercmd;
 
 /// When an event happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,47 @@ pub trait RecordType: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'stati
     fn heap_bytes(&self) -> usize {
         0
     }
+}
+
+/// Implements [`RecordType`] for records whose only time is `at`, each with its heap memory if it has any.
+macro_rules! timed_records {
+    ($($record:ident $(=> |$self:ident| $heap_bytes:expr)?;)*) => {
+        $(
+            impl RecordType for $record {
+                fn when(&self) -> EventTime {
+                    EventTime::At(self.at)
+                }
+
+                fn move_by(&mut self, by: Micros) {
+                    self.at += by;
+                }
+
+                $(
+                    fn heap_bytes(&self) -> usize {
+                        let $self = self;
+                        $heap_bytes
+                    }
+                )?
+            }
+        )*
+    };
+}
+
+timed_records! {
+    FrameRecord => |record| record.command.heap_bytes();
+    PacketRecord;
+    ArrivalRecord;
+    HeardRecord => |record| {
+        size_of_val(&record.commands[..]) + record.commands.iter().map(Usercmd::heap_bytes).sum::<usize>()
+    };
+    SnapshotRecord => |record| {
+        let timing = record.timing.as_ref().map_or(0, |t| size_of_val(&**t) + size_of_val(&t.warnings[..]));
+        size_of_val(&record.entities[..]) + size_of_val(&record.effects[..]) + timing + record.extra.len()
+    };
+    PresenceRecord;
+    ShotRecord;
+    DamageRecord;
+    TickRecord;
 }
 
 /// The clock of a kind's times. Until a merge, the log of that side holds the kind.

@@ -149,7 +149,7 @@ impl OwnValue {
     }
 }
 
-/// A row of one of [`SessionHeader::unknown`](super::SessionHeader::unknown) .
+/// A row of one of [`SessionHeader::unknown`](super::SessionHeader::unknown).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomRow {
     /// Index of the kind in [`SessionHeader::unknown`](super::SessionHeader::unknown).

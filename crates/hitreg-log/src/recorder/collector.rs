@@ -49,7 +49,7 @@ impl Collector {
         let shared = Arc::clone(&self.shared);
         let done = self.collect();
         // Dropping the pending save requests makes their callers return an error.
-        drop(shared.take_asked(true));
+        drop(shared.take_save_requests(true));
         done
     }
 
@@ -60,12 +60,12 @@ impl Collector {
             // The state is read before the streams are emptied, so that the streams hold everything pushed before the
             // end.
             let state = self.shared.state();
-            let asked = self.shared.take_asked(false);
+            let requests = self.shared.take_save_requests(false);
             // This pass takes every record that was pushed before the last pass saw its newest one. Records pushed
             // later are older than that only if their caller is late.
             let mut until = self.newest - self.window;
-            let came = self.take();
-            let answered = self.answer(asked);
+            let took_any = self.take();
+            let answered = self.answer(requests);
             if state != RecorderState::Open {
                 answered?;
                 return self.end(state == RecorderState::Finished);
@@ -88,7 +88,7 @@ impl Collector {
                 return Err(self.out.finish().err().unwrap_or(error));
             }
             self.shared.dropped_chunks.store(self.out.dropped_chunks(), Ordering::Relaxed);
-            if !came {
+            if !took_any {
                 std::thread::park_timeout(TURN);
             }
         }
@@ -123,27 +123,27 @@ impl Collector {
     }
 
     /// Answers save requests with the kept data and the items that still wait in the reorder window.
-    fn answer(&mut self, asked: Vec<Sender<FlightRecording>>) -> Result<(), FinishError> {
-        if !asked.is_empty() {
+    fn answer(&mut self, requests: Vec<Sender<FlightRecording>>) -> Result<(), FinishError> {
+        if !requests.is_empty() {
             // A second pass completes what the first one saw, however many records it found.
             let complete = self.newest - self.window;
             self.take();
             self.release(complete)?;
         }
-        for asked in asked {
+        for request in requests {
             let Some(mut kept) = self.out.kept() else { continue };
             for (at, item) in &self.held {
                 records_of(&self.shared.kinds, *at, item.clone(), &mut |record| kept.add(record))?;
             }
             // A send fails only if the caller has given up.
-            let _ = asked.send(kept);
+            let _ = request.send(kept);
         }
         Ok(())
     }
 
     /// Passes on all items before a time.
     fn release(&mut self, until: Micros) -> Result<(), FinishError> {
-        self.hand_on_first(self.held.partition_point(|(at, _)| *at < until))?;
+        self.write_first(self.held.partition_point(|(at, _)| *at < until))?;
         if until > self.released {
             self.released = until;
             self.shared.release(until);
@@ -151,18 +151,18 @@ impl Collector {
         Ok(())
     }
 
-    fn hand_on_first(&mut self, count: usize) -> Result<(), FinishError> {
+    fn write_first(&mut self, count: usize) -> Result<(), FinishError> {
         let mut handed = 0;
         let later = self.held.split_off(count);
         for (at, item) in std::mem::replace(&mut self.held, later) {
-            handed += self.hand_on(at, item)?;
+            handed += self.write_item(at, item)?;
         }
         self.shared.records.fetch_add(handed, Ordering::Relaxed);
         Ok(())
     }
 
     /// Passes on one item and returns the number of records written.
-    fn hand_on(&mut self, at: Micros, item: Item) -> Result<u64, FinishError> {
+    fn write_item(&mut self, at: Micros, item: Item) -> Result<u64, FinishError> {
         if at < self.released && !matches!(item, Item::Lost(..)) {
             self.shared.late.fetch_add(1, Ordering::Relaxed);
             return Ok(0);
@@ -181,7 +181,7 @@ impl Collector {
     }
 
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
-        let mut done = self.hand_on_first(self.held.len());
+        let mut done = self.write_first(self.held.len());
         if done.is_ok() && self.shared.lost.load(Ordering::Relaxed) > self.gaps_for {
             // No later record of the stream carried the loss, so the gap is written here.
             let last = self.newest;

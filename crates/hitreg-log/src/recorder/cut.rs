@@ -49,7 +49,7 @@ impl FlightCut {
     }
 
     /// Returns whether the last tick is complete before this record, so that a new part may begin with the record.
-    pub(super) fn may_stand_before(&self, record: &Record) -> bool {
+    pub(super) fn may_split_before(&self, record: &Record) -> bool {
         match record.when() {
             EventTime::At(at) => at > self.last.at,
             EventTime::In(tick) => tick > self.last.tick,
@@ -57,7 +57,7 @@ impl FlightCut {
     }
 
     /// Updates the state with a record.
-    pub(super) fn saw(&mut self, record: &Record) {
+    pub(super) fn update(&mut self, record: &Record) {
         match record {
             Record::Tick(tick) => {
                 self.last = *tick;
@@ -78,18 +78,18 @@ impl FlightCut {
                 of.waiting.retain(|(seq, _)| *seq > done.command);
             }
             Record::Frame(player, frame) => {
-                self.waits(*player, frame.command.seq, record);
+                self.add_waiting(*player, frame.command.seq, record);
             }
             Record::Row(_, row) if Some(row.kind) == self.bytes => {
                 if let (Ok(player), Some(OwnValue::Number(seq))) = (u16::try_from(row.series), row.values.get(1)) {
-                    self.waits(PlayerId(player), CommandSeq(*seq as u32), record);
+                    self.add_waiting(PlayerId(player), CommandSeq(*seq as u32), record);
                 }
             }
             _ => {}
         }
     }
 
-    fn waits(&mut self, player: PlayerId, seq: CommandSeq, record: &Record) {
+    fn add_waiting(&mut self, player: PlayerId, seq: CommandSeq, record: &Record) {
         let of = self.players.entry(player).or_default();
         of.waiting.push_back((seq, record.clone()));
         if of.waiting.len() > MOST_WAITING {

@@ -196,7 +196,7 @@ impl Description {
             }
             let field = |(name, kind): &(String, CellKind)| FieldSchema::new(name, *kind, Scope::Status);
             let fields = kind.columns.iter().map(field).collect();
-            if kind.name == log::TEXTS {
+            if log::CHUNK_KEYS.contains(&&*kind.name) {
                 return fault(format!("`{}` is a name that every log has", kind.name));
             }
             let unknown = UnknownKind { name: kind.name.clone(), columns, fields };

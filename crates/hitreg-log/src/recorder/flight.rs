@@ -62,7 +62,7 @@ impl FlightBuffer {
     }
 
     /// Packs the full part, starts the next, and drops parts older than the kept span.
-    fn turn(&mut self) -> Result<(), FinishError> {
+    fn start_next(&mut self) -> Result<(), FinishError> {
         let Some((_, last)) = self.span.take() else { return Ok(()) };
         let next = SessionStretch { texts: self.current.texts.clone(), ..SessionStretch::of(&self.header) };
         let full = std::mem::replace(&mut self.current, next);
@@ -83,14 +83,14 @@ fn forget(parts: &mut VecDeque<FlightPart>, before: Micros) -> u32 {
 impl RecordOutput for FlightBuffer {
     fn push(&mut self, record: &Record) -> Result<(), FinishError> {
         let part = Micros(self.keep.0 / PARTS).max(SHORTEST);
-        if self.span.is_some_and(|(begun, last)| last - begun >= part) && self.cut.may_stand_before(record) {
-            self.turn()?;
+        if self.span.is_some_and(|(begun, last)| last - begun >= part) && self.cut.may_split_before(record) {
+            self.start_next()?;
         }
         if let EventTime::At(at) = record.when() {
             self.first.get_or_insert(at);
             self.span = Some(self.span.map_or((at, at), |(begun, last)| (begun, last.max(at))));
         }
-        self.cut.saw(record);
+        self.cut.update(record);
         Ok(self.current.push(record, &self.header).map_err(WriteError::from)?)
     }
 
@@ -140,7 +140,7 @@ impl FlightRecording {
         }
         for part in &self.parts {
             let part = log::read_session(&part.log[..]).map_err(|source| FinishError::Kept { source })?;
-            session.append(stretch(part));
+            session.append(part.without_header());
         }
         session.append(self.current);
         session.put_in_order();
@@ -152,9 +152,4 @@ fn whole(header: SessionHeader, stretch: SessionStretch) -> Session {
     let mut session = Session::new(header);
     session.append(stretch);
     session
-}
-
-fn stretch(session: Session) -> SessionStretch {
-    let Session { players, states, ticks, damage, gaps, unknown, texts, .. } = session;
-    SessionStretch { header: (), players, states, ticks, damage, gaps, unknown, texts }
 }

@@ -71,7 +71,7 @@ impl RotatingFiles {
     }
 
     /// Finishes the current file and starts the next one.
-    fn turn(&mut self) -> Result<(), FinishError> {
+    fn start_next(&mut self) -> Result<(), FinishError> {
         if let Some(file) = self.file.take() {
             self.dropped += file.dropped_chunks();
             file.finish()?;
@@ -103,14 +103,14 @@ fn begin(
 
 impl RecordOutput for RotatingFiles {
     fn push(&mut self, record: &Record) -> Result<(), FinishError> {
-        if self.is_full && self.cut.may_stand_before(record) {
-            self.turn()?;
+        if self.is_full && self.cut.may_split_before(record) {
+            self.start_next()?;
         }
         if let EventTime::At(at) = record.when() {
             let begun = *self.begun.get_or_insert(at);
             self.is_full |= at - begun >= self.rotation.after;
         }
-        self.cut.saw(record);
+        self.cut.update(record);
         Ok(self.file()?.push(record)?)
     }
 

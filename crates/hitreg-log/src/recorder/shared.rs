@@ -63,7 +63,7 @@ pub(super) struct RecorderShared {
     /// Streams that the thread has not seen yet. Pushing never takes this lock.
     added: Mutex<Vec<Consumer<RingEntry>>>,
     /// Pending save requests; `None` after the thread has ended.
-    asked: Mutex<Option<Vec<Sender<FlightRecording>>>>,
+    save_requests: Mutex<Option<Vec<Sender<FlightRecording>>>>,
     /// The texts that streams have codes of. A stream takes this lock once for each text.
     texts: Mutex<Texts>,
     thread: OnceLock<Thread>,
@@ -88,13 +88,13 @@ impl RecorderShared {
             dropped_chunks: AtomicU64::new(0),
             late: AtomicU64::new(0),
             added: Mutex::default(),
-            asked: Mutex::new(Some(Vec::new())),
+            save_requests: Mutex::new(Some(Vec::new())),
             texts: Mutex::default(),
             thread: OnceLock::new(),
         }
     }
 
-    pub(super) fn woken_by(&self, thread: Thread) {
+    pub(super) fn set_thread(&self, thread: Thread) {
         // `set` cannot fail: it runs once, right after the thread starts.
         let _ = self.thread.set(thread);
     }
@@ -124,17 +124,17 @@ impl RecorderShared {
     /// Requests the kept data; `None` when the recording has ended.
     pub(super) fn ask(&self) -> Option<Receiver<FlightRecording>> {
         let (answer, kept) = channel();
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.push(answer);
+        self.save_requests.lock().unwrap_or_else(PoisonError::into_inner).as_mut()?.push(answer);
         self.wake();
         Some(kept)
     }
 
     /// Takes the pending save requests. With `is_last`, later requests fail at once.
-    pub(super) fn take_asked(&self, is_last: bool) -> Vec<Sender<FlightRecording>> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = asked.take().unwrap_or_default();
+    pub(super) fn take_save_requests(&self, is_last: bool) -> Vec<Sender<FlightRecording>> {
+        let mut save_requests = self.save_requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = save_requests.take().unwrap_or_default();
         if !is_last {
-            *asked = Some(Vec::new());
+            *save_requests = Some(Vec::new());
         }
         all
     }

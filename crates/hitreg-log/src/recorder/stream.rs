@@ -183,7 +183,7 @@ impl Stream {
     fn send(&mut self, at: Option<Micros>, item: Item) -> Result<(), PushError> {
         let moment = at.map_or(RecordTime::After(self.now), RecordTime::At);
         if self.lost.0 > 0 {
-            self.tell_of_loss(moment)?;
+            self.push_loss(moment)?;
         }
         match self.ring.push(RingEntry { at: moment, item }) {
             Ok(()) => {}
@@ -225,7 +225,7 @@ impl Stream {
     }
 
     #[cold]
-    fn tell_of_loss(&mut self, at: RecordTime) -> Result<(), PushError> {
+    fn push_loss(&mut self, at: RecordTime) -> Result<(), PushError> {
         let (records, from) = self.lost;
         if self.ring.push(RingEntry { at, item: Item::Lost(records, from) }).is_err() {
             self.lose();

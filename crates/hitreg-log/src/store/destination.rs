@@ -30,7 +30,7 @@ impl OutputDestination {
     /// # Errors
     /// When the path is a directory, its parent does not exist, or its links form a cycle.
     pub(super) fn of(path: &Path) -> Result<OutputDestination, StoreError> {
-        if super::standard::is_meant(path) {
+        if super::standard::is_standard_stream(path) {
             return Ok(OutputDestination::Stream);
         }
         let Some(path) = follow(path)? else { return Ok(OutputDestination::Stream) };

@@ -42,7 +42,8 @@ static STREAMS: Mutex<BTreeMap<PathBuf, Arc<Mutex<SpooledStream>>>> = Mutex::new
 impl InputFile {
     /// Opens a file; `-` is standard input.
     pub(super) fn open(path: &Path) -> std::io::Result<InputFile> {
-        let is_stream = standard::is_meant(path) || path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+        let is_stream =
+            standard::is_standard_stream(path) || path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
         if !is_stream {
             return Ok(InputFile(InputSource::Regular(File::open(path)?)));
         }
@@ -50,7 +51,7 @@ impl InputFile {
         let stream = match streams.get(path) {
             Some(known) => Arc::clone(known),
             None => {
-                let stream = if standard::is_meant(path) { standard::input()? } else { File::open(path)? };
+                let stream = if standard::is_standard_stream(path) { standard::input()? } else { File::open(path)? };
                 let spooled = SpooledStream { stream, copy: tempfile::tempfile()?, length: 0, has_ended: false };
                 let spooled = Arc::new(Mutex::new(spooled));
                 streams.insert(path.to_owned(), Arc::clone(&spooled));

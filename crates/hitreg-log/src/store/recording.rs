@@ -42,7 +42,7 @@ impl Recording {
     }
 
     /// Returns the path of an unfinished recording: `NAME.hitlog.part`.
-    pub fn unfinished_path(path: &Path) -> PathBuf {
+    pub(crate) fn unfinished_path(path: &Path) -> PathBuf {
         let mut name = path.as_os_str().to_owned();
         name.push(".part");
         name.into()
@@ -63,7 +63,7 @@ impl Recording {
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn last_number(path: &Path) -> Result<u32, StoreError> {
+    pub(crate) fn last_number(path: &Path) -> Result<u32, StoreError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let fail = |source| StoreError::open(folder, source);
         let mut last = 0;
@@ -84,7 +84,7 @@ impl Recording {
     ///
     /// # Errors
     /// When the file system does not report the size.
-    pub fn written_bytes(&self) -> Result<u64, StoreError> {
+    pub(crate) fn written_bytes(&self) -> Result<u64, StoreError> {
         let file = std::fs::metadata(&self.unfinished);
         Ok(file.map_err(|source| StoreError::open(&self.unfinished, source))?.len())
     }

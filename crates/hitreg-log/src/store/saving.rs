@@ -59,7 +59,7 @@ fn write_stream(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<(), StoreError> {
     let io = |source: std::io::Error| StoreError::write(path, source.into());
-    let stream = match standard::is_meant(path) {
+    let stream = match standard::is_standard_stream(path) {
         true => standard::output(),
         false => File::options().append(true).open(path),
     };

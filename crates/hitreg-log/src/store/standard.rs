@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// Returns whether a path is `-`.
-pub fn is_meant(path: &Path) -> bool {
+pub fn is_standard_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 

@@ -82,7 +82,7 @@ impl Targets {
     ///
     /// # Errors
     /// As [`Targets::file`].
-    pub fn file_made_again(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
+    pub fn replaceable_file(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
         self.guarded(path, kind, true)
     }
 
@@ -90,7 +90,7 @@ impl Targets {
     ///
     /// # Errors
     /// As [`Targets::file`], except that the path may be an input.
-    pub fn file_anew(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
+    pub fn file_over_input(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
         let guard = Guard { kind, inputs: Vec::new(), may_replace_recordings: true };
         let target = Target { path: path.to_owned(), guard: Some(guard) };
         target.check().map(|_| target)
@@ -121,7 +121,7 @@ impl Target {
 
     /// Returns the same target for a second write, which may replace what the command itself has written.
     #[must_use]
-    pub fn made_again(&self) -> Target {
+    pub fn replaceable(&self) -> Target {
         let guard = self.guard.clone().map(|guard| Guard { may_replace_recordings: true, ..guard });
         Target { path: self.path.clone(), guard }
     }

@@ -1,12 +1,11 @@
 //! A trace in a file, which keeps only the requested rows in memory.
 
-use std::io::{BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{READ_AHEAD, StoreError, open_file, open_trace};
-use crate::log::TraceIndex;
-use crate::trace::{NextRows, SharedTrace, Table, TraceHeader, TraceSource};
+use super::{StoreError, open, open_file};
+use crate::log::IndexedTrace;
+use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, TraceHeader, TraceSource};
 
 /// The most bytes of a table's rows that wait for matching rows. Rows of a replay are in order within seconds: for 64
 /// players that is a few MiB.
@@ -16,17 +15,17 @@ const MOST_WAITING: usize = 64 << 20;
 #[derive(Clone, Debug)]
 pub struct TraceFile {
     path: PathBuf,
-    index: Arc<TraceIndex>,
+    trace: Arc<IndexedTrace>,
 }
 
 impl TraceFile {
-    /// Indexes a trace in a file.
+    /// Opens a trace in a file, and reads its index.
     ///
     /// # Errors
-    /// When the file cannot be opened, or is not an undamaged trace.
+    /// When the file cannot be opened, is not a trace, or what is read of it is damaged.
     pub fn open(path: &Path) -> Result<TraceFile, StoreError> {
-        let index = open_trace(path)?.index().map_err(|source| StoreError::content(path, source))?;
-        Ok(TraceFile { path: path.to_owned(), index: Arc::new(index) })
+        let trace = IndexedTrace::open(open(path)?).map_err(|source| StoreError::content(path, source))?;
+        Ok(TraceFile { path: path.to_owned(), trace: Arc::new(trace) })
     }
 
     /// Returns the path of the file.
@@ -36,33 +35,37 @@ impl TraceFile {
 
     /// Returns the memory in bytes that all its rows take.
     pub fn memory(&self) -> usize {
-        self.index.memory()
+        self.trace.memory()
     }
 
-    /// Reads the rows of the part at `offset`.
-    fn part(&self, offset: u64, only: &[&str]) -> Result<Table, StoreError> {
-        let mut file = open_file(&self.path)?;
-        file.seek(SeekFrom::Start(offset)).map_err(|source| StoreError::open(&self.path, source))?;
-        let part = self.index.part(BufReader::with_capacity(READ_AHEAD, file), offset, only);
-        part.map_err(|source| StoreError::content(&self.path, source))
+    /// Returns the next rows of a table, as [`TraceSource::rows_between`] does.
+    pub fn parts<'s>(
+        &'s self,
+        table: &str,
+        only: &'s [&'s str],
+        span: Option<ColumnSpan<'s>>,
+    ) -> impl Iterator<Item = Result<Table, StoreError>> + use<'s> {
+        let chunks: Vec<u32> = self.trace.chunks_of(table, span).collect();
+        chunks.into_iter().map(move |chunk| {
+            self.trace
+                .chunk(open_file(&self.path)?, chunk, only)
+                .map_err(|source| StoreError::content(&self.path, source))
+        })
     }
 }
 
 impl TraceSource for TraceFile {
     fn header(&self) -> &TraceHeader {
-        self.index.header()
+        self.trace.header()
     }
 
     fn tables(&self) -> Vec<(&Table, u64)> {
-        self.index.tables().iter().map(|(table, rows)| (table, *rows)).collect()
+        self.trace.tables().collect()
     }
 
-    fn rows<'s>(&'s self, table: &'s str, only: &'s [&'s str]) -> NextRows<'s> {
-        let mut parts = self.index.parts_of(table);
-        Box::new(move || {
-            let part = parts.next().map(|offset| self.part(offset, only));
-            part.transpose().map_err(|error| error.to_string())
-        })
+    fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], span: Option<ColumnSpan<'s>>) -> NextRows<'s> {
+        let mut parts = self.parts(table, only, span);
+        Box::new(move || parts.next().transpose().map_err(|error| error.to_string()))
     }
 
     /// Valid as long as the file exists unchanged.

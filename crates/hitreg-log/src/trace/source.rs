@@ -11,6 +11,17 @@ pub type NextRows<'s> = Box<dyn FnMut() -> Result<Option<Table>, String> + 's>;
 /// A trace with shared ownership, for repeated use.
 pub type SharedTrace = Arc<dyn TraceSource + Send>;
 
+/// A span of a column's values, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnSpan<'c> {
+    /// Name of the column, such as `at_us` or `tick`.
+    pub column: &'c str,
+    /// The least value.
+    pub first: i64,
+    /// The greatest value.
+    pub last: i64,
+}
+
 /// A trace that can be read table by table, any number of times.
 pub trait TraceSource: Sync {
     /// Returns the trace's header.
@@ -20,8 +31,13 @@ pub trait TraceSource: Sync {
     fn tables(&self) -> Vec<(&Table, u64)>;
 
     /// Returns the rows of a table from the first; none if the table does not exist. With column names in `only`, the
-    /// source may omit other columns.
-    fn rows<'s>(&'s self, table: &'s str, only: &'s [&'s str]) -> NextRows<'s>;
+    /// source may omit other columns. With `span`, it may omit rows outside it.
+    fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], span: Option<ColumnSpan<'s>>) -> NextRows<'s>;
+
+    /// Returns all rows of a table, as [`TraceSource::rows_between`] does.
+    fn rows<'s>(&'s self, table: &'s str, only: &'s [&'s str]) -> NextRows<'s> {
+        self.rows_between(table, only, None)
+    }
 
     /// Returns the trace, if it is in memory.
     fn in_memory(&self) -> Option<&Trace> {
@@ -54,7 +70,7 @@ impl TraceSource for Trace {
         self.tables.iter().map(|table| (table, table.rows() as u64)).collect()
     }
 
-    fn rows<'s>(&'s self, table: &'s str, _: &'s [&'s str]) -> NextRows<'s> {
+    fn rows_between<'s>(&'s self, table: &'s str, _: &'s [&'s str], _: Option<ColumnSpan<'s>>) -> NextRows<'s> {
         let mut table = self.table(table);
         Box::new(move || Ok(table.take().cloned()))
     }
@@ -64,35 +80,36 @@ impl TraceSource for Trace {
     }
 }
 
-/// Returns the rows of a table that `keep` selects; none if the table does not exist.
+/// Returns the rows of a table that `keep` selects; none if the table does not exist. `only` and `span` are those of
+/// [`TraceSource::rows_between`].
 ///
 /// # Errors
 /// A message when the rows cannot be read.
-pub fn gathered(
+pub fn select_rows(
     trace: &dyn TraceSource,
     table: &str,
-    only: &[&str],
+    (only, span): (&[&str], Option<ColumnSpan<'_>>),
     keep: &dyn Fn(&Table) -> Vec<u32>,
 ) -> Result<Table, String> {
     let mut all = Table::new(table, Vec::new());
-    each_part(trace, table, only, &mut |rows| all.append(rows.select(&keep(rows))))?;
+    each_part(trace, table, (only, span), &mut |rows| all.append(rows.select(&keep(rows))))?;
     Ok(all)
 }
 
-/// Passes the rows of a table to `to`, part by part.
+/// Passes the rows of a table to `to`, part by part. `only` and `span` are those of [`TraceSource::rows_between`].
 ///
 /// # Errors
 /// A message when the rows cannot be read, or the error of `to`.
 pub fn each_part(
     trace: &dyn TraceSource,
     table: &str,
-    only: &[&str],
+    (only, span): (&[&str], Option<ColumnSpan<'_>>),
     to: &mut dyn FnMut(&Table) -> Result<(), String>,
 ) -> Result<(), String> {
     if let Some(trace) = trace.in_memory() {
         return trace.table(table).map_or(Ok(()), to);
     }
-    let mut rows = trace.rows(table, only);
+    let mut rows = trace.rows_between(table, only, span);
     while let Some(rows) = rows()? {
         to(&rows)?;
     }

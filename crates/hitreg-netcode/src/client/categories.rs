@@ -115,8 +115,8 @@ impl<G: Game> CategoryDrawer<G> {
         for ((id, body), known) in moment.newest.entities.iter().zip(&self.known).filter(|((id, _), _)| *id != own) {
             out.push((*id, Self::place(moment, known, body, None)));
         }
-        let told = moment.newest.server_time;
-        self.easing.ease(moment.local, told, out, |id| moment.by_the_update_before(id));
+        let updated = moment.newest.server_time;
+        self.easing.ease(moment.local, updated, out, |id| moment.place_before_newest_update(id));
         out.extend(self.reactions.iter().map(|reaction| (reaction.entity, reaction.place(moment))));
     }
 
@@ -268,7 +268,7 @@ impl<B: Body> DrawnEntity<B> {
 
 impl<G: Game> DrawContext<G> {
     /// Returns where a Simulated entity would be drawn if the newest update had not arrived.
-    fn by_the_update_before(&self, id: EntityId) -> Option<Vec3> {
+    fn place_before_newest_update(&self, id: EntityId) -> Option<Vec3> {
         let before = self.before.as_ref()?;
         let body = before.get(id)?;
         Some(G::simulate(&self.rules, body, after(before.server_time, self.own)).origin())

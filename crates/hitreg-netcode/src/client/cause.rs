@@ -72,7 +72,7 @@ fn explain<G: Game>(
     }
     // A player who pushes against another hardly moves, so a lost usercmd changes nothing. The loss would then wrongly
     // explain the effect of the other player's movement.
-    let met = miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_again(context, miss);
+    let met = miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_when_rerun(context, miss);
     *effects = if met { None } else { effects_with_input_lost(context, fields, miss) };
     if effects.is_some() {
         return (Cause::InputLost, "reproduced");
@@ -91,7 +91,7 @@ fn explain<G: Game>(
 
 /// Returns whether the usercmds meet another player when run again among the entities of the acking snapshot. That
 /// player may not have been there when they were predicted.
-fn touches_again<G: Game>(context: &PredictionContext<'_, G>, miss: &AckedPrediction<'_, G::Body>) -> bool {
+fn touches_when_rerun<G: Game>(context: &PredictionContext<'_, G>, miss: &AckedPrediction<'_, G::Body>) -> bool {
     let Some(from) = miss.from else { return false };
     let mut met = ContactNotes::default();
     let mut body = from.clone();

@@ -229,7 +229,7 @@ impl<G: Game> Window<G> {
         let before = before.as_ref().map_or(&[][..], |frame| &frame.entities);
         let checks = acked > 0 && self.mode != PredictionMode::Off;
         let ran = match self.among {
-            Among::AckingPacket if checks => self.run_as_the_server(context, before, acked),
+            Among::AckingPacket if checks => self.run_as_server(context, before, acked),
             Among::AckingPacket | Among::Known => None,
         };
         let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
@@ -268,7 +268,7 @@ impl<G: Game> Window<G> {
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         // A difference within the rounding of a recording is not a wrong prediction.
-        let may_be_wrong = grade == PredictionGrade::Miss || !G::RECORDS_ARE_ROUNDED;
+        let may_be_wrong = grade == PredictionGrade::Miss || G::IMPORTED.is_none_or(|imported| !imported.is_rounded);
         let is_wrong = may_be_wrong && next != *predicted;
         let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
         let mut cut = std::mem::take(&mut self.cut);
@@ -287,7 +287,7 @@ impl<G: Game> Window<G> {
     /// Runs the first `count` usercmds again as the server ran them, after it had moved the other bodies. They start
     /// from the base and run among the bodies of the acking snapshot. A body missing there comes from the snapshot
     /// before. Returns the resulting body.
-    fn run_as_the_server(
+    fn run_as_server(
         &mut self,
         context: &PredictionContext<'_, G>,
         before: &[(EntityId, G::Body)],

@@ -60,11 +60,11 @@ pub(super) struct EasedEntities {
 /// One entity.
 struct EasedEntity {
     /// The server time of the update that it was last drawn by, and its teleport count.
-    told: (Micros, u32),
+    updated: (Micros, u32),
     smoothing: Smoothing,
 }
 
-value!(EasedEntity { told, smoothing });
+value!(EasedEntity { updated, smoothing });
 state!(EasedEntities { eased } but { fade_ms, max_units });
 
 impl EasedEntities {
@@ -73,12 +73,12 @@ impl EasedEntities {
         EasedEntities { fade_ms, max_units, eased: BTreeMap::new() }
     }
 
-    /// Moves Simulated entities to where they are drawn at local time `now`. `told` is the server time of the update.
-    /// `before` returns where an entity would be by the update before.
+    /// Moves Simulated entities to where they are drawn at local time `now`. `updated` is the server time of the
+    /// update. `before` returns where an entity would be by the update before.
     pub(super) fn ease<B: Body>(
         &mut self,
         now: Micros,
-        told: Micros,
+        updated: Micros,
         drawn: &mut [(EntityId, PlacedBody<B>)],
         before: impl Fn(EntityId) -> Option<Vec3>,
     ) {
@@ -90,15 +90,15 @@ impl EasedEntities {
         for (id, placed) in drawn.iter_mut().filter(|(_, placed)| is_simulated(placed)) {
             let meant = placed.body.origin();
             let of = placed.body.teleports();
-            let new = EasedEntity { told: (told, of), smoothing: Smoothing::over(self.fade_ms, self.max_units) };
+            let new = EasedEntity { updated: (updated, of), smoothing: Smoothing::over(self.fade_ms, self.max_units) };
             let eased = self.eased.entry(*id).or_insert(new);
-            if eased.told.1 != of {
+            if eased.updated.1 != of {
                 eased.smoothing.handle_correction(now, Vec3::ZERO, true);
-            } else if let Some(before) = before(*id).filter(|_| eased.told.0 != told) {
+            } else if let Some(before) = before(*id).filter(|_| eased.updated.0 != updated) {
                 let shown = before + eased.smoothing.offset(now);
                 eased.smoothing.handle_correction(now, shown - meant, before != meant);
             }
-            eased.told = (told, of);
+            eased.updated = (updated, of);
             placed.body = placed.body.moved_to(meant + eased.smoothing.offset(now));
         }
     }

@@ -230,7 +230,7 @@ macro_rules! hitreg_body {
     (@place velocity, velocity, $value:expr) => { Some($crate::game::SpatialKind::in_space($value)) };
     (@place viewangles, viewangles, $value:expr) => { Some($crate::game::SpatialKind::in_space($value)) };
     (@place $known:ident, $field:ident, $value:expr) => { None };
-    (@move origin, $value:expr, $to:expr) => { $value = $crate::game::SpatialKind::put_there($value, $to) };
+    (@move origin, $value:expr, $to:expr) => { $value = $crate::game::SpatialKind::moved_in_space($value, $to) };
     (@move $field:ident, $value:expr, $to:expr) => {};
     (@when_client_only ClientOnly, $do:expr) => { $do };
     (@when_client_only $scope:ident, $do:expr) => {};

@@ -185,14 +185,14 @@ pub trait SpatialKind: Copy {
     fn in_space(self) -> Vec3;
     /// Returns a value of this type from three dimensions; the inverse of [`SpatialKind::in_space`].
     #[must_use]
-    fn put_there(self, there: Vec3) -> Self;
+    fn moved_in_space(self, there: Vec3) -> Self;
 }
 
 impl SpatialKind for Vec3 {
     fn in_space(self) -> Vec3 {
         self
     }
-    fn put_there(self, there: Vec3) -> Vec3 {
+    fn moved_in_space(self, there: Vec3) -> Vec3 {
         there
     }
 }
@@ -201,7 +201,7 @@ impl SpatialKind for Vec2 {
     fn in_space(self) -> Vec3 {
         self.extend(0.0)
     }
-    fn put_there(self, there: Vec3) -> Vec2 {
+    fn moved_in_space(self, there: Vec3) -> Vec2 {
         there.truncate()
     }
 }
@@ -211,7 +211,7 @@ impl SpatialKind for f32 {
     fn in_space(self) -> Vec3 {
         Vec3::new(0.0, self, 0.0)
     }
-    fn put_there(self, there: Vec3) -> f32 {
+    fn moved_in_space(self, there: Vec3) -> f32 {
         there.y
     }
 }
@@ -222,7 +222,7 @@ impl SpatialKind for Quat {
         let (yaw, pitch, roll) = self.to_euler(EulerRot::ZYX);
         Vec3::new(pitch.to_degrees(), yaw.to_degrees(), roll.to_degrees())
     }
-    fn put_there(self, there: Vec3) -> Quat {
+    fn moved_in_space(self, there: Vec3) -> Quat {
         Quat::from_euler(EulerRot::ZYX, there.y.to_radians(), there.x.to_radians(), there.z.to_radians())
     }
 }
@@ -232,8 +232,8 @@ impl<T: SpatialKind> SpatialKind for Option<T> {
     fn in_space(self) -> Vec3 {
         self.map_or(Vec3::ZERO, T::in_space)
     }
-    fn put_there(self, there: Vec3) -> Option<T> {
-        self.map(|place| place.put_there(there))
+    fn moved_in_space(self, there: Vec3) -> Option<T> {
+        self.map(|place| place.moved_in_space(there))
     }
 }
 
@@ -394,7 +394,7 @@ mod tests {
         let turned = Quat::from_rotation_z(0.5) * Quat::from_rotation_y(-0.25);
         let angles = turned.in_space();
         assert!((angles - Vec3::new(-0.25_f32.to_degrees(), 0.5_f32.to_degrees(), 0.0)).length() < 1e-3, "{angles}");
-        assert!(turned.put_there(angles).dot(turned) > 0.999_99);
+        assert!(turned.moved_in_space(angles).dot(turned) > 0.999_99);
         assert_eq!(
             (45.0_f32.in_space(), Vec2::X.in_space(), None::<Vec2>.in_space()),
             (Vec3::new(0.0, 45.0, 0.0), Vec3::X, Vec3::ZERO)

@@ -1,7 +1,7 @@
 //! The world of a game that has recordings but no server: the reported bodies of one moment.
 
 use super::{BadCells, Body};
-use hitreg_log::units::{EntityId, PlayerId};
+use hitreg_log::units::EntityId;
 
 /// The bodies of one moment, ascending by entity.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,13 +18,6 @@ impl<B: Body + Default> Moment<B> {
 }
 
 impl<B: Body> Moment<B> {
-    /// Replaces a player's body.
-    pub fn place(&mut self, player: PlayerId, body: B) {
-        if let Some((_, place)) = self.entities.iter_mut().find(|(entity, _)| *entity == player.entity()) {
-            *place = body;
-        }
-    }
-
     /// Appends all bodies to `words`.
     pub fn save(&self, words: &mut Vec<u32>) {
         for (entity, body) in &self.entities {

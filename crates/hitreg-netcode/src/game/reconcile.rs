@@ -1,7 +1,7 @@
 //! What a game adds to prediction beyond running usercmds: how to compare, what to keep, and why a prediction was
 //! wrong.
 
-use super::{AckedPrediction, BadCells, Body as _, Cause, Evidence, PredictionGrade, Scene, Simulate, SnapshotExtras};
+use super::{AckedPrediction, Body as _, Cause, Evidence, PredictionGrade, Scene, Simulate};
 use hitreg_log::units::EntityId;
 
 /// How a client reconciles the prediction of its own body. Every item has a default. By default, prediction resumes
@@ -21,10 +21,6 @@ pub trait Reconcile: Simulate {
     /// What [`Reconcile::grade`] calls exact and near, as text for people. A game with its own measure describes it
     /// here.
     const GRADES: &str = "exact: to the bit; near: within 0.2 units and 1.5 units/s";
-
-    /// Whether recorded states are rounded. If so, only a [`PredictionGrade::Miss`] is wrong. If not, any difference in a
-    /// predicted cell is wrong.
-    const RECORDS_ARE_ROUNDED: bool = false;
 
     /// Returns the body to predict from after an ack: the server's body with the fields that only the client knows. A
     /// game whose recorded states are rounded keeps the predicted values that the rounding hides. For the first state
@@ -54,13 +50,5 @@ pub trait Reconcile: Simulate {
     /// Explains a wrong prediction, if the game knows more than the pipeline can find out.
     fn explain(_rules: &Self::Rules, _miss: &AckedPrediction<'_, Self::Body>) -> Option<(Cause, Evidence)> {
         None
-    }
-
-    /// Checks a recorded snapshot beyond the checks of [`Body::read`](super::Body::read).
-    ///
-    /// # Errors
-    /// When the snapshot is not valid in this game; the error says why.
-    fn check_snapshot(_bodies: &[(EntityId, Self::Body)], _extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
-        Ok(())
     }
 }

@@ -7,7 +7,7 @@
 //! use std::convert::Infallible;
 //!
 //! use hitreg_netcode::game::{
-//!     Categorize, EntityWorld, Judge, Reconcile, Roster, Scene, Simulate, Sink, WorldSink, body, input,
+//!     Categorize, EntityWorld, Judge, PlayerCommand, Reconcile, Roster, Scene, Simulate, Sink, WorldSink, body, input,
 //! };
 //! use hitreg_netcode::glam::Vec2;
 //! use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
@@ -78,15 +78,8 @@
 //!         world.entities()
 //!     }
 //!
-//!     fn run(
-//!         (): &(),
-//!         _: Seed,
-//!         world: &mut Roster<Garden>,
-//!         player: PlayerId,
-//!         command: &Usercmd<Feelers>,
-//!         _: &mut impl Sink<Infallible>,
-//!     ) {
-//!         world.change(|garden, _| garden.walk(player, command));
+//!     fn run(run: &PlayerCommand<'_, Ants>, world: &mut Roster<Garden>, _: &mut impl Sink<Infallible>) {
+//!         world.change(|garden, _| garden.walk(run.player, run.command));
 //!     }
 //!
 //!     /// A client's prediction: the same, in a garden of what it knows.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{BadCells, Body, GameInput, ShotVerdict, Wall};
+use super::{BadCells, Body, GameInput, ImportedSessions, ShotVerdict, Wall};
 use hitreg_log::record::{Class, ClassId, Effect};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
@@ -30,6 +30,9 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     /// A shot, with everything needed to judge it later against any past. A game without shots uses
     /// [`Infallible`](std::convert::Infallible).
     type Fire: Clone + std::fmt::Debug + Send + 'static;
+
+    /// How sessions that another server recorded are replayed; `None` for a game without an importer.
+    const IMPORTED: Option<ImportedSessions<Self>> = None;
 
     /// The classes in which entities' states are recorded, each with some of the body's fields. [`Simulate::class`]
     /// gives the class of a body. A field that the class leaves out is 0 when the body is read back.
@@ -61,8 +64,7 @@ pub trait Simulate: Sized + Send + Sync + 'static {
         None
     }
 
-    /// Runs one usercmd on one body. Prediction moves a player only through this function. So does the server, unless
-    /// the game replaces [`Simulate::run`].
+    /// Runs one usercmd on one body. Prediction moves a player only through this function.
     fn step_body(
         rules: &Self::Rules,
         scene: &Scene<'_, Self::Body>,
@@ -83,37 +85,13 @@ pub trait Simulate: Sized + Send + Sync + 'static {
         None
     }
 
-    /// Whether a recorded usercmd's server time is the time at which its player's client drew the other entities. If
-    /// so, a replay's client draws at that time and needs no clock of its own.
-    const DRAWN_AT_ITS_TIME: bool = false;
-
     /// The world's entities in ascending order of id; players are the first ids.
     fn entities(world: &Self::World) -> &[(EntityId, Self::Body)];
 
     /// Runs one usercmd on the server, with access to the whole world. A body can push or open what it meets, and the
-    /// game can use the engine's physics. The default steps the player's body and puts it back. An implementation must
-    /// agree with [`Simulate::step_body`], as far as a client can know the outcome.
-    fn run(
-        rules: &Self::Rules,
-        seed: Seed,
-        world: &mut Self::World,
-        player: PlayerId,
-        command: &Usercmd<Self::Input>,
-        out: &mut impl Sink<Self::Fire>,
-    ) {
-        let entities = Self::entities(world);
-        if let Some((_, body)) = entities.get(usize::from(player.0)) {
-            let scene = Scene { seed, player, entities, weapons: true };
-            let next = Self::step_body(rules, &scene, body, command, out);
-            Self::place_body(rules, world, player, next);
-        }
-    }
-
-    /// Stores a player's body after [`Simulate::step_body`], and applies the effects that only the server runs
-    /// (pickups, triggers). Only [`Simulate::run`] calls it.
-    fn place_body(_rules: &Self::Rules, _world: &mut Self::World, _player: PlayerId, _body: Self::Body) {
-        panic!("{}: `Simulate` needs `place_body`, or a `run` of its own that does without", Self::NAME)
-    }
+    /// game can use the engine's physics. It must agree with [`Simulate::step_body`], as far as a client can know the
+    /// outcome. A game whose usercmds change only their player's body calls [`PlayerCommand::step_in_place`].
+    fn run(command: &PlayerCommand<'_, Self>, world: &mut Self::World, out: &mut impl Sink<Self::Fire>);
 
     /// Advances what moves without a usercmd: projectiles, respawns, movers.
     fn step_world(_rules: &Self::Rules, _world: &mut Self::World, _dt: Micros, _out: &mut impl WorldSink) {}
@@ -145,6 +123,30 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     /// The name of an [`Effect::kind`].
     fn effect_name(_kind: u8) -> &'static str {
         "effect"
+    }
+}
+
+/// One usercmd of a player, as the server runs it.
+pub struct PlayerCommand<'a, G: Simulate> {
+    /// The game's rules.
+    pub rules: &'a G::Rules,
+    /// The session's seed.
+    pub seed: Seed,
+    /// The player who made the usercmd.
+    pub player: PlayerId,
+    /// The usercmd.
+    pub command: &'a Usercmd<G::Input>,
+}
+
+impl<G: Simulate> PlayerCommand<'_, G> {
+    /// Runs the usercmd on its player's body with [`Simulate::step_body`], and puts the new body in its place.
+    /// `entities` are all bodies of the world in ascending order of id.
+    pub fn step_in_place(&self, entities: &mut [(EntityId, G::Body)], out: &mut impl Sink<G::Fire>) {
+        let index = usize::from(self.player.0);
+        if let Some((_, body)) = entities.get(index) {
+            let scene = Scene { seed: self.seed, player: self.player, entities, weapons: true };
+            entities[index].1 = G::step_body(self.rules, &scene, body, self.command, out);
+        }
     }
 }
 

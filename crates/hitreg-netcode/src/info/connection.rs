@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn gaps_in_a_receivers_recording_are_losses() {
-        let mut way = PacketNumbers { sent: Some((11, 15)), ..PacketNumbers::default() };
-        assert_eq!([11, 12, 15, 12].map(|number| way.came.insert(number)), [true, true, true, false]);
-        assert_eq!(way.packets(), PacketCounts { sent: Some(5), received: Some(3), lost: Some(2), choked: None });
+        let mut numbers = PacketNumbers { sent: Some((11, 15)), ..PacketNumbers::default() };
+        assert_eq!([11, 12, 15, 12].map(|number| numbers.came.insert(number)), [true, true, true, false]);
+        assert_eq!(numbers.packets(), PacketCounts { sent: Some(5), received: Some(3), lost: Some(2), choked: None });
     }
 }

@@ -28,7 +28,7 @@ impl NumberSet {
             Some((first, _)) if number < *first => self.insert_before(number),
             tail => {
                 self.spans.extend(tail.replace((number, number)));
-                self.put_by();
+                self.archive();
                 true
             }
         };
@@ -37,7 +37,7 @@ impl NumberSet {
     }
 
     /// Moves the lower spans to `old` when there are many.
-    fn put_by(&mut self) {
+    fn archive(&mut self) {
         if self.spans.len() < 2 * OPEN {
             return;
         }

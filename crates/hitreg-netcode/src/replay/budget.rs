@@ -6,14 +6,13 @@ use std::cell::Cell;
 use super::ReplayError;
 use super::tables::TableSelection;
 use super::work::{MAX_FRAMES_PER_SECOND, MAX_UNACKED};
-use crate::game::{Body, Game, ShotVerdict};
-use crate::packet::{HeardPacket, Snapshot};
-use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
-use crate::session::{InputSource, Observer, PlayerScreen, ScreenView, SnapshotSize};
+use crate::game::{Body, Game};
+use crate::packet::HeardPacket;
+use crate::session::{InputSource, Observer, PlayerScreen, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence, Session};
+use hitreg_log::record::Session;
 use hitreg_log::trace::schema::TableSet;
-use hitreg_log::units::{ClockTime, CommandSeq, Micros, PlayerId, Tick};
+use hitreg_log::units::{ClockTime, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 
 /// The approximate size of a row of each kind, in bytes. Rows with bodies also have cells.
@@ -111,7 +110,7 @@ impl ReplayBudget {
     }
 }
 
-/// An estimate by counts of what the trace of a session takes in memory, replayed with so many ticks.
+/// An estimate by counts of the memory of a session's trace with this number of ticks, in bytes.
 pub(super) fn trace_bytes_of(session: &Session, ticks: usize, cells: usize, wanted: TableSelection) -> usize {
     let frames = session.players.iter().map(|player| player.frames.len().max(player.heard.len())).sum();
     trace_bytes(session.players.len(), frames, ticks, cells, wanted)
@@ -215,92 +214,35 @@ impl<'a, O> BudgetObserver<'a, O> {
 }
 
 impl<G: Game, O: Observer<G>> Observer<G> for BudgetObserver<'_, O> {
-    fn tick_begins(&mut self, at: Micros) {
-        self.observer.tick_begins(at);
-    }
-
     fn looks(&mut self, at: Micros) -> bool {
         self.observer.looks(at)
     }
 
-    fn frame(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        commanded: &ClientFrameOutput<G>,
-        shown: &ScreenView<'_, G::Body>,
-    ) {
-        let shots = commanded.shots.len() * SHOT + commanded.effects.len() * EFFECT;
-        let TableSelection { frames, views, .. } = self.budget.wanted;
-        self.count_frame(player, at);
-        self.budget.add(shots);
-        self.budget.add_if(frames, FRAME + CELL * G::Body::CELLS);
-        self.budget.add_if(views, shown.drawn.len() * VIEW);
-        self.observer.frame(player, at, commanded, shown);
-    }
-
-    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
-        self.budget.add(SENT_ROW);
-        self.observer.packet_sent(player, packet);
-    }
-
-    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
-        self.observer.packet_reached(player, arrival);
-    }
-
-    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {
-        self.observer.packet_heard(player, at, heard);
-    }
-
-    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.budget.add_if(self.budget.wanted.executed, EXECUTED);
-        self.observer.executed(player, command, tick, how);
-    }
-
-    fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {
-        self.observer.presence(player, at, tick, change);
-    }
-
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &JudgedShot<G>) {
-        self.budget.add(SHOT);
-        self.observer.judged(at, tick, judged);
-    }
-
-    fn impact(
-        &mut self,
-        at: Micros,
-        tick: Tick,
-        by: PlayerId,
-        with: CommandSeq,
-        weapon: &'static str,
-        v: &ShotVerdict,
-    ) {
-        self.budget.add(SHOT);
-        self.observer.impact(at, tick, by, with, weapon, v);
-    }
-
-    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &G::World) {
-        self.budget.add_if(self.budget.wanted.ticks, TICK);
-        self.budget.add_if(self.budget.wanted.bodies, G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
-        self.observer.ticked(at, ticked, world);
-    }
-
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: SnapshotSize) {
-        self.budget.add(SENT_ROW);
-        self.observer.snapshot_sent(player, at, snapshot, packed);
-    }
-
-    fn snapshot_received(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        snapshot: &Snapshot<G::Body>,
-        reconciled: Option<&ReconcileOutcome>,
-    ) {
-        self.count_ack(player);
-        self.budget.add(snapshot.effects.len() * EFFECT);
-        self.budget.add_if(self.budget.wanted.corrections, SNAPSHOT);
-        self.observer.snapshot_received(player, at, snapshot, reconciled);
+    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
+        let TableSelection { frames, views, executed, ticks, bodies, corrections, .. } = self.budget.wanted;
+        let budget = self.budget;
+        match &event {
+            SessionEvent::Frame { player, output, screen } => {
+                self.count_frame(*player, at);
+                budget.add(output.shots.len() * SHOT + output.effects.len() * EFFECT);
+                budget.add_if(frames, FRAME + CELL * G::Body::CELLS);
+                budget.add_if(views, screen.drawn.len() * VIEW);
+            }
+            SessionEvent::PacketSent { .. } | SessionEvent::SnapshotSent { .. } => budget.add(SENT_ROW),
+            SessionEvent::PacketReached { .. } | SessionEvent::Presence { .. } => {}
+            SessionEvent::Executed { .. } => budget.add_if(executed, EXECUTED),
+            SessionEvent::Judged { .. } | SessionEvent::Impact { .. } => budget.add(SHOT),
+            SessionEvent::Ticked { world, .. } => {
+                budget.add_if(ticks, TICK);
+                budget.add_if(bodies, G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
+            }
+            SessionEvent::SnapshotReceived { player, snapshot, .. } => {
+                self.count_ack(*player);
+                budget.add(snapshot.effects.len() * EFFECT);
+                budget.add_if(corrections, SNAPSHOT);
+            }
+        }
+        self.observer.event(at, event);
     }
 }
 
@@ -325,56 +267,38 @@ mod tests {
     }
 
     impl Observer<Arena> for Tally {
-        fn frame(
-            &mut self,
-            by: PlayerId,
-            _: Micros,
-            made: &ClientFrameOutput<Arena>,
-            shown: &ScreenView<'_, ArenaBody>,
-        ) {
-            self.bytes += 128 + 6 * ArenaBody::CELLS + 48 * shown.drawn.len();
-            self.bytes += 256 * made.shots.len() + 48 * made.effects.len();
-            self.frames[usize::from(by.0)] += 1;
-            self.kinds[0] += made.shots.len();
-            self.kinds[1] += made.effects.len();
-        }
-
-        fn packet_sent(&mut self, _: PlayerId, _: PacketRecord) {
-            self.bytes += 96;
-        }
-
-        fn executed(&mut self, _: PlayerId, _: CommandSeq, _: Tick, _: Execution) {
-            self.bytes += 16;
-        }
-
-        fn judged(&mut self, _: Micros, _: Tick, _: &JudgedShot<Arena>) {
-            self.bytes += 256;
-            self.kinds[2] += 1;
-        }
-
-        fn impact(&mut self, _: Micros, _: Tick, _: PlayerId, _: CommandSeq, _: &'static str, _: &ShotVerdict) {
-            self.bytes += 256;
-            self.kinds[3] += 1;
-        }
-
-        fn ticked(&mut self, _: Micros, _: TickOutcome, world: &<Arena as Simulate>::World) {
-            self.bytes += 32 + Arena::entities(world).len() * (8 + 6 * ArenaBody::CELLS);
-        }
-
-        fn snapshot_sent(&mut self, _: PlayerId, _: Micros, _: &Snapshot<ArenaBody>, _: SnapshotSize) {
-            self.bytes += 96;
-            self.kinds[4] += 1;
-        }
-
-        fn snapshot_received(
-            &mut self,
-            _: PlayerId,
-            _: Micros,
-            snapshot: &Snapshot<ArenaBody>,
-            _: Option<&ReconcileOutcome>,
-        ) {
-            self.bytes += 64 + 48 * snapshot.effects.len();
-            self.kinds[5] += snapshot.effects.len();
+        fn event(&mut self, _: Micros, event: SessionEvent<'_, Arena>) {
+            match event {
+                SessionEvent::Frame { player, output, screen } => {
+                    self.bytes += 128 + 6 * ArenaBody::CELLS + 48 * screen.drawn.len();
+                    self.bytes += 256 * output.shots.len() + 48 * output.effects.len();
+                    self.frames[usize::from(player.0)] += 1;
+                    self.kinds[0] += output.shots.len();
+                    self.kinds[1] += output.effects.len();
+                }
+                SessionEvent::PacketSent { .. } => self.bytes += 96,
+                SessionEvent::PacketReached { .. } | SessionEvent::Presence { .. } => {}
+                SessionEvent::Executed { .. } => self.bytes += 16,
+                SessionEvent::Judged { .. } => {
+                    self.bytes += 256;
+                    self.kinds[2] += 1;
+                }
+                SessionEvent::Impact { .. } => {
+                    self.bytes += 256;
+                    self.kinds[3] += 1;
+                }
+                SessionEvent::Ticked { world, .. } => {
+                    self.bytes += 32 + Arena::entities(world).len() * (8 + 6 * ArenaBody::CELLS);
+                }
+                SessionEvent::SnapshotSent { .. } => {
+                    self.bytes += 96;
+                    self.kinds[4] += 1;
+                }
+                SessionEvent::SnapshotReceived { snapshot, .. } => {
+                    self.bytes += 64 + 48 * snapshot.effects.len();
+                    self.kinds[5] += snapshot.effects.len();
+                }
+            }
         }
     }
 

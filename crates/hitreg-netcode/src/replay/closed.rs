@@ -57,7 +57,7 @@ pub(super) fn replay<G: Netcode>(
 }
 
 /// Runs bots in place of the session's players, without comparing hashes.
-pub(super) fn play_anew<G: Bots + Netcode>(
+pub(super) fn replay_with_bots<G: Bots + Netcode>(
     session: &Session,
     setup: &Setup<G>,
     memory: MemoryLimit,
@@ -129,7 +129,7 @@ fn input_of(session: &Session) -> SessionStretch {
         sent: records.sent.clone(),
         reached: records.reached.clone(),
         received: records.received.clone(),
-        // The replay makes the snapshots anew, and looks up only when the recorded ones were sent.
+        // The replay makes its own snapshots, and looks up only when the recorded ones were sent.
         snapshots: (records.snapshots.iter())
             .map(|sent| SnapshotRecord { seq: sent.seq, at: sent.at, ..SnapshotRecord::default() })
             .collect(),
@@ -272,7 +272,7 @@ impl ClosedRun<'_, '_> {
         }
         let other_rate = source.survey.ticks.at_another_rate(source.header, &setup.settings)?;
         if other_rate.is_some() {
-            feed.borrow_mut().pass_over_ticks();
+            feed.borrow_mut().ignore_ticks();
         }
         let mut other_rate = other_rate.into_iter().flatten();
         let ticks = std::iter::from_fn(|| other_rate.next().or_else(|| feed.borrow_mut().next_tick()));
@@ -341,7 +341,7 @@ impl Keyframes<'_, '_> {
         let mut feed = self.feed.borrow_mut();
         let reach = reach(self.source.survey, machine.transport());
         let (stretch, near) = feed.near(at, reach);
-        let Some(fed) = feed.fed(at, reach) else { return Ok(None) };
+        let Some(fed) = feed.checkpoint(at, reach) else { return Ok(None) };
         let content = keyframes::content(machine, (self.source.header, self.source.survey, fed), &near)?;
         Ok(content.map(|content| Keyframe { tick, at, stretch, content }))
     }

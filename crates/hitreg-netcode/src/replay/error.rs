@@ -124,7 +124,7 @@ pub enum ReplayError {
         /// How many players.
         players: u64,
     },
-    /// More usercmds, each of which draws all players, than a replay goes through.
+    /// More usercmds, each with a drawing of all players, than a replay accepts.
     #[error(
         "{usercmds} usercmds in a session of {players} players exceed the limit of a replay (the limit on usercmds times players is {}): this is an error of the program that wrote the log",
         super::work::MAX_VIEWS

@@ -134,8 +134,8 @@ impl<'a> Feed<'a> {
             of.frames.extend(records.frames);
             of.heard.extend(records.heard);
             of.up.add(records.sent.iter().map(|PacketRecord { number, at, .. }| (*number, *at)), &records.reached);
-            let told = records.snapshots.iter().map(|SnapshotRecord { seq, at, .. }| (seq.0, *at));
-            of.down.add(told, &records.received);
+            let snapshots = records.snapshots.iter().map(|SnapshotRecord { seq, at, .. }| (seq.0, *at));
+            of.down.add(snapshots, &records.received);
         }
     }
 
@@ -156,7 +156,7 @@ impl<'a> Feed<'a> {
     }
 
     /// Passes over the recorded ticks and their hashes, for a replay at another tick rate.
-    pub(super) fn pass_over_ticks(&mut self) {
+    pub(super) fn ignore_ticks(&mut self) {
         self.has_other_ticks = true;
         (self.ticks, self.recorded) = Default::default();
     }
@@ -214,7 +214,7 @@ impl<'a> Feed<'a> {
         of.frames_left > 0 || (self.survey.is_heard_only(usize::from(player.0)) && of.heard_left > 0)
     }
 
-    fn way(&mut self, player: usize, direction: FeedDirection) -> &mut PacketFates {
+    fn fates_of(&mut self, player: usize, direction: FeedDirection) -> &mut PacketFates {
         match direction {
             FeedDirection::Up => &mut self.players[player].up,
             FeedDirection::Down => &mut self.players[player].down,
@@ -227,18 +227,18 @@ impl<'a> Feed<'a> {
         self.read_until(at + self.survey.longest());
         // For a packet before the first recorded one, the first is the nearest.
         let sends = self.survey.players[player].sends()[direction as usize];
-        while sends && self.way(player, direction).sent.is_empty() && !self.ended {
+        while sends && self.fates_of(player, direction).sent.is_empty() && !self.ended {
             self.read();
         }
         let longest = self.survey.longest();
-        let way = self.way(player, direction);
-        way.begun |= way.sent.front().is_some_and(|(_, sent, _)| *sent <= at);
-        while way.begun && way.sent.get(1).is_some_and(|(_, sent, _)| *sent <= at) {
-            way.sent.pop_front();
+        let fates = self.fates_of(player, direction);
+        fates.begun |= fates.sent.front().is_some_and(|(_, sent, _)| *sent <= at);
+        while fates.begun && fates.sent.get(1).is_some_and(|(_, sent, _)| *sent <= at) {
+            fates.sent.pop_front();
         }
-        let Some((_, sent, _)) = way.sent.front().copied() else { return Fate::LOST };
+        let Some((_, sent, _)) = fates.sent.front().copied() else { return Fate::LOST };
         self.read_until(sent + longest);
-        let Some((_, sent, fate)) = self.way(player, direction).sent.front().copied() else { return Fate::LOST };
+        let Some((_, sent, fate)) = self.fates_of(player, direction).sent.front().copied() else { return Fate::LOST };
         fate.of_other(sent, at)
     }
 }
@@ -385,9 +385,9 @@ mod tests {
         let mut records = PlayerRecords { heard: vec![heard(ms(1_700)), heard(ms(9_000))], ..Default::default() };
         let player = PlayerId(0);
         let log = chunks(12, &records);
-        let told = survey(&log);
+        let surveyed = survey(&log);
         let mut read = log.iter().cloned();
-        let feed = Feed::new(&mut read, &told);
+        let feed = Feed::new(&mut read, &surveyed);
         let mut feed = feed.borrow_mut();
         assert!(feed.has_more(player));
         assert_eq!(feed.take_heard(player).map(|(at, _)| at), Some(ms(1_700)));
@@ -398,17 +398,17 @@ mod tests {
 
         records.frames = vec![frame(1, ms(300))];
         let log = chunks(12, &records);
-        let told = survey(&log);
+        let surveyed = survey(&log);
         let mut read = log.iter().cloned();
-        let feed = Feed::new(&mut read, &told);
+        let feed = Feed::new(&mut read, &surveyed);
         let mut feed = feed.borrow_mut();
         assert!(feed.take_heard(player).is_none(), "its own frames say all");
         feed.take_frame(player);
         assert!(feed.take_heard(player).is_none() && !feed.has_more(player));
 
         let log = chunks(12, &PlayerRecords::default());
-        let told = survey(&log);
-        assert!(!told.has_input() && !told.is_heard_only(0));
+        let surveyed = survey(&log);
+        assert!(!surveyed.has_input() && !surveyed.is_heard_only(0));
     }
 
     /// A feed gives each packet the same fate as a link over the whole log.
@@ -427,10 +427,10 @@ mod tests {
             Fate { first: arrivals.next(), second: arrivals.next() }.of_other(packet.at, at)
         };
         let log = chunks(12, &records);
-        let told = survey(&log);
+        let surveyed = survey(&log);
         for step in [11, 70, 333] {
             let mut read = log.iter().cloned();
-            let feed = Feed::new(&mut read, &told);
+            let feed = Feed::new(&mut read, &surveyed);
             let mut fed = FeedLink::up(&feed, 0);
             for at in (0..9_500).step_by(step).map(ms) {
                 assert_eq!(fed.send(at, 100), fate(at), "every {step} ms, at {at}");

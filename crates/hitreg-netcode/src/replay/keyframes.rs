@@ -81,7 +81,7 @@ pub struct ReplayStart {
 struct KeyframeContent<'a> {
     version: u32,
     transport: TransportKind,
-    gist: SurveyCheckpoint,
+    survey: SurveyCheckpoint,
     fed: FeedCheckpoint,
     /// The digest of the state, written without references.
     digest: u64,
@@ -134,12 +134,12 @@ impl ReplayStart {
         let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
         let content: KeyframeContent<'_> =
             hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
-        let KeyframeContent { version, transport, gist, fed, digest, state } = content;
+        let KeyframeContent { version, transport, survey, fed, digest, state } = content;
         if version != VERSION {
             return Err(fail(BadKeyframe::Version(version)));
         }
         let players = header.players.len();
-        if let Some(found) = [gist.players(), fed.players()].into_iter().find(|found| *found != players) {
+        if let Some(found) = [survey.players(), fed.players()].into_iter().find(|found| *found != players) {
             return Err(fail(BadKeyframe::Players { found, players }));
         }
         let stretch = keyframe.stretch;
@@ -148,7 +148,7 @@ impl ReplayStart {
             at,
             stretch,
             fed,
-            survey: LogSurvey::of_gist(gist),
+            survey: LogSurvey::from_checkpoint(survey),
             transport,
             digest,
             state: state.to_vec(),
@@ -199,8 +199,8 @@ pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     let known = known::<G>(header, near, machine.at)?;
     let mut to = StateWriter::new(known.values());
     machine.save(Some(&known), &mut to);
-    let (transport, gist, state) = (machine.transport(), survey.gist(), &to.into_bytes()[..]);
-    let content = KeyframeContent { version: VERSION, transport, gist, fed, digest, state };
+    let (transport, survey, state) = (machine.transport(), survey.checkpoint(), &to.into_bytes()[..]);
+    let content = KeyframeContent { version: VERSION, transport, survey, fed, digest, state };
     Ok(rmp_serde::to_vec(&content).ok())
 }
 

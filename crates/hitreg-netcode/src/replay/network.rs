@@ -70,7 +70,7 @@ impl NetworkTables {
         player: PlayerId,
         at: Micros,
         snapshot: &Snapshot<B>,
-        packed: SnapshotSize,
+        size: SnapshotSize,
     ) {
         let row = snapshots::Row {
             player: player.0.into(),
@@ -84,9 +84,9 @@ impl NetworkTables {
             choked: snapshot.choked.into(),
             helper_ms: snapshot.helper_ms.map_or(f32::NAN, f32::from),
             warnings: snapshot.warnings.len() as u32,
-            bytes: self.with_sizes.then_some(packed.bytes.into()),
-            saw_avatar_right: packed.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
-            bits: packed.told.filter(|_| self.with_sizes).map(|told| told.parts()),
+            bytes: self.with_sizes.then_some(size.bytes.into()),
+            saw_avatar_right: size.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
+            bits: size.bit_counts.filter(|_| self.with_sizes).map(|counts| counts.parts()),
         };
         let NetworkTables { down, snapshots, .. } = self;
         down.settle(at, |row| snapshots.push(row));
@@ -99,9 +99,9 @@ impl NetworkTables {
     }
 
     /// Discards the rows of all packets sent so far.
-    pub(super) fn let_go(&mut self) {
-        self.up.let_go();
-        self.down.let_go();
+    pub(super) fn discard_waiting(&mut self) {
+        self.up.discard_waiting();
+        self.down.discard_waiting();
     }
 
     /// Completes all rows at the end, when no packet can arrive.
@@ -132,7 +132,7 @@ impl<R> PendingRows<R> {
         PendingRows { longest, sent: VecDeque::new(), settled: 0, places: BTreeMap::new() }
     }
 
-    fn let_go(&mut self) {
+    fn discard_waiting(&mut self) {
         self.sent.clear();
         self.places.clear();
         self.settled = 0;

@@ -45,9 +45,10 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         fed.end(&mut counted, &mut jumped)?;
         progress(last.at);
     }
-    let again = G::REJUDGE.map_or(Ok(Vec::new()), |rejudge| rejudge(&setup.rules, session, furthest));
+    let rejudge = G::IMPORTED.and_then(|imported| imported.rejudge);
+    let again = rejudge.map_or(Ok(Vec::new()), |rejudge| rejudge(&setup.rules, session, furthest));
     for shot in again.map_err(|source| ReplayError::BadState { tick: Tick(0), source })? {
-        tables.judged_again::<G>(&shot);
+        tables.push_rejudged::<G>(&shot);
     }
     let trace = tables.finish::<G>();
     Ok(ReplayOutput {

@@ -33,7 +33,7 @@ impl Part {
     }
 
     /// Returns the range for the trace's header; `None` if the part is the whole session.
-    pub(super) fn told(self, played: Option<(Micros, Micros)>) -> Option<[Micros; 2]> {
+    pub(super) fn header_range(self, played: Option<(Micros, Micros)>) -> Option<[Micros; 2]> {
         let (whole, Part { from, to }) = (Part::WHOLE.within(played), self.within(played));
         (from > whole.from || to < whole.to).then_some([from, to])
     }
@@ -126,11 +126,11 @@ mod tests {
     fn a_trace_of_the_whole_session_is_not_one_of_a_part() {
         let played = Some((Micros::from_s(1), Micros::from_s(60)));
         let end = Micros(60_000_001);
-        let told = |from, to| Part { from, to }.told(played);
-        assert_eq!(Part::WHOLE.told(played), None);
-        assert_eq!([told(Micros::ZERO, Part::WHOLE.to), told(Part::WHOLE.from, end)], [None, None]);
-        assert_eq!(told(Micros::from_s(2), Part::WHOLE.to), Some([Micros::from_s(2), end]));
-        assert_eq!(told(Part::WHOLE.from, Micros::from_s(60)), Some([Micros::from_s(1), Micros::from_s(60)]));
+        let header_range = |from, to| Part { from, to }.header_range(played);
+        assert_eq!(Part::WHOLE.header_range(played), None);
+        assert_eq!([header_range(Micros::ZERO, Part::WHOLE.to), header_range(Part::WHOLE.from, end)], [None, None]);
+        assert_eq!(header_range(Micros::from_s(2), Part::WHOLE.to), Some([Micros::from_s(2), end]));
+        assert_eq!(header_range(Part::WHOLE.from, Micros::from_s(60)), Some([Micros::from_s(1), Micros::from_s(60)]));
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl ShotTable {
     }
 
     /// Adds a judged shot of a recording. The columns of cover stay empty.
-    pub(super) fn judged_again<G: Game>(&mut self, shot: &RecordedShot, on_screen: DrawnOrigins<'_>) {
+    pub(super) fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot, on_screen: DrawnOrigins<'_>) {
         let judged = shot.judged.as_ref();
         let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
         let aimed = judged.and_then(|judged| {
@@ -120,7 +120,7 @@ impl ShotTable {
     }
 
     /// Returns the time of the first shot whose cover is not yet known.
-    pub(super) fn waits_since(&self) -> Option<Micros> {
+    pub(super) fn oldest_waiting(&self) -> Option<Micros> {
         self.waiting.first().map(|(_, sight)| sight.at)
     }
 
@@ -153,12 +153,12 @@ impl ShotTable {
     }
 
     /// Drops a predicted shot that was judged after the replayed part.
-    pub(super) fn judged_later<G: Game>(&mut self, judged: &JudgedShot<G>) {
+    pub(super) fn drop_predicted<G: Game>(&mut self, judged: &JudgedShot<G>) {
         self.pending.remove(&(judged.shooter, judged.command, judged.index));
     }
 
     /// Forgets the rows that wait for cover, because their rows are discarded.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn discard_waiting(&mut self) {
         self.waiting.clear();
     }
 
@@ -184,7 +184,7 @@ impl ShotTable {
         let ShotRow { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
         let seen = ShotEffect::of::<G>(predicted);
         let wounded = ShotEffect::of::<G>(judged);
-        let given = shot.again.and_then(|again| again.given);
+        let reported = shot.again.and_then(|again| again.reported);
         let again = shot.again.and_then(|again| again.judged.as_ref());
         let named = |target: Option<EntityId>, nobody: &str| target.map_or(nobody.to_owned(), entity_name);
         self.rows.push(Row {
@@ -214,8 +214,8 @@ impl ShotTable {
             visible_at_present: 0,
             in_cover_ms: f32::NAN,
             in_cover_units: f32::NAN,
-            given_target: &given.map_or("none".to_owned(), |given| named(given.target, "?")),
-            given_damage: given.filter(|given| given.damage != 0).map(|given| given.damage as f32),
+            given_target: &reported.map_or("none".to_owned(), |hit| named(hit.target, "?")),
+            given_damage: reported.filter(|hit| hit.damage != 0).map(|hit| hit.damage as f32),
             present_target: &named(again.and_then(|again| again.at_present), "none"),
             off_units: again.and_then(|again| again.off_units).map(|(off, _)| off),
             beyond_spread_units: again.and_then(|again| again.off_units).map(|(_, beyond)| beyond),
@@ -301,7 +301,7 @@ mod tests {
             tick: Tick(40),
             weapon: "rifle",
             verdict: ShotVerdict::miss(Reason::Missed),
-            given: Some(RecordedHit { target: Some(EntityId(4)), damage }),
+            reported: Some(RecordedHit { target: Some(EntityId(4)), damage }),
             judged: Some(judged),
         }
     }
@@ -312,7 +312,7 @@ mod tests {
         for shot in [again(0, false, 0), again(80, false, 12), again(80, true, 0)] {
             // Drawn entities outside the judged targets do not count, however near they are.
             let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::X * 56.0)].into_iter();
-            shots.judged_again::<Arena>(&shot, &mut drawn);
+            shots.push_rejudged::<Arena>(&shot, &mut drawn);
         }
         let table = shots.take();
         let rows = Columns::read(&table);
@@ -337,7 +337,7 @@ mod tests {
                 ..again(0, false, 0)
             },
         ] {
-            shots.judged_again::<Arena>(&shot, &mut [(EntityId(4), Vec3::X * 56.0)].into_iter());
+            shots.push_rejudged::<Arena>(&shot, &mut [(EntityId(4), Vec3::X * 56.0)].into_iter());
         }
         let table = shots.take();
         assert!(Columns::read(&table).view_error_units.iter().all(|error| error.is_nan()));
@@ -346,14 +346,14 @@ mod tests {
     #[test]
     fn a_shot_waits_for_the_frames_at_its_time() {
         let mut shots = ShotTable::default();
-        shots.judged_again::<Arena>(&again(0, false, 0), &mut std::iter::empty());
+        shots.push_rejudged::<Arena>(&again(0, false, 0), &mut std::iter::empty());
         let at = Micros::from_ms(900);
         let sight = ShotView { at, tick: Tick(40), muzzle: Vec3::ZERO, target: EntityId(4) };
         shots.waiting.push((0, sight));
         let covers = CoverTracker::new::<Arena>(5, Arc::new(ArenaRules::default()));
         shots.settle(at, &covers);
-        assert_eq!((shots.waits_since(), shots.rows()), (Some(at), 0));
+        assert_eq!((shots.oldest_waiting(), shots.rows()), (Some(at), 0));
         shots.settle(at + Micros(1), &covers);
-        assert_eq!((shots.waits_since(), shots.rows()), (None, 1));
+        assert_eq!((shots.oldest_waiting(), shots.rows()), (None, 1));
     }
 }

@@ -9,11 +9,11 @@ use super::feed::Feed;
 use super::work::check_work;
 use super::{
     HashDifference, KeyframeSchedule, LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplayStart,
-    TrafficBytes, check_server, closed, may_be_judged, open, setup_of,
+    TrafficBytes, check_server, closed, may_be_judged, open, setup, trace_header,
 };
 use crate::pipeline::{Netcode, RollbackError};
 use hitreg_log::record::{Keyframe, Origin, SessionHeader, SessionStretch};
-use hitreg_log::trace::{RECORD, STEP, SessionSource, Table, TraceHeader};
+use hitreg_log::trace::{RECORD, STEP, Table, TraceHeader};
 use hitreg_log::units::Micros;
 
 /// A log to replay.
@@ -69,7 +69,7 @@ impl<'a> ReplaySource<'a> {
 
     /// Whether the log has a server to run. Without one, only its clients run, in open loop.
     pub fn has_server(&self) -> bool {
-        let found = check_server(self.header, self.survey.hears());
+        let found = check_server(self.header, self.survey.has_heard_player());
         !matches!(found, Err(ReplayError::NoServer | ReplayError::ClientSide))
     }
 
@@ -107,7 +107,7 @@ pub fn stream<G: Netcode>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Option<StreamReport>, ReplayError> {
     source.check_work()?;
-    let setup = setup_of::<G>(source.header, options.settings.as_ref())?;
+    let setup = setup::<G>(source.header, options.settings.as_ref())?;
     may_be_judged(&setup.settings, options)?;
     if !source.survey.has_input() {
         return Err(ReplayError::NoInput);
@@ -120,15 +120,9 @@ pub fn stream<G: Netcode>(
         Some(other) => ("closed, rejudged", other),
         None => ("closed", &*setup.settings),
     };
-    let header = TraceHeader {
-        game: G::NAME.to_owned(),
-        mode: mode.to_owned(),
-        log_digest: String::new(),
-        settings: settings.to_pairs(),
-        part: options.part.and_then(|part| part.told(source.survey.played())),
-        session: Some(SessionSource::of(source.header)),
-        capabilities: [STEP, RECORD].map(str::to_owned).into(),
-    };
+    let part = options.part.and_then(|part| part.header_range(source.survey.played()));
+    let capabilities = [STEP, RECORD].map(str::to_owned).into();
+    let header = TraceHeader { part, capabilities, ..trace_header(mode, source.header, settings) };
     let feed = Feed::new(chunks, source.survey);
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
 }
@@ -146,20 +140,12 @@ pub fn stream_clients<G: Netcode>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<StreamReport, ReplayError> {
     source.check_work()?;
-    let setup = setup_of::<G>(source.header, options.settings.as_ref())?;
+    let setup = setup::<G>(source.header, options.settings.as_ref())?;
     let imported = matches!(source.header.origin, Origin::Imported { .. });
-    if !(source.survey.has_input() || (imported && source.survey.was_shown())) {
+    if !(source.survey.has_input() || (imported && source.survey.has_snapshots())) {
         return Err(ReplayError::NoInput);
     }
     let near = source.survey.near().ok_or(ReplayError::NotAsRead)?;
-    let header = TraceHeader {
-        game: G::NAME.to_owned(),
-        mode: "open".to_owned(),
-        log_digest: String::new(),
-        settings: setup.settings.to_pairs(),
-        part: None,
-        session: Some(SessionSource::of(source.header)),
-        capabilities: Vec::new(),
-    };
+    let header = trace_header("open", source.header, &setup.settings);
     open::stream::<G, G::Client>(source, &setup, (options, near), pass, &mut |table| to(&header, table), progress)
 }

@@ -13,7 +13,7 @@ use crate::info::NumberSet;
 use crate::settings::Settings;
 use hitreg_log::record::{
     GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States, TickRecord,
-    floats_of, sent_differently,
+    floats_of, viewer_specific_fields,
 };
 use hitreg_log::trace::schema::{TableSet, bodies, executed, frames, packets, views};
 use hitreg_log::units::{CommandSeq, Micros, Tick};
@@ -78,7 +78,7 @@ pub(super) struct PlayerSurvey {
     /// The first and the last usercmd of the player.
     pub(super) made: Option<[CommandSeq; 2]>,
     /// Whether the player received a snapshot.
-    was_shown: bool,
+    has_snapshots: bool,
 }
 
 /// Counts and order of a log's ticks.
@@ -115,7 +115,7 @@ impl LogSurvey {
         }
     }
 
-    pub(super) fn gist(&self) -> SurveyCheckpoint {
+    pub(super) fn checkpoint(&self) -> SurveyCheckpoint {
         let of = |player: &PlayerSurvey| {
             let [up, down] = player.sends();
             (player.frames, player.heard, up, down)
@@ -129,23 +129,23 @@ impl LogSurvey {
     }
 
     /// Returns the survey that a keyframe of a streamable log holds.
-    pub(super) fn of_gist(gist: SurveyCheckpoint) -> LogSurvey {
+    pub(super) fn from_checkpoint(checkpoint: SurveyCheckpoint) -> LogSurvey {
         let of = |(frames, heard, up, down): (u64, u64, bool, bool)| PlayerSurvey {
             frames,
             heard,
-            ways: ConnectionNumbers::that_send([up, down]),
+            ways: ConnectionNumbers::of_senders([up, down]),
             ..PlayerSurvey::default()
         };
         let bound = |span: Micros| span.clamp(Micros::ZERO, LONGEST_FLIGHT);
         LogSurvey {
-            players: gist.players.into_iter().map(of).collect(),
+            players: checkpoint.players.into_iter().map(of).collect(),
             ticks: TickCounts::default(),
             beginning: States::default(),
             hidden: BTreeSet::new(),
-            span: gist.played,
-            played: gist.played,
-            back: gist.back.max(Micros::ZERO),
-            bounds: ReorderBounds::of_part(bound(gist.longest)),
+            span: checkpoint.played,
+            played: checkpoint.played,
+            back: checkpoint.back.max(Micros::ZERO),
+            bounds: ReorderBounds::of_part(bound(checkpoint.longest)),
             floats: (false, false),
             whole: false,
             gaps: Vec::new(),
@@ -223,7 +223,7 @@ impl LogSurvey {
                 self.floats = (self.floats.0 || !is_nan, true);
             }
         }
-        self.hidden.extend(sent_differently(&header.classes, states).into_iter().map(str::to_owned));
+        self.hidden.extend(viewer_specific_fields(&header.classes, states).into_iter().map(str::to_owned));
     }
 
     /// Adds the initial states of a chunk.
@@ -314,13 +314,13 @@ impl LogSurvey {
     }
 
     /// Whether the log knows any player only by the packets that the server received.
-    pub(super) fn hears(&self) -> bool {
+    pub(super) fn has_heard_player(&self) -> bool {
         (0..self.players.len()).any(|player| self.is_heard_only(player))
     }
 
     /// Whether any player received a snapshot.
-    pub(super) fn was_shown(&self) -> bool {
-        self.players.iter().any(|player| player.was_shown)
+    pub(super) fn has_snapshots(&self) -> bool {
+        self.players.iter().any(|player| player.has_snapshots)
     }
 
     /// Frames of all players; of those who were only heard, packets.
@@ -433,7 +433,7 @@ impl PlayerSurvey {
     fn add(&mut self, records: &PlayerRecords) {
         self.frames += records.frames.len() as u64;
         self.heard += records.heard.len() as u64;
-        self.was_shown |= !records.received.is_empty();
+        self.has_snapshots |= !records.received.is_empty();
         if let [first, .., last] | [first @ last] = &records.frames[..] {
             let first = self.made.map_or(first.command.seq, |[first, _]| first);
             self.made = Some([first, last.command.seq]);

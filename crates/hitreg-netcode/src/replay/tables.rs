@@ -11,17 +11,16 @@ use super::part::Part;
 use super::shots::ShotTable;
 use super::variables::Variables;
 use super::views::{DrawnScreen, ViewTable};
-use crate::game::{Body, Effect, FieldSchema, Game, RecordedShot, ShotVerdict};
-use crate::packet::Snapshot;
+use crate::game::{Body, Effect, FieldSchema, Game, RecordedShot};
 use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
-use crate::session::{Observer, ScreenView, SnapshotSize};
-use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
+use crate::session::{Observer, ScreenView, SessionEvent};
+use hitreg_log::record::Execution;
 use hitreg_log::trace::schema::{
     TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, packets, shots, snapshots, ticks,
     variables, views,
 };
 use hitreg_log::trace::{Table, Trace};
-use hitreg_log::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
 
 /// All tables are passed on at least once in this much session time.
 pub(super) const TOGETHER: Micros = Micros::from_s(16);
@@ -116,8 +115,8 @@ impl TraceTables {
     }
 
     /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.
-    pub fn judged_again<G: Game>(&mut self, shot: &RecordedShot) {
-        self.shots.judged_again::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
+    pub fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot) {
+        self.shots.push_rejudged::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
     }
 
     /// Returns the finished tables.
@@ -135,16 +134,16 @@ impl TraceTables {
 
     /// Begins the part whose rows are put out. Discards the rows so far, including incomplete ones.
     pub(super) fn begin_part(&mut self) {
-        self.shots.let_go();
+        self.shots.discard_waiting();
         if let Some(network) = &mut self.network {
-            network.let_go();
+            network.discard_waiting();
         }
         self.take(0, &mut |_| {});
     }
 
     /// Handles a shot that was judged after the part.
-    pub(super) fn judged_later<G: Game>(&mut self, judged: &JudgedShot<G>) {
-        self.shots.judged_later(judged);
+    pub(super) fn drop_predicted<G: Game>(&mut self, judged: &JudgedShot<G>) {
+        self.shots.drop_predicted(judged);
     }
 
     /// Handles the arrival of a snapshot, also after the part.
@@ -227,11 +226,11 @@ impl TraceTables {
             self.variables.take().into_iter().for_each(&mut to);
         }
         let Some(network) = &mut self.network else { return };
-        let [sent, told] = network.rows();
-        if full(&packets::SCHEMA, sent) {
+        let [packet_rows, snapshot_rows] = network.rows();
+        if full(&packets::SCHEMA, packet_rows) {
             to(network.take_packets());
         }
-        if full(&snapshots::SCHEMA, told) {
+        if full(&snapshots::SCHEMA, snapshot_rows) {
             to(network.take_snapshots());
         }
     }
@@ -246,19 +245,12 @@ impl TraceTables {
             predicted: predicted.into(),
         });
     }
-}
 
-impl<G: Game> Observer<G> for TraceTables {
-    fn looks(&mut self, _at: Micros) -> bool {
-        let TableSelection { views, variables, shots, .. } = self.wanted;
-        views || variables || shots
-    }
-
-    fn frame(
+    fn frame<G: Game>(
         &mut self,
         player: PlayerId,
         at: Micros,
-        commanded: &ClientFrameOutput<G>,
+        output: &ClientFrameOutput<G>,
         shown: &ScreenView<'_, G::Body>,
     ) {
         let wanted = self.wanted;
@@ -266,10 +258,10 @@ impl<G: Game> Observer<G> for TraceTables {
             self.shots.settle(at, &self.covers);
         }
         if wanted.frames {
-            self.frames.push(player, at, commanded);
+            self.frames.push(player, at, output);
         }
-        let command = commanded.command.seq;
-        let own = commanded.own.as_ref().map(|own| (player.entity(), own));
+        let command = output.command.seq;
+        let own = output.own.as_ref().map(|own| (player.entity(), own));
         let screen = DrawnScreen::new(own, shown.drawn);
         if wanted.views {
             self.views.push(player, command, shown.drawn_at, &screen);
@@ -281,79 +273,30 @@ impl<G: Game> Observer<G> for TraceTables {
             }
         }
         if wanted.effects {
-            for effect in &commanded.effects {
+            for effect in &output.effects {
                 self.effect::<G>(player, at, effect, true);
             }
         }
         if wanted.shots {
-            let oldest = self.shots.waits_since().unwrap_or(at);
-            self.covers.frame(player, at, oldest, self.frames.newest().filter(|_| commanded.predicted.is_some()));
+            let oldest = self.shots.oldest_waiting().unwrap_or(at);
+            self.covers.frame(player, at, oldest, self.frames.newest().filter(|_| output.predicted.is_some()));
             self.views.remember(player, command, &screen);
-            for (command, index, fire, verdict) in &commanded.shots {
+            for (command, index, fire, verdict) in &output.shots {
                 self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
             }
         }
     }
 
-    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
-        if let Some(network) = &mut self.network {
-            network.packet_sent(player, &packet);
-        }
-    }
-
-    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
-        if let Some(network) = &mut self.network {
-            network.packet_reached(player, arrival.number, arrival.at);
-        }
-    }
-
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: SnapshotSize) {
-        if let Some(network) = &mut self.network {
-            network.snapshot_sent(player, at, snapshot, packed);
-        }
-    }
-
-    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        if self.wanted.executed {
-            let row = executed::Row { player: player.0.into(), command: command.0, tick: tick.0, how: how as u8 };
-            self.executed.push(row);
-        }
-        if how == Execution::Run && self.wanted.shots {
-            self.views.ran(player, command);
-        }
-    }
-
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &JudgedShot<G>) {
-        if self.wanted.shots {
-            let on_screen = &mut self.views.of(judged.shooter, judged.command);
-            self.shots.judged(at, tick, judged, on_screen, &self.covers);
-        }
-    }
-
-    fn impact(
-        &mut self,
-        at: Micros,
-        tick: Tick,
-        shooter: PlayerId,
-        command: CommandSeq,
-        weapon: &'static str,
-        verdict: &ShotVerdict,
-    ) {
-        if self.wanted.shots {
-            self.shots.impact::<G>((shooter, command), at, tick, weapon, verdict);
-        }
-    }
-
-    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &G::World) {
+    fn ticked<G: Game>(&mut self, at: Micros, outcome: TickOutcome, world: &G::World) {
         let wanted = self.wanted;
         if wanted.ticks {
-            self.ticks.push(ticks::Row { tick: ticked.tick.0, at_us: at.0, hash: ticked.hash });
+            self.ticks.push(ticks::Row { tick: outcome.tick.0, at_us: at.0, hash: outcome.hash });
         }
         if wanted.shots {
-            self.covers.ticked(ticked.tick);
+            self.covers.ticked(outcome.tick);
         }
         for (entity, body) in G::entities(world).iter().filter(|_| wanted.bodies) {
-            self.bodies.0.push(bodies::Row { tick: ticked.tick.0, entity: entity.0.into() });
+            self.bodies.0.push(bodies::Row { tick: outcome.tick.0, entity: entity.0.into() });
             let cells = self.bodies.1.next_row();
             body.write(cells);
             if wanted.shots {
@@ -361,23 +304,62 @@ impl<G: Game> Observer<G> for TraceTables {
             }
         }
     }
+}
 
-    fn snapshot_received(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        snapshot: &Snapshot<G::Body>,
-        reconciled: Option<&ReconcileOutcome>,
-    ) {
-        self.snapshot_reached(player, snapshot.seq, at);
+impl<G: Game> Observer<G> for TraceTables {
+    fn looks(&mut self, _at: Micros) -> bool {
+        let TableSelection { views, variables, shots, .. } = self.wanted;
+        views || variables || shots
+    }
+
+    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
         let wanted = self.wanted;
-        for effect in snapshot.effects.iter().filter(|_| wanted.effects) {
-            self.effect::<G>(player, at, effect, false);
-        }
-        if let Some(ReconcileOutcome { comparison: Some(comparison), correction, .. }) = reconciled
-            && wanted.corrections
-        {
-            self.corrections.push(&self.fields, player, at, comparison, correction.as_ref());
+        match event {
+            SessionEvent::Frame { player, output, screen } => self.frame(player, at, output, &screen),
+            SessionEvent::PacketSent { player, packet } => {
+                if let Some(network) = &mut self.network {
+                    network.packet_sent(player, &packet);
+                }
+            }
+            SessionEvent::PacketReached { player, packet: heard } => {
+                if let Some(network) = &mut self.network {
+                    network.packet_reached(player, heard.packet.number, at);
+                }
+            }
+            SessionEvent::SnapshotSent { player, snapshot, size } => {
+                if let Some(network) = &mut self.network {
+                    network.snapshot_sent(player, at, snapshot, size);
+                }
+            }
+            SessionEvent::Executed { player, command, tick, how } => {
+                if wanted.executed {
+                    let (player, command) = (player.0.into(), command.0);
+                    self.executed.push(executed::Row { player, command, tick: tick.0, how: how as u8 });
+                }
+                if how == Execution::Run && wanted.shots {
+                    self.views.ran(player, command);
+                }
+            }
+            SessionEvent::Judged { tick, shot } if wanted.shots => {
+                let on_screen = &mut self.views.of(shot.shooter, shot.command);
+                self.shots.judged(at, tick, shot, on_screen, &self.covers);
+            }
+            SessionEvent::Impact { tick, shooter, command, weapon, verdict } if wanted.shots => {
+                self.shots.impact::<G>((shooter, command), at, tick, weapon, verdict);
+            }
+            SessionEvent::Judged { .. } | SessionEvent::Impact { .. } | SessionEvent::Presence { .. } => {}
+            SessionEvent::Ticked { outcome, world } => self.ticked::<G>(at, outcome, world),
+            SessionEvent::SnapshotReceived { player, snapshot, reconciled } => {
+                self.snapshot_reached(player, snapshot.seq, at);
+                for effect in snapshot.effects.iter().filter(|_| wanted.effects) {
+                    self.effect::<G>(player, at, effect, false);
+                }
+                if let Some(ReconcileOutcome { comparison: Some(comparison), correction, .. }) = reconciled
+                    && wanted.corrections
+                {
+                    self.corrections.push(&self.fields, player, at, comparison, correction.as_ref());
+                }
+            }
         }
     }
 }

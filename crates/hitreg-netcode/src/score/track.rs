@@ -15,7 +15,7 @@ pub(super) type ReceivedState<B> = (Micros, B);
 /// arrived when it was drawn.
 pub(super) struct SampleTrack<B>(VecDeque<ReceivedState<B>>);
 
-/// The ways of drawing.
+/// The modes of drawing.
 pub(super) struct DrawingModes<'a, G: Game> {
     rules: &'a G::Rules,
     limits: PlacementLimits,
@@ -43,31 +43,31 @@ impl<B: Body> SampleTrack<B> {
     pub(super) fn add<G: Game<Body = B>>(
         &mut self,
         sample: ReceivedState<B>,
-        ways: &DrawingModes<'_, G>,
+        modes: &DrawingModes<'_, G>,
         scores: &mut Scores,
     ) {
         self.0.push_back(sample);
-        while self.has_all(ways) {
-            self.leave_out(ways, scores);
+        while self.has_all(modes) {
+            self.leave_out(modes, scores);
         }
     }
 
     /// Finishes the track; no more states follow.
-    pub(super) fn end<G: Game<Body = B>>(mut self, ways: &DrawingModes<'_, G>, scores: &mut Scores) {
+    pub(super) fn end<G: Game<Body = B>>(mut self, modes: &DrawingModes<'_, G>, scores: &mut Scores) {
         while self.0.len() > 1 {
-            self.leave_out(ways, scores);
+            self.leave_out(modes, scores);
         }
     }
 
     /// Returns whether the next state is there, and also one that had not arrived when it was drawn.
-    fn has_all<G: Game<Body = B>>(&self, ways: &DrawingModes<'_, G>) -> bool {
+    fn has_all<G: Game<Body = B>>(&self, modes: &DrawingModes<'_, G>) -> bool {
         let Some((at, _)) = self.0.get(1) else { return false };
-        self.0.iter().skip(2).any(|(later, _)| *later > *at + ways.lerp)
+        self.0.iter().skip(2).any(|(later, _)| *later > *at + modes.lerp)
     }
 
     /// Draws the second state from the others, and drops the first.
-    fn leave_out<G: Game<Body = B>>(&mut self, ways: &DrawingModes<'_, G>, scores: &mut Scores) {
-        let DrawingModes { rules, limits, present, lerp } = ways;
+    fn leave_out<G: Game<Body = B>>(&mut self, modes: &DrawingModes<'_, G>, scores: &mut Scores) {
+        let DrawingModes { rules, limits, present, lerp } = modes;
         let samples = self.0.make_contiguous();
         let [(last_at, last), (at, truth), later @ ..] = samples else { return };
         if !is_teleport(last, truth, limits) && at > last_at {

@@ -1,7 +1,7 @@
 //! Execution of usercmds: which ones run, in what order, and how missing, late and excess ones are treated.
 
 use super::Server;
-use crate::game::{Body, Effect, Game, GameInput, Reason, ShotVerdict, Sink, Touch, WorldSink};
+use crate::game::{Body, Effect, Game, GameInput, PlayerCommand, Reason, ShotVerdict, Sink, Touch, WorldSink};
 use crate::packet::ClientPacket;
 use crate::pipeline::{Event, JudgedShot, Rewind};
 use crate::settings::{OnLost, Settings};
@@ -87,7 +87,8 @@ impl<G: Game> Server<G> {
     fn run(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
         let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
         let own = G::Input::read_usercmd(command);
-        G::run(&self.rules, self.seed, &mut self.world, player, &own, &mut output);
+        let run = PlayerCommand { rules: &*self.rules, seed: self.seed, player, command: &own };
+        G::run(&run, &mut self.world, &mut output);
         if let Some(rollback) = &mut self.rollback {
             rollback.command_ran(player, own);
         }
@@ -135,12 +136,12 @@ impl<G: Game> Server<G> {
         settings: &Settings,
     ) -> (Rewind<G::Body>, ShotVerdict) {
         let rewind = self.rewind(shooter, arrived, command, fire, settings);
-        let verdict = self.without_the_dead(G::judge(&self.rules, fire, &rewind.targets));
+        let verdict = self.without_dead_targets(G::judge(&self.rules, fire, &rewind.targets));
         (rewind, verdict)
     }
 
     /// A player who is already dead takes no damage from a shot that hit an earlier position.
-    fn without_the_dead(&self, mut verdict: ShotVerdict) -> ShotVerdict {
+    fn without_dead_targets(&self, mut verdict: ShotVerdict) -> ShotVerdict {
         if verdict.reason != Reason::Hit {
             return verdict;
         }

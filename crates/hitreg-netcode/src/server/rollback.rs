@@ -1,7 +1,7 @@
 //! The rollback check: at regular intervals, the world is restored from its saved words and the ticks run again. State
 //! that the save omits then shows as a different hash.
 
-use crate::game::{Effect, Game, ShotVerdict, Sink, Touch, WorldSink};
+use crate::game::{Effect, Game, PlayerCommand, ShotVerdict, Sink, Touch, WorldSink};
 use crate::pipeline::{RollbackError, Rollbacks};
 use hitreg_log::hash;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Seed, Tick};
@@ -76,7 +76,8 @@ fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: 
     for step in steps {
         match step {
             RollbackStep::Command(player, command) => {
-                G::run(rules, seed, &mut world, *player, command, &mut DroppingSink);
+                let run = PlayerCommand { rules, seed, player: *player, command };
+                G::run(&run, &mut world, &mut DroppingSink);
                 last = Some((*player, command.clone()));
             }
             RollbackStep::Shot(fire, verdict) => {

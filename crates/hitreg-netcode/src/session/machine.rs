@@ -84,7 +84,7 @@ impl<G: Netcode, L: Link> Machine<G, L> {
     }
 
     /// Creates a machine whose packets travel unencoded, which is several times faster. Returns `None` when packet
-    /// sizes are sure to matter. [`Machine::bytes_matter`] tells after the run whether they did.
+    /// sizes are sure to matter. [`Machine::bytes_matter`] says after the run whether they did.
     pub fn unencoded(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Machine<G, L>> {
         Some(Self::around(setup, SessionNetwork::unencoded(setup, links)?, G::Client::new))
     }
@@ -131,18 +131,18 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     }
 
     /// Lets an intruder see all datagrams of the session and send others.
-    pub fn let_in(&mut self, intruder: Box<dyn Intruder>) {
-        self.network.let_in(intruder);
+    pub fn add_intruder(&mut self, intruder: Box<dyn Intruder>) {
+        self.network.add_intruder(intruder);
     }
 
     /// Lets one player's client send its own acks, true or false.
-    pub fn let_lie(&mut self, player: PlayerId) {
-        self.network.let_lie(player);
+    pub fn forge_acks(&mut self, player: PlayerId) {
+        self.network.forge_acks(player);
     }
 
     /// Lets one player's client make requests besides sending usercmds.
-    pub fn let_ask(&mut self, asking: ClientAsk) {
-        self.network.let_ask(asking);
+    pub fn add_requests(&mut self, asking: ClientAsk) {
+        self.network.add_requests(asking);
     }
 
     /// Returns the server.

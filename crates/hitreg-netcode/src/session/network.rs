@@ -117,17 +117,17 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
     }
 
     /// Lets an intruder see all datagrams from now on.
-    pub(super) fn let_in(&mut self, intruder: Box<dyn Intruder>) {
+    pub(super) fn add_intruder(&mut self, intruder: Box<dyn Intruder>) {
         self.intruder = Some(intruder);
     }
 
     /// Lets one player's client send its own acks.
-    pub(super) fn let_lie(&mut self, player: PlayerId) {
+    pub(super) fn forge_acks(&mut self, player: PlayerId) {
         self.liar = Some(player);
     }
 
     /// Lets one player's client make requests.
-    pub(super) fn let_ask(&mut self, asking: ClientAsk) {
+    pub(super) fn add_requests(&mut self, asking: ClientAsk) {
         self.asking = Some(asking);
     }
 

@@ -4,7 +4,7 @@ use crate::game::{Game, PlacedBody, ShotVerdict};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
 use crate::wire::{QueuedSnapshot, SnapshotBitCounts};
-use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
+use hitreg_log::record::{Execution, PacketRecord, Presence};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// A snapshot that is ready to send.
@@ -16,7 +16,7 @@ pub struct SnapshotSize {
     /// not report a prediction, or no datagrams are made.
     pub saw_avatar_right: Option<bool>,
     /// The bits of its datagrams by purpose; `None` when no datagrams are made.
-    pub told: Option<SnapshotBitCounts>,
+    pub bit_counts: Option<SnapshotBitCounts>,
 }
 
 impl SnapshotSize {
@@ -28,7 +28,7 @@ impl SnapshotSize {
     /// Describes a snapshot that was sent as datagrams.
     pub fn of(sent: &QueuedSnapshot) -> SnapshotSize {
         let bytes = sent.bytes.min(usize::from(u16::MAX)) as u16;
-        SnapshotSize { bytes, saw_avatar_right: sent.saw_avatar_right, told: Some(sent.told) }
+        SnapshotSize { bytes, saw_avatar_right: sent.saw_avatar_right, bit_counts: Some(sent.bit_counts) }
     }
 }
 
@@ -41,61 +41,105 @@ pub struct ScreenView<'a, B> {
     pub drawn_at: Micros,
 }
 
-/// Receives every event of a session, in order. The default methods ignore the event.
-#[expect(unused_variables, reason = "the names document the parameters; the default methods do nothing")]
+/// Receives every event of a session, in order.
 pub trait Observer<G: Game> {
-    /// The server begins a tick.
-    fn tick_begins(&mut self, at: Micros) {}
     /// Returns whether the observer looks at what a client draws at this time. Otherwise it need not be drawn.
-    fn looks(&mut self, at: Micros) -> bool {
+    fn looks(&mut self, _at: Micros) -> bool {
         true
     }
 
+    /// Something happened at `at`.
+    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>);
+}
+
+/// An event of a session.
+pub enum SessionEvent<'a, G: Game> {
     /// A client drew the others and made a usercmd.
-    fn frame(
-        &mut self,
+    Frame {
+        /// The client's player.
         player: PlayerId,
-        at: Micros,
-        commanded: &ClientFrameOutput<G>,
-        shown: &ScreenView<'_, G::Body>,
-    ) {
-    }
-
+        /// What the client made.
+        output: &'a ClientFrameOutput<G>,
+        /// What the client drew.
+        screen: ScreenView<'a, G::Body>,
+    },
     /// A client sent a packet.
-    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {}
-    /// A client's packet reached the server.
-    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {}
-    /// The contents of a packet as the server received it; called just after [`Observer::packet_reached`].
-    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {}
-    /// The server ran or dropped a usercmd.
-    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {}
-    /// A player joined or left.
-    fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {}
-    /// The server judged a shot.
-    fn judged(&mut self, at: Micros, tick: Tick, judged: &JudgedShot<G>) {}
-    /// A projectile hit something.
-    fn impact(
-        &mut self,
-        at: Micros,
-        tick: Tick,
-        shooter: PlayerId,
-        command: CommandSeq,
-        weapon: &'static str,
-        verdict: &ShotVerdict,
-    ) {
-    }
-
-    /// The server finished a tick.
-    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &G::World) {}
-    /// The server sent a snapshot.
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: SnapshotSize) {}
-    /// A snapshot reached its client.
-    fn snapshot_received(
-        &mut self,
+    PacketSent {
+        /// The client's player.
         player: PlayerId,
-        at: Micros,
-        snapshot: &Snapshot<G::Body>,
-        reconciled: Option<&ReconcileOutcome>,
-    ) {
-    }
+        /// The packet.
+        packet: PacketRecord,
+    },
+    /// A client's packet reached the server.
+    PacketReached {
+        /// The client's player.
+        player: PlayerId,
+        /// The packet as the server received it.
+        packet: &'a HeardPacket,
+    },
+    /// The server ran or dropped a usercmd.
+    Executed {
+        /// The player who made the usercmd.
+        player: PlayerId,
+        /// The usercmd's number.
+        command: CommandSeq,
+        /// The tick in which the server did so.
+        tick: Tick,
+        /// What the server did.
+        how: Execution,
+    },
+    /// A player joined or left.
+    Presence {
+        /// The player.
+        player: PlayerId,
+        /// The tick of the change.
+        tick: Tick,
+        /// The change.
+        change: Presence,
+    },
+    /// The server judged a shot.
+    Judged {
+        /// The tick of the judgement.
+        tick: Tick,
+        /// The shot.
+        shot: &'a JudgedShot<G>,
+    },
+    /// A projectile hit something.
+    Impact {
+        /// The tick of the impact.
+        tick: Tick,
+        /// The player who fired the projectile.
+        shooter: PlayerId,
+        /// The usercmd that fired it.
+        command: CommandSeq,
+        /// The weapon's name.
+        weapon: &'static str,
+        /// What the projectile hit.
+        verdict: &'a ShotVerdict,
+    },
+    /// The server finished a tick.
+    Ticked {
+        /// The tick and its hash.
+        outcome: TickOutcome,
+        /// The world after the tick.
+        world: &'a G::World,
+    },
+    /// The server sent a snapshot.
+    SnapshotSent {
+        /// The player who will receive it.
+        player: PlayerId,
+        /// The snapshot.
+        snapshot: &'a Snapshot<G::Body>,
+        /// The snapshot's size.
+        size: SnapshotSize,
+    },
+    /// A snapshot reached its client.
+    SnapshotReceived {
+        /// The client's player.
+        player: PlayerId,
+        /// The snapshot.
+        snapshot: &'a Snapshot<G::Body>,
+        /// The result of reconciliation.
+        reconciled: Option<&'a ReconcileOutcome>,
+    },
 }

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Observer, ScreenView, SnapshotSize};
+use super::{Observer, SessionEvent};
 use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
-use crate::packet::{HeardPacket, Snapshot};
-use crate::pipeline::{ClientFrameOutput, ReconcileOutcome, TickOutcome};
+use crate::pipeline::TickOutcome;
 use hitreg_log::record::{
-    ArrivalRecord, Execution, ExecutionRecord, FrameRecord, PacketRecord, Presence, PresenceRecord, Record,
-    SnapshotRecord, StateRecord, TickRecord, Timing,
+    ArrivalRecord, ExecutionRecord, FrameRecord, PresenceRecord, Record, SnapshotRecord, StateRecord, TickRecord,
+    Timing,
 };
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_log::units::{EntityId, Micros, PlayerId};
 
 /// Takes the records of a session.
 pub trait RecordSink {
@@ -51,7 +50,7 @@ impl<'a, S: RecordSink + ?Sized, G: Game> SessionRecorder<'a, S, G> {
     /// Also records the contents of these players' packets as the server received them. A log needs them when it is
     /// replayed without those clients' own records.
     #[must_use]
-    pub fn hearing(mut self, players: impl IntoIterator<Item = PlayerId>) -> Self {
+    pub fn with_heard(mut self, players: impl IntoIterator<Item = PlayerId>) -> Self {
         self.heard.extend(players);
         self
     }
@@ -89,62 +88,51 @@ impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> 
         false
     }
 
-    fn frame(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>, _: &ScreenView<'_, G::Body>) {
-        self.sink.record(Record::Frame(player, FrameRecord { at, command: commanded.command.clone() }));
-    }
-
-    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
-        self.sink.record(Record::Sent(player, packet));
-    }
-
-    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
-        self.sink.record(Record::Reached(player, arrival));
-    }
-
-    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {
-        if self.heard.contains(&player) {
-            self.sink.record(Record::Heard(player, heard.record(at)));
-        }
-    }
-
-    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.sink.record(Record::Executed(player, ExecutionRecord { command, tick, how }));
-    }
-
-    fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {
-        self.sink.record(Record::Presence(player, PresenceRecord { tick, at, change }));
-    }
-
-    fn ticked(&mut self, at: Micros, ticked: TickOutcome, _world: &G::World) {
-        self.sink.record(Record::Tick(TickRecord { tick: ticked.tick, at, hash: Some(ticked.hash) }));
-    }
-
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<G::Body>, packed: SnapshotSize) {
-        let frame = &snapshot.frame;
-        self.states(player, frame);
-        let record = SnapshotRecord {
-            seq: snapshot.seq,
-            tick: frame.tick,
-            at,
-            server_time: frame.server_time,
-            ack: snapshot.ack,
-            bytes: packed.bytes,
-            choked: snapshot.choked,
-            entities: frame.entities.iter().map(|(id, _)| *id).collect(),
-            effects: snapshot.effects.clone(),
-            extra: Vec::new(),
-            timing: Timing::new(snapshot.helper_ms, snapshot.warnings.clone()),
+    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
+        let record = match event {
+            SessionEvent::Frame { player, output, .. } => {
+                Record::Frame(player, FrameRecord { at, command: output.command.clone() })
+            }
+            SessionEvent::PacketSent { player, packet } => Record::Sent(player, packet),
+            SessionEvent::PacketReached { player, packet: heard } => {
+                self.sink.record(Record::Reached(player, ArrivalRecord { number: heard.packet.number, at }));
+                if !self.heard.contains(&player) {
+                    return;
+                }
+                Record::Heard(player, heard.record(at))
+            }
+            SessionEvent::Executed { player, command, tick, how } => {
+                Record::Executed(player, ExecutionRecord { command, tick, how })
+            }
+            SessionEvent::Presence { player, tick, change } => {
+                Record::Presence(player, PresenceRecord { tick, at, change })
+            }
+            SessionEvent::Judged { .. } | SessionEvent::Impact { .. } => return,
+            SessionEvent::Ticked { outcome: TickOutcome { tick, hash }, .. } => {
+                Record::Tick(TickRecord { tick, at, hash: Some(hash) })
+            }
+            SessionEvent::SnapshotSent { player, snapshot, size } => {
+                let frame = &snapshot.frame;
+                self.states(player, frame);
+                let record = SnapshotRecord {
+                    seq: snapshot.seq,
+                    tick: frame.tick,
+                    at,
+                    server_time: frame.server_time,
+                    ack: snapshot.ack,
+                    bytes: size.bytes,
+                    choked: snapshot.choked,
+                    entities: frame.entities.iter().map(|(id, _)| *id).collect(),
+                    effects: snapshot.effects.clone(),
+                    extra: Vec::new(),
+                    timing: Timing::new(snapshot.helper_ms, snapshot.warnings.clone()),
+                };
+                Record::Snapshot(player, record)
+            }
+            SessionEvent::SnapshotReceived { player, snapshot, .. } => {
+                Record::Received(player, ArrivalRecord { number: snapshot.seq.0, at })
+            }
         };
-        self.sink.record(Record::Snapshot(player, record));
-    }
-
-    fn snapshot_received(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        snapshot: &Snapshot<G::Body>,
-        _: Option<&ReconcileOutcome>,
-    ) {
-        self.sink.record(Record::Received(player, ArrivalRecord { number: snapshot.seq.0, at }));
+        self.sink.record(record);
     }
 }

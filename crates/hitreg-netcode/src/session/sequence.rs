@@ -4,11 +4,10 @@
 
 use glam::Vec3;
 
-use super::{Observer, ScreenView, SnapshotSize};
+use super::{Observer, ScreenView, SessionEvent, SnapshotSize};
 use crate::game::{Body, Game, PlacedBody};
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, Event, ServerPipeline};
-use hitreg_log::record::ArrivalRecord;
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 
@@ -53,27 +52,30 @@ pub fn tick<G: Game>(
     at: Micros,
     observer: &mut impl Observer<G>,
 ) {
-    observer.tick_begins(at);
-    let ticked = server.tick(at);
+    let outcome = server.tick(at);
+    let tick = outcome.tick;
     ends.ticked(at);
     while let Some(event) = server.poll_event() {
-        match event {
-            Event::Executed { player, command, how } => observer.executed(player, command, ticked.tick, how),
-            Event::Presence { player, change } => observer.presence(player, at, ticked.tick, change),
-            Event::Judged(judged) => observer.judged(at, ticked.tick, &judged),
-            Event::Impact { shooter, command, weapon, verdict } => {
-                observer.impact(at, ticked.tick, shooter, command, weapon, &verdict);
+        let event = match &event {
+            Event::Executed { player, command, how } => {
+                SessionEvent::Executed { player: *player, command: *command, tick, how: *how }
             }
-        }
+            Event::Presence { player, change } => SessionEvent::Presence { player: *player, tick, change: *change },
+            Event::Judged(shot) => SessionEvent::Judged { tick, shot },
+            Event::Impact { shooter, command, weapon, verdict } => {
+                SessionEvent::Impact { tick, shooter: *shooter, command: *command, weapon, verdict }
+            }
+        };
+        observer.event(at, event);
     }
-    observer.ticked(at, ticked, server.world());
+    observer.event(at, SessionEvent::Ticked { outcome, world: server.world() });
     while let Some((player, snapshot)) = server.poll_snapshot() {
         let packed = ends.pack(at, player, &snapshot);
         if let Some(packed) = packed {
             server.handle_sent(player, packed.bytes);
         }
-        let nominal = || SnapshotSize::nominal(snapshot.nominal_bytes());
-        observer.snapshot_sent(player, at, &snapshot, packed.unwrap_or_else(nominal));
+        let size = packed.unwrap_or_else(|| SnapshotSize::nominal(snapshot.nominal_bytes()));
+        observer.event(at, SessionEvent::SnapshotSent { player, snapshot: &snapshot, size });
         ends.send(at, player, snapshot);
     }
 }
@@ -86,8 +88,7 @@ pub fn packet_reached<G: Game>(
     heard: HeardPacket,
     observer: &mut impl Observer<G>,
 ) {
-    observer.packet_reached(player, ArrivalRecord { number: heard.packet.number, at });
-    observer.packet_heard(player, at, &heard);
+    observer.event(at, SessionEvent::PacketReached { player, packet: &heard });
     server.handle_packet(at, player, heard.packet);
 }
 
@@ -107,16 +108,17 @@ pub fn frame<G: Game>(
         false => client.look_away(at),
     }
     let input = input(&PlayerScreen { player, own: client.predicted(), others: client.drawn() });
-    let commanded = client.command(at, &input);
-    observer.frame(player, at, &commanded, &ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() });
-    let predicted = commanded.predicted.as_ref().map(Body::origin);
-    let mut packet = commanded.packet;
+    let output = client.command(at, &input);
+    let screen = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
+    observer.event(at, SessionEvent::Frame { player, output: &output, screen });
+    let predicted = output.predicted.as_ref().map(Body::origin);
+    let mut packet = output.packet;
     let packed = end.pack(at, &mut packet, predicted);
     if let Some(bytes) = packed {
         client.handle_sent(&packet, bytes);
     }
-    if let Some(record) = packet.record(at, packed.unwrap_or_else(|| packet.nominal_bytes())) {
-        observer.packet_sent(player, record);
+    if let Some(packet) = packet.record(at, packed.unwrap_or_else(|| packet.nominal_bytes())) {
+        observer.event(at, SessionEvent::PacketSent { player, packet });
     }
     end.send(at, packet);
 }
@@ -130,5 +132,5 @@ pub fn snapshot_received<G: Game>(
     observer: &mut impl Observer<G>,
 ) {
     let reconciled = client.handle_snapshot(at, snapshot);
-    observer.snapshot_received(player, at, snapshot, reconciled.as_ref());
+    observer.event(at, SessionEvent::SnapshotReceived { player, snapshot, reconciled: reconciled.as_ref() });
 }

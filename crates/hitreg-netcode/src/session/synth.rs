@@ -76,8 +76,8 @@ pub fn record_synthetic<G: Bots + Netcode>(
     record_synthetic_while::<G>(scenario, rules, observer, &|| true)
 }
 
-/// Like [`record_synthetic`], but stops when `goes_on` returns false. It is called once per tick. A session that stops
-/// early is complete up to that tick.
+/// Like [`record_synthetic`], but stops when `may_continue` returns false. It is called once per tick. A session that
+/// stops early is complete up to that tick.
 ///
 /// # Errors
 /// As [`record_synthetic`].
@@ -85,7 +85,7 @@ pub fn record_synthetic_while<G: Bots + Netcode>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
     observer: &mut impl Observer<G>,
-    goes_on: &dyn Fn() -> bool,
+    may_continue: &dyn Fn() -> bool,
 ) -> Result<(), SynthError> {
     scenario.check()?;
     let settings = Arc::new(scenario.settings()?);
@@ -98,7 +98,7 @@ pub fn record_synthetic_while<G: Bots + Netcode>(
     let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = scenario.length();
-    let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end && goes_on());
+    let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end && may_continue());
     let mut input = BotInput::<G>::new(seed, scenario.players, Arc::clone(rules), &settings);
     machine.run(ticks, &mut input, observer);
     Ok(())

@@ -15,7 +15,7 @@ use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::settings::{Settings, Sizes};
 use crate::state::{State, StateError, StateReader, StateWriter, state, value};
-use crate::wire::{DeltaBase, ExtraBits, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max, told_bytes_max};
+use crate::wire::{DeltaBase, ExtraBits, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, delta_bytes_max, snapshot_bytes_max};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
 /// What the ends of all connections would know of each other.
@@ -246,6 +246,6 @@ impl<B: Body> State for UnencodedTransport<B> {
 
 impl<B: Body> DeltaReference<B> {
     fn bytes_max(&self) -> Option<usize> {
-        told_bytes_max(&self.frame, self.known.as_ref(), self.besides)
+        delta_bytes_max(&self.frame, self.known.as_ref(), self.besides)
     }
 }

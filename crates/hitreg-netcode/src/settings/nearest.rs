@@ -20,7 +20,7 @@ fn nearest_key(word: &str) -> Option<String> {
     let by_engine = ENGINE_NAMES.iter().map(|known| (plain_without_prefix(known.name), known.key));
     match by_engine.into_iter().find(|(name, _)| *name == typed) {
         Some((_, key)) => most_alike([(1.0, key)].into_iter()),
-        None => most_alike(KEYS.iter().map(|key| (likeness(word, key.name), key.name))),
+        None => most_alike(KEYS.iter().map(|key| (similarity(word, key.name), key.name))),
     }
 }
 
@@ -33,13 +33,13 @@ fn groups() -> String {
 
 fn most_alike<'a>(names: impl Iterator<Item = (f64, &'a str)>) -> Option<String> {
     names
-        .filter(|(likeness, _)| *likeness > 0.7)
+        .filter(|(similarity, _)| *similarity > 0.7)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| format!(" (did you mean `{name}`?)"))
 }
 
 /// How much a word resembles a key, from 0 to 1: as a whole, by its last part, or as consecutive words of that part.
-fn likeness(word: &str, key: &str) -> f64 {
+fn similarity(word: &str, key: &str) -> f64 {
     let last = |name: &str| plain(name.rsplit('.').next().unwrap_or(name));
     let (typed, part) = (last(word), last(key));
     let words: Vec<&str> = key.rsplit('.').next().unwrap_or(key).split('_').collect();

@@ -58,7 +58,7 @@ impl Settings {
     ///
     /// # Errors
     /// Names the first such player.
-    pub fn check_players(&self, own: &Settings, players: usize) -> Result<(), SettingError> {
+    pub(crate) fn check_players(&self, own: &Settings, players: usize) -> Result<(), SettingError> {
         let beyond = self
             .players
             .0
@@ -109,9 +109,9 @@ mod tests {
         assert_eq!(settings.of_player(PlayerId(2)).interpolation.lerp_ms, 50);
         assert_eq!(settings.of_player(PlayerId(1)), Arc::clone(&settings));
         assert_eq!(Settings::from_pairs(&settings.to_pairs()).as_ref(), Ok(&*settings));
-        let unlike = settings.keys_unlike(&Settings::default());
+        let unlike = settings.differing_keys(&Settings::default());
         assert_eq!(unlike, ["p2.interpolation.lerp_ms", "p2.server.update_hz"]);
-        assert_eq!(Settings::default().keys_unlike(&settings), unlike);
+        assert_eq!(Settings::default().differing_keys(&settings), unlike);
     }
 
     #[test]

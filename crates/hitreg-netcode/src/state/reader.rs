@@ -177,7 +177,7 @@ mod tests {
     use crate::arena::ArenaBody;
     use crate::game::Touch;
     use crate::history::Frame;
-    use hitreg_log::units::{CommandSeq, EntityId};
+    use hitreg_log::units::{CommandSeq, EntityId, Micros, Tick};
     use hitreg_log::usercmd::Usercmd;
 
     fn written(value: &impl StateValue, known: SharedValues) -> Vec<u8> {
@@ -201,6 +201,18 @@ mod tests {
         let bytes = written(&commands(), SharedValues::default());
         assert!(bytes.len() < 400, "{} bytes", bytes.len());
         assert_eq!(read::<Vec<Usercmd>>(&bytes, SharedValues::default()).expect("its own state"), commands());
+    }
+
+    #[test]
+    fn frames_that_are_dropped_while_writing_come_back() {
+        let frame =
+            |tick: u32| Frame::<ArenaBody> { tick: Tick(tick), server_time: Micros::ZERO, entities: Vec::new() };
+        let mut to = StateWriter::new(SharedValues::default());
+        (0..3).for_each(|tick| Arc::new(frame(tick)).put(&mut to));
+        let bytes = to.into_bytes();
+        let mut from = StateReader::new(&bytes, SharedValues::default()).expect("its own state");
+        let read = [(); 3].map(|()| <Arc<Frame<ArenaBody>>>::get(&mut from).expect("its own state"));
+        assert_eq!(read.map(|frame| frame.tick), [0, 1, 2].map(Tick));
     }
 
     #[test]

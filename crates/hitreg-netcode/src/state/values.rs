@@ -184,7 +184,7 @@ impl<B: Body> StateValue for B {
 impl<B: Body> StateValue for Arc<Frame<B>> {
     fn put(&self, to: &mut StateWriter) {
         let Frame { tick, server_time, entities } = &**self;
-        to.shared_frame(Arc::as_ptr(self) as usize, |to| {
+        to.shared_frame(self, |to| {
             (*tick, *server_time).put(to);
             entities.put(to);
         });

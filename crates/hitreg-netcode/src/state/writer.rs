@@ -1,6 +1,8 @@
 //! Saves state as bytes.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::shared::{Predecessors, SharedValues};
 use hitreg_log::varint::{put_varint, zigzag};
@@ -27,8 +29,9 @@ pub struct StateWriter {
     bytes: Vec<u8>,
     last: LastNumbers,
     shared: SharedValues,
-    /// The indices of frames by address; many holders share a frame.
-    frames: BTreeMap<usize, i64>,
+    /// The indices of frames by address; many holders share a frame. Each entry holds its frame, so that no other frame
+    /// gets the address.
+    frames: BTreeMap<usize, (Arc<dyn Any + Send + Sync>, i64)>,
     /// The number of shared values that the reader has.
     known: usize,
 }
@@ -65,13 +68,17 @@ impl StateWriter {
         self.near_number(kind, index);
     }
 
-    /// Writes the index of a frame at an address.
-    pub(super) fn shared_frame(&mut self, address: usize, put: impl FnOnce(&mut StateWriter)) {
+    /// Writes the index of a frame.
+    pub(super) fn shared_frame<F: Any + Send + Sync>(&mut self, frame: &Arc<F>, put: impl FnOnce(&mut StateWriter)) {
+        let address = Arc::as_ptr(frame) as usize;
         let index = match self.frames.get(&address) {
-            Some(index) => *index,
-            None => self.index_of(put),
+            Some((_, index)) => *index,
+            None => {
+                let index = self.index_of(put);
+                self.frames.insert(address, (Arc::clone(frame) as _, index));
+                index
+            }
         };
-        self.frames.insert(address, index);
         self.near_number(NumberKind::Frame, index);
     }
 

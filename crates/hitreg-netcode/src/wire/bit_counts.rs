@@ -75,13 +75,13 @@ impl<B: Body> CategoryCounter<B> {
     }
 
     /// Creates the categories for the client whose own body is `avatar`. A field's category follows from its scope
-    /// until [`CategoryCounter::go_by`] sets another function.
+    /// until [`CategoryCounter::count_by`] sets another function.
     pub(super) fn new(avatar: EntityId) -> CategoryCounter<B> {
         let by_scope = |_: &B, own: bool, field: &FieldSchema| Category::by_default(own, field.scope);
         CategoryCounter { fields: B::fields(), avatar, of: by_scope, known: BTreeMap::new() }
     }
 
-    pub(super) fn go_by(&mut self, of: CategoryOf<B>) {
+    pub(super) fn count_by(&mut self, of: CategoryOf<B>) {
         self.of = of;
         self.known.clear();
     }

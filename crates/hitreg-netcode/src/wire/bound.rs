@@ -67,7 +67,7 @@ pub(crate) const KNOWN_FOR: u32 = 16;
 /// The acked frame carried every state that changed in it, so the client has those states. For a state that did not
 /// change in it, client and server may already have dropped the snapshot that carried it last
 /// ([`EntityTrack`](super::track::EntityTrack)). Such a state is coded against nothing.
-pub(crate) fn told_bytes_max<B: Body>(
+pub(crate) fn delta_bytes_max<B: Body>(
     frame: &Frame<B>,
     known: Option<&DeltaBase<B>>,
     besides: ExtraBits,
@@ -228,14 +228,14 @@ mod tests {
                 let loose = snapshot_bytes_max::<Snail>(there.len(), besides).expect("few entities");
                 assert!(bytes <= loose, "seed {seed}, snapshot {seq}: {bytes} of {loose}");
                 if acked == 0 || known.is_some() && seq - acked < KNOWN_FOR {
-                    let close = told_bytes_max(&frame, known.as_ref(), besides).expect("few entities");
+                    let close = delta_bytes_max(&frame, known.as_ref(), besides).expect("few entities");
                     assert!(
                         bytes <= close && close <= loose,
                         "seed {seed}, snapshot {seq}: {bytes} of {close} of {loose}"
                     );
                     (sum, close_sum, loose_sum) = (sum + bytes, close_sum + close, loose_sum + loose);
                     let from_acked = known.map(|known| DeltaBase { before: None, ..known });
-                    let without_rest = told_bytes_max(&frame, from_acked.as_ref(), besides).expect("few entities");
+                    let without_rest = delta_bytes_max(&frame, from_acked.as_ref(), besides).expect("few entities");
                     told_anew += usize::from(bytes > without_rest);
                 }
                 frames.push_back((seq, frame));

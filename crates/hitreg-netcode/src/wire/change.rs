@@ -64,17 +64,17 @@ impl EntityChange {
         out: &mut BitWriter,
     ) -> SnapshotBitCounts {
         let begun = out.len_bits();
-        let mut told = SnapshotBitCounts::default();
+        let mut bit_counts = SnapshotBitCounts::default();
         let mut all_values = 0;
         let mut values = |cell: usize, bits: usize| {
-            told.values[categories[cell] as usize] += bits as u32;
+            bit_counts.values[categories[cell] as usize] += bits as u32;
             all_values += bits;
         };
         let base = self.base.as_ref().map(|(distance, old)| (*distance, &old[..]));
         let who = (self.id, self.controller);
         put_change(layout, who, usual, base, self.cells.as_deref(), &mut values, out);
-        told.naming = (out.len_bits() - begun - all_values) as u32;
-        told
+        bit_counts.naming = (out.len_bits() - begun - all_values) as u32;
+        bit_counts
     }
 }
 

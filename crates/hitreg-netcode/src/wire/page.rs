@@ -16,7 +16,7 @@ pub(super) struct DatagramPage {
     pub(super) out: BitWriter,
     count: u32,
     limit_bits: usize,
-    told: SnapshotBitCounts,
+    bit_counts: SnapshotBitCounts,
 }
 
 impl DatagramPage {
@@ -38,8 +38,8 @@ impl DatagramPage {
         };
         let mut out = header.begin();
         info.put(&mut out, from);
-        let told = SnapshotBitCounts { headers: out.len_bits() as u32, ..SnapshotBitCounts::default() };
-        DatagramPage { out, count: 1, limit_bits, told }
+        let bit_counts = SnapshotBitCounts { headers: out.len_bits() as u32, ..SnapshotBitCounts::default() };
+        DatagramPage { out, count: 1, limit_bits, bit_counts }
     }
 
     /// Writes submessages if they fit and leave `reserved` bits free. `write` returns its bits by purpose.
@@ -53,11 +53,11 @@ impl DatagramPage {
         if self.count + submessages > SUBMESSAGES_MAX {
             return false;
         }
-        let told = write(&mut self.out);
+        let bit_counts = write(&mut self.out);
         let fits = self.out.len_bits() + reserved <= self.limit_bits;
         if fits {
             self.count += submessages;
-            self.told.add(&told);
+            self.bit_counts.add(&bit_counts);
         } else {
             self.out.cut_to(before);
         }
@@ -82,7 +82,7 @@ impl DatagramPage {
     pub(super) fn finish(mut self) -> (Vec<u8>, SnapshotBitCounts) {
         self.out.replace_byte(COUNT_AT_BYTE, self.count as u8);
         let bits = self.out.len_bits();
-        self.told.headers += (bits.next_multiple_of(8) - bits) as u32;
-        (self.out.into_bytes(), self.told)
+        self.bit_counts.headers += (bits.next_multiple_of(8) - bits) as u32;
+        (self.out.into_bytes(), self.bit_counts)
     }
 }

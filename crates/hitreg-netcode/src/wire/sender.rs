@@ -75,7 +75,7 @@ pub struct EncodedSnapshot {
     /// The number of warnings that were dropped for lack of room.
     pub warnings_dropped: usize,
     /// The bits of the message by purpose.
-    pub told: SnapshotBitCounts,
+    pub bit_counts: SnapshotBitCounts,
 }
 
 /// The reasons why a snapshot cannot be encoded.
@@ -100,7 +100,7 @@ pub enum EncodeError {
     },
 }
 
-/// Returns the connection that controls an entity in a session of so many players; 0 for none.
+/// Returns the connection that controls an entity in a session with this number of players; 0 for none.
 pub(super) fn controller(entity: EntityId, players: u16) -> u16 {
     if entity.0 < players { entity.0 + 1 } else { 0 }
 }
@@ -156,7 +156,7 @@ impl<B: Body> Sender<B> {
 
     /// Sets the categories used to count bits. By default, a field's category follows from its scope.
     pub fn categorize(&mut self, category: CategoryOf<B>) {
-        self.categories.go_by(category);
+        self.categories.count_by(category);
     }
 
     /// Takes a client's ack. Ignores acks of snapshots that were never sent.
@@ -236,10 +236,10 @@ impl<B: Body> Sender<B> {
         }
         self.put_effects(&mut page, snapshot, &carried);
         self.remember(snapshot, next_notice, &carried, &deferred);
-        let (datagram, told) = page.finish();
+        let (datagram, bit_counts) = page.finish();
         Ok(EncodedSnapshot {
             datagram,
-            told,
+            bit_counts,
             carried: carried.iter().map(|change| change.id).collect(),
             deferred,
             effects_waiting: self.effects.len(),

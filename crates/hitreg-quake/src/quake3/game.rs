@@ -10,11 +10,11 @@ use super::protocol::entity;
 use super::rules::Quake3Rules;
 use super::surroundings::around;
 use glam::Vec3;
-use hitreg_log::units::{EntityId, PlayerId, Seed};
+use hitreg_log::units::{EntityId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
-    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, Judge, Moment, PredictionGrade,
-    Reconcile, Rejudge, Scene, Simulate, Sink, SnapshotExtras, Touch, input,
+    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, ImportedSessions, Judge, Moment,
+    PlayerCommand, PredictionGrade, Reconcile, Scene, Simulate, Sink, SnapshotExtras, Touch, input,
 };
 use hitreg_netcode::pipeline::Netcode;
 
@@ -59,6 +59,15 @@ impl Simulate for Quake3 {
     type Body = Quake3Body;
     type Input = Quake3Input;
     type Fire = NoShot;
+
+    /// A player's own state is exact, but the positions of other players, which can block it, are sent in whole units.
+    /// A usercmd has the time of the frame that was on screen before it was made (ioquake3's cl_main.c and cl_input.c).
+    const IMPORTED: Option<ImportedSessions<Quake3>> = Some(ImportedSessions {
+        rejudge: Some(shots_again),
+        check_snapshot,
+        is_rounded: true,
+        draws_at_command_time: true,
+    });
 
     fn classes() -> Vec<Class> {
         Quake3Body::classes()
@@ -110,15 +119,12 @@ impl Simulate for Quake3 {
         entities.iter().find(|(id, on)| *id == ground && on.entity(entity("kind")) == MOVER).map(|(id, _)| *id)
     }
 
-    /// A usercmd has the time of the frame that was on screen before it was made (ioquake3's cl_main.c and cl_input.c).
-    const DRAWN_AT_ITS_TIME: bool = true;
-
     fn entities(world: &Moment<Quake3Body>) -> &[(EntityId, Quake3Body)] {
         &world.entities
     }
 
-    fn place_body(_rules: &Quake3Rules, world: &mut Moment<Quake3Body>, player: PlayerId, body: Quake3Body) {
-        world.place(player, body);
+    fn run(run: &PlayerCommand<'_, Quake3>, world: &mut Moment<Quake3Body>, out: &mut impl Sink<NoShot>) {
+        run.step_in_place(&mut world.entities, out);
     }
 
     fn blend(from: &Quake3Body, to: &Quake3Body, fraction: f32) -> Quake3Body {
@@ -142,16 +148,12 @@ impl Simulate for Quake3 {
     }
 }
 
-impl Judge for Quake3 {
-    const REJUDGE: Option<Rejudge<Quake3>> = Some(shots_again);
-}
+impl Judge for Quake3 {}
 
 impl Categorize for Quake3 {}
 
 impl Reconcile for Quake3 {
     const GRADES: &str = "exact: to the bit; near: within 0.1 units, the game's own measure of a miss";
-    /// A player's own state is exact, but the positions of other players, which can block it, are sent in whole units.
-    const RECORDS_ARE_ROUNDED: bool = true;
 
     fn on_ground(body: &Quake3Body) -> bool {
         body.player_state().ground != NO_ENTITY
@@ -174,12 +176,12 @@ impl Reconcile for Quake3 {
     fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> Option<(Cause, Evidence)> {
         Some(explain(rules, miss))
     }
+}
 
-    fn check_snapshot(bodies: &[(EntityId, Quake3Body)], _extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
-        match bodies.iter().find(|(_, body)| !body.is_finite()) {
-            Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
-            None => Ok(()),
-        }
+fn check_snapshot(bodies: &[(EntityId, Quake3Body)], _extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
+    match bodies.iter().find(|(_, body)| !body.is_finite()) {
+        Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
+        None => Ok(()),
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) fn shots_again(
                     tick: pair[1].tick,
                     weapon: shot.weapon.name,
                     verdict,
-                    given,
+                    reported: given,
                     judged: Some(RejudgedVerdict {
                         aim: (shot.lines.from, (shot.lines.middle - shot.lines.from).normalize()),
                         rewind: present - time,
@@ -122,7 +122,7 @@ pub(super) fn shots_again(
                     tick: pair[1].tick,
                     weapon: weapon_name(held),
                     verdict: ShotVerdict { reason: Reason::Hit, wounds: hit.target.map(wound).into_iter().collect() },
-                    given: Some(RecordedHit { target: hit.target, damage: hit.damage }),
+                    reported: Some(RecordedHit { target: hit.target, damage: hit.damage }),
                     judged: None,
                 });
             }

@@ -9,11 +9,11 @@ use super::rounding::{self, resume};
 use super::rules::{QuakeWorldRules, entity_of_model};
 use super::surroundings;
 use crate::bsp::quake::{QuakeMap, TriggerEffect};
-use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
+use hitreg_log::units::{EntityId, Micros, Seed};
 use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
-    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, FieldSchema, Judge, Moment,
-    PredictionGrade, Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall, WorldSink,
+    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, FieldSchema, ImportedSessions, Judge,
+    Moment, PlayerCommand, PredictionGrade, Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall,
 };
 use hitreg_netcode::pipeline::Netcode;
 
@@ -37,6 +37,9 @@ impl Simulate for QuakeWorld {
     type Body = QuakeWorldBody;
     type Input = Input;
     type Fire = QuakeWorldShot;
+
+    const IMPORTED: Option<ImportedSessions<QuakeWorld>> =
+        Some(ImportedSessions { rejudge: None, check_snapshot, is_rounded: true, draws_at_command_time: false });
 
     /// A recording has no client-only fields, and of a brush model little more than its position.
     fn classes() -> Vec<Class> {
@@ -83,21 +86,12 @@ impl Simulate for QuakeWorld {
         &world.entities
     }
 
-    fn place_body(
-        _rules: &QuakeWorldRules,
+    fn run(
+        run: &PlayerCommand<'_, QuakeWorld>,
         world: &mut Moment<QuakeWorldBody>,
-        player: PlayerId,
-        body: QuakeWorldBody,
+        out: &mut impl Sink<QuakeWorldShot>,
     ) {
-        world.place(player, body);
-    }
-
-    fn step_world(
-        _rules: &QuakeWorldRules,
-        _world: &mut Moment<QuakeWorldBody>,
-        _dt: Micros,
-        _out: &mut impl WorldSink,
-    ) {
+        run.step_in_place(&mut world.entities, out);
     }
 
     fn blend(from: &QuakeWorldBody, to: &QuakeWorldBody, fraction: f32) -> QuakeWorldBody {
@@ -141,7 +135,6 @@ impl Categorize for QuakeWorld {}
 
 impl Reconcile for QuakeWorld {
     const GRADES: &str = "exact: within 1/8 unit of the recorded position, with the same transmitted velocity; near: within 0.2 units and 1.5 units/s on each axis";
-    const RECORDS_ARE_ROUNDED: bool = true;
 
     fn on_ground(body: &QuakeWorldBody) -> bool {
         body.on_ground
@@ -185,13 +178,13 @@ impl Reconcile for QuakeWorld {
     fn explain(rules: &QuakeWorldRules, miss: &AckedPrediction<'_, QuakeWorldBody>) -> Option<(Cause, Evidence)> {
         MissedPrediction::new(rules, miss).map(|missed| explain(&missed))
     }
+}
 
-    fn check_snapshot(bodies: &[(EntityId, QuakeWorldBody)], extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
-        events_of(extras)?;
-        match bodies.iter().find(|(_, body)| !body.is_finite()) {
-            Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
-            None => Ok(()),
-        }
+fn check_snapshot(bodies: &[(EntityId, QuakeWorldBody)], extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
+    events_of(extras)?;
+    match bodies.iter().find(|(_, body)| !body.is_finite()) {
+        Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
+        None => Ok(()),
     }
 }
 

@@ -29,9 +29,8 @@ pub use crate::bsp::quake::{
 };
 pub use body::{QuakeWorldBody, flag};
 pub use demo::{
-    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, DemoPercentiles, EffectKind, Extensions, Mover, OriginWire,
-    OtherPlayer, OwnState, QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription, ServerExtensions,
-    ServerPacket, Span, Statistics,
+    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Extensions, Mover, OriginWire, OtherPlayer, OwnState,
+    QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription, ServerExtensions, ServerPacket, Span,
 };
 pub use game::{QuakeWorld, QuakeWorldShot};
 pub use import::{

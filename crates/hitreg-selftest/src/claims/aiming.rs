@@ -10,7 +10,7 @@ use hitreg_netcode::geometry::angle_off;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(LagCompensation, "lead-while-dodging", while_dodging),
-    claim!(LagCompensation, "running-one-way", running_one_way),
+    claim!(LagCompensation, "running-one-way", played running_one_way),
 ];
 
 const SHOOTER: u16 = 0;
@@ -29,8 +29,7 @@ fn while_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     ])
 }
 
-fn running_one_way(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn running_one_way(seen: &SessionWatch) -> NamedFigures {
     let off_view = |shot: &ObservedShot| {
         let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
         let runner = body_of(&tick.bodies, RUNNER)?;
@@ -42,11 +41,11 @@ fn running_one_way(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
         let shooter = &frame.drawn(SHOOTER)?.body;
         Some(f64::from(angle_off(shooter.eye(), looking(shooter.viewangles), frame.own?.origin).to_degrees()))
     };
-    Ok(vec![
+    vec![
         ("hits", count(seen.hits().count())),
         ("angle from the runner's view to the shooter, max", greatest(seen.hits().filter_map(off_view))),
         ("visible aim error of the shooter", median(seen.hits().filter_map(beside))),
-    ])
+    ]
 }
 
 /// Returns the horizontal direction of a view.

@@ -19,15 +19,15 @@ use hitreg_netcode::wire::SnapshotBitCounts;
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "category-constant", constant),
     claim!(Nereids, "constant-told-once", constant_told_once),
-    claim!(Nereids, "category-self-contained", self_contained),
-    claim!(Nereids, "category-authoritative", authoritative),
-    claim!(Nereids, "category-controlled", controlled),
-    claim!(Nereids, "category-simulated", simulated),
-    claim!(Nereids, "start-of-a-fall-smoothed", start_of_a_fall),
-    claim!(Nereids, "category-deterministic-ai", deterministic_ai),
-    claim!(Nereids, "category-reactive", reactive),
-    claim!(Nereids, "reactive-taken-back", taken_back),
-    claim!(Nereids, "category-inverted", inverted),
+    claim!(Nereids, "category-self-contained", played self_contained),
+    claim!(Nereids, "category-authoritative", played authoritative),
+    claim!(Nereids, "category-controlled", played controlled),
+    claim!(Nereids, "category-simulated", played simulated),
+    claim!(Nereids, "start-of-a-fall-smoothed", played start_of_a_fall),
+    claim!(Nereids, "category-deterministic-ai", played deterministic_ai),
+    claim!(Nereids, "category-reactive", played reactive),
+    claim!(Nereids, "reactive-taken-back", played taken_back),
+    claim!(Nereids, "category-inverted", played inverted),
     claim!(Nereids, "jump-shorter-than-the-round-trip", short_jump),
     claim!(Nereids, "nereids-draws-by-all-categories", by_all),
 ];
@@ -47,15 +47,17 @@ fn constant(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 fn constant_told_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_variant(if experiment.is_off() { "unheard" } else { "heard" })?;
     let (from, _) = seen.inspect;
-    let all = || seen.sent.iter().filter_map(|sent| Some((sent.at >= from, sent.told?)));
+    let all = || seen.sent.iter().filter_map(|sent| Some((sent.at >= from, sent.bit_counts?)));
     let bytes = |later: bool, bits: &dyn Fn(&SnapshotBitCounts) -> u32| {
-        let of = all().filter(|(is_later, _)| *is_later == later).map(|(_, told)| f64::from(bits(&told)));
+        let of = all().filter(|(is_later, _)| *is_later == later).map(|(_, counts)| f64::from(bits(&counts)));
         Some(of.sum::<f64>() / 8.0)
     };
-    let constant = |told: &SnapshotBitCounts| told.of(Category::Constant);
-    let others = |told: &SnapshotBitCounts| told.values.iter().sum::<u32>() - told.of(Category::Constant);
-    let whole =
-        seen.sent.iter().map(|sent| sent.told.map_or(0, |told| told.bits()).abs_diff(8 * u64::from(sent.bytes)));
+    let constant = |counts: &SnapshotBitCounts| counts.of(Category::Constant);
+    let others = |counts: &SnapshotBitCounts| counts.values.iter().sum::<u32>() - counts.of(Category::Constant);
+    let whole = seen
+        .sent
+        .iter()
+        .map(|sent| sent.bit_counts.map_or(0, |counts| counts.bits()).abs_diff(8 * u64::from(sent.bytes)));
     Ok(vec![
         ("Constant values sent in the first second", bytes(false, &constant)),
         ("Constant values sent later", bytes(true, &constant)),
@@ -64,9 +66,8 @@ fn constant_told_once(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
     ])
 }
 
-fn self_contained(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
-    let bells = drawn_as(&seen, BodyKind::Bell);
+fn self_contained(seen: &SessionWatch) -> NamedFigures {
+    let bells = drawn_as(seen, BodyKind::Bell);
     let mut uneven = Vec::new();
     for pair in bells.windows(2) {
         let [(before, a, from), (now, b, to)] = pair else { continue };
@@ -77,14 +78,13 @@ fn self_contained(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             uneven.push((heard - (now.at - before.at).0).abs() as f64 / 1000.0);
         }
     }
-    Ok(vec![
+    vec![
         ("frames with the bell ringing", count(uneven.len())),
         ("sound progress minus frame time, max", greatest(&uneven)),
-    ])
+    ]
 }
 
-fn authoritative(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn authoritative(seen: &SessionWatch) -> NamedFigures {
     let mut off = Vec::new();
     for frame in seen.inspected(0) {
         let last = seen.newest_for(0, frame.at);
@@ -93,29 +93,27 @@ fn authoritative(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             off.push(f64::from(told.origin.distance(drawn.body.origin)));
         }
     }
-    Ok(vec![("frames", count(off.len())), ("distance from the last update, max", greatest(&off))])
+    vec![("frames", count(off.len())), ("distance from the last update, max", greatest(&off))]
 }
 
-fn controlled(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn controlled(seen: &SessionWatch) -> NamedFigures {
     let drawn = |frame: &ObservedFrame| Some((frame.own_placed.as_ref()?.body.origin, frame.own_drawn?));
     let off = |(drawn, own): (Vec3, Vec3)| f64::from(drawn.distance(own));
     let off: Vec<f64> = seen.inspected(0).filter_map(drawn).map(off).collect();
     let own = seen.frames_of(0).filter_map(|frame| Some((frame.at, frame.own_placed.as_ref()?.body.health)));
     let shown = own.into_iter().find(|(_, health)| *health < 100).map(|(at, _)| at);
     let hurt = seen.ticks.iter().find(|tick| body_of(&tick.bodies, 0).is_some_and(|b| b.health < 100));
-    Ok(vec![
-        ("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64)),
+    vec![
+        ("key to movement", key_to_movement(seen, 0).map(Micros::as_ms_f64)),
         ("frames", count(off.len())),
         ("own avatar: distance from the prediction, max", greatest(&off)),
         ("loss of health to its display", shown.zip(hurt).map(|(shown, hurt)| (shown - hurt.at).as_ms_f64())),
-    ])
+    ]
 }
 
-fn simulated(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn simulated(seen: &SessionWatch) -> NamedFigures {
     let mut off = Vec::new();
-    for (frame, id, placed) in drawn_as(&seen, BodyKind::Apple) {
+    for (frame, id, placed) in drawn_as(seen, BodyKind::Apple) {
         // The present of the own avatar: the time at which a usercmd made now runs.
         let at = placed.by.map_or(frame.at + Micros::from_ms(60), |by| by.at);
         let truth = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at <= at).saturating_sub(1));
@@ -129,16 +127,12 @@ fn simulated(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             off.push(f64::from(placed.body.origin.distance(truth)));
         }
     }
-    Ok(vec![
-        ("frames with a falling apple", count(off.len())),
-        ("distance from its future position, max", greatest(&off)),
-    ])
+    vec![("frames with a falling apple", count(off.len())), ("distance from its future position, max", greatest(&off))]
 }
 
-fn start_of_a_fall(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn start_of_a_fall(seen: &SessionWatch) -> NamedFigures {
     let (mut shifts, mut off) = (Vec::new(), Vec::new());
-    let apples = drawn_as(&seen, BodyKind::Apple);
+    let apples = drawn_as(seen, BodyKind::Apple);
     for pair in apples.windows(2) {
         let [(before, a, from), (now, b, to)] = pair else { continue };
         if a != b || from.body.teleports != to.body.teleports || from.body.on_ground || to.body.on_ground {
@@ -150,57 +144,54 @@ fn start_of_a_fall(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
         let truth = to.by.and_then(|by| seen.truth(b.0, by.at)).filter(|_| to.body.velocity.z < -220.0);
         off.extend(truth.map(|truth| f64::from(truth.distance(to.body.origin))));
     }
-    Ok(vec![
+    vec![
         ("frames with an apple", count(shifts.len())),
         ("shift in one frame, max", greatest(&shifts)),
         ("fast fall: distance from its future position, max", greatest(&off)),
-    ])
+    ]
 }
 
-fn deterministic_ai(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn deterministic_ai(seen: &SessionWatch) -> NamedFigures {
     let mut off = Vec::new();
     let mut moving = 0;
-    for (frame, id, placed) in drawn_as(&seen, BodyKind::Walker) {
+    for (frame, id, placed) in drawn_as(seen, BodyKind::Walker) {
         // The server timeline, which is the client's clock.
         let at = placed.by.map_or(frame.command.server_time, |by| by.at);
         let Some(truth) = seen.truth(id.0, at) else { continue };
         moving += usize::from(placed.body.velocity != Vec3::ZERO);
         off.push(f64::from(placed.body.origin.distance(truth)));
     }
-    Ok(vec![("frames with the AI walking", count(moving)), ("distance from its true position, max", greatest(&off))])
+    vec![("frames with the AI walking", count(moving)), ("distance from its true position, max", greatest(&off))]
 }
 
-fn reactive(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn reactive(seen: &SessionWatch) -> NamedFigures {
     let fired: Vec<&ObservedFrame> = seen
         .frames_of(0)
         .filter(|frame| frame.effects.iter().any(|effect| effect.kind == ArenaEffect::Launcher as u8))
         .collect();
     let is_arrow = |placed: &PlacedBody<ArenaBody>| placed.body.kind == BodyKind::Arrow;
     let shown = |shot: &&ObservedFrame| {
-        let had = arrows(&seen, shot.at - Micros(1));
+        let had = arrows(seen, shot.at - Micros(1));
         let frame = seen
             .frames_of(0)
             .find(|frame| frame.at >= shot.at && frame.drawn.iter().filter(|(_, p)| is_arrow(p)).count() > had)?;
         Some((frame.at - shot.at).as_ms_f64())
     };
     let delays: Vec<f64> = fired.iter().filter_map(shown).collect();
-    Ok(vec![
+    vec![
         ("arrows shot", count(fired.len())),
         ("shot to visible arrow, max", greatest(&delays)),
         ("arrows launched by the server", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
-    ])
+    ]
 }
 
-fn taken_back(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn taken_back(seen: &SessionWatch) -> NamedFigures {
     let has_arrow = |frame: &&ObservedFrame| frame.drawn.iter().any(|(_, p)| is_by(p, Category::Reactive));
     let on_screen: Vec<Micros> = seen.frames_of(0).filter(has_arrow).map(|frame| frame.at).collect();
     let shot = seen.frames_of(0).find(|frame| !frame.shots.is_empty() || frame.effects.iter().any(is_launch));
     let word = shot.and_then(|shot| seen.received_by(0).find(|s| s.ack >= shot.command.seq)).map(|s| s.at);
     let since = |at: Option<Micros>, from: Option<Micros>| at.zip(from).map(|(at, from)| (at - from).as_ms_f64());
-    Ok(vec![
+    vec![
         ("arrows launched by the server", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
         ("shot to visible arrow", since(on_screen.first().copied(), shot.map(|shot| shot.at))),
         ("shot to the server's answer", since(word, shot.map(|shot| shot.at))),
@@ -212,19 +203,18 @@ fn taken_back(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             "frames with the arrow after the answer",
             word.map(|word| on_screen.iter().filter(|at| **at >= word).count() as f64),
         ),
-    ])
+    ]
 }
 
 fn is_launch(effect: &Effect) -> bool {
     effect.kind == ArenaEffect::Launcher as u8
 }
 
-fn inverted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn inverted(seen: &SessionWatch) -> NamedFigures {
     let mut missed = Vec::new();
     let (mut frames, mut unsteady) = (0, Vec::new());
     let mut flight: Option<ArrowFlight> = None;
-    for (frame, id, placed) in drawn_as(&seen, BodyKind::Arrow) {
+    for (frame, id, placed) in drawn_as(seen, BodyKind::Arrow) {
         let last = seen.newest_for(0, frame.at);
         let Some((last, told)) = last.and_then(|last| Some((last, body_of(&last.bodies, id.0)?))) else { continue };
         frames += 1;
@@ -236,13 +226,13 @@ fn inverted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             missed.push(f64::from(placed.body.origin.distance(told.goal)));
         }
     }
-    Ok(vec![
+    vec![
         ("frames with a server's arrow", count(frames)),
         ("frames after the landing time", count(missed.len())),
         ("distance from the announced end, max", greatest(&missed)),
         ("frames in flight", count(unsteady.len())),
         ("unevenness of steps in flight, max", greatest(&unsteady)),
-    ])
+    ]
 }
 
 /// An arrow followed from frame to frame.

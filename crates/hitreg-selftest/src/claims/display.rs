@@ -8,14 +8,14 @@ use hitreg_log::units::Micros;
 use hitreg_netcode::game::PlacementKind;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!(Display, "extrapolation-distance", extrapolation_distance),
-    claim!(Display, "extrapolation-cap", extrapolation_cap),
+    claim!(Display, "extrapolation-distance", played extrapolation_distance),
+    claim!(Display, "extrapolation-cap", played extrapolation_cap),
     claim!(Display, "extrapolation-dodging", extrapolation_dodging),
-    claim!(Display, "interpolation-smooth", interpolation_smooth),
-    claim!(Display, "interpolation-algorithm", interpolation_algorithm),
+    claim!(Display, "interpolation-smooth", played interpolation_smooth),
+    claim!(Display, "interpolation-algorithm", played interpolation_algorithm),
     claim!(Display, "interpolation-in-the-past", interpolation_in_the_past),
     claim!(Display, "lost-update-100-ms", lost_update_100_ms),
-    claim!(Display, "lost-update-200-ms", lost_update_200_ms),
+    claim!(Display, "lost-update-200-ms", played lost_update_200_ms),
     claim!(Display, "bouncing-ball", bouncing_ball),
     claim!(Display, "teleport-flag", teleport_flag),
     claim!(Display, "teleport-distance", teleport_distance),
@@ -26,23 +26,21 @@ const MOVER: u16 = 1;
 /// A shorter step counts as standing still, in units.
 const REST_UNITS: f64 = 0.01;
 
-fn extrapolation_distance(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
-    let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_at_present(&seen, frame)).collect();
-    Ok(vec![
-        ("distance ahead of the last update, median", median(ahead_of_last(&seen))),
+fn extrapolation_distance(seen: &SessionWatch) -> NamedFigures {
+    let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_at_present(seen, frame)).collect();
+    vec![
+        ("distance ahead of the last update, median", median(ahead_of_last(seen))),
         ("distance from the server's position, max", greatest(&errors)),
-    ])
+    ]
 }
 
-fn extrapolation_cap(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn extrapolation_cap(seen: &SessionWatch) -> NamedFigures {
     let silence = seen.received_by(VIEWER).map(|s| s.at).collect::<Vec<_>>();
     let silence = greatest(silence.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()));
-    Ok(vec![
+    vec![
         ("time without updates, max", silence),
-        ("distance ahead of the last update, max", greatest(ahead_of_last(&seen))),
-    ])
+        ("distance ahead of the last update, max", greatest(ahead_of_last(seen))),
+    ]
 }
 
 fn extrapolation_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -56,18 +54,16 @@ fn extrapolation_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimE
     ])
 }
 
-fn interpolation_smooth(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
-    let steps = steps(&seen);
-    Ok(vec![
-        ("updates per second", updates_per_s(&seen)),
+fn interpolation_smooth(seen: &SessionWatch) -> NamedFigures {
+    let steps = steps(seen);
+    vec![
+        ("updates per second", updates_per_s(seen)),
         ("smallest step between frames", least(&steps)),
         ("largest step between frames", greatest(&steps)),
-    ])
+    ]
 }
 
-fn interpolation_algorithm(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn interpolation_algorithm(seen: &SessionWatch) -> NamedFigures {
     let mut origin: Vec<f64> = Vec::new();
     let mut angle: Vec<f64> = Vec::new();
     for frame in seen.inspected(VIEWER) {
@@ -85,11 +81,11 @@ fn interpolation_algorithm(experiment: &Experiment) -> Result<NamedFigures, Clai
         let yaw = a.viewangles.y + (b.viewangles.y - a.viewangles.y) * share;
         angle.push(f64::from((drawn.body.viewangles.y - yaw).abs()));
     }
-    Ok(vec![
+    vec![
         ("frames", count(origin.len())),
         ("distance from the line between updates, max", greatest(&origin)),
         ("difference from the angle between updates, max", greatest(&angle)),
-    ])
+    ]
 }
 
 fn interpolation_in_the_past(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -110,17 +106,16 @@ fn lost_update_100_ms(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
     ])
 }
 
-fn lost_update_200_ms(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
-    let steps = steps(&seen);
+fn lost_update_200_ms(seen: &SessionWatch) -> NamedFigures {
+    let steps = steps(seen);
     let others =
         seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|p| p.how != PlacementKind::Interpolated);
-    Ok(vec![
-        ("updates lost", lost_updates(&seen)),
+    vec![
+        ("updates lost", lost_updates(seen)),
         ("frames not interpolated", count(others.count())),
         ("largest step between frames", greatest(&steps)),
-        ("delay behind the server", behind_ms(&seen)),
-    ])
+        ("delay behind the server", behind_ms(seen)),
+    ]
 }
 
 fn bouncing_ball(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {

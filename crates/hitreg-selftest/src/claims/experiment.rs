@@ -94,7 +94,8 @@ impl Experiment {
     /// When the script cannot be played.
     pub(super) fn play_overheard(&self, listener: Box<dyn Intruder>) -> Result<SessionWatch, ClaimError> {
         let (prepared, mut seen) = (self.prepare(&SceneVariant::default())?, SessionWatch::default());
-        let input = prepared.played::<Server<Arena>>(&mut seen, None, None, |machine| machine.let_in(listener))?;
+        let input =
+            prepared.played::<Server<Arena>>(&mut seen, None, None, |machine| machine.add_intruder(listener))?;
         Ok(prepared.inspected(seen, input))
     }
 
@@ -234,7 +235,7 @@ impl PreparedExperiment {
             machine.server().begin_from(world);
         }
         if let Some((player, results)) = &telling {
-            machine.let_ask(results.told_by(*player));
+            machine.add_requests(results.told_by(*player));
         }
         let mut input = ScriptedInput::new(scene, settings);
         let end = Micros((scene.seconds * 1e6) as i64);

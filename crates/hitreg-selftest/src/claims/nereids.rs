@@ -12,26 +12,25 @@ use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 use hitreg_netcode::game::Cause;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!(Nereids, "every-tick", every_tick),
+    claim!(Nereids, "every-tick", played every_tick),
     claim!(Nereids, "three-lost-in-a-row", three_lost),
     claim!(Nereids, "input-waits-for-its-tick", input_waits),
-    claim!(Nereids, "loss-of-5-percent", loss_of_5_percent),
-    claim!(Nereids, "computed-once", computed_once),
+    claim!(Nereids, "loss-of-5-percent", played loss_of_5_percent),
+    claim!(Nereids, "computed-once", played computed_once),
     claim!(Nereids, "out-of-sequence-warnings", warnings),
     claim!(Nereids, "warnings-set-the-clock", warnings_set_the_clock),
-    claim!(Nereids, "calibration-helper", calibration_helper),
-    claim!(Nereids, "perceived-avatar", perceived_avatar),
+    claim!(Nereids, "calibration-helper", played calibration_helper),
+    claim!(Nereids, "perceived-avatar", played perceived_avatar),
 ];
 
-fn every_tick(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn every_tick(seen: &SessionWatch) -> NamedFigures {
     let spacing = |times: Vec<Micros>| median(times.windows(2).map(|p| (p[1] - p[0]).as_ms_f64()));
     let carried: Vec<f64> = seen.inspected(0).map(|frame| frame.carried as f64).collect();
-    Ok(vec![
+    vec![
         ("interval between inputs", spacing(seen.inspected(0).map(|frame| frame.at).collect())),
         ("interval between snapshots", spacing(seen.sent_to(0).map(|sent| sent.at).collect())),
         ("ticks of input in each packet", median(&carried)),
-    ])
+    ]
 }
 
 fn three_lost(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -56,20 +55,19 @@ fn input_waits(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     Ok(vec![("arrival to tick", median(seen.executed.iter().filter_map(wait)))])
 }
 
-fn loss_of_5_percent(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn loss_of_5_percent(seen: &SessionWatch) -> NamedFigures {
     let inputs = seen.all_inspected().count();
-    let lost = lost_packets(&seen);
+    let lost = lost_packets(seen);
     let in_a_row = |player: PlayerId, command: CommandSeq| {
         // The input was in the packet with its own number and in the three packets after it.
         (0..4).all(|later| lost.contains(&(player, command.0 + later)))
     };
-    let lost_input = lost_input(&seen);
+    let lost_input = lost_input(seen);
     let explained = lost_input.iter().filter(|(player, command)| in_a_row(*player, *command)).count();
     let received = seen.received.iter().filter(|snapshot| snapshot.at >= seen.inspect.0);
     let corrections: Vec<Cause> = received.filter_map(|s| Some(s.correction.as_ref()?.cause)).collect();
     let of = |cause: Cause| corrections.iter().filter(|c| **c == cause).count();
-    Ok(vec![
+    vec![
         ("inputs", count(inputs)),
         ("packets lost", count(lost.len())),
         ("input lost without four losses in a row", count(lost_input.len() - explained)),
@@ -79,11 +77,10 @@ fn loss_of_5_percent(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         ("of those, by another player", count(of(Cause::OtherPlayer))),
         ("of those, caused by lost input", count(of(Cause::InputLost))),
         ("of those, without a cause", count(of(Cause::Unknown))),
-    ])
+    ]
 }
 
-fn computed_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn computed_once(seen: &SessionWatch) -> NamedFigures {
     let tick = |index: u32| seen.ticks.get(index as usize - 1);
     let late = seen.executed.iter().filter(|done| done.how != Execution::Run).count();
     let over = seen.executed.iter().filter(|done| done.how == Execution::Run).filter(|done| {
@@ -102,13 +99,13 @@ fn computed_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
             })
         })
     });
-    Ok(vec![
+    vec![
         ("inputs that arrived too late", count(late)),
         ("inputs run after their tick", count(over.count())),
         ("shots", count(seen.shots.len())),
         ("shots applied in the past", count(rewound)),
         ("frames that differ on clients", count(changed.count())),
-    ])
+    ]
 }
 
 fn warnings(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -169,8 +166,7 @@ fn warnings_set_the_clock(experiment: &Experiment) -> Result<NamedFigures, Claim
     ])
 }
 
-fn calibration_helper(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn calibration_helper(seen: &SessionWatch) -> NamedFigures {
     let told = seen.sent_to(0).filter(|sent| seen.inspects(sent.at));
     let told: Vec<f64> = told.filter_map(|sent| sent.helper_ms.map(f64::from)).collect();
     // The unfiltered lead of each packet's newest input.
@@ -184,27 +180,26 @@ fn calibration_helper(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
             Some((tick.at - arrival.at).as_ms_f64())
         })
         .collect();
-    Ok(vec![
+    vec![
         ("snapshots with the helper", count(told.len())),
         ("helper, min", least(&told)),
         ("helper, median", median(&told)),
         ("change between inputs, unfiltered", change(&raw)),
         ("change of the helper", change(&told)),
         ("spread of the helper", spread(told)),
-    ])
+    ]
 }
 
-fn perceived_avatar(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn perceived_avatar(seen: &SessionWatch) -> NamedFigures {
     let told: Vec<(Micros, bool)> =
         seen.sent_to(0).filter_map(|sent| Some((sent.at, sent.saw_avatar_right?))).collect();
     let disagreed: Vec<Micros> = told.iter().filter(|(_, is_right)| !is_right).map(|(at, _)| *at).collect();
     let lasted = disagreed.first().zip(disagreed.last()).map(|(first, last)| (*last - *first).as_ms_f64());
-    Ok(vec![
+    vec![
         ("inputs with the server's avatar", count(told.len() - disagreed.len())),
         ("inputs with another avatar, after a push", count(disagreed.len())),
         ("duration of this, as seen by the server", lasted),
-    ])
+    ]
 }
 
 /// Returns the packets that were lost within the inspected time.

@@ -13,40 +13,37 @@ use hitreg_log::usercmd::buttons;
 use hitreg_netcode::game::Effect;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!(Prediction, "sound-cut", sound_cut),
-    claim!(Prediction, "dumb-client", dumb_client),
-    claim!(Prediction, "prediction-at-once", prediction_at_once),
-    claim!(Prediction, "five-in-flight", five_in_flight),
+    claim!(Prediction, "sound-cut", played sound_cut),
+    claim!(Prediction, "dumb-client", played dumb_client),
+    claim!(Prediction, "prediction-at-once", played prediction_at_once),
+    claim!(Prediction, "five-in-flight", played five_in_flight),
     claim!(Prediction, "frame-times", frame_times),
-    claim!(Prediction, "server-corrects", server_corrects),
-    claim!(Prediction, "correction-smoothed", correction_smoothed),
+    claim!(Prediction, "server-corrects", played server_corrects),
+    claim!(Prediction, "correction-smoothed", played correction_smoothed),
     claim!(Prediction, "client-says-where-it-is", client_says_where_it_is),
     claim!(Prediction, "effects-once", effects_once),
     claim!(Prediction, "effects-not-told", effects_not_told),
     claim!(Prediction, "eye-height", eye_height),
-    claim!(Prediction, "weapons-predicted", weapons_predicted),
+    claim!(Prediction, "weapons-predicted", played weapons_predicted),
     claim!(Prediction, "weapon-logic-shared", weapon_logic_shared),
     claim!(Prediction, "push-latency", push_latency),
 ];
 
-fn dumb_client(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
-    Ok(vec![("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64))])
+fn dumb_client(seen: &SessionWatch) -> NamedFigures {
+    vec![("key to movement", key_to_movement(seen, 0).map(Micros::as_ms_f64))]
 }
 
-fn prediction_at_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn prediction_at_once(seen: &SessionWatch) -> NamedFigures {
     let checked: Vec<f32> = seen.received_by(0).filter_map(|s| Some(s.comparison?.error_units)).collect();
     let wrong = checked.iter().filter(|error| **error > 0.0).count();
-    Ok(vec![
-        ("key to movement", key_to_movement(&seen, 0).map(Micros::as_ms_f64)),
+    vec![
+        ("key to movement", key_to_movement(seen, 0).map(Micros::as_ms_f64)),
         ("predictions compared with the server", count(checked.len())),
         ("wrong predictions", count(wrong)),
-    ])
+    ]
 }
 
-fn five_in_flight(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn five_in_flight(seen: &SessionWatch) -> NamedFigures {
     let from = Micros::from_s(1);
     let mut acked = 0;
     let mut in_flight: Vec<f64> = Vec::new();
@@ -61,11 +58,11 @@ fn five_in_flight(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     }
     let corrected = seen.corrected(0).find(|s| s.at >= from);
     let again = corrected.and_then(|s| seen.frames_of(0).find(|frame| frame.at >= s.at)).map(|f| f64::from(f.ran));
-    Ok(vec![
+    vec![
         ("usercmds in flight, median", median(&in_flight)),
         ("usercmds in flight, max", greatest(&in_flight)),
         ("usercmds run after a correction", again),
-    ])
+    ]
 }
 
 fn frame_times(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -101,8 +98,7 @@ fn frame_times(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     ])
 }
 
-fn server_corrects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn server_corrects(seen: &SessionWatch) -> NamedFigures {
     let lost = seen.executed.iter().find(|done| done.player.0 == 0 && done.how == Execution::Missing);
     let made = lost.and_then(|done| seen.frame_of(done.player, done.command)).map(|frame| frame.at);
     let corrected = seen.corrected(0).next();
@@ -112,16 +108,15 @@ fn server_corrects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     let end = seen.frames_of(0).last().and_then(|frame| frame.own);
     let there = seen.ticks.last().and_then(|tick| body_of(&tick.bodies, 0)).map(|body| body.origin);
     let left = end.zip(there).map(|(own, there)| f64::from(own.origin.distance(there)));
-    Ok(vec![
+    vec![
         ("lost usercmd to correction", after),
         ("shift of the player's own position", shift),
         ("corrections", count(seen.corrected(0).count())),
         ("difference at the end", left),
-    ])
+    ]
 }
 
-fn correction_smoothed(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn correction_smoothed(seen: &SessionWatch) -> NamedFigures {
     let corrected = seen.corrected(0).next();
     let shift = corrected.and_then(|s| s.comparison).map(|c| f64::from(c.error_units));
     let off: Vec<(Micros, f64)> = seen
@@ -131,13 +126,13 @@ fn correction_smoothed(experiment: &Experiment) -> Result<NamedFigures, ClaimErr
     let last = off.iter().rfind(|(_, off)| *off > 0.01).map(|(at, _)| *at);
     let drawn: Vec<Vec3> = seen.inspected(0).filter_map(|frame| frame.own_drawn).collect();
     let ways: Vec<f64> = drawn.windows(2).map(|pair| f64::from(pair[1].distance(pair[0]))).collect();
-    Ok(vec![
+    vec![
         ("shift of the player's own position", shift),
         ("distance from the corrected position, max", greatest(off.iter().map(|(_, off)| *off))),
         ("correction to its display", corrected.zip(last).map(|(s, last)| (last - s.at).as_ms_f64())),
         ("movement in one frame, min", least(&ways)),
         ("movement in one frame, max", greatest(&ways)),
-    ])
+    ]
 }
 
 fn client_says_where_it_is(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -210,8 +205,7 @@ fn eye_height(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     ])
 }
 
-fn weapons_predicted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn weapons_predicted(seen: &SessionWatch) -> NamedFigures {
     let from_key = |key: &dyn Fn(&ObservedFrame) -> bool, shows: &dyn Fn(&ArenaBody) -> bool| {
         let pressed = seen.frames_of(0).find(|frame| frame.own.is_some() && key(frame))?;
         let shown = seen.frames_of(0).find(|frame| frame.at >= pressed.at && frame.own.as_ref().is_some_and(shows))?;
@@ -222,7 +216,7 @@ fn weapons_predicted(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     let reloads = |frame: &ObservedFrame| frame.command.input.buttons & buttons::RELOAD != 0;
     let checked = seen.received_by(0).filter(|s| s.comparison.is_some()).count();
     let corrected = seen.corrected(0).count();
-    Ok(vec![
+    vec![
         ("key to holstering", from_key(&switches, &|own| own.next_weapon == WeaponId::Shotgun)),
         ("key to weapon change", from_key(&switches, &|own| own.weapon == WeaponId::Shotgun)),
         (
@@ -233,7 +227,7 @@ fn weapons_predicted(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         ("key to reloading", from_key(&reloads, &|own| own.reload_ms > 0)),
         ("acknowledged states checked", count(checked)),
         ("corrections", count(corrected)),
-    ])
+    ]
 }
 
 fn weapon_logic_shared(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -270,8 +264,7 @@ pub(super) fn key_to_movement(seen: &SessionWatch, player: u16) -> Option<Micros
 }
 
 /// Player 0 fires twice, and the usercmd of the first shot is lost.
-fn sound_cut(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn sound_cut(seen: &SessionWatch) -> NamedFigures {
     let is_shot = |effect: &Effect| effect.kind == ArenaEffect::Pistol as u8;
     let heard: Vec<(CommandSeq, Micros)> = seen
         .inspected(0)
@@ -286,10 +279,10 @@ fn sound_cut(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         .map(|(of, _, at)| (of, at))
         .collect();
     let took = heard.first().zip(cut.first()).filter(|(heard, cut)| heard.0 == cut.0);
-    Ok(vec![
+    vec![
         ("shots heard", count(heard.len())),
         ("shots run by the server", count(seen.shots.iter().filter(|shot| shot.shooter.0 == 0).count())),
         ("shots cut", count(cut.len())),
         ("first shot: sound to cut", took.map(|(heard, cut)| (cut.1 - heard.1).as_ms_f64())),
-    ])
+    ]
 }

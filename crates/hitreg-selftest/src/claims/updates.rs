@@ -8,7 +8,7 @@ use hitreg_log::units::Micros;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Server, "update-rate", update_rate),
-    claim!(Server, "own-rates", own_rates),
+    claim!(Server, "own-rates", played own_rates),
     claim!(Server, "choke-spacing", choke_spacing),
     claim!(Server, "choke-and-interpolation", choke_and_interpolation),
     claim!(Server, "clock-adopted", clock_adopted),
@@ -27,12 +27,11 @@ fn update_rate(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     ])
 }
 
-fn own_rates(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
-    let updates = |player| updates_per_s(&seen, player);
+fn own_rates(seen: &SessionWatch) -> NamedFigures {
+    let updates = |player| updates_per_s(seen, player);
     let frames = |player| Some(seen.per_s(seen.inspected(player).count()));
     let lerp = |player| seen.frames_of(player).last().map(|frame| f64::from(frame.command.lerp_msec));
-    Ok(vec![
+    vec![
         ("updates/s, player who asks for 50", updates(0)),
         ("updates/s, player who asks for 10", updates(1)),
         ("updates/s, player who does not ask", updates(2)),
@@ -40,7 +39,7 @@ fn own_rates(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         ("frames/s, player with 25", frames(1)),
         ("interpolation, first player", lerp(0)),
         ("interpolation, second player", lerp(1)),
-    ])
+    ]
 }
 
 fn choke_spacing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {

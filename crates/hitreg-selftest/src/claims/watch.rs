@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use glam::Vec3;
 
 use super::scripted_input::IntendedFrame;
-use hitreg_arena::{Arena, ArenaBody, ArenaWorld};
+use hitreg_arena::{Arena, ArenaBody};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{Effect, Judge as _, PlacedBody, Reason, ShotVerdict, Simulate as _};
-use hitreg_netcode::packet::Snapshot;
-use hitreg_netcode::pipeline::{ClientFrameOutput, Comparison, Correction, JudgedShot, ReconcileOutcome, TickOutcome};
-use hitreg_netcode::session::{Observer, ScreenView, SnapshotSize};
+use hitreg_netcode::pipeline::{Comparison, Correction};
+use hitreg_netcode::session::{Observer, SessionEvent, SnapshotSize};
 use hitreg_netcode::wire::SnapshotBitCounts;
 
 /// The events of one session.
@@ -81,7 +80,7 @@ pub(super) struct ObservedSend {
     pub(super) saw_avatar_right: Option<bool>,
     pub(super) bytes: u16,
     /// The bits of its datagrams by purpose.
-    pub(super) told: Option<SnapshotBitCounts>,
+    pub(super) bit_counts: Option<SnapshotBitCounts>,
 }
 
 /// A usercmd that the server ran or dropped.
@@ -213,93 +212,62 @@ impl ObservedFrame {
 }
 
 impl Observer<Arena> for SessionWatch {
-    fn frame(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        commanded: &ClientFrameOutput<Arena>,
-        shown: &ScreenView<'_, ArenaBody>,
-    ) {
-        self.by_command.insert((player, commanded.command.seq), self.frames.len());
-        self.frames.push(ObservedFrame {
-            player,
-            at,
-            command: commanded.command.clone(),
-            own: commanded.predicted,
-            own_drawn: commanded.drawn_origin,
-            own_placed: commanded.own.clone(),
-            ran: commanded.ran,
-            carried: commanded.packet.commands.len(),
-            effects: commanded.effects.clone(),
-            shots: commanded.shots.iter().map(|(command, _, _, verdict)| (*command, verdict.clone())).collect(),
-            drawn: shown.drawn.to_vec(),
-            drawn_at: shown.drawn_at,
-        });
-    }
-
-    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
-        self.packets.push((player, packet));
-    }
-
-    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
-        self.reached.push((player, arrival));
-    }
-
-    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.executed.push(ObservedExecution { player, command, tick, how });
-    }
-
-    fn judged(&mut self, at: Micros, _tick: Tick, judged: &JudgedShot<Arena>) {
-        self.shots.push(ObservedShot {
-            shooter: judged.shooter,
-            command: judged.command,
-            at,
-            muzzle: Arena::aim(&judged.fire).0,
-            verdict: judged.verdict.clone(),
-            rewound_by: judged.rewind.by,
-            targets: judged.rewind.targets.clone(),
-        });
-    }
-
-    fn impact(
-        &mut self,
-        at: Micros,
-        _tick: Tick,
-        _shooter: PlayerId,
-        _command: CommandSeq,
-        _weapon: &'static str,
-        verdict: &ShotVerdict,
-    ) {
-        self.impacts.push((at, verdict.clone()));
-    }
-
-    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &ArenaWorld) {
-        self.ticks.push(ObservedTick { at, hash: ticked.hash, bodies: Arena::entities(world).to_vec() });
-    }
-
-    fn snapshot_sent(&mut self, player: PlayerId, at: Micros, snapshot: &Snapshot<ArenaBody>, packed: SnapshotSize) {
-        let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
-        let (helper_ms, SnapshotSize { bytes, saw_avatar_right, told }) = (snapshot.helper_ms, packed);
-        self.sent.push(ObservedSend { player, at, helper_ms, warnings, saw_avatar_right, bytes, told });
-    }
-
-    fn snapshot_received(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        snapshot: &Snapshot<ArenaBody>,
-        reconciled: Option<&ReconcileOutcome>,
-    ) {
-        self.received.push(ObservedSnapshot {
-            player,
-            at,
-            seq: snapshot.seq,
-            ack: snapshot.ack,
-            server_time: snapshot.frame.server_time,
-            bodies: snapshot.frame.entities.clone(),
-            effects: snapshot.effects.clone(),
-            comparison: reconciled.and_then(|r| r.comparison),
-            correction: reconciled.and_then(|r| r.correction.clone()),
-        });
+    fn event(&mut self, at: Micros, event: SessionEvent<'_, Arena>) {
+        match event {
+            SessionEvent::Frame { player, output, screen } => {
+                self.by_command.insert((player, output.command.seq), self.frames.len());
+                self.frames.push(ObservedFrame {
+                    player,
+                    at,
+                    command: output.command.clone(),
+                    own: output.predicted,
+                    own_drawn: output.drawn_origin,
+                    own_placed: output.own.clone(),
+                    ran: output.ran,
+                    carried: output.packet.commands.len(),
+                    effects: output.effects.clone(),
+                    shots: output.shots.iter().map(|(command, _, _, verdict)| (*command, verdict.clone())).collect(),
+                    drawn: screen.drawn.to_vec(),
+                    drawn_at: screen.drawn_at,
+                });
+            }
+            SessionEvent::PacketSent { player, packet } => self.packets.push((player, packet)),
+            SessionEvent::PacketReached { player, packet: heard } => {
+                self.reached.push((player, ArrivalRecord { number: heard.packet.number, at }));
+            }
+            SessionEvent::Executed { player, command, tick, how } => {
+                self.executed.push(ObservedExecution { player, command, tick, how });
+            }
+            SessionEvent::Presence { .. } => {}
+            SessionEvent::Judged { shot, .. } => self.shots.push(ObservedShot {
+                shooter: shot.shooter,
+                command: shot.command,
+                at,
+                muzzle: Arena::aim(&shot.fire).0,
+                verdict: shot.verdict.clone(),
+                rewound_by: shot.rewind.by,
+                targets: shot.rewind.targets.clone(),
+            }),
+            SessionEvent::Impact { verdict, .. } => self.impacts.push((at, verdict.clone())),
+            SessionEvent::Ticked { outcome, world } => {
+                self.ticks.push(ObservedTick { at, hash: outcome.hash, bodies: Arena::entities(world).to_vec() });
+            }
+            SessionEvent::SnapshotSent { player, snapshot, size } => {
+                let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
+                let (helper_ms, SnapshotSize { bytes, saw_avatar_right, bit_counts }) = (snapshot.helper_ms, size);
+                self.sent.push(ObservedSend { player, at, helper_ms, warnings, saw_avatar_right, bytes, bit_counts });
+            }
+            SessionEvent::SnapshotReceived { player, snapshot, reconciled } => self.received.push(ObservedSnapshot {
+                player,
+                at,
+                seq: snapshot.seq,
+                ack: snapshot.ack,
+                server_time: snapshot.frame.server_time,
+                bodies: snapshot.frame.entities.clone(),
+                effects: snapshot.effects.clone(),
+                comparison: reconciled.and_then(|r| r.comparison),
+                correction: reconciled.and_then(|r| r.correction.clone()),
+            }),
+        }
     }
 }

@@ -9,7 +9,7 @@ use hitreg_log::units::Micros;
 use hitreg_netcode::game::Judge as _;
 
 pub(super) const CLAIMS: &[Claim] =
-    &[claim!(Server, "visible-objects", visible_objects), claim!(Server, "full-packets", full_packets)];
+    &[claim!(Server, "visible-objects", visible_objects), claim!(Server, "full-packets", played full_packets)];
 
 fn visible_objects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let hidden = experiment.variant("wall")?;
@@ -74,14 +74,13 @@ impl ZoneUpdate {
 }
 
 /// Players from 1 on stand farther away with increasing number, and move all the time.
-fn full_packets(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn full_packets(seen: &SessionWatch) -> NamedFigures {
     let players = usize::from(seen.players);
     let mut stale = vec![0usize; players];
     let mut in_a_row = vec![0usize; players];
     let mut longest = 0;
     let mut updates = 0;
-    for snapshot in told_of(&seen) {
+    for snapshot in told_of(seen) {
         updates += 1;
         let Some(tick) = seen.ticks.iter().find(|tick| tick.at == snapshot.server_time) else { continue };
         for player in 0..players {
@@ -97,11 +96,11 @@ fn full_packets(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         Some(100.0 * stale[range].iter().sum::<usize>() as f64 / of as f64)
     };
     let third = (players - 1) / 3;
-    Ok(vec![
+    vec![
         ("updates", count(updates)),
         ("of those, with an old state of the client's avatar", count(stale[0])),
         ("old states, nearest third", share(1..1 + third)),
         ("old states, farthest third", share(players - third..players)),
         ("updates waited, max", count(longest)),
-    ])
+    ]
 }

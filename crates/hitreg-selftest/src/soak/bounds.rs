@@ -9,13 +9,11 @@ use std::collections::BTreeMap;
 use super::plan::{PlannedFault, SoakPlan};
 use super::play::RecordSequence;
 use hitreg_arena::Arena;
-use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord, Presence};
+use hitreg_log::record::Execution;
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
-use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::ShotVerdict;
-use hitreg_netcode::packet::{HeardPacket, Snapshot};
-use hitreg_netcode::pipeline::{ClientFrameOutput, JudgedShot, Limit, ReconcileOutcome, TickOutcome};
-use hitreg_netcode::session::{Observer, ScreenView, SessionRecorder, SnapshotSize};
+use hitreg_netcode::packet::ClientPacket;
+use hitreg_netcode::pipeline::{JudgedShot, Limit};
+use hitreg_netcode::session::{Observer, SessionEvent, SessionRecorder};
 use hitreg_netcode::settings::{ClockMode, Frames, Schedule, Settings};
 
 /// The results of the checks.
@@ -69,7 +67,7 @@ impl BoundsCheck {
     #[expect(clippy::new_ret_no_self, reason = "the observer that is returned fills in the bounds")]
     pub(super) fn new<'a>(tape: &'a mut RecordSequence, plan: &SoakPlan, settings: &Settings) -> BoundsObserver<'a> {
         BoundsObserver {
-            recorder: SessionRecorder::new(tape).hearing((0..).map(PlayerId).take(plan.players.len())),
+            recorder: SessionRecorder::new(tape).with_heard((0..).map(PlayerId).take(plan.players.len())),
             found: BoundsCheck::default(),
             max_unlag: Micros::from_ms(settings.lag_compensation.max_unlag_ms),
             credit: Micros::from_ms(settings.server.command_credit_ms),
@@ -145,47 +143,17 @@ impl BoundsObserver<'_> {
             });
         }
     }
-}
 
-impl Observer<Arena> for BoundsObserver<'_> {
-    fn frame(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        commanded: &ClientFrameOutput<Arena>,
-        shown: &ScreenView<'_, hitreg_arena::ArenaBody>,
-    ) {
+    /// Notes the usercmds of a frame, and the truth about a lying client's clock.
+    fn frame(&mut self, player: PlayerId, packet: &ClientPacket, drawn_at: Micros) {
         let spent = &mut self.players[usize::from(player.0)];
-        let said = |command: &Usercmd| (command.seq, command.input.msec);
-        spent.sent.extend(commanded.packet.commands.iter().map(said));
-        if let (Some(claim), Some(newest)) = (&mut self.claim, commanded.packet.commands.last())
+        spent.sent.extend(packet.commands.iter().map(|command| (command.seq, command.input.msec)));
+        if let (Some(claim), Some(newest)) = (&mut self.claim, packet.commands.last())
             && player == PlayerId(0)
         {
             let behind = Micros::from_ms(newest.lerp_msec.into());
-            claim.truth.insert(newest.seq, (shown.drawn_at + claim.behind, behind));
+            claim.truth.insert(newest.seq, (drawn_at + claim.behind, behind));
         }
-        self.recorder.frame(player, at, commanded, shown);
-    }
-
-    fn packet_sent(&mut self, player: PlayerId, packet: PacketRecord) {
-        self.recorder.packet_sent(player, packet);
-    }
-
-    fn packet_reached(&mut self, player: PlayerId, arrival: ArrivalRecord) {
-        self.recorder.packet_reached(player, arrival);
-    }
-
-    fn packet_heard(&mut self, player: PlayerId, at: Micros, heard: &HeardPacket) {
-        self.recorder.packet_heard(player, at, heard);
-    }
-
-    fn executed(&mut self, player: PlayerId, command: CommandSeq, tick: Tick, how: Execution) {
-        self.waiting.push((player, command, how));
-        self.recorder.executed(player, command, tick, how);
-    }
-
-    fn presence(&mut self, player: PlayerId, at: Micros, tick: Tick, change: Presence) {
-        self.recorder.presence(player, at, tick, change);
     }
 
     fn judged(&mut self, at: Micros, tick: Tick, judged: &JudgedShot<Arena>) {
@@ -211,46 +179,23 @@ impl Observer<Arena> for BoundsObserver<'_> {
         if judged.rewind.limit == Limit::Off && by != Micros::ZERO {
             self.found.broken(|| format!("a shot in tick {tick} was rewound without lag compensation"));
         }
-        self.recorder.judged(at, tick, judged);
     }
+}
 
-    fn impact(
-        &mut self,
-        at: Micros,
-        tick: Tick,
-        by: PlayerId,
-        with: CommandSeq,
-        weapon: &'static str,
-        verdict: &ShotVerdict,
-    ) {
-        self.recorder.impact(at, tick, by, with, weapon, verdict);
-    }
-
-    fn ticked(&mut self, at: Micros, ticked: TickOutcome, world: &<Arena as hitreg_netcode::game::Simulate>::World) {
-        self.now = at;
-        for (player, command, how) in std::mem::take(&mut self.waiting) {
-            self.spend(player, command, how);
+impl Observer<Arena> for BoundsObserver<'_> {
+    fn event(&mut self, at: Micros, event: SessionEvent<'_, Arena>) {
+        match &event {
+            SessionEvent::Frame { player, output, screen } => self.frame(*player, &output.packet, screen.drawn_at),
+            SessionEvent::Executed { player, command, how, .. } => self.waiting.push((*player, *command, *how)),
+            SessionEvent::Judged { tick, shot } => self.judged(at, *tick, shot),
+            SessionEvent::Ticked { .. } => {
+                self.now = at;
+                for (player, command, how) in std::mem::take(&mut self.waiting) {
+                    self.spend(player, command, how);
+                }
+            }
+            _ => {}
         }
-        self.recorder.ticked(at, ticked, world);
-    }
-
-    fn snapshot_sent(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        snapshot: &Snapshot<hitreg_arena::ArenaBody>,
-        packed: SnapshotSize,
-    ) {
-        self.recorder.snapshot_sent(player, at, snapshot, packed);
-    }
-
-    fn snapshot_received(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        snapshot: &Snapshot<hitreg_arena::ArenaBody>,
-        reconciled: Option<&ReconcileOutcome>,
-    ) {
-        self.recorder.snapshot_received(player, at, snapshot, reconciled);
+        self.recorder.event(at, event);
     }
 }

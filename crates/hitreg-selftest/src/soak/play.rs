@@ -82,10 +82,10 @@ impl SoakMaps {
         };
         let mut machine = Machine::<Arena, LinkWithOutages, PartialClient>::with_clients(&setup, links, client);
         if plan.lie.is_some() {
-            machine.let_lie(PlayerId(0));
+            machine.forge_acks(PlayerId(0));
         }
         if plan.intrusions > 0.0 {
-            machine.let_in(Box::new(RandomIntruder::new(seed, plan.intrusions)));
+            machine.add_intruder(Box::new(RandomIntruder::new(seed, plan.intrusions)));
         }
         let mut tape = RecordSequence(Vec::new());
         let mut bounds = BoundsCheck::new(&mut tape, plan, &settings);

@@ -33,11 +33,11 @@ pub struct BuildJudge<'a> {
     trace_bytes: usize,
 }
 
-/// A search holds so many traces that its answers rest on: the first build's, the ends', and the one that is judged.
+/// The number of traces that a search holds: the first build's, those of both ends, and the one that is judged.
 const HELD: usize = 4;
 
 impl<'a> BuildJudge<'a> {
-    /// A judge of how builds play a log: by a command if there is one, else by comparing traces of about so many bytes.
+    /// Creates a judge. It judges by the command if there is one, and otherwise compares traces of about `trace_bytes`.
     ///
     /// # Errors
     /// When the command never names the build, or the memory limit does not suffice for the traces of a search.
@@ -70,7 +70,7 @@ impl BuildJudge<'_> {
         self.runner.memory
     }
 
-    /// How many of so many builds the memory limit lets be known ahead of the one that is judged, that one among them.
+    /// The number of builds that the memory limit allows to run at once, at most `wanted`.
     pub(super) fn room(&self, wanted: usize) -> usize {
         match self.compares() {
             true => {

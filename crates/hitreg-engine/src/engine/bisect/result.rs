@@ -115,7 +115,7 @@ impl BisectResult {
     }
 
     /// Adds the reason why an end of the search could not be judged.
-    pub(super) fn rests_on(self, name: &str, what: &str, why: &UntestableBuild) -> BisectResult {
+    pub(super) fn with_untestable_end(self, name: &str, what: &str, why: &UntestableBuild) -> BisectResult {
         let UntestableBuild { reason, last_words, .. } = why.clone();
         BisectResult { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
     }

@@ -93,7 +93,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
             let next = self.upcoming(&bad)?;
             if let Some(BuildAnswer::Untestable(untestable)) = self.probe(&good, &next)? {
                 let found = self.so_far(SearchVerdict::Untestable);
-                return Ok(found.rests_on(&self.name(&good), "the reference for all others", &untestable));
+                return Ok(found.with_untestable_end(&self.name(&good), "the reference for all others", &untestable));
             }
         }
         if self.search.end_checks == EndChecks::First {
@@ -146,7 +146,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
             BuildAnswer::Good => BisectResult { last_good: Some(name), ..self.so_far(SearchVerdict::NoneIsBad) },
             BuildAnswer::Bad => BisectResult { first_bad: Some(name), ..self.so_far(SearchVerdict::AllAreBad) },
             BuildAnswer::Untestable(why) => {
-                self.so_far(SearchVerdict::Untestable).rests_on(&name, "which decides the answer", &why)
+                self.so_far(SearchVerdict::Untestable).with_untestable_end(&name, "which decides the answer", &why)
             }
         }))
     }

@@ -21,11 +21,11 @@ pub trait ReadySession {
     /// The header of its log.
     fn header(&self) -> &SessionHeader;
 
-    /// Runs it in virtual time, and writes each record to `sink`. It ends early when `goes_on` returns false.
+    /// Runs it in virtual time, and writes each record to `sink`. It ends early when `may_continue` returns false.
     ///
     /// # Errors
     /// Fails if the scenario is out of bounds.
-    fn run(&self, sink: &mut dyn RecordSink, goes_on: &dyn Fn() -> bool) -> Result<(), SynthError>;
+    fn run(&self, sink: &mut dyn RecordSink, may_continue: &dyn Fn() -> bool) -> Result<(), SynthError>;
 
     /// The header of its log for a live run.
     ///
@@ -66,11 +66,11 @@ pub trait SelfPlaying: Send + Sync {
     /// Fails if the scenario is out of bounds, or if no rules can be made from the map.
     fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, SetupError>;
 
-    /// Plays a recorded session again with bots in place of its players, as [`replay::play_anew`] does.
+    /// Plays a recorded session again with bots in place of its players, as [`replay::replay_with_bots`] does.
     ///
     /// # Errors
     /// Fails if this build cannot replay the log closed loop within this memory limit.
-    fn play_anew(
+    fn replay_with_bots(
         &self,
         memory: MemoryLimit,
         session: &Session,
@@ -116,14 +116,14 @@ impl<G: Bots + Netcode> SelfPlaying for BotGame<G> {
         Ok(Box::new(ReadyGame::<G> { scenario: scenario.clone(), rules, header }))
     }
 
-    fn play_anew(
+    fn replay_with_bots(
         &self,
         memory: MemoryLimit,
         session: &Session,
         settings: &Settings,
         seed: Seed,
     ) -> Result<ReplayOutput, ReplayError> {
-        replay::play_anew::<G>(memory, session, settings, seed)
+        replay::replay_with_bots::<G>(memory, session, settings, seed)
     }
 
     fn join(
@@ -186,8 +186,8 @@ impl<G: Bots + Netcode> ReadySession for ReadyGame<G> {
         &self.header
     }
 
-    fn run(&self, sink: &mut dyn RecordSink, goes_on: &dyn Fn() -> bool) -> Result<(), SynthError> {
-        record_synthetic_while::<G>(&self.scenario, &self.rules, &mut SessionRecorder::new(sink), goes_on)
+    fn run(&self, sink: &mut dyn RecordSink, may_continue: &dyn Fn() -> bool) -> Result<(), SynthError> {
+        record_synthetic_while::<G>(&self.scenario, &self.rules, &mut SessionRecorder::new(sink), may_continue)
     }
 
     fn live_header(&self) -> Result<SessionHeader, LiveError> {

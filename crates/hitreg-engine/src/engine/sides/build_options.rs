@@ -25,7 +25,7 @@ impl ReplaySpec {
     }
 
     /// Accepts the trace of a build if it applied the requested options. A build that ignores an option is untestable.
-    pub(super) fn as_asked(
+    pub(super) fn check_applied_options(
         &self,
         engine: &Engine<'_>,
         log: &SessionHeader,

@@ -88,7 +88,7 @@ fn sequences(trace: &dyn TraceSource) -> Result<BTreeSet<u64>, DiffError> {
     let columns: Vec<&str> = ["player"].into_iter().chain(input.iter().copied()).collect();
     let mut kept = BTreeSet::new();
     let mut latest: BTreeMap<u32, [u64; SEQUENCE]> = BTreeMap::new();
-    each_part(trace, frames::SCHEMA.name, &columns, &mut |rows| {
+    each_part(trace, frames::SCHEMA.name, (&columns, None), &mut |rows| {
         for (row, player) in rows.u32s("player").iter().enumerate() {
             let sequence = latest.entry(*player).or_default();
             sequence.rotate_left(1);

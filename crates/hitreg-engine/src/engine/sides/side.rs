@@ -126,7 +126,7 @@ impl SideTrace {
 }
 
 impl Traces<SideTrace> {
-    /// The same with all of it in memory, beside so many bytes.
+    /// Loads both traces into memory, where `beside` bytes are in use already.
     ///
     /// # Errors
     /// Fails if both need more memory than the limit, or if a file cannot be read. The memory error names the file
@@ -145,7 +145,7 @@ impl Traces<SideTrace> {
     }
 }
 
-/// Checks what is about to be done with a log or file against the memory limit.
+/// Checks whether work on a log or file that needs `needed` bytes fits into the memory limit.
 fn check_memory(memory: MemoryLimit, of: &Path, needed: usize) -> Result<(), EngineError> {
     let needs = |source| EngineError::NeedsMemory { path: of.to_owned(), source };
     memory.check(needed).map_err(needs)
@@ -154,9 +154,9 @@ fn check_memory(memory: MemoryLimit, of: &Path, needed: usize) -> Result<(), Eng
 /// Where both sides' traces go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// Those of what is long go into files, whose rows are compared as they are read.
+    /// Long traces go into files, whose rows are compared as they are read.
     Files,
-    /// All of them are compared in memory.
+    /// All traces are compared in memory.
     Memory,
 }
 
@@ -172,22 +172,22 @@ impl ReplaySpecs {
         goal: Goal,
     ) -> Result<(), EngineError> {
         let mut traces = 0_usize;
-        for (way, source) in [(&self.a, a), (&self.b, b)] {
-            traces = traces.saturating_add(way.trace_bytes(source, goal));
+        for (spec, source) in [(&self.a, a), (&self.b, b)] {
+            traces = traces.saturating_add(spec.trace_bytes(source, goal));
         }
         let times = if goal == Goal::Memory { COMPARED } else { 1 };
         check_memory(memory, a.path, traces.saturating_mul(times))
     }
 
-    /// An estimate by counts of what both sides' traces of a session take while they are compared in memory.
+    /// An estimate by counts of the memory of both sides' traces while they are compared, in bytes.
     pub(crate) fn compared_bytes(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
-        let [a, b] = [&self.a, &self.b].map(|way| way.trace_bytes_of(engine, session));
+        let [a, b] = [&self.a, &self.b].map(|spec| spec.trace_bytes_of(engine, session));
         Ok(a?.saturating_add(b?).saturating_mul(COMPARED))
     }
 }
 
 impl ReplaySpec {
-    /// An estimate of what this side's trace takes in memory; 0 of one that goes into a file.
+    /// An estimate of the memory of this side's trace, in bytes; 0 for a trace that goes into a file.
     fn trace_bytes(&self, source: &ComparisonSource<'_>, goal: Goal) -> usize {
         match (&source.holds, goal) {
             (_, Goal::Files) => 0,
@@ -201,7 +201,7 @@ impl ReplaySpec {
             return Ok(foreign_trace_memory(session));
         }
         let options = self.replay_options(engine, &session.header)?;
-        // Whoever replays it says what is wrong with it.
+        // The replay itself reports what is wrong with the log.
         let game = engine.games.of(session).ok();
         Ok(game.and_then(|game| game.trace_memory(session, &options).ok()).unwrap_or_default())
     }

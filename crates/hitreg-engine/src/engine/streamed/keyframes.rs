@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::BufReader;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -11,9 +10,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{SurveyedLog, retry_with_encoding};
 use crate::engine::{Engine, EngineError, Playable};
-use hitreg_log::log::{KeyframeQuery, LogReader, SeekResult, find_keyframe};
+use hitreg_log::log::{KeyframeQuery, LogReader};
 use hitreg_log::record::{Keyframe, SessionStretch};
-use hitreg_log::store::{self, InputFile};
+use hitreg_log::store;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
@@ -54,14 +53,16 @@ impl Engine<'_> {
     /// # Errors
     /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
     pub fn survey_from(&self, path: &Path, from: Micros) -> Result<SurveyedLog, EngineError> {
-        let start_at = |sought| {
-            let Some(SeekResult { header, keyframe, .. }) = find(path, sought)? else { return Ok(None) };
+        let mut log = store::open_indexed_log(path)?;
+        let header = log.header().clone();
+        let mut start_at = |sought| {
+            let found = log.keyframe(sought).map_err(|source| EngineError::content(path, source))?;
+            let Some((keyframe, _)) = found else { return Ok(None) };
             let start = ReplayStart::read(&keyframe, &header);
-            let start = start.map_err(|source| EngineError::unsuitable(path, source))?;
-            Ok::<_, EngineError>(Some((header, start)))
+            start.map(Some).map_err(|source| EngineError::unsuitable(path, source))
         };
-        let Some((header, first)) = start_at(KeyframeQuery::First)? else { return self.survey(path) };
-        let start = start_at(KeyframeQuery::At(first.survey.needed_from(from)))?.map(|(_, start)| start);
+        let Some(first) = start_at(KeyframeQuery::First)? else { return self.survey(path) };
+        let start = start_at(KeyframeQuery::At(first.survey.needed_from(from)))?;
         (self.read)(path, &header);
         let begins_there = start.is_some();
         let start = start.unwrap_or(first);
@@ -83,17 +84,7 @@ impl Engine<'_> {
     /// # Errors
     /// Fails if the file cannot be read or is not a log.
     pub fn time_of(&self, path: &Path, tick: Tick) -> Result<Option<Micros>, EngineError> {
-        let fail = |source| EngineError::content(path, source);
-        let mut reader = match find(path, KeyframeQuery::Before(tick))? {
-            Some(found) => found.reader,
-            None => LogReader::new(store::open(path)?).map_err(fail)?,
-        };
-        while let Some(chunk) = reader.next_chunk().map_err(fail)? {
-            if let Some(found) = chunk.ticks.iter().find(|record| record.tick == tick) {
-                return Ok(Some(found.at));
-            }
-        }
-        Ok(None)
+        store::open_indexed_log(path)?.time_of(tick).map_err(|source| EngineError::content(path, source))
     }
 
     /// Computes the keyframes of a log by replaying it. Returns none if the game does not save its world, or if the log
@@ -119,14 +110,6 @@ impl Engine<'_> {
             Ok(ran.map(|_| keyframes.into_inner()))
         })
     }
-}
-
-/// Finds a keyframe in a log. Returns `None` if there is none.
-pub(super) fn find(
-    path: &Path,
-    sought: KeyframeQuery,
-) -> Result<Option<SeekResult<BufReader<InputFile>>>, EngineError> {
-    find_keyframe(store::open(path)?, sought).map_err(|source| EngineError::content(path, source))
 }
 
 impl SurveyedLog {

@@ -5,10 +5,11 @@
 use std::ops::Range;
 
 use super::SurveyedLog;
-use super::keyframes::{KeyframeRef, find};
+use super::keyframes::KeyframeRef;
 use crate::engine::{EngineError, Playable};
 use hitreg_log::log::KeyframeQuery;
 use hitreg_log::record::{Keyframe, SessionStretch};
+use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
@@ -73,9 +74,11 @@ impl SurveyedLog {
 
     /// Reads a keyframe from the log to start a replay from it.
     fn start_at(&self, there: &KeyframeRef) -> Result<ReplayStart, EngineError> {
-        let found = find(&self.path, KeyframeQuery::At(there.at))?;
-        let found = found.filter(|found| (found.keyframe.tick, found.keyframe.at) == (there.tick, there.at));
-        let keyframe = found.ok_or_else(|| self.not_replayed(ReplayError::NoKeyframe))?.keyframe;
+        let found = store::open_indexed_log(&self.path)?.keyframe(KeyframeQuery::At(there.at));
+        let found = found.map_err(|source| EngineError::content(&self.path, source))?;
+        let keyframe = found.map(|(keyframe, _)| keyframe);
+        let keyframe = keyframe.filter(|found| (found.tick, found.at) == (there.tick, there.at));
+        let keyframe = keyframe.ok_or_else(|| self.not_replayed(ReplayError::NoKeyframe))?;
         let start = ReplayStart::read(&Keyframe { stretch: there.stretch, ..keyframe }, &self.header);
         start.map_err(|source| self.not_replayed(source))
     }

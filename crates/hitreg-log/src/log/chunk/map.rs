@@ -15,21 +15,16 @@ use crate::log::error::WriteError;
 use crate::log::schema::Schema;
 
 /// The entries that begin every chunk after the first, in logs and traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct ChunkPosition {
     /// The chunk's number; the header is chunk 0.
     pub(crate) index: u32,
     /// The digest of all chunks before it; foreign writers may leave it out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub(crate) before: Option<u64>,
     /// Whether this is the last chunk, which holds no records.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub(crate) end: bool,
-}
-
-/// Encodes the last chunk.
-pub(crate) fn encode_end((index, before): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
-    to_messagepack(&ChunkPosition { index, before: Some(before.0), end: true })
 }
 
 pub(crate) fn to_messagepack(map: &impl Serialize) -> Result<Vec<u8>, WriteError> {
@@ -114,6 +109,11 @@ pub(super) fn decode<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> 
     Ok(read)
 }
 
+/// Returns whether the log declares a table.
+pub(in crate::log) fn is_declared(table: &str, schema: &Schema, classes: usize) -> bool {
+    states::class_of_table(table).is_some_and(|class| class < classes) || schema.columns(table).is_some()
+}
+
 struct Seed<'s> {
     schema: &'s Schema,
     classes: usize,
@@ -141,8 +141,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
                 texts = map.next_value()?;
                 continue;
             }
-            let is_states = states::class_of_table(name).is_some_and(|class| class < self.classes);
-            if !is_states && self.schema.columns(name).is_none() {
+            if !is_declared(name, self.schema, self.classes) {
                 map.next_value::<IgnoredAny>()?;
             } else if tables.insert(name, map.next_value::<PackedTable<&Bytes>>()?).is_some() {
                 return Err(A::Error::custom(format_args!("table {name} appears twice")));

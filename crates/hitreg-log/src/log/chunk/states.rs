@@ -9,6 +9,7 @@ use super::table::PackedTable;
 use super::texts::{ChunkTexts, TextPlaces};
 use super::{ColumnReader, SessionSlice};
 use crate::log::column;
+use crate::log::index::{ChunkRows, PartRows};
 use crate::log::limits::Budget;
 use crate::record::{CellKind, Class, ClassId, SessionHeader, SessionStretch, StateKey, cells_of};
 use crate::units::{EntityId, PlayerId, Tick};
@@ -30,6 +31,18 @@ pub(super) fn class_of_table(name: &str) -> Option<usize> {
 /// Returns the series of an entity's states, for all viewers or for one.
 fn series_id(key: &StateKey) -> u32 {
     u32::from(key.entity.0) | key.viewer.map_or(0, |viewer| (u32::from(viewer.0) + 1) << 16)
+}
+
+/// Returns the number of states of each class in a part of a session. They have no times of their own.
+pub(super) fn rows_by_table<H>(part: &SessionSlice<'_, H>, header: &SessionHeader) -> ChunkRows {
+    let mut counts = vec![0; header.classes.len()];
+    for key in part.state_keys() {
+        if let Some(count) = counts.get_mut(usize::from(key.class.0)) {
+            *count += 1;
+        }
+    }
+    let of = |(class, rows): (usize, u32)| (table_name(class), PartRows { rows, times: None, players: Vec::new() });
+    counts.into_iter().enumerate().filter(|(_, rows)| *rows > 0).map(of).collect()
 }
 
 /// Encodes states by entity, so that each entity's cells are predicted from its own.

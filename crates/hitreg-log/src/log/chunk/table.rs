@@ -11,11 +11,15 @@ use crate::record::{EventTime, NumberForm, PlayerRecords};
 /// `[ids, rows, columns]`: the ids of the series (players or entities), their row counts, and the columns in the order
 /// of the header. Trailing columns of zeros may be left out.
 #[derive(Serialize, Deserialize)]
-pub(super) struct PackedTable<C>(pub(super) Vec<u32>, pub(super) Vec<u32>, pub(super) Vec<C>);
+pub(in crate::log) struct PackedTable<C>(
+    pub(in crate::log) Vec<u32>,
+    pub(in crate::log) Vec<u32>,
+    pub(in crate::log) Vec<C>,
+);
 
 impl PackedTable<ByteBuf> {
     /// Returns the table without empty columns at the end.
-    pub(super) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> PackedTable<ByteBuf> {
+    pub(in crate::log) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> PackedTable<ByteBuf> {
         while columns.last().is_some_and(|last| last.is_empty()) {
             columns.pop();
         }
@@ -51,14 +55,14 @@ impl<'a, T> TableWriter<'a, T> {
         self.parts.iter().flat_map(|&(id, rows)| rows.iter().map(move |row| (id, row)))
     }
 
-    fn gather<V>(&self, value: impl Fn(&T) -> V) -> Vec<V> {
+    fn values<V>(&self, value: impl Fn(&T) -> V) -> Vec<V> {
         let mut values = Vec::with_capacity(self.series.iter().sum());
         values.extend(self.iter().map(value));
         values
     }
 
     pub(in crate::log) fn whole(&mut self, value: impl Fn(&T) -> i64) {
-        self.numbers(&self.gather(value));
+        self.numbers(&self.values(value));
     }
 
     pub(super) fn numbers(&mut self, values: &[i64]) {
@@ -101,12 +105,12 @@ impl<T: RecordLayout> TableWriter<'_, T> {
     pub(super) fn put<F: Fn(&[i64], &[(u32, usize)]) -> Vec<i64>>(&mut self, named: F) {
         let of = |name: &str| T::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get);
         for column in T::COLUMNS {
-            let values = self.gather(column.get);
+            let values = self.values(column.get);
             match column.how {
                 NumberPacking::Whole => self.numbers(&values),
                 NumberPacking::Float => self.floats(&values.into_iter().map(|bits| bits as u32).collect::<Vec<_>>()),
                 NumberPacking::To(other) | NumberPacking::ToNamed(other) => {
-                    let mut references = of(other).map_or_else(Vec::new, |get| self.gather(get));
+                    let mut references = of(other).map_or_else(Vec::new, |get| self.values(get));
                     if matches!(column.how, NumberPacking::ToNamed(_)) {
                         references = named(&references, &self.row_counts());
                     }
@@ -223,7 +227,7 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Distributes the rows, one player after the other, to their players.
-    pub(super) fn deal<T>(
+    pub(super) fn distribute<T>(
         &self,
         records: impl IntoIterator<Item = T>,
         players: &mut [PlayerRecords],

@@ -10,10 +10,13 @@ use super::table::PackedTable;
 use super::texts::{ChunkTexts, TextPlaces};
 use super::{ColumnReader, SessionSlice, TableWriter};
 use crate::log::column;
+use crate::log::index::{ChunkRows, PartRows};
 use crate::log::kinds::RecordLayout;
 use crate::log::limits::Budget;
 use crate::log::schema::Schema;
-use crate::record::{CellKind, NumberForm, SessionHeader, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::record::{
+    CellKind, NumberForm, SessionHeader, UnknownColumn, UnknownKind, UnknownRecords, lowest_and_highest,
+};
 
 /// Encodes the unknown columns of a known kind, for the records that still exist.
 pub(super) fn encode_columns<T: RecordLayout, H>(
@@ -89,6 +92,17 @@ pub(super) fn encode<H>(
         let columns = records.columns.iter().enumerate().map(encode).collect();
         tables.add(&*records.kind, Some(PackedTable::trimmed(by_series.keys().copied().collect(), &series, columns)));
     }
+}
+
+/// Returns what a part of a session has of unknown kinds.
+pub(super) fn rows_by_table<H>(part: &SessionSlice<'_, H>, header: &SessionHeader) -> ChunkRows {
+    let of = |kind: &UnknownKind| {
+        let mut all = part.session.unknown.iter().zip(&part.unknown);
+        let (records, range) = all.find(|(records, range)| records.kind == kind.name && !range.is_empty())?;
+        let times = records.times(kind).and_then(|times| lowest_and_highest(times[range.clone()].iter().copied()));
+        Some((kind.name.clone(), PartRows { rows: range.len() as u32, times, players: Vec::new() }))
+    };
+    header.unknown.iter().filter(|kind| !kind.is_known_kind()).filter_map(of).collect()
 }
 
 /// Decodes the tables of unknown kinds.

@@ -2,13 +2,13 @@
 
 use std::io::{Read, Write};
 
-use super::super::chunk::to_messagepack;
+use super::super::chunk::{self, SessionSlice};
 use super::super::chunks::Chunks;
 use super::super::container::{Chain, ChunkSink};
 use super::super::error::{LogError, WriteError};
 use super::super::header;
 use super::super::writer::WriterOptions;
-use super::{KeyframeIndex, encode, keyframe_in};
+use super::{encode, keyframe_in, keyframe_rows};
 use crate::record::Keyframe;
 
 /// The least zstd level of a keyframe. Its references repeat over long distances.
@@ -42,31 +42,27 @@ pub fn write_keyframes<W: Write>(
 ) -> Result<W, RewriteError> {
     let mut sink = ChunkSink::new(out, options.level)?;
     let mut first = Vec::new();
-    let (mut chunks, ()) = Chunks::open(from, |content| {
+    let (mut chunks, (header, schema)) = Chunks::open(from, |content| {
         first = content.to_vec();
-        header::decode_log(content).map(|(_, _, sealed)| ((), sealed))
+        header::decode_log(content).map(|(header, schema, sealed)| ((header, schema), sealed))
     })?;
     sink.header(&first, options.header_level)?;
     let mut keyframes = keyframes.iter().peekable();
-    let mut list = Vec::new();
     let mut stretch = 0;
     loop {
         let next = chunks.next()?;
         while let Some(keyframe) = keyframes.next_if(|keyframe| keyframe.stretch <= stretch || next.is_none()) {
-            let place = sink.next();
-            list.push((keyframe.at.0, keyframe.tick.0, place.0));
-            sink.chunk_at(options.level.max(KEYFRAME_LEVEL), "a keyframe", &encode(keyframe, place)?)?;
+            let content = encode(keyframe, sink.next())?;
+            sink.chunk_of_keyframe(options.level.max(KEYFRAME_LEVEL), &content, keyframe_rows(keyframe))?;
         }
         let Some(content) = next else { break };
         if keyframe_in(&content.bytes, stretch).is_none() {
             let moved = moved(&content.bytes, sink.next()).ok_or(RewriteError::Layout("a chunk's place"))?;
-            sink.chunk("a stretch of records", &moved)?;
+            let decoded = chunk::decode(&content.bytes, &header, &schema).map_err(|what| content.corrupt(what))?;
+            sink.chunk_of_log(&moved, chunk::rows_by_table(&SessionSlice::whole(&decoded), &header))?;
         }
         stretch += 1;
     }
-    let (index, before) = sink.next();
-    let end = KeyframeIndex { index, before: Some(before.0), end: true, keyframes: list };
-    sink.chunk("the end", &to_messagepack(&end)?)?;
     Ok(sink.finish()?)
 }
 

@@ -1,110 +1,124 @@
-//! An index of a trace's chunks, to read its tables one by one.
+//! A trace with its index, whose chunks are read in any order.
 
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 
-use super::{LogError, TraceReader, layout};
-use crate::log::chunks::place;
-use crate::log::frames::{FileFrames, FrameError, Unpacker};
-use crate::trace::{ColumnData, Table, TraceHeader};
+use super::{LogError, TraceReader, layout, rows_of};
+use crate::log::chunks::ChunkContent;
+use crate::log::index::{FileIndex, IndexBuilder, IndexedRows, chunk_at, read_index};
+use crate::trace::{ColumnData, ColumnSpan, Table, TraceHeader};
 
-/// The index of a trace that was read once and is undamaged.
+/// The header and the index of a trace.
 #[derive(Debug)]
-pub struct TraceIndex {
+pub struct IndexedTrace {
     header: TraceHeader,
-    tables: Vec<(Table, u64)>,
-    chunks: Vec<Chunk>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Chunk {
-    /// The index in `tables`.
-    table: usize,
-    index: u32,
-    offset: u64,
+    index: FileIndex,
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Reads the trace to its end and indexes its rows, without unpacking columns.
-    ///
-    /// # Errors
-    /// When the trace is cut off or damaged.
-    pub fn index(mut self) -> Result<TraceIndex, LogError> {
-        let (mut tables, mut chunks) = (Vec::<(Table, u64)>::new(), Vec::new());
-        while let Some(content) = self.chunks.next()? {
+    /// Reads the trace to its end, and returns its header and its index.
+    fn build_index(mut self) -> Result<(TraceHeader, FileIndex), LogError> {
+        let mut index = IndexBuilder::default();
+        while let Some(content) = self.next_content()? {
             let (table, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
-            let known = tables.iter().position(|(known, _)| known.name == table.name);
-            let place = known.unwrap_or(tables.len());
-            match tables.get_mut(place) {
-                Some((known, before)) => {
-                    if rows > 0 && *before > 0 {
-                        goes_on(known, &table).map_err(|what| content.corrupt(what))?;
-                    }
-                    if rows > 0 {
-                        known.widen(table, *before == 0);
-                    }
-                    *before += rows;
-                }
-                None => tables.push((table, rows)),
+            if let Some(known) = index.table(&table.name).filter(|known| rows > 0 && known.rows() > 0) {
+                check_columns(&known.table, &table).map_err(|what| content.corrupt(what))?;
             }
-            if rows > 0 {
-                chunks.push(Chunk { table: place, index: content.index, offset: content.offset });
-            }
+            let part = part_of(&content, &table)?;
+            self.check.add(&content, &rows_of(&part));
+            let rows = layout::part_rows(&part, 0..part.rows());
+            index.add_part(content.index, table, rows);
         }
-        Ok(TraceIndex { header: self.header, tables, chunks })
+        Ok((self.header, index.finish(self.chunks.sizes().clone())))
     }
 }
 
-impl TraceIndex {
+/// Decodes only the times of a chunk. `table` has its columns.
+fn part_of(content: &ChunkContent, table: &Table) -> Result<Table, LogError> {
+    let first = table.columns.first();
+    let only = layout::time_column(table).or(first).map(|column| &*column.name);
+    let decoded = layout::decode(&content.bytes, only.as_slice());
+    decoded.map_err(|what| content.corrupt(what))
+}
+
+impl IndexedTrace {
+    /// Opens a trace. It reads only the header and the index, or the whole trace if it has no index.
+    ///
+    /// # Errors
+    /// When the trace cannot be read, or what is read of it is damaged.
+    pub fn open<R: Read + Seek>(mut from: R) -> Result<IndexedTrace, LogError> {
+        let reader = TraceReader::new(&mut from)?;
+        let (header, sealed) = (reader.header, reader.chunks.is_sealed());
+        let known = if sealed { read_index(&mut from)? } else { None };
+        let (header, index) = match known {
+            Some(index) => (header, index),
+            None => {
+                from.seek(SeekFrom::Start(0))?;
+                TraceReader::new(&mut from)?.build_index()?
+            }
+        };
+        Ok(IndexedTrace { header, index })
+    }
+
     /// Returns the trace's header.
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
 
+    /// Returns the index.
+    pub fn index(&self) -> &FileIndex {
+        &self.index
+    }
+
     /// Returns the tables with all columns and without rows, each with its number of rows.
-    pub fn tables(&self) -> &[(Table, u64)] {
-        &self.tables
+    pub fn tables(&self) -> impl Iterator<Item = (&Table, u64)> {
+        self.index.tables().iter().map(|known| (&known.table, known.rows()))
     }
 
     /// Returns how many bytes of memory all rows together need.
     pub fn memory(&self) -> usize {
-        let of = |(table, rows): &(Table, u64)| {
+        let of = |(table, rows): (&Table, u64)| {
             let row: usize = table.columns.iter().map(|column| column.data.width()).sum();
-            layout::memory(table).saturating_add(row.saturating_mul(usize::try_from(*rows).unwrap_or(usize::MAX)))
+            layout::memory(table).saturating_add(row.saturating_mul(usize::try_from(rows).unwrap_or(usize::MAX)))
         };
-        self.tables.iter().map(of).fold(0, usize::saturating_add)
+        self.tables().map(of).fold(0, usize::saturating_add)
     }
 
-    /// Returns the offsets of a table's chunks, in bytes from the start of the file.
-    pub fn parts_of(&self, table: &str) -> impl Iterator<Item = u64> + use<'_> {
-        let place = self.tables.iter().position(|(known, _)| known.name == table);
-        self.chunks.iter().filter(move |chunk| Some(chunk.table) == place).map(|chunk| chunk.offset)
+    /// Returns the numbers of the chunks that have rows of a table, in order. With `span`, chunks without a row in it may
+    /// be missing.
+    pub fn chunks_of(&self, table: &str, span: Option<ColumnSpan<'_>>) -> impl Iterator<Item = u32> + use<'_> {
+        let known = self.index.table(table);
+        let column = known.and_then(|known| layout::time_column(&known.table)).map(|column| &*column.name);
+        let span = span.filter(|span| Some(span.column) == column).map(|span| (span.first, span.last));
+        let is_near = move |part: &&IndexedRows| match (part.times, span) {
+            (Some((first, last)), Some((from, to))) => first <= to && from <= last,
+            _ => true,
+        };
+        let parts = known.into_iter().flat_map(|known| &known.parts);
+        parts.filter(is_near).map(|part| part.chunk)
     }
 
-    /// Reads the rows of one chunk. `from` reads the file from `offset` on. `only` selects columns by name; empty
-    /// selects all.
+    /// Reads the rows of one chunk. `only` selects columns by name; empty selects all.
     ///
     /// # Errors
-    /// When the file changed after it was indexed.
-    pub fn part(&self, from: impl Read, offset: u64, only: &[&str]) -> Result<Table, LogError> {
-        let known = self.chunks.iter().find(|chunk| chunk.offset == offset).map_or(0, |chunk| chunk.index);
-        let corrupt = |what| LogError::Corrupt { offset, part: format!("chunk {known}"), what };
-        let frame = match FileFrames::new(from, offset).next() {
-            Ok(Some(frame)) => frame,
-            Ok(None) => return Err(corrupt("the file has become shorter".to_owned())),
-            Err(FrameError::Io(error)) => return Err(error.into()),
-            Err(error) => return Err(corrupt(error.to_string())),
-        };
-        let content = Unpacker::default().unpack(&frame).map_err(corrupt)?;
-        match place(&content).map_err(corrupt)? {
-            place if place.index == known => {}
-            place => return Err(corrupt(format!("another chunk {} is in its place now", place.index))),
+    /// When the chunk cannot be read, is damaged, or has other rows than the index lists.
+    pub fn chunk(&self, mut from: impl Read + Seek, chunk: u32, only: &[&str]) -> Result<Table, LogError> {
+        let (_, content) = chunk_at(&mut from, &self.index, chunk)?;
+        let (shape, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
+        let table = layout::decode(&content.bytes, only).map_err(|what| content.corrupt(what))?;
+        if let Some(known) = self.index.table(&shape.name) {
+            check_columns(&known.table, &shape).map_err(|what| content.corrupt(what))?;
         }
-        layout::decode(&content, only).map_err(corrupt)
+        let has_times = layout::time_column(&shape).is_none_or(|time| table.column(&time.name).is_some());
+        match has_times {
+            true => self.index.check(&content, &rows_of(&table), &|_| true)?,
+            false => self.index.check_count(&content, &shape.name, rows)?,
+        }
+        Ok(table)
     }
 }
 
 /// Checks whether more rows may have these columns. Only columns of names may appear, disappear, or get more names.
-fn goes_on(known: &Table, more: &Table) -> Result<(), String> {
+fn check_columns(known: &Table, more: &Table) -> Result<(), String> {
     let another = |name: &str| format!("column {name:?} has another type or other names here than where it began");
     for column in &more.columns {
         match (known.column(&column.name).map(|known| &known.data), &column.data) {

@@ -11,7 +11,9 @@ use crate::log::chunk::to_messagepack;
 use crate::log::column;
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
+use crate::log::index::PartRows;
 use crate::log::limits::{MAX_CHUNK_MEMORY, MAX_COLUMNS};
+use crate::record::lowest_and_highest;
 use crate::trace::schema::views;
 use crate::trace::{Column, ColumnData, Table};
 
@@ -31,8 +33,9 @@ const DRAWN_BYTES: usize = 144;
 const MOST_SMALL_CODES: usize = 256;
 
 #[derive(Serialize, Deserialize)]
-struct RowMap<'a, C, B> {
-    index: u32,
+pub(in crate::log) struct RowMap<'a, C, B> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    index: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<u64>,
     #[serde(borrow)]
@@ -52,7 +55,7 @@ fn none<B>() -> Option<DrawnMap<B>> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct ColumnMap<'a, B> {
+pub(in crate::log) struct ColumnMap<'a, B> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(rename = "type", borrow)]
@@ -61,13 +64,41 @@ struct ColumnMap<'a, B> {
     unit: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
-    #[serde(borrow, default = "raw")]
+    #[serde(borrow, default = "raw", skip_serializing_if = "is_raw")]
     transform: Cow<'a, str>,
     data: B,
 }
 
 fn raw<'a>() -> Cow<'a, str> {
     "raw".into()
+}
+
+fn is_raw(transform: &str) -> bool {
+    transform == "raw"
+}
+
+/// A table in the index of a file: a map as in a chunk without rows, and without the chunk's place.
+pub(in crate::log) type TableMap<'a, B> = RowMap<'a, ColumnMap<'a, B>, B>;
+
+/// Returns the map of a table in an index.
+pub(in crate::log) fn table_map(table: &Table) -> TableMap<'_, ByteBuf> {
+    let column = |column| column_map(column, "raw", Vec::new());
+    let columns = table.columns.iter().map(column).collect();
+    let key = table.key.iter().map(Cow::from).collect();
+    let table = Cow::from(&table.name);
+    RowMap { index: None, before: None, table, rows: 0, key, series: Vec::new(), columns, drawn: None }
+}
+
+/// Returns the table of a map in an index.
+pub(in crate::log) fn empty_table(map: &TableMap<'_, &Bytes>) -> Result<Table, String> {
+    check_map(map)?;
+    Ok(without_rows(map))
+}
+
+fn column_map<'a>(column: &'a Column, transform: &'a str, data: Vec<u8>) -> ColumnMap<'a, ByteBuf> {
+    let names = if let ColumnData::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
+    let (name, kind, unit) = (Cow::from(&column.name), Cow::from(kind(&column.data)), Cow::from(&column.unit));
+    ColumnMap { name, kind, unit, names, transform: transform.into(), data: ByteBuf::from(data) }
 }
 
 /// Checks that the columns form a table.
@@ -106,6 +137,24 @@ pub(super) fn rows_per_chunk(table: &Table, bytes: usize) -> usize {
     let bytes = if table.name == views::NAME { VIEWS_TIMES * bytes } else { bytes };
     let row: usize = table.columns.iter().map(|column| column.data.width()).sum();
     (bytes / row.max(1)).clamp(1, 1 << 20)
+}
+
+/// Returns what some rows of a table have for the index. Their times are those of the first column whose name ends with
+/// `at_us`, or else their ticks.
+pub(super) fn part_rows(table: &Table, rows: Range<usize>) -> PartRows {
+    let times = match time_column(table).map(|column| &column.data) {
+        Some(ColumnData::I64(times)) => lowest_and_highest(times[rows.clone()].iter().copied()),
+        Some(ColumnData::U32(ticks)) => lowest_and_highest(ticks[rows.clone()].iter().map(|tick| i64::from(*tick))),
+        _ => None,
+    };
+    PartRows { rows: rows.len() as u32, times, players: Vec::new() }
+}
+
+/// Returns the column that has the times of a table in the index.
+pub(super) fn time_column(table: &Table) -> Option<&Column> {
+    let is_time = |column: &&Column| column.name.ends_with("at_us") && matches!(column.data, ColumnData::I64(_));
+    let is_tick = |column: &&Column| column.name == "tick" && matches!(column.data, ColumnData::U32(_));
+    table.columns.iter().find(is_time).or_else(|| table.columns.iter().find(is_tick))
 }
 
 /// Returns how many bytes of memory a table needs.
@@ -151,20 +200,11 @@ pub(super) fn encode(
             }
             None => grouping.pack(&column.data, rows.start),
         };
-        let names = if let ColumnData::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
-        let (name, kind) = (Cow::from(&column.name), Cow::from(kind(&column.data)));
-        ColumnMap {
-            name,
-            kind,
-            unit: Cow::from(&column.unit),
-            names,
-            transform: transform.into(),
-            data: ByteBuf::from(data),
-        }
+        column_map(column, transform, data)
     });
     let columns = columns.collect();
     to_messagepack(&RowMap {
-        index,
+        index: Some(index),
         before: Some(before.0),
         table: Cow::from(&table.name),
         rows: rows.len() as u32,
@@ -244,6 +284,10 @@ impl RowGrouping {
 /// Returns a chunk's table with all columns and without rows, and its number of rows.
 pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
     let map = map_of(content)?;
+    Ok((without_rows(&map), map.rows.into()))
+}
+
+fn without_rows(map: &TableMap<'_, &Bytes>) -> Table {
     let column = |column: &ColumnMap<'_, &Bytes>| {
         let names = column.names.clone();
         let data = match &*column.kind {
@@ -259,7 +303,7 @@ pub(super) fn shape(content: &[u8]) -> Result<(Table, u64), String> {
         Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref())
     };
     let table = Table::new(map.table.clone(), map.columns.iter().map(column).collect());
-    Ok((table.keyed_by(map.key.iter().map(|name| &**name)), map.rows.into()))
+    table.keyed_by(map.key.iter().map(|name| &**name))
 }
 
 /// Decodes the rows of a chunk. `only` selects columns by name; empty selects all.
@@ -282,13 +326,13 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
     }
     let (alone, grouped) =
         (RowGrouping::new(rows, std::iter::empty()), RowGrouping::new(rows, keys.iter().map(|key| &key[..])));
-    let ways = packed_views::ways(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
+    let ways = packed_views::placement_names(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
     let mut drawn = map.drawn.as_ref().map(|drawn| packed_views::decode(drawn, rows, ways)).transpose()?;
     let wanted = map.columns.iter().filter(|column| only.is_empty() || only.contains(&&*column.name));
     let columns = wanted.map(|column| {
         if column.transform == packed_views::TRANSFORM {
-            let told = drawn.as_mut().and_then(|drawn| drawn.take(&column.name, &column.kind, &column.names));
-            let data = told.filter(|data| data.len() == rows);
+            let unpacked = drawn.as_mut().and_then(|drawn| drawn.take(&column.name, &column.kind, &column.names));
+            let data = unpacked.filter(|data| data.len() == rows);
             let data = data.ok_or_else(|| format!("column {:?} is not told by what was drawn", column.name))?;
             check_codes(&data).map_err(|what| format!("column {:?}: {what}", column.name))?;
             return Ok(Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref()));
@@ -302,9 +346,14 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
 }
 
 /// Decodes a chunk's map and checks its declarations.
-fn map_of(content: &[u8]) -> Result<RowMap<'_, ColumnMap<'_, &Bytes>, &Bytes>, String> {
-    let map: RowMap<'_, ColumnMap<'_, &Bytes>, &Bytes> =
-        crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
+fn map_of(content: &[u8]) -> Result<TableMap<'_, &Bytes>, String> {
+    let map = crate::serial::from_msgpack(content).map_err(|error| format!("it is not a map of rows ({error})"))?;
+    check_map(&map)?;
+    Ok(map)
+}
+
+/// Checks the declarations of a map.
+fn check_map(map: &TableMap<'_, &Bytes>) -> Result<(), String> {
     if let Some((count, most, what)) =
         [(map.series.len(), SERIES_MAX, "series"), (map.columns.len(), MAX_COLUMNS, "columns")]
             .into_iter()
@@ -318,7 +367,7 @@ fn map_of(content: &[u8]) -> Result<RowMap<'_, ColumnMap<'_, &Bytes>, &Bytes>, S
     let mut names = BTreeSet::new();
     match map.columns.iter().find(|column| !names.insert(&*column.name)) {
         Some(column) => Err(format!("there are two columns {:?}", column.name)),
-        None => Ok(map),
+        None => Ok(()),
     }
 }
 

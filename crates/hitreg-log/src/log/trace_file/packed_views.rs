@@ -89,6 +89,6 @@ impl DrawnRows {
 }
 
 /// Returns the names of the column `how`; empty if the chunk has no such column.
-pub(super) fn ways<'n>(columns: impl Iterator<Item = (&'n str, &'n [String])>) -> &'n [String] {
+pub(super) fn placement_names<'n>(columns: impl Iterator<Item = (&'n str, &'n [String])>) -> &'n [String] {
     columns.filter(|(name, _)| *name == COLUMNS[9]).map(|(_, names)| names).next().unwrap_or(&[])
 }

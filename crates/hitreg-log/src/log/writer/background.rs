@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use super::{WriterOptions, write_end, write_part};
+use super::{WriterOptions, write_part};
 use crate::log::chunk::{Bucket, SessionSlice};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
@@ -51,7 +51,7 @@ pub struct BackgroundLogWriter<W> {
 struct DroppedChunks {
     chunks: u64,
     /// The newest time in any chunk that was queued.
-    kept_until: Option<Micros>,
+    queued_until: Option<Micros>,
     /// The first and the newest time in the current chunk.
     filling: Option<(Micros, Micros)>,
     /// The start of the unrecorded gap, and the newest time dropped.
@@ -59,7 +59,7 @@ struct DroppedChunks {
 }
 
 impl DroppedChunks {
-    fn saw(&mut self, when: EventTime) {
+    fn note_time(&mut self, when: EventTime) {
         if let EventTime::At(at) = when {
             let (first, newest) = self.filling.unwrap_or((at, at));
             self.filling = Some((first.min(at), newest.max(at)));
@@ -73,16 +73,16 @@ impl DroppedChunks {
         Some(GapRecord { from, to, player: None, why: GapCause::Overrun })
     }
 
-    fn chunk_kept(&mut self) {
+    fn chunk_queued(&mut self) {
         self.gap = None;
         let newest = self.filling.take().map(|(_, newest)| newest);
-        self.kept_until = self.kept_until.max(newest);
+        self.queued_until = self.queued_until.max(newest);
     }
 
-    fn chunk_lost(&mut self) {
+    fn chunk_dropped(&mut self) {
         self.chunks += 1;
         let Some((first, newest)) = self.filling.take() else { return };
-        let from = self.gap.map(|(from, _)| from).or(self.kept_until).unwrap_or(first);
+        let from = self.gap.map(|(from, _)| from).or(self.queued_until).unwrap_or(first);
         self.gap = Some((from, newest));
     }
 }
@@ -96,9 +96,9 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let mut sink = ChunkSink::new(out, options.level)?;
         sink.header(&header::encode_log(header)?, options.header_level)?;
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
-        let (give_back, used) = channel();
+        let (to_refill, used) = channel();
         let fields = header.clone();
-        let work = move || write_all(sink, &fields, &waiting, &give_back);
+        let work = move || write_all(sink, &fields, &waiting, &to_refill);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work)?;
         let (bucket, filling, dropped) = (Bucket::new(header), ChunkFill::new(options), DroppedChunks::default());
         let when_full = QueuePolicy::default();
@@ -121,7 +121,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
             self.hand_over(self.when_full)?;
         }
         self.bucket.push(record, &self.header)?;
-        self.dropped.saw(record.when());
+        self.dropped.note_time(record.when());
         Ok(())
     }
 
@@ -174,13 +174,13 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
             QueuePolicy::Drop => match self.jobs.try_send(full) {
                 Ok(()) => {}
                 Err(TrySendError::Full(_)) => {
-                    self.dropped.chunk_lost();
+                    self.dropped.chunk_dropped();
                     return Ok(());
                 }
                 Err(TrySendError::Disconnected(_)) => return Err(WriteError::ThreadGone),
             },
         }
-        self.dropped.chunk_kept();
+        self.dropped.chunk_queued();
         Ok(())
     }
 
@@ -193,16 +193,16 @@ fn write_all<W: Write>(
     mut sink: ChunkSink<W>,
     header: &SessionHeader,
     jobs: &Receiver<WriterJob>,
-    give_back: &Sender<SessionStretch>,
+    to_refill: &Sender<SessionStretch>,
 ) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
             Ok(WriterJob::Write(stretch)) => {
                 write_part(&mut sink, &SessionSlice::whole(&stretch), header)?;
                 // After the end, no receiver takes the chunk back, and it is dropped.
-                let _ = give_back.send(*stretch);
+                let _ = to_refill.send(*stretch);
             }
-            Ok(WriterJob::End) => return write_end(sink),
+            Ok(WriterJob::End) => return sink.finish(),
             Err(_) => return Err(WriteError::Abandoned),
         }
     }

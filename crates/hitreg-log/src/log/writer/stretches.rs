@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use super::{WriterOptions, check, write_end, write_part};
+use super::{WriterOptions, check, write_part};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::header;
@@ -52,7 +52,7 @@ impl<W: Write> StretchWriter<W> {
         let ticks: Vec<(Tick, Micros)> = stretch.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
         self.held.append(stretch);
         self.held.put_in_order_of(&self.header.unknown);
-        self.timeline.grown(&self.held, &self.header.unknown, &ticks);
+        self.timeline.enqueue_added(&self.held, &self.header.unknown, &ticks);
         Ok(())
     }
 
@@ -82,12 +82,12 @@ impl<W: Write> StretchWriter<W> {
     /// # Errors
     /// When writing fails; the log is then cut off.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        self.timeline.grown_up(&self.held, &self.header.unknown);
+        self.timeline.finish_input(&self.held, &self.header.unknown);
         self.write(None)?;
         if let Some(part) = self.timeline.last(&self.held) {
             write_part(&mut self.sink, &part, &self.header)?;
         }
-        write_end(self.sink)
+        self.sink.finish()
     }
 
     /// Returns the memory of the held records, in bytes.

@@ -82,9 +82,9 @@ impl Feed<'_> {
     pub(in crate::replay) fn resume(&mut self, (tick, at): (Tick, Micros), next: usize, fed: &FeedCheckpoint) {
         for (of, fed) in self.players.iter_mut().zip(&fed.players) {
             of.frames_left = fed.frames_left;
-            for (way, passed) in [&mut of.up, &mut of.down].into_iter().zip(fed.passed) {
-                way.sent.extend(passed.map(|(number, at, first, second)| (number, at, Fate { first, second })));
-                (way.begun, way.passed) = (passed.is_some(), passed.is_some());
+            for (packets, passed) in [&mut of.up, &mut of.down].into_iter().zip(fed.passed) {
+                packets.sent.extend(passed.map(|(number, at, first, second)| (number, at, Fate { first, second })));
+                (packets.begun, packets.passed) = (passed.is_some(), passed.is_some());
             }
         }
         let taken = fed.players.iter().map(|player| player.taken).collect();
@@ -109,14 +109,16 @@ impl Feed<'_> {
 
     /// Returns the feed's state for a keyframe. Returns `None` if a player is known only by heard packets, or if a
     /// packet older than `reach` is still unused.
-    pub(in crate::replay) fn fed(&self, at: Micros, reach: Micros) -> Option<FeedCheckpoint> {
+    pub(in crate::replay) fn checkpoint(&self, at: Micros, reach: Micros) -> Option<FeedCheckpoint> {
         let heard_only = (0..self.players.len()).any(|player| self.survey.is_heard_only(player));
-        let is_lost = |way: &PacketFates| !way.begun && way.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach);
+        let is_lost = |packets: &PacketFates| {
+            !packets.begun && packets.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach)
+        };
         if heard_only || self.players.iter().any(|of| is_lost(&of.up) || is_lost(&of.down)) {
             return None;
         }
-        let passed = |way: &PacketFates| {
-            let front = way.sent.front().filter(|_| way.begun).copied();
+        let passed = |packets: &PacketFates| {
+            let front = packets.sent.front().filter(|_| packets.begun).copied();
             front.map(|(number, sent, Fate { first, second })| (number, sent, first, second))
         };
         let of = |of: &PlayerFeed| ResumedPlayer {
@@ -142,25 +144,25 @@ mod tests {
         ArrivalRecord { number, at: Micros::from_ms(ms) }
     }
 
-    fn fates(way: &PacketFates) -> Vec<(u32, Option<i64>, Option<i64>)> {
+    fn fates(packets: &PacketFates) -> Vec<(u32, Option<i64>, Option<i64>)> {
         let ms = |at: Option<Micros>| at.map(|at| at.0 / 1_000);
-        way.sent.iter().map(|(number, _, fate)| (*number, ms(fate.first), ms(fate.second))).collect()
+        packets.sent.iter().map(|(number, _, fate)| (*number, ms(fate.first), ms(fate.second))).collect()
     }
 
     #[test]
     fn the_fate_of_a_passed_packet_is_not_used_twice() {
-        let mut way = passed();
-        way.add([(6, Micros::from_ms(20))].into_iter(), &[arrives(5, 30), arrives(6, 40)]);
-        assert_eq!(fates(&way), [(5, Some(30), None), (6, Some(40), None)]);
-        way.add([].into_iter(), &[arrives(4, 50), arrives(5, 33)]);
-        assert_eq!(fates(&way), [(5, Some(30), Some(33)), (6, Some(40), None)], "that it came twice is news");
+        let mut packets = passed();
+        packets.add([(6, Micros::from_ms(20))].into_iter(), &[arrives(5, 30), arrives(6, 40)]);
+        assert_eq!(fates(&packets), [(5, Some(30), None), (6, Some(40), None)]);
+        packets.add([].into_iter(), &[arrives(4, 50), arrives(5, 33)]);
+        assert_eq!(fates(&packets), [(5, Some(30), Some(33)), (6, Some(40), None)], "that it came twice is news");
     }
 
     #[test]
     fn a_chunk_with_the_packet_gives_its_complete_fate() {
-        let mut way = passed();
+        let mut packets = passed();
         let sent = [(4, 5), (5, 10), (6, 20)].map(|(number, ms)| (number, Micros::from_ms(ms)));
-        way.add(sent.into_iter(), &[arrives(4, 20), arrives(5, 30), arrives(5, 31)]);
-        assert_eq!(fates(&way), [(5, Some(30), Some(31)), (6, None, None)]);
+        packets.add(sent.into_iter(), &[arrives(4, 20), arrives(5, 30), arrives(5, 31)]);
+        assert_eq!(fates(&packets), [(5, Some(30), Some(31)), (6, None, None)]);
     }
 }

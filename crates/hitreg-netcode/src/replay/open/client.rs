@@ -9,7 +9,7 @@ use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
-use crate::session::{Observer, ScreenView};
+use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::record::FrameRecord;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
@@ -55,7 +55,9 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
         let units = before.zip(self.client.predicted()).and_then(|(before, after)| {
             moved(&before, after, carried::<G>(&before, shown.as_deref()?, &snapshot.frame))
         });
-        Observer::<G>::snapshot_received(tables, self.player, at, snapshot, reconciled.as_ref());
+        let (player, reconciled) = (self.player, reconciled.as_ref());
+        let event: SessionEvent<'_, G> = SessionEvent::SnapshotReceived { player, snapshot, reconciled };
+        tables.event(at, event);
         units.map(|units| Jump { player: self.player, at, units })
     }
 
@@ -66,14 +68,14 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
         tables: &mut BudgetObserver<'_, TraceTables>,
     ) -> Result<(), ReplayError> {
         let client = &mut self.client;
-        if G::DRAWN_AT_ITS_TIME {
+        if G::IMPORTED.is_some_and(|imported| imported.draws_at_command_time) {
             client.set_clock(recorded.at, recorded.command.server_time + self.drawn_behind);
         }
         client.look(recorded.at);
-        let commanded = client.command(recorded.at, &recorded.command.input);
-        self.made = commanded.command.seq;
-        let shown = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
-        tables.frame(self.player, recorded.at, &commanded, &shown);
+        let output = client.command(recorded.at, &recorded.command.input);
+        self.made = output.command.seq;
+        let screen = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
+        tables.event(recorded.at, SessionEvent::Frame { player: self.player, output: &output, screen });
         tables.budget.check()
     }
 }

@@ -43,6 +43,8 @@ pub(in crate::replay) fn snapshot<G: Game>(
         echo: None,
         extra: record.extra.clone(),
     };
-    G::check_snapshot(&snapshot.frame.entities, &snapshot.extras()).map_err(bad)?;
+    if let Some(imported) = G::IMPORTED {
+        (imported.check_snapshot)(&snapshot.frame.entities, &snapshot.extras()).map_err(bad)?;
+    }
     Ok(snapshot)
 }

@@ -156,7 +156,7 @@ impl TickChunks {
 }
 
 impl ConnectionNumbers {
-    pub(super) fn that_send(sends: [bool; 2]) -> ConnectionNumbers {
+    pub(super) fn of_senders(sends: [bool; 2]) -> ConnectionNumbers {
         ConnectionNumbers(
             sends.map(|sends| DirectionNumbers { newest: sends.then_some(0), ..DirectionNumbers::default() }),
         )
@@ -164,18 +164,18 @@ impl ConnectionNumbers {
 
     /// Whether anything was sent up, and down.
     pub(super) fn send(&self) -> [bool; 2] {
-        self.0.each_ref().map(|way| way.newest.is_some())
+        self.0.each_ref().map(|numbers| numbers.newest.is_some())
     }
 
     pub(super) fn add(&mut self, records: &PlayerRecords, bounds: &mut ReorderBounds) {
         let [up, down] = &mut self.0;
         let sent = records.sent.iter().map(|packet| (packet.number, packet.at));
-        let told = records.snapshots.iter().map(|snapshot| (snapshot.seq.0, snapshot.at));
+        let snapshots = records.snapshots.iter().map(|snapshot| (snapshot.seq.0, snapshot.at));
         // Open loop does not look up packets, so the upward direction does not change `near`.
         let near = bounds.near;
         up.add(sent, &records.reached, bounds);
         bounds.near = near;
-        down.add(told, &records.received, bounds);
+        down.add(snapshots, &records.received, bounds);
     }
 }
 

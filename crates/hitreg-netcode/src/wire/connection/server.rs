@@ -93,7 +93,7 @@ pub struct QueuedSnapshot {
     /// `None` when the client did not report a prediction.
     pub saw_avatar_right: Option<bool>,
     /// The bits of its datagrams by purpose.
-    pub told: SnapshotBitCounts,
+    pub bit_counts: SnapshotBitCounts,
 }
 
 impl<B: Body> ServerConnection<B> {
@@ -171,21 +171,21 @@ impl<B: Body> ServerConnection<B> {
             self.sender.warn(OutOfSeqWarning { index, difference: warning.difference });
         }
         let avatar = snapshot.frame.get(self.sender.avatar());
-        let saw_avatar_right = avatar.and_then(|avatar| self.saw(snapshot.ack, avatar));
+        let saw_avatar_right = avatar.and_then(|avatar| self.matches_perceived(snapshot.ack, avatar));
         let encoded = self.sender.encode(snapshot, snapshot.helper_ms, self.message_bytes_max)?;
         self.reference.sent = snapshot.seq;
         let is_whole = encoded.deferred.is_empty() && encoded.warnings_dropped == 0;
         // The sender respects the limit of fragments per message, so fragmenting succeeds.
         let datagrams = fragments(snapshot.seq, encoded.datagram).unwrap_or_default();
         let fragments = if datagrams.len() > 1 { datagrams.len() * FRAGMENT_HEADER_BYTES } else { 0 };
-        let mut told = encoded.told;
-        told.headers += 8 * (fragments + datagrams.len() * SEAL_BYTES) as u32;
+        let mut bit_counts = encoded.bit_counts;
+        bit_counts.headers += 8 * (fragments + datagrams.len() * SEAL_BYTES) as u32;
         let sent = QueuedSnapshot {
             bytes: datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum(),
             datagrams: datagrams.len(),
             is_whole,
             saw_avatar_right,
-            told,
+            bit_counts,
         };
         let key = self.key;
         self.outgoing.extend(datagrams.into_iter().map(|datagram| seal(key, datagram)));
@@ -255,7 +255,7 @@ impl<B: Body> ServerConnection<B> {
         self.perceived.push_back((seq, perceived));
     }
 
-    fn saw(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {
+    fn matches_perceived(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {
         // The newest usercmds are at the end, and an ack is usually about one of them.
         let acked = self.perceived.iter().rfind(|(seq, _)| *seq == ack).copied();
         // Acks never go back.

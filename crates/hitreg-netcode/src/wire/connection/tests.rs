@@ -241,12 +241,12 @@ fn bit_counts_add_up_to_the_datagrams() {
             server.tell(Notice::ChatOoc { sender: 0, channel: 0, text }).expect("few wait");
         }
         server.limit_messages(if seq % 5 == 0 { 300 } else { MESSAGE_BYTES_MAX });
-        let (told, datagrams) = send(&mut server, &sent);
-        assert_eq!(told.bytes, datagrams.iter().map(Vec::len).sum::<usize>());
-        assert_eq!(told.told.bits(), 8 * told.bytes as u64, "{seq}: {:?}", told.told);
-        all.add(&told.told);
+        let (sent, datagrams) = send(&mut server, &sent);
+        assert_eq!(sent.bytes, datagrams.iter().map(Vec::len).sum::<usize>());
+        assert_eq!(sent.bit_counts.bits(), 8 * sent.bytes as u64, "{seq}: {:?}", sent.bit_counts);
+        all.add(&sent.bit_counts);
         if seq > 180 {
-            constant_later += told.told.of(Category::Constant);
+            constant_later += sent.bit_counts.of(Category::Constant);
         }
         for datagram in &datagrams {
             client.handle_datagram(Micros::ZERO, datagram).expect("a good datagram");

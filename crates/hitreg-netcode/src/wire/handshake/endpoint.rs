@@ -250,7 +250,7 @@ impl Endpoint {
             }
         }
         self.free(now, player);
-        let key = self.give_place(now, from, salt, player);
+        let key = self.assign_place(now, from, salt, player);
         let reply = self.accept(salt, player, key);
         Ok(IncomingMessage::Joined { player, key, again: before.is_some(), asked: hello.asked, reply })
     }
@@ -280,7 +280,7 @@ impl Endpoint {
         ServerAnswer::Accepted { salt, key, connection: player.0 + 1, welcome }.encode()
     }
 
-    fn give_place(&mut self, now: Micros, address: SocketAddr, salt: u64, player: PlayerId) -> Key {
+    fn assign_place(&mut self, now: Micros, address: SocketAddr, salt: u64, player: PlayerId) -> Key {
         let half = |tag| self.options.secret.hash(&words_of(tag, address, salt, now.0));
         let key = Key(half(1), half(2));
         self.places[usize::from(player.0)] = Some(Slot { address, salt, key, since: now, welcome: None, kept: false });

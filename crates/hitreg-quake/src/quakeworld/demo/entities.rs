@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::error::QwdError;
-use super::protocol::Extensions;
+use super::error::{QwdError, QwdResult};
+use super::protocol::{Extension, Extensions};
 use super::recording::Mover;
 use super::wire::{read_angle, read_coord, read_origin};
 use crate::quakeworld::bytes::Bytes;
@@ -57,12 +57,7 @@ impl EntityDecoder {
     }
 
     /// Reads the body of a baseline or of a static entity, whose number is dropped.
-    pub(crate) fn read_baseline(
-        &mut self,
-        bytes: &mut Bytes<'_>,
-        ext: Extensions,
-        number: Option<u16>,
-    ) -> Result<(), QwdError> {
+    pub(crate) fn read_baseline(&mut self, bytes: &mut Bytes<'_>, ext: Extensions, number: Option<u16>) -> QwdResult {
         let (model, frame) = (u16::from(bytes.u8()?), bytes.u8()?);
         bytes.take(2)?;
         let mut origin = [0.0; 3];
@@ -77,12 +72,7 @@ impl EntityDecoder {
     }
 
     /// Reads a baseline that is encoded as a delta from zero (FTE).
-    pub(crate) fn read_baseline_delta(
-        &mut self,
-        bytes: &mut Bytes<'_>,
-        ext: Extensions,
-        keep: bool,
-    ) -> Result<(), QwdError> {
+    pub(crate) fn read_baseline_delta(&mut self, bytes: &mut Bytes<'_>, ext: Extensions, keep: bool) -> QwdResult {
         let word = bytes.u16()?;
         let entity = read_delta(bytes, ext, word, |_| EntityState::default())?;
         if keep {
@@ -99,7 +89,7 @@ impl EntityDecoder {
         ext: Extensions,
         sequence: u32,
         delta: bool,
-    ) -> Result<(), QwdError> {
+    ) -> QwdResult {
         let base = if delta {
             let named = u32::from(bytes.u8()?);
             let from = if self.each_from_last { self.last & 0xff } else { named };
@@ -182,13 +172,13 @@ const FTE_ENTITIES2: u16 = 1 << 6;
 const FTE_YET_MORE: u16 = 1 << 7;
 const FTE_COLOUR: u16 = 1 << 10;
 
-fn read_bits(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> Result<(u16, u16, u16), QwdError> {
+fn read_bits(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> QwdResult<(u16, u16, u16)> {
     let mut bits = word & !511;
     if word & U_MORE != 0 {
         bits |= u16::from(bytes.u8()?);
     }
     let mut more = 0;
-    if bits & U_FTE_EVEN_MORE != 0 && ext.any_fte() {
+    if bits & U_FTE_EVEN_MORE != 0 && ext.fte != 0 {
         more = u16::from(bytes.u8()?);
         if more & FTE_YET_MORE != 0 {
             more |= u16::from(bytes.u8()?) << 8;
@@ -204,8 +194,8 @@ fn read_bits(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> Result<(u16, 
     Ok((number, bits, more))
 }
 
-fn read_removed(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> Result<u16, QwdError> {
-    let extended = word & U_MORE != 0 && ext.any_fte();
+fn read_removed(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> QwdResult<u16> {
+    let extended = word & U_MORE != 0 && ext.fte != 0;
     Ok(if extended { read_bits(bytes, ext, word)?.0 } else { word & 511 })
 }
 
@@ -214,7 +204,7 @@ fn read_delta(
     ext: Extensions,
     word: u16,
     from: impl Fn(u16) -> EntityState,
-) -> Result<EntityState, QwdError> {
+) -> QwdResult<EntityState> {
     let (number, bits, more) = read_bits(bytes, ext, word)?;
     let mut entity = EntityState { number, ..from(number) };
     if bits & U_MODEL != 0 {
@@ -238,10 +228,10 @@ fn read_delta(
             read_angle(bytes, ext)?;
         }
     }
-    if more & FTE_TRANS != 0 && ext.trans() {
+    if more & FTE_TRANS != 0 && ext.has(Extension::Trans) {
         bytes.u8()?;
     }
-    if more & FTE_COLOUR != 0 && ext.colour() {
+    if more & FTE_COLOUR != 0 && ext.has(Extension::Colour) {
         bytes.take(3)?;
     }
     Ok(entity)

@@ -91,6 +91,9 @@ pub enum QwdError {
     },
 }
 
+/// What a reader of a demo returns.
+pub(crate) type QwdResult<T = ()> = Result<T, QwdError>;
+
 impl From<UnexpectedEnd> for QwdError {
     fn from(end: UnexpectedEnd) -> QwdError {
         QwdError::Truncated { offset: end.offset }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::bots::{BotNumbers, give_slots, without_markers};
-use super::error::QwdError;
+use super::error::{QwdError, QwdResult};
 use super::players::MOST_PLAYERS;
 use super::recording::{
     DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, Mover, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand,
@@ -39,7 +39,7 @@ impl DemoCollector {
         (time_s, sequence, ack): (f32, u32, i32),
         content: PacketContent,
         offset: usize,
-    ) -> Result<(), QwdError> {
+    ) -> QwdResult {
         self.note_level(content.levels_started);
         let lists = [self.others.len(), self.movers.len(), self.events.len(), self.hits.len(), self.ran.len()];
         if lists.into_iter().any(|len| len > MOST_LISTED) {
@@ -79,7 +79,7 @@ impl DemoCollector {
         (self.move_vars.len() - 1) as u16
     }
 
-    pub(super) fn finish(self) -> Result<QuakeWorldDemo, QwdError> {
+    pub(super) fn finish(self) -> QwdResult<QuakeWorldDemo> {
         let level = self.client.level.ok_or(QwdError::Nothing { missing: "server data" })?;
         let by = self.client.by;
         if self.commands.is_empty() && by == RecordedBy::Player {

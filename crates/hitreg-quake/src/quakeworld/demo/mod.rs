@@ -12,7 +12,6 @@ mod qwd;
 mod recording;
 mod served;
 mod serverinfo;
-mod statistics;
 mod svc;
 mod svc_kind;
 mod svc_skip;
@@ -27,4 +26,3 @@ pub use recording::{
     DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Mover, OtherPlayer, OwnState, QuakeWorldDemo,
     RecordedBy, SentCommand, ServerDescription, ServerPacket, Span,
 };
-pub use statistics::{DemoPercentiles, Statistics};

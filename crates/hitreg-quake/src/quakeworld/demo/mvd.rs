@@ -3,7 +3,7 @@
 //!
 //! MVDSV adds hidden blocks, addressed to no client, with damage events and the usercmds that it ran.
 
-use super::error::QwdError;
+use super::error::{QwdError, QwdResult};
 use super::gather::DemoCollector;
 use super::players::read_slot;
 use super::recording::{DemoCut, DemoEvent, DemoHit, QuakeWorldDemo, RecordedBy};
@@ -26,7 +26,7 @@ const HIDDEN_DAMAGE: u16 = 7;
 const MOST_PLAYERS: u16 = 32;
 
 /// Reads the demo, if it is a server's: its first block begins with the server data.
-pub(super) fn parse(data: &[u8]) -> Option<Result<QuakeWorldDemo, QwdError>> {
+pub(super) fn parse(data: &[u8]) -> Option<QwdResult<QuakeWorldDemo>> {
     let mut first = Bytes::new(data, 0);
     let block = MvdBlock::read(&mut first).ok()?;
     let begins = block.body.first() == Some(&SERVER_DATA);
@@ -44,7 +44,7 @@ struct MvdBlock<'a> {
 }
 
 impl<'a> MvdBlock<'a> {
-    fn read(bytes: &mut Bytes<'a>) -> Result<MvdBlock<'a>, QwdError> {
+    fn read(bytes: &mut Bytes<'a>) -> QwdResult<MvdBlock<'a>> {
         let ms = bytes.u8()?;
         let offset = bytes.offset();
         let kind = bytes.u8()? & KIND_BITS;
@@ -65,7 +65,7 @@ impl<'a> MvdBlock<'a> {
     }
 }
 
-fn read(data: &[u8]) -> Result<QuakeWorldDemo, QwdError> {
+fn read(data: &[u8]) -> QwdResult<QuakeWorldDemo> {
     let mut import = MvdImport::default();
     import.gather.client.by = RecordedBy::Server;
     let mut bytes = Bytes::new(data, 0);
@@ -94,7 +94,7 @@ struct MvdImport {
 }
 
 impl MvdImport {
-    fn block(&mut self, block: &MvdBlock<'_>) -> Result<(), QwdError> {
+    fn block(&mut self, block: &MvdBlock<'_>) -> QwdResult {
         if block.ms > 0 {
             self.end_moment(block.base)?;
             self.now_ms += u64::from(block.ms);
@@ -116,7 +116,7 @@ impl MvdImport {
         Ok(())
     }
 
-    fn end_moment(&mut self, offset: usize) -> Result<(), QwdError> {
+    fn end_moment(&mut self, offset: usize) -> QwdResult {
         let content = std::mem::take(&mut self.moment);
         self.moment.disconnected = content.disconnected;
         let at = (self.now_ms as f64 / 1000.0) as f32;
@@ -130,7 +130,7 @@ impl MvdImport {
         self.gather.packets.len() as u32
     }
 
-    fn hidden(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn hidden(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         while !bytes.is_empty() {
             let offset = bytes.offset();
             let length = bytes.i32()?;
@@ -148,7 +148,7 @@ impl MvdImport {
         Ok(())
     }
 
-    fn ran(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn ran(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         let slot = read_slot(bytes)?;
         bytes.u8()?; // how many before it were lost
         let msec = bytes.u8()?;
@@ -160,7 +160,7 @@ impl MvdImport {
         Ok(())
     }
 
-    fn hit(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn hit(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         bytes.u16()?; // by what
         let slot = |entity: u16| (1..=MOST_PLAYERS).contains(&entity).then(|| (entity - 1) as u8);
         let (attacker, victim, damage) = (slot(bytes.u16()?), slot(bytes.u16()?), bytes.u16()?);

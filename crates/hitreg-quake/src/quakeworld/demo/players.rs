@@ -1,7 +1,7 @@
 //! Reads the server's message about one player: the recording one or a visible other one.
 
-use super::error::QwdError;
-use super::protocol::{Extensions, ServerExtensions};
+use super::error::{QwdError, QwdResult};
+use super::protocol::{Extension, Extensions, ServerExtensions};
 use super::recording::{OtherPlayer, OwnState};
 use super::wire::{read_delta, read_origin};
 use crate::quakeworld::bytes::Bytes;
@@ -32,7 +32,7 @@ const ALPHA: u32 = 1 << 17;
 const COLOUR: u32 = 1 << 19;
 
 /// Reads the number of a player's slot.
-pub(crate) fn read_slot(bytes: &mut Bytes<'_>) -> Result<u8, QwdError> {
+pub(crate) fn read_slot(bytes: &mut Bytes<'_>) -> QwdResult<u8> {
     let offset = bytes.offset();
     let slot = bytes.u8()?;
     if slot >= MOST_PLAYERS {
@@ -53,10 +53,10 @@ pub(crate) struct PlayerMessage {
 
 impl PlayerMessage {
     /// Reads a message. A player with the model `head` is a gibbed head, which old servers do not mark in another way.
-    pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> Result<PlayerMessage, QwdError> {
+    pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> QwdResult<PlayerMessage> {
         let slot = read_slot(bytes)?;
         let mut flags = u32::from(bytes.u16()?);
-        if ext.trans() && flags & EXTRA_FLAGS != 0 {
+        if ext.has(Extension::Trans) && flags & EXTRA_FLAGS != 0 {
             flags |= u32::from(bytes.u8()?) << 16;
         }
         let origin = [read_origin(bytes, ext)?, read_origin(bytes, ext)?, read_origin(bytes, ext)?];
@@ -77,14 +77,14 @@ impl PlayerMessage {
         }
         if flags & WEAPON_FRAME != 0 {
             bytes.u8()?;
-            if ext.weapon_prediction() && bytes.u8()? != 0 {
+            if ext.mvd1 & Extensions::WEAPON_PREDICTION != 0 && bytes.u8()? != 0 {
                 bytes.take(22)?;
             }
         }
-        if ext.trans() && flags & ALPHA != 0 {
+        if ext.has(Extension::Trans) && flags & ALPHA != 0 {
             bytes.u8()?;
         }
-        if ext.colour() && ext.trans() && flags & COLOUR != 0 {
+        if ext.has(Extension::Colour) && ext.has(Extension::Trans) && flags & COLOUR != 0 {
             bytes.take(3)?;
         }
         let (dead, gib) = (flags & DEAD != 0, flags & GIB != 0 || (model.is_some() && model == head));

@@ -23,59 +23,34 @@ pub struct Extensions {
     pub mvd1: u32,
 }
 
+/// An extension that the reader knows: an MVDSV flag, or one of FTE's first word. Other flags either do not affect a
+/// client demo, or lead to a [`super::QwdError`] that names the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extension {
+    /// Transparency.
+    Trans = 0x0000_0008,
+    /// More than 256 models.
+    Models = 0x0000_1000,
+    /// Every coordinate is a float, and every angle has 16 bits.
+    FloatCoords = 0x0000_8000,
+    Colour = 0x0008_0000,
+    SpawnStatic = 0x0040_0000,
+    ChunkedDownloads = 0x2000_0000,
+}
+
 impl Extensions {
-    const FTE_TRANS: u32 = 0x0000_0008;
-    const FTE_MODELS: u32 = 0x0000_1000;
-    const FTE_FLOAT_COORDS: u32 = 0x0000_8000;
-    const FTE_COLOUR: u32 = 0x0008_0000;
-    const FTE_SPAWN_STATIC: u32 = 0x0040_0000;
-    const FTE_CHUNKED_DOWNLOADS: u32 = 0x2000_0000;
     const MVD1_FLOAT_COORDS: u32 = 1;
-    const MVD1_HIGH_LAG_TELEPORT: u32 = 2;
-    const MVD1_WEAPON_PREDICTION: u32 = 1 << 7;
+    pub(crate) const HIGH_LAG_TELEPORT: u32 = 2;
+    pub(crate) const WEAPON_PREDICTION: u32 = 1 << 7;
 
-    /// Returns whether FTE's transparency extension changes messages. The methods here cover all flags that the reader
-    /// uses. Other flags either do not affect a client demo, or lead to a [`super::QwdError`] that names the message.
-    pub(crate) fn trans(self) -> bool {
-        self.fte & Self::FTE_TRANS != 0
-    }
-
-    pub(crate) fn models(self) -> bool {
-        self.fte & Self::FTE_MODELS != 0
-    }
-
-    pub(crate) fn any_fte(self) -> bool {
-        self.fte != 0
-    }
-
-    /// Returns whether every coordinate is a float and every angle has 16 bits.
-    pub(crate) fn float_coords(self) -> bool {
-        self.fte & Self::FTE_FLOAT_COORDS != 0
+    /// Returns whether an extension of FTE is in force.
+    pub(crate) fn has(self, extension: Extension) -> bool {
+        self.fte & extension as u32 != 0
     }
 
     /// Returns whether origins of players and entities are floats, while other coordinates stay short.
     pub fn float_origins(self) -> bool {
-        self.mvd1 & Self::MVD1_FLOAT_COORDS != 0 || self.float_coords()
-    }
-
-    pub(crate) fn colour(self) -> bool {
-        self.fte & Self::FTE_COLOUR != 0
-    }
-
-    pub(crate) fn spawn_static(self) -> bool {
-        self.fte & Self::FTE_SPAWN_STATIC != 0
-    }
-
-    pub(crate) fn chunked_downloads(self) -> bool {
-        self.fte & Self::FTE_CHUNKED_DOWNLOADS != 0
-    }
-
-    pub(crate) fn high_lag_teleport(self) -> bool {
-        self.mvd1 & Self::MVD1_HIGH_LAG_TELEPORT != 0
-    }
-
-    pub(crate) fn weapon_prediction(self) -> bool {
-        self.mvd1 & Self::MVD1_WEAPON_PREDICTION != 0
+        self.mvd1 & Self::MVD1_FLOAT_COORDS != 0 || self.has(Extension::FloatCoords)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads a `.qwd`, the demo that a QuakeWorld client records: frames of usercmds, packets and sequence numbers.
 
-use super::error::QwdError;
+use super::error::{QwdError, QwdResult};
 use super::gather::DemoCollector;
 use super::recording::{DemoCut, QuakeWorldDemo, SentCommand};
 use crate::quakeworld::bytes::Bytes;
@@ -24,7 +24,7 @@ impl QuakeWorldDemo {
     ///
     /// When the protocol is another, a proxy made the recording, or a message is invalid. Each error has the byte
     /// offset.
-    pub fn parse(data: &[u8]) -> Result<QuakeWorldDemo, QwdError> {
+    pub fn parse(data: &[u8]) -> QwdResult<QuakeWorldDemo> {
         if let Some(demo) = super::mvd::parse(data) {
             return demo;
         }
@@ -66,7 +66,7 @@ struct QwdImport {
 }
 
 impl QwdImport {
-    fn read_frame(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn read_frame(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         let time_offset = bytes.offset();
         let time_s = bytes.f32()?;
         let offset = bytes.offset();
@@ -86,7 +86,7 @@ impl QwdImport {
         }
     }
 
-    fn read_command(&mut self, time_s: f32, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn read_command(&mut self, time_s: f32, bytes: &mut Bytes<'_>) -> QwdResult {
         let msec = bytes.u8()?;
         bytes.take(3)?;
         let angles = bytes.vec3()?.map(wire_angle_degrees);
@@ -100,7 +100,7 @@ impl QwdImport {
         Ok(())
     }
 
-    fn read_packet(&mut self, time_s: f32, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn read_packet(&mut self, time_s: f32, bytes: &mut Bytes<'_>) -> QwdResult {
         let offset = bytes.offset();
         let length = bytes.i32()?;
         let len = usize::try_from(length).ok().filter(|&len| len <= LONGEST_PACKET);

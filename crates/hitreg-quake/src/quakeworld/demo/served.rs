@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::error::QwdError;
+use super::error::QwdResult;
 use super::players::read_slot;
 use super::protocol::Extensions;
 use super::recording::OtherPlayer;
@@ -34,12 +34,7 @@ struct ServedPlayer {
 
 impl ServedPlayers {
     /// Reads the message about one player; a player with the model `head` is a gibbed head.
-    pub(crate) fn read(
-        &mut self,
-        bytes: &mut Bytes<'_>,
-        ext: Extensions,
-        head: Option<u8>,
-    ) -> Result<OtherPlayer, QwdError> {
+    pub(crate) fn read(&mut self, bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> QwdResult<OtherPlayer> {
         let slot = read_slot(bytes)?;
         let flags = bytes.u16()?;
         bytes.u8()?; // the frame of its animation

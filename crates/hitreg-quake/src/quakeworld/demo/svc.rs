@@ -1,9 +1,9 @@
 //! Reads the messages of a server packet and keeps what movement depends on.
 
 use super::entities::EntityDecoder;
-use super::error::QwdError;
+use super::error::{QwdError, QwdResult};
 use super::players::{MOST_PLAYERS, PlayerMessage};
-use super::protocol::{self, Extensions};
+use super::protocol::{self, Extension, Extensions};
 use super::recording::{DemoEvent, OtherPlayer, OwnState, RecordedBy};
 use super::served::ServedPlayers;
 use super::serverinfo::ServerInfo;
@@ -55,7 +55,7 @@ struct Message {
 
 impl SvcState {
     /// Reads all messages of the packet `sequence`.
-    pub(crate) fn read_packet(&mut self, bytes: &mut Bytes<'_>, sequence: u32) -> Result<PacketContent, QwdError> {
+    pub(crate) fn read_packet(&mut self, bytes: &mut Bytes<'_>, sequence: u32) -> QwdResult<PacketContent> {
         let mut content = PacketContent::default();
         while !bytes.is_empty() && !content.disconnected {
             let message = Message { offset: bytes.offset(), kind: bytes.u8()? };
@@ -74,7 +74,7 @@ impl SvcState {
         bytes: &mut Bytes<'_>,
         sequence: u32,
         content: &mut PacketContent,
-    ) -> Result<(), QwdError> {
+    ) -> QwdResult {
         let ext = self.extensions();
         match message.kind {
             svc::NOP | svc::KILLED_MONSTER | svc::FOUND_SECRET | svc::SELL_SCREEN | svc::SMALL_KICK | svc::BIG_KICK => {
@@ -96,7 +96,7 @@ impl SvcState {
             }
             svc::STUFF_TEXT => self.read_stuffed(bytes)?,
             svc::SET_ANGLE => {
-                if ext.high_lag_teleport() || self.by == RecordedBy::Server {
+                if ext.mvd1 & Extensions::HIGH_LAG_TELEPORT != 0 || self.by == RecordedBy::Server {
                     bytes.u8()?;
                 }
                 let angles = [read_angle(bytes, ext)?, read_angle(bytes, ext)?, read_angle(bytes, ext)?];
@@ -113,12 +113,16 @@ impl SvcState {
                 content.events.push(DemoEvent::Damage { armor, health, from: read_coords(bytes, ext)? });
             }
             svc::SPAWN_STATIC => self.entities.read_baseline(bytes, ext, None)?,
-            svc::SPAWN_STATIC2 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, false)?,
+            svc::SPAWN_STATIC2 if ext.has(Extension::SpawnStatic) => {
+                self.entities.read_baseline_delta(bytes, ext, false)?
+            }
             svc::SPAWN_BASELINE => {
                 let number = bytes.u16()?;
                 self.entities.read_baseline(bytes, ext, Some(number))?;
             }
-            svc::SPAWN_BASELINE2 if ext.spawn_static() => self.entities.read_baseline_delta(bytes, ext, true)?,
+            svc::SPAWN_BASELINE2 if ext.has(Extension::SpawnStatic) => {
+                self.entities.read_baseline_delta(bytes, ext, true)?
+            }
             svc::TEMP_ENTITY => read_effect(bytes, ext, content)?,
             svc::SET_PAUSE => {
                 let paused = bytes.u8()? != 0;
@@ -154,7 +158,7 @@ impl SvcState {
                 content.events.push(DemoEvent::Choked(packets));
             }
             svc::MODEL_LIST | svc::SOUND_LIST => self.read_list(message.kind == svc::MODEL_LIST, false, bytes)?,
-            svc::MODEL_LIST_SHORT if ext.models() => self.read_list(true, true, bytes)?,
+            svc::MODEL_LIST_SHORT if ext.has(Extension::Models) => self.read_list(true, true, bytes)?,
             svc::PACKET_ENTITIES | svc::DELTA_PACKET_ENTITIES => {
                 self.entities.read_update(bytes, ext, sequence, message.kind == svc::DELTA_PACKET_ENTITIES)?
             }
@@ -190,7 +194,7 @@ impl SvcState {
         }
     }
 
-    fn read_number(&mut self, message: &Message, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn read_number(&mut self, message: &Message, bytes: &mut Bytes<'_>) -> QwdResult {
         let value = finite(bytes, "a movement setting")?;
         if let Some(level) = &mut self.level {
             match message.kind {
@@ -202,7 +206,7 @@ impl SvcState {
         Ok(())
     }
 
-    fn read_stuffed(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn read_stuffed(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         let offset = bytes.offset();
         let text = bytes.zero_terminated()?;
         if let Some(info) = text.strip_prefix(b"fullserverinfo ") {
@@ -216,7 +220,7 @@ impl SvcState {
         Ok(())
     }
 
-    fn read_server_data(&mut self, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn read_server_data(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         let mut extensions = Extensions::default();
         loop {
             let offset = bytes.offset();
@@ -261,7 +265,7 @@ impl SvcState {
     }
 
     /// Reads the slot of the recording player. A server has none and sends its time instead.
-    fn read_seat(&mut self, bytes: &mut Bytes<'_>) -> Result<u8, QwdError> {
+    fn read_seat(&mut self, bytes: &mut Bytes<'_>) -> QwdResult<u8> {
         const SPECTATOR: u8 = 128;
         if self.by == RecordedBy::Server {
             bytes.f32()?;
@@ -278,12 +282,7 @@ impl SvcState {
         Ok(player)
     }
 
-    fn read_player(
-        &mut self,
-        message: &Message,
-        bytes: &mut Bytes<'_>,
-        content: &mut PacketContent,
-    ) -> Result<(), QwdError> {
+    fn read_player(&mut self, message: &Message, bytes: &mut Bytes<'_>, content: &mut PacketContent) -> QwdResult {
         let Some(level) = self.level else {
             return Err(QwdError::UnknownMessage { offset: message.offset, kind: message.kind });
         };
@@ -302,7 +301,7 @@ impl SvcState {
         Ok(())
     }
 
-    fn read_list(&mut self, models: bool, long: bool, bytes: &mut Bytes<'_>) -> Result<(), QwdError> {
+    fn read_list(&mut self, models: bool, long: bool, bytes: &mut Bytes<'_>) -> QwdResult {
         let mut index = if long { bytes.u16()? } else { u16::from(bytes.u8()?) };
         loop {
             let name = bytes.zero_terminated()?;
@@ -324,7 +323,7 @@ impl SvcState {
     }
 }
 
-fn finite(bytes: &mut Bytes<'_>, what: &'static str) -> Result<f32, QwdError> {
+fn finite(bytes: &mut Bytes<'_>, what: &'static str) -> QwdResult<f32> {
     let offset = bytes.offset();
     let value = bytes.f32()?;
     if value.is_finite() { Ok(value) } else { Err(QwdError::NotFinite { offset, what }) }

@@ -1,18 +1,18 @@
 //! Skips server messages that do not affect movement, and reads short-lived effects, because some of these do.
 
-use super::error::QwdError;
-use super::protocol::Extensions;
+use super::error::{QwdError, QwdResult};
+use super::protocol::{Extension, Extensions};
 use super::recording::{DemoEvent, EffectKind};
 use super::svc::PacketContent;
 use super::wire::read_coords;
 use crate::quakeworld::bytes::Bytes;
 
-pub(crate) fn skip(bytes: &mut Bytes<'_>, len: usize) -> Result<(), QwdError> {
+pub(crate) fn skip(bytes: &mut Bytes<'_>, len: usize) -> QwdResult {
     bytes.take(len)?;
     Ok(())
 }
 
-pub(crate) fn skip_sound(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<(), QwdError> {
+pub(crate) fn skip_sound(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
     let channel = bytes.u16()?;
     for flag in [1 << 15, 1 << 14] {
         if channel & flag != 0 {
@@ -24,13 +24,13 @@ pub(crate) fn skip_sound(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<(), Q
     Ok(())
 }
 
-pub(crate) fn skip_nails(bytes: &mut Bytes<'_>, each: usize) -> Result<(), QwdError> {
+pub(crate) fn skip_nails(bytes: &mut Bytes<'_>, each: usize) -> QwdResult {
     let count = usize::from(bytes.u8()?);
     skip(bytes, count * each)
 }
 
-pub(crate) fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<(), QwdError> {
-    if ext.chunked_downloads() {
+pub(crate) fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
+    if ext.has(Extension::ChunkedDownloads) {
         return match bytes.i32()? {
             chunk if chunk < 0 => {
                 bytes.i32()?;
@@ -44,7 +44,7 @@ pub(crate) fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<()
     skip(bytes, 1 + usize::try_from(size).unwrap_or(0))
 }
 
-pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut PacketContent) -> Result<(), QwdError> {
+pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut PacketContent) -> QwdResult {
     let offset = bytes.offset();
     let kind = match bytes.u8()? {
         0 | 1 | 7 | 8 | 10 => None,

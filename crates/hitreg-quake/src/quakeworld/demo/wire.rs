@@ -1,7 +1,7 @@
 //! Reads coordinates, angles and usercmds from messages.
 
-use super::error::QwdError;
-use super::protocol::Extensions;
+use super::error::{QwdError, QwdResult};
+use super::protocol::{Extension, Extensions};
 use crate::quakeworld::bytes::{Bytes, UnexpectedEnd};
 use crate::quakeworld::movement::{QuakeWorldUsercmd, decode_angle16};
 
@@ -9,18 +9,18 @@ use crate::quakeworld::movement::{QuakeWorldUsercmd, decode_angle16};
 const FARTHEST_UNITS: f32 = 1_048_576.0;
 
 /// Reads a coordinate: 1/8 units in 16 bits, or a float with the extension.
-pub(crate) fn read_coord(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, QwdError> {
-    if ext.float_coords() { read_finite(bytes) } else { Ok(f32::from(bytes.i16()?) * 0.125) }
+pub(crate) fn read_coord(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult<f32> {
+    if ext.has(Extension::FloatCoords) { read_finite(bytes) } else { Ok(f32::from(bytes.i16()?) * 0.125) }
 }
 
 /// Reads a coordinate of a player's or entity's origin, which has its own extension.
-pub(crate) fn read_origin(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, QwdError> {
+pub(crate) fn read_origin(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult<f32> {
     if ext.float_origins() { read_finite(bytes) } else { read_coord(bytes, ext) }
 }
 
 /// Reads an angle in degrees: 1/256 of a turn, or 1/65536 with float coordinates.
-pub(crate) fn read_angle(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, QwdError> {
-    Ok(if ext.float_coords() {
+pub(crate) fn read_angle(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult<f32> {
+    Ok(if ext.has(Extension::FloatCoords) {
         f32::from(bytes.i16()?) * (360.0 / 65_536.0)
     } else {
         f32::from(bytes.u8()? as i8) * (360.0 / 256.0)
@@ -28,11 +28,11 @@ pub(crate) fn read_angle(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<f32, 
 }
 
 /// Reads three coordinates.
-pub(crate) fn read_coords(bytes: &mut Bytes<'_>, ext: Extensions) -> Result<[f32; 3], QwdError> {
+pub(crate) fn read_coords(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult<[f32; 3]> {
     Ok([read_coord(bytes, ext)?, read_coord(bytes, ext)?, read_coord(bytes, ext)?])
 }
 
-fn read_finite(bytes: &mut Bytes<'_>) -> Result<f32, QwdError> {
+fn read_finite(bytes: &mut Bytes<'_>) -> QwdResult<f32> {
     let offset = bytes.offset();
     let value = bytes.f32()?;
     if !value.is_finite() || value.abs() > FARTHEST_UNITS {

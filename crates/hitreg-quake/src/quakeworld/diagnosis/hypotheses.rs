@@ -115,7 +115,8 @@ pub(crate) fn bodies(miss: &MissedPrediction<'_>) -> Diagnosis {
     const SHARES: [f32; 13] = [0.0, 1.0, 0.75, 0.5, 0.25, 1.25, 1.5, 2.0, 2.5, 3.0, -0.5, -1.0, -2.0];
     let met = &miss.solids;
     let found = SHARES.iter().find_map(|&share| {
-        let solids: Vec<WorldSolid> = met.iter().map(|solid| on_its_way(solid, &miss.players_before, share)).collect();
+        let solids: Vec<WorldSolid> =
+            met.iter().map(|solid| packets_in_flight(solid, &miss.players_before, share)).collect();
         let found = grade_from(miss, &solids, &miss.from);
         reproduced(Cause::OtherPlayer, "reproduced: players on their way", found)
     });
@@ -126,7 +127,7 @@ pub(crate) fn bodies(miss: &MissedPrediction<'_>) -> Diagnosis {
     })
 }
 
-fn on_its_way(solid: &WorldSolid, before: &[(u8, [f32; 3])], share: f32) -> WorldSolid {
+fn packets_in_flight(solid: &WorldSolid, before: &[(u8, [f32; 3])], share: f32) -> WorldSolid {
     let WorldSolid::Player { slot, origin } = *solid else { return *solid };
     let Some((_, before)) = before.iter().find(|(other, _)| *other == slot) else { return *solid };
     let origin = [0, 1, 2].map(|axis| before[axis] + share * (origin[axis] - before[axis]));

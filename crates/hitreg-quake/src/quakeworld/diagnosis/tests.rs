@@ -11,6 +11,7 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
 use hitreg_netcode::game::PlacedBody;
+use hitreg_netcode::info::SessionInfo;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use hitreg_netcode::replay::replay_clients;
@@ -193,9 +194,10 @@ fn damage_is_recognized_by_its_message() {
 #[test]
 fn the_statistics_count_lost_packets() {
     let fate = |n: usize| if n % 10 == 9 { PacketFate::AnswerLost } else { PacketFate::Arrives };
-    let statistics = QuakeWorldDemo::parse(&recorded(201, fate)).expect("good").statistics();
-    assert_eq!((statistics.usercmds, statistics.packets, statistics.lost), (201, 181, 20));
-    assert!((statistics.rtt_ms.p50 - 40.0).abs() < 0.1);
+    let imported = import(&recorded(201, fate), &quake_bytes(), &ImportOptions::default()).expect("good");
+    let info = SessionInfo::of(&imported.session);
+    assert_eq!((info.usercmds, info.packets.received, info.packets.lost), (201, Some(181), Some(20)));
+    assert!((info.rtt_ms.p50.expect("acks") - 40.0).abs() < 0.1);
 }
 
 #[test]

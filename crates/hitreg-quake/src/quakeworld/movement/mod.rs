@@ -16,7 +16,7 @@ pub use pmove::step;
 pub use run::{MoveOutcome, MoveRunner};
 pub use state::{MoveContacts, QuakeWorldPlayerState};
 pub(crate) use usercmd::decode_angle16;
-pub(crate) use usercmd::{BUTTON_ATTACK, wire_angle_degrees};
+pub(crate) use usercmd::wire_angle_degrees;
 pub use usercmd::{BUTTON_JUMP, QuakeWorldUsercmd};
 pub(crate) use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS};
 pub use world::{Surroundings, WorldSolid};

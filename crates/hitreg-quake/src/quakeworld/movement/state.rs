@@ -4,7 +4,7 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 /// A player's state in the movement code. Origin and velocity are more precise than on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QuakeWorldPlayerState {
     /// Origin in units.
     pub origin: [f32; 3],
@@ -36,20 +36,7 @@ pub struct QuakeWorldPlayerState {
 impl QuakeWorldPlayerState {
     /// Returns a body at rest in empty space at `origin`.
     pub fn at(origin: [f32; 3]) -> QuakeWorldPlayerState {
-        QuakeWorldPlayerState {
-            origin,
-            velocity: [0.0; 3],
-            water_jump_s: 0.0,
-            jump_held: false,
-            dead: false,
-            corpse: false,
-            on_ground: false,
-            over: false,
-            view_fixed: false,
-            fall_speed: 0.0,
-            water_level: 0,
-            water_type: crate::bsp::quake::EMPTY,
-        }
+        QuakeWorldPlayerState { origin, water_type: crate::bsp::quake::EMPTY, ..QuakeWorldPlayerState::default() }
     }
 }
 

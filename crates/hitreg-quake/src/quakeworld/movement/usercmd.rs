@@ -3,8 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The fire button.
-pub(crate) const BUTTON_ATTACK: u8 = 1;
 /// The jump button; under water it swims upwards.
 pub const BUTTON_JUMP: u8 = 2;
 

@@ -68,7 +68,7 @@ pub(in crate::log::trace_file) fn decode(
         *next = row.saturating_add(1);
         Some(row)
     });
-    let mut told = how.into_iter().zip(as_they_are);
+    let mut rest = how.into_iter().zip(as_they_are);
     let mut due = next_other.next();
     let mut out = DrawnRows::with_room(rows);
     for frame in 0..frames {
@@ -82,7 +82,7 @@ pub(in crate::log::trace_file) fn decode(
             }
             let (how, seen) = if due == Some(row) {
                 due = next_other.next();
-                told.next().ok_or("a row that is told as it is is missing")?
+                rest.next().ok_or("a row that is told as it is is missing")?
             } else {
                 let (Some((from_at, a)), Some((to_at, b))) = pair else {
                     return Err(format!("row {row} is drawn between moments that are not there"));

@@ -69,7 +69,7 @@ impl PacketMatcher {
     }
 
     /// Returns how many packets were sent after the newest that arrived.
-    pub(super) fn on_its_way(&self) -> usize {
+    pub(super) fn packets_in_flight(&self) -> usize {
         let passed = self.arrived.map_or(0, |arrived| self.sent.partition_point(|(number, _)| *number <= arrived));
         self.sent.len() - passed
     }
@@ -106,40 +106,40 @@ mod tests {
 
     #[test]
     fn an_arrival_waits_for_its_packet_in_the_senders_log() {
-        let mut way = PacketMatcher::default();
-        way.arrive(arrival(3)).expect("near");
-        assert_eq!((way.next(), way.waits_for_sender()), (Ok(None), true));
-        way.send(2, Micros(2)).expect("in order");
-        assert_eq!(way.next(), Ok(None));
-        way.send(3, Micros(3)).expect("in order");
-        assert_eq!(way.next(), Ok(Some((arrival(3), Some(Micros(3))))));
-        way.arrive(arrival(2)).expect("near");
-        way.arrive(arrival(1)).expect("near");
-        way.arrive(arrival(9)).expect("near");
-        assert_eq!(way.next(), Ok(Some((arrival(2), Some(Micros(2))))), "overtaken");
-        assert_eq!(way.next(), Ok(Some((arrival(1), None))), "not in the log");
-        assert_eq!((way.next(), way.waits_for_sender()), (Ok(None), true));
-        way.end_sending();
-        assert_eq!(way.next(), Ok(Some((arrival(9), None))), "the log was cut off before it");
-        assert!(!way.waits_for_sender());
+        let mut packets = PacketMatcher::default();
+        packets.arrive(arrival(3)).expect("near");
+        assert_eq!((packets.next(), packets.waits_for_sender()), (Ok(None), true));
+        packets.send(2, Micros(2)).expect("in order");
+        assert_eq!(packets.next(), Ok(None));
+        packets.send(3, Micros(3)).expect("in order");
+        assert_eq!(packets.next(), Ok(Some((arrival(3), Some(Micros(3))))));
+        packets.arrive(arrival(2)).expect("near");
+        packets.arrive(arrival(1)).expect("near");
+        packets.arrive(arrival(9)).expect("near");
+        assert_eq!(packets.next(), Ok(Some((arrival(2), Some(Micros(2))))), "overtaken");
+        assert_eq!(packets.next(), Ok(Some((arrival(1), None))), "not in the log");
+        assert_eq!((packets.next(), packets.waits_for_sender()), (Ok(None), true));
+        packets.end_sending();
+        assert_eq!(packets.next(), Ok(Some((arrival(9), None))), "the log was cut off before it");
+        assert!(!packets.waits_for_sender());
     }
 
     #[test]
     fn packets_too_far_out_of_order_are_an_error() {
-        let mut way = PacketMatcher::default();
-        let sent = |way: &mut PacketMatcher, numbers: std::ops::Range<u32>| {
-            numbers.into_iter().try_for_each(|number| way.send(number, Micros(i64::from(number))))
+        let mut packets = PacketMatcher::default();
+        let sent = |packets: &mut PacketMatcher, numbers: std::ops::Range<u32>| {
+            numbers.into_iter().try_for_each(|number| packets.send(number, Micros(i64::from(number))))
         };
-        sent(&mut way, 1..10_000).expect("near");
-        way.arrive(arrival(9_000)).expect("near");
-        way.arrive(arrival(9_000 - KEPT_MOST as u32)).expect("near");
-        way.arrive(arrival(8_999 - KEPT_MOST as u32)).expect("near");
-        assert!(matches!(way.next(), Ok(Some((_, Some(_))))));
-        assert_eq!(way.on_its_way(), 999);
-        assert!(matches!(way.next(), Ok(Some((_, Some(_))))));
-        assert_eq!(way.next(), Err(UnorderedPackets));
-        assert_eq!(way.send(9_999, Micros(0)), Err(UnorderedPackets), "out of order");
-        assert_eq!(sent(&mut way, 10_000..80_000), Err(UnorderedPackets), "far ahead");
+        sent(&mut packets, 1..10_000).expect("near");
+        packets.arrive(arrival(9_000)).expect("near");
+        packets.arrive(arrival(9_000 - KEPT_MOST as u32)).expect("near");
+        packets.arrive(arrival(8_999 - KEPT_MOST as u32)).expect("near");
+        assert!(matches!(packets.next(), Ok(Some((_, Some(_))))));
+        assert_eq!(packets.packets_in_flight(), 999);
+        assert!(matches!(packets.next(), Ok(Some((_, Some(_))))));
+        assert_eq!(packets.next(), Err(UnorderedPackets));
+        assert_eq!(packets.send(9_999, Micros(0)), Err(UnorderedPackets), "out of order");
+        assert_eq!(sent(&mut packets, 10_000..80_000), Err(UnorderedPackets), "far ahead");
         let mut gone = PacketMatcher::default();
         gone.end_receiving();
         assert_eq!((sent(&mut gone, 1..100_000), gone.sent.len()), (Ok(()), 0), "nobody receives it");

@@ -14,7 +14,7 @@ use hitreg_log::units::PlayerId;
 ///
 /// # Errors
 /// When a recorded state does not belong to this game.
-pub fn score_as_read<G: Game>(
+pub fn score_streamed<G: Game>(
     (header, survey): (&SessionHeader, &LogSurvey),
     pass: LogPass<'_, DrawingScoreError>,
     rules: &G::Rules,

@@ -1,0 +1,345 @@
+//! The index of a file: the rows of each table in each chunk. The last chunk holds it. For a file without one, readers
+//! build the same index from the chunks.
+
+mod end;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_bytes::{ByteBuf, Bytes};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::chunk::{PackedTable, to_messagepack};
+use super::chunks::ChunkContent;
+use super::column;
+use super::container::{Chain, SeekTable};
+use super::error::{LogError, WriteError};
+use super::limits::{MAX_CHUNK_BYTES, MAX_PLAYERS};
+use super::trace_file::{TableMap, empty_table, table_map};
+use crate::trace::Table;
+pub(super) use end::{IndexCheck, chunk_at, keyframes_in, read_index};
+
+/// The most entries of an index. A log of 16 hours has fewer. A writer leaves out a larger index, and a reader builds
+/// it.
+const MOST_PARTS: usize = 1 << 20;
+
+/// How the file stores that a part has no times.
+const NO_TIMES: (i64, i64) = (0, -1);
+
+/// The tables of a log or a trace, and which of their rows each chunk has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileIndex {
+    tables: Vec<IndexedTable>,
+    /// The different lists of players.
+    players: Vec<Vec<u16>>,
+    /// The sizes of all chunks.
+    sizes: SeekTable,
+    /// The offsets of all chunks.
+    offsets: Vec<u64>,
+}
+
+/// A table in the index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexedTable {
+    /// The table without rows. That of a log has no columns, because the log's header declares them.
+    pub table: Table,
+    /// Its rows in each chunk that has any, in the order of the file.
+    pub parts: Vec<IndexedRows>,
+}
+
+/// The rows of one table in one chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexedRows {
+    /// The number of the chunk.
+    pub chunk: u32,
+    /// The number of rows.
+    pub rows: u32,
+    /// The least and the greatest time, or tick in a table that has ticks alone; `None` without either.
+    pub times: Option<(i64, i64)>,
+    /// The place of the list of players.
+    players: u32,
+}
+
+impl IndexedTable {
+    /// Returns the number of rows.
+    pub fn rows(&self) -> u64 {
+        self.parts.iter().map(|part| u64::from(part.rows)).sum()
+    }
+
+    /// Returns the least and the greatest time of all rows.
+    pub fn times(&self) -> Option<(i64, i64)> {
+        let times = self.parts.iter().filter_map(|part| part.times);
+        times.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)))
+    }
+}
+
+impl FileIndex {
+    /// Returns the tables, in the order of their first rows.
+    pub fn tables(&self) -> &[IndexedTable] {
+        &self.tables
+    }
+
+    /// Returns a table by name.
+    pub fn table(&self, name: &str) -> Option<&IndexedTable> {
+        self.tables.iter().find(|known| known.table.name == name)
+    }
+
+    /// Returns the players who have the rows, ascending. Only tables of players' records have them.
+    pub fn players(&self, rows: &IndexedRows) -> &[u16] {
+        self.players.get(rows.players as usize).map_or(&[], |players| players)
+    }
+
+    /// Returns the digest of what each chunk has of these tables.
+    fn digests(&self, of: &dyn Fn(&str) -> bool) -> Vec<u64> {
+        let mut digests = vec![0u64; self.sizes.len() as usize];
+        for IndexedTable { table, parts } in self.tables.iter().filter(|known| of(&known.table.name)) {
+            for part in parts {
+                if let Some(sum) = digests.get_mut(part.chunk as usize) {
+                    *sum = sum.wrapping_add(digest(&table.name, part.rows, part.times, self.players(part)));
+                }
+            }
+        }
+        digests
+    }
+
+    /// Returns the offset of a chunk in the file.
+    pub(super) fn offset(&self, chunk: u32) -> Option<u64> {
+        self.offsets.get(chunk as usize).copied()
+    }
+
+    /// Returns the sizes of the chunks up to this one.
+    pub(super) fn sizes_to(&self, chunk: u32) -> SeekTable {
+        self.sizes.before(chunk + 1)
+    }
+
+    /// Compares what a chunk has with the index. `is_read` selects the tables that the reader knows.
+    pub(super) fn check(
+        &self,
+        content: &ChunkContent,
+        rows: &ChunkRows,
+        is_read: &dyn Fn(&str) -> bool,
+    ) -> Result<(), LogError> {
+        let tables = self.tables.iter().filter(|known| is_read(&known.table.name));
+        let parts = tables.filter_map(|known| {
+            let place = known.parts.binary_search_by_key(&content.index, |part| part.chunk).ok()?;
+            let part = &known.parts[place];
+            Some(digest(&known.table.name, part.rows, part.times, self.players(part)))
+        });
+        match parts.fold(0, u64::wrapping_add) == digest_of(rows) {
+            true => Ok(()),
+            false => Err(content.corrupt(OTHER_ROWS.to_owned())),
+        }
+    }
+
+    /// Compares the number of rows of a table in a chunk with the index.
+    pub(super) fn check_count(&self, content: &ChunkContent, table: &str, rows: u64) -> Result<(), LogError> {
+        let parts = self.table(table).into_iter().flat_map(|known| &known.parts);
+        let known: u64 = parts.filter(|part| part.chunk == content.index).map(|part| u64::from(part.rows)).sum();
+        match known == rows {
+            true => Ok(()),
+            false => Err(content.corrupt(OTHER_ROWS.to_owned())),
+        }
+    }
+
+    fn encode(&self) -> IndexMap<TableMap<'_, ByteBuf>, ByteBuf> {
+        let parts = || self.tables.iter().flat_map(|table| &table.parts);
+        let series: Vec<usize> = self.tables.iter().map(|table| table.parts.len()).collect();
+        let whole = |value: &dyn Fn(&IndexedRows) -> i64| -> Vec<i64> { parts().map(value).collect() };
+        let first = whole(&|part| part.times.unwrap_or(NO_TIMES).0);
+        let last = whole(&|part| part.times.unwrap_or(NO_TIMES).1);
+        let columns = vec![
+            column::encode(&whole(&|part| part.chunk.into()), &series),
+            column::encode(&whole(&|part| part.rows.into()), &series),
+            column::encode(&first, &series),
+            column::encode_relative(&last, &first, &series),
+            column::encode(&whole(&|part| part.players.into()), &series),
+        ];
+        let ids = (0..).take(self.tables.len()).collect();
+        let columns = columns.into_iter().map(ByteBuf::from).collect();
+        IndexMap {
+            tables: self.tables.iter().map(|known| table_map(&known.table)).collect(),
+            players: self.players.clone(),
+            parts: PackedTable::trimmed(ids, &series, columns),
+        }
+    }
+
+    fn with_sizes(self, sizes: SeekTable) -> FileIndex {
+        FileIndex { offsets: sizes.offsets(), sizes, ..self }
+    }
+
+    /// Decodes the index of a file with this many chunks.
+    fn decode(map: &IndexMap<TableMap<'_, &Bytes>, &Bytes>, chunks: u32) -> Result<FileIndex, String> {
+        let PackedTable(ids, rows, columns) = &map.parts;
+        let all: usize = rows.iter().map(|rows| *rows as usize).sum();
+        if all > MOST_PARTS {
+            return Err(format!("its index has {all} entries, and may have {MOST_PARTS}"));
+        }
+        if ids.len() != rows.len() || !ids.iter().copied().eq((0..).take(map.tables.len())) {
+            return Err("its index has other tables than entries".into());
+        }
+        let lists = |players: &Vec<u16>| {
+            players.windows(2).all(|pair| pair[0] < pair[1])
+                && players.last().is_none_or(|last| usize::from(*last) < MAX_PLAYERS)
+        };
+        if !map.players.iter().all(lists) {
+            return Err("its index has a list of players that no session has".into());
+        }
+        let series: Vec<usize> = rows.iter().map(|rows| *rows as usize).collect();
+        let packed = |place: usize| columns.get(place).map_or(&[][..], |column| column);
+        let numbers = |place| column::decode(packed(place), &series, None);
+        let (chunk, rows, first) = (numbers(0)?, numbers(1)?, numbers(2)?);
+        let last = column::decode(packed(3), &series, Some(&first))?;
+        let players = numbers(4)?;
+        let wrong = |row: usize| format!("entry {row} of its index is that of no chunk");
+        let part = |row: usize| {
+            let times = match (first[row], last[row]) {
+                NO_TIMES => None,
+                (first, last) if first <= last => Some((first, last)),
+                _ => return Err(wrong(row)),
+            };
+            let chunk = u32::try_from(chunk[row]).ok().filter(|chunk| (1..chunks.saturating_sub(1)).contains(chunk));
+            let rows = u32::try_from(rows[row]).ok().filter(|rows| *rows > 0);
+            let players = u32::try_from(players[row]).ok().filter(|place| (*place as usize) < map.players.len());
+            match (chunk, rows, players) {
+                (Some(chunk), Some(rows), Some(players)) => Ok(IndexedRows { chunk, rows, times, players }),
+                _ => Err(wrong(row)),
+            }
+        };
+        let mut tables: Vec<IndexedTable> = Vec::with_capacity(map.tables.len());
+        let mut at = 0;
+        for (of, rows) in map.tables.iter().zip(series) {
+            let table = empty_table(of)?;
+            let parts: Vec<IndexedRows> = (at..at + rows).map(part).collect::<Result<_, _>>()?;
+            at += rows;
+            if parts.windows(2).any(|pair| pair[0].chunk >= pair[1].chunk) {
+                return Err(format!("its index lists chunks of table {:?} out of order", table.name));
+            }
+            tables.push(IndexedTable { table, parts });
+        }
+        let mut names: Vec<&str> = tables.iter().map(|known| &*known.table.name).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(format!("its index lists table {:?} twice", pair[0])),
+            None => Ok(FileIndex { tables, players: map.players.clone(), ..FileIndex::default() }),
+        }
+    }
+}
+
+/// The index in the last chunk. The series of `parts` are the tables, and its columns `chunk`, `rows`, `first`, `last`
+/// and `players`.
+#[derive(Serialize, Deserialize)]
+struct IndexMap<T, C> {
+    tables: Vec<T>,
+    players: Vec<Vec<u16>>,
+    parts: PackedTable<C>,
+}
+
+/// The last chunk.
+#[derive(Serialize, Deserialize)]
+struct EndMap<M> {
+    index: u32,
+    #[serde(default)]
+    before: Option<u64>,
+    #[serde(default)]
+    end: bool,
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    contents: Option<M>,
+}
+
+fn none<M>() -> Option<M> {
+    None
+}
+
+/// The error of a chunk that is not as its file's index says.
+const OTHER_ROWS: &str = "its rows are not those that the last chunk lists";
+
+/// What one chunk has of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PartRows {
+    pub(super) rows: u32,
+    pub(super) times: Option<(i64, i64)>,
+    /// The players who have rows, ascending.
+    pub(super) players: Vec<u16>,
+}
+
+/// What a chunk has of each table, by name.
+pub(super) type ChunkRows = Vec<(String, PartRows)>;
+
+/// Returns the digest of what a chunk has. It does not depend on the order of the tables.
+pub(super) fn digest_of(rows: &ChunkRows) -> u64 {
+    rows.iter().fold(0, |sum, (table, part)| sum.wrapping_add(digest(table, part.rows, part.times, &part.players)))
+}
+
+/// Returns the digest of what a chunk has of one table. Those of a chunk's tables are added up.
+fn digest(table: &str, rows: u32, times: Option<(i64, i64)>, players: &[u16]) -> u64 {
+    let (first, last) = times.unwrap_or(NO_TIMES);
+    let mut bytes = Vec::with_capacity(table.len() + 24 + 2 * players.len());
+    bytes.extend_from_slice(&rows.to_le_bytes());
+    bytes.extend_from_slice(&first.to_le_bytes());
+    bytes.extend_from_slice(&last.to_le_bytes());
+    players.iter().for_each(|player| bytes.extend_from_slice(&player.to_le_bytes()));
+    bytes.extend_from_slice(table.as_bytes());
+    xxh3_64(&bytes)
+}
+
+/// Builds an index from chunks in the order of the file.
+#[derive(Debug, Default)]
+pub(super) struct IndexBuilder {
+    tables: Vec<IndexedTable>,
+    places: BTreeMap<String, usize>,
+    players: BTreeMap<Vec<u16>, u32>,
+    parts: usize,
+}
+
+impl IndexBuilder {
+    /// Adds the rows of a chunk of a log.
+    pub(super) fn add(&mut self, chunk: u32, rows: ChunkRows) {
+        for (name, rows) in rows {
+            self.add_part(chunk, Table::new(name, Vec::new()), rows);
+        }
+    }
+
+    /// Adds rows of one table; `table` has its columns and no rows.
+    pub(super) fn add_part(&mut self, chunk: u32, table: Table, PartRows { rows, times, players }: PartRows) {
+        let next = self.tables.len();
+        let place = *self.places.entry(table.name.clone()).or_insert(next);
+        if place == next {
+            self.tables.push(IndexedTable { table, parts: Vec::new() });
+        } else if rows > 0 {
+            let known = &mut self.tables[place];
+            known.table.widen(table, known.parts.is_empty());
+        }
+        if rows > 0 {
+            let next = self.players.len() as u32;
+            let players = *self.players.entry(players).or_insert(next);
+            self.tables[place].parts.push(IndexedRows { chunk, rows, times, players });
+            self.parts += 1;
+        }
+    }
+
+    /// Returns a table that was added.
+    pub(super) fn table(&self, name: &str) -> Option<&IndexedTable> {
+        self.places.get(name).map(|place| &self.tables[*place])
+    }
+
+    /// Returns the index of a file whose chunks have these sizes.
+    pub(super) fn finish(self, sizes: SeekTable) -> FileIndex {
+        let mut players: Vec<(Vec<u16>, u32)> = self.players.into_iter().collect();
+        players.sort_unstable_by_key(|(_, place)| *place);
+        let players = players.into_iter().map(|(list, _)| list).collect();
+        FileIndex { tables: self.tables, players, ..FileIndex::default() }.with_sizes(sizes)
+    }
+
+    /// Encodes the last chunk. An index that does not fit is left out.
+    pub(super) fn encode_end(self, (index, Chain(before)): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
+        if self.parts <= MOST_PARTS {
+            let known = self.finish(SeekTable::default());
+            let end = EndMap { index, before: Some(before), end: true, contents: Some(known.encode()) };
+            let content = to_messagepack(&end)?;
+            if content.len() <= MAX_CHUNK_BYTES && crate::serial::is_readable(&content) {
+                return Ok(content);
+            }
+        }
+        to_messagepack(&EndMap::<()> { index, before: Some(before), end: true, contents: None })
+    }
+}

@@ -1,0 +1,166 @@
+//! Reads the index at the end of a file, and compares an index with the chunks.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use serde_bytes::Bytes;
+
+use super::{ChunkRows, EndMap, FileIndex, IndexMap, OTHER_ROWS, digest_of};
+use crate::log::chunks::ChunkContent;
+use crate::log::container::{Chain, SEEK_FOOTER_MAGIC, SEEK_TABLE_MAGIC, SeekTable};
+use crate::log::error::LogError;
+use crate::log::frames::{FileFrame, FileFrames, FrameKind, unpack};
+use crate::log::keyframes::KEYFRAME;
+use crate::log::limits::MAX_CHUNK_BYTES;
+use crate::log::trace_file::TableMap;
+
+/// The most bytes of a seek table.
+const TABLE_BYTES_MOST: u64 = 16 << 20;
+
+/// Reads the index of a sealed file: the seek table, and the last chunk. Returns `None` if the file does not end like
+/// one with an index.
+///
+/// # Errors
+/// When the file cannot be read, or its end is damaged.
+pub(in crate::log) fn read_index(from: &mut (impl Read + Seek)) -> Result<Option<FileIndex>, LogError> {
+    let Some(sizes) = seek_table(from)? else { return Ok(None) };
+    let Some(last) = sizes.len().checked_sub(1).filter(|last| *last > 0) else { return Ok(None) };
+    let offsets = sizes.offsets();
+    let frame = frame_at(from, offsets[last as usize], &sizes, last)?;
+    let corrupt = |part: &str, what: &str| corrupt(frame.offset, part, what.to_owned());
+    let content = unpack(&frame).map_err(|what| corrupt("the last chunk", &what))?;
+    let (index, before, known) =
+        decode_end(&content, sizes.clone()).map_err(|what| corrupt("the last chunk", &what))?;
+    if index != Some(last) {
+        return Err(corrupt("the last chunk", "another one is in its place"));
+    }
+    let mut chain = Chain(before.unwrap_or_default());
+    chain.add(&frame.bytes);
+    let tail = sizes.tail(chain);
+    from.seek(SeekFrom::Start(frame.offset + frame.bytes.len() as u64))?;
+    let mut found = Vec::new();
+    from.take(tail.len() as u64 + 1).read_to_end(&mut found)?;
+    match found == tail {
+        true => Ok(known),
+        false => Err(corrupt("the end", "the last chunk, the seal and the seek table do not agree")),
+    }
+}
+
+type Contents<'a> = IndexMap<TableMap<'a, &'a Bytes>, &'a Bytes>;
+
+type DecodedEnd = (Option<u32>, Option<u64>, Option<FileIndex>);
+
+/// Decodes the last chunk: its number, the chain before it, and the index. Any other chunk has no number here.
+fn decode_end(content: &[u8], sizes: SeekTable) -> Result<DecodedEnd, String> {
+    let EndMap { index, before, end, contents }: EndMap<Contents<'_>> =
+        crate::serial::from_msgpack(content).map_err(|error| format!("it is not a chunk's map ({error})"))?;
+    let known = contents.map(|map| FileIndex::decode(&map, sizes.len())).transpose()?;
+    let known = known.map(|known| known.with_sizes(sizes));
+    Ok((end.then_some(index), before, known))
+}
+
+/// Returns the numbers of the keyframes' chunks by the content of a log's last chunk. They may be those of chunks that
+/// are gone.
+pub(in crate::log) fn keyframes_in(content: &[u8]) -> Vec<u32> {
+    let known = crate::serial::from_msgpack(content).map(|EndMap { contents, .. }: EndMap<Contents<'_>>| contents);
+    let known = known.ok().flatten().and_then(|map| FileIndex::decode(&map, u32::MAX).ok());
+    let keyframes = known.iter().filter_map(|known| known.table(KEYFRAME));
+    keyframes.flat_map(|table| &table.parts).map(|part| part.chunk).collect()
+}
+
+/// Reads the sizes of all chunks; `None` if the file has no valid seek table at its end.
+fn seek_table(from: &mut (impl Read + Seek)) -> Result<Option<SeekTable>, LogError> {
+    const FOOTER: u64 = 9;
+    let bytes = from.seek(SeekFrom::End(0))?;
+    if bytes < FOOTER {
+        return Ok(None);
+    }
+    from.seek(SeekFrom::Start(bytes - FOOTER))?;
+    let mut footer = [0u8; FOOTER as usize];
+    from.read_exact(&mut footer)?;
+    let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
+    let frames = u64::from(word(&footer));
+    let length = frames * 8 + FOOTER;
+    if word(&footer[5..]) != SEEK_FOOTER_MAGIC || length + 8 > bytes.min(TABLE_BYTES_MOST) {
+        return Ok(None);
+    }
+    from.seek(SeekFrom::Start(bytes - length - 8))?;
+    let mut table = vec![0; (length + 8) as usize];
+    from.read_exact(&mut table)?;
+    if word(&table) != SEEK_TABLE_MAGIC || u64::from(word(&table[4..])) != length {
+        return Ok(None);
+    }
+    let mut sizes = SeekTable::default();
+    // The last entry is the seal.
+    for entry in table[8..].chunks_exact(8).take(frames.saturating_sub(1) as usize) {
+        sizes.add(word(entry) as usize, word(&entry[4..]) as usize);
+    }
+    Ok(Some(sizes))
+}
+
+/// Reads and unpacks a chunk. Returns its frame, too.
+///
+/// # Errors
+/// When the file cannot be read, or the chunk is damaged or is not the one that the index names.
+pub(in crate::log) fn chunk_at(
+    from: &mut (impl Read + Seek),
+    index: &FileIndex,
+    chunk: u32,
+) -> Result<(FileFrame, ChunkContent), LogError> {
+    let offset = index.offset(chunk).unwrap_or_default();
+    let frame = frame_at(from, offset, &index.sizes, chunk)?;
+    let part = || format!("chunk {chunk}");
+    let bytes = unpack(&frame).map_err(|what| corrupt(offset, &part(), what))?;
+    let content = ChunkContent { offset, index: chunk, bytes };
+    let place = crate::log::chunks::place(&content.bytes).map_err(|what| content.corrupt(what))?;
+    match place.index == chunk && !place.end {
+        true => Ok((frame, content)),
+        false => Err(content.corrupt(format!("chunk {} is in its place", place.index))),
+    }
+}
+
+fn frame_at(from: &mut (impl Read + Seek), offset: u64, sizes: &SeekTable, chunk: u32) -> Result<FileFrame, LogError> {
+    let wrong = || corrupt(offset, &format!("chunk {chunk}"), "the seek table disagrees".to_owned());
+    let (packed, content) = sizes.of(chunk).filter(|(packed, _)| *packed <= MAX_CHUNK_BYTES).ok_or_else(wrong)?;
+    from.seek(SeekFrom::Start(offset))?;
+    let mut bytes = Vec::new();
+    from.take(packed as u64).read_to_end(&mut bytes)?;
+    let frame = FileFrames::new(&bytes[..], offset).next().map_err(|_| wrong())?.ok_or_else(wrong)?;
+    let is_it = frame.kind == FrameKind::Chunk { content_bytes: content } && frame.bytes.len() == packed;
+    if is_it { Ok(frame) } else { Err(wrong()) }
+}
+
+fn corrupt(offset: u64, part: &str, what: String) -> LogError {
+    LogError::Corrupt { offset, part: part.to_owned(), what }
+}
+
+/// Compares chunks with the index of their file, which may come after them.
+#[derive(Debug, Default)]
+pub(in crate::log) struct IndexCheck {
+    /// The number, offset and digest of each chunk read.
+    read: Vec<(u32, u64, u64)>,
+}
+
+impl IndexCheck {
+    /// Notes what a chunk has.
+    pub(in crate::log) fn add(&mut self, content: &ChunkContent, rows: &ChunkRows) {
+        self.read.push((content.index, content.offset, digest_of(rows)));
+    }
+
+    /// Compares the chunks with the index in the last chunk, if it has one.
+    /// `is_read` selects the tables that the reader knows.
+    pub(in crate::log) fn end(
+        &self,
+        last: &ChunkContent,
+        sizes: &SeekTable,
+        is_read: &dyn Fn(&str) -> bool,
+    ) -> Result<(), LogError> {
+        let (_, _, known) = decode_end(&last.bytes, sizes.clone()).map_err(|what| last.corrupt(what))?;
+        let Some(known) = known else { return Ok(()) };
+        let digests = known.digests(is_read);
+        let differs = |(chunk, _, digest): &&(u32, u64, u64)| digests.get(*chunk as usize) != Some(digest);
+        match self.read.iter().find(differs) {
+            Some((chunk, offset, _)) => Err(corrupt(*offset, &format!("chunk {chunk}"), OTHER_ROWS.to_owned())),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A log with its index, whose chunks are read in any order.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use super::chunk;
+use super::chunk::ChunkPosition;
+use super::chunks::{ChunkContent, Chunks, place};
+use super::container::Chain;
+use super::error::LogError;
+use super::frames::FileFrame;
+use super::index::{FileIndex, IndexedRows, chunk_at, read_index};
+use super::keyframes::{KEYFRAME, keyframe_in};
+use super::reader::{LogReader, rows_of};
+use super::schema::Schema;
+use super::version::FormatVersion;
+use crate::record::{Keyframe, SessionHeader, SessionStretch};
+use crate::units::{Micros, Tick};
+
+/// A log with its index.
+pub struct IndexedLog<R> {
+    from: R,
+    header: SessionHeader,
+    schema: Schema,
+    sealed: bool,
+    index: FileIndex,
+}
+
+/// A log that is read from a keyframe on.
+pub struct SeekResult<R> {
+    /// The keyframe. Its `stretch` is 0, the number of the reader's next chunk.
+    pub keyframe: Keyframe,
+    /// Reads the chunks after the keyframe.
+    pub reader: LogReader<R>,
+}
+
+/// Which keyframe to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyframeQuery {
+    /// The first keyframe.
+    First,
+    /// The last keyframe at or before a time.
+    At(Micros),
+}
+
+impl<R: Read + Seek> IndexedLog<R> {
+    /// Opens a log. It reads only the header and the index, or the whole log if it has no index.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or what is read of it is damaged.
+    pub fn open(mut from: R) -> Result<IndexedLog<R>, LogError> {
+        let (header, schema, sealed) = LogReader::new(&mut from)?.opened();
+        let index = if sealed { read_index(&mut from)? } else { None };
+        if let Some(index) = index {
+            return Ok(IndexedLog { from, header, schema, sealed, index });
+        }
+        from.seek(SeekFrom::Start(0))?;
+        let (header, schema, sealed, index) = LogReader::new(&mut from)?.build_index()?;
+        Ok(IndexedLog { from, header, schema, sealed, index })
+    }
+
+    /// Returns the log's header.
+    pub fn header(&self) -> &SessionHeader {
+        &self.header
+    }
+
+    /// Returns the version of the log's format.
+    pub fn format(&self) -> FormatVersion {
+        self.schema.version()
+    }
+
+    /// Returns the index.
+    pub fn index(&self) -> &FileIndex {
+        &self.index
+    }
+
+    /// Reads the records of a chunk.
+    ///
+    /// # Errors
+    /// When the chunk cannot be read, is damaged, or has other rows than the index lists.
+    pub fn chunk(&mut self, chunk: u32) -> Result<SessionStretch, LogError> {
+        let (_, content) = self.content(chunk)?;
+        let decoded = chunk::decode(&content.bytes, &self.header, &self.schema);
+        let stretch = decoded.map_err(|what| content.corrupt(what))?;
+        self.index.check(&content, &rows_of(&content, &stretch, &self.header), &|table| {
+            chunk::is_declared(table, &self.schema, self.header.classes.len())
+        })?;
+        Ok(stretch)
+    }
+
+    fn content(&mut self, chunk: u32) -> Result<(FileFrame, ChunkContent), LogError> {
+        chunk_at(&mut self.from, &self.index, chunk)
+    }
+
+    /// Returns the time of a tick; `None` if the log has no such tick.
+    ///
+    /// # Errors
+    /// As [`IndexedLog::chunk`].
+    pub fn time_of(&mut self, tick: Tick) -> Result<Option<Micros>, LogError> {
+        let chunks: Vec<u32> =
+            self.index.table("ticks").iter().flat_map(|table| &table.parts).map(|p| p.chunk).collect();
+        // Ticks ascend, so half of the chunks need not be read.
+        let (mut low, mut high) = (0, chunks.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let ticks = self.chunk(chunks[middle])?.ticks;
+            if let Some(found) = ticks.iter().find(|record| record.tick == tick) {
+                return Ok(Some(found.at));
+            }
+            match ticks.first().is_some_and(|first| first.tick < tick) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds a keyframe; `None` if no keyframe matches.
+    ///
+    /// # Errors
+    /// When the keyframe cannot be read, or is damaged.
+    pub fn seek(mut self, sought: KeyframeQuery) -> Result<Option<SeekResult<R>>, LogError> {
+        let Some((keyframe, chunk)) = self.keyframe(sought)? else { return Ok(None) };
+        let (frame, content) = self.content(chunk)?;
+        let ChunkPosition { before, .. } = place(&content.bytes).map_err(|what| content.corrupt(what))?;
+        let mut chain = Chain(before.unwrap_or_default());
+        chain.add(&frame.bytes);
+        let IndexedLog { mut from, header, schema, sealed, index } = self;
+        let next = frame.offset + frame.bytes.len() as u64;
+        from.seek(SeekFrom::Start(next))?;
+        let chunks = Chunks::within(from, (sealed, next, frame.offset), (index.sizes_to(chunk), chain));
+        Ok(Some(SeekResult { keyframe, reader: LogReader::within(chunks, header, schema) }))
+    }
+
+    /// Reads a keyframe, and returns the number of its chunk, too; `None` if no keyframe matches.
+    ///
+    /// # Errors
+    /// As [`IndexedLog::seek`].
+    pub fn keyframe(&mut self, sought: KeyframeQuery) -> Result<Option<(Keyframe, u32)>, LogError> {
+        let parts = self.index.table(KEYFRAME).map_or(&[][..], |known| &known.parts);
+        let is_before = |part: &&IndexedRows| match (sought, part.times) {
+            (KeyframeQuery::First, _) => true,
+            (KeyframeQuery::At(sought), Some((_, at))) => at <= sought.0,
+            (KeyframeQuery::At(_), None) => false,
+        };
+        let mut those = parts.iter().filter(is_before);
+        let wanted = if sought == KeyframeQuery::First { those.next() } else { those.next_back() };
+        let Some(&IndexedRows { chunk, times, .. }) = wanted else { return Ok(None) };
+        let (_, content) = self.content(chunk)?;
+        match keyframe_in(&content.bytes, 0).filter(|found| times == Some((found.at.0, found.at.0))) {
+            Some(keyframe) => Ok(Some((keyframe, chunk))),
+            None => Err(content.corrupt("it is not the keyframe that the last chunk lists".into())),
+        }
+    }
+}
