@@ -75,14 +75,21 @@ sed 's/^hitreg_options 24/hitreg_options 28/' layout.txt >changed.txt
 expect 1 'size of hitreg_options' ./tests header "$header/hitreg.h" changed.txt
 
 mkdir logs
-expect 0 '^7 passed, 0 failed' ./tests run logs
+expect 0 '^8 passed, 0 failed' ./tests run logs
 expect 0 '300 casts' "$hitreg" info logs/évery.hitlog
 expect 0 '1,00[01] ticks' "$hitreg" info logs/long-0002.hitlog
 expect 0 'client of player 0' "$hitreg" info logs/side1.hitlog
 expect 0 '1 player' "$hitreg" merge logs/side0.hitlog logs/side1.hitlog -o logs/merged.hitlog
 expect 0 '"wide":0.1,"flag":true,"name":"弓"' "$hitreg" export logs/own.hittrace --table own
+expect 0 '"hash":"0000000000000005"' "$hitreg" export logs/rows.hittrace --table ticks
+expect 0 '"command":2,"tick":2,"how":"stood_in"' "$hitreg" export logs/played.hittrace --table executed
+expect 0 '"command":4,.*"gun":"gun4"' "$hitreg" export logs/played.hittrace --table frames
 
 ./dot record dot.hitlog
+expect 0 'keeps the contract' "$hitreg" check ./dot dot.hitlog
+sed 's/new Description("dot")/&.Capability("step")/' Dot.cs >Steps.cs
+program steps Steps.cs
+expect 0 '^ +step$' "$hitreg" check ./steps dot.hitlog
 expect 0 '1 ok' "$hitreg" verify dot.hitlog --build ./dot
 
 expect 0 'records in' ./game record aim.hitlog
@@ -90,6 +97,8 @@ expect 0 'players +3' "$hitreg" info aim.hitlog
 expect 0 'corrections' "$hitreg" info aim.hitlog
 expect 0 'same' "$hitreg" diff aim.hitlog --a ./game --b ./game
 expect 0 '1 ok' "$hitreg" verify aim.hitlog --build ./game
+expect 0 'begins after tick [0-9]+ as the whole session goes on' "$hitreg" check ./game aim.hitlog
+expect 1 'differs at tick [0-9]+ .*origin' "$hitreg" diff aim.hitlog --a ./game --b ./game --b-set aim.friction=5
 # The optimisations of Mono's compiler do not change the floats.
 sed 's/exec mono/exec mono -O=-all/' game >game_plain
 chmod +x game_plain
@@ -98,7 +107,10 @@ expect 1 'differs' "$hitreg" verify aim.hitlog --build ./game_bug
 expect 1 'differs at tick [0-9]+ .*health' "$hitreg" diff aim.hitlog --a ./game --b ./game_bug
 expect 1 'First divergence: bodies, tick [0-9]+' "$hitreg" bisect ticks aim.hitlog --a ./game --b ./game_bug
 expect 1 'cause: shot' "$hitreg" bisect ticks aim.hitlog --a ./game --b ./game_bug
+# A smaller session with the same difference.
+expect 0 'shows' "$hitreg" shrink aim.hitlog -o small.hitlog --a ./game --b ./game_bug --on hits
+expect 1 'hits' "$hitreg" diff small.hitlog --a ./game --b ./game_bug --on hits
 # A log of another game, and an unknown command.
-expect 125 'not of aim' ./game replay dot.hitlog -o dot.hittrace
-expect 125 'usage' ./game step aim.hitlog
+expect 125 'the log is of `dot`, and this build plays `aim`' ./game replay dot.hitlog -o dot.hittrace
+expect 125 'knows only: replay LOG -o TRACE' ./game step aim.hitlog
 echo "all right"

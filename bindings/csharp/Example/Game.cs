@@ -10,12 +10,14 @@
 // once to a float. It calls no sines, which differ between C libraries.
 using System;
 using System.Collections.Generic;
+using System.Globalization;
 using Hitreg;
 
 static class Rules {
     public const int Players = 3, TickUs = 20000, Attack = 1, Damage = 34;
-    public const double Friction = 4, Acceleration = 900, Range = 500, Radius = 16;
+    public const double Acceleration = 900, Range = 500, Radius = 16;
     public const uint Refire = 15, MaxRewind = 25, History = 64;
+    public static double Friction = 4;
 }
 
 /// <summary>A player's state, with the fields of the class "player".</summary>
@@ -40,6 +42,15 @@ struct Body {
         at = Cells.Put(cells, at, VelocityY);
         at = Cells.Put(cells, at, Health);
         Cells.Put(cells, at, Refire);
+    }
+
+    public void Get(Items<uint> cells) {
+        X = Cells.GetF32(cells, 0);
+        Y = Cells.GetF32(cells, 1);
+        VelocityX = Cells.GetF32(cells, 2);
+        VelocityY = Cells.GetF32(cells, 3);
+        Health = (int)cells[4];
+        Refire = cells[5];
     }
 
     public static Body Spawn(int player, uint tick) {
@@ -94,26 +105,37 @@ sealed class Server {
         this.stream = stream;
         for (int player = 0; player < Rules.Players; player++)
             Bodies[player] = Body.Spawn(player, 0);
-        history[0] = (Body[])Bodies.Clone();
+        FillHistory();
     }
 
-    public void BeginTick(uint number, long atUs) { tick = number; now = atUs; }
+    /// <summary>Takes the bodies for those of all earlier ticks, which are unknown.</summary>
+    void FillHistory() {
+        var before = (Body[])Bodies.Clone();
+        for (int slot = 0; slot < history.Length; slot++)
+            history[slot] = before;
+    }
+
+    public void SetTime(uint number, long atUs) { tick = number; now = atUs; }
+
+    /// <summary>Puts a player where a log that begins within a session says.</summary>
+    public void Restore(uint player, Items<uint> cells) {
+        Bodies[player].Get(cells);
+        FillHistory();
+    }
 
     /// <summary>Runs the usercmds of a packet that have not run. Those that a later one overtakes never run.</summary>
     public void Receive(int player, Usercmd[] cmds) {
         foreach (Usercmd cmd in cmds) {
-            while (Newest[player] + 1 < cmd.Seq)
-                Skip(player, ++Newest[player], How.Missing);
-            if (Newest[player] < cmd.Seq)
-                Run(player, in cmd);
+            while (Newest[player] < cmd.Seq) {
+                bool runs = ++Newest[player] == cmd.Seq;
+                stream.PushExecuted(player, Newest[player], tick, runs ? How.Run : How.Missing);
+                if (runs)
+                    Run(player, in cmd);
+            }
         }
     }
 
-    public void Skip(int player, uint usercmd, How how) => stream.PushExecuted(player, usercmd, tick, how);
-
     public void Run(int player, in Usercmd cmd) {
-        Newest[player] = cmd.Seq;
-        stream.PushExecuted(player, cmd.Seq, tick, How.Run);
         if (!Bodies[player].Run(in cmd))
             return;
         // The shooter saw the bodies of a past tick.
@@ -238,9 +260,12 @@ sealed class Link<T> {
 }
 
 static class Program {
+    const string Game = "aim", FrictionSetting = "aim.friction";
+
     static Description Describe() {
-        return new Description("aim")
-            .TickHz(1000000 / Rules.TickUs).Map("plane").Setting("aim.friction", "4")
+        string friction = Rules.Friction.ToString(CultureInfo.InvariantCulture);
+        return new Description(Game)
+            .TickHz(1000000 / Rules.TickUs).Map("plane").Setting(FrictionSetting, friction)
             .Player("p0").Player("p1").Player("p2").Class("player", Body.Fields)
             .UsercmdFields(
                 new Field("aim.x", FieldType.F32, Scope.Movement, Meaning.Direction),
@@ -278,7 +303,7 @@ static class Program {
                 var up = new Packet { Number = tick, AtUs = now, Newest = tick, Count = count, Ack = ack, Bytes = 80 };
                 stream.PushSent(player, in up);
             }
-            server.BeginTick(tick, now);
+            server.SetTime(tick, now);
             for (int player = 0; player < Rules.Players; player++) {
                 foreach (Usercmd[] cmds in clients[player].Up.Arrived(tick)) {
                     stream.PushReached(player, cmds[cmds.Length - 1].Seq, now);
@@ -297,40 +322,38 @@ static class Program {
         }
     }
 
-    static int Replay(string path, string to) {
-        using (var log = new Log(path)) {
-            if (log.Game != "aim" || log.Players != Rules.Players) {
-                Console.Error.WriteLine("aim: this log is of " + log.Game + ", not of aim");
-                return 125; // untestable
-            }
+    static int Replay(string[] args) {
+        using (Playback playback = Playback.Open(args, Game)) {
+            Rules.Friction = double.Parse(playback.Setting(FrictionSetting), CultureInfo.InvariantCulture);
             using (Description description = Describe())
-            using (Recorder trace = Recorder.Trace(to, description, log))
-            using (RowStream stream = trace.NewStream()) {
-                Replay(log, new Server(stream));
-                trace.Finish();
-            }
+            using (RowStream stream = playback.Begin(description))
+                Replay(playback, stream, new Server(stream));
+            playback.Finish();
         }
         return 0;
     }
 
-    /// <summary>Runs the recorded usercmds, each in the tick in which it ran.</summary>
-    static void Replay(Log log, Server server) {
-        int[] next = new int[Rules.Players], nextCmd = new int[Rules.Players]; // rows to read
+    static void Replay(Playback playback, RowStream stream, Server server) {
         var cmd = new Usercmd();
-        for (int row = 0; log.ReadTick(row, out Tick tick); row++) {
-            server.BeginTick(tick.Number, tick.AtUs);
-            for (int player = 0; player < Rules.Players; player++) {
-                while (log.ReadExecuted(player, next[player], out Executed executed) && executed.Tick <= tick.Number) {
-                    next[player]++;
-                    while (log.ReadUsercmd(player, nextCmd[player], ref cmd) && cmd.Seq < executed.Usercmd)
-                        nextCmd[player]++;
-                    if (executed.How == How.Run && cmd.Seq == executed.Usercmd)
-                        server.Run(player, in cmd);
-                    else
-                        server.Skip(player, executed.Usercmd, executed.How);
-                }
+        var state = new State();
+        while (playback.Next(stream, out Step step)) {
+            server.SetTime(step.Tick, step.AtUs);
+            switch (step.Kind) {
+            case StepKind.Restore:
+                playback.Log.ReadState(step.Row, ref state);
+                server.Restore(state.Entity, state.Cells);
+                break;
+            case StepKind.Input:
+                playback.Log.ReadUsercmd(step.Player, step.Row, ref cmd);
+                server.Run(step.Player, in cmd);
+                break;
+            case StepKind.Tick:
+                server.EndTick();
+                break;
+            case StepKind.Join:
+            case StepKind.Leave:
+                break; // all players are always there
             }
-            server.EndTick();
         }
     }
 
@@ -338,13 +361,10 @@ static class Program {
         try {
             if (args.Length >= 2 && args[0] == "record")
                 return Record(args[1], args.Length > 2 ? uint.Parse(args[2]) : 20);
-            if (args.Length == 4 && args[0] == "replay" && args[2] == "-o")
-                return Replay(args[1], args[3]);
-            Console.Error.WriteLine("usage: Game.exe record LOG [SECONDS] | Game.exe replay LOG -o TRACE");
-            return 125; // untestable
+            return Replay(args);
         } catch (HitregException error) {
-            Console.Error.WriteLine("aim: " + error.Message);
-            return 128;
+            Console.Error.WriteLine(Game + ": " + error.Message);
+            return error.ExitCode;
         }
     }
 }

@@ -151,6 +151,18 @@ namespace Hitreg {
             return After(Native.hitreg_description_side(this, session, player));
         }
 
+        /// <summary>
+        /// Declares an optional command of this build: <c>step</c> or <c>record</c>. Only traces store it.
+        /// </summary>
+        public Description Capability(string name) {
+            return After(Native.hitreg_description_capability(this, Utf8.Bytes(name)));
+        }
+
+        /// <summary>Declares that y points down in the game's world, as on a screen. Pages draw it so.</summary>
+        public Description YDown() {
+            return Setting("recorder.y_axis", "down");
+        }
+
         /// <summary>Declares that the server records usercmds on arrival: their time is the arrival time.</summary>
         public Description UsercmdsAsReceived() {
             return Setting("recorder.usercmds", "as_received");

@@ -38,13 +38,20 @@ namespace Hitreg {
         /// <summary>The reason.</summary>
         public Code Code { get; }
 
-        HitregException(Code code, string message) : base(message) {
+        /// <summary>
+        /// The exit code of a build that ends with this error: 125 if it does not know the arguments or plays another
+        /// game, 128 for other trouble.
+        /// </summary>
+        public int ExitCode { get; }
+
+        HitregException(Code code, int exitCode, string message) : base(message) {
             Code = code;
+            ExitCode = exitCode;
         }
 
         /// <summary>The error of this thread's latest call.</summary>
-        internal static unsafe HitregException Latest(Code code) {
-            return new HitregException(code, Utf8.Read(Native.hitreg_last_error()));
+        internal static unsafe HitregException Latest(Code code, int exitCode = 128) {
+            return new HitregException(code, exitCode, Utf8.Read(Native.hitreg_last_error()));
         }
 
         /// <summary>Throws unless a call succeeded.</summary>
@@ -52,6 +59,14 @@ namespace Hitreg {
             if (code != Code.Ok) {
                 throw Latest(code);
             }
+        }
+
+        /// <summary>Returns whether a row exists; throws if the call failed for another reason.</summary>
+        internal static bool Found(Code code) {
+            if (code != Code.NoRow) {
+                Check(code);
+            }
+            return code == Code.Ok;
         }
     }
 }

@@ -9,10 +9,21 @@ namespace Hitreg {
     /// method gets, if these are long enough.
     /// </summary>
     public sealed unsafe class Log : Handle {
+        /// <summary>The playback that owns the log; null if the log owns itself.</summary>
+        readonly Playback playback;
+
         /// <summary>Reads a log into memory.</summary>
         public Log(string path) {
             IntPtr log;
             HitregException.Check(Native.hitreg_log_open(Utf8.Bytes(path), out log));
+            SetHandle(log);
+        }
+
+        /// <summary>The log of a playback. It keeps the playback in memory until both are disposed.</summary>
+        internal Log(Playback playback, IntPtr log) {
+            bool added = false;
+            playback.DangerousAddRef(ref added);
+            this.playback = playback;
             SetHandle(log);
         }
 
@@ -62,7 +73,7 @@ namespace Hitreg {
         /// <summary>Finds a table by its name, for tables of your own. Returns false if the log has none.</summary>
         public bool FindTable(string name, out Table table) {
             uint number;
-            bool found = Found(Native.hitreg_log_table(this, Utf8.Bytes(name), out number));
+            bool found = HitregException.Found(Native.hitreg_log_table(this, Utf8.Bytes(name), out number));
             table = (Table)number;
             return found;
         }
@@ -70,7 +81,8 @@ namespace Hitreg {
         /// <summary>A series of a table by its index, in ascending order. Returns false after the last.</summary>
         public bool ReadSeries(Table table, int index, out int series) {
             uint number;
-            bool found = Found(Native.hitreg_log_series(this, (uint)table, (UIntPtr)(uint)index, out number));
+            bool found = HitregException.Found(
+                Native.hitreg_log_series(this, (uint)table, (UIntPtr)(uint)index, out number));
             series = (int)number;
             return found;
         }
@@ -285,15 +297,8 @@ namespace Hitreg {
                 row[column] = default(Value);
             }
             atUs = 0;
-            return Found(Native.hitreg_log_row(
+            return HitregException.Found(Native.hitreg_log_row(
                 this, (uint)table, (uint)series, (UIntPtr)(uint)index, out atUs, row, (UIntPtr)(uint)count));
-        }
-
-        static bool Found(Code code) {
-            if (code != Code.NoRow) {
-                HitregException.Check(code);
-            }
-            return code == Code.Ok;
         }
 
         static void Copy(in Value list, void* to, int itemBytes) {
@@ -309,7 +314,11 @@ namespace Hitreg {
 
         /// <summary>Frees the log.</summary>
         protected override bool ReleaseHandle() {
-            Native.hitreg_log_free(handle);
+            if (playback == null) {
+                Native.hitreg_log_free(handle);
+            } else {
+                playback.DangerousRelease();
+            }
             return true;
         }
     }

@@ -123,6 +123,8 @@ namespace Hitreg {
         [DllImport(Name, CallingConvention = C)]
         internal static extern Code hitreg_description_side(Description description, ulong session, int player);
         [DllImport(Name, CallingConvention = C)]
+        internal static extern Code hitreg_description_capability(Description description, byte[] name);
+        [DllImport(Name, CallingConvention = C)]
         internal static extern Code hitreg_description_class(
             Description description, byte[] name, NativeField[] fields, UIntPtr count);
         [DllImport(Name, CallingConvention = C)]
@@ -189,6 +191,23 @@ namespace Hitreg {
         [DllImport(Name, CallingConvention = C)]
         internal static extern Code hitreg_log_row(
             Log log, uint table, uint series, UIntPtr index, out long atUs, Value* values, UIntPtr count);
+
+        [DllImport(Name, CallingConvention = C)]
+        internal static extern Code hitreg_playback_open(
+            int argc, IntPtr[] argv, byte[] game, out IntPtr playback, out int exitCode);
+        [DllImport(Name, CallingConvention = C)]
+        internal static extern IntPtr hitreg_playback_log(Playback playback);
+        [DllImport(Name, CallingConvention = C)]
+        internal static extern byte* hitreg_playback_setting(Playback playback, byte[] key);
+        [DllImport(Name, CallingConvention = C)]
+        internal static extern Code hitreg_playback_begin(
+            Playback playback, Description description, out IntPtr stream);
+        [DllImport(Name, CallingConvention = C)]
+        internal static extern Code hitreg_playback_next(Playback playback, RowStream stream, out Step step);
+        [DllImport(Name, CallingConvention = C)]
+        internal static extern Code hitreg_playback_finish(Playback playback);
+        [DllImport(Name, CallingConvention = C)]
+        internal static extern void hitreg_playback_free(IntPtr playback);
 
         [DllImport(Name, CallingConvention = C)]
         internal static extern Code hitreg_trace_new(Log log, byte[] mode, out IntPtr trace);

@@ -2,7 +2,7 @@ using System;
 
 namespace Hitreg {
     /// <summary>
-    /// A trace, column by column. One thread at a time. <see cref="Recorder.Trace"/> is simpler for a build that
+    /// A trace, column by column. One thread at a time. <see cref="Playback"/> is simpler for a build that
     /// replays a log; this writes any table. Every method returns the trace.
     /// </summary>
     public sealed unsafe class TraceWriter : Handle {

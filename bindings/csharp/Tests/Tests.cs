@@ -23,6 +23,7 @@ static class Tests {
             Run("threads", () => Threads.Test(folder));
             Run("flight recorder, rotation, sides", () => Files.Test(folder));
             Run("traces", () => Traces.Test(folder));
+            Run("playback", () => Playbacks.Test(folder));
         } else if (args.Length == 2 && args[0] == "program") {
             Console.Write(new Header(args[1]).Program());
             return 0;
@@ -66,9 +67,10 @@ static class Tests {
     }
 
     /// <summary>Checks that the library refuses a call with a code and a message that has these words.</summary>
-    public static void Refuses(Code code, string words, Action call) {
+    public static void Refuses(Code code, string words, Action call, int exitCode = 128) {
         var error = Throws<HitregException>(call, words);
         Same(error.Code, code, error.Message);
+        Same(error.ExitCode, exitCode, error.Message);
         Holds(error.Message.Contains(words), "\"" + error.Message + "\" has \"" + words + "\"");
     }
 
@@ -122,7 +124,7 @@ static class Everything {
         var columns = Types.Select(type => new Column("c" + type, type)).ToArray();
         using (var description = new Description("évery")
             .Player("p0").TickHz(100).Map("plane", new byte[] { 1, 0, 255 }).Seed(ulong.MaxValue)
-            .Setting("every.thing", "yes").UsercmdsAsReceived().Class("player", fields).UsercmdFields(fields)
+            .Setting("every.thing", "yes").YDown().UsercmdsAsReceived().Class("player", fields).UsercmdFields(fields)
             .UsercmdBytes().Table("casts", columns))
         using (var recorder = Recorder.Create(path, description, new RecorderOptions { Patient = true })) {
             using (var stream = recorder.NewStream()) {
@@ -187,6 +189,7 @@ static class Everything {
             Tests.Same(log.Players, 1, "players");
             Tests.Same(log.Setting("every.thing"), "yes", "setting");
             Tests.Same(log.Setting("recorder.usercmds"), "as_received", "setting");
+            Tests.Same(log.Setting("recorder.y_axis"), "down", "setting");
             Tests.Same(log.Setting("nothing"), null, "setting");
             ReadRows(log);
             ReadOwn(log);
@@ -487,9 +490,16 @@ static class Files {
     }
 }
 
-/// <summary>A trace that is written column by column.</summary>
+/// <summary>Traces that are written row by row, and column by column.</summary>
 static class Traces {
     public static void Test(string folder) {
+        using (var log = new Log(Path.Combine(folder, "kept.hitlog")))
+        using (var recorder = Recorder.Trace(Path.Combine(folder, "rows.hittrace"), Tests.OnePlayer("kept"), log))
+        using (var stream = recorder.NewStream()) {
+            stream.PushTick(1, 10000, 5);
+            stream.PushBody(1, 0, 0, new[] { 77u });
+            recorder.Finish();
+        }
         using (var log = new Log(Path.Combine(folder, "kept.hitlog")))
         using (var trace = new TraceWriter(log, "closed")) {
             trace.Setting("a.b", "c")
@@ -505,5 +515,107 @@ static class Traces {
             Tests.Refuses(
                 Code.File, "has 1 rows and others 0", () => trace.Write(Path.Combine(folder, "own.hittrace")));
         }
+    }
+}
+
+/// <summary>Sessions that a build replays, step by step.</summary>
+static class Playbacks {
+    static string log, cut;
+
+    public static void Test(string folder) {
+        log = Path.Combine(folder, "playéd.hitlog");
+        cut = Path.Combine(folder, "kept.hitlog");
+        string trace = Path.Combine(folder, "played.hittrace");
+        Record();
+        Replay(trace);
+        Begin(trace);
+        Refusals(trace);
+    }
+
+    static Description Describe() =>
+        Tests.OnePlayer("played").Setting("played.gravity", "800").Capability("step").UsercmdFields(
+            new Field("gun", FieldType.Text));
+
+    /// <summary>Two usercmds run, one stands in for a lost one, and one is late.</summary>
+    static void Record() {
+        using (var recorder = Recorder.Create(log, Describe(), new RecorderOptions { Patient = true }))
+        using (var stream = recorder.NewStream()) {
+            stream.PushPresence(0, 1, 10000, Presence.Joined);
+            for (uint seq = 1; seq <= 4; seq++) {
+                var gun = new[] { stream.Text("gun" + seq) };
+                stream.PushUsercmd(0, new Usercmd { Seq = seq, AtUs = seq * 10000, Fields = gun });
+                stream.PushTick(seq, seq * 10000);
+            }
+            stream.PushExecuted(0, 1, 2, How.Run);
+            stream.PushExecuted(0, 2, 2, How.StoodIn);
+            stream.PushExecuted(0, 3, 3, How.Run);
+            stream.PushExecuted(0, 2, 4, How.Late);
+            stream.PushPresence(0, 4, 40000, Presence.Left);
+            recorder.Finish();
+        }
+    }
+
+    static Playback Open(string path, string trace, params string[] more) =>
+        Playback.Open(new[] { "replay", path, "-o", trace }.Concat(more).ToArray(), path == log ? "played" : "kept");
+
+    static void Replay(string trace) {
+        var steps = new List<string>();
+        var cmd = new Usercmd();
+        Playback playback = Open(log, trace, "--set", "played.gravity=100");
+        Tests.Same(playback.Setting("played.gravity"), "100", "a changed setting");
+        Tests.Same(playback.Log.Setting("played.gravity"), "800", "the recorded setting");
+        Tests.Same(playback.Setting("played.wind"), null, "no setting");
+        using (Description description = Describe())
+        using (RowStream stream = playback.Begin(description)) {
+            Step step;
+            while (playback.Next(stream, out step)) {
+                string what = step.Kind + " " + step.Tick + " " + step.AtUs + " " + step.Player;
+                if (step.Kind == StepKind.Input) {
+                    Tests.Holds(playback.Log.ReadUsercmd(step.Player, step.Row, ref cmd), "usercmd");
+                    what += " " + playback.Log.Text(cmd.Fields[0]) + " " + step.How;
+                } else if (step.Kind == StepKind.Tick) {
+                    stream.PushTick(step.Tick, step.AtUs, 7);
+                }
+                steps.Add(what);
+            }
+        }
+        playback.Finish();
+        Tests.Same(
+            string.Join(", ", steps),
+            "Join 1 10000 0, Tick 1 10000 0, Input 2 20000 0 gun1 Run, Input 2 20000 0 gun1 StoodIn, Tick 2 20000 0, "
+                + "Input 3 30000 0 gun3 Run, Tick 3 30000 0, Leave 4 40000 0, Tick 4 40000 0", "steps");
+        Tests.Refuses(Code.Finished, "finished", playback.Finish);
+        Log inside = playback.Log;
+        playback.Dispose();
+        Tests.Throws<ObjectDisposedException>(() => inside.Count(Table.Ticks), "the log of a disposed playback");
+        Tests.Throws<ObjectDisposedException>(() => playback.Setting("a"), "a disposed playback");
+    }
+
+    /// <summary>A log that begins within a session: the body of the tick before is restored first.</summary>
+    static void Begin(string trace) {
+        using (Playback playback = Open(cut, trace))
+        using (Description description = Tests.OnePlayer("kept"))
+        using (RowStream stream = playback.Begin(description)) {
+            var state = new State();
+            Step step;
+            Tests.Holds(playback.Next(stream, out step) && step.Kind == StepKind.Restore, "the first step");
+            Tests.Holds(playback.Log.ReadState(step.Row, ref state), "the state");
+            Tests.Same(state.Tick, 0u, "its tick");
+            Tests.Same(state.Cells[0], step.Tick - 1, "its health");
+            Tests.Holds(playback.Next(stream, out step) && step.Kind == StepKind.Tick, "the second step");
+        }
+    }
+
+    static void Refusals(string trace) {
+        Tests.Refuses(Code.File, "no such file", () => Open("none.hitlog", trace));
+        Tests.Refuses(Code.File, "kept", () => Playback.Open(new[] { "replay", cut, "-o", trace }, "played"), 125);
+        Tests.Refuses(Code.File, "step", () => Playback.Open(new[] { "step", log }, "played"), 125);
+        Tests.Refuses(Code.File, "replay LOG -o TRACE", () => Playback.Open(new string[0], "played"), 125);
+        Tests.Refuses(Code.File, "played.wind", () => Open(log, trace, "--set", "played.wind=1"), 125);
+        Tests.Refuses(Code.Null, "game is null", () => Playback.Open(new[] { "replay", log, "-o", trace }, null));
+        // Finalizers free this playback and its log.
+        Tests.Throws<ArgumentNullException>(() => Open(log, trace).Begin(null), "no description");
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
     }
 }
