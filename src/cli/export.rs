@@ -134,8 +134,8 @@ enum TableSource {
     Recorded(Trace),
     /// A trace in a file.
     File(TraceFile),
-    /// A replay in a temporary file, and the shapes of all its tables.
-    Replay { trace: TraceFile, shapes: Vec<(Table, u64)>, _folder: TemporaryFolder },
+    /// A replay, with the requested tables in a temporary file, and the shapes of all its tables.
+    Replay { path: PathBuf, shapes: Vec<(Table, u64)>, _folder: TemporaryFolder },
 }
 
 impl TableSource {
@@ -161,8 +161,8 @@ impl TableSource {
             made = ReplayedTables::of(game, args, &log, &|_| false, false)?;
         }
         let ReplayedTables { folder, shapes } = made;
-        let trace = TraceFile::open(folder.file(ReplayedTables::NAME).path())?;
-        Ok(TableSource::Replay { trace, shapes, _folder: folder })
+        let path = folder.file(ReplayedTables::NAME).path().to_owned();
+        Ok(TableSource::Replay { path, shapes, _folder: folder })
     }
 
     /// The tables, without rows, and their numbers of rows.
@@ -182,16 +182,16 @@ impl TableSource {
     fn write(&self, name: &str, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
         let shapes = self.shapes();
         let shape = find(&shapes, name, &args.file)?;
-        match self {
-            TableSource::Recorded(_) => Ok(rows::write(shape, args.format(), out)?),
-            TableSource::File(trace) | TableSource::Replay { trace, .. } => {
-                let mut rows = rows::RowWriter::new(shape, args.format(), out)?;
-                for part in trace.parts(name, &[], None) {
-                    rows.write(Cow::Owned(shape.filled(part?)))?;
-                }
-                Ok(rows.finish()?)
-            }
+        let trace = match self {
+            TableSource::Recorded(_) => return Ok(rows::write(shape, args.format(), out)?),
+            TableSource::File(trace) => Cow::Borrowed(trace),
+            TableSource::Replay { path, .. } => Cow::Owned(TraceFile::open(path)?),
+        };
+        let mut rows = rows::RowWriter::new(shape, args.format(), out)?;
+        for part in trace.parts(name, &[], None) {
+            rows.write(Cow::Owned(shape.filled(part?)))?;
         }
+        Ok(rows.finish()?)
     }
 }
 

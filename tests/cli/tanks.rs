@@ -40,7 +40,7 @@ fn a_build_with_playback_replays_every_class_as_recorded() {
     let names = "tick,entity,origin.x,origin.y,velocity.x,velocity.y,owner,command,ticks_left";
     assert_eq!(mines.lines().next(), Some(names), "no field of another class");
     let tank = folder.done("export a.hitlog --table bodies --to csv");
-    assert!(tank.lines().any(|line| line.contains("howitzer") && line.contains("18360650692463263744")), "{tank}");
+    assert!(tank.lines().any(|line| line.contains("howitzer") && line.contains("18072382354684379136")), "{tank}");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn shrink_cuts_a_log_and_keeps_its_own_records() {
     let own = |session: &Session| {
         session.players.iter().flat_map(|player| &player.frames).any(|f| !f.command.input.own.stored().is_empty())
     };
-    assert!(own(&small), "usercmd fields stay");
+    assert!(own(&whole), "usercmds have fields of the game's own");
     let again = folder.run(&format!("diff small.hitlog {} --on state", builds()));
     assert_eq!(code(&again), 1, "{}", text(&again.stdout));
 }
@@ -86,6 +86,18 @@ fn a_command_decides_without_a_build_what_stays() {
     super::pucks::script(&folder.path("few.sh"), "test $(wc -c < \"$1\") -gt 2000 && exit 1; exit 0");
     folder.done(&format!("shrink a.hitlog -o small.hitlog --while {}", word(format!("{condition} {{}}"))));
     assert!(session(&folder, "small.hitlog").ticks.len() < 200);
+    // What the problem needs stays, also in fields of the game's own.
+    #[cfg(unix)]
+    {
+        let program = word(env!("CARGO_BIN_EXE_hitreg"));
+        let has_taunt = format!("{program} export \"$1\" --table frames | grep -q 'wait for it' && exit 1; exit 0");
+        super::pucks::script(&folder.path("taunt.sh"), &has_taunt);
+        let condition = word(format!("{} {{}}", word(folder.path("taunt.sh"))));
+        folder.done(&format!("shrink a.hitlog -o taunt.hitlog --while {condition}"));
+        let taunt = folder.done("export taunt.hitlog --table frames");
+        assert!(taunt.contains("wait for it"), "{taunt}");
+        assert!(session(&folder, "taunt.hitlog").ticks.len() < 10);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::merge::{MergeError, MergedSession, merge};
-use hitreg::record::{Origin, PlayerRecords, RecordedSide, Session, SessionHeader, SessionId};
+use hitreg::record::{Origin, PlayerInfo, PlayerRecords, RecordedSide, Session, SessionHeader, SessionId};
 use hitreg::replay::{ReplayOptions, replay, rerecord};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
@@ -222,6 +222,24 @@ fn clocks_that_drift_and_times_out_of_bounds_are_errors() {
     assert_eq!(merge(logs), Err(MergeError::OutOfTime { log: 3 }));
 }
 
+/// Settings of the recorder concern one log, and a side need not know all settings.
+#[test]
+fn a_slot_that_nobody_used_needs_no_log_and_sides_may_know_fewer_settings() {
+    let whole = session();
+    let expected = merge(sides(&whole, CLOCKS)).expect("one session").session;
+    let mut logs = sides(&whole, CLOCKS);
+    let slot = PlayerInfo { name: "p3".to_owned(), recorded: false };
+    for log in &mut logs {
+        log.header.players.push(slot.clone());
+        log.players.push(PlayerRecords::default());
+    }
+    logs[1].header.settings.push(("recorder.usercmds".to_owned(), "as_received".to_owned()));
+    logs[1].header.settings.remove(0);
+    let merged = merge(logs).expect("an empty slot").session;
+    assert_eq!(merged.header.players.len(), expected.header.players.len() + 1);
+    assert_eq!(merged.players[..expected.players.len()], expected.players[..]);
+}
+
 #[test]
 fn sides_of_other_builds_and_sessions_are_refused() {
     let whole = session();
@@ -231,9 +249,11 @@ fn sides_of_other_builds_and_sessions_are_refused() {
         merge(logs).expect_err("they do not belong together")
     };
     assert_eq!(refused(|logs| logs[1].header.rules = vec![0].into()), MergeError::OtherBuild { log: 1, what: "rules" });
+    let (key, there) = sides(&whole, CLOCKS)[0].header.settings[0].clone();
+    let here = format!("{there}0");
     assert_eq!(
         refused(|logs| logs[2].header.settings[0].1.push('0')),
-        MergeError::OtherBuild { log: 2, what: "settings" }
+        MergeError::OtherSetting { log: 2, key, here, there }
     );
     assert_eq!(refused(|logs| logs[0].ticks.clear()), MergeError::NoTicks);
     let other = RecordedSide { session: SessionId(8), player: Some(PlayerId(0)) };

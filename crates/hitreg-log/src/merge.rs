@@ -93,14 +93,20 @@ struct ClientSide {
     unknown: Vec<UnknownRecords>,
 }
 
+/// Whether a server's log has all input of a player: as it arrived, or because nobody was there.
+fn has_input(records: &PlayerRecords) -> bool {
+    let is_unknown = records.streams().into_iter().all(|stream| stream.is_empty());
+    is_unknown || !records.frames.is_empty() || !records.heard.is_empty()
+}
+
 /// Returns the server's log, and each player's client side if there is one.
 fn split_by_side(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), MergeError> {
     let sides = SideIndex::of(&logs.iter().map(|session| &session.header).collect::<Vec<_>>())?;
     if let Some(log) = logs.iter().position(|session| !session.times().all(is_in_time)) {
         return Err(MergeError::OutOfTime { log });
     }
-    let heard = &logs[sides.server].players;
-    sides.check_missing(|player| heard.get(player).is_some_and(PlayerRecords::is_heard_only))?;
+    let known = &logs[sides.server].players;
+    sides.check_missing(|player| known.get(player).is_none_or(has_input))?;
     let mut logs: Vec<Option<Session>> = logs.into_iter().map(Some).collect();
     let mut of = |(player, log): (usize, &Option<usize>)| {
         let log = (*log)?;

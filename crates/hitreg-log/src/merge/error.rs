@@ -39,7 +39,11 @@ pub enum MergeError {
         player: PlayerId,
     },
     /// Some clients' logs are missing.
-    #[error("no log of {}: the session has {all} players, and each client's log is needed", names(players))]
+    #[error(
+        "no log of {}: the session has {all} players. Give each client's log, or record on the server the usercmds that it \
+         receives",
+        names(players)
+    )]
     Missing {
         /// The players of those clients.
         players: Vec<PlayerId>,
@@ -53,6 +57,18 @@ pub enum MergeError {
         log: usize,
         /// What differs.
         what: &'static str,
+    },
+    /// The log was recorded under another setting than the server's.
+    #[error("its setting {key} is {here}, and the server's is {there}: merge the logs of one run")]
+    OtherSetting {
+        /// Index of the log.
+        log: usize,
+        /// The setting.
+        key: String,
+        /// Its value in the log.
+        here: String,
+        /// Its value in the server's log.
+        there: String,
     },
     /// The log holds times outside the valid range.
     #[error("it holds times of more than 30,000 years: this is an error of the program that wrote the log")]
@@ -102,6 +118,7 @@ impl MergeError {
             | MergeError::OtherSession { log }
             | MergeError::SamePlayer { log, .. }
             | MergeError::OtherBuild { log, .. }
+            | MergeError::OtherSetting { log, .. }
             | MergeError::OutOfTime { log }
             | MergeError::Unbounded { log, .. }
             | MergeError::Drift { log, .. }

@@ -13,6 +13,9 @@ pub(super) fn is_in_time(at: Micros) -> bool {
     (-TIME_MAX..=TIME_MAX).contains(&at.0)
 }
 
+/// The beginning of the settings with which the recorder describes a log.
+const RECORDER_SETTINGS: &str = "recorder.";
+
 /// The logs of a session, by their indices in the caller's list.
 #[derive(Clone, Debug)]
 pub(super) struct SideIndex {
@@ -51,10 +54,10 @@ impl SideIndex {
         Ok(SideIndex { server, clients })
     }
 
-    /// Returns an error if a player has no log and the server did not record what it heard. `is_heard` tells the
-    /// latter.
-    pub(super) fn check_missing(&self, is_heard: impl Fn(usize) -> bool) -> Result<(), MergeError> {
-        let is_missing = |(player, log): &(usize, &Option<usize>)| log.is_none() && !is_heard(*player);
+    /// Returns an error if a player has no log, and the server's log lacks its input. `has_input` tells whether the
+    /// server's log has all input of a player: it may be a slot that nobody used.
+    pub(super) fn check_missing(&self, has_input: impl Fn(usize) -> bool) -> Result<(), MergeError> {
+        let is_missing = |(player, log): &(usize, &Option<usize>)| log.is_none() && !has_input(*player);
         let missing = self.clients.iter().enumerate().filter(is_missing);
         let players: Vec<PlayerId> = missing.map(|(player, _)| PlayerId(player as u16)).collect();
         if players.is_empty() { Ok(()) } else { Err(MergeError::Missing { players, all: self.clients.len() }) }
@@ -101,20 +104,25 @@ impl SideIndex {
 /// Checks that a client's log belongs to the server's session and has the same rules.
 fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> Result<(), MergeError> {
     let session = |header: &SessionHeader| header.side.map(|side| side.session);
-    // A client need not know the settings of other players.
-    let own = client.side.and_then(|side| side.player);
-    let shared = |header: &SessionHeader| -> Vec<(String, String)> {
-        let is_shared = |(key, _): &&(String, String)| player_of(key).is_none_or(|player| Some(player) == own);
-        header.settings.iter().filter(is_shared).cloned().collect()
-    };
     if session(server) != session(client) {
         return Err(MergeError::OtherSession { log });
+    }
+    // A side need not know all settings, such as those of other players. Those of the recorder concern one log.
+    let own = client.side.and_then(|side| side.player);
+    let is_shared = |key: &str| {
+        player_of(key).is_none_or(|player| Some(player) == own) && !key.starts_with(RECORDER_SETTINGS)
+    };
+    for (key, here) in client.settings.iter().filter(|(key, _)| is_shared(key)) {
+        let there = server.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value);
+        if let Some(there) = there.filter(|there| *there != here) {
+            let (key, here, there) = (key.clone(), here.clone(), there.clone());
+            return Err(MergeError::OtherSetting { log, key, here, there });
+        }
     }
     let same = [
         ("game", server.game == client.game),
         ("rules", server.rules == client.rules),
         ("seed", server.seed == client.seed),
-        ("settings", shared(server) == shared(client)),
         ("kinds of records", server.unknown == client.unknown),
         ("fields of usercmds", server.usercmd == client.usercmd),
         ("number of players", server.players.len() == client.players.len()),

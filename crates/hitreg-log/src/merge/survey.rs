@@ -35,6 +35,8 @@ pub(super) struct LogProgress {
 struct PlayerMerge {
     has_frames: bool,
     is_heard: bool,
+    /// Whether the server's log has any record of the player.
+    is_known: bool,
     is_reached: bool,
     up: PacketMatcher,
     down: PacketMatcher,
@@ -72,6 +74,7 @@ impl<'a> MergeSurvey<'a> {
         let player = PlayerMerge {
             has_frames: false,
             is_heard: false,
+            is_known: false,
             is_reached: false,
             up: PacketMatcher::default(),
             down: PacketMatcher::default(),
@@ -172,6 +175,7 @@ impl<'a> MergeSurvey<'a> {
         for ((of, log), records) in self.players.iter_mut().zip(&self.sides.clients).zip(&stretch.players) {
             of.has_frames |= !records.frames.is_empty();
             of.is_heard |= !records.heard.is_empty();
+            of.is_known |= records.streams().into_iter().any(|stream| !stream.is_empty());
             if log.is_some() {
                 of.is_reached |= !records.reached.is_empty();
                 records.snapshots.iter().try_for_each(|sent| of.down.send(sent.seq.0, sent.at)).ok()?;
@@ -204,8 +208,11 @@ impl<'a> MergeSurvey<'a> {
 
     /// Returns the offset of each client's clock from the server's.
     pub(super) fn offsets(&self) -> Result<Vec<Option<Offset>>, MergeError> {
-        let is_heard_only = |player: usize| !self.players[player].has_frames && self.players[player].is_heard;
-        self.sides.check_missing(is_heard_only)?;
+        let has_input = |player: usize| {
+            let of = &self.players[player];
+            of.has_frames || of.is_heard || !of.is_known
+        };
+        self.sides.check_missing(has_input)?;
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| match log {
             Some(log) => {
                 let found = offset::between(of.above.kept(), of.below.kept());

@@ -82,8 +82,8 @@ impl PlayerRecords {
     /// Removes what happened up to a tick. Returns the first usercmd that has not run, if the session records which
     /// have.
     fn begin_after(&mut self, after: Tick, is_later: &dyn Fn(EventTime) -> bool) -> Option<CommandSeq> {
-        let ran = self.executed.iter().filter(|done| done.tick <= after).map(|done| done.command).max();
-        let first = ran.map(|ran| CommandSeq(ran.0 + 1));
+        let ran = self.executed.iter().filter(|done| done.tick <= after).map(|done| done.command.0).max();
+        let first = (!self.executed.is_empty()).then(|| CommandSeq(ran.map_or(0, |ran| ran + 1)));
         let frames = std::mem::take(&mut self.frames);
         let present = self.presence.iter().rev().find(|change| !is_later(EventTime::At(change.at))).copied();
         self.streams_mut().into_iter().for_each(|stream| stream.retain(is_later));

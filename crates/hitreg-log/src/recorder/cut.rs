@@ -101,7 +101,9 @@ impl FlightCut {
     pub(super) fn beginning(&self) -> PartStart {
         let present = self.present.iter().map(|(player, presence)| Record::Presence(*player, *presence));
         let bodies = self.bodies.iter().map(|body| Record::State(StateRecord { tick: Tick(0), ..body.clone() }));
-        let waiting = self.players.values().filter(|of| of.ran).flat_map(|of| &of.waiting);
+        // Without any execution, no usercmd can be known to wait.
+        let has_executions = self.players.values().any(|of| of.ran);
+        let waiting = self.players.values().filter(|_| has_executions).flat_map(|of| &of.waiting);
         let waiting = waiting.map(|(_, record)| record.clone());
         PartStart { after: self.last, records: present.chain(bodies).chain(waiting).collect() }
     }
