@@ -141,3 +141,42 @@ fn own_value(kind: CellKind, number: i64) -> OwnValue {
         CellKind::I32 | CellKind::U32 | CellKind::I64 | CellKind::U64 | CellKind::Bool => OwnValue::Number(number),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hitreg_log::record::Scope;
+    use hitreg_log::usercmd::{Input, OwnCells};
+
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct Pad {
+        turn: i8,
+        power: f64,
+        fire: bool,
+    }
+    crate::fields!(Pad { turn: i8, power: f64, fire: bool });
+
+    impl Default for Pad {
+        fn default() -> Pad {
+            Pad { turn: 0, power: 0.5, fire: false }
+        }
+    }
+
+    #[test]
+    fn inputs_are_read_by_the_names_of_their_fields() {
+        let field = |name, kind| FieldSchema::new(name, kind, Scope::Movement);
+        let mut fields = usercmd_fields();
+        let (bool, int) = (CellKind::Bool, CellKind::I32);
+        // The recording had another order, another type of `power`, and no `fire`.
+        fields.extend([field("power", CellKind::F32), field(DISCONNECTED, bool), field("turn", int)]);
+        let reader = InputReader::new(&fields);
+        let usercmd = |cells: &[u32]| {
+            let input = Input { own: OwnCells::new(cells), ..Input::default() };
+            reader.read::<Pad>(&Usercmd { input, ..Usercmd::default() })
+        };
+        let turned = Pad { turn: -3, ..Pad::default() };
+        assert_eq!(usercmd(&[7, 0, -3i32 as u32]), (turned, InputStatus::Confirmed));
+        assert_eq!(usercmd(&[0, 1]), (Pad::default(), InputStatus::Disconnected));
+    }
+}

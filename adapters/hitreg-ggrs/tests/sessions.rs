@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use hitreg_ggrs::ggrs::{
-    DesyncDetection, GgrsEvent, GgrsRequest, PlayerType, SessionBuilder, SessionState, SpectatorSession,
-    SyncTestSession,
+    DesyncDetection, Frame, GameStateCell, GgrsEvent, GgrsRequest, InputStatus, PlayerType, SessionBuilder,
+    SessionState, SpectatorSession, SyncTestSession,
 };
 use hitreg_ggrs::hitreg_log::log::{read_session, read_trace};
 use hitreg_ggrs::hitreg_log::record::{Presence, Session, UnknownRecords};
@@ -16,14 +16,14 @@ use hitreg_ggrs::hitreg_log::recorder::{PushError, Recorder, RecorderOptions};
 use hitreg_ggrs::hitreg_log::trace::schema::ticks;
 use hitreg_ggrs::hitreg_log::trace::{Table, Trace};
 use hitreg_ggrs::hitreg_log::units::{Micros, Tick};
-use hitreg_ggrs::{GgrsRecorder, ROLLBACKS, RecordError, RecordedGame};
+use hitreg_ggrs::{GgrsRecorder, ROLLBACKS, RecordError, RecordedGame, RecordedSession};
 
 #[path = "../examples/ships_bug.rs"]
 #[expect(dead_code, reason = "whole programs, of which the tests use the games")]
 mod ships_bug;
 mod socket;
 use ships_bug::ShipsWithBug;
-use ships_bug::ships::{DRAG, HZ, Net, Ships, pad};
+use ships_bug::ships::{DRAG, HZ, Net, Pad, Ships, pad};
 use socket::LossySocket;
 
 const FRAMES: i32 = 400;
@@ -179,6 +179,19 @@ fn tables_but_rollbacks(trace: Trace) -> Vec<Table> {
     trace.tables.into_iter().filter(|table| table.name != ROLLBACKS).collect()
 }
 
+/// Compares every recorded input with what the players did, one frame of input delay later.
+fn assert_inputs(log: &Path) {
+    for (player, records) in session(log).players.iter().enumerate() {
+        for frame in &records.frames {
+            let stored = frame.command.input.own.stored();
+            let [thrust, brake] = [0, 1].map(|cell| stored.get(cell).copied().unwrap_or(0));
+            let made = frame.command.seq.0 as i32 - 2;
+            let right = if made < 0 { Pad::default() } else { pad(player, made) };
+            assert_eq!((thrust as i32, brake == 1), (right.thrust.into(), right.brake), "{log:?}: {frame:?}");
+        }
+    }
+}
+
 /// Replays a log, and compares every recorded tick, body, usercmd and execution with the replay.
 fn assert_replays(log: &Path) {
     let session = session(log);
@@ -241,7 +254,10 @@ fn peers_and_a_spectator_record_the_same_session_which_replays() {
             assert!((0..rows.len()).filter(|row| is_misprediction(*row)).all(|row| rows.series[row] == remote));
         }
         assert!(rollbacks(&session(&logs[2])).is_none(), "a spectator predicts nothing");
-        logs.iter().for_each(|log| assert_replays(log));
+        for log in &logs {
+            assert_inputs(log);
+            assert_replays(log);
+        }
     }
 }
 
@@ -355,6 +371,56 @@ fn a_flight_recorder_saves_the_end_of_a_session_which_replays() {
     assert_eq!(ticks::Columns::of(&replayed(&log, Ships::new)).hash, hashes);
 }
 
+/// A session whose requests a test makes.
+struct Script {
+    next: Frame,
+    confirmed: Frame,
+}
+
+impl RecordedSession for Script {
+    fn next_frame(&self) -> Frame {
+        self.next
+    }
+
+    fn longest_rollback(&self) -> usize {
+        8
+    }
+
+    fn newest_confirmed(&self) -> Frame {
+        self.confirmed
+    }
+}
+
+#[test]
+fn a_prediction_is_not_recorded_although_its_input_has_arrived() {
+    let folder = tempfile::tempdir().unwrap();
+    let cells = [(); 3].map(|()| GameStateCell::default());
+    let save = |cell: usize, frame| GgrsRequest::SaveGameState { cell: cells[cell].clone(), frame };
+    let load = |cell: usize, frame| GgrsRequest::LoadGameState { cell: cells[cell].clone(), frame };
+    let advance = |thrust, status| {
+        let pad = Pad { thrust, brake: false };
+        GgrsRequest::AdvanceFrame { inputs: vec![(pad, InputStatus::Confirmed), (pad, status)] }
+    };
+    for calls in [1, 2] {
+        let log = folder.path().join(format!("{calls}.hitlog"));
+        let (mut recorder, mut game) = (new_recorder(&log), Ships::new("0.98"));
+        // The input of frame 0 arrives after the session made these requests.
+        let requests = vec![save(0, 0), advance(1, InputStatus::Predicted)];
+        recorder.handle(&mut game, &Script { next: 1, confirmed: 0 }, requests).unwrap();
+        if calls == 2 {
+            let again = vec![load(0, 0), save(2, 0), advance(-1, InputStatus::Confirmed), save(1, 1)];
+            let requests = again.into_iter().chain([advance(1, InputStatus::Predicted)]).collect();
+            recorder.handle(&mut game, &Script { next: 2, confirmed: 0 }, requests).unwrap();
+            let states = [0, 2].map(|cell: usize| format!("{:?}", cells[cell]));
+            assert!(states[0] == states[1] && states[0].contains("checksum: Some"), "{states:?}");
+        }
+        recorder.finish().unwrap();
+        let frames = &session(&log).players[1].frames;
+        let thrusts: Vec<i32> = frames.iter().map(|frame| frame.command.input.own.stored()[0] as i32).collect();
+        assert_eq!(thrusts, [-1][..calls - 1]);
+    }
+}
+
 #[test]
 fn missed_requests_are_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -366,8 +432,8 @@ fn missed_requests_are_refused() {
     for frame in 3..6 {
         let later = requests_of(&mut session_in_test);
         let refused = recorder.handle(&mut game, &session_in_test, later);
-        let Err(RecordError::OutOfStep { session, .. }) = refused else { panic!("{refused:?}") };
-        assert_eq!(session, frame);
+        let Err(RecordError::OutOfStep { session, recorder }) = refused else { panic!("{refused:?}") };
+        assert_eq!((session, recorder), (frame, 2), "the recorder holds nothing of earlier calls");
     }
     recorder.finish().unwrap();
     assert_eq!(read_session(&std::fs::read(folder.path().join("sync.hitlog")).unwrap()[..]).unwrap().ticks.len(), 1);
