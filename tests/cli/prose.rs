@@ -220,8 +220,8 @@ fn pages_are_in_plain_english() {
     let mut pages: Vec<PathBuf> =
         ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "bindings/python/README.md"].map(PathBuf::from).to_vec();
     pages.extend(files_below(Path::new("docs"), &["md"]));
-    let crates = fs::read_dir("crates").unwrap().map(|entry| entry.unwrap().path().join("README.md"));
-    pages.extend(crates);
+    let crates = ["crates", "adapters"].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    pages.extend(crates.map(|entry| entry.unwrap().path().join("README.md")));
     let mut found = ProseFindings::default();
     for page in pages {
         let text = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
