@@ -270,7 +270,7 @@ fn each_player_requests_its_own_update_rate() {
     pair.expect("its own").1 = "64".to_owned();
     let bytes = write_session(Vec::new(), &liar, WriterOptions::whole()).expect("memory takes all");
     std::fs::write(place.path("liar.hitlog"), bytes).expect("a log");
-    assert!(place.refused("merge server.hitlog liar.hitlog -o none").contains("settings"));
+    assert!(place.refused("merge server.hitlog liar.hitlog -o none").contains("server.update_hz is 64"));
 }
 
 #[test]

@@ -109,9 +109,8 @@ fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> R
     }
     // A side need not know all settings, such as those of other players. Those of the recorder concern one log.
     let own = client.side.and_then(|side| side.player);
-    let is_shared = |key: &str| {
-        player_of(key).is_none_or(|player| Some(player) == own) && !key.starts_with(RECORDER_SETTINGS)
-    };
+    let is_shared =
+        |key: &str| player_of(key).is_none_or(|player| Some(player) == own) && !key.starts_with(RECORDER_SETTINGS);
     for (key, here) in client.settings.iter().filter(|(key, _)| is_shared(key)) {
         let there = server.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value);
         if let Some(there) = there.filter(|there| *there != here) {
