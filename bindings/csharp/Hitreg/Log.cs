@@ -29,7 +29,11 @@ namespace Hitreg {
 
         /// <summary>The game's name.</summary>
         public string Game {
-            get { return Utf8.Read(Native.hitreg_log_game(this)); }
+            get {
+                string text = Utf8.Read(Native.hitreg_log_game(this));
+                GC.KeepAlive(this);
+                return text;
+            }
         }
 
         /// <summary>The map's name.</summary>
@@ -37,7 +41,9 @@ namespace Hitreg {
             get {
                 IntPtr bytes;
                 UIntPtr length;
-                return Utf8.Read(Native.hitreg_log_map(this, out bytes, out length));
+                string text = Utf8.Read(Native.hitreg_log_map(this, out bytes, out length));
+                GC.KeepAlive(this);
+                return text;
             }
         }
 
@@ -51,6 +57,7 @@ namespace Hitreg {
                 if (copy.Length > 0) {
                     Marshal.Copy(bytes, copy, 0, copy.Length);
                 }
+                GC.KeepAlive(this);
                 return copy;
             }
         }
@@ -62,7 +69,9 @@ namespace Hitreg {
 
         /// <summary>A setting of the session; null if the log has no setting of this name.</summary>
         public string Setting(string key) {
-            return Utf8.Read(Native.hitreg_log_setting(this, Utf8.Bytes(key)));
+            string text = Utf8.Read(Native.hitreg_log_setting(this, Utf8.Bytes(key)));
+            GC.KeepAlive(this);
+            return text;
         }
 
         /// <summary>The number of players.</summary>
@@ -119,7 +128,9 @@ namespace Hitreg {
             uint* two = stackalloc uint[2];
             two[0] = cells[at];
             two[1] = cells[at + 1];
-            return Utf8.Read(Native.hitreg_log_text(this, two));
+            string text = Utf8.Read(Native.hitreg_log_text(this, two));
+            GC.KeepAlive(this);
+            return text;
         }
 
         /// <summary>Reads a tick.</summary>
