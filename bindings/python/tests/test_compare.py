@@ -72,34 +72,14 @@ def foreign(session: Session, log: Path) -> Path:
     return path
 
 
-def recorded_bodies(log: hitreg.Log) -> dict[str, np.ndarray]:
-    """The states for everyone, as hitreg exports them: fields that a class lacks are 0."""
-    classes = log.header.classes
-    tables = [log.states(of.name) for of in classes]
-    tables = [table.take(table["viewer"] < 0) for table in tables]
-    if not tables:
-        return {}
-    keys = {name: np.concatenate([table[name] for table in tables]) for name in ("tick", "entity")}
-    place = np.repeat(np.arange(len(tables)), [table.rows for table in tables])
-    order = np.lexsort((place, keys["entity"], keys["tick"]))
-    columns, cells = dict(keys), set()
-    for of, table in zip(classes, tables):
-        for field in of.fields:
-            cell = (field.name, field.kind, field.scope)
-            if cell in cells:
-                continue
-            cells.add(cell)
-            dtype = table[field.name].dtype
-            zero = "" if field.kind == "text" else np.zeros(1, dtype)[0]
-            columns[field.name if field.name not in columns else f"{of.name}.{field.name}"] = np.concatenate(
-                [
-                    part[field.name]
-                    if cell in [(one.name, one.kind, one.scope) for one in other.fields]
-                    else np.full(part.rows, zero, dtype)
-                    for other, part in zip(classes, tables)
-                ]
-            )
-    return {name: values[order] for name, values in columns.items()}
+def recorded_bodies(log: hitreg.Log, name: str) -> dict[str, np.ndarray]:
+    """The states of a class for everyone, as hitreg exports them: `bodies` for the first class, then `bodies.CLASS`."""
+    class_name = name.partition(".")[2] or log.header.classes[0].name
+    table = log.states(class_name)
+    table = table.take(table["viewer"] < 0)
+    columns = {column: table[column] for column in table if column != "viewer"}
+    order = np.lexsort((columns["entity"], columns["tick"]))
+    return {column: values[order] for column, values in columns.items()}
 
 
 def check_log(session: Session, path: Path) -> None:
@@ -113,8 +93,8 @@ def check_log(session: Session, path: Path) -> None:
         if name == "shots":
             check_shots(log, columns)
             continue
-        if name == "bodies":
-            found = recorded_bodies(log)
+        if name.partition(".")[0] == "bodies":
+            found = recorded_bodies(log, name) if log.header.classes else {key: np.zeros(0, np.uint32) for key in ("tick", "entity")}
         else:
             table = log[name]
             if name == "ticks" and table["hashed"].any():

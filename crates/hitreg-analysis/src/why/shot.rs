@@ -272,9 +272,18 @@ pub(super) fn came([reason, target, hitgroup]: [NameColumn<'_>; 3], damage: &[i6
     let target = named(target, row);
     ShotResult {
         reason: reason.get(row).to_owned(),
-        hitgroup: named(hitgroup, row),
+        hitgroup: named(hitgroup, row).and_then(hitgroup_in_words),
         damage: cell(damage, row).filter(|_| target.is_some()),
         target,
+    }
+}
+
+/// A recorded hitgroup has a number and no name; 0 says nothing.
+fn hitgroup_in_words(name: String) -> Option<String> {
+    match name.parse::<u8>() {
+        Ok(0) => None,
+        Ok(number) => Some(format!("hitgroup {number}")),
+        Err(_) => Some(name),
     }
 }
 

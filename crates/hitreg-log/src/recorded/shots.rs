@@ -70,8 +70,7 @@ fn push(
     let reason = |shot: Option<&ShotRecord>| shot.map_or(Reason::NAMES.len() as u8, |shot| shot.reason as u8);
     let target = |shot: Option<&ShotRecord>| name_of(shot.and_then(|shot| shot.target));
     let hitgroup = |shot: Option<&ShotRecord>| match shot {
-        // Without a name, 0 says nothing.
-        Some(shot) if shot.target.is_some() && shot.hitgroup > 0 => format!("hitgroup {}", shot.hitgroup),
+        Some(shot) if shot.target.is_some() => shot.hitgroup.to_string(),
         _ => "none".to_owned(),
     };
     let damage = |shot: Option<&ShotRecord>| shot.map_or(0, |shot| i64::from(shot.damage));
