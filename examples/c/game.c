@@ -252,6 +252,7 @@ static int replay(int argc, char **argv) {
     while ((code = hitreg_playback_next(playback, stream, &step)) == HITREG_OK) {
         hitreg_state state;
         hitreg_usercmd cmd;
+        world.tick = step.tick;
         switch (step.kind) {
         case HITREG_STEP_RESTORE:
             must(hitreg_log_state(log, step.row, &state));
@@ -262,7 +263,6 @@ static int replay(int argc, char **argv) {
             run_and_record(stream, &world, (uint16_t)step.player, &cmd, step.at_us);
             break;
         case HITREG_STEP_TICK:
-            world.tick = step.tick;
             end_tick(stream, &world, step.at_us);
             break;
         case HITREG_STEP_JOIN:

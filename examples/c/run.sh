@@ -54,6 +54,8 @@ expect 0 'same' "$hitreg" diff slide.hitlog --a ./game --b ./game
 expect 1 'shots' "$hitreg" diff slide.hitlog --a ./game --b ./game_bug
 expect 0 '1 ok' "$hitreg" verify slide.hitlog --build ./game
 expect 1 'differs' "$hitreg" verify slide.hitlog --build ./game_bug
+expect 0 'keeps the contract' "$hitreg" check ./game slide.hitlog
+expect 1 'wrong +hashes as recorded' "$hitreg" check ./game_bug slide.hitlog
 expect 1 'tick' "$hitreg" bisect ticks slide.hitlog --a ./game --b ./game_bug
 
 # `shrink` finds the smallest session with the difference; the builds replay each candidate.
