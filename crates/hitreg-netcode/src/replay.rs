@@ -45,7 +45,7 @@ use crate::settings::{SettingError, Settings};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord};
 use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
-use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader};
+use hitreg_log::trace::{RECORD, STEP, SessionSource, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 
 /// Options of one replay.
@@ -203,8 +203,9 @@ fn labelled(mut replayed: ReplayOutput, mode: &str, header: &SessionHeader, sett
     replayed
 }
 
-/// Returns the header of a trace of the whole session.
+/// Returns the header of a trace of the whole session. A game with a server has all optional commands of builds.
 fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> TraceHeader {
+    let capabilities = if mode.starts_with("closed") { &[STEP, RECORD][..] } else { &[] };
     TraceHeader {
         game: header.game.clone(),
         mode: mode.to_owned(),
@@ -212,7 +213,7 @@ fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> Trac
         settings: settings.to_pairs(),
         part: None,
         session: Some(SessionSource::of(header)),
-        capabilities: Vec::new(),
+        capabilities: capabilities.iter().map(|name| (*name).to_owned()).collect(),
     }
 }
 

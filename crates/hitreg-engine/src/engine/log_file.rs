@@ -25,7 +25,7 @@ pub struct LogFile {
 #[derive(Debug)]
 pub(super) enum LogOrTrace {
     Log(Box<LogFile>),
-    Trace(Trace),
+    Trace(Box<Trace>),
 }
 
 impl Engine<'_> {
@@ -44,7 +44,7 @@ impl Engine<'_> {
             FileKind::Trace => {
                 let trace = log::read_trace_within(self.games.memory(), file)
                     .map_err(|source| EngineError::content(path, source))?;
-                Ok(LogOrTrace::Trace(trace))
+                Ok(LogOrTrace::Trace(Box::new(trace)))
             }
             // The log reader gives the best error message for a file of neither kind.
             FileKind::Log | FileKind::Other => {

@@ -26,7 +26,7 @@ impl Engine<'_> {
     /// Fails if it cannot be read.
     pub fn look(&self, path: &Path) -> Result<ViewedFile, EngineError> {
         let log = match self.read_either(path)? {
-            LogOrTrace::Trace(trace) => return Ok(ViewedFile::Trace(trace)),
+            LogOrTrace::Trace(trace) => return Ok(ViewedFile::Trace(*trace)),
             LogOrTrace::Log(log) => log,
         };
         Ok(match self.games.of(&log.session) {

@@ -130,7 +130,7 @@ mod tests {
             let (tick, at) = (Tick(number), Micros(i64::from(number) * 10_000));
             session.ticks.push(TickRecord { tick, at, hash: None });
             let command = Usercmd { seq: CommandSeq(number), ..Usercmd::default() };
-            session.players[0].frames.push(FrameRecord { at, command, ..FrameRecord::default() });
+            session.players[0].frames.push(FrameRecord { at, command });
             if number > 2 {
                 let command = CommandSeq(number - 2);
                 session.players[0].executed.push(ExecutionRecord { command, tick, ..ExecutionRecord::default() });

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::pipeline::{Netcode, RollbackError};
 use hitreg_log::record::{Keyframe, Origin, SessionHeader, SessionStretch};
-use hitreg_log::trace::{RECORD, STEP, Table, TraceHeader};
+use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Micros;
 
 /// A log to replay.
@@ -121,8 +121,7 @@ pub fn stream<G: Netcode>(
         None => ("closed", &*setup.settings),
     };
     let part = options.part.and_then(|part| part.header_range(source.survey.played()));
-    let capabilities = [STEP, RECORD].map(str::to_owned).into();
-    let header = TraceHeader { part, capabilities, ..trace_header(mode, source.header, settings) };
+    let header = TraceHeader { part, ..trace_header(mode, source.header, settings) };
     let feed = Feed::new(chunks, source.survey);
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
 }
