@@ -255,7 +255,8 @@ typedef struct hitreg_options {
   uint32_t ring;
   // 1: wait instead of dropping rows or chunks, for sessions that do not run in real time.
   uint32_t patient;
-  // Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit.
+  // Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit. With both
+  // limits 0, there is one file, without a number.
   uint32_t rotate_s;
   // MiB after which a new file starts; 0 for no limit.
   uint32_t rotate_mib;

@@ -140,7 +140,7 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
     all
 }
 
-/// Names of the tables in which [`put_by`] stores sent packets and arrivals, next to the tables of a replay.
+/// Names of the tables in which [`packet_tables`] stores sent packets and arrivals, next to the tables of a replay.
 const SENT: &str = "traffic.sent";
 const ARRIVED: &str = "traffic.arrived";
 
@@ -177,7 +177,7 @@ pub fn packet_tables(stretch: &SessionStretch) -> [Table; 2] {
     ]
 }
 
-/// Returns the log's packets from the tables that [`put_by`] stored in a trace, as [`of_session`] does; `is_received` is
+/// Returns the log's packets from the tables that [`packet_tables`] stored in a trace, as [`of_session`] does; `is_received` is
 /// what [`is_received()`] says of the log. A read error takes the place of packets.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use super::target::Target;
 use crate::log::{BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
 use crate::record::{Record, SessionHeader, Texts};
 
-/// A recording in progress. Until [`Recording::finish`], it is at [`Recording::unfinished_path`]. After a kill or a
+/// A recording in progress. Until [`Recording::finish`], its file ends in `.part`. After a kill or a
 /// crash, this file holds everything except the last second.
 pub struct Recording {
     target: Target,
