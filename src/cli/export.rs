@@ -231,10 +231,11 @@ fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a 
 
 /// The name and the file name of each table. Names in a trace are untrusted, so only plain names become file names.
 fn files_in(tables: &[(&Table, u64)], args: &Args) -> Result<Vec<(String, String)>, CommandError> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    // Tables of classes have a dot in their names.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let file = |(table, _): &(&Table, u64)| {
         let name = &table.name;
-        if name.is_empty() || !name.chars().all(is_plain) {
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
             let what = format!("the table {name:?} cannot name a file: write it with --table and -o FILE");
             return Err(CommandError::file(&args.file, what));
         }

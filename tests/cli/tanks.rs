@@ -36,6 +36,8 @@ fn a_build_with_playback_replays_every_class_as_recorded() {
     let tables: Vec<&str> = listed.as_array().unwrap().iter().map(|table| table["table"].as_str().unwrap()).collect();
     let classes = ["bodies", "bodies.shell", "bodies.mine", "bodies.crate", "bodies.flag"];
     assert_eq!(tables[..6], [&["ticks"][..], &classes].concat());
+    folder.done("export a.hitlog --all --to csv -o tables");
+    assert!(folder.path("tables/bodies.mine.csv").exists());
     let mines = folder.done("export a.hitlog --table bodies.mine --to csv");
     let names = "tick,entity,origin.x,origin.y,velocity.x,velocity.y,owner,command,ticks_left";
     assert_eq!(mines.lines().next(), Some(names), "no field of another class");

@@ -83,7 +83,7 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
 fn compared(log: &LogReport) -> String {
     let golden = match log.golden {
         Golden::None => "no golden (create one with --accept)",
-        Golden::Compared if log.why == Some(VerdictReason::Golden) => "golden compared",
+        Golden::Compared if log.why == Some(VerdictReason::Golden) || log.difference.is_some() => "golden compared",
         Golden::Compared => "golden matches",
         Golden::Accepted => "golden written",
         Golden::Rerecorded => "log and golden written",

@@ -1,6 +1,6 @@
 //! Parts of a session: a range of its ticks, or fewer of its players. A part keeps every kind of record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{EventTime, PlayerRecords, Presence, RecordType, Session, StateKey, States, USERCMD_BYTES, UnknownRecords};
 use crate::units::{CommandSeq, Micros, Tick};
@@ -84,10 +84,13 @@ impl PlayerRecords {
     fn begin_after(&mut self, after: Tick, is_later: &dyn Fn(EventTime) -> bool) -> Option<CommandSeq> {
         let ran = self.executed.iter().filter(|done| done.tick <= after).map(|done| done.command.0).max();
         let first = (!self.executed.is_empty()).then(|| CommandSeq(ran.map_or(0, |ran| ran + 1)));
+        // A usercmd may act in several ticks.
+        let acts_again: BTreeSet<CommandSeq> =
+            self.executed.iter().filter(|done| done.tick > after).map(|done| done.command).collect();
         let frames = std::mem::take(&mut self.frames);
         let present = self.presence.iter().rev().find(|change| !is_later(EventTime::At(change.at))).copied();
         self.streams_mut().into_iter().for_each(|stream| stream.retain(is_later));
-        let is_unrun = |seq| first.is_some_and(|first| seq >= first);
+        let is_unrun = |seq| first.is_some_and(|first| seq >= first) || acts_again.contains(&seq);
         let kept = frames.into_iter().filter(|frame| is_later(frame.when()) || is_unrun(frame.command.seq));
         self.frames = kept.collect();
         let present = present.filter(|change| change.change == Presence::Joined);
@@ -161,6 +164,15 @@ mod tests {
         assert_eq!(part.header.settings, [(BEGINS_AFTER_TICK.to_owned(), "5".to_owned())]);
         assert_eq!(session().part(Tick(0), Tick(10)), session());
         assert_eq!(part.part(Tick(5), Tick(8)).header.settings.len(), 1);
+    }
+
+    #[test]
+    fn a_usercmd_that_acts_again_stays() {
+        let mut session = session();
+        let again = ExecutionRecord { command: CommandSeq(3), tick: Tick(6), ..ExecutionRecord::default() };
+        session.players[0].executed.insert(4, again);
+        let part = session.part(Tick(5), Tick(8));
+        assert_eq!(part.players[0].frames[0].command.seq, CommandSeq(3));
     }
 
     #[test]

@@ -31,9 +31,15 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
     let mut rows: Vec<_> = both.into_iter().collect();
     rows.sort_by_key(|(_, (_, judged))| judged.map_or(i64::MAX, |shot| shot.at.0));
     for (key, (predicted, judged)) in &rows {
-        let tick = judged.and_then(|shot| match ran.get(&(key.0, key.1)) {
-            Some(tick) if key.2 != IMPACT => Some(*tick),
-            _ => session.ticks.iter().rev().find(|tick| tick.at <= shot.at).map(|tick| tick.tick),
+        let tick = judged.and_then(|shot| {
+            let at = session.ticks.iter().rev().find(|tick| tick.at <= shot.at).map(|tick| tick.tick);
+            match ran.get(&(key.0, key.1)) {
+                // A usercmd may act in several ticks.
+                Some(ticks) if key.2 != IMPACT => {
+                    ticks.iter().find(|tick| Some(**tick) == at).or(ticks.first()).copied()
+                }
+                _ => at,
+            }
         });
         push(&mut table, tick, *key, *predicted, *judged);
     }
@@ -48,15 +54,17 @@ fn free_key(key: RecordedShotKey, is_taken: impl Fn(&RecordedShotKey) -> bool) -
 }
 
 /// The ticks in which the server ran the usercmds of these shots, as far as they were recorded, by player and usercmd.
-fn ticks_of_usercmds<V>(session: &Session, shots: &BTreeMap<RecordedShotKey, V>) -> BTreeMap<(u32, u32), Tick> {
+fn ticks_of_usercmds<V>(session: &Session, shots: &BTreeMap<RecordedShotKey, V>) -> BTreeMap<(u32, u32), Vec<Tick>> {
     let players = (0..).zip(&session.players);
     let ran = players.flat_map(|(player, records)| records.executed.iter().map(move |done| (player, done)));
-    ran.filter(|(player, done)| {
-        let first = (*player, done.command.0, 0);
-        done.how == Execution::Run && shots.range(first..=(first.0, first.1, u8::MAX)).next().is_some()
-    })
-    .map(|(player, done)| ((player, done.command.0), done.tick))
-    .collect()
+    let mut ticks: BTreeMap<(u32, u32), Vec<Tick>> = BTreeMap::new();
+    for (player, done) in ran.filter(|(_, done)| done.how == Execution::Run) {
+        let first = (player, done.command.0, 0);
+        if shots.range(first..=(first.0, first.1, u8::MAX)).next().is_some() {
+            ticks.entry((player, done.command.0)).or_default().push(done.tick);
+        }
+    }
+    ticks
 }
 
 fn push(
