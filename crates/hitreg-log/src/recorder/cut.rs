@@ -21,6 +21,8 @@ const MOST_WAITING: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct FlightCut {
     last: TickRecord,
+    /// Whether the part has records of the tick after `last`.
+    is_in_tick: bool,
     present: BTreeMap<PlayerId, PresenceRecord>,
     bodies: Vec<StateRecord>,
     players: BTreeMap<PlayerId, Usercmds>,
@@ -48,8 +50,13 @@ impl FlightCut {
         FlightCut { bytes, ..FlightCut::default() }
     }
 
-    /// Returns whether the last tick is complete before this record, so that a new part may begin with the record.
+    /// Returns whether a new part may begin with this record: it is the first record after the last tick. A recording
+    /// without ticks may be split anywhere.
     pub(super) fn may_split_before(&self, record: &Record) -> bool {
+        !self.is_in_tick && self.is_later(record)
+    }
+
+    fn is_later(&self, record: &Record) -> bool {
         match record.when() {
             EventTime::At(at) => at > self.last.at,
             EventTime::In(tick) => tick > self.last.tick,
@@ -58,9 +65,10 @@ impl FlightCut {
 
     /// Updates the state with a record.
     pub(super) fn update(&mut self, record: &Record) {
+        self.is_in_tick |= self.last.tick > Tick(0) && self.is_later(record);
         match record {
             Record::Tick(tick) => {
-                self.last = *tick;
+                (self.last, self.is_in_tick) = (*tick, false);
                 self.bodies.clear();
             }
             Record::State(state) if state.viewer.is_none() && state.tick == self.last.tick => {
@@ -125,5 +133,33 @@ impl PartStart {
         let mut stretch = SessionStretch::of(header);
         self.records.iter().try_for_each(|record| stretch.push(record, header)).map_err(WriteError::from)?;
         Ok(stretch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::ExecutionRecord;
+    use crate::units::Micros;
+
+    #[test]
+    fn a_part_begins_with_all_records_of_its_first_tick() {
+        let tick = |number: u32| {
+            let at = Micros(i64::from(number) * 10_000);
+            Record::Tick(TickRecord { tick: Tick(number), at, hash: None })
+        };
+        let ran = |number| {
+            let done = ExecutionRecord { tick: Tick(number), ..ExecutionRecord::default() };
+            Record::Executed(PlayerId(0), done)
+        };
+        let state = |number| Record::State(StateRecord { tick: Tick(number), ..StateRecord::default() });
+        let mut cut = FlightCut::new(None);
+        assert!(cut.may_split_before(&ran(1)), "there is no tick yet");
+        cut.update(&tick(1));
+        assert!(!cut.may_split_before(&state(1)) && cut.may_split_before(&ran(2)));
+        cut.update(&ran(2));
+        assert!(!cut.may_split_before(&tick(2)), "a usercmd of tick 2 is in the part");
+        cut.update(&tick(2));
+        assert!(cut.may_split_before(&ran(3)));
     }
 }
