@@ -1,0 +1,28 @@
+//! Records sessions of [lightyear] as hitreg logs, and replays the logs without a network.
+//!
+//! A [`RecordedGame`] describes the game: its input, its classes of entities and their components. Each recorded entity has
+//! a [`RecordedEntity`]. [`HitregRecorderPlugin`] records the app of a server. [`HitregReplay`] is a whole build: it runs
+//! the simulation of the same app on a log.
+//!
+//! | lightyear | log |
+//! | --- | --- |
+//! | [`LocalTimeline`](lightyear::prelude::LocalTimeline) of the server | tick |
+//! | [`ActionState`](lightyear::prelude::input::native::ActionState) of a tick | usercmd with the number of the tick, run in that tick |
+//! | a tick without an input in the buffer | `stood_in` |
+//! | components of entities with [`RecordedEntity`] | bodies |
+//! | a player's entity appears or disappears | presence |
+//!
+//! The time of a tick is its number divided by the tick rate.
+
+mod game;
+mod recorder;
+mod replay;
+
+pub use game::{Components, RecordedEntity, RecordedGame, RecordedInput};
+pub use recorder::{HitregRecorder, HitregRecorderPlugin, RecordError};
+pub use replay::{HitregReplay, ReplayError};
+
+pub use hitreg_log;
+pub use hitreg_log::fields;
+pub use hitreg_log::fields::{FieldValue, Fields};
+pub use lightyear;

@@ -1,0 +1,199 @@
+//! The recording of a server.
+
+use std::sync::Mutex;
+
+use bevy_app::{App, AppExit, FixedLast, FixedPreUpdate, Last, Plugin};
+use bevy_ecs::message::Messages;
+use bevy_ecs::prelude::{
+    Add, Commands, EntityWorldMut, IntoScheduleConfigs, Mut, On, Query, Res, ResMut, Resource, World,
+};
+use hitreg_log::fields::Body;
+use hitreg_log::record::{Execution, ExecutionRecord, Presence, PresenceRecord, Record, TickRecord};
+use hitreg_log::recorder::{FinishError, PushError, Recorder, RecordingSummary, Stream};
+use hitreg_log::units::{CommandSeq, PlayerId, Tick};
+use hitreg_log::usercmd::{Input, Usercmd};
+use lightyear::prelude::LocalTimeline;
+use lightyear::prelude::input::native::{ActionState, NativeBuffer};
+use lightyear::prelude::input::server::InputSystems;
+
+use crate::game::insert_input;
+use crate::{RecordedEntity, RecordedGame, RecordedInput};
+
+/// Records the app of a server. Add it after `ServerPlugins`.
+///
+/// At `AppExit` the plugin ends the log. [`HitregRecorder::end`] ends it earlier.
+pub struct HitregRecorderPlugin<I> {
+    game: RecordedGame<I>,
+    recorder: Mutex<Option<Recorder>>,
+}
+
+impl<I: RecordedInput> HitregRecorderPlugin<I> {
+    /// Returns the plugin. `recorder` has the description of [`RecordedGame::describe`].
+    pub fn new(game: RecordedGame<I>, recorder: Recorder) -> HitregRecorderPlugin<I> {
+        HitregRecorderPlugin { game, recorder: Mutex::new(Some(recorder)) }
+    }
+}
+
+impl<I: RecordedInput> Plugin for HitregRecorderPlugin<I> {
+    fn build(&self, app: &mut App) {
+        let recorder = self.recorder.lock().ok().and_then(|mut recorder| recorder.take());
+        let Some(recorder) = recorder else { return };
+        app.insert_resource(HitregRecorder {
+            stream: Mutex::new(Some(recorder.stream())),
+            recorder: Some(recorder),
+            error: None,
+        });
+        app.insert_resource(ServerRecording {
+            players: (0..self.game.players).map(|_| RecordedPlayer::<I>::default()).collect(),
+            game: self.game.clone(),
+        });
+        app.add_observer(insert_inputs::<I>);
+        app.add_systems(FixedPreUpdate, record_inputs::<I>.after(InputSystems::UpdateActionState));
+        app.add_systems(FixedLast, record_tick::<I>);
+        app.add_systems(Last, end_at_exit);
+    }
+}
+
+/// The recording of an app, as a resource.
+#[derive(Resource)]
+pub struct HitregRecorder {
+    /// Never locked: a resource must be `Sync`, and a stream is not.
+    stream: Mutex<Option<Stream>>,
+    recorder: Option<Recorder>,
+    error: Option<PushError>,
+}
+
+/// Why a recording is not complete.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// A record was refused. The log lacks it.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// The log cannot be written.
+    #[error(transparent)]
+    Finish(#[from] FinishError),
+    /// The recording has ended before.
+    #[error("the recording has ended")]
+    Ended,
+}
+
+impl HitregRecorder {
+    /// The recorder, for its counters and [`Recorder::save`]; `None` after the end.
+    pub fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
+    }
+
+    /// The stream, for records of your own such as shots and damage; `None` after the end. Records have the time of the
+    /// tick that runs.
+    pub fn stream(&mut self) -> Option<&mut Stream> {
+        self.stream.get_mut().ok()?.as_mut()
+    }
+
+    /// The first record that was refused.
+    pub fn error(&self) -> Option<&PushError> {
+        self.error.as_ref()
+    }
+
+    /// Ends the log.
+    ///
+    /// # Errors
+    /// The first write error, or the first record that was refused.
+    pub fn end(&mut self) -> Result<RecordingSummary, RecordError> {
+        self.stream = Mutex::new(None);
+        let written = self.recorder.take().ok_or(RecordError::Ended)?.finish()?;
+        self.error.take().map_or(Ok(written), |error| Err(error.into()))
+    }
+
+    fn push(&mut self, push: impl FnOnce(&mut Stream) -> Result<(), PushError>) {
+        if let Some(Err(error)) = self.stream().map(push) {
+            self.error.get_or_insert(error);
+        }
+    }
+}
+
+#[derive(Resource)]
+struct ServerRecording<I: RecordedInput> {
+    game: RecordedGame<I>,
+    players: Vec<RecordedPlayer<I>>,
+}
+
+struct RecordedPlayer<I> {
+    is_present: bool,
+    /// The last input that ran, if one did.
+    ran: Option<I>,
+}
+
+impl<I> Default for RecordedPlayer<I> {
+    fn default() -> RecordedPlayer<I> {
+        RecordedPlayer { is_present: false, ran: None }
+    }
+}
+
+fn insert_inputs<I: RecordedInput>(
+    added: On<Add, RecordedEntity>,
+    entities: Query<&RecordedEntity>,
+    session: Res<ServerRecording<I>>,
+    mut commands: Commands,
+) {
+    if entities.get(added.entity).is_ok_and(|number| number.0 < session.game.players) {
+        commands.entity(added.entity).queue(|mut entity: EntityWorldMut| insert_input::<I>(&mut entity));
+    }
+}
+
+type PlayerInput<'a, I> = (&'a RecordedEntity, &'a ActionState<I>, Option<&'a NativeBuffer<I>>);
+
+/// Records which players are there, and the inputs that run in this tick.
+fn record_inputs<I: RecordedInput>(
+    timeline: Res<LocalTimeline>,
+    mut session: ResMut<ServerRecording<I>>,
+    mut recorder: ResMut<HitregRecorder>,
+    entities: Query<PlayerInput<I>>,
+) {
+    let ServerRecording { game, players } = &mut *session;
+    let now = timeline.tick();
+    let (tick, at, command) = (Tick(now.0), game.at(now.0), CommandSeq(now.0));
+    for (number, player) in (0..).zip(players) {
+        let id = PlayerId(number);
+        let entity = entities.iter().find(|(entity, ..)| entity.0 == number);
+        if player.is_present != entity.is_some() {
+            *player = RecordedPlayer { is_present: entity.is_some(), ran: None };
+            let change = if player.is_present { Presence::Joined } else { Presence::Left };
+            recorder.push(|stream| stream.push(Record::Presence(id, PresenceRecord { tick, at, change })));
+        }
+        let Some((_, ActionState(input), buffer)) = entity else { continue };
+        let has_arrived = buffer.is_some_and(|buffer| buffer.get(now).is_some());
+        let how = match &player.ran {
+            _ if has_arrived => Execution::Run,
+            Some(ran) if ran == input => Execution::StoodIn,
+            None if *input == I::default() => continue,
+            // lightyear or the game changed the input that stood in.
+            Some(_) | None => Execution::Run,
+        };
+        if how == Execution::Run {
+            let msec = u8::try_from(1_000 / game.hz).unwrap_or(u8::MAX);
+            let usercmd = Usercmd { seq: command, input: Input { msec, ..Input::default() }, ..Usercmd::default() };
+            recorder.push(|stream| stream.usercmd_with(id, at, usercmd, &input.values()));
+            player.ran = Some(input.clone());
+        }
+        recorder.push(|stream| stream.push(Record::Executed(id, ExecutionRecord { command, tick, how })));
+    }
+}
+
+fn record_tick<I: RecordedInput>(world: &mut World) {
+    world.resource_scope(|world, session: Mut<ServerRecording<I>>| {
+        let tick = world.resource::<LocalTimeline>().tick().0;
+        let bodies = session.game.bodies(world, |player| session.players[usize::from(player)].is_present);
+        let end = TickRecord { tick: Tick(tick), at: session.game.at(tick), hash: Some(Body::hash_all(&bodies)) };
+        world.resource_mut::<HitregRecorder>().push(|stream| stream.tick_with_bodies(end, &bodies));
+    });
+}
+
+fn end_at_exit(exits: Option<Res<Messages<AppExit>>>, mut recorder: ResMut<HitregRecorder>) {
+    if exits.is_some_and(|exits| !exits.is_empty())
+        && let Err(error) = recorder.end()
+        && !matches!(error, RecordError::Ended)
+    {
+        eprintln!("the recording is not complete: {error}");
+    }
+}
