@@ -1,4 +1,4 @@
-//! Sleds on a line, over UDP: `sleds server PORT LOG`, `sleds client PLAYER PORT` and `sleds replay LOG -o TRACE`.
+//! Sleds on a line, over UDP: `sleds server PORT LOG`, `sleds client PLAYER PORT LOG` and `sleds replay LOG -o TRACE`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -8,8 +8,10 @@ use std::time::Duration;
 use bevy::ecs::entity::MapEntities;
 use bevy::prelude::*;
 use bevy::state::app::StatesPlugin;
-use hitreg_lightyear::hitreg_log::recorder::{Recorder, RecorderOptions};
-use hitreg_lightyear::{Components, HitregRecorderPlugin, HitregReplay, RecordedEntity, RecordedGame};
+use hitreg_lightyear::hitreg_log::recorder::{Description, Recorder, RecorderOptions};
+use hitreg_lightyear::{
+    Components, HitregClientRecorderPlugin, HitregRecorderPlugin, HitregReplay, RecordedEntity, RecordedGame,
+};
 use lightyear::connection::client::Connected;
 use lightyear::prelude::client::input::InputSystems;
 use lightyear::prelude::input::native::{ActionState, InputMarker, InputPlugin};
@@ -83,14 +85,17 @@ fn protocol(app: &mut App) {
     }));
 }
 
+fn recorder(about: Description, log: &Path) -> Recorder {
+    Recorder::create(log, about.setting(DRAG, "0.98"), RecorderOptions::default()).expect("the log can be created")
+}
+
 fn tick_duration() -> Duration {
     Duration::from_secs(1) / HZ
 }
 
 pub(crate) fn server(port: u16, log: &Path, conditioner: Option<RecvLinkConditioner>) -> App {
     use lightyear::prelude::server::{NetcodeConfig, NetcodeServer, ServerPlugins, ServerUdpIo, Start};
-    let about = recorded().describe().setting(DRAG, "0.98");
-    let recorder = Recorder::create(log, about, RecorderOptions::default()).expect("the log can be created");
+    let recorder = recorder(recorded().describe(), log);
     let mut app = App::new();
     app.add_plugins((MinimalPlugins, StatesPlugin, ServerPlugins { tick_duration: tick_duration() }));
     app.add_plugins(HitregRecorderPlugin::new(recorded(), recorder));
@@ -119,10 +124,12 @@ fn spawn_sled(connected: On<Add, Connected>, clients: Query<&RemoteId, With<Clie
     ));
 }
 
-pub(crate) fn client(player: u16, port: u16, conditioner: Option<RecvLinkConditioner>) -> App {
+pub(crate) fn client(player: u16, port: u16, log: &Path, conditioner: Option<RecvLinkConditioner>) -> App {
     use lightyear::prelude::client::{Client, ClientPlugins, Connect, NetcodeClient, NetcodeConfig};
     let mut app = App::new();
     app.add_plugins((MinimalPlugins, StatesPlugin, ClientPlugins { tick_duration: tick_duration() }));
+    let recorder = recorder(recorded().describe_client(), log);
+    app.add_plugins(HitregClientRecorderPlugin::new(recorded(), player, recorder));
     protocol(&mut app);
     simulation(&mut app, "0.98");
     app.insert_resource(PredictionManager::default());
@@ -162,7 +169,9 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut app = match args[..] {
         ["server", port, log] => server(port.parse().unwrap_or(7000), log.as_ref(), None),
-        ["client", player, port] => client(u16::from(player == "1"), port.parse().unwrap_or(7000), None),
+        ["client", player, port, log] => {
+            client(u16::from(player == "1"), port.parse().unwrap_or(7000), log.as_ref(), None)
+        }
         _ => {
             let replayed = HitregReplay::new(recorded(), join).run(std::env::args_os().skip(1), |play| {
                 let mut app = App::new();

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 
 use bevy_ecs::component::{Component, Mutable};
+use bevy_ecs::query::QueryFilter;
 use bevy_ecs::world::{EntityRef, EntityWorldMut, World};
 use hitreg_log::fields::{Body, Fields};
 use hitreg_log::record::{Class, FieldSchema, OwnValue};
@@ -115,7 +116,12 @@ impl<I: RecordedInput> RecordedGame<I> {
 
     /// Returns the recorded entities of the world by their numbers. `is_present` says whether a player has joined.
     pub(crate) fn bodies(&self, world: &mut World, is_present: impl Fn(u16) -> bool) -> Vec<Body> {
-        let mut entities = world.query::<(EntityRef, &RecordedEntity)>();
+        self.bodies_with::<()>(world, is_present)
+    }
+
+    /// Returns those of the entities that pass a filter.
+    pub(crate) fn bodies_with<F: QueryFilter>(&self, world: &mut World, is_present: impl Fn(u16) -> bool) -> Vec<Body> {
+        let mut entities = world.query_filtered::<(EntityRef, &RecordedEntity), F>();
         let mut bodies: Vec<Body> = entities
             .iter(world)
             .filter(|(_, number)| number.0 >= self.players || is_present(number.0))
@@ -128,6 +134,12 @@ impl<I: RecordedInput> RecordedGame<I> {
             .collect();
         bodies.sort_by_key(|body| body.entity);
         bodies
+    }
+
+    /// Returns the names of a class's fields.
+    pub(crate) fn field_names(&self, class: u16) -> impl Iterator<Item = String> {
+        let class = self.classes.get(usize::from(class));
+        class.into_iter().flat_map(|(_, class)| class.fields.iter().map(|field| field.name.clone()))
     }
 
     /// Sets the components of an entity to a recorded state.

@@ -2,7 +2,7 @@
 //!
 //! A [`RecordedGame`] describes the game: its input, its classes of entities and their components. Each recorded entity has
 //! a [`RecordedEntity`]. [`HitregRecorderPlugin`] records the app of a server. [`HitregReplay`] is a whole build: it runs
-//! the simulation of the same app on a log.
+//! the simulation of the same app on a log. [`HitregClientRecorderPlugin`] records the app of a client, with its rollbacks.
 //!
 //! | lightyear | log |
 //! | --- | --- |
@@ -14,10 +14,12 @@
 //!
 //! The time of a tick is its number divided by the tick rate.
 
+mod client;
 mod game;
 mod recorder;
 mod replay;
 
+pub use client::{DRAWN, HitregClientRecorderPlugin, PREDICTION_ERRORS, ROLLBACKS};
 pub use game::{Components, RecordedEntity, RecordedGame, RecordedInput};
 pub use recorder::{HitregRecorder, HitregRecorderPlugin, RecordError};
 pub use replay::{HitregReplay, ReplayError};

@@ -36,13 +36,7 @@ impl<I: RecordedInput> HitregRecorderPlugin<I> {
 
 impl<I: RecordedInput> Plugin for HitregRecorderPlugin<I> {
     fn build(&self, app: &mut App) {
-        let recorder = self.recorder.lock().ok().and_then(|mut recorder| recorder.take());
-        let Some(recorder) = recorder else { return };
-        app.insert_resource(HitregRecorder {
-            stream: Mutex::new(Some(recorder.stream())),
-            recorder: Some(recorder),
-            error: None,
-        });
+        insert_recorder(app, &self.recorder);
         app.insert_resource(ServerRecording {
             players: (0..self.game.players).map(|_| RecordedPlayer::<I>::default()).collect(),
             game: self.game.clone(),
@@ -50,8 +44,15 @@ impl<I: RecordedInput> Plugin for HitregRecorderPlugin<I> {
         app.add_observer(insert_inputs::<I>);
         app.add_systems(FixedPreUpdate, record_inputs::<I>.after(InputSystems::UpdateActionState));
         app.add_systems(FixedLast, record_tick::<I>);
-        app.add_systems(Last, end_at_exit);
     }
+}
+
+/// Starts the recording of an app that a plugin builds.
+pub(crate) fn insert_recorder(app: &mut App, recorder: &Mutex<Option<Recorder>>) {
+    let recorder = recorder.lock().ok().and_then(|mut recorder| recorder.take());
+    let stream = Mutex::new(recorder.as_ref().map(Recorder::stream));
+    app.insert_resource(HitregRecorder { stream, recorder, error: None });
+    app.add_systems(Last, end_at_exit);
 }
 
 /// The recording of an app, as a resource.
@@ -105,7 +106,7 @@ impl HitregRecorder {
         self.error.take().map_or(Ok(written), |error| Err(error.into()))
     }
 
-    fn push(&mut self, push: impl FnOnce(&mut Stream) -> Result<(), PushError>) {
+    pub(crate) fn push(&mut self, push: impl FnOnce(&mut Stream) -> Result<(), PushError>) {
         if let Some(Err(error)) = self.stream().map(push) {
             self.error.get_or_insert(error);
         }
@@ -171,13 +172,18 @@ fn record_inputs<I: RecordedInput>(
             Some(_) | None => Execution::Run,
         };
         if how == Execution::Run {
-            let msec = u8::try_from(1_000 / game.hz).unwrap_or(u8::MAX);
-            let usercmd = Usercmd { seq: command, input: Input { msec, ..Input::default() }, ..Usercmd::default() };
+            let usercmd = usercmd(command, game.hz);
             recorder.push(|stream| stream.usercmd_with(id, at, usercmd, &input.values()));
             player.ran = Some(input.clone());
         }
         recorder.push(|stream| stream.push(Record::Executed(id, ExecutionRecord { command, tick, how })));
     }
+}
+
+/// Returns a usercmd without input.
+pub(crate) fn usercmd(seq: CommandSeq, hz: u32) -> Usercmd {
+    let msec = u8::try_from(1_000 / hz).unwrap_or(u8::MAX);
+    Usercmd { seq, input: Input { msec, ..Input::default() }, ..Usercmd::default() }
 }
 
 fn record_tick<I: RecordedInput>(world: &mut World) {

@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 use bevy::prelude::*;
 use bevy::time::TimeUpdateStrategy;
 use hitreg_lightyear::hitreg_log::log::{read_session, read_trace};
-use hitreg_lightyear::hitreg_log::record::{Execution, Presence, Session};
+use hitreg_lightyear::hitreg_log::record::{Execution, NumberForm, Presence, Session, StateKey, UnknownColumn};
 use hitreg_lightyear::hitreg_log::recorder::{Recorder, RecorderOptions};
 use hitreg_lightyear::hitreg_log::trace::Trace;
 use hitreg_lightyear::hitreg_log::trace::schema::ticks;
 use hitreg_lightyear::hitreg_log::units::Micros;
 use hitreg_lightyear::{
-    Components, HitregRecorder, HitregRecorderPlugin, HitregReplay, RecordError, RecordedEntity, RecordedGame,
-    ReplayError,
+    Components, DRAWN, HitregRecorder, HitregRecorderPlugin, HitregReplay, PREDICTION_ERRORS, ROLLBACKS, RecordError,
+    RecordedEntity, RecordedGame, ReplayError,
 };
 use lightyear::core::plugin::CorePlugins;
 use lightyear::prelude::input::native::{ActionState, NativeBuffer};
-use lightyear::prelude::{LinkConditionerConfig, LocalTimeline, RecvLinkConditioner};
+use lightyear::prelude::{LinkConditionerConfig, LocalTimeline, Predicted, RecvLinkConditioner, is_in_rollback};
 
 #[path = "../examples/sleds_bug.rs"]
 #[expect(dead_code, reason = "whole programs, of which the tests use the apps")]
 mod sleds_bug;
 use sleds_bug::simulation_with_bug;
-use sleds_bug::sleds::{DRAG, HZ, Pad, client, join, pad, recorded, server, simulation};
+use sleds_bug::sleds::{DRAG, HZ, Pad, Sled, client, join, pad, recorded, server, simulation};
 
 const TICKS: u32 = 400;
 
@@ -59,6 +59,13 @@ fn assert_replays(log: &Path) {
     assert_eq!(ticks::Columns::of(&replayed(log, simulation)).hash, hashes);
 }
 
+/// A prediction that the server corrects.
+fn push_predicted_sled(now: Res<LocalTimeline>, mut sleds: Query<&mut Sled, With<Predicted>>) {
+    if now.tick().0 == 200 {
+        sleds.iter_mut().for_each(|mut sled| sled.x += 0.5);
+    }
+}
+
 /// Runs a server and two clients that exchange datagrams with delay, jitter and loss, until the server has simulated
 /// `TICKS` ticks.
 fn play(log: &Path) {
@@ -69,7 +76,11 @@ fn play(log: &Path) {
         RecvLinkConditioner::new(config.with_incoming_jitter(Duration::from_millis(10)).with_fixed_loss(0.05))
     };
     let mut server = server(port, log, Some(conditioner()));
-    let mut clients = [0, 1].map(|player| client(player, port, Some(conditioner())));
+    let mut clients = [0, 1].map(|player: u16| {
+        let log = log.with_extension(format!("p{player}.hitlog"));
+        client(player, port, &log, Some(conditioner()))
+    });
+    clients[0].add_systems(FixedUpdate, push_predicted_sled.run_if(not(is_in_rollback)));
     for app in clients.iter_mut().chain([&mut server]) {
         app.finish();
         app.cleanup();
@@ -82,10 +93,12 @@ fn play(log: &Path) {
         clients.iter_mut().for_each(App::update);
         std::thread::sleep(Duration::from_millis(2));
     }
-    let mut recorder = server.world_mut().resource_mut::<HitregRecorder>();
-    let written = recorder.end().unwrap();
-    assert_eq!((written.lost_records, written.dropped_chunks, written.late_records), (0, 0, 0));
-    assert!(matches!(recorder.end(), Err(RecordError::Ended)));
+    for app in clients.iter_mut().chain([&mut server]) {
+        let mut recorder = app.world_mut().resource_mut::<HitregRecorder>();
+        let written = recorder.end().unwrap();
+        assert_eq!((written.lost_records, written.dropped_chunks, written.late_records), (0, 0, 0));
+        assert!(matches!(recorder.end(), Err(RecordError::Ended)));
+    }
 }
 
 /// Returns a function that runs hitreg in a folder, and returns its exit code and output.
@@ -144,6 +157,8 @@ fn a_server_with_two_clients_records_a_session_in_which_a_planted_bug_is_found()
     let index = recorded.ticks.iter().position(|tick| tick.tick.0 == first);
     assert_eq!(different, index);
 
+    check_clients(&log, &recorded);
+
     let Some(hitreg) = hitreg(folder.path()) else { return };
     let (sleds, sleds_bug) = (example("sleds"), example("sleds_bug"));
     let (code, text) = hitreg(&["verify", "--build", &sleds, "sleds.hitlog"]);
@@ -156,6 +171,57 @@ fn a_server_with_two_clients_records_a_session_in_which_a_planted_bug_is_found()
     assert!(text.contains(&format!("tick {first}")) && text.contains("entity 0, origin.x"), "{text}");
     let (_, text) = hitreg(&[&["bisect", "ticks", "sleds.hitlog"][..], &builds].concat());
     assert!(text.contains(&format!("tick {first}")), "{text}");
+}
+
+/// A custom kind of a log: its columns as numbers.
+fn columns<const N: usize>(session: &Session, kind: &str) -> [Vec<f64>; N] {
+    let records = session.unknown.iter().find(|records| records.kind == kind).unwrap();
+    let number = |column: &UnknownColumn, value: i64| match column.form {
+        NumberForm::F64 => f64::from_bits(value as u64),
+        _ => value as f64,
+    };
+    let all = records.columns.iter().map(|column| column.values.iter().map(|value| number(column, *value)).collect());
+    all.collect::<Vec<_>>().try_into().unwrap()
+}
+
+fn check_clients(log: &Path, server: &Session) {
+    let of_server: BTreeMap<(u32, u16), usize> =
+        server.states.keys().iter().zip(0..).map(|(key, state)| ((key.tick.0, key.entity.0), state)).collect();
+    for player in [0, 1] {
+        let client = session(&log.with_extension(format!("p{player}.hitlog")));
+        let ticks = client.ticks.len();
+        assert!(ticks > 200 && client.ticks.windows(2).all(|pair| pair[1].tick > pair[0].tick), "{ticks} ticks");
+        assert_eq!(client.players[usize::from(player)].frames.len(), ticks);
+        // In the end, the client predicted nearly every state as the server simulated it.
+        let own = client.states.keys().iter().zip(0..).filter(|(key, _)| key.entity.0 == player);
+        let is_same = |(key, state): &(&StateKey, usize)| {
+            let there = of_server.get(&(key.tick.0, player));
+            there.is_some_and(|there| server.states.cells_of(*there) == client.states.cells_of(*state))
+        };
+        let (same, all) = (own.clone().filter(is_same).count(), own.count());
+        assert!(all == ticks && same * 10 > all * 8, "player {player}: {same} of {all} states in {ticks} ticks");
+
+        let [at, drawn] = columns(&client, DRAWN);
+        assert!(drawn.len() > 200);
+        let now = at.iter().map(|at| (at * f64::from(HZ) / 1e6).ceil());
+        let behind = now.zip(drawn).map(|(now, drawn)| now - drawn).filter(|behind| (0.0..40.0).contains(behind));
+        assert!(behind.count() > ticks * 9 / 10);
+    }
+
+    let client = session(&log.with_extension("p0.hitlog"));
+    let [at, first, again] = columns(&client, ROLLBACKS);
+    // The first rollback after the push: it begins up to 20 ticks later, or before the push if an input was late.
+    let last = |row: usize| first[row] + again[row] - 1.0;
+    let corrected = (0..first.len()).find(|row| last(*row) >= 200.0).unwrap();
+    assert!(first[corrected] <= 220.0, "{first:?}");
+    assert!((1.0..=20.0).contains(&again[corrected]), "{again:?}");
+    assert_eq!(at[corrected], (last(corrected) * 1e6 / f64::from(HZ)).floor());
+    let [errors_at, entities, fields, predicted, right] = columns::<5>(&client, PREDICTION_ERRORS);
+    let x = client.texts.iter().find(|(_, name)| *name == "origin.x").unwrap().0.0 as i64 as f64;
+    let error = (0..fields.len()).find(|row| errors_at[*row] == at[corrected] && fields[*row] == x).unwrap();
+    assert_eq!(entities[error], 0.0);
+    let moved = predicted[error] - right[error];
+    assert!((0.3..0.7).contains(&moved.abs()), "{moved}");
 }
 
 /// An app without a network whose inputs a test sets: the server's fixed schedules, with the recorder.
