@@ -14,6 +14,7 @@ use hitreg_lightyear::{
 };
 use lightyear::connection::client::Connected;
 use lightyear::prelude::client::input::InputSystems;
+use lightyear::prelude::input::InputConfig;
 use lightyear::prelude::input::native::{ActionState, InputMarker, InputPlugin};
 use lightyear::prelude::server::{ClientOf, Server};
 use lightyear::prelude::*;
@@ -76,7 +77,8 @@ pub(crate) fn join(world: &mut World, player: u16) -> Entity {
 }
 
 fn protocol(app: &mut App) {
-    app.add_plugins(InputPlugin::<Pad>::default());
+    let config = InputConfig::<Pad> { lag_compensation: true, ..InputConfig::default() };
+    app.add_plugins(InputPlugin { config });
     app.component::<RecordedEntity>().replicate();
     app.component::<Sled>().replicate().predict();
     app.interpolate_with::<Sled>(InterpolationFns::interpolate(|start: Sled, end: Sled, t| Sled {

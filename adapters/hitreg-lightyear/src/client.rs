@@ -16,8 +16,8 @@ use lightyear::prelude::{
     PredictionManager, RollbackSystems,
 };
 
-use crate::recorder::{HitregRecorder, insert_recorder, usercmd};
-use crate::{RecordedEntity, RecordedGame, RecordedInput};
+use crate::recorder::{HitregRecorder, input_values, insert_recorder, usercmd};
+use crate::{DrawnDelay, RecordedEntity, RecordedGame, RecordedInput};
 
 /// The custom kind with one row for each rollback. The series is the player of the client.
 ///
@@ -48,7 +48,7 @@ pub const PREDICTION_ERRORS: &str = "prediction_errors";
 /// | `server_tick` | the server's tick in which the client draws interpolated entities, with its fraction |
 pub const DRAWN: &str = "drawn";
 
-/// The kinds, by their indices in the description.
+/// The kinds, in the order of the description. The game's own kinds come before them.
 fn kinds() -> [(&'static str, Vec<(String, CellKind)>); 3] {
     use CellKind::{F64, Text, U32};
     let columns = |all: &[(&str, CellKind)]| all.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect();
@@ -69,7 +69,7 @@ impl<I: RecordedInput> RecordedGame<I> {
 /// Records the app of a client. Add it after `ClientPlugins`.
 ///
 /// A tick enters the log when no rollback can simulate it again. Its bodies are then the predicted entities after the last
-/// simulation of the tick, and the interpolated entities as they were drawn in the tick. Ticks have the server's numbers, and
+/// simulation of the tick, and the interpolated entities as the client drew them in the tick. Ticks have the server's numbers, and
 /// begin when the client's timeline is synchronized and its player has an entity.
 ///
 /// At `AppExit` the plugin ends the log, without the last ticks. [`HitregRecorder::end`] ends it earlier.
@@ -183,7 +183,7 @@ fn hold_tick<I: RecordedInput>(world: &mut World) {
             let (tick, held) = first.remove_entry();
             if tick > session.pushed {
                 session.pushed = tick;
-                recorder.push(|stream| session.push(stream, tick, held));
+                recorder.with_stream(|stream| session.push(stream, tick, held));
             }
         }
     });
@@ -210,20 +210,21 @@ impl<I: RecordedInput> ClientRecording<I> {
 
     fn push(&self, stream: &mut Stream, tick: u32, held: HeldTick<I>) -> Result<(), PushError> {
         let (at, player, command) = (self.game.at(tick), PlayerId(self.player), CommandSeq(tick));
-        let series = self.player.into();
-        stream.usercmd_with(player, at, usercmd(command, self.game.hz), &held.input.values())?;
+        let (series, first_kind) = (self.player.into(), self.game.own_kinds());
+        let drawn = DrawnDelay { ticks: held.drawn.map_or(0.0, |drawn| f64::from(tick) - drawn) };
+        stream.usercmd_with(player, at, usercmd(command, self.game.hz), &input_values(&held.input, drawn))?;
         let done = ExecutionRecord { command, tick: Tick(tick), how: Execution::Run };
         stream.push(Record::Executed(player, done))?;
         for rollback in held.rollbacks {
-            stream.row(0, series, at, &rollback.map(OwnValue::from))?;
+            stream.row(first_kind, series, at, &rollback.map(OwnValue::from))?;
         }
         for error in held.errors {
             let field = stream.text(&error.field)?.into();
             let row = [u32::from(error.entity).into(), field, error.predicted.into(), error.corrected.into()];
-            stream.row(1, series, at, &row)?;
+            stream.row(first_kind + 1, series, at, &row)?;
         }
         if let Some(drawn) = held.drawn {
-            stream.row(2, series, at, &[drawn.into()])?;
+            stream.row(first_kind + 2, series, at, &[drawn.into()])?;
         }
         let mut bodies = [held.predicted, held.interpolated].concat();
         bodies.sort_by_key(|body| body.entity);

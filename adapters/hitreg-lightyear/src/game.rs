@@ -7,10 +7,12 @@ use bevy_ecs::component::{Component, Mutable};
 use bevy_ecs::query::QueryFilter;
 use bevy_ecs::world::{EntityRef, EntityWorldMut, World};
 use hitreg_log::fields::{Body, Fields};
-use hitreg_log::record::{Class, FieldSchema, OwnValue};
+use hitreg_log::record::{CellKind, Class, FieldSchema, OwnValue, Scope};
 use hitreg_log::recorder::Description;
 use hitreg_log::units::Micros;
+use lightyear::core::time::{Overstep, TickInstant};
 use lightyear::prelude::input::native::ActionState;
+use lightyear::prelude::{InterpolationDelay, Tick};
 use serde::{Deserialize, Serialize};
 
 /// An input of lightyear with fields of a log.
@@ -25,6 +27,26 @@ impl<I: Fields + Clone + Debug + Default + PartialEq + Send + Sync + 'static> Re
 /// example in an observer of `Connected`.
 #[derive(Component, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RecordedEntity(pub u16);
+
+/// How many ticks behind its own tick the client of a player draws interpolated entities, on the player's entity. Rewind
+/// targets by it: lightyear has the same delay only on the entity of the link, which replays lack.
+#[derive(Component, Clone, Copy, Debug, Default, PartialEq)]
+pub struct DrawnDelay {
+    /// The delay, with its fraction of a tick. 0 until the first input arrives.
+    pub ticks: f64,
+}
+
+impl DrawnDelay {
+    /// Returns the delay as lightyear's queries with lag compensation take it.
+    pub fn interpolation_delay(self) -> InterpolationDelay {
+        let instant = |tick, part| TickInstant::from_tick_and_overstep(Tick(tick), Overstep::from_f32(part));
+        let delay = instant(self.ticks as u32, self.ticks.fract() as f32) - instant(0, 0.0);
+        InterpolationDelay { delay: delay.into() }
+    }
+}
+
+/// The usercmd field with the ticks of [`DrawnDelay`].
+pub const DRAWN_DELAY: &str = "drawn_delay";
 
 /// The components whose values are the fields of a class.
 #[derive(Clone, Default)]
@@ -77,13 +99,21 @@ pub struct RecordedGame<I> {
     pub(crate) players: u16,
     pub(crate) hz: u32,
     classes: Vec<(String, Components)>,
+    kinds: Vec<(String, Vec<(String, CellKind)>)>,
     input: PhantomData<fn() -> I>,
 }
 
 impl<I: RecordedInput> RecordedGame<I> {
     /// Describes a game for a number of players. `hz` is the tick rate, 1 to 1,000.
     pub fn new(name: impl Into<String>, players: u16, hz: u32) -> RecordedGame<I> {
-        RecordedGame { name: name.into(), players, hz: hz.max(1), classes: Vec::new(), input: PhantomData }
+        RecordedGame {
+            name: name.into(),
+            players,
+            hz: hz.max(1),
+            classes: Vec::new(),
+            kinds: Vec::new(),
+            input: PhantomData,
+        }
     }
 
     /// Adds a class. An entity belongs to the first class whose components it all has. Declare the players' class first.
@@ -93,20 +123,34 @@ impl<I: RecordedInput> RecordedGame<I> {
         self
     }
 
+    /// Declares a kind of rows of your own, for [`HitregRecorder::row`](crate::HitregRecorder::row). The first kind has
+    /// index 0.
+    #[must_use]
+    pub fn kind(mut self, name: impl Into<String>, columns: &[(&str, CellKind)]) -> RecordedGame<I> {
+        let columns = columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect();
+        self.kinds.push((name.into(), columns));
+        self
+    }
+
+    /// The number of kinds of the game's own.
+    pub(crate) fn own_kinds(&self) -> usize {
+        self.kinds.len()
+    }
+
     /// Returns the description of a session, for `Recorder::create` or `Recorder::keep_last`. Add settings, a seed or a
     /// map to it, but no players, classes or usercmd fields.
     pub fn describe(&self) -> Description {
         let about = I::fields().into_iter().fold(self.describe_game(), Description::usercmd_field);
-        about.tick_hz(self.hz)
+        about.usercmd_field(FieldSchema::new(DRAWN_DELAY, CellKind::F64, Scope::Movement)).tick_hz(self.hz)
     }
 
     /// Returns the description without usercmd fields and settings, which a replay takes from the log.
     pub(crate) fn describe_game(&self) -> Description {
         let about =
             (0..self.players).fold(Description::new(&self.name), |about, player| about.player(format!("p{player}")));
-        self.classes
-            .iter()
-            .fold(about, |about, (name, class)| about.class(Class::new(name.clone(), class.fields.clone())))
+        let classes = self.classes.iter().map(|(name, class)| Class::new(name.clone(), class.fields.clone()));
+        let about = classes.fold(about, Description::class);
+        self.kinds.iter().cloned().fold(about, |about, (name, columns)| about.kind(name, columns))
     }
 
     /// The time of a tick.
@@ -154,4 +198,5 @@ pub(crate) fn insert_input<I: RecordedInput>(entity: &mut EntityWorldMut) {
     if !entity.contains::<ActionState<I>>() {
         entity.insert(ActionState::<I>::default());
     }
+    entity.insert(DrawnDelay::default());
 }

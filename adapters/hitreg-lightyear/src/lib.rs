@@ -8,9 +8,13 @@
 //! | --- | --- |
 //! | [`LocalTimeline`](lightyear::prelude::LocalTimeline) of the server | tick |
 //! | [`ActionState`](lightyear::prelude::input::native::ActionState) of a tick | usercmd with the number of the tick, run in that tick |
+//! | [`InterpolationDelay`](lightyear::prelude::InterpolationDelay) of an input | the usercmd field [`DRAWN_DELAY`] |
 //! | a tick without an input in the buffer | `stood_in` |
 //! | components of entities with [`RecordedEntity`] | bodies |
 //! | a player's entity appears or disappears | presence |
+//!
+//! Systems of the fixed schedules push records of their own, such as shots, through [`HitregRecorder`]: in the server and in
+//! replays.
 //!
 //! The time of a tick is its number divided by the tick rate.
 
@@ -20,7 +24,7 @@ mod recorder;
 mod replay;
 
 pub use client::{DRAWN, HitregClientRecorderPlugin, PREDICTION_ERRORS, ROLLBACKS};
-pub use game::{Components, RecordedEntity, RecordedGame, RecordedInput};
+pub use game::{Components, DRAWN_DELAY, DrawnDelay, RecordedEntity, RecordedGame, RecordedInput};
 pub use recorder::{HitregRecorder, HitregRecorderPlugin, RecordError};
 pub use replay::{HitregReplay, ReplayError};
 

@@ -7,17 +7,17 @@ use bevy_ecs::message::Messages;
 use bevy_ecs::prelude::{
     Add, Commands, EntityWorldMut, IntoScheduleConfigs, Mut, On, Query, Res, ResMut, Resource, World,
 };
-use hitreg_log::fields::Body;
-use hitreg_log::record::{Execution, ExecutionRecord, Presence, PresenceRecord, Record, TickRecord};
+use hitreg_log::fields::{Body, Fields};
+use hitreg_log::record::{Execution, ExecutionRecord, OwnValue, Presence, PresenceRecord, Record, TickRecord};
 use hitreg_log::recorder::{FinishError, PushError, Recorder, RecordingSummary, Stream};
 use hitreg_log::units::{CommandSeq, PlayerId, Tick};
 use hitreg_log::usercmd::{Input, Usercmd};
-use lightyear::prelude::LocalTimeline;
 use lightyear::prelude::input::native::{ActionState, NativeBuffer};
 use lightyear::prelude::input::server::InputSystems;
+use lightyear::prelude::{ControlledBy, InterpolationDelay, LocalTimeline};
 
 use crate::game::insert_input;
-use crate::{RecordedEntity, RecordedGame, RecordedInput};
+use crate::{DrawnDelay, RecordedEntity, RecordedGame, RecordedInput};
 
 /// Records the app of a server. Add it after `ServerPlugins`.
 ///
@@ -51,7 +51,7 @@ impl<I: RecordedInput> Plugin for HitregRecorderPlugin<I> {
 pub(crate) fn insert_recorder(app: &mut App, recorder: &Mutex<Option<Recorder>>) {
     let recorder = recorder.lock().ok().and_then(|mut recorder| recorder.take());
     let stream = Mutex::new(recorder.as_ref().map(Recorder::stream));
-    app.insert_resource(HitregRecorder { stream, recorder, error: None });
+    app.insert_resource(HitregRecorder { stream, recorder, error: None, now: TickRecord::default() });
     app.add_systems(Last, end_at_exit);
 }
 
@@ -62,6 +62,7 @@ pub struct HitregRecorder {
     stream: Mutex<Option<Stream>>,
     recorder: Option<Recorder>,
     error: Option<PushError>,
+    now: TickRecord,
 }
 
 /// Why a recording is not complete.
@@ -85,8 +86,24 @@ impl HitregRecorder {
         self.recorder.as_ref()
     }
 
-    /// The stream, for records of your own such as shots and damage; `None` after the end. Records have the time of the
-    /// tick that runs.
+    /// The tick that runs, without its hash, for records of your own.
+    pub fn now(&self) -> TickRecord {
+        self.now
+    }
+
+    /// Pushes a record of your own, such as a shot or damage, from a system of the fixed schedules. Replays push it into
+    /// their trace.
+    pub fn push(&mut self, record: Record) {
+        self.with_stream(|stream| stream.push(record));
+    }
+
+    /// Pushes a row of a kind that [`RecordedGame::kind`] declares, at the tick that runs.
+    pub fn row(&mut self, kind: usize, series: u32, values: &[OwnValue]) {
+        let at = self.now.at;
+        self.with_stream(|stream| stream.row(kind, series, at, values));
+    }
+
+    /// The stream, for texts; `None` after the end.
     pub fn stream(&mut self) -> Option<&mut Stream> {
         self.stream.get_mut().ok()?.as_mut()
     }
@@ -101,12 +118,27 @@ impl HitregRecorder {
     /// # Errors
     /// The first write error, or the first record that was refused.
     pub fn end(&mut self) -> Result<RecordingSummary, RecordError> {
+        let recorder = self.recorder.take().ok_or(RecordError::Ended)?;
         self.stream = Mutex::new(None);
-        let written = self.recorder.take().ok_or(RecordError::Ended)?.finish()?;
+        let written = recorder.finish()?;
         self.error.take().map_or(Ok(written), |error| Err(error.into()))
     }
 
-    pub(crate) fn push(&mut self, push: impl FnOnce(&mut Stream) -> Result<(), PushError>) {
+    /// Returns the resource of a replay, for records of the game's own.
+    pub(crate) fn of_replay(stream: Stream) -> HitregRecorder {
+        HitregRecorder { stream: Mutex::new(Some(stream)), recorder: None, error: None, now: TickRecord::default() }
+    }
+
+    pub(crate) fn set_now(&mut self, now: TickRecord) {
+        self.now = TickRecord { hash: None, ..now };
+    }
+
+    /// Returns the first refused record as an error.
+    pub(crate) fn into_result(self) -> Result<(), PushError> {
+        self.error.map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn with_stream(&mut self, push: impl FnOnce(&mut Stream) -> Result<(), PushError>) {
         if let Some(Err(error)) = self.stream().map(push) {
             self.error.get_or_insert(error);
         }
@@ -142,27 +174,30 @@ fn insert_inputs<I: RecordedInput>(
     }
 }
 
-type PlayerInput<'a, I> = (&'a RecordedEntity, &'a ActionState<I>, Option<&'a NativeBuffer<I>>);
+type PlayerInput<'a, I> =
+    (&'a RecordedEntity, &'a ActionState<I>, &'a mut DrawnDelay, Option<&'a NativeBuffer<I>>, Option<&'a ControlledBy>);
 
 /// Records which players are there, and the inputs that run in this tick.
 fn record_inputs<I: RecordedInput>(
     timeline: Res<LocalTimeline>,
     mut session: ResMut<ServerRecording<I>>,
     mut recorder: ResMut<HitregRecorder>,
-    entities: Query<PlayerInput<I>>,
+    mut entities: Query<PlayerInput<I>>,
+    links: Query<&InterpolationDelay>,
 ) {
     let ServerRecording { game, players } = &mut *session;
     let now = timeline.tick();
     let (tick, at, command) = (Tick(now.0), game.at(now.0), CommandSeq(now.0));
+    recorder.set_now(TickRecord { tick, at, hash: None });
     for (number, player) in (0..).zip(players) {
         let id = PlayerId(number);
-        let entity = entities.iter().find(|(entity, ..)| entity.0 == number);
+        let entity = entities.iter_mut().find(|(entity, ..)| entity.0 == number);
         if player.is_present != entity.is_some() {
             *player = RecordedPlayer { is_present: entity.is_some(), ran: None };
             let change = if player.is_present { Presence::Joined } else { Presence::Left };
-            recorder.push(|stream| stream.push(Record::Presence(id, PresenceRecord { tick, at, change })));
+            recorder.with_stream(|stream| stream.push(Record::Presence(id, PresenceRecord { tick, at, change })));
         }
-        let Some((_, ActionState(input), buffer)) = entity else { continue };
+        let Some((_, ActionState(input), mut drawn, buffer, controlled)) = entity else { continue };
         let has_arrived = buffer.is_some_and(|buffer| buffer.get(now).is_some());
         let how = match &player.ran {
             _ if has_arrived => Execution::Run,
@@ -172,12 +207,22 @@ fn record_inputs<I: RecordedInput>(
             Some(_) | None => Execution::Run,
         };
         if how == Execution::Run {
+            if let Some(InterpolationDelay { delay }) = controlled.and_then(|by| links.get(by.owner).ok()) {
+                drawn.ticks = f64::from(delay.tick_diff()) + f64::from(delay.overstep().to_f32());
+            }
             let usercmd = usercmd(command, game.hz);
-            recorder.push(|stream| stream.usercmd_with(id, at, usercmd, &input.values()));
+            recorder.with_stream(|stream| stream.usercmd_with(id, at, usercmd, &input_values(input, *drawn)));
             player.ran = Some(input.clone());
         }
-        recorder.push(|stream| stream.push(Record::Executed(id, ExecutionRecord { command, tick, how })));
+        recorder.with_stream(|stream| stream.push(Record::Executed(id, ExecutionRecord { command, tick, how })));
     }
+}
+
+/// Returns the values of the usercmd fields.
+pub(crate) fn input_values(input: &impl Fields, drawn: DrawnDelay) -> Vec<OwnValue> {
+    let mut values = input.values();
+    values.push(drawn.ticks.into());
+    values
 }
 
 /// Returns a usercmd without input.
@@ -191,7 +236,7 @@ fn record_tick<I: RecordedInput>(world: &mut World) {
         let tick = world.resource::<LocalTimeline>().tick().0;
         let bodies = session.game.bodies(world, |player| session.players[usize::from(player)].is_present);
         let end = TickRecord { tick: Tick(tick), at: session.game.at(tick), hash: Some(Body::hash_all(&bodies)) };
-        world.resource_mut::<HitregRecorder>().push(|stream| stream.tick_with_bodies(end, &bodies));
+        world.resource_mut::<HitregRecorder>().with_stream(|stream| stream.tick_with_bodies(end, &bodies));
     });
 }
 

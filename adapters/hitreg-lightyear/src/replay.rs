@@ -8,15 +8,15 @@ use bevy_app::{App, FixedMain, PluginsState, PostStartup, PreStartup, Startup};
 use bevy_ecs::entity::Entity;
 use bevy_ecs::world::World;
 use bevy_time::{Fixed, Time};
-use hitreg_log::fields::{Body, InputReader};
-use hitreg_log::record::{TickRecord, usercmd_fields};
+use hitreg_log::fields::{Body, FieldValue, InputReader};
+use hitreg_log::record::{CellKind, TickRecord, usercmd_fields};
 use hitreg_log::recorder::{Playback, PlaybackError, PlaybackStep};
 use lightyear::core::plugin::CorePlugins;
 use lightyear::prelude::LocalTimeline;
 use lightyear::prelude::input::native::ActionState;
 
 use crate::game::insert_input;
-use crate::{RecordedEntity, RecordedGame, RecordedInput};
+use crate::{DRAWN_DELAY, DrawnDelay, HitregRecorder, RecordedEntity, RecordedGame, RecordedInput};
 
 /// A build that replays logs of a game: it runs the fixed schedules of an app, without a network and without waiting.
 pub struct HitregReplay<I, J> {
@@ -80,7 +80,8 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
         let mut app = new(&play);
         start(&mut app, Duration::from_secs(1) / game.hz);
         let world = app.world_mut();
-        let mut stream = play.begin(about)?;
+        let stream = play.begin(about)?;
+        world.insert_resource(HitregRecorder::of_replay(stream));
         let mut players = BTreeMap::new();
         let mut spawn = |world: &mut World, player: u16| {
             let entity = join(world, player);
@@ -89,7 +90,11 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
             insert_input::<I>(&mut entity);
             entity.id()
         };
-        while let Some(step) = play.next(&mut stream).map_err(PlaybackError::from)? {
+        loop {
+            let mut recorder = world.resource_mut::<HitregRecorder>();
+            let step = recorder.stream().map_or(Ok(None), |stream| play.next(stream)).map_err(PlaybackError::from)?;
+            recorder.set_now(play.now());
+            let Some(step) = step else { break };
             match step {
                 PlaybackStep::Restore(state) => {
                     let body = Body::of_state(play.session(), state);
@@ -107,20 +112,24 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
                 }
                 PlaybackStep::Input { player, frame, .. } => {
                     let command = &play.session().players[usize::from(player.0)].frames[frame].command;
-                    let entity = players.get(&player.0).copied();
-                    if let Some(mut input) = entity.and_then(|entity| world.get_mut::<ActionState<I>>(entity)) {
-                        input.0 = reader.read(command);
+                    if let Some(mut entity) =
+                        players.get(&player.0).and_then(|entity| world.get_entity_mut(*entity).ok())
+                    {
+                        let drawn = reader.value(command, DRAWN_DELAY, CellKind::F64).map_or(0.0, f64::from_own);
+                        entity.insert((ActionState::<I>(reader.read(command)), DrawnDelay { ticks: drawn }));
                     }
                 }
                 PlaybackStep::Tick => {
                     run_tick(world, play.now().tick.0);
                     let bodies = game.bodies(world, |player| players.contains_key(&player));
                     let end = TickRecord { hash: Some(Body::hash_all(&bodies)), ..play.now() };
-                    stream.tick_with_bodies(end, &bodies).map_err(PlaybackError::from)?;
+                    let mut recorder = world.resource_mut::<HitregRecorder>();
+                    recorder.with_stream(|stream| stream.tick_with_bodies(end, &bodies));
                 }
             }
         }
-        drop(stream);
+        let recorder = world.remove_resource::<HitregRecorder>();
+        recorder.map_or(Ok(()), HitregRecorder::into_result).map_err(PlaybackError::from)?;
         Ok(play.finish()?)
     }
 }

@@ -1,6 +1,6 @@
 //! Sessions of lightyear over UDP and scripted ones: what the recorder writes, and what replays of it give.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,18 +9,24 @@ use std::time::{Duration, Instant};
 use bevy::prelude::*;
 use bevy::time::TimeUpdateStrategy;
 use hitreg_lightyear::hitreg_log::log::{read_session, read_trace};
-use hitreg_lightyear::hitreg_log::record::{Execution, NumberForm, Presence, Session, StateKey, UnknownColumn};
+use hitreg_lightyear::hitreg_log::record::{
+    CellKind, Execution, NumberForm, Presence, Reason, Record, Session, ShotRecord, StateKey, UnknownColumn,
+};
 use hitreg_lightyear::hitreg_log::recorder::{Recorder, RecorderOptions};
 use hitreg_lightyear::hitreg_log::trace::Trace;
-use hitreg_lightyear::hitreg_log::trace::schema::ticks;
-use hitreg_lightyear::hitreg_log::units::Micros;
+use hitreg_lightyear::hitreg_log::trace::schema::{shots, ticks};
+use hitreg_lightyear::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_lightyear::{
-    Components, DRAWN, HitregRecorder, HitregRecorderPlugin, HitregReplay, PREDICTION_ERRORS, ROLLBACKS, RecordError,
-    RecordedEntity, RecordedGame, ReplayError,
+    Components, DRAWN, DrawnDelay, HitregRecorder, HitregRecorderPlugin, HitregReplay, PREDICTION_ERRORS, ROLLBACKS,
+    RecordError, RecordedEntity, RecordedGame, ReplayError,
 };
 use lightyear::core::plugin::CorePlugins;
+use lightyear::core::time::PositiveTickDelta;
 use lightyear::prelude::input::native::{ActionState, NativeBuffer};
-use lightyear::prelude::{LinkConditionerConfig, LocalTimeline, Predicted, RecvLinkConditioner, is_in_rollback};
+use lightyear::prelude::{
+    ControlledBy, InterpolationDelay, Lifetime, LinkConditionerConfig, LocalTimeline, Predicted, RecvLinkConditioner,
+    is_in_rollback,
+};
 
 #[path = "../examples/sleds_bug.rs"]
 #[expect(dead_code, reason = "whole programs, of which the tests use the apps")]
@@ -202,6 +208,17 @@ fn check_clients(log: &Path, server: &Session) {
         assert!(all == ticks && same * 10 > all * 8, "player {player}: {same} of {all} states in {ticks} ticks");
 
         let [at, drawn] = columns(&client, DRAWN);
+        // The server knows what the client draws, to nearly a tick.
+        let drawn_at: BTreeMap<u32, f64> =
+            at.iter().map(|at| (at * f64::from(HZ) / 1e6).ceil() as u32).zip(drawn.clone()).collect();
+        let delays = server.players[usize::from(player)].frames.iter().filter_map(|frame| {
+            let (seq, place) = (frame.command.seq.0, 2..4);
+            let delay = f64::from_bits(frame.command.input.own.number(CellKind::F64, place) as u64);
+            Some(f64::from(seq) - delay - drawn_at.get(&seq)?)
+        });
+        let (near, far): (Vec<f64>, Vec<f64>) = delays.partition(|error| error.abs() < 3.0);
+        assert!(near.len() > 4 * far.len(), "{near:?}, {far:?}");
+
         assert!(drawn.len() > 200);
         let now = at.iter().map(|at| (at * f64::from(HZ) / 1e6).ceil());
         let behind = now.zip(drawn).map(|(now, drawn)| now - drawn).filter(|behind| (0.0..40.0).contains(behind));
@@ -359,6 +376,88 @@ fn entities_of_the_simulation_are_recorded_with_all_their_components() {
     HitregReplay::new(with_shells(), join).run(args, |_| new_app()).unwrap();
     let trace = read_trace(&std::fs::read(to).unwrap()[..]).unwrap();
     assert_eq!(ticks::Columns::of(&trace).hash, hashes(&recorded));
+}
+
+/// A shot at sled 1, where the shooter saw it: a system with lag compensation.
+fn shoot(
+    mut past: Local<BTreeMap<u32, f32>>,
+    timeline: Res<LocalTimeline>,
+    sleds: Query<(&RecordedEntity, &Sled, &ActionState<Pad>, &DrawnDelay)>,
+    mut recorder: ResMut<HitregRecorder>,
+) {
+    let now = timeline.tick().0;
+    for (number, sled, pad, drawn) in &sleds {
+        if number.0 == 1 {
+            past.insert(now, sled.x);
+        } else if pad.brake {
+            let (before, part) = drawn.interpolation_delay().tick_and_overstep(timeline.tick());
+            assert!((f64::from(before.0) + f64::from(part) + drawn.ticks - f64::from(now)).abs() < 1e-4);
+            let seen = past.get(&before.0).copied().unwrap_or_default();
+            let tick = recorder.now();
+            assert_eq!((tick.tick.0, tick.hash), (now, None));
+            let is_hit = seen as i32 % 2 == 0;
+            let shot = ShotRecord {
+                command: CommandSeq(now),
+                at: tick.at,
+                reason: if is_hit { Reason::Hit } else { Reason::Missed },
+                target: is_hit.then_some(EntityId(1)),
+                rewound: Micros((drawn.ticks * 1e6) as i64 / i64::from(HZ)),
+                ..ShotRecord::default()
+            };
+            recorder.push(Record::Judged(PlayerId(0), shot));
+            recorder.row(0, 0, &[seen.into()]);
+        }
+    }
+}
+
+#[test]
+fn shots_with_lag_compensation_are_recorded_and_replay_with_the_same_delays() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("shots.hitlog");
+    let game = || recorded().kind("rewinds", &[("seen", CellKind::F32)]);
+    let mut app = scripted(game(), file(&log, &game()));
+    app.add_systems(FixedPostUpdate, shoot);
+    let world = app.world_mut();
+    let delay = |delay| InterpolationDelay { delay };
+    let link = world.spawn(delay(PositiveTickDelta::lit("7.75"))).id();
+    let controlled = ControlledBy { owner: link, lifetime: Lifetime::default() };
+    let sleds = [1, 0].map(|player| {
+        let sled = join(world, player);
+        world.entity_mut(sled).insert((RecordedEntity(player), controlled));
+        sled
+    });
+    for tick in 1..=200 {
+        if tick == 150 {
+            app.world_mut().entity_mut(link).insert(delay(PositiveTickDelta::lit("3")));
+        }
+        for (sled, player) in sleds.iter().zip([1, 0]) {
+            let mut buffer = NativeBuffer::<Pad>::default();
+            buffer.set(tick.into(), ActionState(pad(player, tick)));
+            app.world_mut().entity_mut(*sled).insert(buffer);
+        }
+        run(&mut app, 1);
+    }
+    app.world_mut().resource_mut::<HitregRecorder>().end().unwrap();
+    let recorded = session(&log);
+    let judged = &recorded.players[0].judged;
+    let rewound: BTreeSet<i64> = judged.iter().map(|shot| shot.rewound.0).collect();
+    assert!(judged.len() > 20 && judged.iter().any(|shot| shot.reason == Reason::Hit), "{judged:?}");
+    assert_eq!(rewound.into_iter().collect::<Vec<_>>(), [50_000, 129_166]);
+
+    let to = folder.path().join("shots.hittrace");
+    let args = ["replay".into(), log.into(), OsString::from("-o"), to.clone().into()];
+    let replay = HitregReplay::new(game(), join).run(args, |_| {
+        let mut app = App::new();
+        simulation(&mut app, "0.98");
+        app.add_systems(FixedPostUpdate, shoot);
+        app
+    });
+    replay.unwrap();
+    let trace = read_trace(&std::fs::read(to).unwrap()[..]).unwrap();
+    assert_eq!(ticks::Columns::of(&trace).hash, hashes(&recorded));
+    let shots = shots::Columns::of(&trace);
+    assert_eq!(shots.rewind_us, judged.iter().map(|shot| shot.rewound.0).collect::<Vec<_>>());
+    assert_eq!(trace.table("rewinds").unwrap().rows(), judged.len());
 }
 
 #[test]
