@@ -253,6 +253,9 @@ impl InputReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Class, StateRecord};
+    use crate::recorder::Description;
+    use crate::units::Tick;
     use crate::usercmd::{Input, OwnCells};
 
     #[derive(Debug, Default, PartialEq)]
@@ -285,6 +288,21 @@ mod tests {
         assert_eq!((input, &*u16::fields()[0].name), (513, "input"));
         input.set(&[]);
         assert_eq!(input, 0);
+    }
+
+    #[test]
+    fn a_body_is_read_from_its_state_and_hashed_with_its_number() {
+        let class = Class::new("all", Everything::fields());
+        let (header, _) = Description::new("mygame").player("p0").class(class).into_header().unwrap();
+        let mut session = Session::new(header);
+        let cells = [255, u32::MAX, 0, 0, 0, 0, (-0.5f32).to_bits(), 0, 0, 1];
+        session.states.push(StateRecord::shared(Tick(1), EntityId(3), Vec::new()).key(), &cells);
+        let all = Everything { a: 255, b: -1, e: -0.5, g: true, ..Everything::default() };
+        let body = Body::of_state(&session, 0);
+        assert_eq!(body, Body::new(3, 0, &all));
+        let hash = |body: &Body| Body::hash_all(std::slice::from_ref(body));
+        let others = [Body { entity: 4, ..body.clone() }, Body { class: 1, ..body.clone() }, Body::new(3, 0, &7u8)];
+        assert!(others.iter().all(|other| hash(other) != hash(&body)));
     }
 
     #[derive(Debug, PartialEq)]
