@@ -89,7 +89,7 @@ impl<I: RecordedInput> HitregClientRecorderPlugin<I> {
 
 impl<I: RecordedInput> Plugin for HitregClientRecorderPlugin<I> {
     fn build(&self, app: &mut App) {
-        insert_recorder(app, &self.recorder);
+        insert_recorder(app, &self.recorder, true);
         app.insert_resource(ClientRecording {
             game: self.game.clone(),
             player: self.player,

@@ -36,7 +36,7 @@ impl<I: RecordedInput> HitregRecorderPlugin<I> {
 
 impl<I: RecordedInput> Plugin for HitregRecorderPlugin<I> {
     fn build(&self, app: &mut App) {
-        insert_recorder(app, &self.recorder);
+        insert_recorder(app, &self.recorder, false);
         app.insert_resource(ServerRecording {
             players: (0..self.game.players).map(|_| RecordedPlayer::<I>::default()).collect(),
             game: self.game.clone(),
@@ -48,10 +48,10 @@ impl<I: RecordedInput> Plugin for HitregRecorderPlugin<I> {
 }
 
 /// Starts the recording of an app that a plugin builds.
-pub(crate) fn insert_recorder(app: &mut App, recorder: &Mutex<Option<Recorder>>) {
+pub(crate) fn insert_recorder(app: &mut App, recorder: &Mutex<Option<Recorder>>, is_client: bool) {
     let recorder = recorder.lock().ok().and_then(|mut recorder| recorder.take());
     let stream = Mutex::new(recorder.as_ref().map(Recorder::stream));
-    app.insert_resource(HitregRecorder { stream, recorder, error: None, now: TickRecord::default() });
+    app.insert_resource(HitregRecorder { stream, recorder, error: None, now: TickRecord::default(), is_client });
     app.add_systems(Last, end_at_exit);
 }
 
@@ -63,6 +63,8 @@ pub struct HitregRecorder {
     recorder: Option<Recorder>,
     error: Option<PushError>,
     now: TickRecord,
+    /// Whether the app is a client, which may simulate a tick again.
+    is_client: bool,
 }
 
 /// Why a recording is not complete.
@@ -92,15 +94,20 @@ impl HitregRecorder {
     }
 
     /// Pushes a record of your own, such as a shot or damage, from a system of the fixed schedules. Replays push it into
-    /// their trace.
+    /// their trace. Clients ignore it, because they may simulate the tick again.
     pub fn push(&mut self, record: Record) {
-        self.with_stream(|stream| stream.push(record));
+        if !self.is_client {
+            self.with_stream(|stream| stream.push(record));
+        }
     }
 
-    /// Pushes a row of a kind that [`RecordedGame::kind`] declares, at the tick that runs.
+    /// Pushes a row of a kind that [`RecordedGame::kind`] declares, at the tick that runs. As with
+    /// [`HitregRecorder::push`], clients ignore it.
     pub fn row(&mut self, kind: usize, series: u32, values: &[OwnValue]) {
         let at = self.now.at;
-        self.with_stream(|stream| stream.row(kind, series, at, values));
+        if !self.is_client {
+            self.with_stream(|stream| stream.row(kind, series, at, values));
+        }
     }
 
     /// The stream, for texts; `None` after the end.
@@ -126,7 +133,13 @@ impl HitregRecorder {
 
     /// Returns the resource of a replay, for records of the game's own.
     pub(crate) fn of_replay(stream: Stream) -> HitregRecorder {
-        HitregRecorder { stream: Mutex::new(Some(stream)), recorder: None, error: None, now: TickRecord::default() }
+        HitregRecorder {
+            stream: Mutex::new(Some(stream)),
+            recorder: None,
+            error: None,
+            now: TickRecord::default(),
+            is_client: false,
+        }
     }
 
     pub(crate) fn set_now(&mut self, now: TickRecord) {
