@@ -1,12 +1,9 @@
 //! What a game implements, and what a log of it declares.
 
 use ggrs::{Config, InputStatus};
-use hitreg_log::hash::StateHasher;
-use hitreg_log::record::{CellKind, Class, ClassId, FieldSchema, OwnValue, Scope};
-use hitreg_log::recorder::{Description, PushError, Stream};
-use hitreg_log::units::{EntityId, Micros, Tick};
-
-use crate::Fields;
+use hitreg_log::fields::{Body, Fields};
+use hitreg_log::record::{CellKind, Class, FieldSchema, Scope};
+use hitreg_log::recorder::Description;
 
 /// The usercmd field that is 1 from the frame in which the player is disconnected.
 pub const DISCONNECTED: &str = "disconnected";
@@ -45,12 +42,7 @@ pub trait RecordedGame {
     /// Returns the hash of the current state. It is also the checksum of saved states. The default covers the bodies;
     /// implement it if a later frame depends on more.
     fn hash(&self) -> u64 {
-        let mut hasher = StateHasher::new();
-        for body in self.bodies() {
-            hasher.words(&[body.entity.into(), body.class.into()]);
-            body.values.iter().for_each(|value| hasher.bytes(&bits(*value).to_le_bytes()));
-        }
-        hasher.finish()
+        Body::hash_all(&self.bodies())
     }
 
     /// Returns the classes of entities.
@@ -64,33 +56,6 @@ pub trait RecordedGame {
     fn restore(&mut self, body: &Body) -> bool {
         let _ = body;
         false
-    }
-}
-
-/// An entity after a frame.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Body {
-    /// The number of the entity; a player's handle for players.
-    pub entity: u16,
-    /// The index of its class in [`RecordedGame::classes`].
-    pub class: u16,
-    /// The values of its fields.
-    pub values: Vec<OwnValue>,
-}
-
-impl Body {
-    /// Returns an entity with the values of a struct.
-    pub fn new(entity: u16, class: u16, fields: &impl Fields) -> Body {
-        Body { entity, class, values: fields.values() }
-    }
-}
-
-fn bits(value: OwnValue) -> u64 {
-    match value {
-        OwnValue::Number(number) => number as u64,
-        OwnValue::Float(float) => float.to_bits().into(),
-        OwnValue::Double(double) => double.to_bits(),
-        OwnValue::Text(code) => code.0,
     }
 }
 
@@ -111,18 +76,4 @@ pub(crate) fn describe_game<G: RecordedGame>(players: usize) -> Description {
     let about = G::classes().into_iter().fold(about, Description::class);
     let columns = ["first_tick", "frames", "wrong_inputs"].map(|name| (name.to_owned(), CellKind::U32));
     about.kind(ROLLBACKS, columns.into())
-}
-
-/// Pushes the end of a tick and its bodies. Recordings and replays push the same records.
-pub(crate) fn push_tick(
-    stream: &mut Stream,
-    (tick, at): (Tick, Micros),
-    hash: u64,
-    bodies: &[Body],
-) -> Result<(), PushError> {
-    stream.tick(tick, at, Some(hash))?;
-    for body in bodies {
-        stream.body_values(tick, EntityId(body.entity), ClassId(body.class), &body.values)?;
-    }
-    Ok(())
 }

@@ -13,17 +13,17 @@
 //!
 //! The time of a tick is its number divided by the frame rate, so all peers record the same times.
 
-mod fields;
 mod game;
 mod recorder;
 mod replay;
 mod session;
 
-pub use fields::{FieldValue, Fields};
-pub use game::{Body, DISCONNECTED, ROLLBACKS, RecordedGame, describe};
+pub use game::{DISCONNECTED, ROLLBACKS, RecordedGame, describe};
 pub use recorder::{GgrsRecorder, RecordError};
 pub use replay::{ReplayError, replay};
 pub use session::RecordedSession;
 
 pub use ggrs;
 pub use hitreg_log;
+pub use hitreg_log::fields;
+pub use hitreg_log::fields::{Body, FieldValue, Fields};

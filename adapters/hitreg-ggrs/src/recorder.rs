@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use ggrs::{Config, Frame, GgrsRequest, InputStatus};
-use hitreg_log::record::{Execution, ExecutionRecord, OwnValue, Presence, PresenceRecord, Record};
+use hitreg_log::record::{Execution, ExecutionRecord, OwnValue, Presence, PresenceRecord, Record, TickRecord};
 use hitreg_log::recorder::{FinishError, PushError, Recorder, RecordingSummary, Stream};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::{Input, Usercmd};
 
-use crate::game::{ROLLBACKS_KIND, push_tick};
+use crate::game::ROLLBACKS_KIND;
 use crate::{Body, Fields, RecordedGame, RecordedSession};
 
 /// Handles the requests of one session from its first frame on, and records its final frames.
@@ -234,7 +234,7 @@ impl<G: RecordedGame> GgrsRecorder<G> {
             stream.usercmd_with(player, at, usercmd, &values)?;
             stream.push(Record::Executed(player, ExecutionRecord { command, tick, how: Execution::Run }))?;
         }
-        push_tick(stream, (tick, at), held.hash, &held.bodies)
+        stream.tick_with_bodies(TickRecord { tick, at, hash: Some(held.hash) }, &held.bodies)
     }
 }
 

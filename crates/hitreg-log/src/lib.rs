@@ -3,6 +3,7 @@
 //! Start with [`recorder`] to record a session, with [`log`] and [`trace`] to read and write files, and with [`record`]
 //! for the record types of a log. Only [`store`] and the threads of the recorder access the disk.
 
+pub mod fields;
 pub mod hash;
 pub mod log;
 pub mod memory;
