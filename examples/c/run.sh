@@ -58,6 +58,14 @@ expect 0 'keeps the contract' "$hitreg" check ./game slide.hitlog
 expect 1 'wrong +hashes as recorded' "$hitreg" check ./game_bug slide.hitlog
 expect 1 'tick' "$hitreg" bisect ticks slide.hitlog --a ./game --b ./game_bug
 
+# A build that declares no optional command is called only to replay.
+printf '#!/bin/sh\necho "$1" >>calls.txt\nexec ./game "$@"\n' >logged
+printf '#!/bin/sh\necho "$1" >>calls.txt\nexec ./game_bug "$@"\n' >logged_bug
+chmod +x logged logged_bug
+expect 1 'tick' "$hitreg" bisect ticks slide.hitlog --a ./logged --b ./logged_bug
+expect 0 '^replay$' sort -u calls.txt
+[ "$(sort -u calls.txt)" = replay ] || { echo "FAILED: other calls than replay" >&2; exit 1; }
+
 # `shrink` finds the smallest session with the difference; the builds replay each candidate.
 expect 0 'shows' "$hitreg" shrink slide.hitlog -o small.hitlog --a ./game --b ./game_bug --on hits
 expect 1 'shots' "$hitreg" diff small.hitlog --a ./game --b ./game_bug --on hits
