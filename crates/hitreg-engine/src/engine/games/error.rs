@@ -7,7 +7,7 @@ use hitreg_netcode::score;
 /// The log belongs to a game that this build does not play.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the log is of the game `{log}`, and this build plays {build}. These work without a build: info, export, report. \
+    "the log is of the game `{log}`, and this build plays {build}. These work without a build: info, export, report, why. \
      These work with the game's build: verify --build BUILD, diff --a BUILD --b BUILD, BUILD replay LOG -o TRACE \
      (docs/builds.md). Others need the game in Rust (docs/games.md)"
 )]
