@@ -70,8 +70,8 @@ macro_rules! code {
         session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
     ) => {
         /// Encodes a part of a session.
-        pub(crate) fn encode<H>(
-            part: &SessionSlice<'_, H>,
+        pub(crate) fn encode(
+            part: &SessionSlice<'_>,
             header: &SessionHeader,
             (index, before): (u32, Chain),
         ) -> Result<Vec<u8>, WriteError> {
@@ -130,7 +130,7 @@ macro_rules! code {
         }
 
         /// Returns what a part of a session has in each table.
-        pub(crate) fn rows_by_table<H>(part: &SessionSlice<'_, H>, header: &SessionHeader) -> ChunkRows {
+        pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> ChunkRows {
             let mut tables = ChunkRows::new();
             let mut kinds = 0..;
             $( {
@@ -150,7 +150,7 @@ macro_rules! code {
         }
 
         /// Returns the times of a player's records of one kind, by the key that other kinds use.
-        fn named<H>(part: &SessionSlice<'_, H>, player: usize, kind: &str) -> RecordLookup {
+        fn named(part: &SessionSlice<'_>, player: usize, kind: &str) -> RecordLookup {
             let mut kinds = 0..;
             $( {
                 let index = kinds.next().unwrap_or_default();
@@ -181,10 +181,10 @@ fn rows_of<T: RecordType>(name: &str, parts: &[(u32, &[T])], of_players: bool) -
     (rows > 0).then(|| (name.to_owned(), part))
 }
 
-fn encode_kind<T: RecordLayout, H>(
+fn encode_kind<T: RecordLayout>(
     name: &'static str,
     parts: RecordSeries<'_, T>,
-    part: &SessionSlice<'_, H>,
+    part: &SessionSlice<'_>,
     context: &WriteContext<'_>,
     header: &SessionHeader,
 ) -> Option<PackedTable<ByteBuf>> {
@@ -192,7 +192,7 @@ fn encode_kind<T: RecordLayout, H>(
     if rows.is_empty() {
         return None;
     }
-    rows.put(|keys, row_counts| named_times(part, name, keys, row_counts));
+    rows.put(&|keys, row_counts| named_times(part, name, keys, row_counts));
     T::put_lists(&mut rows, context);
     unknown::encode_columns(name, &mut rows, part, (header, context.texts()));
     Some(rows.finish())
@@ -212,7 +212,7 @@ fn decode_kind<T: RecordLayout>(
 }
 
 /// Returns the times of the records that the keys of a kind name, series by series.
-fn named_times<H>(part: &SessionSlice<'_, H>, kind: &str, keys: &[i64], row_counts: &[(u32, usize)]) -> Vec<i64> {
+fn named_times(part: &SessionSlice<'_>, kind: &str, keys: &[i64], row_counts: &[(u32, usize)]) -> Vec<i64> {
     let base = named_by(kind).unwrap_or_default();
     let mut times = Vec::with_capacity(keys.len());
     let mut keys = keys.iter();

@@ -162,7 +162,7 @@ impl Timeline {
     }
 
     /// Returns the records taken since the last chunk.
-    fn cut<'a, H>(&mut self, session: &'a Session<H>) -> SessionSlice<'a, H> {
+    fn cut<'a, H>(&mut self, session: &'a Session<H>) -> SessionSlice<'a> {
         let mut part = SessionSlice::none(session);
         for ListCursor { list, range, .. } in &mut self.taken {
             let of_chunk = std::mem::replace(range, range.end..range.end);
@@ -184,7 +184,7 @@ impl Timeline {
         session: &'a Session<H>,
         kinds: &[UnknownKind],
         until: Option<Micros>,
-    ) -> Result<Option<SessionSlice<'a, H>>, WriteError> {
+    ) -> Result<Option<SessionSlice<'a>>, WriteError> {
         let is_due = |at: Micros| until.is_none_or(|until| at < until);
         while let Some(&Reverse((at, list, index))) = self.queue.peek().filter(|Reverse((at, ..))| is_due(*at)) {
             self.queue.pop();
@@ -205,7 +205,7 @@ impl Timeline {
     }
 
     /// Returns the records taken for a part that is not full.
-    pub(super) fn last<'a, H>(&mut self, session: &'a Session<H>) -> Option<SessionSlice<'a, H>> {
+    pub(super) fn last<'a, H>(&mut self, session: &'a Session<H>) -> Option<SessionSlice<'a>> {
         let last = (!self.filling.is_empty()).then(|| self.cut(session));
         self.filling.restart();
         last

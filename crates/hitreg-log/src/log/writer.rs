@@ -107,9 +107,9 @@ impl<W: Write> LogWriter<W> {
     }
 }
 
-fn write_part<W: Write, H>(
+fn write_part<W: Write>(
     sink: &mut ChunkSink<W>,
-    part: &SessionSlice<'_, H>,
+    part: &SessionSlice<'_>,
     header: &SessionHeader,
 ) -> Result<(), WriteError> {
     let content = chunk::encode(part, header, sink.next())?;

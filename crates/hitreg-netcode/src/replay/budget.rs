@@ -91,7 +91,7 @@ impl ReplayBudget {
     }
 
     /// Wraps an input so that it ends when a limit is exceeded.
-    pub(super) fn bound<'a, I>(&'a self, input: &'a mut I) -> BoundedInput<'a, I> {
+    pub(super) fn bound<'a, I: ?Sized>(&'a self, input: &'a mut I) -> BoundedInput<'a, I> {
         BoundedInput { budget: self, input }
     }
 
@@ -130,12 +130,12 @@ pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: us
 }
 
 /// An input that ends when its budget is exceeded.
-pub(super) struct BoundedInput<'a, I> {
+pub(super) struct BoundedInput<'a, I: ?Sized> {
     budget: &'a ReplayBudget,
     input: &'a mut I,
 }
 
-impl<G: Game, I: InputSource<G>> InputSource<G> for BoundedInput<'_, I> {
+impl<G: Game, I: InputSource<G> + ?Sized> InputSource<G> for BoundedInput<'_, I> {
     fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         if self.budget.is_exceeded() { None } else { self.input.next_frame(player) }
     }
@@ -158,7 +158,7 @@ impl<G: Game, I: InputSource<G>> InputSource<G> for BoundedInput<'_, I> {
 }
 
 /// An observer that counts events into a budget and passes them on.
-pub(super) struct BudgetObserver<'a, O> {
+pub(super) struct BudgetObserver<'a, O: ?Sized> {
     pub(super) budget: &'a ReplayBudget,
     pub(super) observer: &'a mut O,
     /// By player.
@@ -174,7 +174,7 @@ struct FrameCounts {
     in_second: (i64, u32),
 }
 
-impl<'a, O> BudgetObserver<'a, O> {
+impl<'a, O: ?Sized> BudgetObserver<'a, O> {
     pub(super) fn new(budget: &'a ReplayBudget, observer: &'a mut O) -> Self {
         BudgetObserver { budget, observer, players: Vec::new() }
     }
@@ -213,7 +213,7 @@ impl<'a, O> BudgetObserver<'a, O> {
     }
 }
 
-impl<G: Game, O: Observer<G>> Observer<G> for BudgetObserver<'_, O> {
+impl<G: Game, O: Observer<G> + ?Sized> Observer<G> for BudgetObserver<'_, O> {
     fn looks(&mut self, at: Micros) -> bool {
         self.observer.looks(at)
     }

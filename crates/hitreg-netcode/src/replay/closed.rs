@@ -81,7 +81,7 @@ pub(super) fn observe<G: Netcode>(
     session: &Session,
     setup: &Setup<G>,
     memory: MemoryLimit,
-    observer: &mut impl Observer<G>,
+    observer: &mut dyn Observer<G>,
 ) -> Result<(), ReplayError> {
     let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions { memory, ..ReplayOptions::default() });
     in_one_chunk(session, &survey, |feed, source| {
@@ -229,7 +229,7 @@ impl ClosedRun<'_, '_> {
         &self,
         mut machine: ReplayMachine<'_, G>,
         setup: &Setup<G>,
-        input: &mut impl InputSource<G>,
+        input: &mut dyn InputSource<G>,
         mut to: Option<&'r mut dyn FnMut(Table)>,
         progress: &'r mut dyn FnMut(Micros),
     ) -> Result<Option<(StreamReport, TraceTables)>, ReplayError> {
@@ -261,8 +261,8 @@ impl ClosedRun<'_, '_> {
         &self,
         machine: &mut ReplayMachine<'_, G>,
         setup: &Setup<G>,
-        input: &mut impl InputSource<G>,
-        observer: &mut impl Observer<G>,
+        input: &mut dyn InputSource<G>,
+        observer: &mut dyn Observer<G>,
     ) -> Result<(), ReplayError> {
         let ClosedRun { feed, source, options, budget } = self;
         match (source.keyframes, source.start) {
@@ -278,13 +278,13 @@ impl ClosedRun<'_, '_> {
         let ticks = std::iter::from_fn(|| other_rate.next().or_else(|| feed.borrow_mut().next_tick()));
         // A packet sent in the part may still arrive after it, and a shot fired in it may still be judged.
         let end = options.part.zip(source.survey.longest_flight()).map(|(part, longest)| part.to + longest + SETTLED);
-        let ticks = ticks.take_while(|at| end.is_none_or(|end| *at < end) && !budget.is_exceeded());
+        let mut ticks = ticks.take_while(|at| end.is_none_or(|end| *at < end) && !budget.is_exceeded());
         let tick = source.start.map_or(Tick(0), |start| start.tick);
         let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
         let (mut input, mut counted) = (budget.bound(input), BudgetObserver::new(budget, observer));
         match source.keyframes {
             Some(to) => {
-                machine.run_watched(ticks, &mut input, &mut counted, &mut |machine| keyframes.after(machine, to));
+                machine.run_watched(&mut ticks, &mut input, &mut counted, &mut |machine| keyframes.after(machine, to));
             }
             None => machine.run(ticks, &mut input, &mut counted),
         }

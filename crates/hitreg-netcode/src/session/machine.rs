@@ -161,21 +161,20 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     pub fn run(
         &mut self,
         ticks: impl IntoIterator<Item = Micros>,
-        input: &mut impl InputSource<G>,
-        observer: &mut impl Observer<G>,
+        input: &mut dyn InputSource<G>,
+        observer: &mut dyn Observer<G>,
     ) {
-        self.run_watched(ticks, input, observer, &mut |_| {});
+        self.run_watched(&mut ticks.into_iter(), input, observer, &mut |_| {});
     }
 
     /// Like [`Machine::run`], and calls `look` with the machine's state after each tick.
     pub(crate) fn run_watched(
         &mut self,
-        ticks: impl IntoIterator<Item = Micros>,
-        input: &mut impl InputSource<G>,
-        observer: &mut impl Observer<G>,
-        look: &mut impl FnMut(&AfterTick<'_, G, L, C, S>),
+        ticks: &mut dyn Iterator<Item = Micros>,
+        input: &mut dyn InputSource<G>,
+        observer: &mut dyn Observer<G>,
+        look: &mut dyn FnMut(&AfterTick<'_, G, L, C, S>),
     ) {
-        let mut ticks = ticks.into_iter();
         match ticks.next() {
             Some(first) => self.network.queue.push_tick(first),
             None => return,
@@ -229,7 +228,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     }
 
     /// Queues the player's next frame, or the next packet of a player who has packets only.
-    fn queue_next(&mut self, player: PlayerId, input: &mut impl InputSource<G>, idle: &mut Vec<PlayerId>) {
+    fn queue_next(&mut self, player: PlayerId, input: &mut dyn InputSource<G>, idle: &mut Vec<PlayerId>) {
         if let Some(at) = input.next_frame(player) {
             self.network.queue.push_frame(at, player);
         } else if let Some((at, heard)) = input.next_heard(player) {

@@ -50,7 +50,7 @@ pub fn tick<G: Game>(
     server: &mut impl ServerPipeline<G>,
     ends: &mut impl ServerEnds<G::Body>,
     at: Micros,
-    observer: &mut impl Observer<G>,
+    observer: &mut dyn Observer<G>,
 ) {
     let outcome = server.tick(at);
     let tick = outcome.tick;
@@ -86,7 +86,7 @@ pub fn packet_reached<G: Game>(
     at: Micros,
     player: PlayerId,
     heard: HeardPacket,
-    observer: &mut impl Observer<G>,
+    observer: &mut dyn Observer<G>,
 ) {
     observer.event(at, SessionEvent::PacketReached { player, packet: &heard });
     server.handle_packet(at, player, heard.packet);
@@ -100,7 +100,7 @@ pub fn frame<G: Game>(
     at: Micros,
     player: PlayerId,
     (looks, input): (bool, impl FnOnce(&PlayerScreen<'_, G>) -> Input),
-    observer: &mut impl Observer<G>,
+    observer: &mut dyn Observer<G>,
 ) {
     // The observer is always asked, because it may record the time.
     match looks | observer.looks(at) {
@@ -129,7 +129,7 @@ pub fn snapshot_received<G: Game>(
     at: Micros,
     player: PlayerId,
     snapshot: &Snapshot<G::Body>,
-    observer: &mut impl Observer<G>,
+    observer: &mut dyn Observer<G>,
 ) {
     let reconciled = client.handle_snapshot(at, snapshot);
     observer.event(at, SessionEvent::SnapshotReceived { player, snapshot, reconciled: reconciled.as_ref() });

@@ -71,7 +71,7 @@ impl Scenario {
 pub fn record_synthetic<G: Bots + Netcode>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
-    observer: &mut impl Observer<G>,
+    observer: &mut dyn Observer<G>,
 ) -> Result<(), SynthError> {
     record_synthetic_while::<G>(scenario, rules, observer, &|| true)
 }
@@ -84,7 +84,7 @@ pub fn record_synthetic<G: Bots + Netcode>(
 pub fn record_synthetic_while<G: Bots + Netcode>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
-    observer: &mut impl Observer<G>,
+    observer: &mut dyn Observer<G>,
     may_continue: &dyn Fn() -> bool,
 ) -> Result<(), SynthError> {
     scenario.check()?;

@@ -190,7 +190,7 @@ impl PreparedExperiment {
     /// When the players cannot be placed.
     pub(super) fn play(
         &self,
-        observer: &mut impl Observer<Arena>,
+        observer: &mut dyn Observer<Arena>,
         without: Option<(PlayerId, ClientPart)>,
     ) -> Result<ScriptedInput, ClaimError> {
         self.played::<Server<Arena>>(observer, without, None, |_| {})
@@ -208,7 +208,7 @@ impl PreparedExperiment {
     /// Plays the scene with another kind of server, after `make_ready` has prepared the machine.
     fn played<S: ServerPipeline<Arena>>(
         &self,
-        observer: &mut impl Observer<Arena>,
+        observer: &mut dyn Observer<Arena>,
         without: Option<(PlayerId, ClientPart)>,
         telling: Option<(PlayerId, ShotConfirmations)>,
         make_ready: impl FnOnce(&mut Machine<Arena, LinkWithOutages, PartialClient, S>),

@@ -3,11 +3,33 @@
 use std::ops::Range;
 
 use super::RecordSeries;
-use crate::record::{OF_PLAYERS, OF_SESSION, PlayerRecords, Session, StateKey};
+use crate::record::{
+    DamageRecord, GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Session, StateKey, States, Texts, TickRecord,
+    UnknownRecords,
+};
+
+/// The records of a session, with or without a header. Code that encodes them is compiled once.
+#[derive(Clone, Copy)]
+pub(super) struct SessionRecords<'a> {
+    pub(super) players: &'a [PlayerRecords],
+    pub(super) states: &'a States,
+    pub(super) ticks: &'a [TickRecord],
+    pub(super) damage: &'a [DamageRecord],
+    pub(super) gaps: &'a [GapRecord],
+    pub(super) unknown: &'a [UnknownRecords],
+    pub(super) texts: &'a Texts,
+}
+
+impl<'a> SessionRecords<'a> {
+    fn of<H>(session: &'a Session<H>) -> SessionRecords<'a> {
+        let Session { header: _, players, states, ticks, damage, gaps, unknown, texts } = session;
+        SessionRecords { players, states, ticks, damage, gaps, unknown, texts }
+    }
+}
 
 /// The ranges of a session's records in a chunk.
-pub(crate) struct SessionSlice<'a, H> {
-    pub(super) session: &'a Session<H>,
+pub(crate) struct SessionSlice<'a> {
+    pub(super) session: SessionRecords<'a>,
     /// For each player, by kind.
     pub(crate) players: Vec<[Range<usize>; OF_PLAYERS.len()]>,
     /// For the whole session, by kind.
@@ -17,12 +39,12 @@ pub(crate) struct SessionSlice<'a, H> {
     pub(crate) unknown: Vec<Range<usize>>,
 }
 
-impl<'a, H> SessionSlice<'a, H> {
+impl<'a> SessionSlice<'a> {
     /// Returns the part with all records of a session.
-    pub(crate) fn whole(session: &'a Session<H>) -> SessionSlice<'a, H> {
+    pub(crate) fn whole<H>(session: &'a Session<H>) -> SessionSlice<'a> {
         let all = |player: &PlayerRecords| player.streams().map(|stream| 0..stream.len());
         SessionSlice {
-            session,
+            session: SessionRecords::of(session),
             players: session.players.iter().map(all).collect(),
             own: session.streams().map(|stream| 0..stream.len()),
             states: 0..session.states.len(),
@@ -31,9 +53,9 @@ impl<'a, H> SessionSlice<'a, H> {
     }
 
     /// Returns the part without records.
-    pub(crate) fn none(session: &'a Session<H>) -> SessionSlice<'a, H> {
+    pub(crate) fn none<H>(session: &'a Session<H>) -> SessionSlice<'a> {
         SessionSlice {
-            session,
+            session: SessionRecords::of(session),
             players: session.players.iter().map(|_| std::array::from_fn(|_| 0..0)).collect(),
             own: std::array::from_fn(|_| 0..0),
             states: 0..0,

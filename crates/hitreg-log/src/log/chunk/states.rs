@@ -34,7 +34,7 @@ fn series_id(key: &StateKey) -> u32 {
 }
 
 /// Returns the number of states of each class in a part of a session. They have no times of their own.
-pub(super) fn rows_by_table<H>(part: &SessionSlice<'_, H>, header: &SessionHeader) -> ChunkRows {
+pub(super) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> ChunkRows {
     let mut counts = vec![0; header.classes.len()];
     for key in part.state_keys() {
         if let Some(count) = counts.get_mut(usize::from(key.class.0)) {
@@ -46,8 +46,8 @@ pub(super) fn rows_by_table<H>(part: &SessionSlice<'_, H>, header: &SessionHeade
 }
 
 /// Encodes states by entity, so that each entity's cells are predicted from its own.
-pub(super) fn encode<H>(
-    part: &SessionSlice<'_, H>,
+pub(super) fn encode(
+    part: &SessionSlice<'_>,
     header: &SessionHeader,
     texts: &ChunkTexts<'_>,
     tables: &mut ChunkTables,
@@ -64,8 +64,8 @@ pub(super) fn encode<H>(
     }
 }
 
-fn encode_class<H>(
-    part: &SessionSlice<'_, H>,
+fn encode_class(
+    part: &SessionSlice<'_>,
     class: &Class,
     texts: &ChunkTexts<'_>,
     by_series: &BTreeMap<u32, Vec<usize>>,

@@ -89,7 +89,7 @@ impl<'a, T> TableWriter<'a, T> {
         more: impl FnOnce(&mut TableWriter<'n, N>),
     ) {
         let mut nested = TableWriter::new(parts);
-        nested.put(|_, _| Vec::new());
+        nested.put(&|_, _| Vec::new());
         more(&mut nested);
         self.columns.extend(nested.columns);
     }
@@ -102,7 +102,7 @@ impl<'a, T> TableWriter<'a, T> {
 impl<T: RecordLayout> TableWriter<'_, T> {
     /// Encodes the columns with one number for each record. `named` returns the times of the records that these keys
     /// name, series by series.
-    pub(super) fn put<F: Fn(&[i64], &[(u32, usize)]) -> Vec<i64>>(&mut self, named: F) {
+    pub(super) fn put(&mut self, named: &dyn Fn(&[i64], &[(u32, usize)]) -> Vec<i64>) {
         let of = |name: &str| T::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get);
         for column in T::COLUMNS {
             let values = self.values(column.get);

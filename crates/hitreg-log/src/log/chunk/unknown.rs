@@ -19,10 +19,10 @@ use crate::record::{
 };
 
 /// Encodes the unknown columns of a known kind, for the records that still exist.
-pub(super) fn encode_columns<T: RecordLayout, H>(
+pub(super) fn encode_columns<T: RecordLayout>(
     name: &str,
     rows: &mut TableWriter<'_, T>,
-    part: &SessionSlice<'_, H>,
+    part: &SessionSlice<'_>,
     (header, texts): (&SessionHeader, &ChunkTexts<'_>),
 ) {
     let Some(kind) = header.unknown.iter().find(|kind| kind.name == name) else { return };
@@ -69,8 +69,8 @@ pub(super) fn decode_columns<T: RecordLayout>(
 }
 
 /// Encodes the tables of unknown kinds.
-pub(super) fn encode<H>(
-    part: &SessionSlice<'_, H>,
+pub(super) fn encode(
+    part: &SessionSlice<'_>,
     header: &SessionHeader,
     texts: &ChunkTexts<'_>,
     tables: &mut ChunkTables,
@@ -95,7 +95,7 @@ pub(super) fn encode<H>(
 }
 
 /// Returns what a part of a session has of unknown kinds.
-pub(super) fn rows_by_table<H>(part: &SessionSlice<'_, H>, header: &SessionHeader) -> ChunkRows {
+pub(super) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> ChunkRows {
     let of = |kind: &UnknownKind| {
         let mut all = part.session.unknown.iter().zip(&part.unknown);
         let (records, range) = all.find(|(records, range)| records.kind == kind.name && !range.is_empty())?;
