@@ -25,6 +25,7 @@ mod netcode;
 mod note;
 mod openarena;
 mod outputs;
+mod pages;
 mod paths;
 mod printed;
 mod prose;

@@ -2,6 +2,7 @@
 
 use super::figures::{clipped, count, counted, measure, rounded_ms, seconds};
 use super::page::Page;
+use super::printable::printable;
 use super::why_scene::WhyDrawing;
 use crate::why::{
     CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot,
@@ -411,13 +412,18 @@ fn evidence(evidence: &str) -> String {
     match evidence {
         "told" => "the server's snapshot says so".to_owned(),
         "touched" => "the player touched it when the usercmds ran".to_owned(),
-        "reproduced" => "running the usercmds again this way gives the server's state".to_owned(),
+        "reproduced" => AGREES.to_owned(),
         "none" => "none".to_owned(),
         "not looked into" => "not examined, after many corrections without a known cause".to_owned(),
         "" => "not known".to_owned(),
-        other => name(other),
+        other => match other.strip_prefix("reproduced: ") {
+            Some(assumption) => format!("{AGREES}: {}", printable(assumption)),
+            None => printable(other).into_owned(),
+        },
     }
 }
+
+const AGREES: &str = "running the usercmds again this way gives the server's state";
 
 const MOST_FIELDS: usize = 16;
 

@@ -44,7 +44,7 @@ fn told(from: &Quake3Body, to: &Quake3Body) -> Explanation {
     }
     if was.gravity == 0 && is.gravity != 0 {
         // Until the first usercmd, a state after a spawn lacks speed and gravity.
-        return Some((Cause::SpawnOrDeath, "told before the first usercmd"));
+        return Some((Cause::SpawnOrDeath, "told"));
     }
     if from.teleports() != to.teleports() {
         return Some((Cause::Teleport, "told"));

@@ -1,0 +1,201 @@
+//! Pages whose commands are run: the README and the tutorials. Each command must print what its page shows.
+//!
+//! A page is run from top to bottom in an empty folder. In a `console` block, a line `$ COMMAND` runs in a shell, and the
+//! lines below it are its output: `...` stands for any lines, and `[..]` for any text within a line. Lines of a `c` block
+//! must be lines of `examples/c/game.c`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::folder::{Folder, text};
+
+macro_rules! pages {
+    ($($test:ident: $page:literal,)*) => {
+        $(
+            #[test]
+            fn $test() {
+                run($page);
+            }
+        )*
+
+        const PAGES: &[&str] = &[$($page),*];
+    };
+}
+
+pages! {
+    the_readme_shows_real_output: "README.md",
+    tutorial_engine: "docs/tutorials/engine.md",
+    tutorial_missed_shot: "docs/tutorials/missed-shot.md",
+    tutorial_rubber_banding: "docs/tutorials/rubber-banding.md",
+    tutorial_desync: "docs/tutorials/desync.md",
+    tutorial_real_game: "docs/tutorials/real-game.md",
+}
+
+#[test]
+fn every_tutorial_with_commands_is_run() {
+    for entry in fs::read_dir(root().join("docs/tutorials")).expect("docs/tutorials") {
+        let page = format!("docs/tutorials/{}", entry.expect("a page").file_name().display());
+        let has_commands = fs::read_to_string(root().join(&page)).expect("a page").contains("```console");
+        assert_eq!(has_commands, PAGES.contains(&page.as_str()), "{page}");
+    }
+}
+
+#[test]
+fn outputs_are_matched_line_by_line() {
+    let matches = |expected: &[&str], output: &[&str]| {
+        matches_output(&expected.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>(), output)
+    };
+    assert!(matches(&["a", "...", "d"], &["a", "b", "c", "d"]));
+    assert!(matches(&["a", "..."], &["a"]));
+    assert!(matches(&["took [..] s at [..] Hz"], &["took 1.5 s at 60 Hz"]));
+    assert!(!matches(&["took [..] s at [..] Hz"], &["took 1.5 s at 60 ms"]));
+    assert!(!matches(&["a"], &["a", "b"]));
+    assert!(!matches(&["a", "b"], &["a"]));
+    assert!(!matches(&["a", "...", "d"], &["a", "b"]));
+}
+
+/// A command of a page, and the output that the page shows.
+struct PageCommand {
+    command: String,
+    output: Vec<String>,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs a page's commands. `HITREG_PAGES=write cargo test --test cli pages::` writes outputs that differ into the pages.
+#[expect(clippy::disallowed_methods, reason = "an environment variable makes tests write the expected output")]
+fn run(page: &str) {
+    let path = root().join(page);
+    let markdown = fs::read_to_string(&path).expect("a page");
+    let writes = std::env::var_os("HITREG_PAGES").is_some_and(|value| value == "write");
+    let folder = Folder::empty();
+    let Some(library) = library(&markdown) else {
+        return crate::note::skipped("libhitreg_capi.a is not built (`cargo test` builds it)");
+    };
+    let mut written = String::new();
+    let mut lines = markdown.lines();
+    while let Some(line) = lines.next() {
+        written.push_str(&format!("{line}\n"));
+        if line == "```c" {
+            let game = fs::read_to_string(root().join("examples/c/game.c")).expect("the example");
+            let is_in_game = |line: &&str| game.lines().any(|of_game| of_game == *line);
+            for line in lines.by_ref().take_while(|line| *line != "```") {
+                assert!(is_in_game(&line), "{page}: not in examples/c/game.c: {line}");
+                written.push_str(&format!("{line}\n"));
+            }
+            written.push_str("```\n");
+        } else if line == "```console" {
+            let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+            for (place, PageCommand { command, output }) in commands_of(&block).into_iter().enumerate() {
+                let printed = printed_by(&command, &folder, library.as_deref());
+                let printed: Vec<&str> = printed.lines().collect();
+                let is_right = matches_output(&output, &printed);
+                assert!(
+                    is_right || writes,
+                    "{page}: `{command}` printed:\n{}\nnot:\n{}",
+                    printed.join("\n"),
+                    output.join("\n")
+                );
+                let shown = if is_right { output } else { printed.iter().map(|line| (*line).to_owned()).collect() };
+                let gap = if place > 0 { "\n" } else { "" };
+                written.push_str(&format!("{gap}$ {command}\n"));
+                shown.iter().for_each(|line| written.push_str(&format!("{line}\n")));
+            }
+            written.push_str("```\n");
+        }
+    }
+    if writes {
+        fs::write(path, written).expect("the page");
+    }
+}
+
+/// The C library, if the page uses it. `None` if it is needed and not built.
+fn library(markdown: &str) -> Option<Option<PathBuf>> {
+    if !markdown.contains("$HITREG_LIBRARY") {
+        return Some(None);
+    }
+    // `cargo test` leaves the library in `deps`.
+    let built = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent()?;
+    let places = [built.join("libhitreg_capi.a"), built.join("deps/libhitreg_capi.a")];
+    places.into_iter().find(|place| place.exists()).map(Some)
+}
+
+/// The commands of a block. Empty lines before a command or at the end are not part of an output.
+fn commands_of(block: &[&str]) -> Vec<PageCommand> {
+    let mut commands: Vec<PageCommand> = Vec::new();
+    for line in block {
+        match (line.strip_prefix("$ "), commands.last_mut()) {
+            (Some(command), _) => commands.push(PageCommand { command: command.to_owned(), output: Vec::new() }),
+            (None, Some(last)) => last.output.push((*line).to_owned()),
+            (None, None) => panic!("an output without a command: {line}"),
+        }
+    }
+    for PageCommand { output, .. } in &mut commands {
+        while output.last().is_some_and(|line| line.is_empty()) {
+            output.pop();
+        }
+    }
+    commands
+}
+
+/// What a command prints. Speeds depend on the machine, so they are left open.
+#[expect(clippy::disallowed_methods, reason = "pages use programs on the PATH")]
+fn printed_by(command: &str, folder: &Folder, library: Option<&Path>) -> String {
+    let bin = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent().expect("a folder");
+    let path = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default());
+    let path = std::env::join_paths(std::iter::once(bin.to_owned()).chain(path)).expect("a PATH");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{command} 2>&1")]).current_dir(&folder.dir).stdin(Stdio::null());
+    shell.env("PATH", path).env("HITREG_SOURCE", root()).env_remove("GITHUB_STEP_SUMMARY");
+    if let Some(library) = library {
+        shell.env("HITREG_LIBRARY", library);
+    }
+    let output = shell.output().expect("a shell");
+    assert_ne!(output.status.code(), Some(127), "{command}: {}", text(&output.stdout));
+    let mut printed = String::new();
+    for line in text(&output.stdout).trim_end().lines() {
+        match line.split_once(" times real time") {
+            Some((before, after)) => {
+                let number = before.rfind(' ').map_or(0, |space| space + 1);
+                printed.push_str(&format!("{}[..] times real time{after}\n", &before[..number]));
+            }
+            None => printed.push_str(&format!("{line}\n")),
+        }
+    }
+    printed
+}
+
+/// Whether an output is the one that a page shows.
+fn matches_output(expected: &[String], output: &[&str]) -> bool {
+    match (expected.split_first(), output.split_first()) {
+        (None, None) => true,
+        (Some((any, rest)), _) if any == "..." => {
+            (0..=output.len()).any(|skipped| matches_output(rest, &output[skipped..]))
+        }
+        (Some((wanted, wanted_rest)), Some((line, rest))) => {
+            matches_line(wanted, line) && matches_output(wanted_rest, rest)
+        }
+        _ => false,
+    }
+}
+
+fn matches_line(wanted: &str, line: &str) -> bool {
+    let mut parts = wanted.split("[..]");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        match (parts.peek(), rest.find(part)) {
+            (None, _) => return rest.ends_with(part),
+            (Some(_), Some(at)) => rest = &rest[at + part.len()..],
+            (Some(_), None) => return false,
+        }
+    }
+    true
+}
