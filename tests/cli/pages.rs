@@ -30,6 +30,7 @@ pages! {
     tutorial_rubber_banding: "docs/tutorials/rubber-banding.md",
     tutorial_desync: "docs/tutorials/desync.md",
     tutorial_real_game: "docs/tutorials/real-game.md",
+    tutorial_ci: "docs/tutorials/ci.md",
 }
 
 #[test]
