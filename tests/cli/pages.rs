@@ -2,7 +2,7 @@
 //!
 //! A page is run from top to bottom in an empty folder. In a `console` block, a line `$ COMMAND` runs in a shell, and the
 //! lines below it are its output: `...` stands for any lines, and `[..]` for any text within a line. Lines of a `c` block
-//! must be lines of `examples/c/game.c`.
+//! must be lines of `examples/c/game.c`, and a `rust` block must be `examples/boats`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ macro_rules! pages {
 pages! {
     the_readme_shows_real_output: "README.md",
     tutorial_engine: "docs/tutorials/engine.md",
+    tutorial_rust_game: "docs/tutorials/rust-game.md",
     tutorial_missed_shot: "docs/tutorials/missed-shot.md",
     tutorial_rubber_banding: "docs/tutorials/rubber-banding.md",
     tutorial_desync: "docs/tutorials/desync.md",
@@ -88,6 +89,11 @@ fn run(page: &str) {
                 written.push_str(&format!("{line}\n"));
             }
             written.push_str("```\n");
+        } else if line == "```rust" {
+            let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+            let game = fs::read_to_string(root().join("examples/boats/main.rs")).expect("the example");
+            assert!(game.lines().eq(block.iter().copied()), "{page}: not examples/boats/main.rs");
+            written.push_str(&format!("{game}```\n"));
         } else if line == "```console" {
             let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
             for (place, PageCommand { command, output }) in commands_of(&block).into_iter().enumerate() {
@@ -147,7 +153,7 @@ fn commands_of(block: &[&str]) -> Vec<PageCommand> {
 fn printed_by(command: &str, folder: &Folder, library: Option<&Path>) -> String {
     let bin = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent().expect("a folder");
     let path = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default());
-    let path = std::env::join_paths(std::iter::once(bin.to_owned()).chain(path)).expect("a PATH");
+    let path = std::env::join_paths([bin.to_owned(), bin.join("examples")].into_iter().chain(path)).expect("a PATH");
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{command} 2>&1")]).current_dir(&folder.dir).stdin(Stdio::null());
     shell.env("PATH", path).env("HITREG_SOURCE", root()).env_remove("GITHUB_STEP_SUMMARY");
