@@ -77,6 +77,9 @@ fn run(page: &str) {
     let Some(library) = library(&markdown) else {
         return crate::note::skipped("libhitreg_capi.a is not built (`cargo test` builds it)");
     };
+    if markdown.contains("$ boats ") {
+        crate::pucks::example("boats");
+    }
     let mut written = String::new();
     let mut lines = markdown.lines();
     while let Some(line) = lines.next() {

@@ -18,7 +18,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let profile = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent().expect("a folder");
         let mut cargo = Command::new(env!("CARGO"));
-        let games = ["pucks", "pucks_bug", "pucks_delay", "tanks", "tanks_bug"];
+        let games = ["boats", "pucks", "pucks_bug", "pucks_delay", "tanks", "tanks_bug"];
         cargo.args(["build", "--quiet"]).args(games.iter().flat_map(|game| ["--example", game]));
         cargo.current_dir(env!("CARGO_MANIFEST_DIR")).arg("--target-dir").arg(profile.parent().expect("a folder"));
         if profile.ends_with("release") {
