@@ -19,6 +19,7 @@ mod kinds;
 mod late;
 mod mark;
 mod options;
+mod owners;
 mod pairing;
 mod place;
 mod relocations;
@@ -272,7 +273,8 @@ fn same_bits(a: &Table, b: &Table) -> bool {
     a.columns.len() == b.columns.len()
         && a.columns.iter().zip(&b.columns).all(|(a, b)| {
             let cells = cell::CellPair::of(&a.data, &b.data);
-            let same = |cells: cell::CellPair<'_>| cells.same_bits(0..a.data.len());
+            let rows = 0..a.data.len();
+            let same = |cells: cell::CellPair<'_>| cells.same_bits(rows.clone(), rows);
             a.name == b.name && a.data.len() == b.data.len() && cells.is_some_and(same)
         })
 }

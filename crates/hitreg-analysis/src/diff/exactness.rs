@@ -1,9 +1,8 @@
 //! How exactly each column of a table is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
-use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison};
+use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison, floats, integers};
 use super::kinds::RowKind;
 use super::options::{DiffScope, Tolerances};
 use super::relocations::Relocations;
@@ -79,16 +78,37 @@ impl<'a> ColumnPair<'a> {
         Some(ColumnPair { cells, rule, kinds: RowKind::all(a, b, name) })
     }
 
-    /// Whether a range of rows is equal to the bit on both sides. A false result does not mean that they differ.
-    pub(crate) fn same_bits(&self, rows: Range<usize>) -> bool {
-        self.cells.same_bits(rows)
+    /// Whether rows are equal to the bit on both sides, from row `i` of A and row `j` of B on. A false result does not
+    /// mean that they differ.
+    pub(crate) fn same_bits(&self, i: usize, j: usize, rows: usize) -> bool {
+        self.cells.same_bits(i..i + rows, j..j + rows)
     }
 
-    /// Compares row `i` of A with row `j` of B.
-    pub(crate) fn compare(&self, i: usize, j: usize) -> CellComparison {
-        if self.kinds.iter().any(|[a, b]| a.of(i) != b.of(j)) {
-            return CellComparison::Same;
+    /// Passes each row that is not the same on both sides to `take`, counted from row `i` of A and row `j` of B.
+    pub(crate) fn each_unlike(&self, i: usize, j: usize, rows: usize, mut take: impl FnMut(usize, CellComparison)) {
+        let is_same_kind = |row: usize| self.kinds.iter().all(|[a, b]| a.of(i + row) == b.of(j + row));
+        let mut take = |row: usize, compared: CellComparison| {
+            if compared != CellComparison::Same && is_same_kind(row) {
+                take(row, compared);
+            }
+        };
+        match (&self.rule, &self.cells) {
+            (Rule::Plain(measure), CellPair::F32(a, b)) => {
+                each(&a[i..][..rows], &b[j..][..rows], |a, b| floats(a, b, *measure), take);
+            }
+            (Rule::Plain(measure), CellPair::U32(a, b)) => {
+                let compare = |a: u32, b: u32| integers(a.into(), b.into(), measure.within);
+                each(&a[i..][..rows], &b[j..][..rows], compare, take);
+            }
+            (Rule::Plain(measure), CellPair::I64(a, b)) => {
+                each(&a[i..][..rows], &b[j..][..rows], |a, b| integers(a, b, measure.within), take);
+            }
+            _ => (0..rows).for_each(|row| take(row, self.compare(i + row, j + row))),
         }
+    }
+
+    /// Compares row `i` of A with row `j` of B, which are of the same kind.
+    fn compare(&self, i: usize, j: usize) -> CellComparison {
         let of_field = |codes: &[u32], measures: &[NumberComparison]| {
             codes.get(i).and_then(|code| measures.get(*code as usize)).copied().unwrap_or_default()
         };
@@ -113,6 +133,17 @@ impl<'a> ColumnPair<'a> {
             },
         }
     }
+}
+
+/// Compares two runs of cells, and passes each result to `take`.
+#[inline]
+fn each<T: Copy>(
+    a: &[T],
+    b: &[T],
+    compare: impl Fn(T, T) -> CellComparison,
+    mut take: impl FnMut(usize, CellComparison),
+) {
+    a.iter().zip(b).enumerate().for_each(|(row, (a, b))| take(row, compare(*a, *b)));
 }
 
 fn both<'a>(a: &'a Table, b: &'a Table, name: &str) -> Option<CellPair<'a>> {

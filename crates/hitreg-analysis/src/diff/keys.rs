@@ -94,12 +94,23 @@ impl KeyCells {
         self.parts.iter().map(part).collect()
     }
 
-    /// How many of the first rows have the same keys on both sides.
-    pub(crate) fn common_prefix(&self, rows: usize) -> usize {
-        self.parts.iter().fold(rows, |so_far, ([a, b], _)| {
-            let (a, b) = (&a[..so_far], &b[..so_far]);
-            if a == b { so_far } else { a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(so_far) }
-        })
+    /// How many of `rows` rows have the same keys on both sides, from row `i` of A and row `j` of B on.
+    pub(crate) fn common_run(&self, i: usize, j: usize, rows: usize) -> usize {
+        // Longer and longer parts, so that a short run does not cost a look at all rows.
+        let (mut same, mut more) = (0, 16);
+        while same < rows {
+            let part = more.min(rows - same);
+            let found = self.parts.iter().fold(part, |so_far, ([a, b], _)| {
+                let (a, b) = (&a[i + same..][..so_far], &b[j + same..][..so_far]);
+                if a == b { so_far } else { a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(so_far) }
+            });
+            same += found;
+            if found < part {
+                break;
+            }
+            more *= 4;
+        }
+        same
     }
 
     #[inline]

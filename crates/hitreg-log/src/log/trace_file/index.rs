@@ -35,7 +35,7 @@ impl<R: Read> TraceReader<R> {
 /// Decodes only the times of a chunk. `table` has its columns.
 fn part_of(content: &ChunkContent, table: &Table) -> Result<Table, LogError> {
     let first = table.columns.first();
-    let only = layout::time_column(table).or(first).map(|column| &*column.name);
+    let only = table.time_column().or(first).map(|column| &*column.name);
     let decoded = layout::decode(&content.bytes, only.as_slice());
     decoded.map_err(|what| content.corrupt(what))
 }
@@ -87,7 +87,7 @@ impl IndexedTrace {
     /// be missing.
     pub fn chunks_of(&self, table: &str, span: Option<ColumnSpan<'_>>) -> impl Iterator<Item = u32> + use<'_> {
         let known = self.index.table(table);
-        let column = known.and_then(|known| layout::time_column(&known.table)).map(|column| &*column.name);
+        let column = known.and_then(|known| known.table.time_column()).map(|column| &*column.name);
         let span = span.filter(|span| Some(span.column) == column).map(|span| (span.first, span.last));
         let is_near = move |part: &&IndexedRows| match (part.times, span) {
             (Some((first, last)), Some((from, to))) => first <= to && from <= last,
@@ -108,7 +108,7 @@ impl IndexedTrace {
         if let Some(known) = self.index.table(&shape.name) {
             check_columns(&known.table, &shape).map_err(|what| content.corrupt(what))?;
         }
-        let has_times = layout::time_column(&shape).is_none_or(|time| table.column(&time.name).is_some());
+        let has_times = shape.time_column().is_none_or(|time| table.column(&time.name).is_some());
         match has_times {
             true => self.index.check(&content, &rows_of(&table), &|_| true)?,
             false => self.index.check_count(&content, &shape.name, rows)?,

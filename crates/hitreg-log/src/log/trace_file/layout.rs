@@ -142,19 +142,12 @@ pub(super) fn rows_per_chunk(table: &Table, bytes: usize) -> usize {
 /// Returns what some rows of a table have for the index. Their times are those of the first column whose name ends with
 /// `at_us`, or else their ticks.
 pub(super) fn part_rows(table: &Table, rows: Range<usize>) -> PartRows {
-    let times = match time_column(table).map(|column| &column.data) {
+    let times = match table.time_column().map(|column| &column.data) {
         Some(ColumnData::I64(times)) => lowest_and_highest(times[rows.clone()].iter().copied()),
         Some(ColumnData::U32(ticks)) => lowest_and_highest(ticks[rows.clone()].iter().map(|tick| i64::from(*tick))),
         _ => None,
     };
     PartRows { rows: rows.len() as u32, times, players: Vec::new() }
-}
-
-/// Returns the column that has the times of a table in the index.
-pub(super) fn time_column(table: &Table) -> Option<&Column> {
-    let is_time = |column: &&Column| column.name.ends_with("at_us") && matches!(column.data, ColumnData::I64(_));
-    let is_tick = |column: &&Column| column.name == "tick" && matches!(column.data, ColumnData::U32(_));
-    table.columns.iter().find(is_time).or_else(|| table.columns.iter().find(is_tick))
 }
 
 /// Returns how many bytes of memory a table needs.
