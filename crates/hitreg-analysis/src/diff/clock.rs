@@ -231,25 +231,36 @@ impl<'t> RowTimes<'t> {
         }
         let ticks = table.u32s("tick");
         if !ticks.is_empty() {
-            return of_runs(&ticks[..rows], |tick| self.clock.of_tick(*tick));
+            return of_runs(&ticks[..rows], &ticks[..rows], |tick, _| self.clock.of_tick(*tick));
         }
         let (players, commands) = (table.u32s("player"), table.u32s("command"));
         if players.len() < rows || commands.len() < rows {
             return vec![UNKNOWN; rows].into();
         }
-        let keys: Vec<CommandId> = players[..rows].iter().copied().zip(commands.iter().copied()).collect();
-        of_runs(&keys, |key| {
-            let place = self.known.partition_point(|(k, _)| k < key);
-            self.known.get(place).filter(|(k, _)| k == key).map(|(_, at)| *at)
+        // The place of the usercmd after each player's last one.
+        let mut next: OwnerMap<usize> = OwnerMap::default();
+        of_runs(&commands[..rows], &players[..rows], |command, player| {
+            let (key, next) = ((*player, *command), next.or_insert_with((*player).into(), || 0));
+            if self.known.get(*next).is_none_or(|(known, _)| *known != key) {
+                *next = self.known.partition_point(|(known, _)| *known < key);
+            }
+            let at = self.known.get(*next).filter(|(known, _)| *known == key).map(|(_, at)| *at);
+            *next += usize::from(at.is_some());
+            at
         })
     }
 }
 
-/// The time of each key; equal keys follow each other.
-fn of_runs<'r, K: PartialEq>(keys: &[K], time: impl Fn(&K) -> Option<i64>) -> Cow<'r, [i64]> {
-    let mut times = Vec::with_capacity(keys.len());
-    for run in keys.chunk_by(|a, b| a == b) {
-        times.resize(times.len() + run.len(), time(&run[0]).unwrap_or(UNKNOWN));
+/// The time of each row by two numbers. Rows with equal numbers follow each other.
+fn of_runs<'r>(a: &[u32], b: &[u32], mut time: impl FnMut(&u32, &u32) -> Option<i64>) -> Cow<'r, [i64]> {
+    let mut times = Vec::with_capacity(a.len());
+    let mut rest = b;
+    for run in a.chunk_by(|x, y| x == y) {
+        let (of_run, more) = rest.split_at(run.len());
+        rest = more;
+        for part in of_run.chunk_by(|x, y| x == y) {
+            times.resize(times.len() + part.len(), time(&run[0], &part[0]).unwrap_or(UNKNOWN));
+        }
     }
     times.into()
 }

@@ -178,13 +178,10 @@ impl DrawnDistance {
         }
     }
 
-    /// The distances for a table that is equal in both traces.
-    pub(crate) fn of_same(table: &Table, relocations: &[Relocations; 2]) -> DrawnDistance {
-        let (mut apart, views) = (DrawnDistance::default(), [table; 2].map(views::Columns::read));
-        if table.name == views::NAME {
-            apart.add_views(&views, (0..table.rows()).map(|row| (row, row)), relocations);
-        }
-        apart
+    /// Adds views that are equal in both traces.
+    pub(crate) fn add_same(&mut self, table: &Table, relocations: &[Relocations; 2]) {
+        let views = [table; 2].map(views::Columns::read);
+        self.add_views(&views, (0..table.rows()).map(|row| (row, row)), relocations);
     }
 
     fn note(&mut self, units: f32) {
@@ -197,7 +194,7 @@ impl DrawnDistance {
 }
 
 /// Counts one trace's predictions and views, independent of the other trace.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct TraceTally {
     prediction: SummaryBuilder,
     reran: CountedValues,

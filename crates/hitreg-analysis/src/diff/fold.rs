@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::changed::{ChangedShotList, ShotComparison};
 use super::clock::{RowTimes, TickTimes, known};
+use super::distributions::TraceTally;
 use super::divergence::{Divergence, agreeing, last_agreeing};
 use super::exactness::TableExactness;
 use super::follow::{ColumnRuns, DivergenceSpread, FieldDiff, SeriesDiff};
@@ -101,6 +102,33 @@ impl<'o> TableFold<'o> {
                 divergence.last_agreeing = before;
             }
         }
+        Ok(self.compared())
+    }
+
+    /// The result for a table that is equal in both traces. `counted` is a trace from which its rows are counted.
+    pub(super) fn same(mut self, counted: Option<&dyn TraceSource>, shape: &Table) -> Result<ComparedTable, String> {
+        self.found.diff.rows.compared = self.found.diff.rows.a;
+        let Some(trace) = counted else {
+            self.found.tallies = None;
+            return Ok(self.compared());
+        };
+        let mut tally = TraceTally::default();
+        let times = RowTimes::of(trace, self.clocks[0], shape, false);
+        let mut next = trace.rows(&shape.name, &[]);
+        while let Some(rows) = next()? {
+            let rows = shape.filled(rows);
+            tally.add(&rows);
+            if rows.name == views::NAME {
+                self.found.apart.add_same(&rows, self.exactness.relocations);
+                continue;
+            }
+            let pairing = Pairing::of([&rows, &rows], self.before, self.key.clone(), [&times, &times])?;
+            match rows.name.as_str() {
+                shots::NAME => self.found.hits.add(&pairing, &mut self.texts, &mut |_, _| {}),
+                _ => self.found.causes.add(&pairing),
+            }
+        }
+        self.found.tallies = Some([tally.clone(), tally]);
         Ok(self.compared())
     }
 

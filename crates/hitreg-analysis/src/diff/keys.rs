@@ -84,6 +84,11 @@ impl KeyCells {
         self.parts[part].0[side as usize][row]
     }
 
+    /// One part of all keys of a side.
+    pub(crate) fn numbers(&self, part: usize, side: TraceSide) -> &[i64] {
+        &self.parts[part].0[side as usize]
+    }
+
     /// The whole key of a row.
     pub(crate) fn of_row(&self, side: TraceSide, row: usize) -> Vec<KeyPart> {
         let part = |(numbers, names): &(KeyNumbers, Option<Vec<String>>)| {

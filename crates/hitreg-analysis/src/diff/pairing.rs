@@ -74,8 +74,7 @@ impl<'a> Pairing<'a> {
     }
 
     /// The time of a pair: the earlier one of its rows.
-    #[inline]
-    pub(crate) fn time(&self, i: usize, j: usize) -> i64 {
+    fn time(&self, i: usize, j: usize) -> i64 {
         self.times[0][i].min(self.times[1][j])
     }
 
@@ -129,15 +128,14 @@ impl<'a> Pairing<'a> {
         spot.row().map_or((None, None), |(side, row)| self.owner_in(side, row))
     }
 
-    /// The owner of a row of A.
-    pub(crate) fn owner_of_row(&self, row: usize) -> Owner {
-        self.owner_in(TraceSide::A, row)
-    }
-
-    #[inline]
     fn owner_in(&self, side: TraceSide, row: usize) -> Owner {
         let part = |place: usize| Some(self.keys.part(*self.key.series.get(place)?, side, row));
         (part(0), part(1))
+    }
+
+    /// One part of the owners of A's rows; `None` if owners have no such part.
+    pub(crate) fn part_of_owner(&self, place: usize) -> Option<&[i64]> {
+        Some(self.keys.numbers(*self.key.series.get(place)?, TraceSide::A))
     }
 
     /// The last pair before a spot, of the same owner, among the pairs that `agrees` accepts.

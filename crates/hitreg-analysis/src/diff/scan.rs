@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::cell::{CellComparison, DifferenceClass};
+use super::clock::UNKNOWN;
 use super::exactness::{ColumnPair, TableExactness};
 use super::join::PairRun;
 use super::mark::RowMark;
@@ -73,38 +74,39 @@ impl ScanResult {
     /// Finds the owner of each pair, and the pairs of rows with different times.
     fn of_owners(pairing: &Pairing<'_>) -> ScanResult {
         let count = pairing.joined.len();
-        let mut scan = ScanResult {
-            owners: Vec::new(),
-            last: Vec::new(),
-            columns: Vec::new(),
-            pairs: vec![PairResult::default(); count],
-            owner_of: Vec::with_capacity(count),
-            in_order: true,
-        };
+        let (mut owners, mut last, mut in_order) = (Vec::new(), Vec::new(), true);
+        let (mut pairs, mut owner_of) = (vec![PairResult::default(); count], vec![0u32; count]);
         let mut places: OwnerMap<OwnerMap<u32>> = OwnerMap::default();
         // For each owner: its last pair, with the time.
         let mut before: Vec<(usize, i64)> = Vec::new();
-        for ((i, j), pair) in pairing.joined.pairs().zip(0..) {
-            let (whose, time) = (pairing.owner_of_row(i), pairing.time(i, j));
-            let of_first = places.or_insert_with(whose.0.unwrap_or_default(), OwnerMap::default);
-            let place = *of_first.or_insert_with(whose.1.unwrap_or_default(), || {
-                scan.owners.push(whose);
-                scan.last.push(None);
-                before.push((pair, time));
-                (scan.owners.len() - 1) as u32
-            });
-            scan.owner_of.push(place);
-            let place = place as usize;
-            let known = std::mem::replace(&mut before[place], (pair, time));
-            scan.in_order &= known.1 < time || !pairing.is_later(known.0, pair);
-            scan.pairs[pair].other_time = !pairing.same_time(i, j);
-            if !scan.pairs[pair].other_time {
-                let last = &mut scan.last[place];
-                let is_last = scan.in_order || last.is_none_or(|last| pairing.is_later(pair, last));
-                *last = if is_last { Some(pair) } else { *last };
+        let parts = [0, 1].map(|place| pairing.part_of_owner(place));
+        let timed = pairing.key.joined != JoinRule::Always;
+        for &PairRun { first, a, b, rows } in &pairing.joined.runs {
+            let (times_a, times_b) = (&pairing.times[0][a..][..rows], &pairing.times[1][b..][..rows]);
+            let results = pairs[first..][..rows].iter_mut().zip(&mut owner_of[first..][..rows]);
+            for (row, ((at_a, at_b), (result, owner))) in times_a.iter().zip(times_b).zip(results).enumerate() {
+                let (pair, time) = (first + row, *at_a.min(at_b));
+                let whose = parts.map(|part| part.map(|part| part[a + row]));
+                let of_first = places.or_insert_with(whose[0].unwrap_or_default(), OwnerMap::default);
+                *owner = *of_first.or_insert_with(whose[1].unwrap_or_default(), || {
+                    owners.push((whose[0], whose[1]));
+                    last.push(None);
+                    before.push((pair, time));
+                    (owners.len() - 1) as u32
+                });
+                let place = *owner as usize;
+                let known = std::mem::replace(&mut before[place], (pair, time));
+                in_order &= known.1 < time || !pairing.is_later(known.0, pair);
+                result.other_time = timed && at_a != at_b && *at_a != UNKNOWN && *at_b != UNKNOWN;
+                if !result.other_time {
+                    let last = &mut last[place];
+                    if in_order || last.is_none_or(|last| pairing.is_later(pair, last)) {
+                        *last = Some(pair);
+                    }
+                }
             }
         }
-        scan
+        ScanResult { owners, last, columns: Vec::new(), pairs, owner_of, in_order }
     }
 
     /// Whether a pair was compared and is equal.

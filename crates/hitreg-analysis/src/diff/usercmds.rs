@@ -44,28 +44,16 @@ pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &TickTi
     let place = &found.place;
     let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
     let mut wanted: BTreeSet<(u32, u32)> = place.player.zip(place.command).into_iter().collect();
-    let mut owner_ran = None;
-    each_part(trace, executed::NAME, (&["player", "command", "tick"], None), &mut |rows| {
-        if place.player.is_some() && place.command.is_some() {
-            return Ok(());
-        }
-        let executed = executed::Columns::read(rows);
-        let keys = executed.player.iter().copied().zip(executed.command.iter().copied());
-        for (row, key) in keys.enumerate() {
-            // One more row shows whether the entity is a player.
-            owner_ran = owner_ran.or_else(|| place.entity.filter(|entity| key.0 == *entity).map(|_| key));
-            if place.tick.is_some_and(|tick| executed.tick.get(row) == Some(&tick)) {
-                wanted.insert(key);
-            }
-        }
-        Ok(())
-    })?;
-    wanted.extend(owner_ran);
+    if wanted.is_empty() {
+        wanted.extend(ran_in(trace, place)?);
+    }
     around.tables.extend(pick(trace, executed::NAME, ["player", "command"], &wanted)?);
     around.tables.extend(pick(trace, frames::NAME, ["player", "command"], &wanted)?);
     let entity = place.entity.or(place.player);
+    let last_tick = place.at_us.and_then(|at| clock.tick_at(at)).max(place.tick);
+    let until = last_tick.map(|last| ColumnSpan { column: "tick", first: 0, last: last.into() });
     let mut last = None;
-    each_part(trace, bodies::NAME, (&["tick", "entity"], None), &mut |rows| {
+    each_part(trace, bodies::NAME, (&["tick", "entity"], until), &mut |rows| {
         let bodies = bodies::Columns::read(rows);
         let of_entity = bodies.tick.iter().zip(bodies.entity).filter(|(_, of)| Some(**of) == entity);
         let before =
@@ -78,7 +66,35 @@ pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &TickTi
     Ok(around)
 }
 
-/// The rows of a table whose two key columns have these values, if the trace has the table.
+/// The usercmds that ran in the tick of a place, by player and number. One more shows whether the entity is a player.
+fn ran_in(trace: &dyn TraceSource, place: &RowPlace) -> Result<BTreeSet<(u32, u32)>, String> {
+    let columns = &["player", "command", "tick"];
+    let mut ran = BTreeSet::new();
+    let keys = |rows: &Table| -> Vec<(u32, u32)> {
+        rows.u32s("player").iter().copied().zip(rows.u32s("command").iter().copied()).collect()
+    };
+    if let Some(tick) = place.tick {
+        let span = ColumnSpan { column: "tick", first: tick.into(), last: tick.into() };
+        each_part(trace, executed::NAME, (columns, Some(span)), &mut |rows| {
+            let ticks = rows.u32s("tick").iter();
+            ran.extend(keys(rows).into_iter().zip(ticks).filter(|(_, of)| **of == tick).map(|(key, _)| key));
+            Ok(())
+        })?;
+    }
+    let mut rows = trace.rows(executed::NAME, columns);
+    while let Some(entity) = place.entity
+        && let Some(rows) = rows()?
+    {
+        if let Some(of_entity) = keys(&rows).into_iter().find(|(player, _)| *player == entity) {
+            ran.insert(of_entity);
+            break;
+        }
+    }
+    Ok(ran)
+}
+
+/// The rows of a table whose two key columns have these values, if the trace has the table. Of a part that repeats keys
+/// of earlier parts, rows may be missing.
 pub(crate) fn pick(
     trace: &dyn TraceSource,
     name: &str,
@@ -87,27 +103,30 @@ pub(crate) fn pick(
 ) -> Result<Option<Table>, String> {
     let tables = trace.tables();
     let Some((shape, _)) = tables.iter().find(|(table, _)| table.name == name) else { return Ok(None) };
-    let which = |rows: &Table| -> Vec<u32> {
+    let keys = |rows: &Table| -> Vec<((u32, u32), u32)> {
         let keys = rows.u32s(key[0]).iter().copied().zip(rows.u32s(key[1]).iter().copied());
-        (0..).zip(keys).filter(|(_, key)| wanted.contains(key)).map(|(row, _)| row).collect()
+        keys.zip(0..).filter(|(key, _)| wanted.contains(key)).collect()
     };
-    let mut picked = shape.without_rows();
     let time = shape.time_column().map(|column| &*column.name);
     let mut times: Option<(i64, i64)> = None;
     let columns: Vec<&str> = key.into_iter().chain(time).collect();
-    each_part(trace, name, (&columns, None), &mut |rows| {
-        for row in which(rows) {
+    let (mut found, mut rows) = (BTreeSet::new(), trace.rows(name, &columns));
+    while found.len() < wanted.len()
+        && let Some(rows) = rows()?
+    {
+        for (key, row) in keys(&rows) {
+            found.insert(key);
             let row = row as usize;
             let tick = |name| rows.u32s(name).get(row).copied().map(i64::from);
             let at = time.and_then(|name| rows.i64s(name).get(row).copied().or_else(|| tick(name))).unwrap_or_default();
             times = Some(times.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
         }
-        Ok(())
-    })?;
+    }
+    let mut picked = shape.without_rows();
     let Some((first, last)) = times else { return Ok(Some(picked)) };
     let span = time.map(|column| ColumnSpan { column, first, last });
     each_part(trace, name, (&[], span), &mut |rows| {
-        let which = which(rows);
+        let which: Vec<u32> = keys(rows).into_iter().map(|(_, row)| row).collect();
         if which.is_empty() { Ok(()) } else { picked.append(shape.filled(rows.select(&which))) }
     })?;
     Ok(Some(picked))
