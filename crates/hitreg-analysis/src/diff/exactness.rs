@@ -84,26 +84,28 @@ impl<'a> ColumnPair<'a> {
         self.cells.same_bits(i..i + rows, j..j + rows)
     }
 
-    /// Passes each row that is not the same on both sides to `take`, counted from row `i` of A and row `j` of B.
-    pub(crate) fn each_unlike(&self, i: usize, j: usize, rows: usize, mut take: impl FnMut(usize, CellComparison)) {
-        let is_same_kind = |row: usize| self.kinds.iter().all(|[a, b]| a.of(i + row) == b.of(j + row));
-        let mut take = |row: usize, compared: CellComparison| {
-            if compared != CellComparison::Same && is_same_kind(row) {
-                take(row, compared);
-            }
-        };
+    /// Compares rows from row `i` of A and row `j` of B on. Adds those that are not the same to `unlike`, counted from
+    /// there.
+    pub(crate) fn compare_rows(&self, i: usize, j: usize, rows: usize, unlike: &mut Vec<(u32, CellComparison)>) {
         match (&self.rule, &self.cells) {
             (Rule::Plain(measure), CellPair::F32(a, b)) => {
-                each(&a[i..][..rows], &b[j..][..rows], |a, b| floats(a, b, *measure), take);
+                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, |a, b| floats(a, b, *measure));
             }
             (Rule::Plain(measure), CellPair::U32(a, b)) => {
                 let compare = |a: u32, b: u32| integers(a.into(), b.into(), measure.within);
-                each(&a[i..][..rows], &b[j..][..rows], compare, take);
+                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, compare);
             }
             (Rule::Plain(measure), CellPair::I64(a, b)) => {
-                each(&a[i..][..rows], &b[j..][..rows], |a, b| integers(a, b, measure.within), take);
+                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, |a, b| integers(a, b, measure.within));
             }
-            _ => (0..rows).for_each(|row| take(row, self.compare(i + row, j + row))),
+            _ => {
+                let compared = (0..rows).map(|row| (row as u32, self.compare(i + row, j + row)));
+                unlike.extend(compared.filter(|(_, compared)| *compared != CellComparison::Same));
+            }
+        }
+        if !self.kinds.is_empty() {
+            let is_same = |row: usize| self.kinds.iter().all(|[a, b]| a.of(i + row) == b.of(j + row));
+            unlike.retain(|(row, _)| is_same(*row as usize));
         }
     }
 
@@ -135,15 +137,20 @@ impl<'a> ColumnPair<'a> {
     }
 }
 
-/// Compares two runs of cells, and passes each result to `take`.
+/// Compares two runs of cells, and adds the unlike ones.
 #[inline]
-fn each<T: Copy>(
+fn compare_all<T: Copy>(
     a: &[T],
     b: &[T],
+    unlike: &mut Vec<(u32, CellComparison)>,
     compare: impl Fn(T, T) -> CellComparison,
-    mut take: impl FnMut(usize, CellComparison),
 ) {
-    a.iter().zip(b).enumerate().for_each(|(row, (a, b))| take(row, compare(*a, *b)));
+    for (row, (a, b)) in (0u32..).zip(a.iter().zip(b)) {
+        let compared = compare(*a, *b);
+        if compared != CellComparison::Same {
+            unlike.push((row, compared));
+        }
+    }
 }
 
 fn both<'a>(a: &'a Table, b: &'a Table, name: &str) -> Option<CellPair<'a>> {

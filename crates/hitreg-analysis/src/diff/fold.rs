@@ -191,7 +191,7 @@ impl<'o> TableFold<'o> {
             let known = &mut self.columns[place].1;
             for (owner, run) in scan.owners.iter().zip(runs).filter_map(|(owner, run)| Some((owner, run.as_ref()?))) {
                 match known.get_mut(owner) {
-                    Some(known) => known.join(run, &mut mark),
+                    Some(known) => known.join(run, pairing, &mut mark),
                     None => {
                         known.insert(*owner, DifferenceRun::of(run, &mut mark));
                         self.differing.insert(*owner);

@@ -39,7 +39,7 @@ const LOOKS: usize = 16;
 
 impl RowJoin {
     /// Joins two tables with these numbers of rows. `by_owner` says that the key begins with the owner of a row.
-    pub(crate) fn of(keys: &KeyCells, by_owner: bool, rows_a: usize, rows_b: usize) -> RowJoin {
+    pub(crate) fn of(keys: &KeyCells<'_>, by_owner: bool, rows_a: usize, rows_b: usize) -> RowJoin {
         let mut joined = RowJoin { in_order: true, ..RowJoin::default() };
         let same = keys.common_run(0, 0, rows_a.min(rows_b));
         joined.push(0, 0, same);
@@ -61,7 +61,7 @@ impl RowJoin {
     }
 
     /// Joins tables that have most rows in the same order. Returns the rows for which it finds no partner nearby.
-    fn in_step(&mut self, keys: &KeyCells, [rows_a, rows_b]: [Range<usize>; 2]) -> [Vec<u32>; 2] {
+    fn in_step(&mut self, keys: &KeyCells<'_>, [rows_a, rows_b]: [Range<usize>; 2]) -> [Vec<u32>; 2] {
         let mut left = [Vec::new(), Vec::new()];
         let (mut a, mut b, mut looks) = (rows_a.start, rows_b.start, LOOKS * (rows_a.len() + rows_b.len()));
         let is_pair = |a: usize, b: usize| keys.cmp((TraceSide::A, a), (TraceSide::B, b)) == Ordering::Equal;
@@ -88,7 +88,7 @@ impl RowJoin {
     }
 
     /// Joins rows that are sorted by key.
-    fn by_key(&mut self, keys: &KeyCells, [a, b]: [Vec<u32>; 2]) {
+    fn by_key(&mut self, keys: &KeyCells<'_>, [a, b]: [Vec<u32>; 2]) {
         let (mut left, mut right) = (a.into_iter().peekable(), b.into_iter().peekable());
         while let (Some(&i), Some(&j)) = (left.peek(), right.peek()) {
             match keys.cmp((TraceSide::A, i as usize), (TraceSide::B, j as usize)) {
@@ -134,7 +134,7 @@ impl RowJoin {
 }
 
 /// Whether the keys of each owner ascend, so that no key occurs twice.
-fn ascends(keys: &KeyCells, side: TraceSide, rows: Range<usize>, by_owner: bool) -> bool {
+fn ascends(keys: &KeyCells<'_>, side: TraceSide, rows: Range<usize>, by_owner: bool) -> bool {
     let mut last = OwnerMap::<usize>::default();
     let mut known: Option<(i64, usize)> = None;
     for row in rows {

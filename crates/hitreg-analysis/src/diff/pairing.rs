@@ -27,7 +27,7 @@ pub(crate) struct Pairing<'a> {
     pub(crate) a: &'a Table,
     pub(crate) b: &'a Table,
     pub(crate) key: RowKey,
-    pub(crate) keys: KeyCells,
+    pub(crate) keys: KeyCells<'a>,
     pub(crate) joined: Rows,
     /// The session time of each row, in microseconds; [`UNKNOWN`] for none.
     pub(crate) times: [Cow<'a, [i64]>; 2],
@@ -128,14 +128,10 @@ impl<'a> Pairing<'a> {
         spot.row().map_or((None, None), |(side, row)| self.owner_in(side, row))
     }
 
-    fn owner_in(&self, side: TraceSide, row: usize) -> Owner {
+    #[inline]
+    pub(crate) fn owner_in(&self, side: TraceSide, row: usize) -> Owner {
         let part = |place: usize| Some(self.keys.part(*self.key.series.get(place)?, side, row));
         (part(0), part(1))
-    }
-
-    /// One part of the owners of A's rows; `None` if owners have no such part.
-    pub(crate) fn part_of_owner(&self, place: usize) -> Option<&[i64]> {
-        Some(self.keys.numbers(*self.key.series.get(place)?, TraceSide::A))
     }
 
     /// The last pair before a spot, of the same owner, among the pairs that `agrees` accepts.

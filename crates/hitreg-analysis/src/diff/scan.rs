@@ -7,7 +7,8 @@ use super::cell::{CellComparison, DifferenceClass};
 use super::clock::UNKNOWN;
 use super::exactness::{ColumnPair, TableExactness};
 use super::join::PairRun;
-use super::mark::RowMark;
+use super::keys::TraceSide;
+use super::mark::{RowMark, by_time};
 use super::owners::OwnerMap;
 use super::pairing::{Owner, Pairing};
 use hitreg_log::trace::schema::JoinRule;
@@ -79,17 +80,16 @@ impl ScanResult {
         let mut places: OwnerMap<OwnerMap<u32>> = OwnerMap::default();
         // For each owner: its last pair, with the time.
         let mut before: Vec<(usize, i64)> = Vec::new();
-        let parts = [0, 1].map(|place| pairing.part_of_owner(place));
         let timed = pairing.key.joined != JoinRule::Always;
         for &PairRun { first, a, b, rows } in &pairing.joined.runs {
             let (times_a, times_b) = (&pairing.times[0][a..][..rows], &pairing.times[1][b..][..rows]);
             let results = pairs[first..][..rows].iter_mut().zip(&mut owner_of[first..][..rows]);
             for (row, ((at_a, at_b), (result, owner))) in times_a.iter().zip(times_b).zip(results).enumerate() {
                 let (pair, time) = (first + row, *at_a.min(at_b));
-                let whose = parts.map(|part| part.map(|part| part[a + row]));
-                let of_first = places.or_insert_with(whose[0].unwrap_or_default(), OwnerMap::default);
-                *owner = *of_first.or_insert_with(whose[1].unwrap_or_default(), || {
-                    owners.push((whose[0], whose[1]));
+                let whose = pairing.owner_in(TraceSide::A, a + row);
+                let of_first = places.or_insert_with(whose.0.unwrap_or_default(), OwnerMap::default);
+                *owner = *of_first.or_insert_with(whose.1.unwrap_or_default(), || {
+                    owners.push(whose);
                     last.push(None);
                     before.push((pair, time));
                     (owners.len() - 1) as u32
@@ -116,6 +116,7 @@ impl ScanResult {
 
     fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> OwnerRuns {
         let mut runs: OwnerRuns = vec![None; self.owners.len()];
+        let mut unlike = Vec::with_capacity(BLOCK_ROWS);
         let (pairs, owner_of, in_order) = (&mut self.pairs, &self.owner_of, self.in_order);
         for &PairRun { first, a, b, rows } in &pairing.joined.runs {
             for start in (0..rows).step_by(BLOCK_ROWS) {
@@ -124,11 +125,13 @@ impl ScanResult {
                 if column.same_bits(a, b, count) {
                     continue;
                 }
-                column.each_unlike(a, b, count, |row, compared| {
-                    let pair = first + row;
+                unlike.clear();
+                column.compare_rows(a, b, count, &mut unlike);
+                for (row, compared) in unlike.drain(..) {
+                    let pair = first + row as usize;
                     let flags = &mut pairs[pair];
                     if flags.other_time {
-                        return;
+                        continue;
                     }
                     match compared {
                         CellComparison::Same => {}
@@ -142,7 +145,7 @@ impl ScanResult {
                             }
                         }
                     }
-                });
+                }
             }
         }
         runs
@@ -192,14 +195,23 @@ impl DifferenceRun<Arc<RowMark>> {
     }
 
     /// Merges a run of other rows.
-    pub(crate) fn join(&mut self, other: &DifferenceRun<usize>, mut mark: impl FnMut(usize) -> Arc<RowMark>) {
+    pub(crate) fn join(
+        &mut self,
+        other: &DifferenceRun<usize>,
+        pairing: &Pairing<'_>,
+        mut mark: impl FnMut(usize) -> Arc<RowMark>,
+    ) {
         self.rows += other.rows;
         self.drifted += other.drifted;
         self.class = self.class.max(other.class);
-        let (first, last) = (mark(other.first), mark(other.last));
-        if first.cmp(&self.first).is_lt() {
-            self.first = first;
+        // Rows mostly come in the order of their times, and a mark costs more than a time.
+        if by_time(pairing.spot(other.first).at_us, self.first.at_us()).is_le() {
+            let first = mark(other.first);
+            if first.cmp(&self.first).is_lt() {
+                self.first = first;
+            }
         }
+        let last = mark(other.last);
         if last.cmp(&self.last).is_gt() {
             self.last = last;
         }
