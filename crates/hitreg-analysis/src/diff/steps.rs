@@ -271,12 +271,13 @@ fn below(from: &mut Table, shape: &Table, order: &RowOrder, until: &OwnerMap<i64
     // Most rows are below, up to the end of the rows that the other side has.
     let before = order.numbers(from).position(|row| !is_taken(row));
     let Some(before) = before else { return Ok(std::mem::replace(from, shape.clone())) };
-    let rest = from.split_off(before);
-    let (mut taken, mut left) = (Vec::new(), Vec::new());
-    for (numbers, row) in order.numbers(&rest).zip(0u32..) {
-        if is_taken(numbers) { taken.push(row) } else { left.push(row) }
-    }
+    let mut rest = from.split_off(before);
+    let taken: Vec<u32> = order.numbers(&rest).zip(0..).filter(|(row, _)| is_taken(*row)).map(|(_, row)| row).collect();
+    let Some(last) = taken.last() else { return Ok(std::mem::replace(from, rest)) };
+    let after = rest.split_off(*last as usize + 1);
+    let left: Vec<u32> = (0..*last).filter(|row| taken.binary_search(row).is_err()).collect();
     let mut rows = std::mem::replace(from, rest.select(&left));
+    from.append(after)?;
     rows.append(rest.select(&taken))?;
     Ok(rows)
 }
