@@ -99,7 +99,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let runner = args.running.runner(games, sides.run_builds(), output)?;
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
-    if !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text {
+    let brief = !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text;
+    if brief {
         sides.replays.ask_for(asked.on.tables());
     }
     let Traces { names, made, overlap_only } = sides.traces_in_files(&engine, &runner)?;
@@ -116,7 +117,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             return Ok(CommandOutcome::Untestable);
         }
     };
-    let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, ..asked };
+    let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, brief, ..asked };
     let traces = [a.source(), b.source()];
     let mut found = diff_sources(traces[0], traces[1], &options).map_err(CommandError::request)?;
     look_for_effects(&engine, &sides, &runner, traces, &options, &mut found)?;

@@ -362,6 +362,11 @@ fn settings_without_effect_are_named() {
     let (found, code) = diff(&["--b-set", far]);
     assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0));
     assert_eq!(found["settings_without_effect"], expected);
+    // The text says how far the settings were tried.
+    let mut pucks = Command::new(example("pucks"));
+    let text = pucks.arg("diff").arg(&log).args(["--b-set", lerp, "--b-set", far]).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("teleport.distance_units 128 → 9000 changed nothing in this log up to 0:02"), "{text}");
     // For a preset, hitreg tests the effect of each setting on both sides.
     let (found, code) = diff(&["--b-preset", "quake3", "--on", "hits"]);
     assert_eq!(code, 1);

@@ -3,6 +3,7 @@
 //! A divergence may heal, so agreement in a later tick does not show that earlier ticks agree. Therefore one pass
 //! compares all ticks, and nothing is recorded twice.
 
+mod around;
 mod cause;
 pub mod predicted;
 mod rerun;
@@ -13,8 +14,8 @@ pub use cause::{CauseFinding, DivergenceCause};
 pub use predicted::{PredictionTraces, predicted};
 pub use rerun::{RerunFn, RerunResult, RerunStep};
 
-use crate::diff::{DiffError, DiffOptions, Divergence, TraceVerdict, diff};
-use hitreg_log::trace::Trace;
+use crate::diff::{DiffError, DiffOptions, Divergence, TraceVerdict, diff_sources};
+use hitreg_log::trace::TraceSource;
 
 /// Where two runs diverge, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,21 +37,21 @@ pub struct TickBisection {
     pub reran: Option<RerunResult>,
 }
 
-/// Finds where two runs diverge, and why. `rerun` runs one usercmd in one of the two builds. Without it, the cause is a
+/// Finds where two runs diverge, and why. Of traces in files, only rows at the divergence are kept. `rerun` runs one usercmd in one of the two builds. Without it, the cause is a
 /// build only if nothing else differs.
 ///
 /// To compare a trace with its log, pass [`recorded`](hitreg_log::recorded::recorded()) and set
 /// [`DiffOptions::overlap_only`].
 ///
 /// # Errors
-/// When neither trace has a column that a tolerance names.
+/// When neither trace has a column that a tolerance names, or a trace cannot be read.
 pub fn bisect_ticks(
-    a: &Trace,
-    b: &Trace,
+    a: &dyn TraceSource,
+    b: &dyn TraceSource,
     options: &DiffOptions,
     rerun: Option<&mut RerunFn<'_>>,
 ) -> Result<TickBisection, DiffError> {
-    let found = diff(a, b, options)?;
+    let found = diff_sources(a, b, &DiffOptions { brief: true, ..options.clone() })?;
     let ticks_compared = found.tables.iter().find(|t| t.name == "ticks").map_or(0, |t| t.rows.compared);
     let mut bisection = TickBisection {
         verdict: found.verdict,
@@ -62,8 +63,12 @@ pub fn bisect_ticks(
         reran: None,
     };
     if let Some(first) = &bisection.first {
-        bisection.reran = rerun.and_then(|rerun| rerun::rerun([a, b], first, rerun));
-        bisection.cause = Some(cause::classify([a, b], first, bisection.reran.as_ref()));
+        let around = |trace| around::around(trace, first).map_err(DiffError::Unread);
+        let (around_a, around_b) = (around(a)?, around(b)?);
+        let traces = [&*around_a, &*around_b];
+        bisection.reran = rerun.and_then(|rerun| rerun::rerun(traces, first, rerun));
+        let have_executed = [a, b].into_iter().all(around::has_executed);
+        bisection.cause = Some(cause::classify(traces, have_executed, first, bisection.reran.as_ref()));
     }
     Ok(bisection)
 }

@@ -9,6 +9,7 @@ mod changed;
 mod clock;
 mod distributions;
 mod divergence;
+mod equal;
 mod exactness;
 mod fold;
 mod follow;
@@ -19,6 +20,7 @@ mod kinds;
 mod late;
 mod mark;
 mod options;
+mod owners;
 mod pairing;
 mod place;
 mod relocations;
@@ -48,10 +50,12 @@ pub use settings::{ChangedSetting, settings_that_differ};
 pub use shape::ColumnDifference;
 pub use table::{RowCounts, Status, TableDiff};
 pub use usercmds::UsercmdRow;
+pub(crate) use usercmds::pick;
 
 use clock::TickTimes;
+use equal::EqualTables;
 use exactness::TableExactness;
-use hitreg_log::trace::schema::{JoinRule, TableSchema, bodies, corrections, frames, shots, ticks, views};
+use hitreg_log::trace::schema::{TableSchema, bodies, corrections, shots, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest};
 use keys::RowKey;
 use relocations::Relocations;
@@ -117,9 +121,14 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
     let (left, right) = (a.tables(), b.tables());
     let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
     options.tolerances.check(&shapes, options.on)?;
-    let clocks = [TickTimes::of(a).map_err(DiffError::Unread)?, TickTimes::of(b).map_err(DiffError::Unread)?];
-    let clocks = [&clocks[0], &clocks[1]];
-    let mut compared = compare_tables([a, b], [&left, &right], clocks, options)?;
+    let equal = EqualTables::of([a, b], [&left, &right], options.on);
+    let clock = TickTimes::of(a).map_err(DiffError::Unread)?;
+    let of_b = match equal.has(ticks::NAME) {
+        true => clock.clone(),
+        false => TickTimes::of(b).map_err(DiffError::Unread)?,
+    };
+    let clocks = [&clock, &of_b];
+    let mut compared = compare_tables([a, b], [&left, &right], clocks, options, &equal)?;
     let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
     let firsts = || compared.iter().filter_map(|c| c.diff.first.as_ref());
     // An effect of a setting comes before the setting itself, which each usercmd or packet repeats.
@@ -129,7 +138,11 @@ pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOpti
     let hits = besides(&mut compared, shots::NAME).hits;
     let tallies = |of: &mut ComparedTable, name: &str| -> Result<[TraceTally; 2], DiffError> {
         let all = |trace| TraceTally::of(trace, name).map_err(DiffError::Unread);
-        of.tallies.take().map_or_else(|| Ok([all(a)?, all(b)?]), Ok)
+        match of.tallies.take() {
+            Some(tallies) => Ok(tallies),
+            None if options.brief => Ok(Default::default()),
+            None => Ok([all(a)?, all(b)?]),
+        }
     };
     let mut acks = besides(&mut compared, corrections::NAME);
     let of_acks = tallies(&mut acks, corrections::NAME)?;
@@ -195,15 +208,11 @@ fn compare_tables(
     [left, right]: [&TableList<'_>; 2],
     clocks: [&TickTimes; 2],
     options: &DiffOptions,
+    equal: &EqualTables<'_>,
 ) -> Result<Vec<ComparedTable>, DiffError> {
     let none = BTreeSet::new();
     let fields = fields(left.iter().chain(right));
-    let relocations = match options.on.has_table(views::NAME) {
-        true => [Relocations::of(traces[0], clocks[0]), Relocations::of(traces[1], clocks[1])],
-        false => [Ok(Relocations::default()), Ok(Relocations::default())],
-    };
-    let [a, b] = relocations.map(|of| of.map_err(DiffError::Unread));
-    let relocations = [a?, b?];
+    let relocations = relocations(traces, [left, right], clocks, options, equal).map_err(DiffError::Unread)?;
     let exactness = |tolerated_ticks| TableExactness {
         relocations: &relocations,
         tolerances: &options.tolerances,
@@ -213,16 +222,13 @@ fn compare_tables(
     };
     let tolerated = match (find(left, bodies::NAME), find(right, bodies::NAME)) {
         (Some(a), Some(b)) if !options.tolerances.is_empty() => {
-            compare(traces, [a, b], clocks, options, &exactness(&none))?.tolerated
+            compare(traces, [a, b], clocks, options, &exactness(&none), false)?.tolerated
         }
         _ => BTreeSet::new(),
     };
     let counted = |(table, _): &&(&Table, u64)| options.on.has_table(&table.name);
     let compared_here: Vec<&(&Table, u64)> = left.iter().filter(counted).collect();
-    let in_memory = match traces.map(TraceSource::in_memory) {
-        [Some(a), Some(b)] => Some((anchored(a, b), [a, b])),
-        _ => None,
-    };
+    let in_memory = traces.iter().all(|trace| trace.in_memory().is_some());
     let twice = |of: &TableList<'_>, name: &str| of.iter().filter(|(table, _)| table.name == name).count() > 1;
     let one = |of: &&(&Table, u64)| {
         let table = of.0;
@@ -232,16 +238,13 @@ fn compare_tables(
         let Some(other) = find(right, &table.name) else {
             return Ok(ComparedTable::only(TraceSide::A, &table.name, of.1));
         };
-        if let Some((anchored, _)) = in_memory {
-            let key = RowKey::of(table, other.0, options);
-            let judged_alone = key.joined != JoinRule::WithTheirTime || anchored;
-            // Shots and corrections are joined even if they are equal, because they are counted side by side.
-            let counted = [shots::NAME, corrections::NAME].contains(&table.name.as_str());
-            if judged_alone && !counted && same_bits(table, other.0) {
-                return Ok(ComparedTable::same(table, &key, &relocations));
-            }
+        let key = RowKey::of(table, other.0, options);
+        let is_same = equal.has_at_same_times(&table.name, &key);
+        // Shots and corrections are joined even if they are equal, because they are counted side by side.
+        if in_memory && is_same && ![shots::NAME, corrections::NAME].contains(&table.name.as_str()) {
+            return Ok(ComparedTable::same(table, &key, &relocations));
         }
-        compare(traces, [**of, other], clocks, options, &exactness(&tolerated))
+        compare(traces, [**of, other], clocks, options, &exactness(&tolerated), is_same && !in_memory)
     };
     let tables = compared_here.par_iter();
     let mut compared: Vec<ComparedTable> = tables.map(one).collect::<Result<_, _>>()?;
@@ -250,31 +253,30 @@ fn compare_tables(
     Ok(compared)
 }
 
+/// The spawns and teleports of both traces, if views are compared by their rows.
+fn relocations(
+    [a, b]: [&dyn TraceSource; 2],
+    [left, right]: [&TableList<'_>; 2],
+    clocks: [&TickTimes; 2],
+    options: &DiffOptions,
+    equal: &EqualTables<'_>,
+) -> Result<[Relocations; 2], String> {
+    let key = find(left, views::NAME).zip(find(right, views::NAME)).map(|((a, _), (b, _))| RowKey::of(a, b, options));
+    let is_read = |key: &RowKey| !(options.brief && equal.has_at_same_times(views::NAME, key));
+    if !options.on.has_table(views::NAME) || !key.as_ref().is_some_and(is_read) {
+        return Ok(Default::default());
+    }
+    let of_a = Relocations::of(a, clocks[0])?;
+    match equal.has(ticks::NAME) && equal.has(bodies::NAME) {
+        true => Ok([of_a.clone(), of_a]),
+        false => Ok([of_a, Relocations::of(b, clocks[1])?]),
+    }
+}
+
 /// The fields of bodies that have a unit, each with whether it is an angle.
 fn fields<'t>(tables: impl Iterator<Item = &'t (&'t Table, u64)>) -> BTreeMap<String, bool> {
     let columns = tables.filter(|(table, _)| table.name == bodies::NAME).flat_map(|(table, _)| &table.columns);
     columns.filter(|column| !column.unit.is_empty()).map(|column| (column.name.clone(), column.is_angle())).collect()
-}
-
-/// Whether the ticks and client frames of both traces have the same times, row by row.
-fn anchored(a: &Trace, b: &Trace) -> bool {
-    let same = |name: &str, columns: &[&str]| match (a.table(name), b.table(name)) {
-        (Some(a), Some(b)) => columns.iter().all(|column| match (a.column(column), b.column(column)) {
-            (Some(a), Some(b)) => a.data == b.data,
-            (a, b) => a.is_none() && b.is_none(),
-        }),
-        (a, b) => a.is_none() && b.is_none(),
-    };
-    same(ticks::NAME, &["tick", "at_us"]) && same(frames::NAME, &["player", "command", "at_us"])
-}
-
-fn same_bits(a: &Table, b: &Table) -> bool {
-    a.columns.len() == b.columns.len()
-        && a.columns.iter().zip(&b.columns).all(|(a, b)| {
-            let cells = cell::CellPair::of(&a.data, &b.data);
-            let same = |cells: cell::CellPair<'_>| cells.same_bits(0..a.data.len());
-            a.name == b.name && a.data.len() == b.data.len() && cells.is_some_and(same)
-        })
 }
 
 /// The sort key of divergences: session time, then the table's rank, by which causes come before effects.

@@ -335,6 +335,16 @@ impl Table {
         Table { columns, ..rows }
     }
 
+    /// Removes and returns the rows from this one on.
+    pub fn split_off(&mut self, row: usize) -> Table {
+        let columns = self.columns.iter_mut().map(|column| {
+            let rest = column.data.split_off(row);
+            Column::new(&column.name, rest).in_unit(&column.unit)
+        });
+        let columns = columns.collect();
+        Table { name: self.name.clone(), key: self.key.clone(), columns }
+    }
+
     /// Returns a copy with only these rows.
     pub fn select(&self, rows: &[u32]) -> Table {
         let columns = self.columns.iter().map(|c| Column {
@@ -342,6 +352,14 @@ impl Table {
             ..Column::new(&c.name, ColumnData::U32(Vec::new())).in_unit(&c.unit)
         });
         Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
+    }
+
+    /// Returns the column with the times of the rows: the first column of times whose name ends with `at_us`, or else the
+    /// ticks. A [`TraceSource`] finds rows by it.
+    pub fn time_column(&self) -> Option<&Column> {
+        let is_time = |column: &&Column| column.name.ends_with("at_us") && matches!(column.data, ColumnData::I64(_));
+        let is_tick = |column: &&Column| column.name == "tick" && matches!(column.data, ColumnData::U32(_));
+        self.columns.iter().find(is_time).or_else(|| self.columns.iter().find(is_tick))
     }
 
     /// Returns the size of the rows in memory, in bytes.

@@ -4,6 +4,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use hitreg::arena::{Arena, ArenaRules};
+use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, DiffScope, TraceVerdict, diff, diff_sources};
 use hitreg::link::{LinkModel, Loss};
 use hitreg::log::{IndexedTrace, read_trace, write_trace};
@@ -13,6 +14,7 @@ use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
+use hitreg::store::TraceFile;
 use hitreg::trace::{ColumnSpan, NextRows, Table, Trace, TraceHeader, TraceSource};
 use hitreg::units::Seed;
 use proptest::prelude::*;
@@ -90,6 +92,55 @@ fn assert_same_streamed(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffO
     }
 }
 
+/// Writes both traces to files, and compares the results on files with those in memory.
+fn assert_same_in_files(a: &Trace, b: &Trace, options: &DiffOptions) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = [("a", a), ("b", b)].map(|(name, trace)| file_of(&folder.path().join(name), trace));
+    let (in_memory, in_files) = (diff(a, b, options), diff_sources(&files[0], &files[1], options));
+    assert_eq!(format!("{in_memory:#?}"), format!("{in_files:#?}"));
+    let brief = DiffOptions { brief: true, ..options.clone() };
+    let brief = diff_sources(&files[0], &files[1], &brief).expect("comparable");
+    let whole = in_files.expect("comparable");
+    assert_eq!(format!("{:#?}", (whole.verdict, &whole.tables)), format!("{:#?}", (brief.verdict, &brief.tables)));
+    let (in_memory, in_files) = (bisect_ticks(a, b, options, None), bisect_ticks(&files[0], &files[1], options, None));
+    assert_eq!(format!("{in_memory:#?}"), format!("{in_files:#?}"));
+}
+
+fn file_of(path: &std::path::Path, trace: &Trace) -> TraceFile {
+    let bytes = write_trace(Vec::new(), trace).expect("memory takes everything");
+    std::fs::write(path, bytes).expect("a file");
+    TraceFile::open(path).expect("a trace")
+}
+
+/// Whether a table has the same rows is known by its packed chunks, whatever else is in the files.
+#[test]
+fn equal_tables_of_different_files_are_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, trace: &Trace| file_of(&folder.path().join(name), trace);
+    let a = replay_with(&session(), &[]);
+    let mut b = a.clone();
+    b.header.settings.clear();
+    set(&mut b, "bodies", "alive", 7, 3.0);
+    let files = [file("a", &a), file("b", &b), file("c", &a)];
+    for (table, rows) in files[0].tables() {
+        let same = |other: &TraceFile| files[0].has_same_rows(other, &table.name).expect("undamaged");
+        assert!(same(&files[2]) && same(&files[1]) == (table.name != "bodies"), "{}: {rows}", table.name);
+    }
+    assert!(!files[0].has_same_rows(&files[1], "no table").expect("undamaged"));
+    // Damage is found although the other file has the same.
+    let damaged = ["d", "e"].map(|name| {
+        let path = folder.path().join(name);
+        let mut bytes = std::fs::read(folder.path().join("a")).expect("a file");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, bytes).expect("a file");
+        TraceFile::open(&path).expect("its ends are undamaged")
+    });
+    let tables = files[0].tables().into_iter().map(|(table, _)| table.name.as_str());
+    assert!(tables.into_iter().any(|table| damaged[0].has_same_rows(&damaged[1], table).is_err()));
+    assert!(diff_sources(&damaged[0], &damaged[1], &DiffOptions::default()).is_err());
+}
+
 #[test]
 fn streamed_diffs_of_settings_equal_those_in_memory() {
     let session = session();
@@ -98,6 +149,9 @@ fn streamed_diffs_of_settings_equal_those_in_memory() {
         let b = replay_with(&session, set);
         for sizes in [[64, 64], [1000, 37], [100_000, 10]] {
             assert_same_streamed(&a, &b, sizes, &DiffOptions::default());
+        }
+        for on in [DiffScope::Any, DiffScope::State, DiffScope::Hits, DiffScope::Views] {
+            assert_same_in_files(&a, &b, &DiffOptions { on, ..DiffOptions::default() });
         }
         let tolerances =
             ["origin=0.5", "rewind_us=20000"].map(|t| t.parse().expect("a tolerance")).into_iter().collect();
@@ -159,6 +213,7 @@ proptest! {
         edits.into_iter().for_each(|change| edit(&mut b, change, &mut rng));
         let sizes = if is_small { [1 + sizes.0 % 4, 1 + sizes.1 % 4] } else { [sizes.0, sizes.1] };
         assert_same_streamed(&a, &b, sizes, &DiffOptions::default());
+        assert_same_in_files(&a, &b, &DiffOptions::default());
         assert_same_streamed(&b, &a, sizes, &DiffOptions { overlap_only: true, ..DiffOptions::default() });
     }
 }

@@ -7,7 +7,7 @@ use super::rerun::RerunResult;
 use crate::diff::{Divergence, DivergenceKind, UsercmdRow, settings_that_differ};
 use hitreg_log::record::Cause;
 use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed, shots};
+use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, shots};
 
 /// Why two runs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,9 +54,18 @@ impl Serialize for DivergenceCause {
 
 /// The cause of a divergence. Checks the usercmds themselves before their effects, and reproduced causes before
 /// coincidences.
-pub(crate) fn classify(traces: [&Trace; 2], first: &Divergence, reran: Option<&RerunResult>) -> CauseFinding {
+///
+/// `have_executed` says whether both traces tell which usercmds were executed.
+pub(crate) fn classify(
+    traces: [&Trace; 2],
+    have_executed: bool,
+    first: &Divergence,
+    reran: Option<&RerunResult>,
+) -> CauseFinding {
     let found = |cause, evidence| CauseFinding { cause, evidence };
-    execution(traces, first)
+    // A trace without executed usercmds does not record them; it does not mean that none ran.
+    let executed = if have_executed { execution(first) } else { None };
+    executed
         .or_else(|| input(first))
         .or_else(|| reproduced(reran))
         .or_else(|| correction(traces, first))
@@ -86,11 +95,7 @@ fn are_of_different_logs([a, b]: [&Trace; 2]) -> bool {
 }
 
 /// Finds a usercmd that one run executed, and that was lost, late, or in another tick in the other run.
-fn execution(traces: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
-    // A trace without executed usercmds does not record them; it does not mean that none ran.
-    if traces.iter().any(|trace| executed::Columns::of(trace).rows == 0) {
-        return None;
-    }
+fn execution(first: &Divergence) -> Option<CauseFinding> {
     let (a, b) = (&first.usercmds_a, &first.usercmds_b);
     let of = |list: &[UsercmdRow], ran: &UsercmdRow| -> Option<UsercmdRow> {
         list.iter().find(|r| (r.player, r.command) == (ran.player, ran.command)).cloned()

@@ -1,5 +1,7 @@
 //! Compares two cells of the same column: equal, within tolerance, drifted, or different.
 
+use std::ops::Range;
+
 use serde::{Serialize, Serializer};
 
 use hitreg_log::trace::{Column, ColumnData};
@@ -145,22 +147,22 @@ impl<'a> CellPair<'a> {
         })
     }
 
-    /// Whether a range of rows is equal to the bit on both sides. A false result does not mean that they differ.
-    pub(crate) fn same_bits(&self, rows: std::ops::Range<usize>) -> bool {
+    /// Whether rows of A and B are equal to the bit. A false result does not mean that they differ.
+    pub(crate) fn same_bits(&self, of_a: Range<usize>, of_b: Range<usize>) -> bool {
         match self {
-            CellPair::U32(a, b) => a[rows.clone()] == b[rows],
-            CellPair::U64(a, b) => a[rows.clone()] == b[rows],
-            CellPair::I64(a, b) => a[rows.clone()] == b[rows],
+            CellPair::U32(a, b) => a[of_a] == b[of_b],
+            CellPair::U64(a, b) => a[of_a] == b[of_b],
+            CellPair::I64(a, b) => a[of_a] == b[of_b],
             CellPair::F32(a, b) => {
-                let pairs = a[rows.clone()].iter().zip(&b[rows]);
+                let pairs = a[of_a].iter().zip(&b[of_b]);
                 pairs.fold(0, |differing, (a, b)| differing | (a.to_bits() ^ b.to_bits())) == 0
             }
             CellPair::F64(a, b) => {
-                let pairs = a[rows.clone()].iter().zip(&b[rows]);
+                let pairs = a[of_a].iter().zip(&b[of_b]);
                 pairs.fold(0, |differing, (a, b)| differing | (a.to_bits() ^ b.to_bits())) == 0
             }
-            CellPair::Bool(a, b) => a[rows.clone()] == b[rows],
-            CellPair::Names { a, b, names: [names_a, names_b] } => names_a == names_b && a[rows.clone()] == b[rows],
+            CellPair::Bool(a, b) => a[of_a] == b[of_b],
+            CellPair::Names { a, b, names: [names_a, names_b] } => names_a == names_b && a[of_a] == b[of_b],
         }
     }
 
@@ -187,10 +189,12 @@ impl<'a> CellPair<'a> {
     }
 }
 
-fn integers(a: i64, b: i64, tolerance: Option<f64>) -> CellComparison {
+#[inline]
+pub(crate) fn integers(a: i64, b: i64, tolerance: Option<f64>) -> CellComparison {
     apart(a.abs_diff(b), tolerance)
 }
 
+#[inline]
 fn apart(by: u64, tolerance: Option<f64>) -> CellComparison {
     if by == 0 {
         return CellComparison::Same;
@@ -202,7 +206,8 @@ fn apart(by: u64, tolerance: Option<f64>) -> CellComparison {
     }
 }
 
-fn floats(a: f32, b: f32, measure: NumberComparison) -> CellComparison {
+#[inline]
+pub(crate) fn floats(a: f32, b: f32, measure: NumberComparison) -> CellComparison {
     // NaN means "none" in a trace, whatever its payload.
     if a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()) {
         return CellComparison::Same;
@@ -217,6 +222,7 @@ fn doubles(a: f64, b: f64, measure: NumberComparison) -> CellComparison {
     measured((a - b).abs(), double_ulps_apart(a, b), measure)
 }
 
+#[inline]
 fn measured(apart: f64, ulps: u64, measure: NumberComparison) -> CellComparison {
     let error = if measure.is_angle { shortest_way(apart) } else { apart };
     match measure.within {
@@ -235,6 +241,7 @@ fn shortest_way(degrees: f64) -> f64 {
 }
 
 /// How many representable values lie between two floats; 0 and -0 are one apart.
+#[inline]
 pub(crate) fn ulps_apart(a: f32, b: f32) -> u64 {
     ordered(a).abs_diff(ordered(b))
 }
@@ -251,6 +258,7 @@ pub(crate) fn ordered_double(value: f64) -> i64 {
 }
 
 /// The float's rank among all floats in ascending order, as `f32::total_cmp` orders them.
+#[inline]
 pub(crate) fn ordered(value: f32) -> i64 {
     let bits = i64::from(value.to_bits() as i32);
     if bits < 0 { -1 - (bits & 0x7fff_ffff) } else { bits }

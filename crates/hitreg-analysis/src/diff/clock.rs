@@ -1,10 +1,19 @@
 //! The session time of rows without a time column: a body has the time of its tick, a view that of its client frame.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
+use super::owners::OwnerMap;
 use super::steps::StepStop;
 use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
 use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
+
+/// The time of a row whose time is unknown. It sorts last.
+pub(crate) const UNKNOWN: i64 = i64::MAX;
+
+/// A time, if it is known.
+pub(crate) fn known(at_us: i64) -> Option<i64> {
+    (at_us != UNKNOWN).then_some(at_us)
+}
 
 /// The times of a trace's ticks. Ticks at equal distances form one run.
 #[derive(Clone, Debug, Default)]
@@ -121,10 +130,10 @@ pub(crate) struct RowTimes<'t> {
     /// Times of usercmds in ascending order.
     known: Vec<(CommandId, i64)>,
     /// For each player: the last usercmd that was read, and the number of rows read before it.
-    read: BTreeMap<u32, (u32, u64)>,
+    read: OwnerMap<(u32, u64)>,
     rows: u64,
     /// For each player: the last usercmd that was requested.
-    asked: BTreeMap<u32, u32>,
+    asked: OwnerMap<u32>,
     /// Whether everything is read before the first request.
     whole: bool,
 }
@@ -144,7 +153,7 @@ impl<'t> RowTimes<'t> {
         let says_time = table.column("at_us").is_some_and(|column| matches!(column.data, ColumnData::I64(_)));
         let by_command = !says_time && !is_number("tick") && is_number("player") && is_number("command");
         let told_by = if table.name == errors::NAME { corrections::NAME } else { frames::NAME };
-        let (known, read, asked) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        let (known, read, asked) = (Vec::new(), OwnerMap::default(), OwnerMap::default());
         let mut times = RowTimes { clock, more: None, known, read, rows: 0, asked, whole };
         match trace.in_memory().map(|trace| trace.table(told_by)) {
             _ if !by_command => {}
@@ -163,10 +172,10 @@ impl<'t> RowTimes<'t> {
             return Ok(());
         }
         for (player, command) in rows.u32s("player").iter().zip(rows.u32s("command")) {
-            let asked = self.asked.entry(*player).or_insert(*command);
+            let asked = self.asked.or_insert_with((*player).into(), || *command);
             *asked = (*asked).max(*command);
         }
-        while self.whole || self.asked.iter().any(|(player, command)| self.may_come(*player, *command)) {
+        while self.whole || self.asked.iter().any(|(player, command)| self.may_come(player, *command)) {
             let Some(next) = &mut self.more else { break };
             let Some(table) = next().map_err(StepStop::Unread)? else {
                 self.more = None;
@@ -174,12 +183,14 @@ impl<'t> RowTimes<'t> {
             };
             self.add(&table)?;
         }
-        self.known.sort();
+        if !self.known.is_sorted() {
+            self.known.sort();
+        }
         Ok(())
     }
 
-    fn may_come(&self, player: u32, command: u32) -> bool {
-        match self.read.get(&player) {
+    fn may_come(&self, player: i64, command: u32) -> bool {
+        match self.read.get(player) {
             Some((last, after)) => *last <= command && self.rows - after < SILENCE,
             None => self.rows < SILENCE,
         }
@@ -188,10 +199,11 @@ impl<'t> RowTimes<'t> {
     fn add(&mut self, table: &Table) -> Result<(), StepStop> {
         for ((player, command), at) in commands(table) {
             self.rows += 1;
-            let (last, after) = self.read.entry(player).or_insert((command, self.rows));
+            let whose = i64::from(player);
+            let (last, after) = self.read.or_insert_with(whose, || (command, self.rows));
             // The usercmd may have been requested before, and answered as unknown.
             let is_late = command < *last || self.rows - *after >= SILENCE;
-            if !self.whole && is_late && self.asked.get(&player).is_some_and(|asked| command <= *asked) {
+            if !self.whole && is_late && self.asked.get(whose).is_some_and(|asked| command <= *asked) {
                 return Err(StepStop::OutOfOrder);
             }
             (*last, *after) = ((*last).max(command), self.rows);
@@ -201,40 +213,54 @@ impl<'t> RowTimes<'t> {
     }
 
     /// Forgets usercmds that no later row can request.
-    pub(crate) fn forget(&mut self, before: &BTreeMap<i64, i64>) {
+    pub(crate) fn forget(&mut self, before: &OwnerMap<i64>) {
         if !self.whole {
             let is_past = |((player, command), _): &(CommandId, i64)| {
-                before.get(&i64::from(*player)).is_some_and(|next| i64::from(*command) < *next)
+                before.get((*player).into()).is_some_and(|next| i64::from(*command) < *next)
             };
             self.known.retain(|known| !is_past(known));
         }
     }
 
-    /// The session time of each row of a table; `None` if it is unknown.
-    pub(crate) fn of_rows(&self, table: &Table) -> Vec<Option<i64>> {
+    /// The session time of each row of a table, or [`UNKNOWN`].
+    pub(crate) fn of_rows<'r>(&self, table: &'r Table) -> Cow<'r, [i64]> {
         let rows = table.rows();
         let times = table.i64s("at_us");
         if times.len() >= rows && !times.is_empty() {
-            return times[..rows].iter().map(|at| Some(*at)).collect();
+            return Cow::Borrowed(&times[..rows]);
         }
         let ticks = table.u32s("tick");
         if !ticks.is_empty() {
-            return ticks.iter().take(rows).map(|tick| self.clock.of_tick(*tick)).collect();
+            return of_runs(&ticks[..rows], &ticks[..rows], |tick, _| self.clock.of_tick(*tick));
         }
         let (players, commands) = (table.u32s("player"), table.u32s("command"));
         if players.len() < rows || commands.len() < rows {
-            return vec![None; rows];
+            return vec![UNKNOWN; rows].into();
         }
-        let mut last = None;
-        let time = |key| match last {
-            Some((last_key, at)) if last_key == key => at,
-            _ => {
-                let place = self.known.partition_point(|(k, _)| *k < key);
-                let at = self.known.get(place).filter(|(k, _)| *k == key).map(|(_, at)| *at);
-                last = Some((key, at));
-                at
+        // The place of the usercmd after each player's last one.
+        let mut next: OwnerMap<usize> = OwnerMap::default();
+        of_runs(&commands[..rows], &players[..rows], |command, player| {
+            let (key, next) = ((*player, *command), next.or_insert_with((*player).into(), || 0));
+            if self.known.get(*next).is_none_or(|(known, _)| *known != key) {
+                *next = self.known.partition_point(|(known, _)| *known < key);
             }
-        };
-        players.iter().copied().zip(commands.iter().copied()).take(rows).map(time).collect()
+            let at = self.known.get(*next).filter(|(known, _)| *known == key).map(|(_, at)| *at);
+            *next += usize::from(at.is_some());
+            at
+        })
     }
+}
+
+/// The time of each row by two numbers. Rows with equal numbers follow each other.
+fn of_runs<'r>(a: &[u32], b: &[u32], mut time: impl FnMut(&u32, &u32) -> Option<i64>) -> Cow<'r, [i64]> {
+    let mut times = Vec::with_capacity(a.len());
+    let mut rest = b;
+    for run in a.chunk_by(|x, y| x == y) {
+        let (of_run, more) = rest.split_at(run.len());
+        rest = more;
+        for part in of_run.chunk_by(|x, y| x == y) {
+            times.resize(times.len() + part.len(), time(&run[0], &part[0]).unwrap_or(UNKNOWN));
+        }
+    }
+    times.into()
 }

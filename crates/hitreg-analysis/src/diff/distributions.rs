@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::pairing::Pairing;
-use super::relocations::Relocations;
+use super::relocations::{RelocationSearch, Relocations};
 use super::scan::ScanResult;
 use crate::summary::{PredictionSummary, SummaryBuilder};
 use hitreg_log::stats::{CountedValues, Spread, Tail};
@@ -147,12 +147,12 @@ impl DrawnDistance {
     pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &ScanResult, relocations: &[Relocations; 2]) {
         let views = [pairing.a, pairing.b].map(views::Columns::read);
         let compared = pairing.joined.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
-        self.add_views([&views[0], &views[1]], compared.map(|(rows, _)| rows), relocations);
+        self.add_views(&views, compared.map(|(rows, _)| rows), relocations);
     }
 
     fn add_views(
         &mut self,
-        [a, b]: [&views::Columns<'_>; 2],
+        [a, b]: &[views::Columns<'_>; 2],
         pairs: impl Iterator<Item = (usize, usize)>,
         relocations: &[Relocations; 2],
     ) {
@@ -160,26 +160,28 @@ impl DrawnDistance {
             return;
         }
         // The last relocation of the drawn entity up to the time at which it is drawn.
-        let last = |of: &Relocations, views: &views::Columns<'_>, row: usize| {
+        let last = |of: &mut RelocationSearch<'_>, views: &views::Columns<'_>, row: usize| {
             of.last(*views.entity.get(row)?, *views.drawn_at_us.get(row)?)
         };
-        let is_across = |views: &views::Columns<'_>, row: usize| views.how.get(row) == "teleported";
+        let [mut in_a, mut in_b] = relocations.each_ref().map(Relocations::search);
+        let across =
+            [a, b].map(|views| views.how.names.iter().position(|how| how == "teleported").map(|code| code as u32));
+        let is_across = |side: usize, views: &views::Columns<'_>, row: usize| {
+            across[side].is_some() && views.how.codes.get(row).copied() == across[side]
+        };
         for (i, j) in pairs {
-            let is_other = last(&relocations[0], a, i) != last(&relocations[1], b, j);
-            match is_other || is_across(a, i) != is_across(b, j) {
+            let is_other = last(&mut in_a, a, i) != last(&mut in_b, b, j);
+            match is_other || is_across(0, a, i) != is_across(1, b, j) {
                 true => self.relocated += 1,
                 false => self.note(at(a.origin, i).distance(at(b.origin, j))),
             }
         }
     }
 
-    /// The distances for a table that is equal in both traces.
-    pub(crate) fn of_same(table: &Table, relocations: &[Relocations; 2]) -> DrawnDistance {
-        let (mut apart, views) = (DrawnDistance::default(), views::Columns::read(table));
-        if table.name == views::NAME {
-            apart.add_views([&views, &views], (0..table.rows()).map(|row| (row, row)), relocations);
-        }
-        apart
+    /// Adds views that are equal in both traces.
+    pub(crate) fn add_same(&mut self, table: &Table, relocations: &[Relocations; 2]) {
+        let views = [table; 2].map(views::Columns::read);
+        self.add_views(&views, (0..table.rows()).map(|row| (row, row)), relocations);
     }
 
     fn note(&mut self, units: f32) {
@@ -192,7 +194,7 @@ impl DrawnDistance {
 }
 
 /// Counts one trace's predictions and views, independent of the other trace.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct TraceTally {
     prediction: SummaryBuilder,
     reran: CountedValues,

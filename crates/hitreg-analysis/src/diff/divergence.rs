@@ -9,7 +9,7 @@ use super::clock::TickTimes;
 use super::exactness::TableExactness;
 use super::pairing::{Pairing, RowSpot};
 use super::place::{RowDump, RowPlace};
-use super::scan::ScanResult;
+use super::scan::{DifferenceRun, ScanResult};
 use super::settings::ChangedSetting;
 use super::usercmds::UsercmdRow;
 use hitreg_log::trace::schema::{errors, packets, ticks};
@@ -143,7 +143,8 @@ impl Divergence {
                 found.set(&values(pairing, "at_us", i as usize, j as usize));
             }
             (Some(i), Some(j)) => {
-                let differing = scan.columns.iter().filter(|(_, runs)| runs.values().any(|run| run.first == *spot));
+                let is_first = |run: &DifferenceRun<usize>| pairing.spot(run.first) == *spot;
+                let differing = scan.columns.iter().filter(|(_, runs)| runs.iter().flatten().any(is_first));
                 let mut all = differing.filter_map(|(name, _)| values(pairing, name, i as usize, j as usize));
                 found.set(&all.next());
                 found.others = all.collect();

@@ -1,9 +1,8 @@
 //! How exactly each column of a table is compared.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
-use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison};
+use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison, floats, integers};
 use super::kinds::RowKind;
 use super::options::{DiffScope, Tolerances};
 use super::relocations::Relocations;
@@ -79,16 +78,39 @@ impl<'a> ColumnPair<'a> {
         Some(ColumnPair { cells, rule, kinds: RowKind::all(a, b, name) })
     }
 
-    /// Whether a range of rows is equal to the bit on both sides. A false result does not mean that they differ.
-    pub(crate) fn same_bits(&self, rows: Range<usize>) -> bool {
-        self.cells.same_bits(rows)
+    /// Whether rows are equal to the bit on both sides, from row `i` of A and row `j` of B on. A false result does not
+    /// mean that they differ.
+    pub(crate) fn same_bits(&self, i: usize, j: usize, rows: usize) -> bool {
+        self.cells.same_bits(i..i + rows, j..j + rows)
     }
 
-    /// Compares row `i` of A with row `j` of B.
-    pub(crate) fn compare(&self, i: usize, j: usize) -> CellComparison {
-        if self.kinds.iter().any(|[a, b]| a.of(i) != b.of(j)) {
-            return CellComparison::Same;
+    /// Compares rows from row `i` of A and row `j` of B on. Adds those that are not the same to `unlike`, counted from
+    /// there.
+    pub(crate) fn compare_rows(&self, i: usize, j: usize, rows: usize, unlike: &mut Vec<(u32, CellComparison)>) {
+        match (&self.rule, &self.cells) {
+            (Rule::Plain(measure), CellPair::F32(a, b)) => {
+                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, |a, b| floats(a, b, *measure));
+            }
+            (Rule::Plain(measure), CellPair::U32(a, b)) => {
+                let compare = |a: u32, b: u32| integers(a.into(), b.into(), measure.within);
+                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, compare);
+            }
+            (Rule::Plain(measure), CellPair::I64(a, b)) => {
+                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, |a, b| integers(a, b, measure.within));
+            }
+            _ => {
+                let compared = (0..rows).map(|row| (row as u32, self.compare(i + row, j + row)));
+                unlike.extend(compared.filter(|(_, compared)| *compared != CellComparison::Same));
+            }
         }
+        if !self.kinds.is_empty() {
+            let is_same = |row: usize| self.kinds.iter().all(|[a, b]| a.of(i + row) == b.of(j + row));
+            unlike.retain(|(row, _)| is_same(*row as usize));
+        }
+    }
+
+    /// Compares row `i` of A with row `j` of B, which are of the same kind.
+    fn compare(&self, i: usize, j: usize) -> CellComparison {
         let of_field = |codes: &[u32], measures: &[NumberComparison]| {
             codes.get(i).and_then(|code| measures.get(*code as usize)).copied().unwrap_or_default()
         };
@@ -111,6 +133,22 @@ impl<'a> ColumnPair<'a> {
                     CellComparison::Differs { .. } => CellComparison::Same,
                 },
             },
+        }
+    }
+}
+
+/// Compares two runs of cells, and adds the unlike ones.
+#[inline]
+fn compare_all<T: Copy>(
+    a: &[T],
+    b: &[T],
+    unlike: &mut Vec<(u32, CellComparison)>,
+    compare: impl Fn(T, T) -> CellComparison,
+) {
+    for (row, (a, b)) in (0u32..).zip(a.iter().zip(b)) {
+        let compared = compare(*a, *b);
+        if compared != CellComparison::Same {
+            unlike.push((row, compared));
         }
     }
 }

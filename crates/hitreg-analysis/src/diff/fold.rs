@@ -1,9 +1,11 @@
 //! The running comparison of one table. It takes rows step by step, or all at once if they are in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::changed::{ChangedShotList, ShotComparison};
-use super::clock::{RowTimes, TickTimes};
+use super::clock::{RowTimes, TickTimes, known};
+use super::distributions::TraceTally;
 use super::divergence::{Divergence, agreeing, last_agreeing};
 use super::exactness::TableExactness;
 use super::follow::{ColumnRuns, DivergenceSpread, FieldDiff, SeriesDiff};
@@ -11,6 +13,7 @@ use super::hits::{ChangedShot, TextTable};
 use super::keys::{RowKey, TraceSide};
 use super::mark::{RowMark, by_time};
 use super::options::{DiffOptions, DiffScope};
+use super::owners::OwnerMap;
 use super::pairing::{Owner, Pairing, RowSpot};
 use super::place::RowDump;
 use super::scan::{DifferenceRun, PairResult, ScanResult};
@@ -29,7 +32,9 @@ pub(super) struct TableFold<'o> {
     /// For each compared column of A: its differences, by owner.
     columns: Vec<(String, ColumnRuns)>,
     /// The last compared pair of each owner, if it is needed.
-    last: BTreeMap<Owner, RowMark>,
+    last: BTreeMap<Owner, Arc<RowMark>>,
+    /// The owners with differences.
+    differing: BTreeSet<Owner>,
     /// Whether `last` is needed from the first row on.
     thorough: bool,
     first: Option<(RowMark, Owner, Divergence)>,
@@ -40,11 +45,8 @@ pub(super) struct TableFold<'o> {
     /// How many rows of each trace have been compared.
     before: [u64; 2],
     /// For each trace and owner: the time of its last row. `None` after a row with an earlier time than the row before.
-    times: Option<BTreeMap<(usize, Option<i64>), TimeOrder>>,
+    times: Option<[OwnerMap<i64>; 2]>,
 }
-
-/// A sortable time. An unknown time sorts last.
-type TimeOrder = (bool, i64);
 
 impl<'o> TableFold<'o> {
     pub(super) fn new(
@@ -57,7 +59,7 @@ impl<'o> TableFold<'o> {
     ) -> TableFold<'o> {
         let found = ComparedTable { diff, tallies: Some(Default::default()), ..ComparedTable::default() };
         let (columns, last) = (Vec::new(), BTreeMap::new());
-        let times = Some(BTreeMap::new());
+        let times = Some(Default::default());
         TableFold {
             key,
             clocks,
@@ -66,6 +68,7 @@ impl<'o> TableFold<'o> {
             found,
             columns,
             last,
+            differing: BTreeSet::new(),
             thorough,
             first: None,
             changed: ChangedShotList::default(),
@@ -99,6 +102,33 @@ impl<'o> TableFold<'o> {
                 divergence.last_agreeing = before;
             }
         }
+        Ok(self.compared())
+    }
+
+    /// The result for a table that is equal in both traces. `counted` is a trace from which its rows are counted.
+    pub(super) fn same(mut self, counted: Option<&dyn TraceSource>, shape: &Table) -> Result<ComparedTable, String> {
+        self.found.diff.rows.compared = self.found.diff.rows.a;
+        let Some(trace) = counted else {
+            self.found.tallies = None;
+            return Ok(self.compared());
+        };
+        let mut tally = TraceTally::default();
+        let times = RowTimes::of(trace, self.clocks[0], shape, false);
+        let mut next = trace.rows(&shape.name, &[]);
+        while let Some(rows) = next()? {
+            let rows = shape.filled(rows);
+            tally.add(&rows);
+            if rows.name == views::NAME {
+                self.found.apart.add_same(&rows, self.exactness.relocations);
+                continue;
+            }
+            let pairing = Pairing::of([&rows, &rows], self.before, self.key.clone(), [&times, &times])?;
+            match rows.name.as_str() {
+                shots::NAME => self.found.hits.add(&pairing, &mut self.texts, &mut |_, _| {}),
+                _ => self.found.causes.add(&pairing),
+            }
+        }
+        self.found.tallies = Some([tally.clone(), tally]);
         Ok(self.compared())
     }
 
@@ -148,34 +178,34 @@ impl<'o> TableFold<'o> {
     }
 
     fn add_runs(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
+        let mut marks: BTreeMap<usize, Arc<RowMark>> = BTreeMap::new();
+        let mut mark = |pair: usize| {
+            let new = || Arc::new(pairing.mark(&pairing.spot(pair), self.clocks));
+            Arc::clone(marks.entry(pair).or_insert_with(new))
+        };
         for (name, runs) in &scan.columns {
             let place = self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
                 self.columns.push((name.clone(), ColumnRuns::new()));
                 self.columns.len() - 1
             });
             let known = &mut self.columns[place].1;
-            for (owner, run) in runs {
-                let run = DifferenceRun::of(run, |spot| pairing.mark(spot, self.clocks));
+            for (owner, run) in scan.owners.iter().zip(runs).filter_map(|(owner, run)| Some((owner, run.as_ref()?))) {
                 match known.get_mut(owner) {
-                    Some(known) => known.join(run),
-                    None => drop(known.insert(*owner, run)),
+                    Some(known) => known.join(run, pairing, &mut mark),
+                    None => {
+                        known.insert(*owner, DifferenceRun::of(run, &mut mark));
+                        self.differing.insert(*owner);
+                    }
                 }
             }
         }
-        let compared = |pair: usize| !scan.pairs[pair].other_time;
-        let runs = || self.columns.iter().flat_map(|(_, runs)| runs);
-        let owners: BTreeSet<Owner> = runs().map(|(owner, _)| *owner).collect();
-        let since = runs().map(|(_, run)| run.last.at_us()).min_by(|x, y| by_time(*x, *y));
-        let last = match (self.thorough, since) {
-            (true, _) => pairing.last_of_each(None, compared),
-            (false, Some(since)) => pairing.last_of_each(Some((&owners, since)), compared),
-            (false, None) => return,
-        };
-        for (owner, spot) in last {
-            let mark = pairing.mark(&spot, self.clocks);
-            let known = self.last.entry(owner).or_insert_with(|| mark.clone());
-            if known.cmp(&mark).is_lt() {
-                *known = mark;
+        for (owner, pair) in scan.owners.iter().zip(&scan.last).filter_map(|(owner, last)| Some((owner, (*last)?))) {
+            if self.thorough || self.differing.contains(owner) {
+                let mark = mark(pair);
+                let known = self.last.entry(*owner).or_insert_with(|| Arc::clone(&mark));
+                if known.cmp(&mark).is_lt() {
+                    *known = mark;
+                }
             }
         }
     }
@@ -185,26 +215,26 @@ impl<'o> TableFold<'o> {
         let Some(known) = &mut self.times else { return };
         for side in [TraceSide::A, TraceSide::B] {
             let times = &pairing.times[side as usize];
-            let whose = |row: usize| pairing.key.series.first().map(|part| pairing.keys.part(*part, side, row));
-            let time = |at: Option<i64>| at.map_or((true, 0), |at| (false, at));
-            let mut now: BTreeMap<Option<i64>, [TimeOrder; 2]> = BTreeMap::new();
+            let part = pairing.key.series.first();
+            let whose = |row: usize| part.map_or(0, |part| pairing.keys.part(*part, side, row));
+            let mut now: OwnerMap<[i64; 2]> = OwnerMap::default();
             let mut start = 0;
             while start < times.len() {
                 let of = whose(start);
                 let end = (start + 1..times.len()).find(|row| whose(*row) != of).unwrap_or(times.len());
-                let [first, last] = now.entry(of).or_insert([time(times[start]); 2]);
+                let [first, last] = now.or_insert_with(of, || [times[start]; 2]);
                 for at in &times[start..end] {
-                    (*first, *last) = ((*first).min(time(*at)), (*last).max(time(*at)));
+                    (*first, *last) = ((*first).min(*at), (*last).max(*at));
                 }
                 start = end;
             }
-            for (whose, [first, last]) in now {
-                let before = known.entry((side as usize, whose)).or_insert(first);
-                if first < *before {
+            for (whose, [first, last]) in now.iter() {
+                let before = known[side as usize].or_insert_with(whose, || *first);
+                if first < before {
                     self.times = None;
                     return;
                 }
-                *before = last;
+                *before = *last;
             }
         }
     }
@@ -227,7 +257,7 @@ impl<'o> TableFold<'o> {
             let rows = [a.select(&numbers[0]), b.select(&numbers[1])];
             // Rows of other owners do not matter: only rows of one owner are in the order of their times.
             for side in 0..2 {
-                let is_later = |at: &Option<i64>| by_time(*at, first.at_us()).is_gt();
+                let is_later = |at: &i64| by_time(known(*at), first.at_us()).is_gt();
                 past[side] |= rows[side].rows() > 0 && times[side].of_rows(&rows[side]).iter().all(is_later);
             }
             if in_order && past == [true, true] {
@@ -325,12 +355,12 @@ fn rows_of(table: &Table, key: &RowKey, owner: &Owner) -> Vec<u32> {
 }
 
 fn count(rows: &mut RowCounts, pairing: &Pairing<'_>, scan: &ScanResult) {
-    let count = |which: &dyn Fn(&PairResult) -> bool| scan.pairs.iter().filter(|p| which(p)).count() as u64;
-    let other_time = count(&|p| p.other_time);
-    rows.other_time += other_time;
-    rows.compared += scan.pairs.len() as u64 - other_time;
-    rows.differing += count(&|p| p.differs);
-    rows.within_tolerance += count(&|p| p.within && !p.differs);
+    for pair in &scan.pairs {
+        rows.other_time += u64::from(pair.other_time);
+        rows.differing += u64::from(pair.differs);
+        rows.within_tolerance += u64::from(pair.within && !pair.differs);
+    }
+    rows.compared += scan.pairs.iter().filter(|pair| !pair.other_time).count() as u64;
     rows.only_in_a += pairing.joined.only_a.len() as u64;
     rows.only_in_b += pairing.joined.only_b.len() as u64;
 }
@@ -353,7 +383,7 @@ fn status(diff: &TableDiff, joined: JoinRule, options: &DiffOptions) -> Status {
 
 /// The first difference: a value, a missing row, or a pair whose times differ.
 fn first_spot(pairing: &Pairing<'_>, scan: &ScanResult, options: &DiffOptions) -> Option<RowSpot> {
-    let values = scan.columns.iter().flat_map(|(_, runs)| runs.values()).map(|run| run.first);
+    let values = scan.columns.iter().flat_map(|(_, runs)| runs.iter().flatten()).map(|run| pairing.spot(run.first));
     let missing_of = |side, rows: &'_ [u32]| -> Vec<RowSpot> {
         if options.overlap_only { Vec::new() } else { rows.iter().map(|row| pairing.spot_of(side, *row)).collect() }
     };

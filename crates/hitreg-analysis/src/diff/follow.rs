@@ -1,6 +1,7 @@
 //! What follows from a divergence: whether it persists or heals, how far it spreads, and the largest error.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -11,7 +12,7 @@ use super::place::RowPlace;
 use super::scan::{DifferenceRun, larger};
 
 /// Differences in one column, by the owner of the rows.
-pub(crate) type ColumnRuns = BTreeMap<Owner, DifferenceRun<RowMark>>;
+pub(crate) type ColumnRuns = BTreeMap<Owner, DifferenceRun<Arc<RowMark>>>;
 
 /// The differences in one column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -103,7 +104,7 @@ impl FieldDiff {
 
 impl SeriesDiff {
     /// The differences by column and owner. `last` holds the last compared pair of each owner.
-    pub(crate) fn all(columns: &[(String, ColumnRuns)], last: &BTreeMap<Owner, RowMark>) -> Vec<SeriesDiff> {
+    pub(crate) fn all(columns: &[(String, ColumnRuns)], last: &BTreeMap<Owner, Arc<RowMark>>) -> Vec<SeriesDiff> {
         let runs = columns.iter().flat_map(|(name, runs)| runs.iter().map(move |(owner, run)| (name, owner, run)));
         let series = runs.map(|(name, owner, run)| SeriesDiff {
             field: name.clone(),
@@ -123,7 +124,7 @@ impl DivergenceSpread {
     /// One point for each time at which the divergence reached another entity, player or column.
     pub(crate) fn of(columns: &[(String, ColumnRuns)]) -> Vec<DivergenceSpread> {
         let runs = columns.iter().enumerate();
-        let mut firsts: Vec<(&RowMark, Owner, usize)> = runs
+        let mut firsts: Vec<(&Arc<RowMark>, Owner, usize)> = runs
             .flat_map(|(column, (_, runs))| runs.iter().map(move |(owner, run)| (&run.first, *owner, column)))
             .collect();
         firsts.sort_by(|x, y| x.0.cmp(y.0).then(x.2.cmp(&y.2)));

@@ -1,61 +1,236 @@
 //! Joins the rows of two tables by key.
 
+use std::cmp::Ordering;
+use std::ops::Range;
+
 use super::keys::{KeyCells, TraceSide};
+use super::owners::OwnerMap;
 
 /// Pairs of rows with equal keys. If a key occurs more than once, rows are paired in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowJoin {
-    /// How many first rows have the same keys in the same order.
-    pub(crate) aligned: usize,
-    /// The other pairs.
-    rest: Vec<(u32, u32)>,
+    /// All pairs.
+    pub(crate) runs: Vec<PairRun>,
     /// Rows that B lacks.
     pub(crate) only_a: Vec<u32>,
     /// Rows that A lacks.
     pub(crate) only_b: Vec<u32>,
+    /// Whether the rows of later pairs come later in both tables.
+    pub(crate) in_order: bool,
 }
 
+/// Pairs of consecutive rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PairRun {
+    /// The index of the first pair.
+    pub(crate) first: usize,
+    /// The first row in A.
+    pub(crate) a: usize,
+    /// The first row in B.
+    pub(crate) b: usize,
+    /// The number of pairs.
+    pub(crate) rows: usize,
+}
+
+/// How many rows ahead a row of the other table is looked for.
+const AHEAD: usize = 128;
+/// How many rows may be looked at for each row of the tables.
+const LOOKS: usize = 16;
+
 impl RowJoin {
-    /// Joins two tables with these numbers of rows.
-    pub(crate) fn of(keys: &KeyCells, rows_a: usize, rows_b: usize) -> RowJoin {
-        let aligned = keys.common_prefix(rows_a.min(rows_b));
-        let mut joined = RowJoin { aligned, ..RowJoin::default() };
-        let a = sorted(keys, TraceSide::A, aligned..rows_a);
-        let b = sorted(keys, TraceSide::B, aligned..rows_b);
-        let (mut left, mut right) = (a.iter().copied().peekable(), b.iter().copied().peekable());
+    /// Joins two tables with these numbers of rows. `by_owner` says that the key begins with the owner of a row.
+    pub(crate) fn of(keys: &KeyCells<'_>, by_owner: bool, rows_a: usize, rows_b: usize) -> RowJoin {
+        let mut joined = RowJoin { in_order: true, ..RowJoin::default() };
+        let same = keys.common_run(0, 0, rows_a.min(rows_b));
+        joined.push(0, 0, same);
+        if same == rows_a && same == rows_b {
+            return joined;
+        }
+        let rest = [same..rows_a, same..rows_b];
+        let is_unique = |side: TraceSide| ascends(keys, side, rest[side as usize].clone(), by_owner);
+        // Without a second row of the same key, any two rows of one key are a pair.
+        let mut left = match is_unique(TraceSide::A) && is_unique(TraceSide::B) {
+            true => joined.in_step(keys, rest),
+            false => rest.map(|rows| rows.map(|row| row as u32).collect()),
+        };
+        for (side, rows) in [TraceSide::A, TraceSide::B].into_iter().zip(&mut left) {
+            rows.sort_unstable_by(|x, y| keys.cmp((side, *x as usize), (side, *y as usize)).then(x.cmp(y)));
+        }
+        joined.by_key(keys, left);
+        joined
+    }
+
+    /// Joins tables that have most rows in the same order. Returns the rows for which it finds no partner nearby.
+    fn in_step(&mut self, keys: &KeyCells<'_>, [rows_a, rows_b]: [Range<usize>; 2]) -> [Vec<u32>; 2] {
+        let mut left = [Vec::new(), Vec::new()];
+        let (mut a, mut b, mut looks) = (rows_a.start, rows_b.start, LOOKS * (rows_a.len() + rows_b.len()));
+        let is_pair = |a: usize, b: usize| keys.cmp((TraceSide::A, a), (TraceSide::B, b)) == Ordering::Equal;
+        while a < rows_a.end && b < rows_b.end && looks > 0 {
+            let ahead = (0..=AHEAD).find(|ahead| {
+                (a + ahead < rows_a.end && is_pair(a + ahead, b)) || (b + ahead < rows_b.end && is_pair(a, b + ahead))
+            });
+            looks = looks.saturating_sub(ahead.unwrap_or(AHEAD));
+            let [skip_a, skip_b] = match ahead {
+                Some(ahead) if a + ahead < rows_a.end && is_pair(a + ahead, b) => [ahead, 0],
+                Some(ahead) => [0, ahead],
+                None => [1, 1],
+            };
+            left[0].extend((a..a + skip_a).map(|row| row as u32));
+            left[1].extend((b..b + skip_b).map(|row| row as u32));
+            (a, b) = (a + skip_a, b + skip_b);
+            let same = keys.common_run(a, b, (rows_a.end - a).min(rows_b.end - b));
+            self.push(a, b, same);
+            (a, b) = (a + same, b + same);
+        }
+        left[0].extend((a..rows_a.end).map(|row| row as u32));
+        left[1].extend((b..rows_b.end).map(|row| row as u32));
+        left
+    }
+
+    /// Joins rows that are sorted by key.
+    fn by_key(&mut self, keys: &KeyCells<'_>, [a, b]: [Vec<u32>; 2]) {
+        let (mut left, mut right) = (a.into_iter().peekable(), b.into_iter().peekable());
         while let (Some(&i), Some(&j)) = (left.peek(), right.peek()) {
             match keys.cmp((TraceSide::A, i as usize), (TraceSide::B, j as usize)) {
-                std::cmp::Ordering::Less => joined.only_a.extend(left.next()),
-                std::cmp::Ordering::Greater => joined.only_b.extend(right.next()),
-                std::cmp::Ordering::Equal => joined.rest.extend(left.next().zip(right.next())),
+                Ordering::Less => self.only_a.extend(left.next()),
+                Ordering::Greater => self.only_b.extend(right.next()),
+                Ordering::Equal => {
+                    self.push(i as usize, j as usize, 1);
+                    (left.next(), right.next());
+                }
             }
         }
-        joined.only_a.extend(left);
-        joined.only_b.extend(right);
-        joined
+        self.only_a.extend(left);
+        self.only_b.extend(right);
+    }
+
+    fn push(&mut self, a: usize, b: usize, rows: usize) {
+        let first = self.len();
+        match self.runs.last_mut() {
+            _ if rows == 0 => {}
+            Some(last) if last.a + last.rows == a && last.b + last.rows == b => last.rows += rows,
+            last => {
+                self.in_order &= last.is_none_or(|last| last.a < a && last.b < b);
+                self.runs.push(PairRun { first, a, b, rows });
+            }
+        }
     }
 
     /// How many pairs there are.
     pub(crate) fn len(&self) -> usize {
-        self.aligned + self.rest.len()
+        self.runs.last().map_or(0, |run| run.first + run.rows)
     }
 
     /// The rows of a pair in A and in B.
     pub(crate) fn pair(&self, index: usize) -> (usize, usize) {
-        match index.checked_sub(self.aligned) {
-            None => (index, index),
-            Some(index) => (self.rest[index].0 as usize, self.rest[index].1 as usize),
-        }
+        let run = &self.runs[self.runs.partition_point(|run| run.first <= index) - 1];
+        (run.a + (index - run.first), run.b + (index - run.first))
     }
 
     /// All pairs.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        (0..self.len()).map(|index| self.pair(index))
+        self.runs.iter().flat_map(|run| (run.a..run.a + run.rows).zip(run.b..))
     }
 }
 
-fn sorted(keys: &KeyCells, side: TraceSide, rows: std::ops::Range<usize>) -> Vec<u32> {
-    let mut rows: Vec<u32> = rows.map(|row| row as u32).collect();
-    rows.sort_unstable_by(|x, y| keys.cmp((side, *x as usize), (side, *y as usize)).then(x.cmp(y)));
-    rows
+/// Whether the keys of each owner ascend, so that no key occurs twice.
+fn ascends(keys: &KeyCells<'_>, side: TraceSide, rows: Range<usize>, by_owner: bool) -> bool {
+    let mut last = OwnerMap::<usize>::default();
+    let mut known: Option<(i64, usize)> = None;
+    for row in rows {
+        let owner = if by_owner { keys.part(0, side, row) } else { 0 };
+        let before = match known {
+            Some((of, before)) if of == owner => Some(before),
+            _ => {
+                known.into_iter().for_each(|(of, before)| last.set(of, before));
+                last.get(owner).copied()
+            }
+        };
+        if before.is_some_and(|before| keys.cmp((side, before), (side, row)) != Ordering::Less) {
+            return false;
+        }
+        known = Some((owner, row));
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::RowKey;
+    use super::*;
+    use hitreg_log::trace::schema::JoinRule;
+    use hitreg_log::trace::{Column, ColumnData, Table};
+    use proptest::prelude::*;
+
+    fn joined(a: &[(u32, u32)], b: &[(u32, u32)]) -> RowJoin {
+        let table = |rows: &[(u32, u32)]| {
+            let [players, commands]: [Vec<u32>; 2] =
+                [|row: &(u32, u32)| row.0, |row: &(u32, u32)| row.1].map(|of| rows.iter().map(of).collect());
+            let columns = [("player", players), ("command", commands)];
+            Table::new("t", columns.map(|(name, values)| Column::new(name, ColumnData::U32(values))).into())
+        };
+        let columns = ["player", "command"].map(str::to_owned).into();
+        let key = RowKey { columns, series: vec![0], joined: JoinRule::Always };
+        RowJoin::of(&KeyCells::of(&key, &table(a), &table(b)).unwrap(), true, a.len(), b.len())
+    }
+
+    /// The pairs by definition: the first rows of a key with each other, then the second rows, and so on.
+    fn expected(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(usize, usize)> {
+        let nth = |rows: &[(u32, u32)], row: usize| rows[..row].iter().filter(|key| **key == rows[row]).count();
+        let of = |i: usize| (0..b.len()).find(|j| b[*j] == a[i] && nth(b, *j) == nth(a, i));
+        (0..a.len()).filter_map(|i| Some((i, of(i)?))).collect()
+    }
+
+    fn check(a: &[(u32, u32)], b: &[(u32, u32)]) {
+        let joined = joined(a, b);
+        let mut pairs: Vec<(usize, usize)> = joined.pairs().collect();
+        assert_eq!(joined.in_order, pairs.is_sorted_by(|x, y| x.0 < y.0 && x.1 < y.1));
+        assert!((0..joined.len()).all(|pair| joined.pair(pair) == pairs[pair]));
+        pairs.sort_unstable();
+        assert_eq!(pairs, expected(a, b));
+        for (only, side, rows) in [(&joined.only_a, 0, a.len()), (&joined.only_b, 1, b.len())] {
+            let paired = |row: &u32| pairs.iter().any(|(i, j)| [*i, *j][side] == *row as usize);
+            let mut only = only.clone();
+            only.sort_unstable();
+            assert!(only.iter().copied().eq((0..rows as u32).filter(|row| !paired(row))));
+        }
+    }
+
+    proptest! {
+        /// Rows of few players, with or without repeated keys, of which each side lacks some.
+        #[test]
+        fn rows_are_joined_by_key_whatever_their_order(
+            rows in prop::collection::vec((0u32..3, any::<bool>(), any::<bool>(), 0usize..300), 0..400), repeats in any::<bool>(),
+        ) {
+            let mut next = [0u32; 3];
+            let mut keys: Vec<(u32, u32)> = Vec::new();
+            for (player, ..) in &rows {
+                next[*player as usize] += 1;
+                keys.push((*player, if repeats { next[*player as usize] % 4 } else { next[*player as usize] }));
+            }
+            let of = |side: usize| -> Vec<(u32, u32)> {
+                let has = |row: &(u32, bool, bool, usize)| row.3 > 9 || [row.1, row.2][side];
+                keys.iter().zip(&rows).filter(|(_, row)| has(row)).map(|(key, _)| *key).collect()
+            };
+            let (a, mut b) = (of(0), of(1));
+            check(&a, &b);
+            if let Some(row) = rows.first().filter(|_| b.len() > 1) {
+                let moved = b.remove(row.3 % b.len());
+                b.push(moved);
+                check(&a, &b);
+            }
+            check(&a, &[]);
+        }
+    }
+
+    #[test]
+    fn a_long_gap_does_not_break_the_join() {
+        let rows =
+            |commands: std::ops::Range<u32>| -> Vec<(u32, u32)> { commands.map(|command| (1, command)).collect() };
+        check(&rows(0..900), &rows(700..950));
+        let mut b = rows(0..10);
+        b.extend(rows(500..900));
+        check(&rows(0..900), &b);
+        assert_eq!(joined(&rows(0..9), &rows(3..12)).runs, [PairRun { first: 0, a: 3, b: 0, rows: 6 }]);
+    }
 }

@@ -22,6 +22,9 @@ pub struct DiffOptions {
     /// Compares only what both traces hold: a missing table, column or row is no difference. For traces that are
     /// incomplete by design, such as the states that a log recorded.
     pub overlap_only: bool,
+    /// Leaves out the counts of tables that are equal or not compared, for an answer that shows only differences. Traces
+    /// in files are then compared without unpacking what is equal.
+    pub brief: bool,
 }
 
 /// The part of the traces that is compared.

@@ -1,9 +1,9 @@
 //! The rows of one table in both traces: joined, timed, and in the order in which they happened.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
 
-use super::clock::{RowTimes, TickTimes};
+use super::clock::{RowTimes, TickTimes, UNKNOWN, known};
 use super::join::RowJoin as Rows;
 use super::keys::{KeyCells, RowKey, TraceSide};
 use super::mark::{RowMark, RowRank, by_time};
@@ -27,9 +27,10 @@ pub(crate) struct Pairing<'a> {
     pub(crate) a: &'a Table,
     pub(crate) b: &'a Table,
     pub(crate) key: RowKey,
-    pub(crate) keys: KeyCells,
+    pub(crate) keys: KeyCells<'a>,
     pub(crate) joined: Rows,
-    pub(crate) times: [Vec<Option<i64>>; 2],
+    /// The session time of each row, in microseconds; [`UNKNOWN`] for none.
+    pub(crate) times: [Cow<'a, [i64]>; 2],
     /// How many rows of the tables precede these rows.
     before: [u64; 2],
     /// The row numbers, if these rows are a selection.
@@ -48,10 +49,10 @@ impl<'a> Pairing<'a> {
         times: [&RowTimes<'_>; 2],
     ) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(&key, a, b)?;
-        let joined = Rows::of(&keys, a.rows(), b.rows());
+        let joined = Rows::of(&keys, key.series.contains(&0), a.rows(), b.rows());
         let times = [times[0].of_rows(a), times[1].of_rows(b)];
-        let is_ordered = |times: &[Option<i64>]| times.is_sorted() && times.first().is_none_or(|at| at.is_some());
-        let in_time_order = joined.aligned == joined.len() && times.iter().all(|times| is_ordered(times));
+        let is_ordered = |times: &[i64]| times.is_sorted() && times.last().is_none_or(|at| *at != UNKNOWN);
+        let in_time_order = joined.in_order && times.iter().all(|times| is_ordered(times));
         Ok(Pairing { a, b, key, keys, joined, times, before, numbers: None, in_time_order })
     }
 
@@ -69,15 +70,16 @@ impl<'a> Pairing<'a> {
 
     pub(crate) fn spot(&self, pair: usize) -> RowSpot {
         let (i, j) = self.joined.pair(pair);
-        let at_us = match (self.times[0][i], self.times[1][j]) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        RowSpot { at_us, a: Some(i as u32), b: Some(j as u32) }
+        RowSpot { at_us: known(self.time(i, j)), a: Some(i as u32), b: Some(j as u32) }
+    }
+
+    /// The time of a pair: the earlier one of its rows.
+    fn time(&self, i: usize, j: usize) -> i64 {
+        self.times[0][i].min(self.times[1][j])
     }
 
     pub(crate) fn spot_of(&self, side: TraceSide, row: u32) -> RowSpot {
-        let at_us = self.times[side as usize][row as usize];
+        let at_us = known(self.times[side as usize][row as usize]);
         match side {
             TraceSide::A => RowSpot { at_us, a: Some(row), b: None },
             TraceSide::B => RowSpot { at_us, a: None, b: Some(row) },
@@ -103,11 +105,8 @@ impl<'a> Pairing<'a> {
 
     /// Whether the rows of a pair have the same time. True if a time is unknown or does not matter.
     pub(crate) fn same_time(&self, i: usize, j: usize) -> bool {
-        match (self.key.joined, self.times[0][i], self.times[1][j]) {
-            (JoinRule::Always, ..) => true,
-            (_, Some(a), Some(b)) => a == b,
-            _ => true,
-        }
+        let (a, b) = (self.times[0][i], self.times[1][j]);
+        self.key.joined == JoinRule::Always || a == b || a == UNKNOWN || b == UNKNOWN
     }
 
     /// The order in which rows happened: by time, then by key. Rows of unknown time come last.
@@ -119,47 +118,20 @@ impl<'a> Pairing<'a> {
         })
     }
 
-    /// The owner of a row, from the key columns.
-    pub(crate) fn owner(&self, spot: &RowSpot) -> Owner {
-        let part = |place: usize| {
-            let part = self.key.series.get(place)?;
-            let (side, row) = spot.row()?;
-            Some(self.keys.part(*part, side, row))
-        };
-        (part(0), part(1))
+    /// Whether a pair happened after another.
+    pub(crate) fn is_later(&self, pair: usize, than: usize) -> bool {
+        self.cmp(&self.spot(pair), &self.spot(than)).is_gt()
     }
 
-    /// The last pair of each owner among the pairs that `compared` accepts. `of` names the owners, or means all if it
-    /// is `None`. Pairs before its `since` may be skipped.
-    pub(crate) fn last_of_each(
-        &self,
-        of: Option<(&BTreeSet<Owner>, Option<i64>)>,
-        compared: impl Fn(usize) -> bool,
-    ) -> BTreeMap<Owner, RowSpot> {
-        let mut last: BTreeMap<Owner, RowSpot> = BTreeMap::new();
-        let mut earliest = None;
-        for pair in (0..self.joined.len()).rev() {
-            let spot = self.spot(pair);
-            let is_before = |at: Option<i64>| by_time(spot.at_us, at).is_lt();
-            let is_enough = of.is_some_and(|(owners, since)| {
-                is_before(since) || (last.len() == owners.len() && earliest.is_some_and(is_before))
-            });
-            if self.in_time_order && is_enough {
-                break;
-            }
-            let owner = self.owner(&spot);
-            if of.is_some_and(|(owners, _)| !owners.contains(&owner)) || !compared(pair) {
-                continue;
-            }
-            let known = last.entry(owner).or_insert_with(|| {
-                earliest = Some(spot.at_us);
-                spot
-            });
-            if self.cmp(known, &spot).is_lt() {
-                *known = spot;
-            }
-        }
-        last
+    /// The owner of a row, from the key columns.
+    pub(crate) fn owner(&self, spot: &RowSpot) -> Owner {
+        spot.row().map_or((None, None), |(side, row)| self.owner_in(side, row))
+    }
+
+    #[inline]
+    pub(crate) fn owner_in(&self, side: TraceSide, row: usize) -> Owner {
+        let part = |place: usize| Some(self.keys.part(*self.key.series.get(place)?, side, row));
+        (part(0), part(1))
     }
 
     /// The last pair before a spot, of the same owner, among the pairs that `agrees` accepts.

@@ -1,43 +1,66 @@
 //! When entities changed their place at once: by a spawn, a death or a teleport.
 
-use std::collections::BTreeMap;
-
 use super::clock::TickTimes;
+use super::owners::OwnerMap;
 use hitreg_log::trace::TraceSource;
 use hitreg_log::trace::schema::bodies;
 
 /// For each entity of a trace: the times of its spawns and teleports, ascending. Empty for a trace without bodies.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Relocations(BTreeMap<u32, Vec<i64>>);
+pub(crate) struct Relocations(OwnerMap<Vec<i64>>);
 
 impl Relocations {
     /// Reads the relocations from the rows of `bodies`, which count them.
     pub(crate) fn of(trace: &dyn TraceSource, clock: &TickTimes) -> Result<Relocations, String> {
-        let mut changes: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        let mut changes: OwnerMap<Vec<(u32, u32)>> = OwnerMap::default();
         let mut rows = trace.rows(bodies::NAME, &["tick", "entity", TELEPORTS]);
         while let Some(table) = rows()? {
             let read = bodies::Columns::read(&table);
             let counts = table.u32s(TELEPORTS);
             for ((tick, entity), count) in read.tick.iter().zip(read.entity).zip(counts) {
-                let known = changes.entry(*entity).or_default();
+                let known = changes.or_insert_with((*entity).into(), Vec::new);
                 if known.last().is_none_or(|(_, last)| last != count) {
                     known.push((*tick, *count));
                 }
             }
         }
-        let times = |mut known: Vec<(u32, u32)>| {
+        let times = |known: &Vec<(u32, u32)>| {
+            let mut known = known.clone();
             known.sort_unstable();
             known.dedup_by_key(|(_, count)| *count);
             // The first row is where the entity begins.
             known.iter().skip(1).filter_map(|(tick, _)| clock.of_tick(*tick)).collect::<Vec<i64>>()
         };
-        Ok(Relocations(changes.into_iter().map(|(entity, known)| (entity, times(known))).collect()))
+        let mut relocations = OwnerMap::default();
+        changes.iter().for_each(|(entity, known)| relocations.set(entity, times(known)));
+        Ok(Relocations(relocations))
     }
 
+    /// A search for the relocations of many rows.
+    pub(crate) fn search(&self) -> RelocationSearch<'_> {
+        RelocationSearch { of: self, near: OwnerMap::default() }
+    }
+}
+
+/// Finds relocations. Rows of one entity mostly follow each other in time.
+pub(crate) struct RelocationSearch<'r> {
+    of: &'r Relocations,
+    /// For each entity: the last answer, and the times from which and before which it holds.
+    near: OwnerMap<(i64, i64, Option<i64>)>,
+}
+
+impl RelocationSearch<'_> {
     /// The time of an entity's last relocation up to a time; `None` before the first one.
-    pub(crate) fn last(&self, entity: u32, at_us: i64) -> Option<i64> {
-        let times = self.0.get(&entity)?;
-        times[..times.partition_point(|time| *time <= at_us)].last().copied()
+    #[inline]
+    pub(crate) fn last(&mut self, entity: u32, at_us: i64) -> Option<i64> {
+        let near = self.near.or_insert_with(entity.into(), || (0, 0, None));
+        if !(near.0..near.1).contains(&at_us) {
+            let times = self.of.0.get(entity.into()).map_or(&[][..], |times| times);
+            let next = times.partition_point(|time| *time <= at_us);
+            let last = next.checked_sub(1).map(|last| times[last]);
+            *near = (last.unwrap_or(i64::MIN), times.get(next).copied().unwrap_or(i64::MAX), last);
+        }
+        near.2
     }
 }
 

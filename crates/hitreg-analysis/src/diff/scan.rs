@@ -1,22 +1,36 @@
 //! Compares the columns of a joined table in one pass.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::cell::{CellComparison, DifferenceClass};
+use super::clock::UNKNOWN;
 use super::exactness::{ColumnPair, TableExactness};
-use super::mark::RowMark;
-use super::pairing::{Owner, Pairing, RowSpot};
+use super::join::PairRun;
+use super::keys::TraceSide;
+use super::mark::{RowMark, by_time};
+use super::owners::OwnerMap;
+use super::pairing::{Owner, Pairing};
 use hitreg_log::trace::schema::JoinRule;
 
-/// The result of one pass.
-#[derive(Default)]
+/// The result of one pass. Pairs are named by their index in the join.
 pub(crate) struct ScanResult {
+    /// The owners of the pairs.
+    pub(crate) owners: Vec<Owner>,
+    /// The last compared pair of each owner.
+    pub(crate) last: Vec<Option<usize>>,
     /// For each compared column: the differences by owner.
-    pub(crate) columns: Vec<(String, BTreeMap<Owner, DifferenceRun<RowSpot>>)>,
+    pub(crate) columns: Vec<(String, OwnerRuns)>,
     /// The result for each pair.
     pub(crate) pairs: Vec<PairResult>,
+    /// The index of each pair's owner.
+    owner_of: Vec<u32>,
+    /// Whether the pairs of each owner are in the order in which they happened.
+    in_order: bool,
 }
+
+/// The differences in one column, for each owner of [`ScanResult::owners`].
+type OwnerRuns = Vec<Option<DifferenceRun<usize>>>;
 
 /// The differences in one column of one owner.
 #[derive(Clone, Debug)]
@@ -44,12 +58,7 @@ const BLOCK_ROWS: usize = 1024;
 
 impl ScanResult {
     pub(crate) fn of(pairing: &Pairing<'_>, exactness: &TableExactness<'_>) -> ScanResult {
-        let mut scan = ScanResult { columns: Vec::new(), pairs: vec![PairResult::default(); pairing.joined.len()] };
-        if pairing.key.joined != JoinRule::Always {
-            for (pair, (i, j)) in scan.pairs.iter_mut().zip(pairing.joined.pairs()) {
-                pair.other_time = !pairing.same_time(i, j);
-            }
-        }
+        let mut scan = ScanResult::of_owners(pairing);
         for column in &pairing.a.columns {
             let is_time = column.name == "at_us" && pairing.key.joined == JoinRule::AtSameTime;
             if is_time || pairing.key.columns.contains(&column.name) || !exactness.on.has_column(&column.name) {
@@ -63,114 +72,161 @@ impl ScanResult {
         scan
     }
 
+    /// Finds the owner of each pair, and the pairs of rows with different times.
+    fn of_owners(pairing: &Pairing<'_>) -> ScanResult {
+        let count = pairing.joined.len();
+        let (mut owners, mut last, mut in_order) = (Vec::new(), Vec::new(), true);
+        let (mut pairs, mut owner_of) = (vec![PairResult::default(); count], vec![0u32; count]);
+        let mut places: OwnerMap<OwnerMap<u32>> = OwnerMap::default();
+        // For each owner: its last pair, with the time.
+        let mut before: Vec<(usize, i64)> = Vec::new();
+        let timed = pairing.key.joined != JoinRule::Always;
+        for &PairRun { first, a, b, rows } in &pairing.joined.runs {
+            let (times_a, times_b) = (&pairing.times[0][a..][..rows], &pairing.times[1][b..][..rows]);
+            let results = pairs[first..][..rows].iter_mut().zip(&mut owner_of[first..][..rows]);
+            for (row, ((at_a, at_b), (result, owner))) in times_a.iter().zip(times_b).zip(results).enumerate() {
+                let (pair, time) = (first + row, *at_a.min(at_b));
+                let whose = pairing.owner_in(TraceSide::A, a + row);
+                let of_first = places.or_insert_with(whose.0.unwrap_or_default(), OwnerMap::default);
+                *owner = *of_first.or_insert_with(whose.1.unwrap_or_default(), || {
+                    owners.push(whose);
+                    last.push(None);
+                    before.push((pair, time));
+                    (owners.len() - 1) as u32
+                });
+                let place = *owner as usize;
+                let known = std::mem::replace(&mut before[place], (pair, time));
+                in_order &= known.1 < time || !pairing.is_later(known.0, pair);
+                result.other_time = timed && at_a != at_b && *at_a != UNKNOWN && *at_b != UNKNOWN;
+                if !result.other_time {
+                    let last = &mut last[place];
+                    if in_order || last.is_none_or(|last| pairing.is_later(pair, last)) {
+                        *last = Some(pair);
+                    }
+                }
+            }
+        }
+        ScanResult { owners, last, columns: Vec::new(), pairs, owner_of, in_order }
+    }
+
     /// Whether a pair was compared and is equal.
     pub(crate) fn agrees(&self, pair: usize) -> bool {
         !self.pairs[pair].differs && !self.pairs[pair].other_time
     }
 
-    fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> BTreeMap<Owner, DifferenceRun<RowSpot>> {
-        let mut runs = BTreeMap::new();
-        let mut start = 0;
-        while start < pairing.joined.len() {
-            let end = (start + BLOCK_ROWS).min(pairing.joined.len());
-            if end > pairing.joined.aligned || !column.same_bits(start..end) {
-                for pair in start..end {
-                    self.cell(pairing, pair, column, &mut runs);
+    fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> OwnerRuns {
+        let mut runs: OwnerRuns = vec![None; self.owners.len()];
+        let mut unlike = Vec::with_capacity(BLOCK_ROWS);
+        let (pairs, owner_of, in_order) = (&mut self.pairs, &self.owner_of, self.in_order);
+        for &PairRun { first, a, b, rows } in &pairing.joined.runs {
+            for start in (0..rows).step_by(BLOCK_ROWS) {
+                let count = BLOCK_ROWS.min(rows - start);
+                let (a, b, first) = (a + start, b + start, first + start);
+                if column.same_bits(a, b, count) {
+                    continue;
+                }
+                unlike.clear();
+                column.compare_rows(a, b, count, &mut unlike);
+                for (row, compared) in unlike.drain(..) {
+                    let pair = first + row as usize;
+                    let flags = &mut pairs[pair];
+                    if flags.other_time {
+                        continue;
+                    }
+                    match compared {
+                        CellComparison::Same => {}
+                        CellComparison::Within => flags.within = true,
+                        CellComparison::Differs { class, error } => {
+                            flags.differs = true;
+                            match &mut runs[owner_of[pair] as usize] {
+                                Some(run) if in_order => run.add_later(class, error, pair),
+                                Some(run) => run.add(pairing, class, error, pair),
+                                none => *none = Some(DifferenceRun::new(class, error, pair)),
+                            }
+                        }
+                    }
                 }
             }
-            start = end;
         }
         runs
     }
-
-    fn cell(
-        &mut self,
-        pairing: &Pairing<'_>,
-        pair: usize,
-        column: &ColumnPair<'_>,
-        runs: &mut BTreeMap<Owner, DifferenceRun<RowSpot>>,
-    ) {
-        let flags = &mut self.pairs[pair];
-        if flags.other_time {
-            return;
-        }
-        let (i, j) = pairing.joined.pair(pair);
-        match column.compare(i, j) {
-            CellComparison::Same => {}
-            CellComparison::Within => flags.within = true,
-            CellComparison::Differs { class, error } => {
-                flags.differs = true;
-                let spot = pairing.spot(pair);
-                runs.entry(pairing.owner(&spot))
-                    .and_modify(|run| run.add(pairing, class, error, spot))
-                    .or_insert_with(|| DifferenceRun::new(class, error, spot));
-            }
-        }
-    }
 }
 
-impl DifferenceRun<RowSpot> {
-    fn new(class: DifferenceClass, error: Option<f64>, spot: RowSpot) -> DifferenceRun<RowSpot> {
-        let largest = error.map(|error| (error, spot));
-        DifferenceRun {
-            rows: 1,
-            drifted: u64::from(class == DifferenceClass::Drift),
-            class,
-            first: spot,
-            last: spot,
-            largest,
+impl DifferenceRun<usize> {
+    fn new(class: DifferenceClass, error: Option<f64>, pair: usize) -> DifferenceRun<usize> {
+        let largest = error.map(|error| (error, pair));
+        let drifted = u64::from(class == DifferenceClass::Drift);
+        DifferenceRun { rows: 1, drifted, class, first: pair, last: pair, largest }
+    }
+
+    fn add(&mut self, pairing: &Pairing<'_>, class: DifferenceClass, error: Option<f64>, pair: usize) {
+        let (first, last, largest) = (self.first, self.last, self.largest);
+        self.add_later(class, error, pair);
+        self.first = if pairing.is_later(first, pair) { pair } else { first };
+        self.last = if pairing.is_later(last, pair) { last } else { pair };
+        if let (Some((most, at)), Some(error)) = (largest, error)
+            && error.total_cmp(&most).is_eq()
+            && pairing.is_later(at, pair)
+        {
+            self.largest = Some((error, pair));
         }
     }
 
-    fn add(&mut self, pairing: &Pairing<'_>, class: DifferenceClass, error: Option<f64>, spot: RowSpot) {
+    /// Adds a pair that happened after all others.
+    fn add_later(&mut self, class: DifferenceClass, error: Option<f64>, pair: usize) {
         self.rows += 1;
         self.drifted += u64::from(class == DifferenceClass::Drift);
         self.class = self.class.max(class);
-        if pairing.cmp(&spot, &self.first).is_lt() {
-            self.first = spot;
-        }
-        if pairing.cmp(&spot, &self.last).is_gt() {
-            self.last = spot;
-        }
-        if let Some(error) = error {
-            let larger = self
-                .largest
-                .is_none_or(|(most, at)| error.total_cmp(&most).then_with(|| pairing.cmp(&at, &spot)).is_gt());
-            if larger {
-                self.largest = Some((error, spot));
-            }
+        self.last = pair;
+        if let Some(error) = error
+            && self.largest.is_none_or(|(most, _)| error.total_cmp(&most).is_gt())
+        {
+            self.largest = Some((error, pair));
         }
     }
 }
 
-impl DifferenceRun<RowMark> {
+impl DifferenceRun<Arc<RowMark>> {
     /// Converts a run to marks, which remain valid after its rows are dropped.
-    pub(crate) fn of(run: &DifferenceRun<RowSpot>, mark: impl Fn(&RowSpot) -> RowMark) -> DifferenceRun<RowMark> {
-        let largest = run.largest.map(|(error, spot)| (error, mark(&spot)));
-        let DifferenceRun { rows, drifted, class, first, last, .. } = run;
-        DifferenceRun { rows: *rows, drifted: *drifted, class: *class, first: mark(first), last: mark(last), largest }
+    pub(crate) fn of(run: &DifferenceRun<usize>, mut mark: impl FnMut(usize) -> Arc<RowMark>) -> Self {
+        let DifferenceRun { rows, drifted, class, first, last, largest } = *run;
+        let largest = largest.map(|(error, pair)| (error, mark(pair)));
+        DifferenceRun { rows, drifted, class, first: mark(first), last: mark(last), largest }
     }
 
     /// Merges a run of other rows.
-    pub(crate) fn join(&mut self, other: DifferenceRun<RowMark>) {
+    pub(crate) fn join(
+        &mut self,
+        other: &DifferenceRun<usize>,
+        pairing: &Pairing<'_>,
+        mut mark: impl FnMut(usize) -> Arc<RowMark>,
+    ) {
         self.rows += other.rows;
         self.drifted += other.drifted;
         self.class = self.class.max(other.class);
-        if other.first.cmp(&self.first).is_lt() {
-            self.first = other.first;
+        // Rows mostly come in the order of their times, and a mark costs more than a time.
+        if by_time(pairing.spot(other.first).at_us, self.first.at_us()).is_le() {
+            let first = mark(other.first);
+            if first.cmp(&self.first).is_lt() {
+                self.first = first;
+            }
         }
-        if other.last.cmp(&self.last).is_gt() {
-            self.last = other.last;
+        let last = mark(other.last);
+        if last.cmp(&self.last).is_gt() {
+            self.last = last;
         }
-        if let Some(other) = other.largest
-            && self.largest.as_ref().is_none_or(|known| larger(&other, known).is_gt())
+        if let Some((error, pair)) = other.largest
+            && self.largest.as_ref().is_none_or(|(most, _)| error.total_cmp(most).is_ge())
         {
-            self.largest = Some(other);
+            let other = (error, mark(pair));
+            if self.largest.as_ref().is_none_or(|known| larger(&other, known).is_gt()) {
+                self.largest = Some(other);
+            }
         }
     }
 }
 
 /// Orders errors by size. Among equal errors, the earlier one is the greater.
-pub(crate) fn larger(x: &(f64, RowMark), y: &(f64, RowMark)) -> Ordering {
+pub(crate) fn larger(x: &(f64, Arc<RowMark>), y: &(f64, Arc<RowMark>)) -> Ordering {
     x.0.total_cmp(&y.0).then_with(|| y.1.cmp(&x.1))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{DiffOptions, DiffScope, TraceDiff, TraceVerdict};
+use hitreg_log::units::{ClockTime, Micros};
 
 /// A setting with different values in both traces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,12 +29,13 @@ pub fn settings_that_differ([a, b]: [&[(String, String)]; 2]) -> Vec<ChangedSett
 }
 
 impl TraceDiff {
-    /// Records that the change of a setting made no difference.
-    pub fn changed_nothing(&mut self, setting: ChangedSetting, options: &DiffOptions) {
+    /// Records that the change of a setting made no difference, in the whole log or up to a time.
+    pub fn changed_nothing(&mut self, setting: ChangedSetting, options: &DiffOptions, until: Option<Micros>) {
         let note = setting.to_string();
         self.notes.retain(|known| *known != note);
         let ChangedSetting { key, a, b } = &setting;
-        self.notes.push(format!("{key} {a} → {b} changed nothing {}", scope(options)));
+        let up_to = until.map_or(String::new(), |until| format!(" up to {}", ClockTime(until)));
+        self.notes.push(format!("{key} {a} → {b} changed nothing {}{up_to}", scope(options)));
         self.settings_without_effect.push(setting);
     }
 
@@ -48,7 +50,7 @@ impl TraceDiff {
     pub(super) fn note_settings(&mut self, settings: Vec<ChangedSetting>, options: &DiffOptions) {
         for setting in settings {
             match self.verdict {
-                TraceVerdict::Same => self.changed_nothing(setting, options),
+                TraceVerdict::Same => self.changed_nothing(setting, options, None),
                 TraceVerdict::Differs | TraceVerdict::Untestable => self.notes.push(setting.to_string()),
             }
         }

@@ -6,10 +6,9 @@
 //! both sides are therefore complete. If a row comes too late, the comparison starts again with more [`ReorderTolerance`]. One
 //! level collects a few late rows before all others; the last level reads all rows at once.
 
-use std::collections::BTreeMap;
-
 use super::keys::RowKey;
 use super::late::LateRows;
+use super::owners::OwnerMap;
 use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
 
 /// Why a pass through a table stopped.
@@ -58,7 +57,7 @@ pub(crate) struct TableWalk<'t> {
     order: Option<RowOrder>,
     patience: i64,
     /// For each owner: all rows below this number have been returned.
-    given: BTreeMap<i64, i64>,
+    given: OwnerMap<i64>,
     ended: bool,
 }
 
@@ -71,7 +70,7 @@ struct IncomingRows<'t> {
     late: Option<LateRows>,
     ended: bool,
     /// For each owner: the last number, and how many bytes had been read up to it.
-    last: BTreeMap<i64, (i64, usize)>,
+    last: OwnerMap<(i64, usize)>,
     /// How many bytes of rows have been read.
     came: usize,
     silence: usize,
@@ -82,7 +81,7 @@ struct IncomingRows<'t> {
 pub(crate) struct RowGroup {
     pub(crate) rows: [Table; 2],
     /// For each owner: later steps hold no row below this number.
-    pub(crate) given: BTreeMap<i64, i64>,
+    pub(crate) given: OwnerMap<i64>,
 }
 
 impl<'t> TableWalk<'t> {
@@ -111,14 +110,14 @@ impl<'t> TableWalk<'t> {
                 shape,
                 late,
                 ended: false,
-                last: BTreeMap::new(),
+                last: OwnerMap::default(),
                 came: 0,
                 silence: trace.silence(),
                 most_waiting: trace.most_waiting(),
             })
         };
         let sides = [coming(0)?, coming(1)?];
-        Ok(TableWalk { sides, order, patience: numbers, given: BTreeMap::new(), ended: false })
+        Ok(TableWalk { sides, order, patience: numbers, given: OwnerMap::default(), ended: false })
     }
 
     /// Whether all rows make one step.
@@ -152,25 +151,26 @@ impl<'t> TableWalk<'t> {
 
     fn complete(&mut self) -> Result<Option<RowGroup>, StepStop> {
         let Some(order) = self.order.as_ref() else { return Ok(None) };
-        let mut until = BTreeMap::new();
-        for whose in self.sides.iter().flat_map(|side| side.last.keys()) {
-            let ends = self.sides.iter().filter_map(|side| side.end(*whose)).min();
+        let mut until = OwnerMap::default();
+        for (whose, _) in self.sides.iter().flat_map(|side| side.last.iter()) {
+            let ends = self.sides.iter().filter_map(|side| side.end(whose)).min();
             let end = ends.map_or(i64::MAX, |end| end.saturating_sub(self.patience));
             let before = self.given.get(whose).copied().unwrap_or(i64::MIN);
-            until.insert(*whose, end.max(before));
+            until.set(whose, end.max(before));
         }
         let [a, b] = self.sides.each_mut().map(|side| side.take(order, &until));
         let rows = [a?, b?];
         // Where an owner has no limit, only rows up to its newest number have been returned. Later numbers may still
         // come.
         let newest =
-            |whose: &i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|(last, _)| *last).max();
-        for (whose, end) in &mut until {
-            if *end == i64::MAX {
-                *end = newest(whose).map_or(i64::MIN, |last| last.saturating_add(1));
-            }
+            |whose: i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|(last, _)| *last).max();
+        for (whose, end) in until.iter() {
+            let end = match *end {
+                i64::MAX => newest(whose).map_or(i64::MIN, |last| last.saturating_add(1)),
+                end => end,
+            };
+            self.given.set(whose, end);
         }
-        self.given.extend(until);
         let any = rows.iter().any(|rows| rows.rows() > 0);
         Ok(any.then(|| RowGroup { rows, given: self.given.clone() }))
     }
@@ -206,7 +206,7 @@ impl RowOrder {
 }
 
 impl IncomingRows<'_> {
-    fn read(&mut self, order: Option<&RowOrder>, given: &BTreeMap<i64, i64>) -> Result<(), StepStop> {
+    fn read(&mut self, order: Option<&RowOrder>, given: &OwnerMap<i64>) -> Result<(), StepStop> {
         let Some(rows) = (self.next)().map_err(StepStop::Unread)? else {
             self.ended = true;
             return Ok(());
@@ -217,19 +217,18 @@ impl IncomingRows<'_> {
         }
         if let Some(order) = order {
             let width = rows.row_bytes() / rows.rows().max(1);
-            let mut known: Option<(i64, i64)> = None;
-            for (whose, number) in order.numbers(&rows) {
-                self.came += width;
-                let given = match known {
-                    Some((of, given)) if of == whose => given,
-                    _ => given.get(&whose).copied().unwrap_or(i64::MIN),
-                };
-                known = Some((whose, given));
-                if number < given {
+            let mut numbers = order.numbers(&rows).peekable();
+            while let Some((whose, first)) = numbers.next() {
+                let (mut least, mut most, mut count) = (first, first, 1);
+                while let Some((_, number)) = numbers.next_if(|(of, _)| *of == whose) {
+                    (least, most, count) = (least.min(number), most.max(number), count + 1);
+                }
+                if given.get(whose).is_some_and(|given| least < *given) {
                     return Err(StepStop::OutOfOrder);
                 }
-                let (last, after) = self.last.entry(whose).or_insert((number, 0));
-                (*last, *after) = ((*last).max(number), self.came);
+                self.came += width * count;
+                let (last, after) = self.last.or_insert_with(whose, || (most, 0));
+                (*last, *after) = ((*last).max(most), self.came);
             }
         }
         self.waiting.append(rows).map_err(StepStop::Unread)?;
@@ -241,16 +240,17 @@ impl IncomingRows<'_> {
 
     /// The number up to which all of an owner's rows have been read; `None` if no more rows are expected.
     fn end(&self, whose: i64) -> Option<i64> {
-        let (last, after) = self.last.get(&whose).copied().unwrap_or((i64::MIN, 0));
+        let (last, after) = self.last.get(whose).copied().unwrap_or((i64::MIN, 0));
         (!self.ended && self.came - after < self.silence).then_some(last)
     }
 
     /// Removes and returns the rows below these numbers.
-    fn take(&mut self, order: &RowOrder, until: &BTreeMap<i64, i64>) -> Result<Table, StepStop> {
-        let mut rows = below(&mut self.waiting, &self.shape, order, until);
+    fn take(&mut self, order: &RowOrder, until: &OwnerMap<i64>) -> Result<Table, StepStop> {
+        let mut rows = below(&mut self.waiting, &self.shape, order, until).map_err(StepStop::Unread)?;
         if let Some(late) = &mut self.late {
             // Late rows follow the rows with the same key, as they did in the file.
-            rows.append(below(&mut late.rows, &self.shape, order, until)).map_err(StepStop::Unread)?;
+            let late = below(&mut late.rows, &self.shape, order, until);
+            late.and_then(|late| rows.append(late)).map_err(StepStop::Unread)?;
         }
         Ok(rows)
     }
@@ -265,21 +265,19 @@ impl IncomingRows<'_> {
 }
 
 /// Removes and returns the rows of a table below these numbers.
-fn below(from: &mut Table, shape: &Table, order: &RowOrder, until: &BTreeMap<i64, i64>) -> Table {
-    let (mut taken, mut left) = (Vec::new(), Vec::new());
-    let mut known: Option<(i64, i64)> = None;
-    for ((whose, number), row) in order.numbers(from).zip(0u32..) {
-        let until = match known {
-            Some((of, until)) if of == whose => until,
-            _ => until.get(&whose).copied().unwrap_or(i64::MIN),
-        };
-        known = Some((whose, until));
-        if number < until { taken.push(row) } else { left.push(row) }
-    }
-    if taken.is_empty() {
-        return shape.clone();
-    }
-    let rows = from.select(&taken);
-    *from = if left.is_empty() { shape.clone() } else { from.select(&left) };
-    rows
+fn below(from: &mut Table, shape: &Table, order: &RowOrder, until: &OwnerMap<i64>) -> Result<Table, String> {
+    let until = |whose: i64| until.get(whose).copied().unwrap_or(i64::MIN);
+    let is_taken = |(whose, number): (i64, i64)| number < until(whose);
+    // Most rows are below, up to the end of the rows that the other side has.
+    let before = order.numbers(from).position(|row| !is_taken(row));
+    let Some(before) = before else { return Ok(std::mem::replace(from, shape.clone())) };
+    let mut rest = from.split_off(before);
+    let taken: Vec<u32> = order.numbers(&rest).zip(0..).filter(|(row, _)| is_taken(*row)).map(|(_, row)| row).collect();
+    let Some(last) = taken.last() else { return Ok(std::mem::replace(from, rest)) };
+    let after = rest.split_off(*last as usize + 1);
+    let left: Vec<u32> = (0..*last).filter(|row| taken.binary_search(row).is_err()).collect();
+    let mut rows = std::mem::replace(from, rest.select(&left));
+    from.append(after)?;
+    rows.append(rest.select(&taken))?;
+    Ok(rows)
 }

@@ -12,10 +12,11 @@ use super::fold::TableFold;
 use super::follow::{DivergenceSpread, FieldDiff, SeriesDiff};
 use super::hits::HitChanges;
 use super::keys::{KeyCells, RowKey, TraceSide};
-use super::options::{DiffError, DiffOptions};
+use super::options::{DiffError, DiffOptions, DiffScope};
 use super::relocations::Relocations;
 use super::shape::{ColumnDifference, unsound};
 use super::steps::{ReorderTolerance, StepStop};
+use hitreg_log::trace::schema::{corrections, shots, views};
 use hitreg_log::trace::{Table, TraceSource};
 
 /// The differences in one table.
@@ -109,7 +110,11 @@ impl ComparedTable {
         match unsound("A", table) {
             Some(reason) => ComparedTable::untestable(diff, reason),
             None => {
-                ComparedTable { apart: DrawnDistance::of_same(table, relocations), diff, ..ComparedTable::default() }
+                let mut apart = DrawnDistance::default();
+                if table.name == views::NAME {
+                    apart.add_same(table, relocations);
+                }
+                ComparedTable { apart, diff, ..ComparedTable::default() }
             }
         }
     }
@@ -140,13 +145,14 @@ impl ComparedTable {
     }
 }
 
-/// Compares a table that both traces have.
+/// Compares a table that both traces have. `is_same` says that it is equal to the bit in both, at the same times.
 pub(crate) fn compare(
     traces: [&dyn TraceSource; 2],
     [(a, rows_a), (b, rows_b)]: [(&Table, u64); 2],
     clocks: [&TickTimes; 2],
     options: &DiffOptions,
     exactness: &TableExactness<'_>,
+    is_same: bool,
 ) -> Result<ComparedTable, DiffError> {
     let key = RowKey::of(a, b, options);
     let mut diff = TableDiff {
@@ -156,9 +162,18 @@ pub(crate) fn compare(
         ..TableDiff::default()
     };
     (diff.rows.a, diff.rows.b) = (rows_a, rows_b);
-    let keyed = KeyCells::of(&key, &a.without_rows(), &b.without_rows());
-    if let Some(reason) = unsound("A", a).or_else(|| unsound("B", b)).or(keyed.err()) {
+    let unkeyed = KeyCells::of(&key, &a.without_rows(), &b.without_rows()).err();
+    if let Some(reason) = unsound("A", a).or_else(|| unsound("B", b)).or(unkeyed) {
         return Ok(ComparedTable::untestable(diff, reason));
+    }
+    if is_same {
+        let is_counted = match a.name.as_str() {
+            shots::NAME => !options.brief || options.on == DiffScope::Hits,
+            corrections::NAME | views::NAME => !options.brief,
+            _ => false,
+        };
+        let fold = TableFold::new(diff, &key, clocks, options, exactness, false);
+        return fold.same(is_counted.then_some(traces[0]), a).map_err(DiffError::Unread);
     }
     if let [Some(_), Some(_)] = traces.map(TraceSource::in_memory) {
         let times = [0, 1].map(|side| RowTimes::of(traces[side], clocks[side], [a, b][side], true));

@@ -9,7 +9,7 @@ use super::clock::TickTimes;
 use super::divergence::Divergence;
 use super::place::{NamedValue, RowDump, RowPlace};
 use hitreg_log::trace::schema::{ColumnRole, bodies, executed, frames, own_input};
-use hitreg_log::trace::{Table, Trace, TraceSource};
+use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, each_part};
 
 /// A usercmd that ran or should have run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,65 +38,97 @@ impl Divergence {
     }
 }
 
-/// Reads the part of a trace that [`Divergence::look_around`] needs, if the trace is not in memory.
+/// Reads the part of a trace that [`Divergence::look_around`] needs, if the trace is not in memory. It reads columns of
+/// keys first, and then only the parts of the trace that have the rows.
 pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &TickTimes) -> Result<Trace, String> {
     let place = &found.place;
     let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
-    let mut owner_ran = false;
-    around.tables.extend(pick(trace, executed::NAME, &mut |rows| {
-        let executed = executed::Columns::read(rows);
-        let mut is_of = |row: usize| match (place.player, place.command) {
-            (Some(player), Some(command)) => {
-                executed.player.get(row) == Some(&player) && executed.command.get(row) == Some(&command)
-            }
-            // One more row shows whether the entity is a player.
-            _ => {
-                let first_of_entity =
-                    !owner_ran && place.entity.is_some_and(|entity| executed.player.get(row) == Some(&entity));
-                owner_ran |= first_of_entity;
-                first_of_entity || place.tick.is_some_and(|tick| executed.tick.get(row) == Some(&tick))
-            }
-        };
-        (0..rows.rows() as u32).filter(|row| is_of(*row as usize)).collect()
-    })?);
-    let ran = executed::Columns::of(&around);
-    let mut wanted: BTreeSet<(u32, u32)> = ran.player.iter().copied().zip(ran.command.iter().copied()).collect();
-    wanted.extend(place.player.zip(place.command));
-    around.tables.extend(pick(trace, frames::NAME, &mut |rows| {
-        let frames = frames::Columns::read(rows);
-        let keys = frames.player.iter().copied().zip(frames.command.iter().copied());
-        (0..).zip(keys).filter(|(_, key)| wanted.contains(key)).map(|(row, _)| row).collect()
-    })?);
+    let mut wanted: BTreeSet<(u32, u32)> = place.player.zip(place.command).into_iter().collect();
+    if wanted.is_empty() {
+        wanted.extend(ran_in(trace, place)?);
+    }
+    around.tables.extend(pick(trace, executed::NAME, ["player", "command"], &wanted)?);
+    around.tables.extend(pick(trace, frames::NAME, ["player", "command"], &wanted)?);
     let entity = place.entity.or(place.player);
+    let last_tick = place.at_us.and_then(|at| clock.tick_at(at)).max(place.tick);
+    let until = last_tick.map(|last| ColumnSpan { column: "tick", first: 0, last: last.into() });
     let mut last = None;
-    around.tables.extend(pick(trace, bodies::NAME, &mut |rows| {
+    each_part(trace, bodies::NAME, (&["tick", "entity"], until), &mut |rows| {
         let bodies = bodies::Columns::read(rows);
-        let of = (0..)
-            .zip(bodies.tick.iter().zip(bodies.entity))
-            .filter(|(_, (tick, of))| Some(**of) == entity && is_before(**tick, clock, place));
-        let row = of.max_by_key(|(_, (tick, _))| **tick).filter(|(_, (tick, _))| last <= Some(**tick));
-        last = row.map(|(_, (tick, _))| *tick).or(last);
-        row.map(|(row, _)| row).into_iter().collect()
-    })?);
+        let of_entity = bodies.tick.iter().zip(bodies.entity).filter(|(_, of)| Some(**of) == entity);
+        let before =
+            of_entity.map(|(tick, _)| *tick).filter(|tick| Some(*tick) > last && is_before(*tick, clock, place));
+        last = before.max().or(last);
+        Ok(())
+    })?;
+    let last = last.zip(entity).into_iter().collect();
+    around.tables.extend(pick(trace, bodies::NAME, ["tick", "entity"], &last)?);
     Ok(around)
 }
 
-/// Some rows of a table, if the trace has it.
-fn pick(
+/// The usercmds that ran in the tick of a place, by player and number. One more shows whether the entity is a player.
+fn ran_in(trace: &dyn TraceSource, place: &RowPlace) -> Result<BTreeSet<(u32, u32)>, String> {
+    let columns = &["player", "command", "tick"];
+    let mut ran = BTreeSet::new();
+    let keys = |rows: &Table| -> Vec<(u32, u32)> {
+        rows.u32s("player").iter().copied().zip(rows.u32s("command").iter().copied()).collect()
+    };
+    if let Some(tick) = place.tick {
+        let span = ColumnSpan { column: "tick", first: tick.into(), last: tick.into() };
+        each_part(trace, executed::NAME, (columns, Some(span)), &mut |rows| {
+            let ticks = rows.u32s("tick").iter();
+            ran.extend(keys(rows).into_iter().zip(ticks).filter(|(_, of)| **of == tick).map(|(key, _)| key));
+            Ok(())
+        })?;
+    }
+    let mut rows = trace.rows(executed::NAME, columns);
+    while let Some(entity) = place.entity
+        && let Some(rows) = rows()?
+    {
+        if let Some(of_entity) = keys(&rows).into_iter().find(|(player, _)| *player == entity) {
+            ran.insert(of_entity);
+            break;
+        }
+    }
+    Ok(ran)
+}
+
+/// The rows of a table whose two key columns have these values, if the trace has the table. Of a part that repeats keys
+/// of earlier parts, rows may be missing.
+pub(crate) fn pick(
     trace: &dyn TraceSource,
     name: &str,
-    which: &mut dyn FnMut(&Table) -> Vec<u32>,
+    key: [&str; 2],
+    wanted: &BTreeSet<(u32, u32)>,
 ) -> Result<Option<Table>, String> {
     let tables = trace.tables();
     let Some((shape, _)) = tables.iter().find(|(table, _)| table.name == name) else { return Ok(None) };
-    let (mut picked, mut rows) = (shape.without_rows(), trace.rows(name, &[]));
-    while let Some(more) = rows()? {
-        let more = shape.filled(more);
-        let which = which(&more);
-        if !which.is_empty() {
-            picked.append(more.select(&which))?;
+    let keys = |rows: &Table| -> Vec<((u32, u32), u32)> {
+        let keys = rows.u32s(key[0]).iter().copied().zip(rows.u32s(key[1]).iter().copied());
+        keys.zip(0..).filter(|(key, _)| wanted.contains(key)).collect()
+    };
+    let time = shape.time_column().map(|column| &*column.name);
+    let mut times: Option<(i64, i64)> = None;
+    let columns: Vec<&str> = key.into_iter().chain(time).collect();
+    let (mut found, mut rows) = (BTreeSet::new(), trace.rows(name, &columns));
+    while found.len() < wanted.len()
+        && let Some(rows) = rows()?
+    {
+        for (key, row) in keys(&rows) {
+            found.insert(key);
+            let row = row as usize;
+            let tick = |name| rows.u32s(name).get(row).copied().map(i64::from);
+            let at = time.and_then(|name| rows.i64s(name).get(row).copied().or_else(|| tick(name))).unwrap_or_default();
+            times = Some(times.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
         }
     }
+    let mut picked = shape.without_rows();
+    let Some((first, last)) = times else { return Ok(Some(picked)) };
+    let span = time.map(|column| ColumnSpan { column, first, last });
+    each_part(trace, name, (&[], span), &mut |rows| {
+        let which: Vec<u32> = keys(rows).into_iter().map(|(_, row)| row).collect();
+        if which.is_empty() { Ok(()) } else { picked.append(shape.filled(rows.select(&which))) }
+    })?;
     Ok(Some(picked))
 }
 

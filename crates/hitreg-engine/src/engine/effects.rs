@@ -2,16 +2,27 @@
 
 use rayon::prelude::*;
 
+use super::sides::ComparisonSource;
 use super::{ComparisonSpec, Engine, EngineError, SideTrace, check};
 use crate::build::BuildRunner;
 use hitreg_analysis::diff::{
     ChangedSetting, DiffOptions, TraceDiff, TraceSide, TraceVerdict, diff_sources, settings_that_differ,
 };
 use hitreg_log::trace::TraceSource;
+use hitreg_log::units::Micros;
+use hitreg_netcode::replay::Part;
+
+/// The first trial is of this share of the log: one in so many.
+const START_SHARE: i64 = 30;
+/// The shortest first trial.
+const START_LEAST: Micros = Micros(2_000_000);
 
 /// Adds the settings without an effect to a comparison of two replays of one log. A setting has no effect if giving A
 /// its value from B leaves A's trace unchanged, and giving B its value from A leaves B's trace unchanged. A single
 /// changed setting needs no trial.
+///
+/// Most settings have an effect soon, so this program first tries all of them on the start of the log. With
+/// [`DiffOptions::brief`] that trial decides, and the notes say so.
 ///
 /// # Errors
 /// Fails if the job was stopped, or if the log or a build is not available.
@@ -27,23 +38,80 @@ pub fn look_for_effects(
     if found.verdict != TraceVerdict::Differs || changed.len() < 2 || sides.one_log().is_none() {
         return Ok(());
     }
-    let tried = |setting: &ChangedSetting| -> Result<bool, EngineError> {
-        for (side, trace, value) in [(TraceSide::A, a, &setting.b), (TraceSide::B, b, &setting.a)] {
-            check(&runner.stop)?;
-            let pair = format!("{}={value}", setting.key);
-            let same = |other: &SideTrace| {
-                diff_sources(trace, other.source(), options).is_ok_and(|found| found.verdict == TraceVerdict::Same)
-            };
-            if !sides.with_setting(engine, runner, side, pair)?.as_ref().is_some_and(same) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    };
-    let changed_nothing: Vec<bool> = changed.par_iter().map(tried).collect::<Result<_, _>>()?;
-    check(&runner.stop)?;
-    for (setting, _) in changed.into_iter().zip(changed_nothing).filter(|(_, nothing)| *nothing) {
-        found.changed_nothing(setting, options);
+    let quiet = Engine::new(engine.games);
+    let source = ComparisonSource::of(&quiet, &sides.first)?;
+    let brief = DiffOptions { brief: true, ..options.clone() };
+    let trial = SettingTrial { engine: &quiet, sides, runner, source: &source, options: &brief };
+    // A build of another program runs the whole log.
+    let start = if sides.run_builds() { None } else { trial.start() };
+    let (mut left, mut until) = (changed, None);
+    if let Some(part) = start {
+        let [a, b] = [TraceSide::A, TraceSide::B].map(|side| trial.replayed(side, None, Some(part)));
+        let (Some(a), Some(b)) = (a?, b?) else { return Ok(()) };
+        left = trial.without_effect(left, [a.source(), b.source()], Some(part))?;
+        until = Some(part.to);
+    }
+    if start.is_none() || !options.brief {
+        left = trial.without_effect(left, [a, b], None)?;
+        until = None;
+    }
+    for setting in left {
+        found.changed_nothing(setting, options, until);
     }
     Ok(())
+}
+
+/// Replays the common log of both sides under single settings.
+struct SettingTrial<'a> {
+    engine: &'a Engine<'a>,
+    sides: &'a ComparisonSpec,
+    runner: &'a BuildRunner,
+    source: &'a ComparisonSource<'a>,
+    options: &'a DiffOptions,
+}
+
+impl SettingTrial<'_> {
+    /// The start of the log, if it is worth a trial of its own.
+    fn start(&self) -> Option<Part> {
+        let (from, to) = self.source.log()?.survey.played()?;
+        let length = ((to.0 - from.0) / START_SHARE).max(START_LEAST.0);
+        let until = from.0 + length - (from.0 + length).rem_euclid(1_000_000);
+        (until + length < to.0).then_some(Part { from: Micros(i64::MIN), to: Micros(until) })
+    }
+
+    /// Those of the settings that have no effect in a part of the log; `traces` are the traces of both sides.
+    fn without_effect(
+        &self,
+        settings: Vec<ChangedSetting>,
+        [a, b]: [&dyn TraceSource; 2],
+        part: Option<Part>,
+    ) -> Result<Vec<ChangedSetting>, EngineError> {
+        let tried = |setting: &ChangedSetting| -> Result<bool, EngineError> {
+            for (side, trace, value) in [(TraceSide::A, a, &setting.b), (TraceSide::B, b, &setting.a)] {
+                check(&self.runner.stop)?;
+                let pair = format!("{}={value}", setting.key);
+                let same = |other: &SideTrace| {
+                    let compared = diff_sources(trace, other.source(), self.options);
+                    compared.is_ok_and(|found| found.verdict == TraceVerdict::Same)
+                };
+                if !self.replayed(side, Some(pair), part)?.as_ref().is_some_and(same) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let nothing: Vec<bool> = settings.par_iter().map(tried).collect::<Result<_, _>>()?;
+        check(&self.runner.stop)?;
+        Ok(settings.into_iter().zip(nothing).filter(|(_, nothing)| *nothing).map(|(setting, _)| setting).collect())
+    }
+
+    /// One side with one more setting; `None` if that side then has no trace.
+    fn replayed(
+        &self,
+        side: TraceSide,
+        pair: Option<String>,
+        part: Option<Part>,
+    ) -> Result<Option<SideTrace>, EngineError> {
+        self.sides.with_setting(self.engine, self.runner, self.source, side, (pair, part))
+    }
 }

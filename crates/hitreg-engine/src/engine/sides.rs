@@ -18,8 +18,9 @@ use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
 use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
+pub(super) use side::ComparisonSource;
 pub use side::SideTrace;
-use side::{ComparisonInput, ComparisonSource, Goal};
+use side::{ComparisonInput, Goal};
 
 /// The inputs of a comparison.
 #[derive(Clone, Debug)]
@@ -218,22 +219,23 @@ impl ComparisonSpec {
         Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, runner, [&sent, &sent], goal)? })
     }
 
-    /// Replays the common log on one side with one more setting; `None` if that side then has no trace.
+    /// Replays the common log, or a part of it, on one side with one more setting; `None` if that side then has no trace.
     pub(super) fn with_setting(
         &self,
         engine: &Engine<'_>,
         runner: &BuildRunner,
+        source: &ComparisonSource<'_>,
         side: TraceSide,
-        pair: String,
+        (pair, part): (Option<String>, Option<Part>),
     ) -> Result<Option<SideTrace>, EngineError> {
         let (spec, name) = match side {
             TraceSide::A => (&self.replays.a, "a"),
             TraceSide::B => (&self.replays.b, "b"),
         };
         let mut spec = spec.clone();
-        spec.set.push(pair);
-        let source = ComparisonSource::of(&Engine::new(engine.games), &self.first)?;
-        Ok(spec.trace(engine, runner, &source, name)?.ok())
+        spec.set.extend(pair);
+        spec.part = part.or(spec.part);
+        Ok(spec.trace(engine, runner, source, name)?.ok())
     }
 
     /// Whether there is only one input file and nothing to compare it with.

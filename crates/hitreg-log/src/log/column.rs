@@ -257,9 +257,12 @@ fn unpack(packed: &[u8], series: &[usize]) -> Result<(FloatForm, Vec<i64>), Stri
     let form = FloatForm::read(code >> 4, &mut from)?;
     let unit = from.varint()?;
     let firsts = predict::read_firsts(&mut from, order, series)?;
-    let rest = packing::read(packing, rows - firsts.len(), &mut from)?;
+    // The residuals come after room for the first values, so that the values take their place.
+    let mut values = vec![0; rows];
+    packing::read(packing, &mut values[firsts.len()..], &mut from)?;
     from.end()?;
-    Ok((form, predict::undo(order, unit, &firsts, rest, series)))
+    predict::undo(order, unit, &firsts, &mut values, series);
+    Ok((form, values))
 }
 
 #[cfg(test)]

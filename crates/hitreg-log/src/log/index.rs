@@ -17,7 +17,7 @@ use super::error::{LogError, WriteError};
 use super::limits::{MAX_CHUNK_BYTES, MAX_PLAYERS};
 use super::trace_file::{TableMap, empty_table, table_map};
 use crate::trace::Table;
-pub(super) use end::{IndexCheck, chunk_at, keyframes_in, read_index};
+pub(super) use end::{IndexCheck, chunk_at, chunk_frame, content_of, keyframes_in, read_index};
 
 /// The most entries of an index. A log of 16 hours has fewer. A writer leaves out a larger index, and a reader builds
 /// it.

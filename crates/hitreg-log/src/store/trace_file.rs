@@ -38,6 +38,17 @@ impl TraceFile {
         self.trace.memory()
     }
 
+    /// Returns whether a table has the same rows in another trace, by the packed bytes of their chunks. `false` does not
+    /// mean that the rows differ.
+    ///
+    /// # Errors
+    /// When a file cannot be read or is damaged.
+    pub fn has_same_rows(&self, other: &TraceFile, table: &str) -> Result<bool, StoreError> {
+        let (mut a, mut b) = (open_file(&self.path)?, open_file(&other.path)?);
+        let same = self.trace.has_same_chunks(&other.trace, table, [&mut a, &mut b]);
+        same.map_err(|source| StoreError::content(&self.path, source))
+    }
+
     /// Returns the next rows of a table, as [`TraceSource::rows_between`] does.
     pub fn parts<'s>(
         &'s self,
@@ -68,6 +79,10 @@ impl TraceSource for TraceFile {
         // The message alone names the file in the command that it suggests.
         let named = |error: StoreError| error.to_string().replace(" FILE ", &format!(" {} ", self.path.display()));
         Box::new(move || parts.next().transpose().map_err(named))
+    }
+
+    fn in_file(&self) -> Option<&TraceFile> {
+        Some(self)
     }
 
     /// Valid as long as the file exists unchanged.

@@ -120,6 +120,19 @@ impl ColumnData {
         }
     }
 
+    /// Removes and returns the values from a row on.
+    pub(super) fn split_off(&mut self, row: usize) -> ColumnData {
+        match self {
+            ColumnData::U32(v) => ColumnData::U32(v.split_off(row)),
+            ColumnData::U64(v) => ColumnData::U64(v.split_off(row)),
+            ColumnData::I64(v) => ColumnData::I64(v.split_off(row)),
+            ColumnData::F32(v) => ColumnData::F32(v.split_off(row)),
+            ColumnData::F64(v) => ColumnData::F64(v.split_off(row)),
+            ColumnData::Bool(v) => ColumnData::Bool(v.split_off(row)),
+            ColumnData::Name { names, codes } => ColumnData::Name { names: names.clone(), codes: codes.split_off(row) },
+        }
+    }
+
     /// Returns the values of some rows.
     pub(super) fn select(&self, rows: &[u32]) -> ColumnData {
         fn of<V: Copy>(values: &[V], rows: &[u32]) -> Vec<V> {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::{Table, Trace, TraceHeader};
+use crate::store::TraceFile;
 
 /// Returns the next rows of a table; `None` after the last. The error is a message.
 pub type NextRows<'s> = Box<dyn FnMut() -> Result<Option<Table>, String> + 's>;
@@ -41,6 +42,11 @@ pub trait TraceSource: Sync {
 
     /// Returns the trace, if it is in memory.
     fn in_memory(&self) -> Option<&Trace> {
+        None
+    }
+
+    /// Returns the file of the trace, if it is in one.
+    fn in_file(&self) -> Option<&TraceFile> {
         None
     }
 

@@ -1,5 +1,6 @@
 //! Finds the first tick, entity and field where two runs differ, and the cause.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use serde::Serialize;
@@ -37,23 +38,20 @@ pub fn bisect_ticks(
     runner: &BuildRunner,
     options: &DiffOptions,
 ) -> Result<Result<TickBisectionResult, MissingSide>, EngineError> {
-    let Traces { names: [name_a, name_b], made, overlap_only } = sides.traces(engine, runner)?;
+    let Traces { names: [name_a, name_b], made, overlap_only } = sides.traces_in_files(engine, runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => return Ok(Err(missing)),
     };
     let options = DiffOptions { overlap_only: overlap_only || options.overlap_only, ..options.clone() };
-    let again = match sides.one_log() {
-        Some((path, builds)) => {
-            let log = Engine::new(engine.games).read_log(path)?;
-            let can_step = [&a, &b].map(|trace| trace.header.can(STEP));
-            Some(BuildRerun { engine, runner, path, log, builds, can_step })
-        }
-        None => None,
-    };
+    let traces = [a.source(), b.source()];
+    let again = sides.one_log().map(|(path, builds)| {
+        let can_step = traces.map(|trace| trace.header().can(STEP));
+        BuildRerun { engine, runner, path, log: OnceCell::new(), builds, can_step }
+    });
     let mut rerun = again.as_ref().map(|again| |side: TraceSide, step: &RerunStep<'_>| again.step(side, step));
     let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
-    let found = bisect::bisect_ticks(&a, &b, &options, rerun)?;
+    let found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun)?;
     check(&runner.stop)?;
     Ok(Ok(TickBisectionResult { a: name_a, b: name_b, found }))
 }
@@ -63,7 +61,8 @@ struct BuildRerun<'a> {
     engine: &'a Engine<'a>,
     runner: &'a BuildRunner,
     path: &'a Path,
-    log: LogFile,
+    /// The log, once a step needs it.
+    log: OnceCell<LogFile>,
     builds: [Option<&'a Path>; 2],
     /// Whether the build of each side declares the command `step`.
     can_step: [bool; 2],
@@ -78,7 +77,14 @@ impl BuildRerun<'_> {
         if self.builds[side].is_some() && !self.can_step[side] {
             return Err("it does not declare the command `step`".to_owned());
         }
-        let fields = &self.log.session.header.body_fields();
+        let log = match self.log.get() {
+            Some(log) => log,
+            None => {
+                let read = Engine::new(self.engine.games).read_log(self.path).map_err(|error| error.to_string())?;
+                self.log.get_or_init(|| read)
+            }
+        };
+        let fields = &log.session.header.body_fields();
         let entity = |entity: &u32| u16::try_from(*entity).map(EntityId).map_err(|error| error.to_string());
         let all = step.others.iter().map(|(id, body)| Ok((entity(id)?, cells(fields, body)?)));
         let entities = all.collect::<Result<Bodies, String>>()?;
@@ -86,18 +92,17 @@ impl BuildRerun<'_> {
         let after = match self.builds[side] {
             None => {
                 let player = PlayerId(u16::try_from(player).map_err(|error| error.to_string())?);
-                let game = self.engine.games.of(&self.log.session).map_err(|error| error.to_string())?;
-                game.step(&self.log.session, player, CommandSeq(command), &entities)
-                    .map_err(|error| error.to_string())?
+                let game = self.engine.games.of(&log.session).map_err(|error| error.to_string())?;
+                game.step(&log.session, player, CommandSeq(command), &entities).map_err(|error| error.to_string())?
             }
             Some(path) => {
                 let options = arguments(player, command, &entities);
-                let request = BuildRequest { log: self.path, log_digest: self.log.digest, options: &options };
+                let request = BuildRequest { log: self.path, log_digest: log.digest, options: &options };
                 let build = Build::at(path).map_err(|error| error.to_string())?;
                 let bytes = self.runner.answer(&build, "step", &request).map_err(|untestable| untestable.reason)?;
                 answer(&bytes)?
             }
         };
-        named(fields, &after, &self.log.session.texts)
+        named(fields, &after, &log.session.texts)
     }
 }

@@ -17,7 +17,7 @@ use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader, TraceSource};
 use hitreg_netcode::replay::{Part, foreign_trace_memory};
 
 /// The input file of one side.
-pub(super) struct ComparisonSource<'a> {
+pub(in crate::engine) struct ComparisonSource<'a> {
     pub(super) path: &'a Path,
     pub(super) holds: ComparisonInput,
 }
@@ -30,7 +30,7 @@ pub(super) enum ComparisonInput {
 
 impl<'a> ComparisonSource<'a> {
     /// Surveys a log, or indexes a trace.
-    pub(super) fn of(engine: &Engine<'_>, path: &'a Path) -> Result<ComparisonSource<'a>, EngineError> {
+    pub(in crate::engine) fn of(engine: &Engine<'_>, path: &'a Path) -> Result<ComparisonSource<'a>, EngineError> {
         let holds = match store::kind_of(path)? {
             FileKind::Trace => ComparisonInput::Trace(Box::new(TraceFile::open(path)?)),
             // The log reader gives the best error message for a file of neither kind.
@@ -69,7 +69,7 @@ impl<'a> ComparisonSource<'a> {
     }
 
     /// The log; `None` for a trace.
-    pub(super) fn log(&self) -> Option<&SurveyedLog> {
+    pub(in crate::engine) fn log(&self) -> Option<&SurveyedLog> {
         match &self.holds {
             ComparisonInput::Trace(_) => None,
             ComparisonInput::Log(log) => Some(log),

@@ -140,40 +140,40 @@ fn write_sparse(residuals: &[i64], out: &mut Vec<u8>) {
     out.append(&mut values);
 }
 
-/// Reads `rows` residuals. The caller's memory budget bounds `rows`.
-pub(crate) fn read(packing: Packing, rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {
+/// Reads residuals into `values`, which are 0.
+pub(crate) fn read(packing: Packing, values: &mut [i64], from: &mut Cursor<'_>) -> Result<(), String> {
     match packing {
-        Packing::Constant => Ok(vec![unzigzag(from.varint()?); rows]),
-        Packing::Varints if rows > from.left() => Err("it ends too early".into()),
+        Packing::Constant => values.fill(unzigzag(from.varint()?)),
+        Packing::Varints if values.len() > from.left() => return Err("it ends too early".into()),
         Packing::Varints => {
-            let mut values = vec![0; rows];
-            for value in &mut values {
+            for value in values {
                 *value = unzigzag(from.varint()?);
             }
-            Ok(values)
         }
-        Packing::Planes => read_planes(rows, from),
-        Packing::Sparse => read_sparse(rows, from),
+        Packing::Planes => read_planes(values, from)?,
+        Packing::Sparse => read_sparse(values, from)?,
     }
+    Ok(())
 }
 
-fn read_planes(rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {
+fn read_planes(values: &mut [i64], from: &mut Cursor<'_>) -> Result<(), String> {
+    let rows = values.len();
     let width = usize::from(from.byte()?);
     if !(1..=8).contains(&width) {
         return Err(format!("its numbers are {width} bytes wide"));
     }
     let planes = from.take(rows.checked_mul(width).ok_or("it has too many rows")?)?;
-    let mut values = vec![0i64; rows];
     for (place, plane) in planes.chunks_exact(rows.max(1)).enumerate() {
         for (value, &byte) in values.iter_mut().zip(plane) {
             *value |= (u64::from(byte) << (8 * place)) as i64;
         }
     }
     values.iter_mut().for_each(|value| *value = unzigzag(*value as u64));
-    Ok(values)
+    Ok(())
 }
 
-fn read_sparse(rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {
+fn read_sparse(values: &mut [i64], from: &mut Cursor<'_>) -> Result<(), String> {
+    let rows = values.len();
     let count = usize::try_from(from.varint()?).unwrap_or(usize::MAX);
     if count > rows || count > from.left() {
         return Err(format!("{count} of its {rows} values are said to be other than 0"));
@@ -186,9 +186,8 @@ fn read_sparse(rows: usize, from: &mut Cursor<'_>) -> Result<Vec<i64>, String> {
         places.push(place);
         next = place + 1;
     }
-    let mut values = vec![0; rows];
     for place in places {
         values[place] = unzigzag(from.varint()?);
     }
-    Ok(values)
+    Ok(())
 }

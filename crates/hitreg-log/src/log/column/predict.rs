@@ -116,27 +116,27 @@ pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Predictor, series: &[usi
         .collect()
 }
 
-/// Restores the values from their residuals.
-pub(crate) fn undo(order: Predictor, unit: u64, firsts: &[i64], mut rest: Vec<i64>, series: &[usize]) -> Vec<i64> {
+/// Restores the values from their residuals, which come after as many other numbers as there are first values.
+pub(crate) fn undo(order: Predictor, unit: u64, firsts: &[i64], values: &mut [i64], series: &[usize]) {
+    let mut next = firsts.len();
     if unit != 1 {
-        rest.iter_mut().for_each(|value| *value = value.wrapping_mul(unit as i64));
+        values[next..].iter_mut().for_each(|value| *value = value.wrapping_mul(unit as i64));
     }
     if order == Predictor::Zero {
-        return rest;
+        return;
     }
-    let mut values = vec![0; rest.len() + firsts.len()];
-    let (mut cells, mut rest) = (&mut values[..], &rest[..]);
+    let mut start = 0;
     for (&rows, &first) in series.iter().filter(|&&rows| rows > 0).zip(firsts) {
-        let (own, others) = cells.split_at_mut(rows);
-        let (residuals, after) = rest.split_at(rows - 1);
-        (cells, rest) = (others, after);
         let (mut value, mut step) = (first, 0i64);
-        own[0] = first;
-        for (cell, residual) in own[1..].iter_mut().zip(residuals) {
-            step = if order == Predictor::Delta { *residual } else { step.wrapping_add(*residual) };
+        values[start] = first;
+        // A residual is read before a value takes its place, or in the same turn.
+        for place in start + 1..start + rows {
+            let residual = values[next];
+            next += 1;
+            step = if order == Predictor::Delta { residual } else { step.wrapping_add(residual) };
             value = value.wrapping_add(step);
-            *cell = value;
+            values[place] = value;
         }
+        start += rows;
     }
-    values
 }

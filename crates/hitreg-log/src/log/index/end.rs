@@ -97,6 +97,33 @@ fn seek_table(from: &mut (impl Read + Seek)) -> Result<Option<SeekTable>, LogErr
     Ok(Some(sizes))
 }
 
+/// Reads the frame of a chunk.
+///
+/// # Errors
+/// When the file cannot be read, or the index names no such chunk.
+pub(in crate::log) fn chunk_frame(
+    from: &mut (impl Read + Seek),
+    index: &FileIndex,
+    chunk: u32,
+) -> Result<FileFrame, LogError> {
+    frame_at(from, index.offset(chunk).unwrap_or_default(), &index.sizes, chunk)
+}
+
+/// Unpacks the frame of a chunk.
+///
+/// # Errors
+/// When the chunk is damaged, or is not the one that the index names.
+pub(in crate::log) fn content_of(frame: &FileFrame, chunk: u32) -> Result<ChunkContent, LogError> {
+    let offset = frame.offset;
+    let bytes = unpack(frame).map_err(|what| corrupt(offset, &format!("chunk {chunk}"), what))?;
+    let content = ChunkContent { offset, index: chunk, bytes };
+    let place = crate::log::chunks::place(&content.bytes).map_err(|what| content.corrupt(what))?;
+    match place.index == chunk && !place.end {
+        true => Ok(content),
+        false => Err(content.corrupt(format!("chunk {} is in its place", place.index))),
+    }
+}
+
 /// Reads and unpacks a chunk. Returns its frame, too.
 ///
 /// # Errors
@@ -106,16 +133,9 @@ pub(in crate::log) fn chunk_at(
     index: &FileIndex,
     chunk: u32,
 ) -> Result<(FileFrame, ChunkContent), LogError> {
-    let offset = index.offset(chunk).unwrap_or_default();
-    let frame = frame_at(from, offset, &index.sizes, chunk)?;
-    let part = || format!("chunk {chunk}");
-    let bytes = unpack(&frame).map_err(|what| corrupt(offset, &part(), what))?;
-    let content = ChunkContent { offset, index: chunk, bytes };
-    let place = crate::log::chunks::place(&content.bytes).map_err(|what| content.corrupt(what))?;
-    match place.index == chunk && !place.end {
-        true => Ok((frame, content)),
-        false => Err(content.corrupt(format!("chunk {} is in its place", place.index))),
-    }
+    let frame = chunk_frame(from, index, chunk)?;
+    let content = content_of(&frame, chunk)?;
+    Ok((frame, content))
 }
 
 fn frame_at(from: &mut (impl Read + Seek), offset: u64, sizes: &SeekTable, chunk: u32) -> Result<FileFrame, LogError> {

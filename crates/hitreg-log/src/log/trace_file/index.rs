@@ -4,7 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use super::{LogError, TraceReader, layout, rows_of};
 use crate::log::chunks::ChunkContent;
-use crate::log::index::{FileIndex, IndexBuilder, IndexedRows, chunk_at, read_index};
+use crate::log::index::{FileIndex, IndexBuilder, IndexedRows, chunk_at, chunk_frame, content_of, read_index};
 use crate::trace::{ColumnData, ColumnSpan, Table, TraceHeader};
 
 /// The header and the index of a trace.
@@ -35,7 +35,7 @@ impl<R: Read> TraceReader<R> {
 /// Decodes only the times of a chunk. `table` has its columns.
 fn part_of(content: &ChunkContent, table: &Table) -> Result<Table, LogError> {
     let first = table.columns.first();
-    let only = layout::time_column(table).or(first).map(|column| &*column.name);
+    let only = table.time_column().or(first).map(|column| &*column.name);
     let decoded = layout::decode(&content.bytes, only.as_slice());
     decoded.map_err(|what| content.corrupt(what))
 }
@@ -87,7 +87,7 @@ impl IndexedTrace {
     /// be missing.
     pub fn chunks_of(&self, table: &str, span: Option<ColumnSpan<'_>>) -> impl Iterator<Item = u32> + use<'_> {
         let known = self.index.table(table);
-        let column = known.and_then(|known| layout::time_column(&known.table)).map(|column| &*column.name);
+        let column = known.and_then(|known| known.table.time_column()).map(|column| &*column.name);
         let span = span.filter(|span| Some(span.column) == column).map(|span| (span.first, span.last));
         let is_near = move |part: &&IndexedRows| match (part.times, span) {
             (Some((first, last)), Some((from, to))) => first <= to && from <= last,
@@ -97,18 +97,49 @@ impl IndexedTrace {
         parts.filter(is_near).map(|part| part.chunk)
     }
 
+    /// Returns whether a table has the same rows in the same chunks of another trace, by their packed bytes. `false` does
+    /// not mean that the rows differ. `files` are those of both traces.
+    ///
+    /// # Errors
+    /// When a chunk cannot be read, is damaged, or has other rows than the index lists.
+    pub fn has_same_chunks(
+        &self,
+        other: &IndexedTrace,
+        table: &str,
+        [file, of_other]: [&mut (impl Read + Seek); 2],
+    ) -> Result<bool, LogError> {
+        let (Some(a), Some(b)) = (self.index.table(table), other.index.table(table)) else { return Ok(false) };
+        let is_alike = |(a, b): (&IndexedRows, &IndexedRows)| (a.rows, a.times) == (b.rows, b.times);
+        if a.table != b.table || a.parts.len() != b.parts.len() || !a.parts.iter().zip(&b.parts).all(is_alike) {
+            return Ok(false);
+        }
+        for (a, b) in a.parts.iter().zip(&b.parts) {
+            let frames = [chunk_frame(file, &self.index, a.chunk)?, chunk_frame(of_other, &other.index, b.chunk)?];
+            let content = content_of(&frames[0], a.chunk)?;
+            if a.chunk != b.chunk || frames[0].bytes != frames[1].bytes {
+                let of_other = content_of(&frames[1], b.chunk)?;
+                if !layout::is_same(&content.bytes, &of_other.bytes).map_err(|what| content.corrupt(what))? {
+                    return Ok(false);
+                }
+            }
+            let (shape, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
+            self.index.check_count(&content, &shape.name, rows)?;
+        }
+        Ok(true)
+    }
+
     /// Reads the rows of one chunk. `only` selects columns by name; empty selects all.
     ///
     /// # Errors
     /// When the chunk cannot be read, is damaged, or has other rows than the index lists.
     pub fn chunk(&self, mut from: impl Read + Seek, chunk: u32, only: &[&str]) -> Result<Table, LogError> {
         let (_, content) = chunk_at(&mut from, &self.index, chunk)?;
-        let (shape, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
-        let table = layout::decode(&content.bytes, only).map_err(|what| content.corrupt(what))?;
+        let decoded = layout::decode_with_shape(&content.bytes, only).map_err(|what| content.corrupt(what))?;
+        let (shape, rows, table) = decoded;
         if let Some(known) = self.index.table(&shape.name) {
             check_columns(&known.table, &shape).map_err(|what| content.corrupt(what))?;
         }
-        let has_times = layout::time_column(&shape).is_none_or(|time| table.column(&time.name).is_some());
+        let has_times = shape.time_column().is_none_or(|time| table.column(&time.name).is_some());
         match has_times {
             true => self.index.check(&content, &rows_of(&table), &|_| true)?,
             false => self.index.check_count(&content, &shape.name, rows)?,

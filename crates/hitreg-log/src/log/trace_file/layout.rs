@@ -32,7 +32,7 @@ const DRAWN_BYTES: usize = 144;
 /// The most names whose codes fit into one byte.
 const MOST_SMALL_CODES: usize = 256;
 
-#[derive(Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub(in crate::log) struct RowMap<'a, C, B> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index: Option<u32>,
@@ -54,7 +54,7 @@ fn none<B>() -> Option<DrawnMap<B>> {
     None
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub(in crate::log) struct ColumnMap<'a, B> {
     #[serde(borrow)]
     name: Cow<'a, str>,
@@ -142,19 +142,12 @@ pub(super) fn rows_per_chunk(table: &Table, bytes: usize) -> usize {
 /// Returns what some rows of a table have for the index. Their times are those of the first column whose name ends with
 /// `at_us`, or else their ticks.
 pub(super) fn part_rows(table: &Table, rows: Range<usize>) -> PartRows {
-    let times = match time_column(table).map(|column| &column.data) {
+    let times = match table.time_column().map(|column| &column.data) {
         Some(ColumnData::I64(times)) => lowest_and_highest(times[rows.clone()].iter().copied()),
         Some(ColumnData::U32(ticks)) => lowest_and_highest(ticks[rows.clone()].iter().map(|tick| i64::from(*tick))),
         _ => None,
     };
     PartRows { rows: rows.len() as u32, times, players: Vec::new() }
-}
-
-/// Returns the column that has the times of a table in the index.
-pub(super) fn time_column(table: &Table) -> Option<&Column> {
-    let is_time = |column: &&Column| column.name.ends_with("at_us") && matches!(column.data, ColumnData::I64(_));
-    let is_tick = |column: &&Column| column.name == "tick" && matches!(column.data, ColumnData::U32(_));
-    table.columns.iter().find(is_time).or_else(|| table.columns.iter().find(is_tick))
 }
 
 /// Returns how many bytes of memory a table needs.
@@ -234,26 +227,49 @@ fn key<'a>(column: &'a Column, rows: &Range<usize>) -> Option<(&'a str, &'a [u32
 
 /// Rows grouped by series, in ascending order of the keys; within a series in table order.
 struct RowGrouping {
-    /// The chunk's row at each position.
-    order: Vec<usize>,
+    /// The chunk's row at each position; `None` if each row is in its place.
+    order: Option<Vec<u32>>,
     series: Vec<usize>,
 }
+
+/// The most different keys that are sorted by counting.
+const MOST_COUNTED: usize = 1 << 16;
 
 impl RowGrouping {
     fn new<'a>(rows: usize, keys: impl Iterator<Item = &'a [u32]>) -> RowGrouping {
         let keys: Vec<&[u32]> = keys.collect();
-        let of = |row: usize| keys.iter().map(move |key| key[row]);
-        let mut order: Vec<usize> = (0..rows).collect();
-        order.sort_by(|&a, &b| of(a).cmp(of(b)));
-        let series = order.chunk_by(|&a, &b| of(a).eq(of(b))).map(<[usize]>::len).collect();
-        RowGrouping { order, series }
+        if keys.is_empty() {
+            return RowGrouping::alone(rows);
+        }
+        let mut order: Vec<u32> = (0..rows as u32).collect();
+        for key in keys.iter().rev() {
+            sort_by_key(&mut order, key);
+        }
+        let is_same = |a: &u32, b: &u32| keys.iter().all(|key| key[*a as usize] == key[*b as usize]);
+        let series = order.chunk_by(is_same).map(<[u32]>::len).collect();
+        RowGrouping { order: Some(order), series }
+    }
+
+    /// All rows in one series.
+    fn alone(rows: usize) -> RowGrouping {
+        RowGrouping { order: None, series: if rows == 0 { Vec::new() } else { vec![rows] } }
+    }
+
+    fn rows(&self) -> usize {
+        self.series.iter().sum()
+    }
+
+    /// Groups values by series.
+    fn gather<V>(&self, value: impl Fn(usize) -> V) -> Vec<V> {
+        match &self.order {
+            Some(order) => order.iter().map(|row| value(*row as usize)).collect(),
+            None => (0..self.rows()).map(value).collect(),
+        }
     }
 
     fn pack(&self, data: &ColumnData, start: usize) -> Vec<u8> {
-        let whole = |value: &dyn Fn(usize) -> i64| {
-            let values: Vec<i64> = self.order.iter().map(|&row| value(start + row)).collect();
-            column::encode_quickly(&values, &self.series)
-        };
+        let whole =
+            |value: &dyn Fn(usize) -> i64| column::encode_quickly(&self.gather(|row| value(start + row)), &self.series);
         match data {
             ColumnData::U32(v) => whole(&|row| v[row].into()),
             ColumnData::U64(v) => whole(&|row| v[row] as i64),
@@ -261,11 +277,11 @@ impl RowGrouping {
             ColumnData::Name { codes, .. } => whole(&|row| codes[row].into()),
             ColumnData::Bool(v) => whole(&|row| v[row].into()),
             ColumnData::F64(v) => {
-                let bits: Vec<i64> = self.order.iter().map(|&row| v[start + row].to_bits() as i64).collect();
+                let bits = self.gather(|row| v[start + row].to_bits() as i64);
                 column::encode_f64_quickly(&bits, &self.series)
             }
             ColumnData::F32(v) => {
-                let bits: Vec<u32> = self.order.iter().map(|&row| v[start + row].to_bits()).collect();
+                let bits = self.gather(|row| v[start + row].to_bits());
                 column::encode_f32_quickly(&bits, &self.series)
             }
         }
@@ -273,12 +289,38 @@ impl RowGrouping {
 
     /// Restores the order of rows in the chunk.
     fn scatter<A, B: Clone + Default>(&self, packed: Vec<A>, value: impl Fn(A) -> Option<B>) -> Result<Vec<B>, String> {
-        let mut rows = vec![B::default(); self.order.len()];
-        for (&row, packed) in self.order.iter().zip(packed) {
-            rows[row] = value(packed).ok_or_else(|| format!("the value of row {row} is out of range"))?;
+        let wrong = |row: usize| format!("the value of row {row} is out of range");
+        let Some(order) = &self.order else {
+            let values = packed.into_iter().enumerate();
+            return values.map(|(row, packed)| value(packed).ok_or_else(|| wrong(row))).collect();
+        };
+        let mut rows = vec![B::default(); order.len()];
+        for (&row, packed) in order.iter().zip(packed) {
+            rows[row as usize] = value(packed).ok_or_else(|| wrong(row as usize))?;
         }
         Ok(rows)
     }
+}
+
+/// Sorts rows by their key. Rows with equal keys stay in their order.
+fn sort_by_key(order: &mut Vec<u32>, key: &[u32]) {
+    let most = key.iter().max().map_or(0, |most| *most as usize);
+    if most >= MOST_COUNTED.min(2 * key.len()) {
+        order.sort_by_key(|row| key[*row as usize]);
+        return;
+    }
+    let mut places = vec![0u32; most + 2];
+    key.iter().for_each(|key| places[*key as usize + 1] += 1);
+    for place in 1..places.len() {
+        places[place] += places[place - 1];
+    }
+    let mut sorted = vec![0; order.len()];
+    for row in &*order {
+        let place = &mut places[key[*row as usize] as usize];
+        sorted[*place as usize] = *row;
+        *place += 1;
+    }
+    *order = sorted;
 }
 
 /// Returns a chunk's table with all columns and without rows, and its number of rows.
@@ -306,9 +348,24 @@ fn without_rows(map: &TableMap<'_, &Bytes>) -> Table {
     table.keyed_by(map.key.iter().map(|name| &**name))
 }
 
+/// Returns whether two chunks hold the same rows of one table, packed in the same way.
+pub(super) fn is_same(a: &[u8], b: &[u8]) -> Result<bool, String> {
+    let [a, b] = [map_of(a)?, map_of(b)?].map(|map| TableMap { index: None, before: None, ..map });
+    Ok(a == b)
+}
+
 /// Decodes the rows of a chunk. `only` selects columns by name; empty selects all.
 pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
+    rows_of(&map_of(content)?, only)
+}
+
+/// Decodes the rows of a chunk, with the results of [`shape`].
+pub(super) fn decode_with_shape(content: &[u8], only: &[&str]) -> Result<(Table, u64, Table), String> {
     let map = map_of(content)?;
+    Ok((without_rows(&map), map.rows.into(), rows_of(&map, only)?))
+}
+
+fn rows_of(map: &TableMap<'_, &Bytes>, only: &[&str]) -> Result<Table, String> {
     let rows = map.rows as usize;
     // Estimates the memory of a row: its values, its series, and two 8-byte numbers while a column is unpacked. Packed
     // views need more.
@@ -322,10 +379,9 @@ pub(super) fn decode(content: &[u8], only: &[&str]) -> Result<Table, String> {
         let column = map.columns.iter().find(|column| column.name == *name && column.kind == "u32");
         let column =
             column.ok_or_else(|| format!("its series are those of a column {name:?} that it does not have"))?;
-        keys.push(u32s(column, &RowGrouping::new(rows, std::iter::empty()))?);
+        keys.push(u32s(column, &RowGrouping::alone(rows))?);
     }
-    let (alone, grouped) =
-        (RowGrouping::new(rows, std::iter::empty()), RowGrouping::new(rows, keys.iter().map(|key| &key[..])));
+    let (alone, grouped) = (RowGrouping::alone(rows), RowGrouping::new(rows, keys.iter().map(|key| &key[..])));
     let ways = packed_views::placement_names(map.columns.iter().map(|column| (&*column.name, &column.names[..])));
     let mut drawn = map.drawn.as_ref().map(|drawn| packed_views::decode(drawn, rows, ways)).transpose()?;
     let wanted = map.columns.iter().filter(|column| only.is_empty() || only.contains(&&*column.name));
@@ -423,8 +479,8 @@ fn values<V: Clone + Default, const N: usize>(
     packed: impl Fn(i64) -> Option<V>,
 ) -> Result<Vec<V>, String> {
     match &*column.transform {
-        "raw" if column.data.len() != grouping.order.len() * N => {
-            Err(format!("it has {} bytes for {} rows of {N}", column.data.len(), grouping.order.len()))
+        "raw" if column.data.len() != grouping.rows() * N => {
+            Err(format!("it has {} bytes for {} rows of {N}", column.data.len(), grouping.rows()))
         }
         "raw" => Ok(column.data.as_chunks().0.iter().map(|bytes| raw(*bytes)).collect()),
         "packed" => grouping.scatter(column::decode(column.data, &grouping.series, None)?, packed),

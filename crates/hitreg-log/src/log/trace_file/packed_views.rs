@@ -24,7 +24,7 @@ const COLUMNS: [&str; 10] =
 const BETWEEN: &str = "interpolated";
 
 /// The content of a chunk of views, in place of its columns.
-#[derive(Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub(super) struct DrawnMap<B> {
     /// Runs of rows with the same player, usercmd and time.
     frames: u32,
@@ -64,12 +64,22 @@ impl DrawnRows {
         }
     }
 
-    fn push(&mut self, (player, command, at): (u32, u32, i64), entity: u32, seen: DrawnColumns, how: u32) {
-        self.player.push(player);
-        self.command.push(command);
-        self.drawn_at_us.push(at);
-        self.entity.push(entity);
-        self.seen.iter_mut().zip(seen).for_each(|(column, value)| column.push(value));
+    /// Adds the rows of a frame, without what was seen.
+    fn push_frame(&mut self, (player, command, at): (u32, u32, i64), entities: &[u32]) {
+        self.entity.extend_from_slice(entities);
+        let rows = self.entity.len();
+        self.player.resize(rows, player);
+        self.command.resize(rows, command);
+        self.drawn_at_us.resize(rows, at);
+    }
+
+    fn push_seen(&mut self, [x, y, z, pitch, yaw]: DrawnColumns, how: u32) {
+        let [xs, ys, zs, pitches, yaws] = &mut self.seen;
+        xs.push(x);
+        ys.push(y);
+        zs.push(z);
+        pitches.push(pitch);
+        yaws.push(yaw);
         self.how.push(how);
     }
 

@@ -74,25 +74,30 @@ pub(in crate::log::trace_file) fn decode(
     for frame in 0..frames {
         let from = first[frame] as usize;
         let to = usize::try_from(ahead[frame].saturating_add(i64::from(first[frame]))).unwrap_or(usize::MAX);
-        let pair = (at.get(from).zip(states.get(from)), at.get(to).zip(states.get(to)));
-        for entity in lists.get(list[frame])? {
-            let row = out.entity.len();
-            if row == rows {
-                return Err(format!("it draws more than its {rows} rows"));
-            }
-            let (how, seen) = if due == Some(row) {
+        let pair = match (at.get(from), states.get(from), at.get(to), states.get(to)) {
+            (Some(from_at), Some(a), Some(to_at), Some(b)) => Some((a, b, share(times[frame], *from_at, *to_at))),
+            _ => None,
+        };
+        let (entities, start) = (lists.get(list[frame])?, out.entity.len());
+        if start + entities.len() > rows {
+            return Err(format!("it draws more than its {rows} rows"));
+        }
+        out.push_frame((players[frame], commands[frame], times[frame]), entities);
+        for (entity, row) in entities.iter().zip(start..) {
+            if due == Some(row) {
                 due = next_other.next();
-                rest.next().ok_or("a row that is told as it is is missing")?
-            } else {
-                let (Some((from_at, a)), Some((to_at, b))) = pair else {
-                    return Err(format!("row {row} is drawn between moments that are not there"));
-                };
-                let missing = || format!("row {row} is drawn between states that are not there");
-                let (a, b) = of(a, *entity).zip(of(b, *entity)).ok_or_else(missing)?;
-                let how = between_code.ok_or_else(|| format!("no name of how is {BETWEEN:?}"))?;
-                (how, between(&a.1, &b.1, share(times[frame], *from_at, *to_at)))
+                let (how, seen) = rest.next().ok_or("a row that is told as it is is missing")?;
+                out.push_seen(seen, how);
+                continue;
+            }
+            let Some((a, b, share)) = pair else {
+                return Err(format!("row {row} is drawn between moments that are not there"));
             };
-            out.push((players[frame], commands[frame], times[frame]), *entity, seen, how);
+            let (Some(a), Some(b)) = (of(a, *entity), of(b, *entity)) else {
+                return Err(format!("row {row} is drawn between states that are not there"));
+            };
+            let how = between_code.ok_or_else(|| format!("no name of how is {BETWEEN:?}"))?;
+            out.push_seen(between(&a.1, &b.1, share), how);
         }
     }
     if out.entity.len() != rows || due.is_some() {
