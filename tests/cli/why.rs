@@ -65,7 +65,7 @@ fn rows_near_a_shot_explain_it_as_the_whole_trace_does() {
         for row in 0..table.rows {
             let name =
                 ShotName { shooter: table.shooter[row], command: table.command[row], index: Some(table.index[row]) };
-            let near = near(&file, name).expect("it can be read");
+            let near = near(&file, &WhyQuery::Shot(name)).expect("it can be read").expect("it is there");
             assert!(near.tables.iter().map(Table::rows).sum::<usize>() < 10_000, "that is not near");
             let [of_near, of_whole] = [&near, &whole].map(|trace| Why::of(trace, &WhyQuery::Shot(name)));
             assert_eq!(of_near, of_whole, "{name}");

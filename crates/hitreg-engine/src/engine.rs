@@ -31,6 +31,7 @@ mod excerpt;
 mod games;
 mod log_file;
 mod merge;
+mod moment;
 mod rejudge;
 mod sides;
 mod streamed;
@@ -47,6 +48,7 @@ pub use games::{
 };
 pub use log_file::LogFile;
 pub use merge::MergedLog;
+pub use moment::{ExplainedLog, Moment, RecordedShots};
 pub use rejudge::{SideRejudgement, rejudged};
 pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
 pub(crate) use streamed::Leg;

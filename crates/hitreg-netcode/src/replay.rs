@@ -61,6 +61,9 @@ pub struct ReplayOptions {
     /// settings in [`REJUDGED`] may differ from the session's. The consequences of a shot are those of the session's
     /// own verdict.
     pub judged_under: Option<Settings>,
+    /// Further settings that a closed loop judges each shot under, as [`ReplayOptions::judged_under`] does. The verdicts
+    /// under each of them are a table of their own, see [`rejudged_table`].
+    pub also_judged: Vec<Settings>,
     /// Whether to measure datagram sizes, see [`ReplayOutput::traffic`]. Without them, the replay encodes no datagrams
     /// unless another result depends on them. The trace is the same, and the replay is several times as fast.
     pub sizes: bool,
@@ -85,6 +88,12 @@ impl ReplayOptions {
         let (settings, judged_under) = if rejudge { (None, settings) } else { (settings, None) };
         ReplayOptions { settings, judged_under, ..self }
     }
+}
+
+/// The name of the table with the verdicts under the settings at this place in [`ReplayOptions::also_judged`]. It has
+/// the columns of `shots`, without what the shooter's screen showed.
+pub fn rejudged_table(place: usize) -> String {
+    format!("rejudged.{place}")
 }
 
 /// Which pipelines run.
