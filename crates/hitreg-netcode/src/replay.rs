@@ -93,8 +93,15 @@ impl ReplayOptions {
 /// The name of the table with the verdicts under the settings at this place in [`ReplayOptions::also_judged`]. It has
 /// the columns of `shots`, without what the shooter's screen showed.
 pub fn rejudged_table(place: usize) -> String {
-    format!("rejudged.{place}")
+    format!("{REJUDGED_TABLES}{place}")
 }
+
+/// Whether a table has a name of [`rejudged_table`].
+pub fn is_rejudged_table(name: &str) -> bool {
+    name.starts_with(REJUDGED_TABLES)
+}
+
+const REJUDGED_TABLES: &str = "rejudged.";
 
 /// Which pipelines run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,11 +9,9 @@ use super::rejudge::OtherRules;
 use super::streamed::{SurveyedLog, retry_with_encoding};
 use super::{Engine, EngineError, Games, Playable};
 use hitreg_analysis::why::{CorrectionRows, NEAR, RejudgedShots, ShotRows, WhyError, WhyQuery};
-use hitreg_log::record::{
-    GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch, viewer_specific_fields,
-};
-use hitreg_log::recorded::{all_records_without, recorded_shots};
 use hitreg_log::log::{KeyframeQuery, LogReader};
+use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch, viewer_specific_fields};
+use hitreg_log::recorded::{all_records_without, recorded_shots};
 use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
@@ -53,6 +51,11 @@ impl Engine<'_> {
         fired: &RecordedShots,
         asked: &WhyQuery,
     ) -> Result<Result<Moment, WhyError>, EngineError> {
+        if let WhyQuery::Correction { player, number } = *asked {
+            // A log has no corrections of its own.
+            let none = Table::new(corrections::NAME, Vec::new());
+            return Ok(Err(CorrectionRows::of(none, player, number).err().unwrap_or(WhyError::NoShots)));
+        }
         let shot = match asked.shot(&fired.trace) {
             Ok(shot) => shot,
             Err(error) => return Ok(Err(error)),
@@ -84,7 +87,12 @@ impl Engine<'_> {
                 PlayerRecords { predicted, judged, executed, ..PlayerRecords::default() }
             };
             let players = chunk.players.into_iter().map(of_shots).collect();
-            session.append(SessionStretch { players, ticks: chunk.ticks, gaps: chunk.gaps, ..SessionStretch::default() });
+            session.append(SessionStretch {
+                players,
+                ticks: chunk.ticks,
+                gaps: chunk.gaps,
+                ..SessionStretch::default()
+            });
         }
         let first_hole = session.first_hole().cloned();
         Ok(RecordedShots { trace: recorded_shots(&session), hidden, first_hole })
