@@ -195,8 +195,18 @@ fn filled(document: &str, contents: &impl Serialize, columns: &PageColumns) -> s
     };
     let imports: Vec<String> = MODULES.iter().map(module).collect();
     let imports = format!("{{\"imports\":{{{}}}}}", imports.join(","));
-    let parts = [("/*style*/", include_str!("page/web/style.css")), ("/*imports*/", &imports), ("/*data*/", &data)];
-    Ok(parts.into_iter().fold(document.to_owned(), |page, (place, part)| page.replacen(place, part, 1)))
+    let parts = [("/*style*/", include_str!("page/web/style.css")), ("/*data*/", &data), ("/*imports*/", &imports)];
+    let length = document.len() + parts.iter().map(|(_, part)| part.len()).sum::<usize>();
+    let (mut page, mut rest) = (String::with_capacity(length), document);
+    // The places are in this order in every document.
+    for (place, part) in parts {
+        let Some((before, after)) = rest.split_once(place) else { continue };
+        page.push_str(before);
+        page.push_str(part);
+        rest = after;
+    }
+    page.push_str(rest);
+    Ok(page)
 }
 
 impl PageWalls {

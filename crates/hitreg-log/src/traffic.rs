@@ -393,6 +393,7 @@ fn of_rows(player: u32, sent: &Table, arrived: &Table, is_received: bool) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::PlayerInfo;
     use crate::trace::schema::packets::{Row, Writer};
 
     #[test]
@@ -414,7 +415,21 @@ mod tests {
     /// A reader gives the packets of the whole session, wherever the log is cut into stretches.
     #[test]
     fn packets_read_in_stretches_are_those_of_the_session() {
-        let header = SessionHeader { players: vec![Default::default(); 2], ..SessionHeader::default() };
+        let players = ["p0", "p1"].map(|name| PlayerInfo { name: name.into(), recorded: true }).into();
+        let header = SessionHeader {
+            game: "disc".into(),
+            rules: Vec::new().into(),
+            map: String::new(),
+            seed: crate::units::Seed(0),
+            settings: Vec::new(),
+            preset: None,
+            players,
+            origin: Origin::Synthetic,
+            side: None,
+            classes: Vec::new(),
+            usercmd: Vec::new(),
+            unknown: Vec::new(),
+        };
         for is_received in [false, true] {
             let imported = Origin::Imported { format: "demo".into() };
             let origin = if is_received { imported } else { header.origin.clone() };

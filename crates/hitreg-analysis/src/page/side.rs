@@ -21,9 +21,9 @@ use hitreg_log::units::Micros;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
 /// what screens showed. With more samples, lines become coarser.
-const MOST_BODIES: usize = 250_000;
-const MOST_OWN: usize = 250_000;
-const MOST_VIEWS: usize = 600_000;
+const MOST_BODIES: usize = 400_000;
+const MOST_OWN: usize = 400_000;
+const MOST_VIEWS: usize = 1_000_000;
 /// The most values over time in a page, for all sides together. More values are merged with their neighbours.
 const MOST_ACKS: usize = 200_000;
 const MOST_RAN: usize = 640_000;
@@ -125,8 +125,13 @@ impl PageSide {
         players.extend(shots::Columns::of(&evidence.trace).shooter);
         let most = |of_page: usize| of_page / sides.max(1);
 
+        // Each kind of path is packed before the next one is read.
         let bodies = bodies_of(trace, &server, TrackSet::new(exactness, most(MOST_BODIES)))?;
+        let mut precision = bodies.precision;
+        let bodies = bodies.pack(false, columns);
         let (own, ran) = frames_of(trace, &clocks, TrackSet::new(exactness, most(MOST_OWN)), most(MOST_RAN))?;
+        precision = if own.precision.unit > precision.unit { own.precision } else { precision };
+        let own = own.pack(true, columns);
         let set = TrackSet::new(exactness, most(MOST_VIEWS));
         let ScreenRows { tracks: views, how, evidence } = ScreenRows::of(trace, &clocks, set, evidence, &mut players)?;
         let (acks, trips) = acks_of(trace, &clocks, exactness, most(MOST_ACKS), &mut players)?;
@@ -135,8 +140,8 @@ impl PageSide {
         let rows: Vec<(String, u64)> = trace.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();
 
         let thinned = notes::thinned(&notes::Thinning {
-            places: [&bodies, &own].iter().any(|set| set.is_thinned()),
-            views: views.is_thinned(),
+            places: precision != exactness,
+            views: views.precision != exactness,
             acks: acks.merged,
             ran: ran.merged,
             packets: packets.every(),
@@ -145,7 +150,6 @@ impl PageSide {
         let clock_columns =
             [(None, &server)].into_iter().chain(clocks.iter().map(|(player, clock)| (Some(*player), clock)));
         let clock_columns = clock_columns.filter(|(_, clock)| !clock.is_empty());
-        let precision = [bodies.precision, own.precision, views.precision];
         Ok(PageSide {
             name: shown.name.to_owned(),
             game: trace.header().game.clone(),
@@ -155,10 +159,10 @@ impl PageSide {
             tables: rows,
             notes: notes::notes(shown, is_timed, !packets.is_empty()),
             thinned,
-            exactness: [if precision[0].unit > precision[1].unit { precision[0] } else { precision[1] }, precision[2]],
+            exactness: [precision, views.precision],
             clocks: clock_columns.map(|(player, clock)| clock.pack(player, columns)).collect(),
-            bodies: bodies.pack(false, columns),
-            own: own.pack(true, columns),
+            bodies,
+            own,
             views: views.pack(true, columns),
             how,
             shots: shots_of(&evidence, shown, columns)?,

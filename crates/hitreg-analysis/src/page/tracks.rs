@@ -160,7 +160,7 @@ pub(super) struct TrackSet {
     last: usize,
     pub(super) precision: TrackPrecision,
     doublings: u32,
-    /// The most samples of all paths.
+    /// The most samples of all paths, above which they are thinned.
     most: usize,
     /// The number of kept samples.
     kept: usize,
@@ -192,7 +192,12 @@ impl TrackSet {
         track.push(point, self.precision.tolerance);
         self.kept += track.kept.len() - before;
         while self.kept > self.most && self.doublings < MOST_DOUBLINGS {
+            let before = self.kept;
             self.coarsen();
+            // What no tolerance removes, such as the samples around a respawn, needs room of its own.
+            if self.kept > before / 4 * 3 {
+                self.most += self.most / 2;
+            }
         }
     }
 
@@ -203,11 +208,6 @@ impl TrackSet {
         self.precision = self.precision.coarser();
         self.doublings += 1;
         self.kept = self.tracks.iter().map(|(_, track)| track.kept.len()).sum();
-    }
-
-    /// Whether a tolerance greater than that of a short session was needed.
-    pub(super) fn is_thinned(&self) -> bool {
-        self.doublings > 0
     }
 
     /// The paths in the page's format, in the order of their keys. `player` says whether keys have a player.
@@ -347,6 +347,15 @@ mod tests {
             assert!(coarse.len() <= most + 1 && tolerance > 0.1, "{} of {most} at {tolerance}", coarse.len());
             passes_within(&samples, &coarse, tolerance);
         }
+    }
+
+    /// Samples around jumps stay at any tolerance, so they do not make the lines between them ever coarser.
+    #[test]
+    fn jumps_do_not_make_lines_coarser_and_coarser() {
+        let jumps = way((0..4000).map(|step| (step * 2, 0.0, 0)));
+        let (all, tolerance) = kept(&jumps, 0.1, 1000);
+        assert_eq!(all.len(), 4000);
+        assert!(tolerance < 2.0, "{tolerance}");
     }
 
     #[test]
