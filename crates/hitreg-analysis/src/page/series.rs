@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::packed::{ColumnSpan, PageColumns};
+use hitreg_log::trace::schema::{packets, snapshots};
+use hitreg_log::trace::{TraceSource, each_part};
 use hitreg_log::traffic::Packet;
 
 /// The rounding of the times of packets and acks, in microseconds.
@@ -250,6 +252,45 @@ impl Packets {
         }
     }
 
+    /// Adds the packets of a trace. As in a log, those after the last that arrived may have been in transit at the end.
+    pub(super) fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
+        // Packets that did not arrive, until a later one arrives.
+        let mut waiting: BTreeMap<(u32, bool), Vec<Packet>> = BTreeMap::new();
+        let mut add = |packet: Packet| {
+            let waiting = waiting.entry((packet.player, packet.is_up)).or_default();
+            if packet.took_us.is_none() {
+                return waiting.push(packet);
+            }
+            waiting.retain(|before| {
+                let is_lost = before.sent_us <= packet.sent_us;
+                if is_lost {
+                    self.push(*before);
+                }
+                !is_lost
+            });
+            self.push(packet);
+        };
+        let took = |took: &[f32], row: usize| took.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
+        let of = |column: &[u32], row: usize| column.get(row).copied();
+        each_part(trace, packets::NAME, (&["player", "at_us", "took_ms", "bytes"], None), &mut |rows| {
+            let up = packets::Columns::read(rows);
+            for (row, sent_us) in up.at_us.iter().copied().enumerate() {
+                let (player, took_us) = (of(up.player, row).unwrap_or_default(), took(up.took_ms, row));
+                add(Packet { player, is_up: true, sent_us, took_us, bytes: of(up.bytes, row), choked: 0 });
+            }
+            Ok(())
+        })?;
+        each_part(trace, snapshots::NAME, (&["player", "at_us", "took_ms", "bytes", "choked"], None), &mut |rows| {
+            let down = snapshots::Columns::read(rows);
+            for (row, sent_us) in down.at_us.iter().copied().enumerate() {
+                let (player, took_us) = (of(down.player, row).unwrap_or_default(), took(down.took_ms, row));
+                let (bytes, choked) = (of(down.bytes, row), of(down.choked, row).unwrap_or_default());
+                add(Packet { player, is_up: false, sent_us, took_us, bytes, choked });
+            }
+            Ok(())
+        })
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
@@ -322,6 +363,35 @@ mod tests {
         }
         assert_eq!([0.5, 0.95].map(|share| trips.percentile_us(share)), [Some(100_000), Some(190_000)]);
         assert_eq!(trips.add(-1), trips.jitter_us as i64, "an unknown round trip changes nothing");
+    }
+
+    /// The packets of a trace are those that the other commands list.
+    #[test]
+    fn rows_of_a_trace_become_its_packets() {
+        let mut writer = packets::Writer::default();
+        for n in 0..40u32 {
+            let took_ms = if n % 5 == 2 || n > 36 { f32::NAN } else { 20.0 + n as f32 };
+            let (arrived, at_us) = (u32::from(took_ms.is_finite()), i64::from(n) * 1_000);
+            writer.push(packets::Row {
+                player: n % 2,
+                packet: n,
+                at_us,
+                arrived,
+                took_ms,
+                newest: n,
+                usercmds: 1,
+                ack: 0,
+                bytes: Some(9),
+            });
+        }
+        let trace = hitreg_log::trace::Trace { tables: vec![writer.finish(Vec::new())], ..Default::default() };
+        let mut found = Packets::new(usize::MAX);
+        found.add_rows(&trace).expect("rows");
+        let of = |of: &Direction| -> Vec<Packet> { of.arrived.iter().chain(of.marked.iter()).copied().collect() };
+        let mut found: Vec<Packet> = found.of.values().flat_map(of).collect();
+        found.sort_by_key(|packet| (packet.player, packet.sent_us));
+        assert_eq!(found, hitreg_log::traffic::of_trace(&trace));
+        assert!(found.iter().any(|packet| packet.took_us.is_none()));
     }
 
     /// Both sides of the limit: all packets, or every n-th that arrived and all lost ones.

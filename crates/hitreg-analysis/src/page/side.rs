@@ -16,7 +16,7 @@ use crate::report::why_answer;
 use crate::why::{DrawnSnapshots, RejudgedShot, TraceRows, UsercmdPath, Why};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, executed, frames, shots, views};
 use hitreg_log::trace::{Table, TraceSource, each_part};
-use hitreg_log::traffic::{self, PacketReader};
+use hitreg_log::traffic::PacketReader;
 use hitreg_log::units::Micros;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
@@ -500,11 +500,7 @@ fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<Packets, String> {
             log.each(&mut |stretch| reader.add(stretch, &mut |packet| packets.push(packet)))?;
             reader.end(&mut |packet| packets.push(packet));
         }
-        None => {
-            for packet in traffic::of_source(shown.trace)? {
-                packets.push(packet?);
-            }
-        }
+        None => packets.add_rows(shown.trace)?,
     }
     Ok(packets)
 }
