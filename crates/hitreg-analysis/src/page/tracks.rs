@@ -53,9 +53,9 @@ impl TrackPrecision {
         TrackPrecision { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
     }
 
-    /// The same exactness with twice the unit and tolerance.
+    /// The same exactness with a greater unit and tolerance.
     fn coarser(self) -> TrackPrecision {
-        TrackPrecision { unit: self.unit * 2.0, tolerance: self.tolerance * 2.0 }
+        TrackPrecision { unit: self.unit * f64::from(COARSER), tolerance: self.tolerance * COARSER }
     }
 }
 
@@ -65,8 +65,11 @@ const LINE_PER_UNIT: f64 = 8.0;
 /// The tolerance of a line in direction, in degrees.
 const TOLERANCE_DEGREES: f32 = 12.0;
 
+/// How many times the tolerance of coarser paths is that of the paths before. A line over two bends of a path is four
+/// times as far from it as the lines between them are from the samples, so a smaller factor would save little.
+const COARSER: f32 = 6.0;
 /// The tolerance grows at most this many times.
-const MOST_DOUBLINGS: u32 = 10;
+const MOST_STEPS: u32 = 4;
 
 /// A sample, and whether the entity was absent in the step before.
 #[derive(Clone, Copy, Debug)]
@@ -159,7 +162,7 @@ pub(super) struct TrackSet {
     /// The place of the last path. The next row is nearly always of the next one.
     last: usize,
     pub(super) precision: TrackPrecision,
-    doublings: u32,
+    steps: u32,
     /// The most samples of all paths, above which they are thinned.
     most: usize,
     /// The number of kept samples.
@@ -168,8 +171,8 @@ pub(super) struct TrackSet {
 
 impl TrackSet {
     pub(super) fn new(precision: TrackPrecision, most: usize) -> TrackSet {
-        let (tracks, places, last, doublings, kept) = (Vec::new(), BTreeMap::new(), 0, 0, 0);
-        TrackSet { tracks, places, last, precision, doublings, most, kept }
+        let (tracks, places, last, steps, kept) = (Vec::new(), BTreeMap::new(), 0, 0, 0);
+        TrackSet { tracks, places, last, precision, steps, most, kept }
     }
 
     /// The place of a path among all paths.
@@ -191,22 +194,22 @@ impl TrackSet {
         let before = track.kept.len();
         track.push(point, self.precision.tolerance);
         self.kept += track.kept.len() - before;
-        while self.kept > self.most && self.doublings < MOST_DOUBLINGS {
+        while self.kept > self.most && self.steps < MOST_STEPS {
             let before = self.kept;
             self.coarsen();
             // What no tolerance removes, such as the samples around a respawn, needs room of its own.
-            if self.kept > before / 4 * 3 {
-                self.most += self.most / 2;
+            if self.kept > before / 8 * 7 {
+                self.most *= 2;
             }
         }
     }
 
     fn coarsen(&mut self) {
-        // The lines so far are within one tolerance of the samples, and the new ones within another of these lines.
-        let by = self.precision.tolerance;
+        // The lines so far are within one tolerance of the samples, and the new ones within the rest of these lines.
+        let by = self.precision.tolerance * (COARSER - 1.0);
         self.tracks.iter_mut().for_each(|(_, track)| track.thin(by));
         self.precision = self.precision.coarser();
-        self.doublings += 1;
+        self.steps += 1;
         self.kept = self.tracks.iter().map(|(_, track)| track.kept.len()).sum();
     }
 
@@ -355,7 +358,7 @@ mod tests {
         let jumps = way((0..4000).map(|step| (step * 2, 0.0, 0)));
         let (all, tolerance) = kept(&jumps, 0.1, 1000);
         assert_eq!(all.len(), 4000);
-        assert!(tolerance < 2.0, "{tolerance}");
+        assert!(tolerance < 10.0, "{tolerance}");
     }
 
     #[test]
