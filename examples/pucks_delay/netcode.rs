@@ -141,7 +141,15 @@ impl<G: Game> DelayServer<G> {
             G::apply(rules, &mut self.world, player, &own, &fire, &verdict, &mut self.given_off);
             let rewind = Rewind { by: Micros::ZERO, limit: Limit::Off, targets, left_in_present: Vec::new() };
             let (shooter, command, index) = (player, command.seq, index as u8);
-            self.events.push_back(Event::Judged(JudgedShot { shooter, command, index, fire, verdict, rewind }));
+            self.events.push_back(Event::Judged(JudgedShot {
+                shooter,
+                command,
+                index,
+                fire,
+                verdict,
+                rewind,
+                also: Vec::new(),
+            }));
         }
     }
 

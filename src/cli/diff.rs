@@ -170,8 +170,9 @@ impl ShotExplanations {
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {
-            let near = near(trace, shot).map_err(CommandError::Request)?;
-            Ok::<_, CommandError>(Why::of(&near, &WhyQuery::Shot(shot)).ok())
+            let asked = WhyQuery::Shot(shot);
+            let near = near(trace, &asked).map_err(CommandError::Request)?;
+            Ok::<_, CommandError>(near.and_then(|near| Why::of(&near, &asked)).ok())
         };
         Ok(ShotExplanations { shot, a: why(traces[0])?, b: why(traces[1])? })
     }

@@ -11,20 +11,19 @@ use super::outputs::OutputPath;
 use super::part::PartArgs;
 use super::progress::Progress;
 use super::trouble::CommandError;
-use super::{CommandResult, diff, files, replay};
-use crate::diff::{DiffOptions, diff as compare};
+use super::{CommandResult, diff, files};
+use crate::diff::{DiffOptions, diff_sources};
 use crate::engine::{
-    ComparisonSpec, Engine, Excerpt, Games, SideRejudgement, Traces, ViewedFile, look_for_effects, rejudged,
+    ComparisonSpec, Engine, EngineError, Games, LogRecords, ShownReplay, SideRejudgement, SideTrace, Traces,
+    look_for_effects,
 };
 use crate::game::Wall;
 use crate::log::FileKind;
-use crate::page::{PageInput, PageSubject, html, page_memory};
-use crate::record::Session;
-use crate::replay::{Part, ReplayOptions};
+use crate::page::{PageInput, PageLog, PageSubject, html};
+use crate::replay::Part;
 use crate::report::figures;
 use crate::report::{diff_line, what_if_line};
 use crate::store::{self, FileType, TraceFile};
-use crate::trace::{Table, Trace, TraceSource};
 use crate::units::Micros;
 use crate::why::RejudgedShots;
 
@@ -34,8 +33,8 @@ use crate::why::RejudgedShots;
 /// With two sides, chosen as for `diff`, it overlays both, marks the first divergence, and lists the changed shots. The
 /// page is one file. It needs no network, and opens from disk in Chromium and Firefox.
 ///
-/// --from and --to select a part of a log of any length. A page holds at most 24 million views of players: about 20
-/// minutes of 16 players.
+/// --from and --to select a part of a log. A page of a long session lists every shot and correction, and draws paths and
+/// charts more coarsely; its last tab says how. For 16 players, that begins after 5 minutes.
 ///
 /// A log is replayed first; a trace is shown from its tables. For a log of another game, the page shows the recorded
 /// data. It marks unknown values as unknown.
@@ -71,17 +70,19 @@ struct ReportSummary {
     difference: Option<String>,
 }
 
-/// The maximum number of views in a page. Making a page with this many views takes about 3.2 GB.
-const MOST_VIEWS: usize = 24_000_000;
-
-/// Data of both sides that their traces lack.
-struct SideContext {
+/// What all sides of a page have in common.
+struct PageContext<'a> {
     map: String,
     walls: Vec<Wall>,
-    session: Option<Session>,
+    log: Option<LogRecords<'a>>,
     notes: Vec<String>,
-    /// The shots of a single side, judged under other rules; `None` if its log was not loaded.
-    rejudged: Option<SideRejudgement>,
+}
+
+/// What the single side of a page shows.
+struct SingleSide<'a> {
+    trace: SideTrace,
+    rejudged: SideRejudgement,
+    context: PageContext<'a>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
@@ -94,59 +95,53 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             "--from and --to show a part of one log: replay a part of each side with -o, and show the two traces";
         return Err(CommandError::request(what));
     }
-    let (names, traces, besides, difference) = match sides.is_single() {
+    let engine = files::engine(games);
+    let (names, traces, rejudged, context, difference) = match sides.is_single() {
         true => {
-            let (trace, besides) = match is_part || is_long_log(games, &sides.first)? {
-                true => of_part(games, args, &sides.first)?,
-                false => single(games, &sides.first)?,
-            };
-            (vec![sides.first.display().to_string()], vec![trace], besides, None)
+            let SingleSide { trace, rejudged, context } = single(&engine, args, &sides.first)?;
+            (vec![sides.first.display().to_string()], vec![trace], vec![rejudged], context, None)
         }
         false => {
-            let (engine, runner) = (files::engine(games), args.running.runner(games, sides.run_builds(), output)?);
-            let Traces { names, made, overlap_only } = sides.traces(&engine, &runner)?;
+            let runner = args.running.runner(games, sides.run_builds(), output)?;
+            let Traces { names, made, overlap_only } = sides.traces_in_files(&engine, &runner)?;
             let [a, b] = match made {
                 Ok(traces) => traces,
                 Err(missing) => return diff::show_missing(&missing, &sides, output),
             };
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
-            let mut found = compare(&a, &b, &options).map_err(CommandError::request)?;
-            look_for_effects(&engine, &sides, &runner, [&a, &b], &options, &mut found)?;
+            let both = [a.source(), b.source()];
+            let mut found = diff_sources(both[0], both[1], &options).map_err(CommandError::request)?;
+            look_for_effects(&engine, &sides, &runner, both, &options, &mut found)?;
             let mut line = diff_line(&found);
             line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));
-            (names.to_vec(), vec![a, b], besides(games, &sides)?, Some((found, line)))
+            let rejudged = sides.rejudged(&engine, [&a, &b])?;
+            (names.to_vec(), vec![a, b], rejudged, common(&engine, &sides)?, Some((found, line)))
         }
     };
-    let push_rejudged = match besides.rejudged {
-        Some(of_side) => vec![of_side],
-        None => sides.rejudged(&files::engine(games), &traces)?,
+    let with_notes = |of_side: SideRejudgement| match of_side {
+        Ok(rejudged) => (rejudged, context.notes.clone()),
+        Err(why) => {
+            let note = format!("shots under other settings: {why}");
+            (Vec::new(), context.notes.iter().cloned().chain([note]).collect())
+        }
     };
-    let push_rejudged: Vec<(Vec<RejudgedShots>, Vec<String>)> = push_rejudged
-        .into_iter()
-        .map(|of_side| match of_side {
-            Ok(rejudged) => (rejudged, besides.notes.clone()),
-            Err(why) => {
-                let note = format!("shots under other settings: {why}");
-                (Vec::new(), besides.notes.iter().cloned().chain([note]).collect())
-            }
-        })
-        .collect();
-    let shown: Vec<PageInput<'_>> = names
-        .iter()
-        .zip(&traces)
-        .zip(&push_rejudged)
+    let rejudged: Vec<(Vec<RejudgedShots>, Vec<String>)> = rejudged.into_iter().map(with_notes).collect();
+    let log = context.log.as_ref().map(|log| log as &dyn PageLog);
+    let sides_shown = names.iter().zip(&traces).zip(&rejudged);
+    let shown: Vec<PageInput<'_>> = sides_shown
         .map(|((name, trace), (rejudged, notes))| PageInput {
             name,
-            map: &besides.map,
-            trace,
-            session: besides.session.as_ref(),
+            map: &context.map,
+            trace: trace.source(),
+            log,
             rejudged,
-            has_map: !besides.walls.is_empty(),
+            has_map: !context.walls.is_empty(),
             notes,
         })
         .collect();
     let difference = difference.as_ref().map(|(found, line)| (found, line.as_str()));
-    let page = html(&PageSubject { sides: &shown, walls: &besides.walls, difference })?;
+    let page =
+        html(&PageSubject { sides: &shown, walls: &context.walls, difference }).map_err(CommandError::Request)?;
     store::save_bytes(&target, page.as_bytes())?;
     let difference = difference.map(|(_, line)| line.to_owned());
     let report =
@@ -161,95 +156,62 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     })
 }
 
-/// Whether a log is streamed. A short log, or a log of a game that this build does not play, is loaded as a whole.
-fn is_long_log(games: &Games, path: &Path) -> Result<bool, CommandError> {
-    if store::kind_of(path)? != FileKind::Log {
-        return Ok(false);
-    }
-    let log = Engine::new(games).survey(path)?;
-    Ok(!log.is_short() && games.of_header(&log.header).is_ok())
-}
-
-/// The replay of a part of a log.
-fn of_part(games: &Games, args: &Args, path: &Path) -> Result<(Trace, SideContext), CommandError> {
-    let engine = files::engine(games);
-    let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
-    let progress = Progress::of_session("replaying", Micros::ZERO);
-    let Excerpt { trace, session, walls, rejudged } = engine.excerpt(path, part, MOST_VIEWS, &mut |at, length| {
-        progress.set_length(length);
-        progress.reached(at);
-    })?;
-    Ok((trace, SideContext { rejudged: Some(Ok(rejudged)), ..SideContext::of_log(session, walls, Vec::new()) }))
-}
-
-/// Checks the memory limit for a page of one side, beside so many bytes of its trace and session.
-fn check_memory<'t>(
-    games: &Games,
-    path: &Path,
-    held: usize,
-    tables: impl IntoIterator<Item = (&'t str, u64)>,
-) -> Result<(), CommandError> {
-    let needed = held.saturating_add(page_memory(tables));
-    games.memory().check(needed).map_err(|needs| CommandError::file(path, needs))
-}
-
-/// The trace in a file, or the replay of a log.
-fn single(games: &Games, path: &Path) -> Result<(Trace, SideContext), CommandError> {
+/// What a page of a trace, or of the replay of a log, shows.
+fn single<'a>(engine: &Engine<'_>, args: &Args, path: &'a Path) -> Result<SingleSide<'a>, CommandError> {
     if store::kind_of(path)? == FileKind::Trace {
-        let trace = TraceFile::open(path)?;
-        check_memory(games, path, trace.memory(), trace.tables().iter().map(|(table, rows)| (&*table.name, *rows)))?;
+        if !args.part.is_whole() {
+            return Err(EngineError::Replayed { path: path.to_owned() }.into());
+        }
+        let trace = SideTrace::File(TraceFile::open(path)?, None);
+        return Ok(SingleSide { trace, rejudged: Ok(Vec::new()), context: PageContext::none() });
     }
-    let looked = files::engine(games).look(path)?;
-    let (replayed, rejudged) = match &looked {
-        ViewedFile::Trace(_) | ViewedFile::Unknown(..) => (None, Ok(Vec::new())),
-        ViewedFile::Log(log, _) => {
-            let game = games.of(&log.session).map_err(|error| CommandError::file(path, error))?;
-            let options = ReplayOptions { network: true, memory: games.memory(), ..ReplayOptions::default() };
-            let trace = replay::replay(game, path, &log.session, &options)?.0.trace;
-            let rejudged = rejudged(game, &log.session, &options, &trace);
-            (Some(trace), rejudged)
+    let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
+    let records = LogRecords::open(path, part)?;
+    let game = engine.games.of_header(records.header()).map_err(|error| error.to_string());
+    let (trace, rejudged) = match &game {
+        Err(unknown) if part != Part::WHOLE => return Err(CommandError::file(path, unknown.as_str())),
+        Err(_) => (SideTrace::Memory(engine.shown_records(path)?), Ok(Vec::new())),
+        Ok(_) => {
+            let progress = Progress::of_session("replaying", Micros::ZERO);
+            let ShownReplay { trace, rejudged } = engine.shown_replay(path, part, &mut |at, length| {
+                progress.set_length(length);
+                progress.reached(at);
+            })?;
+            (trace, rejudged)
         }
     };
-    let (trace, besides) = SideContext::of(looked);
-    let trace = replayed.or(trace).unwrap_or_default();
-    let trace_bytes = trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add);
-    let held = trace_bytes.saturating_add(besides.session.as_ref().map_or(0, Session::bytes));
-    check_memory(games, path, held, trace.tables.iter().map(|table| (&*table.name, table.rows() as u64)))?;
-    Ok((trace, SideContext { rejudged: Some(rejudged), ..besides }))
+    Ok(SingleSide { trace, rejudged, context: PageContext::of(engine, records, game.err())? })
 }
 
-/// The data of a common log that the traces lack. The packets belong to the recorded session, so they are used only if
+/// What both sides of a comparison have in common. The packets belong to the recorded session, so they are used only if
 /// no side changes a setting.
-fn besides(games: &Games, sides: &ComparisonSpec) -> Result<SideContext, CommandError> {
-    let (_, besides) = SideContext::of(files::engine(games).look(&sides.first)?);
+fn common<'a>(engine: &Engine<'_>, sides: &'a ComparisonSpec) -> Result<PageContext<'a>, CommandError> {
+    if store::kind_of(&sides.first)? == FileKind::Trace {
+        return Ok(PageContext::none());
+    }
+    let records = LogRecords::open(&sides.first, Part::WHOLE)?;
+    let unknown = engine.games.of_header(records.header()).err().map(|error| error.to_string());
+    let context = PageContext::of(engine, records, unknown)?;
     let is_of_one_log = sides.second.is_none();
-    let session = besides.session.filter(|_| is_of_one_log && sides.what_if().is_none());
-    Ok(SideContext { session, ..besides })
+    let log = context.log.filter(|_| is_of_one_log && sides.what_if().is_none());
+    Ok(PageContext { log, ..context })
 }
 
-impl SideContext {
-    fn of_log(session: Session, walls: Vec<Wall>, notes: Vec<String>) -> SideContext {
-        SideContext {
-            map: session.header.map.clone(),
-            walls,
-            notes: files::hole(session.first_hole()).into_iter().chain(notes).collect(),
-            session: Some(session),
-            rejudged: None,
-        }
+impl<'a> PageContext<'a> {
+    /// That of a trace.
+    fn none() -> PageContext<'a> {
+        PageContext { map: String::new(), walls: Vec::new(), log: None, notes: Vec::new() }
     }
 
-    /// Separates the trace of a file that needs no replay from its other data.
-    fn of(looked: ViewedFile) -> (Option<Trace>, SideContext) {
-        match looked {
-            ViewedFile::Trace(trace) => (
-                Some(trace),
-                SideContext { map: String::new(), walls: Vec::new(), session: None, notes: Vec::new(), rejudged: None },
-            ),
-            ViewedFile::Log(log, walls) => (None, SideContext::of_log(log.session, walls, Vec::new())),
-            ViewedFile::Unknown(log, trace, why) => {
-                let notes = vec![format!("predictions, screens and hits: {why}")];
-                (Some(trace), SideContext::of_log(log.session, Vec::new(), notes))
-            }
-        }
+    /// That of a log. `unknown` says why this build does not play its game.
+    fn of(engine: &Engine<'_>, log: LogRecords<'a>, unknown: Option<String>) -> Result<PageContext<'a>, CommandError> {
+        let hole = files::hole(log.first_hole()?.as_ref());
+        let unknown = unknown.map(|why| format!("predictions, screens and hits: {why}"));
+        Ok(PageContext {
+            map: log.header().map.clone(),
+            walls: engine.walls(log.header()),
+            notes: hole.into_iter().chain(unknown).collect(),
+            log: Some(log),
+        })
     }
 }

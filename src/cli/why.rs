@@ -11,17 +11,15 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
-use super::{CommandResult, files, moment, replay};
-use crate::engine::{EngineError, Games, LogFile, Playable, rejudged};
+use super::{CommandResult, files, moment};
+use crate::engine::{Engine, EngineError, ExplainedLog, Games, Moment, Playable};
 use crate::log::FileKind;
-use crate::recorded::all_records;
-use crate::replay::ReplayOptions;
 use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, FileType, TraceFile};
 use crate::trace::schema::shots;
 use crate::trace::{Table, Trace, TraceSource, select_rows};
 use crate::units::Micros;
-use crate::why::{RejudgedShot, ShotName, Why, WhyQuery, near, player, shots_of};
+use crate::why::{RejudgedShot, ShotName, ShotRows, Why, WhyQuery, near, player, shots_of};
 
 /// Explain one shot, or one correction of a prediction
 ///
@@ -165,58 +163,48 @@ fn which_shot(path: &Path, trace: &Trace, player: u32) -> CommandError {
     CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
 }
 
+/// What answers the question.
+struct Answer {
+    /// The rows that explain it.
+    trace: Trace,
+    changed: Vec<String>,
+    why: Why,
+    rejudged: Vec<RejudgedShot>,
+}
+
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target_if(&args.svg, FileType::Svg)?;
     let (path, named) = in_order(args)?;
     let asked = asked(args, named)?;
-    let find = |trace: &Trace| match &asked {
-        Ok(asked) => Why::of(trace, asked).map_err(|error| CommandError::file(path, error)),
-        Err(player) => Err(which_shot(path, trace, *player)),
-    };
-    let (trace, changed, why, rejudged) = if store::kind_of(path)? == FileKind::Trace {
-        if !args.what_if.is_plain() || args.build.is_some() {
-            return Err(EngineError::Replayed { path: path.clone() }.into());
-        }
-        let trace = rows_for(games, path, &asked)?;
-        let why = find(&trace)?;
-        (trace, Vec::new(), why, Vec::new())
-    } else {
-        let log = files::read_log(games, path)?;
-        files::note_hole(path, log.session.first_hole());
-        match (&args.build, games.of(&log.session)) {
-            (None, Ok(game)) => {
-                let (options, changed) = args.what_if.options(&log.session.header)?;
-                let options = ReplayOptions { memory: games.memory(), ..options };
-                let (replayed, _) = replay::replay(game, path, &log.session, &options)?;
-                let mut why = find(&replayed.trace)?;
-                // Under changed settings the packets would differ. With rejudging, they stay as recorded.
-                if let (Why::Shot(shot), true) = (&mut why, changed.is_empty() || options.judged_under.is_some()) {
-                    shot.know_log(&log.session);
-                }
-                let rejudged = otherwise(game, path, &log, &options, (&replayed.trace, &why))?;
-                (replayed.trace, changed, why, rejudged)
+    let is_trace = store::kind_of(path)? == FileKind::Trace;
+    if is_trace && (!args.what_if.is_plain() || args.build.is_some()) {
+        return Err(EngineError::Replayed { path: path.clone() }.into());
+    }
+    let engine = files::engine(games);
+    let answer = match (is_trace, &args.build) {
+        (true, _) => of_source(path, &TraceFile::open(path)?, &asked)?,
+        (false, None) => match games.of_header(store::open_indexed_log(path)?.header()) {
+            Ok(game) => of_log(&engine, path, game, args, &asked)?,
+            Err(error) if !args.what_if.is_plain() => return Err(CommandError::file(path, error)),
+            Err(_) => of_records(&engine, path, &asked)?,
+        },
+        (false, Some(build)) => {
+            let (spec, runner) = (args.what_if.by_build(build), args.limit.runner(games)?);
+            let made = match spec.trace_of(&engine, &runner, path)? {
+                Ok(made) => made,
+                Err(missing) => return show_untestable(&missing, output),
+            };
+            files::note_hole(path, Engine::new(games).survey(path)?.survey.first_hole());
+            let mut answer = of_source(path, made.source(), &asked)?;
+            answer.changed = args.what_if.changed();
+            if let (Why::Shot(shot), true) = (&mut answer.why, answer.changed.is_empty()) {
+                let rows = ShotRows::of(&answer.trace, shot.name());
+                shot.know_log(&Engine::new(games).records_around(path, &rows)?);
             }
-            (build, game) => {
-                let changed = args.what_if.changed();
-                let trace = match (build, game) {
-                    (Some(build), _) => {
-                        let (spec, runner) = (args.what_if.by_build(build), args.limit.runner(games)?);
-                        match spec.trace_of(&files::engine(games), &runner, path)? {
-                            Ok(trace) => trace,
-                            Err(missing) => return show_untestable(&missing, output),
-                        }
-                    }
-                    (None, Err(error)) if !args.what_if.is_plain() => return Err(CommandError::file(path, error)),
-                    _ => all_records(&log.session),
-                };
-                let mut why = find(&trace)?;
-                if let (Why::Shot(shot), true) = (&mut why, changed.is_empty()) {
-                    shot.know_log(&log.session);
-                }
-                (trace, changed, why, Vec::new())
-            }
+            answer
         }
     };
+    let Answer { trace, changed, why, rejudged } = answer;
     let settings = &trace.header.settings;
     if let Some(target) = &target {
         let svg = why_svg(&why, settings).ok_or_else(|| {
@@ -249,29 +237,66 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     })
 }
 
-/// The rows of a trace that answer the question.
-fn rows_for(games: &Games, path: &Path, asked: &Result<WhyQuery, u32>) -> Result<Trace, CommandError> {
-    let file = TraceFile::open(path)?;
+/// Answers from a trace.
+fn of_source(path: &Path, source: &dyn TraceSource, asked: &Result<WhyQuery, u32>) -> Result<Answer, CommandError> {
     let unread = |error: String| CommandError::Request(error);
-    let all = |rows: &Table| (0..rows.rows() as u32).collect();
-    let table = select_rows(&file, shots::NAME, (&[], None), &all).map_err(unread)?;
-    let fired = Trace { header: file.header().clone(), tables: vec![table] };
-    let Ok(asked) = asked else { return Ok(fired) };
-    match asked.shot(&fired).map_err(|error| CommandError::file(path, error))? {
-        Some(shot) => Ok(near(&file, shot).map_err(unread)?.into_owned()),
-        None => Ok(store::read_trace_within(games.memory(), path)?),
-    }
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(player) => {
+            let all = |rows: &Table| (0..rows.rows() as u32).collect();
+            let table = select_rows(source, shots::NAME, (&[], None), &all).map_err(unread)?;
+            return Err(which_shot(path, &Trace { tables: vec![table], ..Trace::default() }, *player));
+        }
+    };
+    let not_found = |error| CommandError::file(path, error);
+    let trace = near(source, asked).map_err(unread)?.map_err(not_found)?.into_owned();
+    let why = Why::of(&trace, asked).map_err(not_found)?;
+    Ok(Answer { trace, changed: Vec::new(), why, rejudged: Vec::new() })
 }
 
-/// The results of the shot under other rules.
-fn otherwise(
-    game: &dyn Playable,
+/// Answers from the replay of a log.
+fn of_log(
+    engine: &Engine<'_>,
     path: &Path,
-    log: &LogFile,
-    options: &ReplayOptions,
-    (trace, why): (&Trace, &Why),
-) -> Result<Vec<RejudgedShot>, CommandError> {
-    let Why::Shot(shot) = why else { return Ok(Vec::new()) };
-    let rejudged = rejudged(game, &log.session, options, trace).map_err(|error| CommandError::file(path, error))?;
-    Ok(shot.otherwise(&rejudged))
+    game: &dyn Playable,
+    args: &Args,
+    asked: &Result<WhyQuery, u32>,
+) -> Result<Answer, CommandError> {
+    let (options, changed) = args.what_if.options(store::open_indexed_log(path)?.header())?;
+    let rejudges = options.judged_under.is_some();
+    let log = ExplainedLog::new(engine, path, game, options)?;
+    files::note_hole(path, log.first_hole()?.as_ref());
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(player) => return Err(which_shot(path, &log.shots()?, *player)),
+    };
+    let not_found = |error| CommandError::file(path, error);
+    let Moment { trace, session, rejudged } = log.find(asked)?.map_err(not_found)?;
+    let mut why = Why::of(&trace, asked).map_err(not_found)?;
+    let mut otherwise = Vec::new();
+    if let Why::Shot(shot) = &mut why {
+        // Under changed settings the packets would differ. With rejudging, they stay as recorded.
+        if changed.is_empty() || rejudges {
+            shot.know_log(&session);
+        }
+        otherwise = shot.otherwise(&rejudged);
+    }
+    Ok(Answer { trace, changed, why, rejudged: otherwise })
+}
+
+/// Answers from the records of a log of another game.
+fn of_records(engine: &Engine<'_>, path: &Path, asked: &Result<WhyQuery, u32>) -> Result<Answer, CommandError> {
+    let fired = engine.recorded_shots(path)?;
+    files::note_hole(path, fired.first_hole.as_ref());
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(player) => return Err(which_shot(path, &fired.trace, *player)),
+    };
+    let not_found = |error| CommandError::file(path, error);
+    let Moment { trace, session, .. } = engine.recorded_shot(path, &fired, asked)?.map_err(not_found)?;
+    let mut why = Why::of(&trace, asked).map_err(not_found)?;
+    if let Why::Shot(shot) = &mut why {
+        shot.know_log(&session);
+    }
+    Ok(Answer { trace, changed: Vec::new(), why, rejudged: Vec::new() })
 }

@@ -24,8 +24,82 @@ fn split_page(page: &str) -> (String, Value) {
     let mut bytes = Vec::new();
     flate2::read::ZlibDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("zlib");
     let length = u32::from_le_bytes(bytes[..4].try_into().expect("four")) as usize;
-    let contents = serde_json::from_slice(&bytes[4..4 + length]).expect("JSON");
+    let mut contents: Value = serde_json::from_slice(&bytes[4..4 + length]).expect("JSON");
+    for side in contents["sides"].as_array_mut().into_iter().flatten() {
+        for records in ["shots", "corrections"] {
+            side[records] = Records::unpacked(&side[records], &bytes[4 + length..]);
+        }
+    }
     (format!("{head}{tail}"), contents)
+}
+
+/// Reads packed records, as `web/data.js` does.
+struct Records<'a> {
+    packed: &'a Value,
+    kinds: Vec<u8>,
+    last: Vec<i64>,
+    numbers: &'a [u8],
+    measures: &'a [u8],
+}
+
+impl Records<'_> {
+    fn unpacked(packed: &Value, bytes: &[u8]) -> Value {
+        let from = |name: &str| &bytes[packed[name].as_u64().expect("a place") as usize..];
+        let kinds = packed["kinds"].as_str().expect("kinds").as_bytes().to_vec();
+        let last = vec![0; kinds.len()];
+        let (numbers, measures) = (from("numbers_at"), from("measures_at"));
+        let mut records = Records { packed, kinds, last, numbers, measures };
+        let mut shape = 0;
+        let record = |_| {
+            shape += records.number();
+            records.value(&packed["shapes"][shape as usize])
+        };
+        (0..packed["records"].as_u64().expect("a count")).map(record).collect()
+    }
+
+    fn number(&mut self) -> i64 {
+        let (mut number, mut shift) = (0u64, 0);
+        loop {
+            let byte = self.numbers[0];
+            self.numbers = &self.numbers[1..];
+            number |= u64::from(byte & 127) << shift;
+            shift += 7;
+            if byte < 128 {
+                return (number >> 1) as i64 ^ -((number & 1) as i64);
+            }
+        }
+    }
+
+    fn value(&mut self, shape: &Value) -> Value {
+        match shape {
+            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Object(fields) => {
+                Value::Object(fields.iter().map(|(name, field)| (name.clone(), self.value(field))).collect())
+            }
+            code => match code.as_i64().expect("a code") {
+                -1 => Value::Null,
+                -2 => Value::Array(Vec::new()),
+                field => self.field(field as usize),
+            },
+        }
+    }
+
+    fn field(&mut self, field: usize) -> Value {
+        if self.kinds[field] == b'f' {
+            let (measure, rest) = self.measures.split_at(4);
+            self.measures = rest;
+            let measure = f32::from_le_bytes(measure.try_into().expect("four"));
+            // In JSON, a measure has as few digits as tell it from its neighbours.
+            return serde_json::from_str(&measure.to_string()).expect("a number");
+        }
+        self.last[field] += self.number();
+        let number = self.last[field];
+        match self.kinds[field] {
+            b't' => self.packed["texts"][number as usize].clone(),
+            b'b' => (number == 1).into(),
+            _ => number.into(),
+        }
+    }
 }
 
 pub(crate) fn page(folder: &Folder, line: &str) -> (String, Value) {
@@ -72,6 +146,12 @@ fn a_page_makes_no_request_and_has_every_shot_and_correction() {
     let corrected = trace.table("corrections").expect("corrections").u32s("fields").iter().filter(|n| **n > 0).count();
     assert_eq!(side["corrections"].as_array().map(Vec::len), Some(corrected));
     assert_eq!(side["notes"], Value::Array(vec![]), "of a whole log all is known");
+    assert_eq!(side["thinned"], Value::Array(vec![]), "and a short session is shown exactly");
+    assert_eq!(why["shot"]["places"], listed[0]["places"]);
+    assert_eq!(why["shot"]["drawn_from"], listed[0]["drawn_from"]);
+    let correction = &side["corrections"][1];
+    let asked = format!("p{} --correction {}", correction["player"], correction["number"]);
+    assert_eq!(folder.json(&format!("why a.hitlog {asked}"))["correction"]["errors"], correction["errors"]);
     let (_, of_trace) = page(&folder, "a.hittrace");
     assert_eq!(of_trace["sides"][0]["tables"], side["tables"], "a log and its trace have the same tables");
     assert!(contents["walls"]["of"]["rows"].as_u64().is_some_and(|walls| walls > 50));
@@ -135,6 +215,29 @@ fn a_page_of_a_part_shows_only_the_part() {
     let beyond = folder.run("report a.hitlog --from 5:00 -o page.html --force");
     let output = String::from_utf8_lossy(&beyond.stderr);
     assert!(beyond.status.code() == Some(128) && output.contains("5:00"), "{output}");
+}
+
+/// A page of a long session lists every shot and correction, and says what it draws more coarsely.
+#[test]
+fn a_page_of_a_long_session_lists_all_and_draws_less() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 16 --seconds 20 -o short.hitlog");
+    folder.done("record synth --players 64 --seconds 60 -o long.hitlog");
+    let thinned = |line: &str| page(&folder, line).1["sides"][0]["thinned"].to_string();
+    assert_eq!(thinned("short.hitlog"), "[]");
+    let (_, contents) = page(&folder, "long.hitlog");
+    let side = &contents["sides"][0];
+    let notes = side["thinned"].to_string();
+    assert!(notes.contains("what screens showed is coarser than in a short session"), "{notes}");
+    let points = |paths: &str| -> u64 {
+        let all = side[paths].as_array().expect("paths");
+        all.iter().map(|path| path["step"]["rows"].as_u64().expect("rows")).sum()
+    };
+    assert!((100_000..=1_000_000).contains(&points("views")), "{} points", points("views"));
+    let replayed = folder.json("replay long.hitlog");
+    let list = |name: &str| side[name].as_array().expect("a list").clone();
+    let fired = |shot: &&Value| shot["is_impact"] == false && shot["server"]["reason"] != "not run";
+    assert_eq!(list("shots").iter().filter(fired).count() as u64, replayed["shots"]["fired"].as_u64().expect("shots"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Logs of games with their own netcode, recorded through calls: commands show their contents and assume nothing more.
 
-use hitreg::engine::{Engine, ViewedFile};
+use hitreg::engine::Engine;
 use hitreg::record::{
     CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, Reason, Record, Scope,
     ShotRecord,
@@ -116,7 +116,7 @@ fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {
     assert!(text(&folder.run("info a.hitlog").stdout).contains("4 judged shots recorded"));
     let games = hitreg::registry::built_in();
     let engine = Engine { games: &games, read: |_, _| {} };
-    let Ok(ViewedFile::Unknown(_, trace, _)) = engine.look(&path) else { panic!("a log of an unknown game") };
+    let trace = engine.shown_records(&path).expect("a log of an unknown game");
     assert_eq!(trace.table("shots").map(Table::rows), Some(4), "the page of report has them");
 }
 

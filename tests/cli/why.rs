@@ -65,7 +65,7 @@ fn rows_near_a_shot_explain_it_as_the_whole_trace_does() {
         for row in 0..table.rows {
             let name =
                 ShotName { shooter: table.shooter[row], command: table.command[row], index: Some(table.index[row]) };
-            let near = near(&file, name).expect("it can be read");
+            let near = near(&file, &WhyQuery::Shot(name)).expect("it can be read").expect("it is there");
             assert!(near.tables.iter().map(Table::rows).sum::<usize>() < 10_000, "that is not near");
             let [of_near, of_whole] = [&near, &whole].map(|trace| Why::of(trace, &WhyQuery::Shot(name)));
             assert_eq!(of_near, of_whole, "{name}");
@@ -289,6 +289,41 @@ fn targets_are_drawn_from_the_named_snapshots() {
         checked += 1;
     }
     assert!(checked > 40, "{checked} shots");
+}
+
+/// A log with keyframes is replayed around the moment only, and gives the same answers.
+#[test]
+fn a_log_with_keyframes_gives_the_answers_of_the_whole_replay() {
+    let folder = Folder::empty();
+    let link = "--delay-ms 60 --jitter-ms 20 --loss 3% --no-keyframes";
+    folder.done(&format!("record synth --players 4 --seconds 50 {link} -o whole.hitlog"));
+    folder.done("keyframes whole.hitlog --every 5 -o keyed.hitlog");
+    let trace = trace_of(&folder, "replay whole.hitlog");
+    let table = shots::Columns::of(&trace);
+    // Shots, launches and impacts, from the whole session.
+    let mut asked: Vec<String> = (0..table.rows)
+        .step_by(table.rows / 12)
+        .map(|row| format!("p{}#{}", table.shooter[row], table.command[row]))
+        .collect();
+    let of_reason = |reason: &str| (0..table.rows).rev().find(|row| table.reason.get(*row) == reason).expect("a shot");
+    for row in ["launched", "not run"].map(of_reason) {
+        asked.push(format!("p{}#{}.{}", table.shooter[row], table.command[row], table.index[row]));
+    }
+    let moments =
+        ["--at 41s", "--at 33.3s --player p2", "--at 0s", "--at 49.9s", "p1 --correction 3", "p3 --correction 9"];
+    asked.extend(moments.map(str::to_owned));
+    for asked in &asked {
+        let of = |log: &str| {
+            let mut answer = folder.json(&format!("why {log} {asked}"));
+            assert!(answer["path"].take().is_string());
+            answer
+        };
+        assert_eq!(of("keyed.hitlog"), of("whole.hitlog"), "{asked}");
+    }
+    for wrong in ["p1#1", "p9#95", "--at 9999s", "p2 --correction 99999", "p1"] {
+        let said = |log: &str| folder.refused(&format!("why {log} {wrong}")).replace(log, "LOG");
+        assert_eq!(said("keyed.hitlog"), said("whole.hitlog"), "{wrong}");
+    }
 }
 
 #[test]

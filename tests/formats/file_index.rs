@@ -10,7 +10,7 @@ use hitreg::log::{
 };
 use hitreg::record::{Session, SessionStretch};
 use hitreg::trace::{Column, ColumnData, ColumnSpan, Table, Trace, TraceHeader};
-use hitreg::units::{Micros, Tick};
+use hitreg::units::{CommandSeq, Micros, Tick};
 use rmpv::Value;
 
 use crate::container::{ChunkFile, encoded, get, pack_chunks, set, try_unpack_chunks, unpack_chunks};
@@ -123,6 +123,31 @@ fn an_index_read_is_the_index_built() {
         let found: Vec<_> = read.tables().map(|(table, rows)| (table.name.clone(), rows)).collect();
         assert_eq!(found, expected);
         assert_eq!(read.index().tables()[0].table, trace.tables[0].without_rows());
+    }
+}
+
+/// The time of a usercmd and the records around a time are found through the index.
+#[test]
+fn usercmds_and_the_records_around_them_are_found() {
+    let session = crate::log_sessions::session(3, 400);
+    let plain = log_of(&session);
+    for file in [with_keyframes(&plain, &[keyframe(0), keyframe(1)]), plain] {
+        let mut log = indexed_log(&file).unwrap();
+        for (player, records) in (0..).zip(&session.players) {
+            for frame in records.frames.iter().step_by(17) {
+                assert_eq!(log.time_of_usercmd(player, frame.command.seq).unwrap(), Some(frame.at));
+            }
+            let beyond = records.frames.last().map_or(0, |frame| frame.command.seq.0) + 1;
+            assert_eq!(log.time_of_usercmd(player, CommandSeq(beyond)).unwrap(), None);
+        }
+        assert_eq!(log.time_of_usercmd(99, CommandSeq(1)).unwrap(), None);
+        let (first, last) = session.played().unwrap();
+        assert_eq!(log.records_between(first, last).unwrap().players, session.players);
+        let middle = Micros((first.0 + last.0) / 2);
+        let around = log.records_between(middle, middle).unwrap();
+        let is_near = |at: Micros| (at - middle).0.abs() < 400_000;
+        let frames = || around.players.iter().flat_map(|player| &player.frames);
+        assert!(frames().count() > 0 && frames().all(|frame| is_near(frame.at)), "only the chunks there");
     }
 }
 

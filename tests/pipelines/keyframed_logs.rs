@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hitreg::engine::{Engine, EngineError, Games, SurveyedLog};
+use hitreg::engine::{Engine, Games, SurveyedLog};
 use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
 use hitreg::record::{Keyframe, Session, StateKey};
 use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, rerecord};
@@ -78,26 +78,6 @@ impl KeyframedLogs {
         let reports = verify.logs(&Engine::new(&games), &[self.folder.path().join(name)], &|| {});
         reports.expect("it can be verified").remove(0)
     }
-}
-
-/// An excerpt with more views than allowed is refused, with the time at which the number exceeds the limit.
-#[test]
-fn an_excerpt_over_the_limit_of_views_is_refused() {
-    let _alone = lock_counter();
-    let logs = KeyframedLogs::of(&traces::session(3, 9.0, DiscRules::default()));
-    let games = games();
-    let excerpt =
-        |most, part| Engine::new(&games).excerpt(&logs.folder.path().join("a.hitlog"), part, most, &mut |_, _| {});
-    let all = excerpt(usize::MAX, Part::WHOLE).expect("a log of this build").trace;
-    let views = all.tables.iter().find(|table| table.name == "views").expect("views").rows();
-    assert!(views > 2_000, "{views}");
-    // Compared as text, because NaN is not equal to itself.
-    let just_as_many = excerpt(views, Part::WHOLE).expect("just as many").trace;
-    assert!(format!("{just_as_many:?}") == format!("{all:?}"));
-    let Err(EngineError::TooLong { most, by, .. }) = excerpt(views / 2, Part::WHOLE) else { panic!("it is too long") };
-    assert!(most == views / 2 && by > Micros::ZERO && by <= Micros::from_s(9), "{most} by {by}");
-    let part = Part { from: Micros::from_s(1), to: Micros::from_s(3) };
-    assert!(excerpt(views / 2, part).is_ok(), "a part of it has room");
 }
 
 /// A full replay of a log with keyframes runs no more usercmds than one without, and detects a wrong keyframe.

@@ -7,8 +7,11 @@
 //! goes into the page as compressed bytes in base64, and the scripts show it as text.
 
 mod clock;
+mod evidence;
 mod notes;
 mod packed;
+mod records;
+mod series;
 mod side;
 mod tracks;
 
@@ -23,14 +26,16 @@ use serde::Serialize;
 use crate::diff::TraceDiff;
 use crate::swept::SweepTable;
 use crate::why::RejudgedShots;
-use hitreg_log::record::{Session, Wall};
-use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{shots, views};
+use hitreg_log::record::{Session, SessionHeader, SessionStretch, Wall};
+use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, effects, frames, variables};
+use hitreg_log::trace::{Table, TraceSource};
+use hitreg_log::units::Micros;
 use packed::{ColumnSpan, PageColumns, whole};
 use side::PageSide;
 
 /// The content of a page.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "traces and logs may be of any length")]
 pub struct PageSubject<'a> {
     /// One trace, or the two sides of a comparison.
     pub sides: &'a [PageInput<'a>],
@@ -40,17 +45,36 @@ pub struct PageSubject<'a> {
     pub difference: Option<(&'a TraceDiff, &'a str)>,
 }
 
+/// The records of a log, which a page shows beside the rows of its replay.
+pub trait PageLog {
+    /// The header of the log.
+    fn header(&self) -> &SessionHeader;
+
+    /// Passes on all records in their order.
+    ///
+    /// # Errors
+    /// Fails with a message if the log cannot be read.
+    fn each(&self, to: &mut dyn FnMut(&SessionStretch)) -> Result<(), String>;
+
+    /// The records between two times.
+    ///
+    /// # Errors
+    /// Fails with a message if the log cannot be read.
+    fn between(&self, first: Micros, last: Micros) -> Result<Session, String>;
+}
+
 /// One trace with its context.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "a trace and a log may be of any length")]
 pub struct PageInput<'a> {
     /// The name of the trace, for people.
     pub name: &'a str,
     /// The map's name; empty if it is unknown.
     pub map: &'a str,
     /// The trace.
-    pub trace: &'a Trace,
+    pub trace: &'a dyn TraceSource,
     /// The trace's log, if the trace's packets are those of the log.
-    pub session: Option<&'a Session>,
+    pub log: Option<&'a dyn PageLog>,
     /// The trace's shots, judged under other rules.
     pub rejudged: &'a [RejudgedShots],
     /// Whether the map's walls are known.
@@ -86,41 +110,35 @@ struct PageWalls {
 /// The rounding of walls, in units.
 const WALL_UNIT: f64 = 1.0 / 8.0;
 
-/// The limit on the samples of drawn places in a page, for all sides together. With more samples, lines become coarser.
-const MOST_VIEWS: usize = 600_000;
-
-/// An estimate of the memory in bytes that [`html`] needs beside traces, by the tables and numbers of rows of one trace.
-/// Sides are packed one after the other, so a page of two sides needs that of the larger one.
-pub fn page_memory<'t>(tables: impl IntoIterator<Item = (&'t str, u64)>) -> usize {
-    let of_row = |table| match table {
-        // A point of a track, and its place in the index of rows.
-        views::NAME => 52,
-        // The explanation, with its text and JSON.
-        shots::NAME => 4096,
-        // Points of tracks, packets and acks, and places in indexes.
-        _ => 80,
+/// Leaves out the columns that a page does not show.
+pub fn only_shown(mut table: Table) -> Table {
+    let columns: &[&str] = match &*table.name {
+        name if name == bodies::NAME || name.starts_with(BODIES_OF_CLASS) => {
+            &["tick", "entity", "origin.x", "origin.y", "origin.z", "viewangles.x", "viewangles.y"]
+        }
+        frames::NAME => evidence::FRAMES,
+        // The page says how many rows these have.
+        effects::NAME | variables::NAME => &["player"],
+        _ => return table,
     };
-    let rows = tables.into_iter().map(|(table, rows)| rows.saturating_mul(of_row(table)));
-    usize::try_from(rows.fold(PAGE_BYTES, u64::saturating_add)).unwrap_or(usize::MAX)
+    table.columns.retain(|column| columns.contains(&&*column.name));
+    table
 }
 
-/// The memory of a page without rows: the program, the compression and the text.
-const PAGE_BYTES: u64 = 28 << 20;
-
-/// Creates the page.
+/// Creates the page. It reads the traces and logs part by part, and holds only what it shows.
 ///
 /// # Errors
-/// When compression fails, which cannot happen in memory.
-pub fn html(picture: &PageSubject<'_>) -> std::io::Result<String> {
-    let mut columns = PageColumns::default();
-    let most_views = MOST_VIEWS / picture.sides.len().max(1);
+/// Fails with a message if a trace or a log cannot be read.
+pub fn html(picture: &PageSubject<'_>) -> Result<String, String> {
+    let (mut columns, sides) = (PageColumns::default(), picture.sides.len());
+    let of_sides = picture.sides.iter().map(|shown| PageSide::of(shown, sides, &mut columns));
     let contents = PageContents {
         written_by: concat!("hitreg ", env!("CARGO_PKG_VERSION")),
-        sides: picture.sides.iter().map(|shown| PageSide::of(shown, most_views, &mut columns)).collect(),
+        sides: of_sides.collect::<Result<_, _>>()?,
         walls: PageWalls::pack(picture.walls, &mut columns),
         difference: picture.difference.map(|(found, answer)| PageDifference { answer, found }),
     };
-    filled(include_str!("page/web/page.html"), &contents, &columns)
+    filled(include_str!("page/web/page.html"), &contents, &columns).map_err(|error| error.to_string())
 }
 
 /// The content of a page of a sweep.
@@ -141,7 +159,7 @@ pub struct SweepPage<'a> {
 /// Creates the page of a sweep: a plot of each figure, and the table.
 ///
 /// # Errors
-/// Under the conditions of [`html`].
+/// When compression fails, which cannot happen in memory.
 pub fn sweep_html(swept: &SweepPage<'_>) -> std::io::Result<String> {
     filled(include_str!("page/web/sweep.html"), swept, &PageColumns::default())
 }
@@ -163,10 +181,11 @@ const MODULES: &[(&str, &str)] = &[
 
 /// Fills style, modules and data into a document.
 fn filled(document: &str, contents: &impl Serialize, columns: &PageColumns) -> std::io::Result<String> {
-    let contents = serde_json::to_vec(contents)?;
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::new(7));
+    let contents = serde_json::to_vec(contents)?;
     packed.write_all(&(contents.len() as u32).to_le_bytes())?;
     packed.write_all(&contents)?;
+    drop(contents);
     packed.write_all(&columns.bytes)?;
     let data = STANDARD.encode(packed.finish()?);
     let module = |(name, source): &(&str, &str)| {
@@ -176,8 +195,18 @@ fn filled(document: &str, contents: &impl Serialize, columns: &PageColumns) -> s
     };
     let imports: Vec<String> = MODULES.iter().map(module).collect();
     let imports = format!("{{\"imports\":{{{}}}}}", imports.join(","));
-    let parts = [("/*style*/", include_str!("page/web/style.css")), ("/*imports*/", &imports), ("/*data*/", &data)];
-    Ok(parts.into_iter().fold(document.to_owned(), |page, (place, part)| page.replacen(place, part, 1)))
+    let parts = [("/*style*/", include_str!("page/web/style.css")), ("/*data*/", &data), ("/*imports*/", &imports)];
+    let length = document.len() + parts.iter().map(|(_, part)| part.len()).sum::<usize>();
+    let (mut page, mut rest) = (String::with_capacity(length), document);
+    // The places are in this order in every document.
+    for (place, part) in parts {
+        let Some((before, after)) = rest.split_once(place) else { continue };
+        page.push_str(before);
+        page.push_str(part);
+        rest = after;
+    }
+    page.push_str(rest);
+    Ok(page)
 }
 
 impl PageWalls {

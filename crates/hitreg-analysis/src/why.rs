@@ -12,14 +12,15 @@ mod reader;
 mod rejudged;
 mod shot;
 
-pub use asked::{ShotName, WhyError, WhyQuery, player, shots_of};
+pub use asked::{NEAR, ShotName, WhyError, WhyQuery, player, shots_of};
 pub use carried::{DrawnSnapshots, ReceivedSnapshot, UsercmdPath};
 pub use correction::{CorrectionExplanation, FieldError};
 pub use line::{AimLine, LineOffset};
-pub use near::near;
+pub use near::{CorrectionRows, ShotRows, near};
 pub use places::{PositionKind, TargetPosition};
 pub use reader::TraceRows;
 pub use rejudged::{RejudgeRules, RejudgedShot, RejudgedShots};
+pub(crate) use shot::shot_target;
 pub use shot::{ClientFrame, DrawnTarget, JudgedOutcome, ReportedHit, ShotExplanation, ShotResult};
 
 use serde::Serialize;

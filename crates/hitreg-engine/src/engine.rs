@@ -1,5 +1,5 @@
 //! The commands of the `hitreg` program as a library: the games of a build, comparison, verification, bisection,
-//! shrinking, merging and excerpts. The command line adds arguments, pages and exit codes.
+//! shrinking, merging and pages. The command line adds arguments, pages and exit codes.
 //!
 //! Nothing here prints or reads the clock or the environment. The caller can stop a running job through the [`StopSignal`] of
 //! its [`BuildRunner`](crate::build::BuildRunner). Files are read and written through [`store`](hitreg_log::store), and other
@@ -27,19 +27,18 @@ pub mod bisect;
 mod contract;
 mod effects;
 mod error;
-mod excerpt;
 mod games;
 mod log_file;
 mod merge;
+mod moment;
 mod rejudge;
+mod shown;
 mod sides;
 mod streamed;
-mod view;
 
 pub use contract::{ContractPoint, PointResult, check_contract};
 pub use effects::look_for_effects;
 pub use error::EngineError;
-pub use excerpt::Excerpt;
 pub use games::JoinError;
 pub use games::{
     Bodies, Games, MapFile, NoBots, Playable, ReadySession, RulesError, ScoreError, SelfPlaying, SetupError, StepError,
@@ -47,11 +46,12 @@ pub use games::{
 };
 pub use log_file::LogFile;
 pub use merge::MergedLog;
-pub use rejudge::{SideRejudgement, rejudged};
+pub use moment::{ExplainedLog, Moment, RecordedShots};
+pub use rejudge::SideRejudgement;
+pub use shown::{LogRecords, ShownReplay};
 pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
 pub(crate) use streamed::Leg;
 pub use streamed::{SurveyedLog, retry_with_encoding, write_replayed};
-pub use view::ViewedFile;
 
 use std::path::Path;
 

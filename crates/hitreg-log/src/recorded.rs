@@ -42,13 +42,24 @@ pub fn recorded_without(session: &Session, hidden: &BTreeSet<String>) -> Trace {
 /// Returns all tables from a log's own records: the tables of [`recorded`] with every tick, a table of states for each
 /// class, shots, damage, and one table for each custom kind.
 pub fn all_records(session: &Session) -> Trace {
+    all_records_without(session, &hidden_fields(session))
+}
+
+/// Returns the same tables for part of a log, without the `hidden` fields.
+pub fn all_records_without(session: &Session, hidden: &BTreeSet<String>) -> Trace {
     let mut tables = vec![all_ticks(session)];
-    tables.extend(bodies_by_class(session, &hidden_fields(session)));
+    tables.extend(bodies_by_class(session, hidden));
     tables.extend([executed(session), frames(session)]);
     tables.extend(shots::shots(session));
     tables.extend(shots::damage(session));
     own::add(session, &mut tables);
     Trace { header: header_of(session), tables }
+}
+
+/// Returns the shots of a log's own records. They need the predicted and judged shots, the ticks, and the executed
+/// usercmds.
+pub fn recorded_shots(session: &Session) -> Trace {
+    Trace { header: header_of(session), tables: shots::shots(session).into_iter().collect() }
 }
 
 /// Returns the fields that viewers of the log received with different values.

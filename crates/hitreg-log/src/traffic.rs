@@ -1,6 +1,6 @@
 //! Lists the packets between the server and its clients, from a log or a trace.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::record::{
     ArrivalRecord, ArrivalTable, Origin, PacketRecord, PlayerRecords, Session, SessionHeader, SessionStretch,
@@ -58,33 +58,162 @@ fn of_player(all: &mut Vec<Packet>, player: u32, records: &PlayerRecords, is_rec
     }
 }
 
-/// Adds the lost snapshots to received ones: as many as each gap has numbers beyond the updates that were held back.
-/// Their send times are spread over the gap.
+/// Adds the lost snapshots to received ones.
 fn with_lost(received: impl Iterator<Item = SentRow>) -> Vec<SentRow> {
-    let (mut all, mut held_back): (Vec<SentRow>, u64) = (Vec::new(), 0);
-    // A crafted file may claim any gap.
-    let mut most = MOST_LOST_BESIDE;
-    for row @ (number, sent_us, _, choked) in received {
-        most = most.saturating_add(1);
-        held_back += u64::from(choked);
-        if let Some(&(before, before_us, ..)) = all.last() {
+    let (mut all, mut gaps) = (Vec::new(), SnapshotGaps::default());
+    received.for_each(|row| gaps.add(row, &mut |row| all.push(row)));
+    all
+}
+
+/// Finds the lost snapshots among received ones: as many as each gap has numbers beyond the updates that were held back.
+/// Their send times are spread over the gap.
+#[derive(Debug, Default)]
+struct SnapshotGaps {
+    last: Option<(u32, i64)>,
+    held_back: u64,
+    /// The number of lost snapshots so far, less the received ones. A crafted file may claim any gap.
+    excess: i64,
+}
+
+impl SnapshotGaps {
+    /// Passes on the lost snapshots before a received one, and that one.
+    fn add(&mut self, row: SentRow, to: &mut dyn FnMut(SentRow)) {
+        let (number, sent_us, _, choked) = row;
+        self.excess -= 1;
+        self.held_back += u64::from(choked);
+        if let Some((before, before_us)) = self.last {
             let missing = u64::from(number.saturating_sub(before).saturating_sub(1));
-            let lost = missing.saturating_sub(held_back);
-            held_back -= missing - lost;
+            let lost = missing.saturating_sub(self.held_back);
+            self.held_back -= missing - lost;
+            let most = u32::try_from(i64::from(MOST_LOST_BESIDE) - self.excess).unwrap_or(0);
             let lost = u32::try_from(lost).unwrap_or(u32::MAX).min(most);
-            most -= lost;
+            self.excess += i64::from(lost);
             for n in 1..=lost {
                 let share = i64::from(n) * sent_us.saturating_sub(before_us) / i64::from(lost + 1);
-                all.push((before + n, before_us.saturating_add(share), 0, 0));
+                to((before + n, before_us.saturating_add(share), 0, 0));
             }
         }
-        all.push(row);
+        self.last = Some((number, sent_us));
+        to(row);
     }
-    all
 }
 
 /// The limit on a player's lost snapshots beyond the number of received ones.
 const MOST_LOST_BESIDE: u32 = 1 << 12;
+
+/// Turns the records of a log into packets while the log is read. The packets of each player and direction are those of
+/// [`of_session`], in their order.
+#[derive(Debug)]
+pub struct PacketReader {
+    is_received: bool,
+    /// Of each player: to the server, and from it.
+    players: Vec<[WaitingPackets; 2]>,
+    now_us: i64,
+}
+
+/// A packet that did not arrive for so long is lost, whether or not the session goes on.
+const LOST_AFTER_US: i64 = 60_000_000;
+/// The most arrivals of a direction that are kept for packets that were sent already.
+const MOST_ARRIVALS: usize = 1 << 12;
+
+/// The packets of one direction whose arrival is not known yet.
+#[derive(Debug, Default)]
+struct WaitingPackets {
+    gaps: SnapshotGaps,
+    /// In ascending order of the numbers.
+    sent: VecDeque<SentRow>,
+    /// The first arrival of each number.
+    arrived: BTreeMap<u32, i64>,
+    newest: Option<u32>,
+}
+
+impl PacketReader {
+    /// A reader before the first records of a log.
+    pub fn new(header: &SessionHeader) -> PacketReader {
+        let players = header.players.iter().map(|_| Default::default()).collect();
+        PacketReader { is_received: is_received(header), players, now_us: i64::MIN }
+    }
+
+    /// Adds records in the order of the log, and passes on the packets whose arrival or loss is known.
+    pub fn add(&mut self, stretch: &SessionStretch, to: &mut dyn FnMut(Packet)) {
+        for (player, records) in (0..).zip(&stretch.players) {
+            let Some([up, down]) = self.players.get_mut(player as usize) else { continue };
+            for sent in &records.sent {
+                up.send((sent.number, sent.at.0, sent.bytes, 0));
+            }
+            for sent in &records.snapshots {
+                let row = (sent.seq.0, sent.at.0, sent.bytes, sent.choked);
+                let WaitingPackets { gaps, sent, .. } = down;
+                match self.is_received {
+                    true => gaps.add(row, &mut |row| put(sent, row)),
+                    false => put(sent, row),
+                }
+            }
+            records.reached.iter().for_each(|arrival| up.arrive(arrival));
+            records.received.iter().for_each(|arrival| down.arrive(arrival));
+            for of in [&up.sent, &down.sent] {
+                self.now_us = of.back().map_or(self.now_us, |(_, at, ..)| self.now_us.max(*at));
+            }
+            up.settle(self.now_us, &mut |row, took| to(packet((player, true), row, took)));
+            down.settle(self.now_us, &mut |row, took| to(packet((player, false), row, took)));
+        }
+    }
+
+    /// Passes on the remaining packets, after the last records.
+    pub fn end(self, to: &mut dyn FnMut(Packet)) {
+        for (player, of_player) in (0..).zip(self.players) {
+            for (mut waiting, is_up) in of_player.into_iter().zip([true, false]) {
+                waiting.settle(i64::MAX, &mut |row, took| to(packet((player, is_up), row, took)));
+            }
+        }
+    }
+}
+
+impl WaitingPackets {
+    fn send(&mut self, row: SentRow) {
+        put(&mut self.sent, row);
+    }
+
+    fn arrive(&mut self, arrival: &ArrivalRecord) {
+        let first = self.arrived.entry(arrival.number).or_insert(arrival.at.0);
+        *first = (*first).min(arrival.at.0);
+        self.newest = self.newest.max(Some(arrival.number));
+    }
+
+    /// Passes on the packets whose fate is known at a time, with their time of transit.
+    fn settle(&mut self, now_us: i64, to: &mut dyn FnMut(SentRow, Option<i64>)) {
+        while let Some(&(number, sent_us, bytes, choked)) = self.sent.front() {
+            let arrived = self.arrived.get(&number);
+            let is_given_up = now_us.saturating_sub(sent_us) > LOST_AFTER_US;
+            if arrived.is_none() && !is_given_up {
+                break;
+            }
+            // Without a later arrival, the packet may have been in transit at the end, or arrivals were not recorded.
+            if self.newest.is_some_and(|newest| number <= newest) {
+                to((number, sent_us, bytes, choked), arrived.map(|at| at.saturating_sub(sent_us)));
+            }
+            self.sent.pop_front();
+        }
+        if self.arrived.len() > MOST_ARRIVALS
+            && let Some((first, ..)) = self.sent.front()
+        {
+            self.arrived = self.arrived.split_off(first);
+        }
+    }
+}
+
+/// Adds a packet in the order of numbers.
+fn put(sent: &mut VecDeque<SentRow>, row: SentRow) {
+    let place = match sent.back() {
+        Some(last) if last.0 > row.0 => sent.partition_point(|before| before.0 <= row.0),
+        _ => sent.len(),
+    };
+    sent.insert(place, row);
+}
+
+fn packet((player, is_up): (u32, bool), (_, sent_us, bytes, choked): SentRow, took_us: Option<i64>) -> Packet {
+    Packet { player, is_up, sent_us, took_us, bytes: Some(bytes.into()), choked: choked.into() }
+}
 
 fn add(
     all: &mut Vec<Packet>,
@@ -94,16 +223,10 @@ fn add(
 ) {
     let fates = ArrivalTable::new(arrivals);
     let newest = arrivals.iter().map(|arrival| arrival.number).max();
-    all.extend(sent.filter(|(number, ..)| newest.is_some_and(|newest| *number <= newest)).map(
-        |(number, sent_us, bytes, choked)| Packet {
-            player,
-            is_up,
-            sent_us,
-            took_us: fates.of(number).next().map(|at| at.0.saturating_sub(sent_us)),
-            bytes: Some(bytes.into()),
-            choked: choked.into(),
-        },
-    ));
+    all.extend(
+        sent.filter(|(number, ..)| newest.is_some_and(|newest| *number <= newest))
+            .map(|row| packet((player, is_up), row, fates.of(row.0).next().map(|at| at.0.saturating_sub(row.1)))),
+    );
 }
 
 /// Returns the packets of a trace, with the same omissions.
@@ -132,7 +255,7 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
         });
     }
     all.sort_by_key(|packet| (packet.player, !packet.is_up, packet.sent_us));
-    let mut last_arrived = std::collections::BTreeMap::new();
+    let mut last_arrived = BTreeMap::new();
     for packet in all.iter().filter(|packet| packet.took_us.is_some()) {
         last_arrived.insert((packet.player, packet.is_up), packet.sent_us);
     }
@@ -270,6 +393,7 @@ fn of_rows(player: u32, sent: &Table, arrived: &Table, is_received: bool) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::PlayerInfo;
     use crate::trace::schema::packets::{Row, Writer};
 
     #[test]
@@ -286,6 +410,53 @@ mod tests {
             .map(|row| (row.0, row.1))
             .collect();
         assert_eq!(lost, [(12, 4_000), (13, 6_000), (15, 8_500)]);
+    }
+
+    /// A reader gives the packets of the whole session, wherever the log is cut into stretches.
+    #[test]
+    fn packets_read_in_stretches_are_those_of_the_session() {
+        let players = ["p0", "p1"].map(|name| PlayerInfo { name: name.into(), recorded: true }).into();
+        let header = SessionHeader {
+            game: "disc".into(),
+            rules: Vec::new().into(),
+            map: String::new(),
+            seed: crate::units::Seed(0),
+            settings: Vec::new(),
+            preset: None,
+            players,
+            origin: Origin::Synthetic,
+            side: None,
+            classes: Vec::new(),
+            usercmd: Vec::new(),
+            unknown: Vec::new(),
+        };
+        for is_received in [false, true] {
+            let imported = Origin::Imported { format: "demo".into() };
+            let origin = if is_received { imported } else { header.origin.clone() };
+            let mut session = Session::new(SessionHeader { origin, ..header.clone() });
+            let mut stretches = vec![SessionStretch { players: vec![Default::default(); 2], ..Default::default() }; 20];
+            for n in 0..400u32 {
+                let (player, at) = ((n % 2) as usize, i64::from(n) * 900_000);
+                let is_lost = n % 7 == 3 || n > 390;
+                let (seq, at) = (SnapshotSeq(n * 2), Micros(at));
+                let sent = SnapshotRecord { seq, at, bytes: 9, choked: u8::from(n % 11 == 0), ..Default::default() };
+                let later = (n as usize / 20 + usize::from(n % 3 == 0)).min(19);
+                let arrival = ArrivalRecord { number: seq.0, at: Micros(at.0 + 40_000) };
+                stretches[n as usize / 20].players[player].snapshots.push(sent);
+                if !is_lost {
+                    stretches[later].players[player].received.push(arrival);
+                }
+            }
+            let (mut reader, mut read) = (PacketReader::new(&session.header), Vec::new());
+            for stretch in &stretches {
+                reader.add(stretch, &mut |packet| read.push(packet));
+                session.append(stretch.clone());
+            }
+            reader.end(&mut |packet| read.push(packet));
+            read.sort_by_key(|packet| packet.player);
+            assert!(read.len() > 300 && read.iter().any(|packet| packet.took_us.is_none()));
+            assert_eq!(read, of_session(&session), "{is_received}");
+        }
     }
 
     #[test]

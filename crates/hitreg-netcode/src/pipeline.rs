@@ -85,6 +85,12 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
         false
     }
 
+    /// Also judges every shot under each of these settings, and adds the verdicts to its event. Returns false when the
+    /// server does not support this.
+    fn also_judge(&mut self, _settings: Vec<Arc<Settings>>) -> bool {
+        false
+    }
+
     /// Enables the rollback check. At every `every`-th tick, the world is restored from its saved words and run again,
     /// and must come out the same. Returns false when the server does not support this.
     fn check_rollback(&mut self, every: u32) -> bool;

@@ -61,6 +61,9 @@ pub struct ReplayOptions {
     /// settings in [`REJUDGED`] may differ from the session's. The consequences of a shot are those of the session's
     /// own verdict.
     pub judged_under: Option<Settings>,
+    /// Further settings that a closed loop judges each shot under, as [`ReplayOptions::judged_under`] does. The verdicts
+    /// under each of them are a table of their own, see [`rejudged_table`].
+    pub also_judged: Vec<Settings>,
     /// Whether to measure datagram sizes, see [`ReplayOutput::traffic`]. Without them, the replay encodes no datagrams
     /// unless another result depends on them. The trace is the same, and the replay is several times as fast.
     pub sizes: bool,
@@ -86,6 +89,19 @@ impl ReplayOptions {
         ReplayOptions { settings, judged_under, ..self }
     }
 }
+
+/// The name of the table with the verdicts under the settings at this place in [`ReplayOptions::also_judged`]. It has
+/// the columns of `shots`, without what the shooter's screen showed.
+pub fn rejudged_table(place: usize) -> String {
+    format!("{REJUDGED_TABLES}{place}")
+}
+
+/// Whether a table has a name of [`rejudged_table`].
+pub fn is_rejudged_table(name: &str) -> bool {
+    name.starts_with(REJUDGED_TABLES)
+}
+
+const REJUDGED_TABLES: &str = "rejudged.";
 
 /// Which pipelines run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -47,6 +47,8 @@ pub struct Server<G: Game> {
     rollback: Option<Rollback<G>>,
     /// Other settings that each shot is also judged under; the results are only recorded.
     judged_under: Option<Arc<Settings>>,
+    /// Further settings of the same kind.
+    also_judged: Vec<Arc<Settings>>,
 }
 
 // The rollback check is diagnostic only; it is not part of the simulation state.
@@ -63,6 +65,7 @@ state!(Server<G: Game> { tick, now } but {
     words,
     rollback,
     judged_under,
+    also_judged,
 });
 
 impl<G: Game> ServerPipeline<G> for Server<G> {
@@ -87,11 +90,17 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
             words: Vec::new(),
             rollback: None,
             judged_under: None,
+            also_judged: Vec::new(),
         }
     }
 
     fn judge_under(&mut self, settings: Arc<Settings>) -> bool {
         self.judged_under = Some(settings);
+        true
+    }
+
+    fn also_judge(&mut self, settings: Vec<Arc<Settings>>) -> bool {
+        self.also_judged = settings;
         true
     }
 

@@ -1,19 +1,24 @@
 //! The times of steps: the ticks of a server or the frames of a client.
 
-use std::collections::BTreeSet;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::packed::{ColumnSpan, PageColumns};
-use crate::why::TraceRows;
-use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, frames, ticks, views};
+use hitreg_log::trace::{TraceSource, each_part};
 
 /// Steps by number, with the time of each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepTimes {
+    /// Ascending.
     numbers: Vec<u32>,
     times_us: Vec<i64>,
+    /// Steps that came after a later one.
+    late: Vec<(u32, i64)>,
+    /// The last step that was looked up. The next one is nearly always close to it.
+    asked: Cell<usize>,
 }
 
 /// The same clock in the page's format.
@@ -26,48 +31,77 @@ pub(super) struct PackedClock {
 }
 
 impl StepTimes {
-    fn new(mut steps: Vec<(u32, i64)>) -> StepTimes {
-        steps.sort_by_key(|(number, _)| *number);
-        steps.dedup_by_key(|(number, _)| *number);
-        // A step is never earlier than the step before it, whatever the client's clock said.
-        let mut latest = i64::MIN;
-        let mut latest_so_far = |at: i64| {
-            latest = latest.max(at);
-            latest
-        };
-        StepTimes {
-            times_us: steps.iter().map(|(_, at)| latest_so_far(*at)).collect(),
-            numbers: steps.into_iter().map(|(number, _)| number).collect(),
+    fn push(&mut self, number: u32, at: i64) {
+        match self.numbers.last() {
+            Some(last) if *last == number => {}
+            Some(last) if *last > number => self.late.push((number, at)),
+            _ => {
+                // A step is never earlier than the step before it, whatever the client's clock said.
+                self.times_us.push(self.times_us.last().map_or(at, |latest| at.max(*latest)));
+                self.numbers.push(number);
+            }
         }
+    }
+
+    /// The clock in the order of its steps.
+    fn in_order(mut self) -> StepTimes {
+        if self.late.is_empty() {
+            return self;
+        }
+        let mut steps: Vec<(u32, i64)> = self.numbers.drain(..).zip(self.times_us.drain(..)).collect();
+        steps.append(&mut self.late);
+        steps.sort_by_key(|(number, _)| *number);
+        let mut clock = StepTimes::default();
+        steps.into_iter().for_each(|(number, at)| clock.push(number, at));
+        clock
     }
 
     /// The server's ticks. If the trace has no times of ticks, the tick rate in its settings gives them. Also returns
     /// whether the trace has the times.
-    pub(super) fn of_server(trace: &Trace) -> (StepTimes, bool) {
-        let table = ticks::Columns::of(trace);
-        if !table.at_us.is_empty() {
-            return (StepTimes::new(table.tick.iter().copied().zip(table.at_us.iter().copied()).collect()), true);
+    pub(super) fn of_server(trace: &dyn TraceSource) -> Result<(StepTimes, bool), String> {
+        let (mut clock, mut untimed) = (StepTimes::default(), BTreeSet::new());
+        each_part(trace, ticks::NAME, (&["tick", "at_us"], None), &mut |rows| {
+            let table = ticks::Columns::read(rows);
+            match table.at_us.is_empty() {
+                true => untimed.extend(table.tick),
+                false => table.tick.iter().zip(table.at_us).for_each(|(tick, at)| clock.push(*tick, *at)),
+            }
+            Ok(())
+        })?;
+        if !clock.is_empty() {
+            return Ok((clock.in_order(), true));
         }
-        let rate = trace.header.settings.iter().find(|(key, _)| key == "server.tick_hz");
+        each_part(trace, bodies::NAME, (&["tick"], None), &mut |rows| {
+            untimed.extend(bodies::Columns::read(rows).tick);
+            Ok(())
+        })?;
+        let rate = trace.header().settings.iter().find(|(key, _)| key == "server.tick_hz");
         let rate = rate.and_then(|(_, value)| value.parse().ok()).filter(|rate: &f64| *rate > 0.0).unwrap_or(64.0);
-        let known: BTreeSet<u32> = table.tick.iter().chain(bodies::Columns::of(trace).tick).copied().collect();
-        let at = |tick: u32| (f64::from(tick) / rate * 1e6) as i64;
-        (StepTimes::new(known.into_iter().map(|tick| (tick, at(tick))).collect()), false)
+        untimed.into_iter().for_each(|tick| clock.push(tick, (f64::from(tick) / rate * 1e6) as i64));
+        Ok((clock, false))
     }
 
-    /// A client's frames. If the trace has no frames, the times of its views are used.
-    pub(super) fn of_player(trace: &Trace, reader: &TraceRows<'_>, player: u32) -> StepTimes {
-        let table = frames::Columns::of(trace);
-        let times = if table.at_us.is_empty() { table.server_time_us } else { table.at_us };
-        let rows = reader.frames.rows([player, 0]).iter().map(|row| *row as usize);
-        let steps: Vec<_> = rows.filter_map(|row| Some((table.command[row], *times.get(row)?))).collect();
-        if !steps.is_empty() {
-            return StepTimes::new(steps);
+    /// The frames of each client. If the trace has no frames, the times of views are used.
+    pub(super) fn of_players(trace: &dyn TraceSource) -> Result<BTreeMap<u32, StepTimes>, String> {
+        let mut clocks: BTreeMap<u32, StepTimes> = BTreeMap::new();
+        each_part(trace, frames::NAME, (&["player", "command", "at_us", "server_time_us"], None), &mut |rows| {
+            let table = frames::Columns::read(rows);
+            let times = if table.at_us.is_empty() { table.server_time_us } else { table.at_us };
+            for ((player, command), at) in table.player.iter().zip(table.command).zip(times) {
+                clocks.entry(*player).or_default().push(*command, *at);
+            }
+            Ok(())
+        })?;
+        if clocks.is_empty() {
+            each_part(trace, views::NAME, (&["player", "command", "drawn_at_us"], None), &mut |rows| {
+                let table = views::Columns::read(rows);
+                for ((player, command), at) in table.player.iter().zip(table.command).zip(table.drawn_at_us) {
+                    clocks.entry(*player).or_default().push(*command, *at);
+                }
+                Ok(())
+            })?;
         }
-        let table = views::Columns::of(trace);
-        let of_player = reader.views.iter().filter(|([whose, _], _)| *whose == player);
-        let rows = of_player.flat_map(|(_, rows)| rows).map(|row| *row as usize);
-        StepTimes::new(rows.filter_map(|row| Some((table.command[row], *table.drawn_at_us.get(row)?))).collect())
+        Ok(clocks.into_iter().map(|(player, clock)| (player, clock.in_order())).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -75,7 +109,16 @@ impl StepTimes {
     }
 
     pub(super) fn step_of(&self, number: u32) -> Option<u32> {
-        self.numbers.binary_search(&number).ok().map(|step| step as u32)
+        let asked = self.asked.get();
+        let near = [asked, asked + 1].into_iter().find(|step| self.numbers.get(*step) == Some(&number));
+        let step = near.or_else(|| self.numbers.binary_search(&number).ok())?;
+        self.asked.set(step);
+        Some(step as u32)
+    }
+
+    /// The time of a step by its number.
+    pub(super) fn time_of(&self, number: u32) -> Option<i64> {
+        self.step_of(number).map(|step| self.times_us[step as usize])
     }
 
     pub(super) fn pack(&self, player: Option<u32>, columns: &mut PageColumns) -> PackedClock {
@@ -84,5 +127,22 @@ impl StepTimes {
             number: columns.push_steady(self.numbers.iter().map(|number| i64::from(*number)), 1.0),
             at_us: columns.push_steady(self.times_us.iter().copied(), 1.0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_in_any_order_make_one_clock() {
+        let mut clock = StepTimes::default();
+        [(1, 10), (2, 25), (2, 99), (5, 20), (3, 30), (9, 90)]
+            .into_iter()
+            .for_each(|(number, at)| clock.push(number, at));
+        let clock = clock.in_order();
+        assert_eq!((&clock.numbers[..], &clock.times_us[..]), (&[1, 2, 3, 5, 9][..], &[10, 25, 30, 30, 90][..]));
+        let steps = [9, 1, 2, 3, 4, 5].map(|number| clock.step_of(number));
+        assert_eq!(steps, [Some(4), Some(0), Some(1), Some(2), None, Some(3)]);
     }
 }

@@ -1,15 +1,17 @@
 //! Notes on what a page cannot show because its trace lacks the data.
 
 use super::PageInput;
-use hitreg_log::trace::Table;
+use crate::report::figures::count;
 use hitreg_log::trace::schema::{bodies, corrections, frames, shots, views};
 
 /// The notes, as sentences.
 pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: bool) -> Vec<String> {
-    let rows = |name: &str| shown.trace.table(name).map_or(0, Table::rows);
+    let tables = shown.trace.tables();
+    let of = |name: &str| tables.iter().find(|(table, _)| table.name == name);
+    let rows = |name: &str| of(name).map_or(0, |(_, rows)| *rows);
     let mut notes: Vec<String> = shown.notes.to_vec();
     let mut note = |is_so: bool, text: &str| notes.extend(is_so.then(|| text.to_owned()));
-    let has_places = |name: &str, column: &str| shown.trace.table(name).is_some_and(|t| !t.floats(column).is_empty());
+    let has_places = |name: &str, column: &str| of(name).is_some_and(|(table, _)| table.column(column).is_some());
     let no_bodies = rows(bodies::NAME) == 0;
     note(no_bodies, "positions on the server: `bodies` has no rows");
     note(
@@ -27,11 +29,43 @@ pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: b
         "predicted positions: `frames` has no column own.origin.x",
     );
     note(rows(views::NAME) == 0, "players' screens: `views` has no rows");
-    let is_open = shown.trace.header.mode == "open";
+    let is_open = shown.trace.header().mode == "open";
     note(rows(shots::NAME) == 0 && is_open, "hits: an open-loop replay has no server that judges shots");
     note(rows(shots::NAME) == 0 && !is_open, "hits: `shots` has no rows");
     note(rows(corrections::NAME) == 0, "corrections: `corrections` has no rows");
     note(!has_packets, "packets and loss: `packets` and `snapshots` have no rows, and there is no log with packets");
     note(!shown.has_map, "walls: a trace has no map, and not every game describes its walls");
+    notes
+}
+
+/// What a page of a long session leaves out.
+pub(super) struct Thinning {
+    /// Whether the paths of bodies are coarser than those of a short session.
+    pub(super) places: bool,
+    /// Whether what screens showed is coarser.
+    pub(super) views: bool,
+    /// How many acks are merged into one.
+    pub(super) acks: usize,
+    /// How many frames are merged into one.
+    pub(super) ran: usize,
+    /// One of how many packets is drawn: of those that arrived, and of those that were lost or held back.
+    pub(super) packets: [usize; 2],
+    /// One of how many usercmds that did not run is drawn.
+    pub(super) unrun: usize,
+}
+
+/// The notes, as sentences. Empty for a short session.
+pub(super) fn thinned(of: &Thinning) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |is_so: bool, text: String| notes.extend(is_so.then_some(text));
+    let each = |number: usize| count(number as u64);
+    note(of.places, "paths of bodies are coarser than in a short session".to_owned());
+    note(of.views, "what screens showed is coarser than in a short session".to_owned());
+    note(of.acks > 1, format!("charts of acks show the largest of {} acks", each(of.acks)));
+    note(of.ran > 1, format!("the chart of usercmds run shows the largest of {} frames", each(of.ran)));
+    let [arrived, lost] = of.packets;
+    note(arrived > 1, format!("1 of {} packets that arrived is drawn", each(arrived)));
+    note(lost > 1, format!("1 of {} packets that were lost or held back is drawn", each(lost)));
+    note(of.unrun > 1, format!("1 of {} usercmds that did not run is drawn", each(of.unrun)));
     notes
 }

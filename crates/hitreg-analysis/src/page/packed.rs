@@ -20,12 +20,6 @@ pub(super) struct ColumnSpan {
     unit: f64,
 }
 
-impl ColumnSpan {
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-}
-
 impl PageColumns {
     /// Adds a column whose values are close to the value before.
     pub(super) fn push(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> ColumnSpan {
@@ -43,15 +37,26 @@ impl PageColumns {
             let moved = value.wrapping_sub(before);
             let surprise = if order == 2 { moved.wrapping_sub(step) } else { moved };
             (before, step, rows) = (value, moved, rows + 1);
-            let mut left = ((surprise << 1) ^ (surprise >> 63)) as u64;
-            while left > 127 {
-                self.bytes.push(left as u8 | 128);
-                left >>= 7;
-            }
-            self.bytes.push(left as u8);
+            put_number(&mut self.bytes, surprise);
         }
         ColumnSpan { at, rows, order, unit }
     }
+
+    /// Adds bytes, and returns their place.
+    pub(super) fn put(&mut self, bytes: &[u8]) -> usize {
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.len() - bytes.len()
+    }
+}
+
+/// Adds a number: seven bits per byte, lowest first, with the sign in the lowest bit.
+pub(super) fn put_number(bytes: &mut Vec<u8>, number: i64) {
+    let mut left = ((number << 1) ^ (number >> 63)) as u64;
+    while left > 127 {
+        bytes.push(left as u8 | 128);
+        left >>= 7;
+    }
+    bytes.push(left as u8);
 }
 
 /// Converts a measured value to a whole number of units. NaN and values beyond the page's range are clamped.

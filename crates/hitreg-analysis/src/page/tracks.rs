@@ -1,5 +1,8 @@
 //! The paths of bodies. Each path keeps only a few samples, such that straight lines between them pass all others
-//! within a tolerance.
+//! within a tolerance. The tolerance grows with the number of kept samples, so that a long session has no more of them
+//! than a page can show.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -50,9 +53,9 @@ impl TrackPrecision {
         TrackPrecision { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
     }
 
-    /// The same exactness with twice the unit and tolerance.
-    pub(super) fn coarser(self) -> TrackPrecision {
-        TrackPrecision { unit: self.unit * 2.0, tolerance: self.tolerance * 2.0 }
+    /// The same exactness with a greater unit and tolerance.
+    fn coarser(self) -> TrackPrecision {
+        TrackPrecision { unit: self.unit * f64::from(COARSER), tolerance: self.tolerance * COARSER }
     }
 }
 
@@ -62,38 +65,172 @@ const LINE_PER_UNIT: f64 = 8.0;
 /// The tolerance of a line in direction, in degrees.
 const TOLERANCE_DEGREES: f32 = 12.0;
 
-/// Returns the indices of the samples to keep. The samples must be in the order of their steps.
-pub(super) fn knots(samples: &[TrackPoint], tolerance: f32) -> Vec<u32> {
-    let mut kept: Vec<u32> = Vec::new();
-    let mut cone: Option<SlopeRange> = None;
-    for (index, sample) in samples.iter().enumerate() {
-        let before = index.checked_sub(1).map(|before| &samples[before]);
-        let goes_on = before.is_some_and(|before| before.step + 1 == sample.step && before.mark == sample.mark);
-        match cone.as_mut().filter(|_| goes_on) {
-            Some(open) if open.takes(sample) => open.narrow(sample, tolerance),
-            Some(_) => {
-                // The line ends at the sample before, which was still within the tolerance.
-                kept.push(index as u32 - 1);
-                let mut open = SlopeRange::at(&samples[index - 1]);
-                open.narrow(sample, tolerance);
-                cone = Some(open);
+/// How many times the tolerance of coarser paths is that of the paths before. A line over two bends of a path is four
+/// times as far from it as the lines between them are from the samples, so a smaller factor would save little.
+const COARSER: f32 = 6.0;
+/// The tolerance grows at most this many times.
+const MOST_STEPS: u32 = 4;
+
+/// A sample, and whether the entity was absent in the step before.
+#[derive(Clone, Copy, Debug)]
+struct Knot {
+    point: TrackPoint,
+    came: bool,
+}
+
+/// A path while its samples come, in the order of their steps.
+#[derive(Debug, Default)]
+struct Track {
+    kept: Vec<Knot>,
+    /// The last sample, and whether it is kept.
+    last: Option<(Knot, bool)>,
+    /// The line from the last kept sample.
+    line: Option<SlopeRange>,
+    lacks_yaw: bool,
+    /// Whether a sample came after one of a later step.
+    is_mixed: bool,
+}
+
+impl Track {
+    fn push(&mut self, point: TrackPoint, tolerance: f32) {
+        self.lacks_yaw |= point.yaw.is_none();
+        let before = self.last.map(|(last, _)| last.point.step);
+        self.is_mixed |= before.is_some_and(|before| before >= point.step);
+        self.add(Knot { point, came: before.and_then(|before| before.checked_add(1)) != Some(point.step) }, tolerance);
+    }
+
+    fn add(&mut self, knot: Knot, tolerance: f32) {
+        let goes_on = self.last.filter(|(last, _)| !knot.came && last.point.mark == knot.point.mark);
+        let kept = match (goes_on, &mut self.line) {
+            (Some(_), Some(line)) if line.takes(&knot.point) => {
+                line.narrow(&knot.point, tolerance);
+                false
             }
-            None => {
-                if index > 0 && kept.last() != Some(&(index as u32 - 1)) {
-                    kept.push(index as u32 - 1);
-                }
-                kept.push(index as u32);
-                cone = Some(SlopeRange::at(sample));
+            (Some((last, is_kept)), _) => {
+                // The line ends at the sample before, which was still within the tolerance.
+                self.kept.extend((!is_kept).then_some(last));
+                let mut line = SlopeRange::at(&last.point);
+                line.narrow(&knot.point, tolerance);
+                self.line = Some(line);
+                false
+            }
+            (None, _) => {
+                self.kept.extend(self.last.filter(|(_, is_kept)| !is_kept).map(|(last, _)| last));
+                self.kept.push(knot);
+                self.line = Some(SlopeRange::at(&knot.point));
+                true
+            }
+        };
+        self.last = Some((knot, kept));
+    }
+
+    /// Keeps fewer samples. Lines then pass the samples of the lines so far within `by`.
+    fn thin(&mut self, by: f32) {
+        self.settle();
+        let (kept, lacks_yaw, is_mixed) = (std::mem::take(&mut self.kept), self.lacks_yaw, self.is_mixed);
+        *self = Track { lacks_yaw, ..Track::default() };
+        if is_mixed {
+            let mut points: Vec<TrackPoint> = kept.into_iter().map(|knot| knot.point).collect();
+            points.sort_by_key(|point| point.step);
+            points.dedup_by_key(|point| point.step);
+            points.into_iter().for_each(|point| self.push(point, by));
+        } else {
+            kept.into_iter().for_each(|knot| self.add(knot, by));
+        }
+    }
+
+    /// Keeps the last sample.
+    fn settle(&mut self) {
+        if let Some((last, is_kept)) = &mut self.last
+            && !std::mem::replace(is_kept, true)
+        {
+            self.kept.push(*last);
+            // A further sample may still continue the line to this one.
+            self.line = Some(SlopeRange::at(&last.point));
+        }
+    }
+}
+
+/// The table, the player or 0, and the entity of a path.
+pub(super) type TrackKey = [u32; 3];
+
+/// All paths of one kind.
+#[derive(Debug)]
+pub(super) struct TrackSet {
+    tracks: Vec<(TrackKey, Track)>,
+    places: BTreeMap<TrackKey, usize>,
+    /// The place of the last path. The next row is nearly always of the next one.
+    last: usize,
+    pub(super) precision: TrackPrecision,
+    steps: u32,
+    /// The most samples of all paths, above which they are thinned.
+    most: usize,
+    /// The number of kept samples.
+    kept: usize,
+}
+
+impl TrackSet {
+    pub(super) fn new(precision: TrackPrecision, most: usize) -> TrackSet {
+        let (tracks, places, last, steps, kept) = (Vec::new(), BTreeMap::new(), 0, 0, 0);
+        TrackSet { tracks, places, last, precision, steps, most, kept }
+    }
+
+    /// The place of a path among all paths.
+    pub(super) fn place(&mut self, key: TrackKey) -> usize {
+        let near =
+            [self.last + 1, self.last].into_iter().find(|n| self.tracks.get(*n).is_some_and(|(of, _)| *of == key));
+        self.last = near.unwrap_or_else(|| {
+            *self.places.entry(key).or_insert_with(|| {
+                self.tracks.push((key, Track::default()));
+                self.tracks.len() - 1
+            })
+        });
+        self.last
+    }
+
+    /// Adds a sample to the path at a place.
+    pub(super) fn push(&mut self, place: usize, point: TrackPoint) {
+        let track = &mut self.tracks[place].1;
+        let before = track.kept.len();
+        track.push(point, self.precision.tolerance);
+        self.kept += track.kept.len() - before;
+        while self.kept > self.most && self.steps < MOST_STEPS {
+            let before = self.kept;
+            self.coarsen();
+            // What no tolerance removes, such as the samples around a respawn, needs room of its own.
+            if self.kept > before / 8 * 7 {
+                self.most *= 2;
             }
         }
     }
-    if let Some(last) = samples.len().checked_sub(1).filter(|last| kept.last() != Some(&(*last as u32))) {
-        kept.push(last as u32);
+
+    fn coarsen(&mut self) {
+        // The lines so far are within one tolerance of the samples, and the new ones within the rest of these lines.
+        let by = self.precision.tolerance * (COARSER - 1.0);
+        self.tracks.iter_mut().for_each(|(_, track)| track.thin(by));
+        self.precision = self.precision.coarser();
+        self.steps += 1;
+        self.kept = self.tracks.iter().map(|(_, track)| track.kept.len()).sum();
     }
-    kept
+
+    /// The paths in the page's format, in the order of their keys. `player` says whether keys have a player.
+    pub(super) fn pack(self, player: bool, columns: &mut PageColumns) -> Vec<PageTrack> {
+        let TrackSet { mut tracks, precision: TrackPrecision { unit, .. }, .. } = self;
+        tracks.sort_by_key(|(key, _)| *key);
+        let pack = |([_, of, entity], mut track): (TrackKey, Track)| {
+            track.settle();
+            if track.is_mixed {
+                track.thin(0.0);
+                track.settle();
+            }
+            PageTrack::pack((entity, player.then_some(of)), &track, unit, columns)
+        };
+        tracks.into_iter().filter(|(_, track)| track.last.is_some()).map(pack).collect()
+    }
 }
 
 /// The slopes that a line from a kept sample may have, so that it passes all later samples within the tolerance.
+#[derive(Debug)]
 struct SlopeRange {
     from: TrackPoint,
     slopes: [(f32, f32); 4],
@@ -131,32 +268,18 @@ impl SlopeRange {
 }
 
 impl PageTrack {
-    pub(super) fn is_empty(&self) -> bool {
-        self.step.is_empty()
-    }
-
-    pub(super) fn pack(
-        (entity, player): (u32, Option<u32>),
-        samples: &[TrackPoint],
-        kept: &[u32],
-        unit: f64,
-        columns: &mut PageColumns,
-    ) -> PageTrack {
-        let of = |index: &u32| samples[*index as usize];
-        let came = |index: &u32| {
-            let before = index.checked_sub(1).map(|before| samples[before as usize].step + 1);
-            i64::from(before != Some(of(index).step))
-        };
-        let [x, y, z] = [0, 1, 2].map(|axis| columns.push(kept.iter().map(|i| whole(of(i).place[axis], unit)), unit));
-        let has_yaw = samples.iter().all(|sample| sample.yaw.is_some()) && !samples.is_empty();
-        let yaw = |index: &u32| whole(of(index).yaw.unwrap_or_default().rem_euclid(360.0), 1.0);
+    fn pack((entity, player): (u32, Option<u32>), track: &Track, unit: f64, columns: &mut PageColumns) -> PageTrack {
+        let kept = || track.kept.iter().map(|knot| knot.point);
+        let [x, y, z] = [0, 1, 2].map(|axis| columns.push(kept().map(|at| whole(at.place[axis], unit)), unit));
+        let yaw = |at: TrackPoint| whole(at.yaw.unwrap_or_default().rem_euclid(360.0), 1.0);
+        let mark = |knot: &Knot| i64::from(knot.point.mark) * 2 + i64::from(knot.came);
         PageTrack {
             entity,
             player,
-            step: columns.push(kept.iter().map(|index| i64::from(of(index).step)), 1.0),
+            step: columns.push(kept().map(|at| i64::from(at.step)), 1.0),
             place: [x, y, z],
-            yaw: has_yaw.then(|| columns.push(kept.iter().map(yaw), 1.0)),
-            mark: columns.push(kept.iter().map(|index| i64::from(of(index).mark) * 2 + came(index)), 1.0),
+            yaw: (!track.lacks_yaw).then(|| columns.push(kept().map(yaw), 1.0)),
+            mark: columns.push(track.kept.iter().map(mark), 1.0),
         }
     }
 }
@@ -165,33 +288,92 @@ impl PageTrack {
 mod tests {
     use super::*;
 
+    const KEY: TrackKey = [0; 3];
+
     fn way(places: impl IntoIterator<Item = (u32, f32, u8)>) -> Vec<TrackPoint> {
         let sample = |(step, x, mark)| TrackPoint { step, place: [x, 0.0, 0.0], yaw: None, mark };
         places.into_iter().map(sample).collect()
+    }
+
+    /// The kept samples of one path, and the tolerance of its lines.
+    fn kept(samples: &[TrackPoint], tolerance: f32, most: usize) -> (Vec<TrackPoint>, f32) {
+        let mut set = TrackSet::new(TrackPrecision { unit: 1.0, tolerance }, most);
+        let place = set.place(KEY);
+        samples.iter().for_each(|sample| set.push(place, *sample));
+        let (_, mut track) = set.tracks.remove(0);
+        track.settle();
+        (track.kept.iter().map(|knot| knot.point).collect(), set.precision.tolerance)
+    }
+
+    fn passes_within(samples: &[TrackPoint], kept: &[TrackPoint], tolerance: f32) {
+        for pair in kept.windows(2) {
+            let (from, to) = (&pair[0], &pair[1]);
+            for sample in samples.iter().filter(|sample| (from.step..=to.step).contains(&sample.step)) {
+                let share = (sample.step - from.step) as f32 / (to.step - from.step) as f32;
+                let off = from.place[0] + (to.place[0] - from.place[0]) * share - sample.place[0];
+                assert!(off.abs() <= tolerance + 1e-3, "{tolerance}: {off} off at step {}", sample.step);
+            }
+        }
     }
 
     #[test]
     fn a_line_passes_all_samples_within_the_tolerance() {
         let samples = way((0..400).map(|step| (step, libm::sinf(step as f32 / 60.0) * 100.0, 0)));
         for tolerance in [0.1, 1.0, 10.0] {
-            let kept = knots(&samples, tolerance);
+            let (kept, of_lines) = kept(&samples, tolerance, usize::MAX);
             assert!(kept.len() < 150 && kept.len() > 4, "{tolerance}: {} samples", kept.len());
-            for pair in kept.windows(2) {
-                let [from, to] = [pair[0], pair[1]].map(|index| &samples[index as usize]);
-                for sample in &samples[pair[0] as usize..=pair[1] as usize] {
-                    let share = (sample.step - from.step) as f32 / (to.step - from.step) as f32;
-                    let off = from.place[0] + (to.place[0] - from.place[0]) * share - sample.place[0];
-                    assert!(off.abs() <= tolerance + 1e-3, "{tolerance}: {off} off at step {}", sample.step);
-                }
-            }
+            assert_eq!(of_lines, tolerance);
+            passes_within(&samples, &kept, tolerance);
         }
     }
 
     #[test]
     fn samples_around_gaps_and_changes_are_kept() {
         let samples = way([(0, 0.0, 0), (1, 0.0, 0), (2, 0.0, 0), (9, 0.0, 0), (10, 0.0, 1), (11, 0.0, 1)]);
-        assert_eq!(knots(&samples, 1.0), [0, 2, 3, 4, 5]);
-        assert_eq!(knots(&samples[..1], 1.0), [0]);
-        assert!(knots(&[], 1.0).is_empty());
+        let steps =
+            |samples: &[TrackPoint]| kept(samples, 1.0, usize::MAX).0.iter().map(|at| at.step).collect::<Vec<_>>();
+        assert_eq!(steps(&samples), [0, 2, 9, 10, 11]);
+        assert_eq!(steps(&samples[..1]), [0]);
+        assert!(steps(&[]).is_empty());
+    }
+
+    /// Both sides of the limit: at it, every sample of a short session stays; above it, lines stay within what the page
+    /// says.
+    #[test]
+    fn more_samples_than_the_limit_make_lines_coarser() {
+        let samples = way((0..4000).map(|step| (step, libm::sinf(step as f32 / 60.0) * 100.0, 0)));
+        let (exact, _) = kept(&samples, 0.1, usize::MAX);
+        let (at_limit, tolerance) = kept(&samples, 0.1, exact.len());
+        assert_eq!((at_limit.len(), tolerance), (exact.len(), 0.1));
+        for most in [exact.len() - 2, exact.len() / 2, exact.len() / 5] {
+            let (coarse, tolerance) = kept(&samples, 0.1, most);
+            assert!(coarse.len() <= most + 1 && tolerance > 0.1, "{} of {most} at {tolerance}", coarse.len());
+            passes_within(&samples, &coarse, tolerance);
+        }
+    }
+
+    /// Samples around jumps stay at any tolerance, so they do not make the lines between them ever coarser.
+    #[test]
+    fn jumps_do_not_make_lines_coarser_and_coarser() {
+        let jumps = way((0..4000).map(|step| (step * 2, 0.0, 0)));
+        let (all, tolerance) = kept(&jumps, 0.1, 1000);
+        assert_eq!(all.len(), 4000);
+        assert!(tolerance < 10.0, "{tolerance}");
+    }
+
+    #[test]
+    fn samples_in_another_order_make_the_same_path() {
+        let samples = way((0..400).map(|step| (step, libm::sinf(step as f32 / 60.0) * 100.0, 0)));
+        let mixed: Vec<TrackPoint> = (0..400).map(|n| samples[n * 7 % 400]).collect();
+        let mut set = TrackSet::new(TrackPrecision { unit: 1.0, tolerance: 1.0 }, 300);
+        let place = set.place(KEY);
+        mixed.iter().for_each(|sample| set.push(place, *sample));
+        let (_, mut track) = set.tracks.remove(0);
+        track.settle();
+        track.thin(0.0);
+        track.settle();
+        let kept: Vec<TrackPoint> = track.kept.iter().map(|knot| knot.point).collect();
+        assert!(kept.is_sorted_by_key(|at| at.step) && kept[0].step == 0 && kept[kept.len() - 1].step == 399);
+        passes_within(&samples, &kept, set.precision.tolerance);
     }
 }

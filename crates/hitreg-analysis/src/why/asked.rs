@@ -8,7 +8,7 @@ use hitreg_log::trace::schema::shots;
 use hitreg_log::units::{ClockTime, Micros};
 
 /// A search by time only accepts shots that were judged within this distance.
-const NEAR: Micros = Micros::from_s(10);
+pub const NEAR: Micros = Micros::from_s(10);
 
 /// The shot or correction to explain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,19 +32,20 @@ pub enum WhyQuery {
 }
 
 impl WhyQuery {
-    /// The shot that is asked for, among the shots of a trace; `None` if a correction is asked for.
+    /// The shot that is asked for, among the shots of a trace.
     ///
     /// # Errors
-    /// Fails if the trace does not contain the shot; the error names the nearest ones.
-    pub fn shot(&self, trace: &Trace) -> Result<Option<ShotName>, WhyError> {
+    /// Fails if the trace does not contain the shot; the error names the nearest ones. Also fails if a correction is
+    /// asked for.
+    pub fn shot(&self, trace: &Trace) -> Result<ShotName, WhyError> {
         let row = match *self {
             WhyQuery::Shot(name) => name.row(trace)?,
             WhyQuery::At { at_us, player } => row_at(trace, at_us, player)?,
-            WhyQuery::Correction { .. } => return Ok(None),
+            WhyQuery::Correction { .. } => return Err(WhyError::NoShots),
         };
         let shots = shots::Columns::of(trace);
         let [shooter, command] = [shots.shooter, shots.command].map(|column| super::cell(column, row).unwrap_or(0));
-        Ok(Some(ShotName { shooter, command, index: super::cell(shots.index, row) }))
+        Ok(ShotName { shooter, command, index: super::cell(shots.index, row) })
     }
 }
 

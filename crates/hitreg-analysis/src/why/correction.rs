@@ -61,16 +61,9 @@ pub struct FieldError {
 
 impl CorrectionExplanation {
     pub(super) fn find(reader: &TraceRows<'_>, player: u32, number: u32) -> Result<CorrectionExplanation, WhyError> {
-        let corrected = corrected(reader.trace);
-        let of_player = corrected.get(&player).map_or(&[][..], Vec::as_slice);
-        let found = (number as usize).checked_sub(1).and_then(|index| of_player.get(index));
-        let row = found.copied().ok_or_else(|| WhyError::NoCorrection {
-            player,
-            number,
-            count: of_player.len(),
-            players: corrected.iter().map(|(player, rows)| format!("p{player} ({})", rows.len())).collect(),
-        })?;
-        Ok(CorrectionExplanation { number, of: of_player.len(), ..CorrectionExplanation::read(reader, row) })
+        let row = row(reader.trace, player, number)?;
+        let of = corrected(reader.trace).get(&player).map_or(0, Vec::len);
+        Ok(CorrectionExplanation { number, of, ..CorrectionExplanation::read(reader, row) })
     }
 
     pub(super) fn all(reader: &TraceRows<'_>) -> Vec<CorrectionExplanation> {
@@ -121,6 +114,19 @@ pub(crate) fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Opt
     let fields: Vec<(String, String)> = own.collect();
     let is_it = |error: &FieldError| fields.contains(&(error.field.clone(), error.predicted.to_string()));
     errors.iter().all(is_it).then_some(fields)
+}
+
+/// The row of the `number`-th correction of a player.
+pub(super) fn row(trace: &Trace, player: u32, number: u32) -> Result<usize, WhyError> {
+    let corrected = corrected(trace);
+    let of_player = corrected.get(&player).map_or(&[][..], Vec::as_slice);
+    let found = (number as usize).checked_sub(1).and_then(|index| of_player.get(index));
+    found.copied().ok_or_else(|| WhyError::NoCorrection {
+        player,
+        number,
+        count: of_player.len(),
+        players: corrected.iter().map(|(player, rows)| format!("p{player} ({})", rows.len())).collect(),
+    })
 }
 
 /// The rows with a correction, by player.

@@ -1,70 +1,229 @@
-//! Reads the rows of a long trace that explain one shot, and leaves the others on disk.
+//! Selects the rows that explain one shot or one correction, so that the rows of a long session need not be in memory.
 
 use std::borrow::Cow;
 
-use super::ShotName;
-use hitreg_log::trace::schema::{bodies, executed, frames, shots, ticks, views};
-use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, select_rows};
+use super::{ShotName, WhyError, WhyQuery};
+use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
+use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, each_part};
 
 /// Views of the target are read for this long before and after the rewound time, in microseconds. The explanation needs
 /// no views further away.
 const AROUND_US: i64 = 10_000_000;
 
-/// The rows of a trace that explain a shot. Returns the whole trace if it is already in memory.
-///
-/// # Errors
-/// Fails with a message if the rows cannot be read.
-pub fn near(trace: &dyn TraceSource, shot: ShotName) -> Result<Cow<'_, Trace>, String> {
-    if let Some(trace) = trace.in_memory() {
-        return Ok(Cow::Borrowed(trace));
-    }
-    let is_it =
-        |whose: &[u32], commands: &[u32]| rows(whose.iter().zip(commands), |of| of == (&shot.shooter, &shot.command));
-    let of_shot = select_rows(trace, shots::NAME, ALL, &|table: &Table| {
-        let table = shots::Columns::read(table);
-        is_it(table.shooter, table.command)
-    })?;
-    let of_frame = select_rows(trace, frames::NAME, ALL, &|table| {
-        let table = frames::Columns::read(table);
-        is_it(table.player, table.command)
-    })?;
-    let found = shots::Columns::read(&of_shot);
-    let judged_us = || found.at_us.iter().zip(found.rewind_us).map(|(at, rewind)| at.saturating_sub(*rewind));
-    let made_us = frames::Columns::read(&of_frame).at_us.iter().copied();
-    let (judged, shown) = (around(judged_us()), around(judged_us().chain(made_us)));
-    let shown = shown.map(|(first, last)| ColumnSpan { column: "drawn_at_us", first, last });
-    // The tick of the shot and the tick before it.
-    let ticks = around_ticks(found.tick);
-    let is_its_tick =
-        |tick: &u32| found.tick.iter().any(|of_shot| of_shot == tick || of_shot.checked_sub(1) == Some(*tick));
-    let mut tables = vec![
-        select_rows(trace, ticks::NAME, ALL, &|table| rows(ticks::Columns::read(table).tick.iter(), is_its_tick))?,
-        select_rows(trace, bodies::NAME, (&[], ticks), &|table| {
-            rows(bodies::Columns::read(table).tick.iter(), is_its_tick)
-        })?,
-        select_rows(trace, executed::NAME, ALL, &|table| {
-            let table = executed::Columns::read(table);
-            is_it(table.player, table.command)
-        })?,
-        of_frame,
-        select_rows(trace, views::NAME, (&[], shown), &|table| {
-            let table = views::Columns::read(table);
-            let is_near = |row| match (judged, table.drawn_at_us.get(row)) {
-                (Some((from, to)), Some(at)) => (from..=to).contains(at),
-                _ => false,
-            };
-            let of_row = table.player.iter().zip(table.command).enumerate();
-            rows(of_row, |(row, (player, command))| {
-                *player == shot.shooter && (*command == shot.command || is_near(row))
-            })
-        })?,
-    ];
-    tables.push(of_shot);
-    Ok(Cow::Owned(Trace { header: trace.header().clone(), tables }))
+/// A usercmd is nearly always due within this many ticks of its shot.
+const DUE_TICKS: i64 = 1_000;
+
+/// The rows that explain a shot.
+#[derive(Clone, Debug)]
+pub struct ShotRows {
+    shot: ShotName,
+    /// The shot's rows in `shots`: the shots of its usercmd, and the impacts of its projectiles.
+    rows: Table,
+    /// The first and the last time of views that can show where the target was judged.
+    shown: Option<(i64, i64)>,
 }
 
-/// All columns of all rows.
-const ALL: (&[&str], Option<ColumnSpan<'_>>) = (&[], None);
+impl ShotRows {
+    /// The tables that explain a shot, besides `shots`.
+    pub const TABLES: [&'static str; 5] = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME, views::NAME];
+
+    /// Finds the rows of a shot among the shots of a trace.
+    pub fn of(trace: &Trace, shot: ShotName) -> ShotRows {
+        let table = shots::Columns::of(trace);
+        let found = rows_of(table.shooter.iter().zip(table.command), |of| of == (&shot.shooter, &shot.command));
+        let rows = trace.table(shots::NAME).map(|table| table.select(&found)).unwrap_or_default();
+        let found = shots::Columns::read(&rows);
+        let judged = found.at_us.iter().zip(found.rewind_us).map(|(at, rewind)| at.saturating_sub(*rewind));
+        let shown = around(judged);
+        ShotRows { shot, shown, rows }
+    }
+
+    /// The session time from the first to the last row that explains the shot, in microseconds; `None` if it is not
+    /// known.
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let last = shots::Columns::read(&self.rows).at_us.iter().max()?.saturating_add(AROUND_US);
+        self.shown.map(|(first, to)| (first, to.max(last)))
+    }
+
+    /// Where the rows of a table are that explain the shot, if that is known. They may be elsewhere.
+    fn within(&self, table: &str) -> Option<ColumnSpan<'static>> {
+        let of = |column, (first, last)| ColumnSpan { column, first, last };
+        let ticks = shots::Columns::read(&self.rows).tick;
+        let ticks =
+            ticks.iter().min().zip(ticks.iter().max()).map(|(first, last)| (i64::from(*first), i64::from(*last)));
+        match table {
+            views::NAME => self.shown.map(|shown| of("drawn_at_us", shown)),
+            bodies::NAME => ticks.map(|(first, last)| of("tick", (first - 1, last))),
+            executed::NAME => ticks.map(|(first, last)| of("tick", (first - DUE_TICKS, last + DUE_TICKS))),
+            _ => self.span().map(|span| of("at_us", span)),
+        }
+    }
+
+    /// Whether the shot launched a projectile whose impact is unknown.
+    pub fn lacks_impact(&self) -> bool {
+        let table = shots::Columns::read(&self.rows);
+        table.reason.iter().any(|reason| reason == "launched") && !table.impact.contains(&1)
+    }
+
+    /// The rows of a table that explain the shot.
+    pub fn select(&self, table: &Table) -> Table {
+        let ShotName { shooter, command, .. } = self.shot;
+        let is_it = |of: (&u32, &u32)| of == (&shooter, &command);
+        // The tick of the shot and the tick before it.
+        let of_shot = shots::Columns::read(&self.rows).tick;
+        let is_its_tick =
+            |tick: &u32| of_shot.iter().any(|of_shot| of_shot == tick || of_shot.checked_sub(1) == Some(*tick));
+        table.select(&match table.name.as_str() {
+            ticks::NAME => rows_of(ticks::Columns::read(table).tick.iter(), is_its_tick),
+            bodies::NAME => rows_of(bodies::Columns::read(table).tick.iter(), is_its_tick),
+            executed::NAME => {
+                let table = executed::Columns::read(table);
+                rows_of(table.player.iter().zip(table.command), is_it)
+            }
+            frames::NAME => {
+                let table = frames::Columns::read(table);
+                rows_of(table.player.iter().zip(table.command), is_it)
+            }
+            views::NAME => {
+                let table = views::Columns::read(table);
+                let is_near = |row: usize| match (self.shown, table.drawn_at_us.get(row)) {
+                    (Some((from, to)), Some(at)) => (from..=to).contains(at),
+                    _ => false,
+                };
+                let of_row = table.player.iter().zip(table.command).enumerate();
+                rows_of(of_row, |(row, (player, of))| *player == shooter && (*of == command || is_near(row)))
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    /// A trace with these rows, which [`ShotRows::select`] selected, and the rows of the shot.
+    pub fn with(self, mut selected: Trace) -> Trace {
+        selected.tables.retain(|table| table.name != shots::NAME);
+        selected.tables.push(self.rows);
+        selected
+    }
+}
+
+/// The rows that explain a correction.
+#[derive(Clone, Debug)]
+pub struct CorrectionRows {
+    player: u32,
+    command: u32,
+    at_us: Option<i64>,
+    /// The rows of all corrections, which number it.
+    corrected: Table,
+}
+
+impl CorrectionRows {
+    /// The tables that explain a correction, besides `corrections`.
+    pub const TABLES: [&'static str; 2] = [frames::NAME, errors::NAME];
+
+    /// The rows of `corrections` in which a state was corrected.
+    pub fn corrected(table: &Table) -> Table {
+        table.select(&rows_of(corrections::Columns::read(table).fields.iter(), |fields| *fields > 0))
+    }
+
+    /// Finds the `number`-th correction of a player among all [corrected](CorrectionRows::corrected) rows.
+    ///
+    /// # Errors
+    /// Fails if the player has fewer corrections.
+    pub fn of(corrected: Table, player: u32, number: u32) -> Result<CorrectionRows, WhyError> {
+        let of_all = Trace { tables: vec![corrected], ..Trace::default() };
+        let row = super::correction::row(&of_all, player, number)?;
+        let table = corrections::Columns::of(&of_all);
+        let (command, at_us) = (table.command.get(row).copied().unwrap_or_default(), table.at_us.get(row).copied());
+        let corrected = of_all.tables.into_iter().next().unwrap_or_default();
+        Ok(CorrectionRows { player, command, at_us, corrected })
+    }
+
+    /// The player, the acked usercmd, and the time of the ack in microseconds.
+    pub fn ack(&self) -> (u32, u32, Option<i64>) {
+        (self.player, self.command, self.at_us)
+    }
+
+    /// The rows of a table that explain the correction.
+    pub fn select(&self, table: &Table) -> Table {
+        let is_it = |of: (&u32, &u32)| of == (&self.player, &self.command);
+        table.select(&match table.name.as_str() {
+            frames::NAME => {
+                let table = frames::Columns::read(table);
+                rows_of(table.player.iter().zip(table.command), is_it)
+            }
+            errors::NAME => {
+                let table = errors::Columns::read(table);
+                rows_of(table.player.iter().zip(table.command), is_it)
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    /// A trace with these rows, which [`CorrectionRows::select`] selected, and the rows of all corrections.
+    pub fn with(self, mut selected: Trace) -> Trace {
+        selected.tables.retain(|table| table.name != corrections::NAME);
+        selected.tables.push(self.corrected);
+        selected
+    }
+}
+
+/// The rows of a trace that answer a question. Returns the whole trace if it is already in memory.
+///
+/// # Errors
+/// Fails with a message if the rows cannot be read, or if the trace does not contain the shot or correction.
+pub fn near<'t>(trace: &'t dyn TraceSource, asked: &WhyQuery) -> Result<Result<Cow<'t, Trace>, WhyError>, String> {
+    if let Some(trace) = trace.in_memory() {
+        return Ok(Ok(Cow::Borrowed(trace)));
+    }
+    let header = trace.header().clone();
+    if let WhyQuery::Correction { player, number } = *asked {
+        let corrected = of_table(trace, corrections::NAME, None, &CorrectionRows::corrected)?;
+        let rows = match CorrectionRows::of(corrected, player, number) {
+            Ok(rows) => rows,
+            Err(error) => return Ok(Err(error)),
+        };
+        let made = around(rows.at_us.into_iter()).map(|(first, last)| ColumnSpan { column: "at_us", first, last });
+        let of = |name: &'static str| found_near(trace, name, made, &|table| rows.select(table));
+        let tables = CorrectionRows::TABLES.into_iter().map(of).collect::<Result<_, _>>()?;
+        return Ok(Ok(Cow::Owned(rows.with(Trace { header, tables }))));
+    }
+    let fired = Trace { header: header.clone(), tables: vec![of_table(trace, shots::NAME, None, &Table::clone)?] };
+    let shot = match asked.shot(&fired) {
+        Ok(shot) => shot,
+        Err(error) => return Ok(Err(error)),
+    };
+    let rows = ShotRows::of(&fired, shot);
+    let of = |name: &'static str| found_near(trace, name, rows.within(name), &|table| rows.select(table));
+    let tables = ShotRows::TABLES.into_iter().map(of).collect::<Result<_, _>>()?;
+    Ok(Ok(Cow::Owned(rows.with(Trace { header, tables }))))
+}
+
+type Selection<'a> = &'a dyn Fn(&Table) -> Table;
+
+/// The selected rows of a table. With `span`, rows outside it may be missing.
+fn of_table(
+    trace: &dyn TraceSource,
+    name: &str,
+    span: Option<ColumnSpan<'_>>,
+    select: Selection<'_>,
+) -> Result<Table, String> {
+    let mut all = Table::new(name, Vec::new());
+    each_part(trace, name, (&[], span), &mut |rows| all.append(select(rows)))?;
+    Ok(all)
+}
+
+/// The selected rows of a table near a span, or of the whole table if there are none.
+fn found_near(
+    trace: &dyn TraceSource,
+    name: &str,
+    span: Option<ColumnSpan<'_>>,
+    select: Selection<'_>,
+) -> Result<Table, String> {
+    let near = span.map(|span| of_table(trace, name, Some(span), select)).transpose()?;
+    match near.filter(|near| near.rows() > 0) {
+        Some(near) => Ok(near),
+        None => of_table(trace, name, None, select),
+    }
+}
 
 /// The span of these times, and [`AROUND_US`] before and after it.
 fn around(times: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
@@ -72,13 +231,7 @@ fn around(times: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
     spans.reduce(|(from, to), (first, last)| (from.min(first), to.max(last)))
 }
 
-/// The ticks from the one before these to the last of them.
-fn around_ticks(ticks: &[u32]) -> Option<ColumnSpan<'static>> {
-    let (first, last) = (ticks.iter().min()?, ticks.iter().max()?);
-    Some(ColumnSpan { column: "tick", first: i64::from(*first) - 1, last: i64::from(*last) })
-}
-
 /// The indices of the rows that `keep` accepts.
-fn rows<T>(all: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Vec<u32> {
+fn rows_of<T>(all: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Vec<u32> {
     (0..).zip(all).filter_map(|(row, of)| keep(of).then_some(row)).collect()
 }

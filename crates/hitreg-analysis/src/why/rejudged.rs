@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::shot::came;
 use super::{ShotExplanation, ShotResult, cell};
-use hitreg_log::trace::Trace;
+use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::shots;
 
 /// The result of a shot under another setting.
@@ -40,9 +40,9 @@ pub struct RejudgedShots {
 }
 
 impl RejudgedShots {
-    /// Reads the results from the trace of a replay under these rules.
-    pub fn of(rules: RejudgeRules, trace: &Trace) -> RejudgedShots {
-        let table = shots::Columns::of(trace);
+    /// Reads the results from the shots of a replay under these rules.
+    pub fn of(rules: RejudgeRules, shots: &Table) -> RejudgedShots {
+        let table = shots::Columns::read(shots);
         let shot = |row: usize| {
             let name = [table.shooter, table.command, table.index].map(|column| cell(column, row));
             let [Some(shooter), Some(command), Some(index)] = name else { return None };

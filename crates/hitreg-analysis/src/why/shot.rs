@@ -259,6 +259,13 @@ impl ShotExplanation {
     }
 }
 
+/// The target that the explanation of a shot is about, by its row in the `shots` table; `None` if no player is known.
+pub(crate) fn shot_target(trace: &Trace, row: usize) -> Option<u32> {
+    let shots = shots::Columns::of(trace);
+    let about = [shots.target, shots.predicted_target, shots.aimed_at].into_iter().find_map(|names| named(names, row));
+    super::player(&about?).ok()
+}
+
 fn made(trace: &Trace, row: usize) -> ClientFrame {
     let frames = frames::Columns::of(trace);
     ClientFrame {

@@ -11,7 +11,6 @@ use hitreg_log::log::LogError;
 use hitreg_log::memory::NeedsMemory;
 use hitreg_log::merge::MergeError;
 use hitreg_log::store::StoreError;
-use hitreg_log::units::{ClockTime, Micros};
 use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::settings::SettingError;
 
@@ -45,19 +44,6 @@ pub enum EngineError {
         path: PathBuf,
         /// The reason.
         source: Box<dyn Error + Send + Sync>,
-    },
-    /// The part of a log has too many views of players for a page.
-    #[error(
-        "{}: it has more than {most} views of players by {}, the limit of a page: select a part with --from and --to",
-        path.display(), ClockTime(*.by)
-    )]
-    TooLong {
-        /// The log.
-        path: PathBuf,
-        /// The maximum number of views.
-        most: usize,
-        /// The session time at which the limit was reached.
-        by: Micros,
     },
     /// Logs do not belong to one session.
     #[error(transparent)]

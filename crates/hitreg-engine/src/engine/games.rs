@@ -265,7 +265,7 @@ pub trait Playable: Send + Sync {
     ) -> Result<Option<Vec<ModeScore>>, ScoreError>;
 
     /// The walls of a log's map. Empty if the game has no outline or cannot read the log's rules.
-    fn outline(&self, session: &Session) -> Vec<Wall>;
+    fn outline(&self, header: &SessionHeader) -> Vec<Wall>;
 
     /// The recording interface; `None` if the game has no bots.
     fn bots(&self) -> Option<&dyn SelfPlaying>;
@@ -433,8 +433,8 @@ impl<G: Netcode> Playable for GameEntry<G> {
         Ok(score::score_streamed::<G>((header, survey), pass, &rules, settings)?)
     }
 
-    fn outline(&self, session: &Session) -> Vec<Wall> {
-        session.header.rules.read().map_or(Vec::new(), |rules| G::outline(&rules))
+    fn outline(&self, header: &SessionHeader) -> Vec<Wall> {
+        header.rules.read().map_or(Vec::new(), |rules| G::outline(&rules))
     }
 
     fn bots(&self) -> Option<&dyn SelfPlaying> {

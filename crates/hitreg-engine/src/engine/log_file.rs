@@ -6,11 +6,11 @@ use std::path::Path;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{Engine, EngineError};
-use hitreg_log::log::{self, FileKind, LogError};
+use hitreg_log::log::{self, LogError};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::store;
-use hitreg_log::trace::{Digest, Trace};
+use hitreg_log::trace::Digest;
 
 /// A log in memory.
 #[derive(Debug)]
@@ -21,13 +21,6 @@ pub struct LogFile {
     pub digest: Digest,
 }
 
-/// The contents of an input file.
-#[derive(Debug)]
-pub(super) enum LogOrTrace {
-    Log(Box<LogFile>),
-    Trace(Box<Trace>),
-}
-
 impl Engine<'_> {
     /// Reads a complete log.
     ///
@@ -35,23 +28,6 @@ impl Engine<'_> {
     /// Fails if the file cannot be read or is not a complete log.
     pub fn read_log(&self, path: &Path) -> Result<LogFile, EngineError> {
         self.log_in(path, store::open(path)?)
-    }
-
-    /// Reads a file that is one side of a comparison.
-    pub(super) fn read_either(&self, path: &Path) -> Result<LogOrTrace, EngineError> {
-        let (kind, file) = store::open_either(path)?;
-        match kind {
-            FileKind::Trace => {
-                let trace = log::read_trace_within(self.games.memory(), file)
-                    .map_err(|source| EngineError::content(path, source))?;
-                Ok(LogOrTrace::Trace(Box::new(trace)))
-            }
-            // The log reader gives the best error message for a file of neither kind.
-            FileKind::Log | FileKind::Other => {
-                let log = self.log_in(path, file)?;
-                Ok(LogOrTrace::Log(Box::new(log)))
-            }
-        }
     }
 
     fn log_in(&self, path: &Path, from: impl Read) -> Result<LogFile, EngineError> {

@@ -2,60 +2,15 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
-use super::log_file::LogOrTrace;
-use super::{ComparisonSpec, Engine, EngineError, Playable, ReplaySpec};
+use super::{ComparisonSpec, Engine, EngineError, ReplaySpec, SideTrace};
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
-use hitreg_log::record::{Session, SessionHeader};
+use hitreg_log::log::FileKind;
+use hitreg_log::record::SessionHeader;
+use hitreg_log::store;
 use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{TableSet, shots};
-use hitreg_netcode::replay::{ReplayError, ReplayOptions, own_settings};
-use hitreg_netcode::settings::SettingError;
-
-/// Judges the shots of `trace` under other rules. `trace` is the session's replay with these options. The result is
-/// empty if no shot was judged.
-///
-/// # Errors
-/// Fails if the session cannot be replayed.
-pub fn rejudged(
-    game: &dyn Playable,
-    session: &Session,
-    options: &ReplayOptions,
-    trace: &Trace,
-) -> Result<Vec<RejudgedShots>, ReplayError> {
-    rejudged_by(&session.header, options, trace, |options| Ok(game.replay(session, options, &mut |_| {})?.trace))
-}
-
-/// Judges the shots of `trace` under other rules, with `replay` as the source of traces.
-pub(super) fn rejudged_by<E: From<SettingError> + Send>(
-    header: &SessionHeader,
-    options: &ReplayOptions,
-    trace: &Trace,
-    replay: impl Fn(&ReplayOptions) -> Result<Trace, E> + Sync,
-) -> Result<Vec<RejudgedShots>, E> {
-    let table = shots::Columns::of(trace);
-    if table.rows == 0 {
-        return Ok(Vec::new());
-    }
-    let own = own_settings(header)?;
-    let under = options.judged_under.as_ref().or(options.settings.as_ref()).unwrap_or(&own);
-    let is_on = under.lag_compensation.enabled;
-    let what = if is_on { "without lag compensation" } else { "with lag compensation" };
-    let mut asked = vec![(what, format!("lag_compensation.enabled={}", !is_on), None)];
-    if is_on && (0..table.rows).any(|row| table.limit.get(row) == MAX_UNLAG) {
-        let setting = "lag_compensation.max_unlag_ms=1000".to_owned();
-        asked.push(("without a rewind limit", setting, Some(MAX_UNLAG)));
-    }
-    let tables = TableSet::named([shots::NAME]);
-    let judge = |(what, setting, limit): (&'static str, String, Option<&'static str>)| {
-        let mut other = under.clone();
-        other.set_pair(&setting)?;
-        let replayed = replay(&ReplayOptions { judged_under: Some(other), tables, ..options.clone() })?;
-        Ok(RejudgedShots::of(RejudgeRules { what, setting, limit }, &replayed))
-    };
-    asked.into_par_iter().map(judge).collect()
-}
+use hitreg_log::trace::schema::shots;
+use hitreg_netcode::replay::{ReplayError, ReplayOptions, own_settings, rejudged_table};
+use hitreg_netcode::settings::{SettingError, Settings};
 
 /// The value of the `limit` column for shots whose rewind was limited.
 const MAX_UNLAG: &str = "max_unlag";
@@ -69,23 +24,77 @@ impl ComparisonSpec {
     ///
     /// # Errors
     /// Fails if a file cannot be read.
-    pub fn rejudged(&self, engine: &Engine<'_>, traces: &[Trace]) -> Result<Vec<SideRejudgement>, EngineError> {
+    pub fn rejudged(&self, engine: &Engine<'_>, traces: [&SideTrace; 2]) -> Result<Vec<SideRejudgement>, EngineError> {
         let second = self.second.as_deref().unwrap_or(&self.first);
         let replays = [(&self.replays.a, self.first.as_path()), (&self.replays.b, second)];
-        let of = |((spec, path), trace): ((&ReplaySpec, &Path), &Trace)| match (&self.across, &spec.build) {
-            (None, None) => spec.rejudged(engine, path, trace),
-            _ => Ok(Ok(Vec::new())),
+        let of = |((spec, path), trace): ((&ReplaySpec, &Path), &SideTrace)| {
+            if self.across.is_some() || spec.build.is_some() || store::kind_of(path)? == FileKind::Trace {
+                return Ok(Ok(Vec::new()));
+            }
+            let log = Engine::new(engine.games).survey(path)?;
+            let options = spec.replay_options(engine, &log.header)?;
+            engine.rejudged(&log, &options, trace)
         };
         replays.into_iter().zip(traces).map(of).collect()
     }
 }
 
-impl ReplaySpec {
-    fn rejudged(&self, engine: &Engine<'_>, path: &Path, trace: &Trace) -> Result<SideRejudgement, EngineError> {
-        let LogOrTrace::Log(log) = engine.read_either(path)? else { return Ok(Ok(Vec::new())) };
-        let options = self.replay_options(engine, &log.session.header)?;
-        // A game that this build does not play has no shots here.
-        let game = engine.games.of(&log.session).ok();
-        Ok(game.map_or_else(|| Ok(Vec::new()), |game| rejudged(game, &log.session, &options, trace)))
+/// The rules under which the shots of a replay are judged again.
+#[derive(Clone, Debug)]
+pub(super) struct OtherRules(Vec<(RejudgeRules, Settings)>);
+
+impl OtherRules {
+    /// The rules that differ from those of a replay with these options.
+    ///
+    /// # Errors
+    /// Fails if the settings of the session are invalid.
+    pub(super) fn of(header: &SessionHeader, options: &ReplayOptions) -> Result<OtherRules, SettingError> {
+        let own = own_settings(header)?;
+        let under = options.judged_under.as_ref().or(options.settings.as_ref()).unwrap_or(&own);
+        let is_on = under.lag_compensation.enabled;
+        let what = if is_on { "without lag compensation" } else { "with lag compensation" };
+        let mut rules = vec![(what, format!("lag_compensation.enabled={}", !is_on), None)];
+        if is_on {
+            let setting = "lag_compensation.max_unlag_ms=1000".to_owned();
+            rules.push(("without a rewind limit", setting, Some(MAX_UNLAG)));
+        }
+        let with_settings = |(what, setting, limit): (&'static str, String, Option<&'static str>)| {
+            let mut other = under.clone();
+            other.set_pair(&setting)?;
+            Ok((RejudgeRules { what, setting, limit }, other))
+        };
+        Ok(OtherRules(rules.into_iter().map(with_settings).collect::<Result<_, SettingError>>()?))
+    }
+
+    /// These options, for a replay that also judges under these rules.
+    pub(super) fn added_to(&self, options: &ReplayOptions) -> ReplayOptions {
+        ReplayOptions { also_judged: self.0.iter().map(|(_, settings)| settings.clone()).collect(), ..options.clone() }
+    }
+
+    /// Takes the shots under these rules out of the trace of a replay with [added](OtherRules::added_to) options. An open
+    /// loop judges under one set of rules, so `replay` runs it again under each of the others, for its `shots`.
+    ///
+    /// # Errors
+    /// Fails as `replay` does.
+    pub(super) fn of_trace<E>(
+        &self,
+        trace: &mut Trace,
+        options: &ReplayOptions,
+        replay: impl Fn(&ReplayOptions) -> Result<Trace, E>,
+    ) -> Result<Vec<RejudgedShots>, E> {
+        let mut taken = Vec::new();
+        for (place, (rules, settings)) in self.0.iter().enumerate() {
+            let name = rejudged_table(place);
+            let table = match trace.tables.iter().position(|table| table.name == name) {
+                Some(place) => trace.tables.remove(place),
+                None => {
+                    let options = ReplayOptions { judged_under: Some(settings.clone()), ..options.clone() };
+                    let tables = replay(&options)?.tables;
+                    tables.into_iter().find(|table| table.name == shots::NAME).unwrap_or_default()
+                }
+            };
+            taken.push(RejudgedShots::of(rules.clone(), &table));
+        }
+        Ok(taken)
     }
 }

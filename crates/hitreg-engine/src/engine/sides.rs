@@ -365,15 +365,12 @@ impl ReplaySpec {
         engine: &Engine<'_>,
         runner: &BuildRunner,
         path: &Path,
-    ) -> Result<Result<Trace, MissingSide>, EngineError> {
+    ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
         let source = ComparisonSource::of(engine, path)?;
         self.check(engine, &source)?;
         let made = self.trace(engine, runner, &source, "a");
         check(&runner.stop)?;
-        Ok(match made? {
-            Ok(side) => Ok(side.into_trace(engine.games.memory())?),
-            Err(missing) => Err(missing),
-        })
+        made
     }
 
     fn trace(

@@ -1,5 +1,6 @@
 //! A log with its index, whose chunks are read in any order.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
 
 use super::chunk;
@@ -13,8 +14,8 @@ use super::keyframes::{KEYFRAME, keyframe_in};
 use super::reader::{LogReader, rows_of};
 use super::schema::Schema;
 use super::version::FormatVersion;
-use crate::record::{Keyframe, SessionHeader, SessionStretch};
-use crate::units::{Micros, Tick};
+use crate::record::{Keyframe, Session, SessionHeader, SessionStretch};
+use crate::units::{CommandSeq, Micros, Tick};
 
 /// A log with its index.
 pub struct IndexedLog<R> {
@@ -87,6 +88,28 @@ impl<R: Read + Seek> IndexedLog<R> {
         Ok(stretch)
     }
 
+    /// Returns the numbers of the chunks that may have records between two times, ascending.
+    pub fn chunks_between(&self, first: Micros, last: Micros) -> BTreeSet<u32> {
+        let tables = self.index.tables().iter().filter(|known| known.table.name != KEYFRAME);
+        let parts = tables.flat_map(|known| &known.parts);
+        let is_near = |part: &&IndexedRows| part.times.is_some_and(|(from, to)| from <= last.0 && first.0 <= to);
+        parts.filter(is_near).map(|part| part.chunk).collect()
+    }
+
+    /// Reads the records of the chunks that may have records between two times.
+    ///
+    /// # Errors
+    /// As [`IndexedLog::chunk`].
+    pub fn records_between(&mut self, first: Micros, last: Micros) -> Result<Session, LogError> {
+        let chunks = self.chunks_between(first, last);
+        let mut session = Session::new(self.header.clone());
+        for chunk in chunks {
+            session.append(self.chunk(chunk)?);
+        }
+        session.put_in_order();
+        Ok(session)
+    }
+
     fn content(&mut self, chunk: u32) -> Result<(FileFrame, ChunkContent), LogError> {
         chunk_at(&mut self.from, &self.index, chunk)
     }
@@ -107,6 +130,31 @@ impl<R: Read + Seek> IndexedLog<R> {
                 return Ok(Some(found.at));
             }
             match ticks.first().is_some_and(|first| first.tick < tick) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the time at which a player made a usercmd; `None` if the log has no client frame of it.
+    ///
+    /// # Errors
+    /// As [`IndexedLog::chunk`].
+    pub fn time_of_usercmd(&mut self, player: u16, command: CommandSeq) -> Result<Option<Micros>, LogError> {
+        let parts = self.index.table("frames").map_or(&[][..], |table| &table.parts);
+        let of_player = parts.iter().filter(|part| self.index.players(part).contains(&player));
+        let chunks: Vec<u32> = of_player.map(|part| part.chunk).collect();
+        // A player's usercmds ascend, so half of the chunks need not be read.
+        let (mut low, mut high) = (0, chunks.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let stretch = self.chunk(chunks[middle])?;
+            let frames = stretch.players.get(usize::from(player)).map_or(&[][..], |records| &records.frames);
+            if let Some(found) = frames.iter().find(|frame| frame.command.seq == command) {
+                return Ok(Some(found.at));
+            }
+            match frames.first().is_some_and(|first| first.command.seq < command) {
                 true => low = middle + 1,
                 false => high = middle,
             }

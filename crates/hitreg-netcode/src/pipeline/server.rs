@@ -53,6 +53,8 @@ pub struct JudgedShot<G: Game> {
     pub verdict: ShotVerdict,
     /// The targets that it was judged against.
     pub rewind: Rewind<G::Body>,
+    /// The verdicts under the settings of [`ServerPipeline::also_judge`](super::ServerPipeline::also_judge), in order.
+    pub also: Vec<ShotVerdict>,
 }
 
 /// The outcome of a tick.

@@ -14,6 +14,7 @@ use super::{KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayOptions, Repla
 use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer, TransportKind};
+use crate::settings::Settings;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
     Keyframe, PlayerRecords, Session, SessionHeader, SessionStretch, SnapshotRecord, StateKey, States,
@@ -207,6 +208,10 @@ fn prepared<'f, G: Netcode>(
     {
         return Err(ReplayError::NoRejudging(G::NAME));
     }
+    let also: Vec<Arc<Settings>> = options.also_judged.iter().cloned().map(Arc::new).collect();
+    if !also.is_empty() && !machine.server().also_judge(also) {
+        return Err(ReplayError::NoRejudging(G::NAME));
+    }
     if let Some(world) = world::<G>(source, &setup.rules)? {
         machine.server().begin_from(world);
     }
@@ -236,6 +241,7 @@ impl ClosedRun<'_, '_> {
         let ClosedRun { feed, source, options, budget: _ } = self;
         let mut tables =
             TraceTables::new::<G>(source.header.players.len(), Arc::clone(&setup.rules)).only(options.tables);
+        tables.also_judged(options.also_judged.len());
         if options.network {
             tables.watch_network(options.sizes, source.survey.longest_flight());
         }

@@ -85,6 +85,19 @@ impl ShotTable {
         }
     }
 
+    /// Adds a shot with its verdict under further settings, and nothing of the shooter's screen.
+    pub(super) fn judged_also<G: Game>(
+        &mut self,
+        at: Micros,
+        tick: Tick,
+        judged: &JudgedShot<G>,
+        verdict: &ShotVerdict,
+    ) {
+        let key = (judged.shooter, judged.command, judged.index);
+        let unjudged = ShotRow::unjudged(key, at, G::weapon_name(&judged.fire));
+        self.push::<G>(ShotRow { tick, judged: Some(verdict), ..unjudged });
+    }
+
     /// Adds a judged shot of a recording. The columns of cover stay empty.
     pub(super) fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot, on_screen: DrawnOrigins<'_>) {
         let judged = shot.judged.as_ref();

@@ -8,6 +8,7 @@ use super::cover::CoverTracker;
 use super::frames::FrameTable;
 use super::network::NetworkTables;
 use super::part::Part;
+use super::rejudged_table;
 use super::shots::ShotTable;
 use super::variables::Variables;
 use super::views::{DrawnScreen, ViewTable};
@@ -40,6 +41,8 @@ pub struct TraceTables {
     views: ViewTable,
     variables: Variables,
     shots: ShotTable,
+    /// The verdicts under further settings.
+    also_judged: Vec<ShotTable>,
     covers: CoverTracker,
     effects: effects::Writer,
     executed: executed::Writer,
@@ -93,6 +96,7 @@ impl TraceTables {
             views: ViewTable::new(players),
             variables: Variables::default(),
             shots: ShotTable::default(),
+            also_judged: Vec::new(),
             covers: CoverTracker::new::<G>(players, rules),
             effects: effects::Writer::default(),
             executed: executed::Writer::default(),
@@ -112,6 +116,11 @@ impl TraceTables {
     /// flight time, if known.
     pub fn watch_network(&mut self, with_sizes: bool, longest: Option<Micros>) {
         self.network = Some(NetworkTables::new(with_sizes, longest));
+    }
+
+    /// Also fills a table of verdicts for each of so many further settings.
+    pub(super) fn also_judged(&mut self, settings: usize) {
+        self.also_judged.resize_with(settings, ShotTable::default);
     }
 
     /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.
@@ -181,9 +190,9 @@ impl TraceTables {
     /// Passes on the rows of each table with at least this many bytes, in table order.
     pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
         let (cells, wanted) = (self.fields.len(), self.wanted.tables);
-        let of = |table: &Table| TableSchema::of(&table.name).is_some_and(|table| wanted.has(table));
+        let is_wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|table| wanted.has(table));
         let mut to = |table| {
-            if of(&table) {
+            if is_wanted(&table) {
                 to(table)
             }
         };
@@ -218,6 +227,12 @@ impl TraceTables {
         }
         if full(&shots::SCHEMA, self.shots.rows()) {
             to(self.shots.take());
+        }
+        for (place, also) in
+            self.also_judged.iter_mut().enumerate().filter(|(_, also)| full(&shots::SCHEMA, also.rows()))
+        {
+            let table = also.take();
+            to(Table { name: rejudged_table(place), ..table });
         }
         if full(&effects::SCHEMA, self.effects.rows()) {
             to(self.effects.take(Vec::new()));
@@ -343,6 +358,9 @@ impl<G: Game> Observer<G> for TraceTables {
             SessionEvent::Judged { tick, shot } if wanted.shots => {
                 let on_screen = &mut self.views.of(shot.shooter, shot.command);
                 self.shots.judged(at, tick, shot, on_screen, &self.covers);
+                for (also, verdict) in self.also_judged.iter_mut().zip(&shot.also) {
+                    also.judged_also(at, tick, shot, verdict);
+                }
             }
             SessionEvent::Impact { tick, shooter, command, weapon, verdict } if wanted.shots => {
                 self.shots.impact::<G>((shooter, command), at, tick, weapon, verdict);

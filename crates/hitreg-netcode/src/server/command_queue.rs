@@ -1,5 +1,7 @@
 //! Execution of usercmds: which ones run, in what order, and how missing, late and excess ones are treated.
 
+use std::sync::Arc;
+
 use super::Server;
 use crate::game::{Body, Effect, Game, GameInput, PlayerCommand, Reason, ShotVerdict, Sink, Touch, WorldSink};
 use crate::packet::ClientPacket;
@@ -103,11 +105,13 @@ impl<G: Game> Server<G> {
     fn shoot(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd, index: u8, fire: G::Fire) {
         let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.settings);
         // The verdict under other settings is only recorded; it does not affect the world.
-        let other = self.judged_under.as_ref().map(|other| {
+        let judge_under = |other: &Arc<Settings>| {
             let own = &self.connections[usize::from(player.0)].settings;
             let command = as_drawn_under(command, own, &other.of_player(player));
             self.judge(player, arrived, &command, &fire, other)
-        });
+        };
+        let other = self.judged_under.as_ref().map(judge_under);
+        let also = self.also_judged.iter().map(|other| judge_under(other).1).collect();
         let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
         G::apply(
             &self.rules,
@@ -123,7 +127,7 @@ impl<G: Game> Server<G> {
         }
         self.take(happened);
         let (rewind, verdict) = other.unwrap_or((rewind, verdict));
-        let judged = JudgedShot { shooter: player, command: command.seq, index, fire, verdict, rewind };
+        let judged = JudgedShot { shooter: player, command: command.seq, index, fire, verdict, rewind, also };
         self.events.push_back(Event::Judged(judged));
     }
 

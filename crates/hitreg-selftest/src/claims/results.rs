@@ -119,7 +119,15 @@ impl TrustingServer {
             let verdict = ShotVerdict { reason: Reason::Hit, wounds: vec![wound] };
             Arena::apply(&self.rules, &mut world, shooter, command, fire, &verdict, &mut SilentSink);
             let (fire, rewind) = (*fire, rewind.clone());
-            self.again.push_back(JudgedShot { shooter, command: told.command, index: 0, fire, verdict, rewind });
+            self.again.push_back(JudgedShot {
+                shooter,
+                command: told.command,
+                index: 0,
+                fire,
+                verdict,
+                rewind,
+                also: Vec::new(),
+            });
         }
         // The real server accepts a new world at any time, although sessions set it only before the first tick.
         self.server.begin_from(world);

@@ -12,12 +12,48 @@ export async function read(element) {
   return unpacked(contents, bytes.subarray(4 + length));
 }
 
+/** Records that `records.rs` packs. */
+function records({ records: count, shapes, kinds, texts, numbers_at: numbersAt, measures_at: measuresAt }, bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const last = new Float64Array(kinds.length);
+  let [at, measureAt, shape] = [numbersAt, measuresAt, 0];
+  const number = () => {
+    let byte = bytes[at++];
+    let value = byte & 127;
+    for (let scale = 128; byte > 127; scale *= 128) {
+      byte = bytes[at++];
+      value += (byte & 127) * scale;
+    }
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  };
+  const field = (index) => {
+    const kind = kinds[index];
+    if (kind === "f") {
+      measureAt += 4;
+      return view.getFloat32(measureAt - 4, true);
+    }
+    last[index] += number();
+    return kind === "t" ? texts[last[index]] : kind === "b" ? last[index] === 1 : last[index];
+  };
+  /** The value of a shape: a number of a field, -1 for null, -2 for an empty list, or more of them. */
+  const value = (of) => {
+    if (typeof of === "number") return of >= 0 ? field(of) : of === -1 ? null : [];
+    if (Array.isArray(of)) return of.map(value);
+    const made = {};
+    for (const key in of) made[key] = value(of[key]);
+    return made;
+  };
+  return Array.from({ length: count }, () => value(shapes[(shape += number())]));
+}
+
+const isRecords = (value) => "records" in value && "shapes" in value && "texts" in value;
 const isColumn = (value) => value !== null && typeof value === "object" && "at" in value && "rows" in value && "order" in value && "unit" in value;
 
-/** The same value with its columns as arrays of numbers. */
+/** The same value with its columns as arrays of numbers, and its records as objects. */
 function unpacked(value, bytes) {
   if (isColumn(value)) return column(value, bytes);
   if (value === null || typeof value !== "object") return value;
+  if (isRecords(value)) return records(value, bytes);
   for (const key of Object.keys(value)) value[key] = unpacked(value[key], bytes);
   return value;
 }

@@ -178,13 +178,13 @@ function drawViews(view) {
 function drawShots(view) {
   const { state } = view;
   for (const { side, index } of shownSides(view)) {
-    for (const shot of side.shots) {
-      const age = state.at - shot.at_us;
-      const isSelected = state.selected?.kind === "shot" && state.selected.item.name === shot.name;
-      if (!isSelected && (age < 0 || age > SHOT_US)) continue;
-      if (!shot.line) continue;
-      drawShot(view, shot, isSelected ? 1 : 0.15 + 0.7 * (1 - age / SHOT_US), index, isSelected);
+    const selected = state.selected?.kind === "shot" ? side.shotNamed.get(state.selected.item.name) : undefined;
+    const last = lastAt(side.shotTimes, state.at);
+    for (let row = last; row >= 0 && state.at - side.shotTimes[row] <= SHOT_US; row -= 1) {
+      const shot = side.shotsInTime[row];
+      if (shot.line && shot !== selected) drawShot(view, shot, 0.15 + 0.7 * (1 - (state.at - shot.at_us) / SHOT_US), index, false);
     }
+    if (selected?.line) drawShot(view, selected, 1, index, true);
   }
 }
 

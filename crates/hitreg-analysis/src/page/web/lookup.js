@@ -48,6 +48,8 @@ export function prepare(side, index) {
     shot.at_us = shot.judged?.at_us ?? shot.made?.at_us ?? null;
   }
   for (const item of [...side.shots, ...side.corrections]) item.side = index;
+  side.shotsInTime = side.shots.filter((shot) => shot.at_us !== null).sort((a, b) => a.at_us - b.at_us);
+  side.shotTimes = Float64Array.from(side.shotsInTime, (shot) => shot.at_us);
   side.counts = countsOf(side);
   side.shotNamed = new Map(side.shots.map((shot) => [shot.name, shot]));
   return side;

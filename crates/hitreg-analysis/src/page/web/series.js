@@ -46,9 +46,10 @@ function roundTrip(acks) {
   return { player: acks.player, at: Float64Array.from(known, (row) => acks.at_us[row]), values: Float64Array.from(known, (row) => acks.round_trip_us[row] / 1e3) };
 }
 
-/** Jitter as in RTP: a sixteenth of each change from one round trip to the next. */
+/** Jitter as in RTP: a sixteenth of each change from one round trip to the next. Merged acks have the largest. */
 function jitter(acks) {
   const line = roundTrip(acks);
+  if (acks.all) return { player: acks.player, at: acks.at_us, values: acks.all.jitter_us.map((value) => value / 1e3) };
   let smooth = 0;
   const values = line.values.map((value, row) => {
     smooth += row > 0 ? (Math.abs(value - line.values[row - 1]) - smooth) / 16 : 0;
@@ -66,17 +67,20 @@ function inFlight(side, acks) {
   return { ...line, values: line.at.map((at, row) => made(at) - made(at - line.values[row] * 1e3 + 50)) };
 }
 
-function ran(side, { player, values }) {
+function ran(side, { player, values, steps }) {
   const clock = side.clockOf(player);
   // A log of a server lacks the usercmds of a client's frame.
   const isKnown = clock && values.some((value) => value > 0);
-  return { player, at: isKnown ? clock.at_us.subarray(0, values.length) : new Float64Array(0), values };
+  return { player, at: isKnown ? (steps === 1 ? clock.at_us.subarray(0, values.length) : values.map((_, row) => clock.at_us[row * steps])) : new Float64Array(0), values };
 }
 
 const BIN_US = 250_000;
 
 function traffic(packets) {
-  const { sent_us: sent, bytes } = packets;
+  const { sent_us: sent, bytes, all } = packets;
+  if (all?.bytes) {
+    return { player: packets.player, at: all.bytes.map((_, bin) => all.first_us + (bin + 0.5) * all.bin_us), values: all.bytes.map((sum) => sum / (all.bin_us / 1e3)) };
+  }
   if (sent.length === 0) return { player: packets.player, at: [], values: [] };
   const first = sent[0];
   const bins = new Float64Array(Math.floor((sent[sent.length - 1] - first) / BIN_US) + 1);

@@ -114,11 +114,11 @@ function changedRows({ sides, difference }) {
 function playerRows(side, index) {
   return side.players.map((player) => {
     const acks = side.acks.find((acks) => acks.player === player);
-    const trips = acks ? acks.round_trip_us.filter((trip) => trip >= 0).sort() : [];
+    const trips = acks && !acks.all ? acks.round_trip_us.filter((trip) => trip >= 0).sort() : [];
     const nth = (share) => (trips.length > 0 ? trips[Math.max(Math.ceil(share * trips.length) - 1, 0)] : null);
     const lost = (way) => {
       const packets = side.packets.find((packets) => packets.player === player && packets.way === way);
-      return packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
+      return packets?.all ? packets.all.lost : packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
     };
     const { counts } = side;
     const shots = side.shots.filter((shot) => shot.shooter === player);
@@ -131,8 +131,8 @@ function playerRows(side, index) {
       side: index,
       knows_victims,
       at_us: null,
-      p50: nth(0.5),
-      p95: nth(0.95),
+      p50: acks?.all ? acks.all.p50_us : nth(0.5),
+      p95: acks?.all ? acks.all.p95_us : nth(0.95),
       frames: side.clockOf(player)?.at_us.length ?? null,
       corrections: acks && acks.at_us.length > 0 ? side.corrections.filter((item) => item.player === player).length : null,
       shots: counts.shots === null ? null : countFired(shots),
@@ -308,6 +308,9 @@ function about(contents) {
       el("p", {}, `${side.game || "a game without a name"}${side.map ? ` on ${side.map}` : ""}, ${side.mode || "unknown"} loop. Bodies are drawn within ${measure(places.tolerance + places.unit)} units of where the trace has them, what screens showed within ${measure(drawn.tolerance + drawn.unit)}; figures of shots and corrections are exact.`),
       side.notes.length > 0 ? el("h2", {}, "What it cannot know") : null,
       el("ul", {}, ...side.notes.map((note) => el("li", {}, note))),
+      side.thinned.length > 0 ? el("h2", {}, "What it leaves out of a long session") : null,
+      side.thinned.length > 0 ? el("p", {}, "Every shot and every correction is listed. Paths and charts have fewer points:") : null,
+      side.thinned.length > 0 ? el("ul", {}, ...side.thinned.map((note) => el("li", {}, note))) : null,
       el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "table"), el("th", { className: "number" }, "rows"))), el("tbody", {}, ...tables)),
       el("h2", {}, "Settings"),
       el("table", {}, el("tbody", {}, ...settings)),

@@ -1,0 +1,211 @@
+//! The rows that explain all shots and corrections of a trace: few beside all rows, so they fit in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::why::{CorrectionRows, shot_target};
+use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
+use hitreg_log::trace::{Table, Trace, TraceSource, each_part};
+
+/// What explains the shots and corrections of a trace.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    /// The explaining rows, with all shots and all corrected acks.
+    pub(super) trace: Trace,
+    /// The views that are needed, by shooter and target.
+    views: Vec<([u32; 2], NeededViews)>,
+    /// The place of the last row's views. The next row is nearly always of the next ones.
+    last: usize,
+}
+
+/// The views that are needed of one target on one shooter's screen.
+#[derive(Clone, Debug, Default)]
+struct NeededViews {
+    /// The usercmds in whose frames the target was shot at, ascending.
+    commands: Vec<u32>,
+    /// The times at which the server judged it, ascending. The views just before and after each are needed.
+    judged_us: Vec<i64>,
+    next_command: usize,
+    next_judged: usize,
+    before: Option<RowBefore>,
+}
+
+/// The last row of a target on a screen.
+#[derive(Clone, Debug)]
+enum RowBefore {
+    /// In the same part of the table.
+    Here(u32),
+    /// In an earlier part.
+    Earlier(Box<Table>),
+}
+
+/// The columns of `bodies` that explanations read.
+const BODIES: &[&str] = &["tick", "entity", "origin.x", "origin.y", "origin.z"];
+/// The columns of `frames` that explanations and the page read.
+pub(super) const FRAMES: &[&str] = &[
+    "player",
+    "command",
+    "at_us",
+    "server_time_us",
+    "lerp_msec",
+    "ran",
+    "pitch",
+    "yaw",
+    "has_body",
+    "own.viewangles.y",
+    "own.origin.x",
+    "own.origin.y",
+    "own.origin.z",
+    "own.view_ofs_z",
+];
+
+impl Evidence {
+    /// Reads all evidence except views.
+    pub(super) fn read(trace: &dyn TraceSource) -> Result<Evidence, String> {
+        let mut fired = Table::new(shots::NAME, Vec::new());
+        each_part(trace, shots::NAME, (&[], None), &mut |rows| fired.append(rows.clone()))?;
+        let mut corrected = Table::new(corrections::NAME, Vec::new());
+        each_part(trace, corrections::NAME, (&[], None), &mut |rows| {
+            corrected.append(CorrectionRows::corrected(rows))
+        })?;
+        let found = Trace { header: trace.header().clone(), tables: vec![fired, corrected] };
+
+        let (mut usercmds, mut states) = (BTreeSet::new(), BTreeSet::new());
+        let mut needed_views: BTreeMap<[u32; 2], NeededViews> = BTreeMap::new();
+        let of_shots = shots::Columns::of(&found);
+        for row in 0..of_shots.rows {
+            let (shooter, command) = (of_shots.shooter[row], of_shots.command.get(row).copied().unwrap_or_default());
+            usercmds.insert((shooter, command));
+            let target = shot_target(&found, row);
+            if let Some(tick) = of_shots.tick.get(row) {
+                let of_tick = |entity: u32| [(*tick, entity), (tick.saturating_sub(1), entity)];
+                states.extend([Some(shooter), target].into_iter().flatten().flat_map(of_tick));
+            }
+            let Some(target) = target else { continue };
+            let needed = needed_views.entry([shooter, target]).or_default();
+            needed.commands.push(command);
+            let judged = of_shots.at_us.get(row).zip(of_shots.rewind_us.get(row));
+            needed.judged_us.extend(judged.map(|(at, rewind)| at.saturating_sub(*rewind)));
+        }
+        let has_times = !of_shots.at_us.is_empty();
+        for needed in needed_views.values_mut() {
+            needed.commands.sort_unstable();
+            needed.judged_us.sort_unstable();
+        }
+        let of_acks = corrections::Columns::of(&found);
+        usercmds.extend(of_acks.player.iter().copied().zip(of_acks.command.iter().copied()));
+
+        let mut evidence = Evidence { trace: found, views: needed_views.into_iter().collect(), last: 0 };
+        let is_usercmd = |players: &[u32], commands: &[u32]| {
+            rows_of(players.iter().zip(commands), |(player, command)| usercmds.contains(&(*player, *command)))
+        };
+        evidence.add(trace, frames::NAME, FRAMES, &|table| {
+            let table = frames::Columns::read(table);
+            is_usercmd(table.player, table.command)
+        })?;
+        evidence.add(trace, executed::NAME, &[], &|table| {
+            let table = executed::Columns::read(table);
+            is_usercmd(table.player, table.command)
+        })?;
+        evidence.add(trace, errors::NAME, &[], &|table| (0..table.rows() as u32).collect())?;
+        evidence.add(trace, bodies::NAME, BODIES, &|table| {
+            let table = bodies::Columns::read(table);
+            rows_of(table.tick.iter().zip(table.entity), |(tick, entity)| states.contains(&(*tick, *entity)))
+        })?;
+        if !has_times {
+            evidence.add(trace, ticks::NAME, &[], &|table| (0..table.rows() as u32).collect())?;
+        }
+        evidence.trace.tables.push(Table::new(views::NAME, Vec::new()));
+        Ok(evidence)
+    }
+
+    fn add(
+        &mut self,
+        trace: &dyn TraceSource,
+        name: &str,
+        only: &[&str],
+        keep: &dyn Fn(&Table) -> Vec<u32>,
+    ) -> Result<(), String> {
+        let mut kept = Table::new(name, Vec::new());
+        each_part(trace, name, (only, None), &mut |rows| {
+            let mut found = rows.select(&keep(rows));
+            // A trace in memory has all columns.
+            found.columns.retain(|column| only.is_empty() || only.contains(&&*column.name));
+            kept.append(found)
+        })?;
+        self.trace.tables.push(kept);
+        Ok(())
+    }
+
+    /// Adds the needed views among these rows.
+    pub(super) fn add_views(&mut self, table: &Table) -> Result<(), String> {
+        let rows = views::Columns::read(table);
+        let (mut kept, mut earlier, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for row in 0..rows.entity.len().min(rows.player.len()) {
+            let key = [rows.player[row], rows.entity[row]];
+            let near = [self.last + 1, self.last]
+                .into_iter()
+                .find(|place| self.views.get(*place).is_some_and(|(of, _)| *of == key));
+            let place = match near {
+                Some(place) => place,
+                None => match self.views.binary_search_by_key(&key, |(of, _)| *of) {
+                    Ok(place) => place,
+                    Err(_) => continue,
+                },
+            };
+            self.last = place;
+            let needed = &mut self.views[place].1;
+            let is_it = rows.command.get(row).is_some_and(|command| needed.has_command(*command));
+            if rows.drawn_at_us.get(row).is_some_and(|at_us| needed.passes(*at_us)) {
+                match needed.before.take() {
+                    Some(RowBefore::Here(before)) => kept.push(before),
+                    Some(RowBefore::Earlier(before)) => earlier.push(*before),
+                    None => {}
+                }
+                kept.push(row as u32);
+            }
+            kept.extend(is_it.then_some(row as u32));
+            if needed.before.replace(RowBefore::Here(row as u32)).is_none_or(|of| matches!(of, RowBefore::Earlier(_))) {
+                seen.insert(place);
+            }
+        }
+        for place in seen {
+            if let Some(RowBefore::Here(row)) = self.views[place].1.before {
+                self.views[place].1.before = Some(RowBefore::Earlier(Box::new(table.select(&[row]))));
+            }
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        let Some(views) = self.trace.tables.iter_mut().find(|table| table.name == views::NAME) else { return Ok(()) };
+        for before in earlier {
+            views.append(before)?;
+        }
+        views.append(table.select(&kept))
+    }
+}
+
+impl NeededViews {
+    /// Whether the target was shot at in the frame of a usercmd.
+    fn has_command(&mut self, command: u32) -> bool {
+        if self.next_command.checked_sub(1).is_some_and(|before| self.commands[before] >= command) {
+            self.next_command = self.commands.partition_point(|of| *of < command);
+        }
+        while self.commands.get(self.next_command).is_some_and(|of| *of < command) {
+            self.next_command += 1;
+        }
+        self.commands.get(self.next_command) == Some(&command)
+    }
+
+    /// Whether the server judged the target at a time up to this one, and after that of the row before.
+    fn passes(&mut self, at_us: i64) -> bool {
+        let before = self.next_judged;
+        while self.judged_us.get(self.next_judged).is_some_and(|judged| *judged <= at_us) {
+            self.next_judged += 1;
+        }
+        self.next_judged > before
+    }
+}
+
+/// The indices of the rows that `keep` accepts.
+fn rows_of<T>(all: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Vec<u32> {
+    (0..).zip(all).filter_map(|(row, of)| keep(of).then_some(row)).collect()
+}

@@ -1,0 +1,140 @@
+//! Packs records of one kind, such as shots, so that equal parts take little space. Records with the same fields share
+//! a shape. Numbers are stored as their distance from the same field of the record before, measures as four bytes, and
+//! each different text once. `web/data.js` reads them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::packed::{PageColumns, put_number};
+
+/// Packed records, in the page's format.
+#[derive(Debug, Serialize)]
+pub(super) struct PackedRecords {
+    /// The number of records.
+    records: usize,
+    /// Each shape: an object or array whose leaves are the numbers of fields; -1 is null and -2 an empty array.
+    shapes: Vec<Value>,
+    /// The kind of each field: `i` for whole numbers, `b` for yes or no, `f` for measures, `t` for texts.
+    kinds: String,
+    /// The different texts.
+    texts: Vec<String>,
+    /// The place of the whole numbers, the shape of each record first.
+    numbers_at: usize,
+    /// The place of the measures.
+    measures_at: usize,
+}
+
+/// Packs records while they are added.
+#[derive(Debug, Default)]
+pub(super) struct RecordPacker {
+    records: usize,
+    shapes: BTreeMap<String, usize>,
+    /// The number of each field, by its path and kind.
+    fields: BTreeMap<(String, char), usize>,
+    kinds: String,
+    /// The last whole number of each field.
+    last: Vec<i64>,
+    last_shape: i64,
+    texts: BTreeMap<String, usize>,
+    numbers: Vec<u8>,
+    measures: Vec<u8>,
+}
+
+impl RecordPacker {
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// When it cannot be serialized.
+    pub(super) fn push(&mut self, record: &impl Serialize) -> Result<(), String> {
+        let record = serde_json::to_value(record).map_err(|error| error.to_string())?;
+        let mut values = Vec::new();
+        let shape = self.shape(&record, &mut String::new(), &mut values).to_string();
+        let next = self.shapes.len();
+        let shape = *self.shapes.entry(shape).or_insert(next) as i64;
+        put_number(&mut self.numbers, shape - std::mem::replace(&mut self.last_shape, shape));
+        self.numbers.append(&mut values);
+        self.records += 1;
+        Ok(())
+    }
+
+    /// The shape of a value. Adds the bytes of its whole numbers.
+    fn shape(&mut self, value: &Value, path: &mut String, numbers: &mut Vec<u8>) -> Value {
+        match value {
+            Value::Null => (-1).into(),
+            Value::Array(items) if items.is_empty() => (-2).into(),
+            Value::Array(items) => {
+                let of = |(place, item): (usize, &Value)| self.within(&place.to_string(), item, path, numbers);
+                Value::Array(items.iter().enumerate().map(of).collect())
+            }
+            Value::Object(fields) => {
+                let of = |(name, field): (&String, &Value)| (name.clone(), self.within(name, field, path, numbers));
+                Value::Object(fields.iter().map(of).collect())
+            }
+            Value::Bool(is_so) => self.number(path, 'b', i64::from(*is_so), numbers),
+            Value::String(text) => {
+                let next = self.texts.len();
+                let code = match self.texts.get(text) {
+                    Some(code) => *code,
+                    None => *self.texts.entry(text.clone()).or_insert(next),
+                };
+                self.number(path, 't', code as i64, numbers)
+            }
+            Value::Number(number) => match number.as_i64() {
+                Some(whole) => self.number(path, 'i', whole, numbers),
+                None => {
+                    self.measures.extend((number.as_f64().unwrap_or(f64::NAN) as f32).to_le_bytes());
+                    self.field(path, 'f').into()
+                }
+            },
+        }
+    }
+
+    fn within(&mut self, name: &str, value: &Value, path: &mut String, numbers: &mut Vec<u8>) -> Value {
+        let length = path.len();
+        path.push('/');
+        path.push_str(name);
+        let shape = self.shape(value, path, numbers);
+        path.truncate(length);
+        shape
+    }
+
+    fn number(&mut self, path: &str, kind: char, value: i64, numbers: &mut Vec<u8>) -> Value {
+        let field = self.field(path, kind);
+        let last = std::mem::replace(&mut self.last[field], value);
+        put_number(numbers, value.wrapping_sub(last));
+        field.into()
+    }
+
+    fn field(&mut self, path: &str, kind: char) -> usize {
+        let key = (path.to_owned(), kind);
+        if let Some(field) = self.fields.get(&key) {
+            return *field;
+        }
+        self.kinds.push(kind);
+        self.last.push(0);
+        self.fields.insert(key, self.last.len() - 1);
+        self.last.len() - 1
+    }
+
+    /// Adds the bytes to the page.
+    pub(super) fn finish(self, columns: &mut PageColumns) -> PackedRecords {
+        let parsed = |shape: &String| serde_json::from_str(shape).unwrap_or_default();
+        PackedRecords {
+            records: self.records,
+            shapes: in_order(&self.shapes).into_iter().map(parsed).collect(),
+            kinds: self.kinds,
+            texts: in_order(&self.texts).into_iter().cloned().collect(),
+            numbers_at: columns.put(&self.numbers),
+            measures_at: columns.put(&self.measures),
+        }
+    }
+}
+
+/// The keys in the order of their numbers.
+fn in_order(of: &BTreeMap<String, usize>) -> Vec<&String> {
+    let mut keys: Vec<(&String, usize)> = of.iter().map(|(key, number)| (key, *number)).collect();
+    keys.sort_by_key(|(_, number)| *number);
+    keys.into_iter().map(|(key, _)| key).collect()
+}

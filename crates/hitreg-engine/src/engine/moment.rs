@@ -1,0 +1,315 @@
+//! One shot or correction of a log: the rows of its replay that explain it, and the log's own records around it. A log
+//! with keyframes is replayed only around the moment.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use super::rejudge::OtherRules;
+use super::streamed::{SurveyedLog, retry_with_encoding};
+use super::{Engine, EngineError, Games, Playable};
+use hitreg_analysis::why::{CorrectionRows, NEAR, RejudgedShots, ShotRows, WhyError, WhyQuery};
+use hitreg_log::log::{KeyframeQuery, LogReader};
+use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch, viewer_specific_fields};
+use hitreg_log::recorded::{all_records_without, recorded_shots};
+use hitreg_log::store;
+use hitreg_log::trace::schema::{TableSet, corrections, shots};
+use hitreg_log::trace::{Table, Trace, TraceHeader};
+use hitreg_log::units::{CommandSeq, Micros};
+use hitreg_netcode::replay::{Mode, Part, ReplayOptions};
+
+/// A shot or a correction of a log.
+#[derive(Debug)]
+pub struct Moment {
+    /// The replayed rows that explain it.
+    pub trace: Trace,
+    /// The log's records around it.
+    pub session: Session,
+    /// The results of the shot under other rules.
+    pub rejudged: Vec<RejudgedShots>,
+}
+
+impl Engine<'_> {
+    /// The log's own records around a shot.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn records_around(&self, path: &Path, shot: &ShotRows) -> Result<Session, EngineError> {
+        let (first, last) = shot.span().unwrap_or((i64::MIN, i64::MAX));
+        let [first, last] = [first.saturating_sub(AROUND.0), last.saturating_add(AROUND.0)].map(Micros);
+        let records = store::open_indexed_log(path)?.records_between(first, last);
+        records.map_err(|source| EngineError::content(path, source))
+    }
+
+    /// What explains one of a log's recorded shots, for a log that this build does not replay.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read. If it does not contain the shot, the inner error names the nearest ones.
+    pub fn recorded_shot(
+        &self,
+        path: &Path,
+        fired: &RecordedShots,
+        asked: &WhyQuery,
+    ) -> Result<Result<Moment, WhyError>, EngineError> {
+        if let WhyQuery::Correction { player, number } = *asked {
+            // A log has no corrections of its own.
+            let none = Table::new(corrections::NAME, Vec::new());
+            return Ok(Err(CorrectionRows::of(none, player, number).err().unwrap_or(WhyError::NoShots)));
+        }
+        let shot = match asked.shot(&fired.trace) {
+            Ok(shot) => shot,
+            Err(error) => return Ok(Err(error)),
+        };
+        let rows = ShotRows::of(&fired.trace, shot);
+        let session = self.records_around(path, &rows)?;
+        let mut trace = all_records_without(&session, &fired.hidden);
+        for table in trace.tables.iter_mut().filter(|table| ShotRows::TABLES.contains(&&*table.name)) {
+            *table = rows.select(table);
+        }
+        Ok(Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new() }))
+    }
+
+    /// The shots among the records of a log.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn recorded_shots(&self, path: &Path) -> Result<RecordedShots, EngineError> {
+        let fail = |source| EngineError::content(path, source);
+        let mut reader = LogReader::new(store::open(path)?).map_err(fail)?;
+        let header = reader.header().clone();
+        (self.read)(path, &header);
+        let (mut session, mut hidden) = (Session::new(header), BTreeSet::new());
+        while let Some(chunk) = reader.next_chunk().map_err(fail)? {
+            let apart = viewer_specific_fields(&session.header.classes, &chunk.states);
+            hidden.extend(apart.into_iter().map(str::to_owned));
+            let of_shots = |records: PlayerRecords| {
+                let PlayerRecords { predicted, judged, executed, .. } = records;
+                PlayerRecords { predicted, judged, executed, ..PlayerRecords::default() }
+            };
+            let players = chunk.players.into_iter().map(of_shots).collect();
+            session.append(SessionStretch {
+                players,
+                ticks: chunk.ticks,
+                gaps: chunk.gaps,
+                ..SessionStretch::default()
+            });
+        }
+        let first_hole = session.first_hole().cloned();
+        Ok(RecordedShots { trace: recorded_shots(&session), hidden, first_hole })
+    }
+}
+
+/// The recorded shots of a log.
+#[derive(Debug)]
+pub struct RecordedShots {
+    /// The shots.
+    pub trace: Trace,
+    /// The fields of states that not every viewer received alike.
+    hidden: BTreeSet<String>,
+    /// The first missing part of the session.
+    pub first_hole: Option<GapRecord>,
+}
+
+/// A log whose shots and corrections are explained from its replay.
+#[expect(missing_debug_implementations, reason = "a game has none")]
+pub struct ExplainedLog<'a> {
+    games: &'a Games,
+    path: &'a Path,
+    game: &'a dyn Playable,
+    options: ReplayOptions,
+    header: SessionHeader,
+    /// The survey of the whole log; `None` if its keyframes replace it.
+    whole: Option<SurveyedLog>,
+}
+
+/// How much of the log is kept before and after a moment.
+const AROUND: Micros = Micros::from_s(4);
+/// The server judges a shot this long after its usercmd was made, or much sooner.
+const JUDGED_WITHIN: Micros = Micros::from_s(4);
+/// A projectile hits something within this time, or much sooner.
+const FLIGHT: Micros = Micros::from_s(30);
+
+impl<'a> ExplainedLog<'a> {
+    /// Opens a log that is replayed with these options.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn new(
+        engine: &Engine<'a>,
+        path: &'a Path,
+        game: &'a dyn Playable,
+        options: ReplayOptions,
+    ) -> Result<ExplainedLog<'a>, EngineError> {
+        let games = engine.games;
+        let mut log = store::open_indexed_log(path)?;
+        let header = log.header().clone();
+        (engine.read)(path, &header);
+        // A keyframe holds the state of a closed loop under the log's own settings.
+        let continues = options.settings.is_none() && options.mode != Mode::Open;
+        let first = log.keyframe(KeyframeQuery::First).map_err(|source| EngineError::content(path, source))?;
+        let whole = match first.filter(|_| continues) {
+            Some(_) => None,
+            None => Some(Engine::new(games).survey(path)?),
+        };
+        Ok(ExplainedLog { games, path, game, options, header, whole })
+    }
+
+    /// The first missing part of the session.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn first_hole(&self) -> Result<Option<GapRecord>, EngineError> {
+        self.from(Part::WHOLE.from, |log| Ok(log.survey.first_hole().cloned()))
+    }
+
+    /// All shots of the replay.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read or replayed.
+    pub fn shots(&self) -> Result<Trace, EngineError> {
+        self.shots_in(Part::WHOLE)
+    }
+
+    fn shots_in(&self, part: Part) -> Result<Trace, EngineError> {
+        self.rows(part, [shots::NAME], &Table::clone)
+    }
+
+    /// Finds a shot or a correction, and what explains it.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read or replayed. If the replay does not contain the shot or correction, the inner
+    /// error names the nearest ones.
+    pub fn find(&self, asked: &WhyQuery) -> Result<Result<Moment, WhyError>, EngineError> {
+        if let WhyQuery::Correction { player, number } = *asked {
+            return self.correction(player, number);
+        }
+        let near = match self.near(asked)? {
+            Some(part) => Some(self.shots_in(part)?),
+            None => None,
+        };
+        let near = near.and_then(|near| Some((asked.shot(&near).ok()?, near)));
+        let (shot, fired) = match near {
+            Some(found) => found,
+            None => {
+                let all = self.shots()?;
+                match asked.shot(&all) {
+                    Ok(shot) => (shot, all),
+                    Err(error) => return Ok(Err(error)),
+                }
+            }
+        };
+        let mut rows = ShotRows::of(&fired, shot);
+        let after = |time: Micros| Part { from: time, to: Micros(time.0.saturating_add(FLIGHT.0)) };
+        if rows.lacks_impact()
+            && let Some((first, _)) = rows.span()
+        {
+            let flown = self.shots_in(after(Micros(first)))?;
+            let of_flight = ShotRows::of(&flown, shot);
+            rows = match of_flight.lacks_impact() {
+                true => ShotRows::of(&self.shots()?, shot),
+                false => of_flight,
+            };
+        }
+        let part = rows.span().map_or(Part::WHOLE, |(first, last)| Part { from: Micros(first), to: Micros(last) });
+        let rules = OtherRules::of(&self.header, &self.options)?;
+        let tables = [&ShotRows::TABLES[..], &[shots::NAME]].concat();
+        let options = rules.added_to(&self.options);
+        let mut selected = self.replayed(part, (&options, &tables), &|table| rows.select(table))?;
+        let rejudged = rules.of_trace(&mut selected, &self.options, |options| {
+            self.replayed(part, (options, &[shots::NAME]), &Table::clone)
+        })?;
+        let session = Engine::new(self.games).records_around(self.path, &rows)?;
+        Ok(Ok(Moment { trace: rows.with(selected), session, rejudged }))
+    }
+
+    fn correction(&self, player: u32, number: u32) -> Result<Result<Moment, WhyError>, EngineError> {
+        let corrected = self.rows(Part::WHOLE, [corrections::NAME], &CorrectionRows::corrected)?;
+        let corrected = corrected.tables.into_iter().find(|table| table.name == corrections::NAME);
+        let rows = match CorrectionRows::of(corrected.unwrap_or_default(), player, number) {
+            Ok(rows) => rows,
+            Err(error) => return Ok(Err(error)),
+        };
+        let (player, command, acked_us) = rows.ack();
+        let made = self.made_at(player, command)?;
+        let part = match made.zip(acked_us) {
+            Some((made, acked_us)) => Part { from: made, to: Micros(acked_us.saturating_add(1)) },
+            None => Part::WHOLE,
+        };
+        let trace = self.rows(part, CorrectionRows::TABLES, &|table| rows.select(table))?;
+        Ok(Ok(Moment { trace: rows.with(trace), session: Session::new(self.header.clone()), rejudged: Vec::new() }))
+    }
+
+    /// The part of the log in which the replay has the shot, if there is such a shot; `None` if the log does not tell.
+    fn near(&self, asked: &WhyQuery) -> Result<Option<Part>, EngineError> {
+        let part = |from: i64, to: i64| Some(Part { from: Micros(from), to: Micros(to) });
+        Ok(match *asked {
+            WhyQuery::At { at_us, .. } => {
+                let [from, to] = [at_us.saturating_sub(NEAR.0), at_us.saturating_add(NEAR.0 + 1)];
+                part(from, to)
+            }
+            WhyQuery::Shot(name) => self
+                .made_at(name.shooter, name.command)?
+                .and_then(|made| part(made.0, made.0.saturating_add(JUDGED_WITHIN.0))),
+            WhyQuery::Correction { .. } => None,
+        })
+    }
+
+    fn made_at(&self, player: u32, command: u32) -> Result<Option<Micros>, EngineError> {
+        let Ok(player) = u16::try_from(player) else { return Ok(None) };
+        let made = store::open_indexed_log(self.path)?.time_of_usercmd(player, CommandSeq(command));
+        made.map_err(|source| EngineError::content(self.path, source))
+    }
+
+    /// Calls `with` with the log, whose replay begins early enough for rows from a time on.
+    fn from<T>(&self, at: Micros, with: impl FnOnce(&SurveyedLog) -> Result<T, EngineError>) -> Result<T, EngineError> {
+        match &self.whole {
+            Some(log) => with(log),
+            None => with(&Engine::new(self.games).survey_from(self.path, at.max(Micros::ZERO))?),
+        }
+    }
+
+    /// The selected rows of these tables in a part of the session.
+    fn rows<const N: usize>(
+        &self,
+        part: Part,
+        tables: [&str; N],
+        select: &dyn Fn(&Table) -> Table,
+    ) -> Result<Trace, EngineError> {
+        self.replayed(part, (&self.options, &tables), select)
+    }
+
+    /// The selected rows of these tables in a part of the session. Replays with these options.
+    fn replayed(
+        &self,
+        part: Part,
+        (options, tables): (&ReplayOptions, &[&str]),
+        select: &dyn Fn(&Table) -> Table,
+    ) -> Result<Trace, EngineError> {
+        self.from(part.from, |log| {
+            let Some(part) = part_of_session(part, log.survey.played()) else {
+                return Ok(Trace::default());
+            };
+            let part = Some(part).filter(|part| *part != Part::WHOLE && log.streams_closed(options));
+            let options = ReplayOptions { part, tables: TableSet::named(tables.iter().copied()), ..options.clone() };
+            retry_with_encoding(&AtomicBool::new(false), |encoded| {
+                let mut trace = Trace::default();
+                let mut put = |header: &TraceHeader, rows: Table| {
+                    trace.header.clone_from(header);
+                    let selected = if tables.contains(&&*rows.name) { select(&rows) } else { rows };
+                    // All rows of one replay have the same columns.
+                    trace.append(selected).unwrap_or_default();
+                };
+                let ran = log.attempt(self.game, (&options, encoded), &mut |_| {}, &mut put, &mut |_| {})?;
+                Ok(ran.map(|_| trace))
+            })
+        })
+    }
+}
+
+/// The part that lies within a session; open where the session ends before it. `None` if it lies outside.
+fn part_of_session(part: Part, played: Option<(Micros, Micros)>) -> Option<Part> {
+    let (first, last) = played?;
+    let from = if part.from <= first { Part::WHOLE.from } else { part.from };
+    let to = if part.to > last { Part::WHOLE.to } else { part.to };
+    (part.from < last && part.to > first).then_some(Part { from, to })
+}

@@ -1,0 +1,231 @@
+//! What a page shows of a log: the trace of its replay, in memory or in a temporary file, and its own records, which are
+//! read when they are needed.
+
+use std::cell::RefCell;
+use std::io::BufReader;
+use std::path::Path;
+
+use super::rejudge::OtherRules;
+use super::sides::SideTrace;
+use super::streamed::{SurveyedLog, retry_with_encoding, write_replayed};
+use super::{Engine, EngineError, Playable};
+use hitreg_analysis::page::{PageLog, only_shown};
+use hitreg_analysis::why::RejudgedShots;
+use hitreg_log::log::IndexedLog;
+use hitreg_log::record::{GapRecord, Session, SessionHeader, SessionStretch, Wall};
+use hitreg_log::recorded::all_records;
+use hitreg_log::store::{self, InputFile, TraceFile};
+use hitreg_log::trace::schema::{TableSet, shots};
+use hitreg_log::trace::{Table, Trace, TraceHeader};
+use hitreg_log::units::Micros;
+use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions, is_rejudged_table};
+use std::sync::atomic::AtomicBool;
+
+/// The replay of a log for a page.
+#[derive(Debug)]
+pub struct ShownReplay {
+    /// The replayed rows, without columns that no page shows.
+    pub trace: SideTrace,
+    /// The results of its shots under other rules, or why they could not be judged.
+    pub rejudged: Result<Vec<RejudgedShots>, ReplayError>,
+}
+
+/// The records of a log, of which a page reads one stretch after the other.
+#[expect(missing_debug_implementations, reason = "an open log has none")]
+pub struct LogRecords<'a> {
+    path: &'a Path,
+    header: SessionHeader,
+    log: RefCell<IndexedLog<BufReader<InputFile>>>,
+    /// The records that are passed on.
+    part: Part,
+}
+
+/// How much of the log is kept before and after a part. It includes datagrams in flight at its ends.
+const AROUND: Micros = Micros::from_s(4);
+
+impl Engine<'_> {
+    /// Replays a log for a page. `progress` is called regularly with the session time reached and the end time.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read or replayed, or if it lacks the part.
+    pub fn shown_replay(
+        &self,
+        path: &Path,
+        part: Part,
+        progress: &mut dyn FnMut(Micros, Micros),
+    ) -> Result<ShownReplay, EngineError> {
+        let log = match part {
+            Part::WHOLE => self.survey(path)?,
+            _ => self.survey_from(path, part.from)?,
+        };
+        let game = self.games.of_header(&log.header).map_err(|source| EngineError::unsuitable(path, source))?;
+        let part = Some(part).filter(|part| *part != Part::WHOLE);
+        let options = ReplayOptions { part, network: true, memory: self.games.memory(), ..ReplayOptions::default() };
+        let rules = OtherRules::of(&log.header, &options)?;
+        let length = log.survey.duration();
+        let progress = &mut |at| progress(at, length);
+        let (trace, mut judged) = match log.replayed_for_page(game, &rules.added_to(&options), progress) {
+            Err(EngineError::Replay { source: source @ ReplayError::NoRejudging(_), .. }) => {
+                let (trace, _) = log.replayed_for_page(game, &options, progress)?;
+                return Ok(ShownReplay { trace, rejudged: Err(source) });
+            }
+            replayed => replayed?,
+        };
+        let rejudged = log.rejudged(game, (&rules, &options), &trace, &mut judged)?;
+        Ok(ShownReplay { trace, rejudged })
+    }
+
+    /// The shots of a log under other rules than those of its replay with these options, which made `trace`.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub(super) fn rejudged(
+        &self,
+        log: &SurveyedLog,
+        options: &ReplayOptions,
+        trace: &SideTrace,
+    ) -> Result<Result<Vec<RejudgedShots>, ReplayError>, EngineError> {
+        // A game that this build does not play has no shots here.
+        let Ok(game) = self.games.of_header(&log.header) else { return Ok(Ok(Vec::new())) };
+        if has_no_shots(trace) {
+            return Ok(Ok(Vec::new()));
+        }
+        let rules = OtherRules::of(&log.header, options)?;
+        let of_shots = ReplayOptions { tables: TableSet::named([shots::NAME]), ..rules.added_to(options) };
+        match log.trace(game, &of_shots) {
+            Ok(mut judged) => log.rejudged(game, (&rules, options), trace, &mut judged),
+            Err(EngineError::Replay { source, .. }) => Ok(Err(source)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The trace of a log's own records, for a game that this build does not play.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn shown_records(&self, path: &Path) -> Result<Trace, EngineError> {
+        Ok(all_records(&self.read_log(path)?.session))
+    }
+
+    /// The walls of a log's map; empty if the game has no outline or is not of this build.
+    pub fn walls(&self, header: &SessionHeader) -> Vec<Wall> {
+        self.games.of_header(header).map_or(Vec::new(), |game| game.outline(header))
+    }
+}
+
+fn has_no_shots(trace: &SideTrace) -> bool {
+    trace.source().tables().iter().all(|(table, rows)| table.name != shots::NAME || *rows == 0)
+}
+
+impl SurveyedLog {
+    /// Replays the log. Returns the trace without columns that no page shows, and the shots under other rules apart.
+    fn replayed_for_page(
+        &self,
+        game: &dyn Playable,
+        options: &ReplayOptions,
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<(SideTrace, Trace), EngineError> {
+        let mut judged = Trace::default();
+        let mut attempt = |encoded, write: &mut dyn FnMut(&TraceHeader, Table)| {
+            judged = Trace::default();
+            let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
+                // All rows of one replay have the same columns.
+                true => judged.append(rows).unwrap_or_default(),
+                false => write(header, only_shown(rows)),
+            };
+            self.attempt(game, (options, encoded), &mut |_| {}, &mut put, progress)
+        };
+        if self.is_short() {
+            let trace = retry_with_encoding(&AtomicBool::new(false), |encoded| {
+                let mut trace = Trace::default();
+                let ran = attempt(encoded, &mut |header, rows| {
+                    trace.header.clone_from(header);
+                    trace.append(rows).unwrap_or_default();
+                })?;
+                Ok::<_, EngineError>(ran.map(|_| trace))
+            })?;
+            return Ok((SideTrace::Memory(trace), judged));
+        }
+        let folder = store::temporary_folder()?;
+        let target = folder.file("replayed.hittrace");
+        write_replayed(&target, attempt)?;
+        Ok((SideTrace::File(TraceFile::open(target.path())?, Some(folder)), judged))
+    }
+
+    /// The shots of `trace` under other rules: from `judged`, or from further replays.
+    fn rejudged(
+        &self,
+        game: &dyn Playable,
+        (rules, options): (&OtherRules, &ReplayOptions),
+        trace: &SideTrace,
+        judged: &mut Trace,
+    ) -> Result<Result<Vec<RejudgedShots>, ReplayError>, EngineError> {
+        if has_no_shots(trace) {
+            return Ok(Ok(Vec::new()));
+        }
+        let again = |options: &ReplayOptions| {
+            self.trace(game, &ReplayOptions { tables: TableSet::named([shots::NAME]), ..options.clone() })
+        };
+        match rules.of_trace(judged, options, again) {
+            Ok(rejudged) => Ok(Ok(rejudged)),
+            Err(EngineError::Replay { source, .. }) => Ok(Err(source)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<'a> LogRecords<'a> {
+    /// Opens a log, of which a part is shown.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn open(path: &'a Path, part: Part) -> Result<LogRecords<'a>, EngineError> {
+        let log = store::open_indexed_log(path)?;
+        let [from, to] = [part.from.0.saturating_sub(AROUND.0), part.to.0.saturating_add(AROUND.0)].map(Micros);
+        Ok(LogRecords { path, header: log.header().clone(), log: RefCell::new(log), part: Part { from, to } })
+    }
+
+    /// The first missing part of the session.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn first_hole(&self) -> Result<Option<GapRecord>, EngineError> {
+        let mut log = self.log.borrow_mut();
+        let with =
+            |table: &str| log.index().table(table).map(|known| known.parts.iter().map(|part| part.chunk).collect());
+        let of_gaps: Vec<u32> = with("gaps").unwrap_or_default();
+        let of_ticks: Vec<u32> = with("ticks").unwrap_or_default();
+        let fail = |source| EngineError::content(self.path, source);
+        let mut gaps = Vec::new();
+        for chunk in of_gaps {
+            gaps.extend(log.chunk(chunk).map_err(fail)?.gaps);
+        }
+        let first_tick = match of_ticks.first().filter(|_| !gaps.is_empty()) {
+            Some(chunk) => log.chunk(*chunk).map_err(fail)?.ticks.first().map(|tick| tick.at),
+            None => None,
+        };
+        Ok(GapRecord::first_after(&gaps, first_tick).cloned())
+    }
+
+    fn named(&self, error: impl std::fmt::Display) -> String {
+        format!("{}: {error}", self.path.display())
+    }
+}
+
+impl PageLog for LogRecords<'_> {
+    fn header(&self) -> &SessionHeader {
+        &self.header
+    }
+
+    fn each(&self, to: &mut dyn FnMut(&SessionStretch)) -> Result<(), String> {
+        let mut log = self.log.borrow_mut();
+        for chunk in log.chunks_between(self.part.from, self.part.to) {
+            to(&log.chunk(chunk).map_err(|error| self.named(error))?);
+        }
+        Ok(())
+    }
+
+    fn between(&self, first: Micros, last: Micros) -> Result<Session, String> {
+        self.log.borrow_mut().records_between(first, last).map_err(|error| self.named(error))
+    }
+}
