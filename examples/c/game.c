@@ -123,7 +123,7 @@ static void run_and_record(hitreg_stream *stream, struct world *world, uint16_t 
                          int64_t now) {
     struct shot shot;
     if (run(world, player, cmd, &shot)) {
-        hitreg_shot judged = {.usercmd = shot.command, .at_us = now};
+        hitreg_shot judged = {.usercmd = shot.command, .at_us = now, .weapon = hitreg_text("railgun")};
         judged.reason = shot.target < 0 ? HITREG_REASON_MISSED : HITREG_REASON_HIT;
         judged.target = shot.target;
         judged.damage = shot.damage;
@@ -265,9 +265,10 @@ static int replay(int argc, char **argv) {
         case HITREG_STEP_TICK:
             end_tick(stream, &world, step.at_us);
             break;
+        case HITREG_STEP_ROW:
         case HITREG_STEP_JOIN:
         case HITREG_STEP_LEAVE:
-            break; /* both players are always there */
+            break; /* no tables of its own, and both players are always there */
         }
     }
     if (code != HITREG_ERROR_NO_ROW) {

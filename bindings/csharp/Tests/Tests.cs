@@ -153,17 +153,24 @@ static class Everything {
             kept &= stream.PushExecuted(0, seq, seq, How.StoodIn);
             var shot = new Shot {
                 Usercmd = seq, AtUs = at, Index = 1, Reason = Reason.AlreadyDead, Target = 7, Hitgroup = 2, Damage = 30,
-                RewoundUs = 1234,
+                RewoundUs = 1234, Weapon = stream.Text("rifle"), Impact = true, Pellets = 5,
             };
             kept &= stream.PushJudged(0, in shot);
             shot.Reason = Reason.Missed;
             shot.Target = -1;
+            shot.Weapon = 12;
             kept &= stream.PushPredicted(0, in shot);
             kept &= stream.PushTick(seq, at, seq % 2 == 1 ? ulong.MaxValue - seq : (ulong?)null);
             uint[] cells = Put(stream, seq);
             kept &= stream.PushState(new State { Tick = seq, Viewer = 0, Entity = 0, Cells = cells });
             kept &= stream.PushBody(seq, 0, 0, cells);
-            kept &= stream.PushDamage(seq, at, 7, -1, (int)seq);
+            var damage = new Damage { Tick = seq, AtUs = at, Victim = 7, Attacker = -1, Amount = (int)seq };
+            if (seq % 2 == 1) {
+                damage.Weapon = stream.Text("rifle");
+                damage.Armour = 0;
+                damage.ForceY = -2.5f;
+            }
+            kept &= stream.PushDamage(in damage);
             var effects = new[] {
                 new Effect { Kind = 3, Entity = 7, X = 1.5f }, new Effect { Kind = 9, Predictable = 1, Z = -2 },
             };
@@ -238,14 +245,18 @@ static class Everything {
             Tests.Same(executed, new Executed { Usercmd = seq, Tick = seq, How = How.StoodIn }, "executed");
             var expected = new Shot {
                 Usercmd = seq, AtUs = at, Index = 1, Reason = Reason.AlreadyDead, Target = 7, Hitgroup = 2, Damage = 30,
-                RewoundUs = 1234,
+                RewoundUs = 1234, Impact = true, Pellets = 5L,
             };
             Shot shot;
             Tests.Holds(log.ReadJudged(0, row, out shot), "judged");
+            Tests.Same(log.Text(shot.Weapon), "rifle", "weapon");
+            expected.Weapon = shot.Weapon;
             Tests.Same(shot, expected, "judged");
             expected.Reason = Reason.Missed;
             expected.Target = -1;
             Tests.Holds(log.ReadPredicted(0, row, out shot), "predicted");
+            Tests.Same(log.Text(shot.Weapon), "12", "weapon");
+            expected.Weapon = shot.Weapon;
             Tests.Same(shot, expected, "predicted");
             Tick tick;
             Tests.Holds(log.ReadTick(row, out tick), "tick");
@@ -267,8 +278,15 @@ static class Everything {
             }
             Damage damage;
             Tests.Holds(log.ReadDamage(row, out damage), "damage");
-            Tests.Same(
-                damage, new Damage { Tick = seq, AtUs = at, Victim = 7, Attacker = -1, Amount = (int)seq }, "damage");
+            var harm = new Damage { Tick = seq, AtUs = at, Victim = 7, Attacker = -1, Amount = (int)seq };
+            if (seq % 2 == 1) {
+                Tests.Same(log.Text(damage.Weapon), "rifle", "weapon");
+                harm.Weapon = damage.Weapon;
+                harm.Armour = 0L;
+                harm.ForceX = harm.ForceZ = 0f;
+                harm.ForceY = -2.5f;
+            }
+            Tests.Same(damage, harm, "damage");
             Tests.Holds(log.ReadSnapshot(0, row, ref snapshot), "snapshot");
             Items<ushort> entities = snapshot.Entities;
             Items<Effect> effects = snapshot.Effects;
@@ -356,7 +374,7 @@ static class Allocations {
             kept &= stream.PushReceived(0, seq, at);
             kept &= stream.PushPredicted(0, new Shot { Usercmd = seq, AtUs = at, Target = -1 });
             kept &= stream.PushJudged(0, new Shot { Usercmd = seq, AtUs = at, Target = -1 });
-            kept &= stream.PushDamage(seq, at, 0, -1, 1);
+            kept &= stream.PushDamage(new Damage { Tick = seq, AtUs = at, Attacker = -1, Amount = 1 });
             kept &= stream.PushRow(Tables.Custom(0), 0, at, cast);
         }
         Tests.Holds(kept, "every row is recorded");
