@@ -173,6 +173,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         Ok(asked) => Why::of(trace, asked).map_err(|error| CommandError::file(path, error)),
         Err(player) => Err(which_shot(path, trace, *player)),
     };
+    let mut names = None;
     let (trace, changed, why, rejudged) = if store::kind_of(path)? == FileKind::Trace {
         if !args.what_if.is_plain() || args.build.is_some() {
             return Err(EngineError::Replayed { path: path.clone() }.into());
@@ -183,6 +184,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     } else {
         let log = files::read_log(games, path)?;
         files::note_hole(path, log.session.first_hole());
+        names = Some(log.session.header.clone());
         match (&args.build, games.of(&log.session)) {
             (None, Ok(game)) => {
                 let (options, changed) = args.what_if.options(&log.session.header)?;
@@ -239,6 +241,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         if !changed.is_empty() {
             page.pair("settings", &changed.join(" "));
             page.pair("what-if", &format!("{}. {}.", report.what_if, args.what_if.question().meaning()));
+            page.blank();
+        }
+        if let Some(names) = names.and_then(|header| header.names_of(why.players())) {
+            page.pair("players", &names);
             page.blank();
         }
         page.append(why_page(&why, settings, &rejudged));

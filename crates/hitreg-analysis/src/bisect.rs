@@ -11,7 +11,7 @@ use serde::Serialize;
 
 pub use cause::{CauseFinding, DivergenceCause};
 pub use predicted::{PredictionTraces, predicted};
-pub use rerun::{RerunFn, RerunResult, RerunStep};
+pub use rerun::{RerunFn, RerunResult, RerunStep, StateOwner};
 
 use crate::diff::{DiffError, DiffOptions, Divergence, TraceVerdict, diff};
 use hitreg_log::trace::Trace;
