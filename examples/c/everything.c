@@ -99,6 +99,15 @@ static void read(const char *path) {
     uint32_t casts, series;
     must(hitreg_log_open(path, &log));
     SAME(strcmp(hitreg_log_setting(log, "recorder.usercmds"), "as_received") == 0);
+    const char *key, *setting;
+    size_t settings = 0;
+    for (; hitreg_log_setting_at(log, settings, &key, &setting) == HITREG_OK; settings++) {
+        SAME(strcmp(hitreg_log_setting(log, key), setting) == 0);
+    }
+    SAME(settings > 0 && hitreg_log_setting_at(log, settings, &key, &setting) == HITREG_ERROR_NO_ROW);
+    hitreg_usercmd found;
+    must(hitreg_log_find_usercmd(log, 0, ROUNDS / 2, &found));
+    SAME(found.seq == ROUNDS / 2 && hitreg_log_find_usercmd(log, 0, ROUNDS + 1, &found) == HITREG_ERROR_NO_ROW);
     must(hitreg_log_table(log, "casts", &casts));
     SAME(casts == hitreg_table_custom(0));
     must(hitreg_log_series(log, casts, 0, &series));

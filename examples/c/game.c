@@ -106,13 +106,9 @@ static int run(struct world *world, uint16_t player, const hitreg_usercmd *cmd, 
 }
 
 static uint64_t hash(const struct world *world) {
-    uint64_t hash = 1469598103934665603u;
+    uint64_t hash = 0;
     for (int p = 0; p < PLAYERS; p++) {
-        uint32_t cells[MEMBERS];
-        memcpy(cells, &world->bodies[p], sizeof cells);
-        for (int c = 0; c < MEMBERS; c++) {
-            hash = (hash ^ cells[c]) * 1099511628211u;
-        }
+        hash = hitreg_hash_struct(hash, &world->bodies[p], members, MEMBERS);
     }
     return hash;
 }

@@ -195,6 +195,8 @@ static class Everything {
             Tests.Same(log.Seed, ulong.MaxValue, "seed");
             Tests.Same(log.Players, 1, "players");
             Tests.Same(log.Setting("every.thing"), "yes", "setting");
+            var all = log.Settings();
+            Tests.Holds(all.Exists(pair => pair.Key == "every.thing" && pair.Value == "yes"), "all settings");
             Tests.Same(log.Setting("recorder.usercmds"), "as_received", "setting");
             Tests.Same(log.Setting("recorder.y_axis"), "down", "setting");
             Tests.Same(log.Setting("nothing"), null, "setting");
@@ -240,6 +242,10 @@ static class Everything {
             Tests.Same(arrival, new Arrival { Number = seq, AtUs = at + 1000 }, "reached");
             Tests.Holds(log.ReadReceived(0, row, out arrival), "received");
             Tests.Same(arrival, new Arrival { Number = seq, AtUs = at + 5000 }, "received");
+            var found = new Usercmd();
+            Tests.Holds(log.FindUsercmd(0, seq, ref found), "a usercmd by its number");
+            Tests.Same(found.AtUs, at, "the time of a usercmd");
+            Tests.Holds(!log.FindUsercmd(0, seq + 1000000, ref found), "no usercmd of this number");
             Executed executed;
             Tests.Holds(log.ReadExecuted(0, row, out executed), "executed");
             Tests.Same(executed, new Executed { Usercmd = seq, Tick = seq, How = How.StoodIn }, "executed");
@@ -283,8 +289,10 @@ static class Everything {
                 Tests.Same(log.Text(damage.Weapon), "rifle", "weapon");
                 harm.Weapon = damage.Weapon;
                 harm.Armour = 0L;
-                harm.ForceX = harm.ForceZ = 0f;
-                harm.ForceY = -2.5f;
+                Tests.Same(damage.ForceX.Real, 0f, "force");
+                Tests.Same(damage.ForceY.Real, -2.5f, "force");
+                Tests.Same(damage.ForceZ.Real, 0f, "force");
+                damage.ForceX = damage.ForceY = damage.ForceZ = default(Value);
             }
             Tests.Same(damage, harm, "damage");
             Tests.Holds(log.ReadSnapshot(0, row, ref snapshot), "snapshot");
@@ -393,9 +401,10 @@ static class Refusals {
         var slow = Tests.OnePlayer("slow").TickHz(0);
         Tests.Refuses(Code.Description, "from 1 to 1000", () => Recorder.Create(path, slow));
         var description = Tests.OnePlayer("refusals");
+        // A description stays as it is, whether a recorder could be created or not.
+        Tests.Refuses(Code.File, "", () => Recorder.Create("/no/such/folder/a.hitlog", description));
         var recorder = Recorder.Create(path, description);
-        Tests.Refuses(Code.Finished, "description", () => description.Player("p1"));
-        description.Dispose();
+        description.Player("p1").Dispose();
         Tests.Throws<ObjectDisposedException>(() => description.Player("p1"), "a disposed description");
         var stream = recorder.NewStream();
         Tests.Refuses(Code.Misfit, "player 3", () => stream.PushReached(3, 1, 0));
