@@ -141,7 +141,15 @@ static void push(hitreg_stream *stream, int64_t now, uint32_t call) {
         .tick = number(tick + 2), .ack = number(call + 2), .bytes = number(1400), .choked = number(3), .entities = entities,
         .entity_count = below(4), .effects = &effect, .effect_count = below(2)};
     hitreg_shot shot = {.usercmd = number(call + 2), .at_us = time_us(now), .index = number(3), .reason = (hitreg_reason)number(6),
-        .target = (int32_t)(number(5) - 1), .hitgroup = number(5), .damage = (int32_t)number(99), .rewound_us = number(300000)};
+        .target = (int32_t)(number(5) - 1), .hitgroup = number(5), .damage = (int32_t)number(99), .rewound_us = number(300000),
+        .impact = below(2)};
+    hitreg_damage damage = {.tick = number(tick + 2), .at_us = time_us(now), .victim = number(8), .attacker = (int32_t)(number(4) - 1),
+        .amount = (int32_t)number(99)};
+    if (below(2)) {
+        shot.weapon = damage.weapon = value();
+        shot.pellets = damage.armour = value();
+        damage.force_x = value();
+    }
     hitreg_state body = {.tick = number(tick + 2), .viewer = (int32_t)(number(4) - 1), .entity = number(8),
         .class_number = number(CLASSES), .cells = cells, .cell_count = below(8) ? 1 + below(3) : below(5)};
     switch (below(13)) {
@@ -181,7 +189,7 @@ static void push(hitreg_stream *stream, int64_t now, uint32_t call) {
         CALL(hitreg_push_presence(stream, player, number(tick + 2), time_us(now), (hitreg_presence)number(2)));
         break;
     case 11:
-        CALL(hitreg_push_damage(stream, number(tick + 2), time_us(now), number(8), (int32_t)(number(4) - 1), (int32_t)number(99)));
+        CALL(hitreg_push_damage(stream, &damage));
         break;
     default: /* an own table, or any other with this number of values */
         CALL(hitreg_push_row(stream, below(8) ? hitreg_table_custom(number(TABLES)) : number(16), number(4), time_us(now), values,

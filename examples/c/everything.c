@@ -58,9 +58,9 @@ static void record(const char *path) {
         must(hitreg_push_reached(stream, 0, seq, at_us + 1000));
         must(hitreg_push_executed(stream, 0, seq, seq, HITREG_HOW_STOOD_IN));
         hitreg_shot shot = {.usercmd = seq, .at_us = at_us, .index = 1, .reason = HITREG_REASON_ALREADY_DEAD, .target = 7,
-            .hitgroup = 2, .damage = 30, .rewound_us = 1234};
+            .hitgroup = 2, .damage = 30, .rewound_us = 1234, .weapon = hitreg_text("rifle"), .impact = 1, .pellets = hitreg_number(5)};
         must(hitreg_push_judged(stream, 0, &shot));
-        shot.reason = HITREG_REASON_MISSED, shot.target = -1;
+        shot.reason = HITREG_REASON_MISSED, shot.target = -1, shot.weapon = hitreg_number(12), shot.impact = 0, shot.pellets = hitreg_none();
         must(hitreg_push_predicted(stream, 0, &shot));
         uint64_t hash = UINT64_MAX - seq;
         must(hitreg_push_tick(stream, seq, at_us, seq % 2 ? &hash : NULL));
@@ -68,7 +68,11 @@ static void record(const char *path) {
         hitreg_state state = {.tick = seq, .viewer = 0, .entity = 0, .cells = &cell, .cell_count = 1};
         must(hitreg_push_state(stream, &state));
         must(hitreg_push_body(stream, seq, 0, 0, &cell, 1));
-        must(hitreg_push_damage(stream, seq, at_us, 7, -1, (int32_t)seq));
+        hitreg_damage damage = {.tick = seq, .at_us = at_us, .victim = 7, .attacker = -1, .amount = (int32_t)seq};
+        if (seq % 2) {
+            damage.weapon = hitreg_text("rifle"), damage.armour = hitreg_number(0), damage.force_y = hitreg_real(-2.5f);
+        }
+        must(hitreg_push_damage(stream, &damage));
         uint16_t entities[2] = {7, 0};
         hitreg_effect effects[2] = {{.kind = 3, .entity = 7, .x = 1.5f}, {.kind = 9, .predictable = 1, .z = -2.0f}};
         hitreg_snapshot snapshot = {.seq = seq, .at_us = at_us, .server_time_us = at_us + 1, .tick = seq, .ack = seq, .bytes = 400,
@@ -95,6 +99,15 @@ static void read(const char *path) {
     uint32_t casts, series;
     must(hitreg_log_open(path, &log));
     SAME(strcmp(hitreg_log_setting(log, "recorder.usercmds"), "as_received") == 0);
+    const char *key, *setting;
+    size_t settings = 0;
+    for (; hitreg_log_setting_at(log, settings, &key, &setting) == HITREG_OK; settings++) {
+        SAME(strcmp(hitreg_log_setting(log, key), setting) == 0);
+    }
+    SAME(settings > 0 && hitreg_log_setting_at(log, settings, &key, &setting) == HITREG_ERROR_NO_ROW);
+    hitreg_usercmd found;
+    must(hitreg_log_find_usercmd(log, 0, ROUNDS / 2, &found));
+    SAME(found.seq == ROUNDS / 2 && hitreg_log_find_usercmd(log, 0, ROUNDS + 1, &found) == HITREG_ERROR_NO_ROW);
     must(hitreg_log_table(log, "casts", &casts));
     SAME(casts == hitreg_table_custom(0));
     must(hitreg_log_series(log, casts, 0, &series));
@@ -136,8 +149,10 @@ static void read(const char *path) {
         must(hitreg_log_judged(log, 0, seq - 1, &shot));
         SAME(shot.usercmd == seq && shot.at_us == at_us && shot.index == 1 && shot.reason == HITREG_REASON_ALREADY_DEAD);
         SAME(shot.target == 7 && shot.hitgroup == 2 && shot.damage == 30 && shot.rewound_us == 1234);
+        SAME(strcmp(shot.weapon.data.text, "rifle") == 0 && shot.impact == 1 && shot.pellets.data.number == 5);
         must(hitreg_log_predicted(log, 0, seq - 1, &shot));
         SAME(shot.reason == HITREG_REASON_MISSED && shot.target == -1);
+        SAME(strcmp(shot.weapon.data.text, "12") == 0 && shot.impact == 0 && shot.pellets.kind == HITREG_VALUE_NONE);
         hitreg_tick tick;
         must(hitreg_log_tick(log, seq - 1, &tick));
         SAME(tick.tick == seq && tick.at_us == at_us && tick.has_hash == seq % 2);
@@ -152,6 +167,13 @@ static void read(const char *path) {
         must(hitreg_log_damage(log, seq - 1, &damage));
         SAME(damage.tick == seq && damage.at_us == at_us && damage.victim == 7 && damage.attacker == -1);
         SAME(damage.amount == (int32_t)seq);
+        if (seq % 2) {
+            SAME(strcmp(damage.weapon.data.text, "rifle") == 0 && damage.armour.kind == HITREG_VALUE_NUMBER && damage.armour.data.number == 0);
+            SAME(damage.force_x.data.real == 0.0f && damage.force_y.data.real == -2.5f && damage.force_z.kind == HITREG_VALUE_REAL);
+        } else {
+            SAME(damage.weapon.kind == HITREG_VALUE_NONE && damage.armour.kind == HITREG_VALUE_NONE);
+            SAME(damage.force_x.kind == HITREG_VALUE_NONE);
+        }
         hitreg_snapshot snapshot;
         must(hitreg_log_snapshot(log, 0, seq - 1, &snapshot));
         SAME(snapshot.seq == seq && snapshot.at_us == at_us && snapshot.server_time_us == at_us + 1 && snapshot.tick == seq);

@@ -106,13 +106,9 @@ static int run(struct world *world, uint16_t player, const hitreg_usercmd *cmd, 
 }
 
 static uint64_t hash(const struct world *world) {
-    uint64_t hash = 1469598103934665603u;
+    uint64_t hash = 0;
     for (int p = 0; p < PLAYERS; p++) {
-        uint32_t cells[MEMBERS];
-        memcpy(cells, &world->bodies[p], sizeof cells);
-        for (int c = 0; c < MEMBERS; c++) {
-            hash = (hash ^ cells[c]) * 1099511628211u;
-        }
+        hash = hitreg_hash_struct(hash, &world->bodies[p], members, MEMBERS);
     }
     return hash;
 }
@@ -123,7 +119,7 @@ static void run_and_record(hitreg_stream *stream, struct world *world, uint16_t 
                          int64_t now) {
     struct shot shot;
     if (run(world, player, cmd, &shot)) {
-        hitreg_shot judged = {.usercmd = shot.command, .at_us = now};
+        hitreg_shot judged = {.usercmd = shot.command, .at_us = now, .weapon = hitreg_text("railgun")};
         judged.reason = shot.target < 0 ? HITREG_REASON_MISSED : HITREG_REASON_HIT;
         judged.target = shot.target;
         judged.damage = shot.damage;
@@ -265,9 +261,10 @@ static int replay(int argc, char **argv) {
         case HITREG_STEP_TICK:
             end_tick(stream, &world, step.at_us);
             break;
+        case HITREG_STEP_ROW:
         case HITREG_STEP_JOIN:
         case HITREG_STEP_LEAVE:
-            break; /* both players are always there */
+            break; /* no tables of its own, and both players are always there */
         }
     }
     if (code != HITREG_ERROR_NO_ROW) {

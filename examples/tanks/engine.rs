@@ -152,11 +152,28 @@ impl World {
                 (thing.ticks_left, tank.health) = (0, tank.health - 25);
                 let (target, tick) = (Some(EntityId(victim)), Tick(self.tick));
                 let command = CommandSeq(thing.command);
-                let shot = ShotRecord { command, at, reason: Reason::Hit, target, damage: 25, ..ShotRecord::default() };
+                let weapon = stream.text(if thing.kind == ThingKind::Mine { "mine" } else { "cannon" })?;
+                let shot = ShotRecord {
+                    command,
+                    at,
+                    reason: Reason::Hit,
+                    target,
+                    damage: 25,
+                    weapon,
+                    ..ShotRecord::default()
+                };
                 stream.push(Record::Judged(PlayerId(thing.owner), shot))?;
                 let attacker = Some(PlayerId(thing.owner));
                 let victim = EntityId(victim);
-                stream.push(Record::Damage(DamageRecord { tick, at, victim, attacker, amount: 25 }))?;
+                stream.push(Record::Damage(DamageRecord {
+                    tick,
+                    at,
+                    victim,
+                    attacker,
+                    amount: 25,
+                    weapon,
+                    ..Default::default()
+                }))?;
                 if tank.health <= 0 {
                     (tank.x, tank.y, tank.vx, tank.vy, tank.health) = (tank.y * 2.0, tank.x / 2.0, 0.0, 0.0, 100);
                 }
@@ -239,6 +256,7 @@ fn replay(has_bug: bool) -> Result<(), PlaybackError> {
     while let Some(step) = play.next(&mut stream)? {
         let session = play.session();
         match step {
+            PlaybackStep::Row { .. } => {}
             PlaybackStep::Restore(state) => records::restore(&mut world, session, state),
             PlaybackStep::Join(player) => world.tanks[usize::from(player.0)].is_present = true,
             PlaybackStep::Leave(player) => world.tanks[usize::from(player.0)].is_present = false,

@@ -68,6 +68,8 @@ struct ClientClock {
     offset_us: Option<i64>,
     /// The maximum error of the offset.
     error_us: Option<i64>,
+    /// Whether its log has no packets, so that ticks with equal numbers give the offset.
+    by_ticks: bool,
     usercmds: usize,
 }
 
@@ -104,6 +106,7 @@ impl MergeReport {
             path: aligned.log.map(|log| args.logs[log].display().to_string()),
             offset_us: aligned.offset.map(|found| found.offset.0),
             error_us: aligned.offset.map(|found| found.error.0),
+            by_ticks: aligned.is_by_ticks,
             usercmds,
         };
         MergeReport {
@@ -143,6 +146,13 @@ impl MergeReport {
             let path = client.path.clone().unwrap_or("none: from the server's packets".to_owned());
             [client.player.to_string(), offset, error, usercmds, path]
         };
+        let by_ticks: Vec<String> =
+            self.clients.iter().filter(|client| client.by_ticks).map(|client| format!("p{}", client.player)).collect();
         page.table(&[">player", ">offset", ">error", ">usercmds", "log"], self.clients.iter().map(row));
+        if !by_ticks.is_empty() {
+            let text = "their logs have no packets, so ticks with equal numbers give the offset; transit times and losses are \
+                        not known";
+            page.paragraph(2, &format!("{}: {text}", by_ticks.join(", ")));
+        }
     }
 }

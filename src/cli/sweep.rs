@@ -1,20 +1,22 @@
 //! `hitreg sweep`: measures how settings affect hits, errors and traffic.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::diff::running::BuildArgs;
+use super::diff::show_untestable;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::progress::Progress;
 use super::trouble::CommandError;
 use super::what_if::one_of;
 use super::{CommandResult, files};
-use crate::engine::{Engine, Games};
+use crate::engine::{Engine, EngineError, Games, ReplaySpec};
 use crate::page::{SweepPage, sweep_html};
 use crate::record::Session;
 use crate::replay::WhatIf;
 use crate::report::{sweep_page, what_if_line};
 use crate::store::{self, FileType};
-use crate::sweep::{Axis, PRESET, SweepError, SweepPlan, figure_names};
+use crate::sweep::{Axis, PRESET, Sweep, SweepError, SweepPlan, figure_names};
 
 /// Run logs under many values of a setting, and compare hits, view error and corrections
 ///
@@ -24,6 +26,9 @@ use crate::sweep::{Axis, PRESET, SweepError, SweepPlan, figure_names};
 /// Choose with --what-if how each combination is evaluated. With `replay` and `rejudge`, players aim as under the
 /// recorded settings, so hits favour those settings. With `rerecord`, bots play again under each setting, and hit rates
 /// have a confidence interval.
+///
+/// With --build, a build replays the logs with `--set KEY=VALUE`, also with settings that only the build knows. Figures
+/// whose tables the build does not write are empty.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -32,7 +37,8 @@ Examples:
   hitreg sweep match.hitlog --set lag_compensation.max_unlag_ms=0..500:100 \\
       --set interpolation.lerp_ms=50,100 --csv sweep.csv
   hitreg sweep match.hitlog --set interpolation.lerp_ms=0..200:50 --what-if rerecord
-  hitreg sweep match.hitlog --set lag_compensation.enabled=true,false --what-if rejudge")]
+  hitreg sweep match.hitlog --set lag_compensation.enabled=true,false --what-if rejudge
+  hitreg sweep match.hitlog --build ./game --set sv_gravity=600..800:100")]
 pub(super) struct Args {
     /// Logs
     #[arg(value_name = "LOG", required = true)]
@@ -56,12 +62,17 @@ pub(super) struct Args {
     /// Number of seeds for `rerecord` [default: 16]
     #[arg(long, value_name = "N")]
     seeds: Option<u16>,
+    /// The build that replays the logs [default: this one]
+    #[arg(long, value_name = "BUILD")]
+    build: Option<PathBuf>,
     /// Write all numbers as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<OutputPath>,
     /// Write an HTML page with a plot of each measure
     #[arg(long, value_name = "FILE")]
     report: Option<OutputPath>,
+    #[command(flatten)]
+    running: BuildArgs,
 }
 
 /// Checks that all logs together fit into memory, before the first is read.
@@ -79,7 +90,8 @@ const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let presets = (!args.presets.is_empty()).then(|| format!("{PRESET}={}", args.presets.join(",")));
-    let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text));
+    let read = if args.build.is_some() { Axis::of_build } else { Axis::parse };
+    let axes = args.set.iter().chain(&presets).map(|text| read(text));
     let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(CommandError::request)?;
     let mut plan = SweepPlan::new(axes).map_err(CommandError::request)?.asking(args.what_if);
     if let Some(seeds) = args.seeds {
@@ -93,29 +105,25 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     }
     let csv = output.files.target_if(&args.csv, FileType::Table(figure_names()))?;
     let report = output.files.target_if(&args.report, FileType::Page)?;
-    check_memory(games, &args.logs)?;
-    let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
-    for path in &args.logs {
-        let log = files::read_log(games, path)?;
-        files::note_hole(path, log.session.first_hole());
-        if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
-            return Err(CommandError::file(
-                path,
-                "this log is of another game than the first: sweep each game separately",
-            ));
+    let runner = args.running.runner(games, args.build.is_some(), output)?;
+    let swept = match &args.build {
+        None => sweep(games, &args.logs, &plan)?,
+        Some(_) if args.what_if == WhatIf::Rerecord => {
+            return Err(CommandError::request("a build has no bots: leave out --what-if rerecord, or --build"));
         }
-        sessions.push(log.session);
-    }
-    let Some(first) = sessions.first() else {
-        return Err(CommandError::request("there is no log to sweep: name one"));
+        Some(build) => {
+            let spec = ReplaySpec { build: Some(build.clone()), ..ReplaySpec::default() };
+            let logs: Vec<&Path> = args.logs.iter().map(PathBuf::as_path).collect();
+            let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
+            match spec.sweep(&files::engine(games), &runner, (&logs, &plan), &|| progress.one_done())? {
+                Ok(swept) => swept,
+                Err(missing) => {
+                    drop(progress);
+                    return show_untestable(&missing, output);
+                }
+            }
+        }
     };
-    let game = games.of(first).map_err(|error| CommandError::file(&args.logs[0], error))?;
-    let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
-    let swept = game.sweep(games.memory(), &sessions, &plan, &|| progress.one_done()).map_err(|error| match error {
-        SweepError::Run { log, source } => CommandError::file(&args.logs[log], source),
-        SweepError::Settings { log, source } => CommandError::file(&args.logs[log], source),
-    })?;
-    drop(progress);
     let table = swept.table();
     if let Some(target) = &csv {
         store::save_bytes(target, table.to_csv().as_bytes())?;
@@ -128,4 +136,27 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         store::save_bytes(target, sweep_html(&page)?.as_bytes())?;
     }
     output.show(&table, |page| page.append(sweep_page(&swept)))
+}
+
+/// Sweeps the logs of a game that this program plays.
+fn sweep(games: &Games, logs: &[PathBuf], plan: &SweepPlan) -> Result<Sweep, CommandError> {
+    check_memory(games, logs)?;
+    let mut sessions: Vec<Session> = Vec::with_capacity(logs.len());
+    for path in logs {
+        let log = files::read_log(games, path)?;
+        files::note_hole(path, log.session.first_hole());
+        if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
+            return Err(EngineError::OtherGame { path: path.clone() }.into());
+        }
+        sessions.push(log.session);
+    }
+    let Some(first) = sessions.first() else {
+        return Err(CommandError::request("there is no log to sweep: name one"));
+    };
+    let game = games.of(first).map_err(|error| CommandError::file(&logs[0], error))?;
+    let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
+    game.sweep(games.memory(), &sessions, plan, &|| progress.one_done()).map_err(|error| match error {
+        SweepError::Run { log, source } => CommandError::file(&logs[log], source),
+        SweepError::Settings { log, source } => CommandError::file(&logs[log], source),
+    })
 }

@@ -180,6 +180,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     if is_trace && (!args.what_if.is_plain() || args.build.is_some()) {
         return Err(EngineError::Replayed { path: path.clone() }.into());
     }
+    let names = if is_trace { None } else { Some(store::open_indexed_log(path)?.header().clone()) };
     let engine = files::engine(games);
     let answer = match (is_trace, &args.build) {
         (true, _) => of_source(path, &TraceFile::open(path)?, &asked)?,
@@ -227,6 +228,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         if !changed.is_empty() {
             page.pair("settings", &changed.join(" "));
             page.pair("what-if", &format!("{}. {}.", report.what_if, args.what_if.question().meaning()));
+            page.blank();
+        }
+        if let Some(names) = names.and_then(|header| header.names_of(why.players())) {
+            page.pair("players", &names);
             page.blank();
         }
         page.append(why_page(&why, settings, &rejudged));

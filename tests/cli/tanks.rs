@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use hitreg::log::read_session;
+use hitreg::log::{read_session, write_trace};
 use hitreg::record::Session;
 use serde_json::Value;
 
@@ -17,6 +17,11 @@ fn recorded(seconds: u32) -> Folder {
         record.arg("record").arg(folder.path("a.hitlog")).arg(seconds.to_string()).output().expect("it starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     folder
+}
+
+/// The words of a page, without its line breaks.
+fn flat(page: &str) -> String {
+    page.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn builds() -> String {
@@ -158,8 +163,88 @@ fn no_command_calls_what_a_build_does_not_declare() {
         let output = folder.run(line);
         assert!(!text(&output.stderr).contains("panicked"), "{line}: {}", text(&output.stderr));
     }
+    // The search comes as far as running usercmds again, and says why it does not.
+    let page = flat(&text(&folder.run(lines[1]).stdout));
+    assert!(page.contains("could not run the usercmds again: it does not declare the command `step`"), "{page}");
     let calls = std::fs::read_to_string(calls).expect("the calls");
     assert!(calls.lines().count() > 10 && calls.lines().all(|command| command == "replay"), "{calls}");
+}
+
+/// Usercmds run again among entities of all classes, in builds that declare `step`.
+#[cfg(unix)]
+#[test]
+fn usercmds_run_again_among_entities_of_every_class() {
+    let folder = recorded(20);
+    for (name, game) in [("good", "tanks"), ("bad", "tanks_bug")] {
+        let trace = folder.path(&format!("{name}.hittrace"));
+        let replayed =
+            Command::new(example(game)).arg("replay").arg(folder.path("a.hitlog")).arg("-o").arg(&trace).status();
+        assert!(replayed.expect("it starts").success());
+        let mut replayed = hitreg::store::read_trace(&trace).expect("a trace");
+        replayed.header.capabilities = vec!["step".to_owned()];
+        std::fs::write(&trace, write_trace(Vec::new(), &replayed).expect("memory takes it")).expect("it is written");
+        // A usercmd leaves its player's body as it is.
+        let script = format!(
+            "if [ \"$1\" = replay ]; then exec cp {} \"$4\"; fi\n\
+             for arg in \"$@\"; do case \"$arg\" in --player=*) player=${{arg#--player=}};; esac; done\n\
+             for arg in \"$@\"; do echo \"$arg\" >> {}; case \"$arg\" in\n\
+             --body=$player=*) echo \"{{\\\"cells\\\": [${{arg#--body=$player=}}]}}\" > \"$4\";; esac; done",
+            word(&trace),
+            word(folder.path("steps.txt"))
+        );
+        super::pucks::script(&folder.path(name), &script);
+    }
+    let page = text(&folder.run("bisect ticks a.hitlog --a ./good --b ./bad --on state").stdout);
+    assert!(flat(&page).contains("both builds run the usercmds alike; a later part of the tick differs"), "{page}");
+    let steps = std::fs::read_to_string(folder.path("steps.txt")).expect("builds were called");
+    for class in ["crate", "flag", "mine"] {
+        assert!(steps.lines().any(|arg| arg.starts_with("--body=") && arg.contains(&format!("/{class}="))), "{steps}");
+    }
+    // All players of the tick are listed, with their own fields.
+    let usercmds: Vec<&str> = page.lines().filter(|line| line.starts_with("    p")).collect();
+    assert!(usercmds.len() >= 5 && usercmds.iter().all(|line| line.contains("executed")), "{page}");
+    assert!(page.contains("aim "), "{page}");
+}
+
+/// A sweep runs a build with settings of its own, and says what its traces lack.
+#[test]
+fn a_sweep_by_a_build_has_the_figures_of_its_tables() {
+    let folder = recorded(20);
+    let build = word(example("tanks"));
+    let line = format!("sweep a.hitlog --build {build} --set tanks.friction=1..3");
+    let page = flat(&folder.done(&line));
+    assert!(page.contains("rows: tanks.friction") && page.contains("projectiles"), "{page}");
+    let absent = page.split_once("not in the build's traces: ").expect("a list").1;
+    assert!(absent.starts_with("hit_share_ci95, missed_on_target, view_error_units_p50,"), "{absent}");
+    assert!(absent.contains("predictions_checked, corrections,") && absent.contains("down_bytes_per_s"), "{absent}");
+    let rows = folder.json(&line);
+    let rows = rows.as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    for (row, friction) in rows.iter().zip(["1", "2", "3"]) {
+        assert_eq!((&row["tanks.friction"], &row["what_if"]), (&friction.into(), &"replay".into()));
+        assert!(row["usercmds"].as_u64() > Some(1000) && row["shots"].as_u64() > Some(0), "{row}");
+        assert!(row["corrections"].is_null() && row["predictions_checked"].is_null(), "{row}");
+    }
+    assert!(rows.iter().any(|row| row["hits"] != rows[0]["hits"]), "friction changes who is hit: {rows:?}");
+    // As one replay has it.
+    let replayed = Command::new(example("tanks"))
+        .args(["replay", "a.hitlog", "-o", "b.hittrace", "--set", "tanks.friction=3"])
+        .current_dir(folder.path("."))
+        .status();
+    assert!(replayed.expect("it starts").success());
+    let shots = folder.done("export b.hittrace --table shots --to csv");
+    assert_eq!(rows[2]["shots"], shots.lines().count() - 1);
+    let unknown = folder.run(&format!("sweep a.hitlog --build {build} --set no.such=1,2"));
+    assert_eq!(code(&unknown), 125, "{}", text(&unknown.stdout));
+    for (more, said) in [
+        ("--build BUILD --set interpolation.lerp=1,2", "did you mean `interpolation.lerp_ms`?"),
+        ("--build BUILD --set tanks.friction=1,2 --what-if rerecord", "a build has no bots"),
+        ("--set interpolation.lerp_ms=1,2 --no-cache", "--no-cache has no effect without a build"),
+        ("--build ./none --set tanks.friction=1,2", "no such build"),
+    ] {
+        let message = folder.refused(&format!("sweep a.hitlog {}", more.replace("BUILD", &build)));
+        assert!(message.contains(said), "{more}: {message}");
+    }
 }
 
 /// A shot of an unknown game is explained from its log, and as a build replays it.
@@ -177,9 +262,10 @@ fn why_explains_shots_by_the_log_or_by_a_build() {
     let replayed = folder.done(&format!("why a.hitlog {shot} --build {tanks}"));
     for page in [&recorded, &replayed] {
         assert!(
-            page.contains("25 damage") && page.contains("From above") && page.contains("P = true position"),
+            page.contains("25 damage") && page.contains("In the plane") && page.contains("P = true position"),
             "{page}"
         );
+        assert!(!page.contains("From above") && !page.contains("view_ofs_z"), "{page}");
     }
     let refused = folder.refused(&format!("why a.hitlog {shot} --set tanks.friction=3"));
     assert!(refused.contains("the log is of the game `tanks`"), "{refused}");

@@ -230,7 +230,14 @@ fn with_all_kinds(session: &Session) -> Session {
             Record::Predicted(PlayerId(0), predicted),
             Record::Judged(PlayerId(0), judged),
             Record::Presence(PlayerId(1), PresenceRecord { tick, at, change }),
-            Record::Damage(DamageRecord { tick, at, victim: EntityId(1), attacker, amount: damage }),
+            Record::Damage(DamageRecord {
+                tick,
+                at,
+                victim: EntityId(1),
+                attacker,
+                amount: damage,
+                ..Default::default()
+            }),
             Record::Gap(GapRecord { from: at, to: at + Micros(9), player: None, why: GapCause::Paused }),
         ] {
             all.push(record).expect("it fits");

@@ -9,7 +9,7 @@ use hitreg::log::{
 use hitreg::record::{
     ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, HEARD_COMMANDS_MAX,
     HeardRecord, Origin, OutOfSequence, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record, Session,
-    SessionHeader, ShotRecord, SnapshotRecord, StateRecord, TickRecord, Timing, usercmd_fields,
+    SessionHeader, ShotRecord, SnapshotRecord, StateRecord, TextCode, TickRecord, Timing, usercmd_fields,
 };
 use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -17,8 +17,13 @@ use hitreg::usercmd::{Input, OwnCells, Usercmd};
 use proptest::prelude::*;
 
 const PLAYERS: u16 = 3;
+const WEAPON: &str = "rifle";
 const EXECUTIONS: [Execution; 5] =
     [Execution::Run, Execution::StoodIn, Execution::Missing, Execution::Late, Execution::OverBudget];
+
+fn weapon() -> impl Strategy<Value = TextCode> {
+    prop_oneof![Just(TextCode::default()), Just(TextCode::of(WEAPON))]
+}
 
 fn header() -> impl Strategy<Value = SessionHeader> {
     let field =
@@ -166,8 +171,9 @@ fn record() -> impl Strategy<Value = Record> {
     let shot = || {
         let reason = prop_oneof![Just(Reason::Hit), Just(Reason::Launched)];
         let target = proptest::option::of(any::<u16>().prop_map(EntityId));
-        (number(), micros(), any::<u8>(), reason, target, any::<u8>(), any::<i32>(), micros()).prop_map(
-            |(command, at, index, reason, target, hitgroup, damage, rewound)| ShotRecord {
+        let more = (weapon(), any::<bool>(), proptest::option::of(any::<u8>()));
+        (number(), micros(), any::<u8>(), reason, target, any::<u8>(), any::<i32>(), micros(), more).prop_map(
+            |(command, at, index, reason, target, hitgroup, damage, rewound, (weapon, impact, pellets))| ShotRecord {
                 command: CommandSeq(command),
                 at,
                 index,
@@ -176,6 +182,9 @@ fn record() -> impl Strategy<Value = Record> {
                 hitgroup,
                 damage,
                 rewound,
+                weapon,
+                impact,
+                pellets,
             },
         )
     };
@@ -184,13 +193,18 @@ fn record() -> impl Strategy<Value = Record> {
         at,
         change: if left { Presence::Left } else { Presence::Joined },
     });
-    let damage = (number(), micros(), any::<u16>(), proptest::option::of(player()), any::<i32>()).prop_map(
-        |(tick, at, victim, attacker, amount)| DamageRecord {
+    let force = proptest::option::of([any::<f32>(), any::<f32>(), any::<f32>()].prop_map(Vec3::from));
+    let more = (weapon(), proptest::option::of(any::<u16>()), force);
+    let damage = (number(), micros(), any::<u16>(), proptest::option::of(player()), any::<i32>(), more).prop_map(
+        |(tick, at, victim, attacker, amount, (weapon, armour, force))| DamageRecord {
             tick: Tick(tick),
             at,
             victim: EntityId(victim),
             attacker,
             amount,
+            weapon,
+            armour,
+            force,
         },
     );
     let gap = (micros(), micros(), proptest::option::of(player())).prop_map(|(from, to, player)| GapRecord {
@@ -269,6 +283,7 @@ proptest! {
         options in options(),
     ) {
         let mut session = Session::new(header);
+        session.texts.add(WEAPON).unwrap();
         let mut writer = LogWriter::new(Vec::new(), &session.header, options).unwrap();
         let mut background = BackgroundLogWriter::new(Vec::new(), &session.header, options).unwrap();
         for record in &records {

@@ -8,7 +8,7 @@ use hitreg::log::{self, read_session, recover, write_session};
 use hitreg::record::{
     ArrivalRecord, CellKind, Class, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, FieldSchema, GapCause,
     GapRecord, HeardRecord, OwnValue, PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, Session,
-    ShotRecord, SnapshotRecord,
+    ShotRecord, SnapshotRecord, TextCode,
 };
 use hitreg::recorder::{Description, PushError, Recorder, RecorderOptions, Stream};
 use hitreg::rng::Rng;
@@ -100,6 +100,9 @@ impl Calls<'_> {
             hitgroup: self.byte(),
             damage: self.number() as i32,
             rewound: Micros(self.number()),
+            weapon: TextCode(self.number() as u64),
+            impact: self.byte() < 128,
+            pellets: (self.byte() < 128).then(|| self.byte()),
         }
     }
 
@@ -153,7 +156,9 @@ impl Calls<'_> {
             8 => {
                 let (tick, at, victim) = (Tick(self.number() as u32), self.at(), EntityId(self.number() as u16));
                 let attacker = (self.byte() < 128).then(|| self.player());
-                Record::Damage(DamageRecord { tick, at, victim, attacker, amount: self.number() as i32 })
+                let (amount, weapon) = (self.number() as i32, TextCode(self.number() as u64));
+                let (armour, force) = (Some(self.number() as u16), Some(Vec3::splat(self.float())));
+                Record::Damage(DamageRecord { tick, at, victim, attacker, amount, weapon, armour, force })
             }
             9 => {
                 let (from, to) = (self.at(), self.at());

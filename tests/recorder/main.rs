@@ -1,6 +1,7 @@
 //! Recording through calls, as an engine does. These tests need no game, no pipeline and no feature.
 
 mod killed;
+mod merged;
 #[path = "../skipped/note.rs"]
 mod note;
 mod parts;

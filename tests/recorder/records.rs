@@ -8,8 +8,9 @@ use hitreg::record::{
     ArrivalRecord, CellKind, DamageRecord, Execution, ExecutionRecord, FieldSchema, OwnValue, PacketRecord, Presence,
     PresenceRecord, Reason, Record, Scope, Session, ShotRecord, SnapshotRecord,
 };
-use hitreg::recorder::{Description, Recorder, RecorderOptions, USERCMD_BYTES, usercmd_bytes};
-use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg::recorder::{Description, Recorder, RecorderOptions, Stream, USERCMD_BYTES, usercmd_bytes};
+use hitreg::trace::{Digest, Table};
+use hitreg::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
 
 use super::{about, at, tick, usercmd};
 
@@ -46,6 +47,80 @@ fn the_greatest_time_is_recorded() {
     assert_eq!((session.players[0].frames[0].at, session.ticks[0].at), (end, end));
 }
 
+/// A trace of what `push` records.
+fn trace_of(push: impl FnOnce(&mut Stream)) -> hitreg::trace::Trace {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.hittrace");
+    let recorder = Recorder::trace(&path, about(1), Digest::of_bytes(b"log")).unwrap();
+    push(&mut recorder.stream());
+    recorder.finish().unwrap();
+    hitreg::store::read_trace(&path).unwrap()
+}
+
+#[test]
+fn shots_and_damage_have_the_columns_that_the_game_pushes() {
+    let trace = trace_of(|stream| {
+        let [rocket, shotgun] = ["rocket", "shotgun"].map(|name| stream.text(name).unwrap());
+        let shot = ShotRecord { command: CommandSeq(1), at: at(1), ..ShotRecord::default() };
+        let launched = ShotRecord { reason: Reason::Launched, weapon: rocket, ..shot };
+        let impact = ShotRecord { impact: true, at: at(2), ..launched };
+        let pellets = ShotRecord { index: 1, reason: Reason::Hit, weapon: shotgun, pellets: Some(9), ..shot };
+        let bare = ShotRecord { index: 2, reason: Reason::Hit, ..shot };
+        for shot in [launched, impact, ShotRecord { index: 1, ..impact }, pellets, bare] {
+            stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
+        }
+        let fall = DamageRecord { tick: Tick(1), at: at(1), amount: 5, ..DamageRecord::default() };
+        let (armour, force) = (Some(0), Some(glam::Vec3::new(0.0, -1.5, 0.0)));
+        let hit = DamageRecord { attacker: Some(PlayerId(0)), weapon: rocket, armour, force, ..fall };
+        for damage in [fall, hit] {
+            stream.push(Record::Damage(damage)).unwrap();
+        }
+    });
+    let shots = trace.table("shots").unwrap();
+    let names =
+        |table: &Table, name| (0..table.rows()).map(|row| table.names(name).get(row).to_owned()).collect::<Vec<_>>();
+    assert_eq!(shots.u32s("index"), [0, 1, 2, 254, 255]);
+    assert_eq!(shots.u32s("impact"), [0, 0, 0, 1, 1]);
+    assert_eq!(names(shots, "weapon"), ["rocket", "shotgun", "", "rocket", "rocket"]);
+    assert_eq!(shots.u32s("pellets"), [0, 9, 1, 0, 0], "a shot without a count is one pellet");
+    let damage = trace.table("damage").unwrap();
+    assert_eq!(names(damage, "weapon"), ["", "rocket"]);
+    let measures = ["armour", "force.x", "force.y", "force.z"].map(|name| damage.f32s(name));
+    assert!(measures.iter().all(|cells| cells[0].is_nan()), "the fall has neither: {measures:?}");
+    assert_eq!(measures.map(|cells| cells[1]), [0.0, 0.0, -1.5, 0.0]);
+}
+
+#[test]
+fn a_game_without_weapons_and_pellets_has_no_columns_for_them() {
+    let trace = trace_of(|stream| {
+        stream.push(Record::Judged(PlayerId(0), ShotRecord::default())).unwrap();
+        stream.push(Record::Damage(DamageRecord::default())).unwrap();
+    });
+    let has = |table, column| trace.table(table).unwrap().column(column).is_some();
+    assert!(has("shots", "damage") && has("damage", "amount"));
+    for column in ["weapon", "pellets", "predicted_pellets"] {
+        assert!(!has("shots", column), "{column}");
+    }
+    for column in ["weapon", "armour", "force.x"] {
+        assert!(!has("damage", column), "{column}");
+    }
+}
+
+#[test]
+fn shots_with_equal_indices_are_all_shown() {
+    let trace = trace_of(|stream| {
+        for impact in [false, true] {
+            for _ in 0..400 {
+                let shot = ShotRecord { command: CommandSeq(1), at: at(1), index: 200, impact, ..Default::default() };
+                stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
+            }
+        }
+    });
+    let shots = trace.table("shots").unwrap();
+    let indices: std::collections::BTreeSet<u32> = shots.u32s("index").iter().copied().collect();
+    assert_eq!((shots.rows(), indices.len()), (800, 800));
+}
+
 #[test]
 fn records_of_every_kind_come_back_unchanged() {
     let memory = SharedMemory::default();
@@ -67,7 +142,7 @@ fn records_of_every_kind_come_back_unchanged() {
         Record::Presence(p1, PresenceRecord { tick: Tick(1), at: now, change: Presence::Joined }),
         Record::Snapshot(p1, SnapshotRecord { seq: SnapshotSeq(1), tick: Tick(1), at: now, ..Default::default() }),
         Record::Received(p1, ArrivalRecord { number: 1, at: at(3) }),
-        Record::Damage(DamageRecord { tick: Tick(1), at: now, victim: EntityId(0), attacker: Some(p1), amount: 7 }),
+        Record::Damage(DamageRecord { tick: Tick(1), at: now, attacker: Some(p1), amount: 7, ..Default::default() }),
         Record::Executed(p1, ExecutionRecord { command: CommandSeq(1), tick: Tick(1), how: Execution::Run }),
     ];
     tick(&mut stream, 2, 1).unwrap();

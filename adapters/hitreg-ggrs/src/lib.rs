@@ -20,7 +20,7 @@ mod session;
 
 pub use game::{DISCONNECTED, ROLLBACKS, RecordedGame, describe};
 pub use recorder::{GgrsRecorder, RecordError};
-pub use replay::{ReplayError, replay};
+pub use replay::replay;
 pub use session::RecordedSession;
 
 pub use ggrs;

@@ -11,31 +11,6 @@ use hitreg_log::usercmd::Usercmd;
 use crate::game::describe_game;
 use crate::{Body, DISCONNECTED, FieldValue, Fields, RecordedGame};
 
-/// Why a build cannot replay a log. [`ReplayError::exit_code`] is what the process should exit with.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// The log cannot be read, or the trace cannot be written.
-    #[error(transparent)]
-    Playback(#[from] PlaybackError),
-    /// The log begins within a session, and the game cannot begin there.
-    #[error("the log begins within a session, and `RecordedGame::restore` does not take entity {entity}")]
-    NotRestored {
-        /// The entity.
-        entity: u16,
-    },
-}
-
-impl ReplayError {
-    /// Returns 125 if this build cannot replay the log or does not know the command, 128 for other trouble.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            ReplayError::Playback(error) => error.exit_code(),
-            ReplayError::NotRestored { .. } => 125,
-        }
-    }
-}
-
 /// Replays the log that the arguments name: `replay LOG -o TRACE`, and any number of `--set KEY=VALUE`. `args` does not
 /// include the program's name. `new` returns the game before its first frame; [`Playback::setting`] has the settings.
 ///
@@ -46,7 +21,7 @@ impl ReplayError {
 pub fn replay<G: RecordedGame>(
     args: impl IntoIterator<Item = OsString>,
     new: impl FnOnce(&Playback) -> G,
-) -> Result<(), ReplayError> {
+) -> Result<(), PlaybackError> {
     let mut play = Playback::from_args(args, G::NAME)?;
     let header = &play.session().header;
     let players = header.players.len();
@@ -67,11 +42,11 @@ pub fn replay<G: RecordedGame>(
             PlaybackStep::Restore(state) => {
                 let body = Body::of_state(play.session(), state);
                 if !game.restore(&body) {
-                    return Err(ReplayError::NotRestored { entity: body.entity });
+                    return Err(PlaybackError::NotRestored { entity: body.entity });
                 }
             }
             // The field `disconnected` has the same frames.
-            PlaybackStep::Join(_) | PlaybackStep::Leave(_) => {}
+            PlaybackStep::Join(_) | PlaybackStep::Leave(_) | PlaybackStep::Row { .. } => {}
             PlaybackStep::Input { player, frame, .. } => {
                 let player = usize::from(player.0);
                 inputs[player] = read(&reader, &play.session().players[player].frames[frame].command);

@@ -26,7 +26,7 @@ mod replay;
 pub use client::{DRAWN, HitregClientRecorderPlugin, PREDICTION_ERRORS, ROLLBACKS};
 pub use game::{Components, DRAWN_DELAY, DrawnDelay, RecordedEntity, RecordedGame, RecordedInput};
 pub use recorder::{HitregRecorder, HitregRecorderPlugin, RecordError};
-pub use replay::{HitregReplay, ReplayError};
+pub use replay::HitregReplay;
 
 pub use hitreg_log;
 pub use hitreg_log::fields;

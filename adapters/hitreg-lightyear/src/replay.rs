@@ -24,31 +24,6 @@ pub struct HitregReplay<I, J> {
     join: J,
 }
 
-/// Why a build cannot replay a log. [`ReplayError::exit_code`] is what the process should exit with.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplayError {
-    /// The log cannot be read, or the trace cannot be written.
-    #[error(transparent)]
-    Playback(#[from] PlaybackError),
-    /// The log begins within a session, and has an entity that is not a player's.
-    #[error("the log begins within a session, and `HitregReplay` cannot spawn entity {entity}, which is not a player")]
-    NotRestored {
-        /// The entity.
-        entity: u16,
-    },
-}
-
-impl ReplayError {
-    /// Returns 125 if this build cannot replay the log or does not know the command, 128 for other trouble.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            ReplayError::Playback(error) => error.exit_code(),
-            ReplayError::NotRestored { .. } => 125,
-        }
-    }
-}
-
 impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
     /// Returns a build. `join` spawns the entity of a player who joins, with the components that it has on the server; the
     /// replay adds [`RecordedEntity`] and the input.
@@ -68,7 +43,7 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
         self,
         args: impl IntoIterator<Item = OsString>,
         new: impl FnOnce(&Playback) -> App,
-    ) -> Result<(), ReplayError> {
+    ) -> Result<(), PlaybackError> {
         let HitregReplay { game, mut join } = self;
         let mut play = Playback::from_args(args, &game.name)?;
         let header = &play.session().header;
@@ -99,7 +74,7 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
                 PlaybackStep::Restore(state) => {
                     let body = Body::of_state(play.session(), state);
                     if body.entity >= game.players {
-                        return Err(ReplayError::NotRestored { entity: body.entity });
+                        return Err(PlaybackError::NotRestored { entity: body.entity });
                     }
                     let entity = *players.entry(body.entity).or_insert_with(|| spawn(world, body.entity));
                     game.restore(&mut world.entity_mut(entity), &body);
@@ -119,6 +94,7 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
                         entity.insert((ActionState::<I>(reader.read(command)), DrawnDelay { ticks: drawn }));
                     }
                 }
+                PlaybackStep::Row { .. } => {}
                 PlaybackStep::Tick => {
                     run_tick(world, play.now().tick.0);
                     let bodies = game.bodies(world, |player| players.contains_key(&player));

@@ -12,13 +12,13 @@ use hitreg_lightyear::hitreg_log::log::{read_session, read_trace};
 use hitreg_lightyear::hitreg_log::record::{
     CellKind, Execution, NumberForm, Presence, Reason, Record, Session, ShotRecord, StateKey, UnknownColumn,
 };
-use hitreg_lightyear::hitreg_log::recorder::{Recorder, RecorderOptions};
+use hitreg_lightyear::hitreg_log::recorder::{PlaybackError, Recorder, RecorderOptions};
 use hitreg_lightyear::hitreg_log::trace::Trace;
 use hitreg_lightyear::hitreg_log::trace::schema::{shots, ticks};
 use hitreg_lightyear::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_lightyear::{
     Components, DRAWN, DrawnDelay, HitregRecorder, HitregRecorderPlugin, HitregReplay, PREDICTION_ERRORS, ROLLBACKS,
-    RecordError, RecordedEntity, RecordedGame, ReplayError,
+    RecordError, RecordedEntity, RecordedGame,
 };
 use lightyear::core::plugin::CorePlugins;
 use lightyear::core::time::PositiveTickDelta;
@@ -494,7 +494,7 @@ fn a_flight_recorder_saves_the_end_of_a_session_which_replays() {
         simulation(&mut new_app, "0.98");
         let result = HitregReplay::new(with_shells(), join).run(args, |_| new_app);
         if has_shells {
-            let Err(error @ ReplayError::NotRestored { entity: 2.. }) = &result else { panic!("{result:?}") };
+            let Err(error @ PlaybackError::NotRestored { entity: 2.. }) = &result else { panic!("{result:?}") };
             assert_eq!(error.exit_code(), 125);
         } else {
             result.unwrap();

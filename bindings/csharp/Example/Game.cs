@@ -150,7 +150,9 @@ sealed class Server {
         if (target < 0)
             return;
         Bodies[target].Health -= Rules.Damage;
-        stream.PushDamage(tick, now, (uint)target, player, Rules.Damage);
+        stream.PushDamage(new Damage {
+            Tick = tick, AtUs = now, Victim = (uint)target, Attacker = player, Amount = Rules.Damage,
+        });
         if (Bodies[target].Health <= 0)
             Bodies[target] = Body.Spawn(target, tick);
     }

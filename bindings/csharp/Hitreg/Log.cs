@@ -74,6 +74,18 @@ namespace Hitreg {
             return text;
         }
 
+        /// <summary>All settings of the session, in the order of the log.</summary>
+        public System.Collections.Generic.List<System.Collections.Generic.KeyValuePair<string, string>> Settings() {
+            var all = new System.Collections.Generic.List<System.Collections.Generic.KeyValuePair<string, string>>();
+            byte* key, value;
+            for (int index = 0; HitregException.Found(
+                Native.hitreg_log_setting_at(this, (UIntPtr)index, out key, out value)); index++) {
+                all.Add(new System.Collections.Generic.KeyValuePair<string, string>(Utf8.Read(key), Utf8.Read(value)));
+            }
+            GC.KeepAlive(this);
+            return all;
+        }
+
         /// <summary>The number of players.</summary>
         public int Players {
             get { return (int)Native.hitreg_log_players(this); }
@@ -171,14 +183,19 @@ namespace Hitreg {
             return found;
         }
 
-        /// <summary>Reads damage to an entity.</summary>
+        /// <summary>Reads damage to an entity. The weapon is a text of this log; see <see cref="Text"/>.</summary>
         public bool ReadDamage(int index, out Damage damage) {
-            Value* row = stackalloc Value[4];
-            bool found = Row(Table.Damage, 0, index, out damage.AtUs, row, 4);
+            Value* row = stackalloc Value[9];
+            bool found = Row(Table.Damage, 0, index, out damage.AtUs, row, 9);
             damage.Tick = (uint)row[0].Bits;
             damage.Victim = (uint)row[1].Bits;
             damage.Attacker = (int)row[2].Bits;
             damage.Amount = (int)row[3].Bits;
+            damage.Weapon = row[4];
+            damage.Armour = row[5];
+            damage.ForceX = row[6];
+            damage.ForceY = row[7];
+            damage.ForceZ = row[8];
             return found;
         }
 
@@ -224,6 +241,24 @@ namespace Hitreg {
             return true;
         }
 
+        /// <summary>Reads a usercmd of a player by its number; see <see cref="ReadUsercmd"/>.</summary>
+        public bool FindUsercmd(int player, uint seq, ref Usercmd usercmd) {
+            int first = 0, end = Count(Table.Frames, player);
+            while (first < end) {
+                int middle = first + (end - first) / 2;
+                ReadUsercmd(player, middle, ref usercmd);
+                if (usercmd.Seq == seq) {
+                    return true;
+                }
+                if (usercmd.Seq < seq) {
+                    first = middle + 1;
+                } else {
+                    end = middle;
+                }
+            }
+            return false;
+        }
+
         /// <summary>Reads a shot of a player as the client predicted it.</summary>
         public bool ReadPredicted(int player, int index, out Shot shot) {
             return ReadShot(Table.Predicted, player, index, out shot);
@@ -234,10 +269,13 @@ namespace Hitreg {
             return ReadShot(Table.Judged, player, index, out shot);
         }
 
-        /// <summary>Reads a shot from <see cref="Table.Predicted"/> or <see cref="Table.Judged"/>.</summary>
+        /// <summary>
+        /// Reads a shot from <see cref="Table.Predicted"/> or <see cref="Table.Judged"/>. The weapon is a text of this
+        /// log; see <see cref="Text"/>.
+        /// </summary>
         public bool ReadShot(Table table, int player, int index, out Shot shot) {
-            Value* row = stackalloc Value[7];
-            bool found = Row(table, player, index, out shot.AtUs, row, 7);
+            Value* row = stackalloc Value[10];
+            bool found = Row(table, player, index, out shot.AtUs, row, 10);
             shot.Usercmd = (uint)row[0].Bits;
             shot.Index = (uint)row[1].Bits;
             shot.Reason = (Reason)row[2].Bits;
@@ -245,6 +283,9 @@ namespace Hitreg {
             shot.Hitgroup = (uint)row[4].Bits;
             shot.Damage = (int)row[5].Bits;
             shot.RewoundUs = (uint)row[6].Bits;
+            shot.Weapon = row[7];
+            shot.Impact = row[8].Bits != 0;
+            shot.Pellets = row[9];
             return found;
         }
 

@@ -181,6 +181,8 @@ namespace Hitreg {
         [DllImport(Name, CallingConvention = C)]
         internal static extern byte* hitreg_log_setting(Log log, byte[] key);
         [DllImport(Name, CallingConvention = C)]
+        internal static extern Code hitreg_log_setting_at(Log log, UIntPtr index, out byte* key, out byte* value);
+        [DllImport(Name, CallingConvention = C)]
         internal static extern UIntPtr hitreg_log_players(Log log);
         [DllImport(Name, CallingConvention = C)]
         internal static extern Code hitreg_log_table(Log log, byte[] name, out uint table);

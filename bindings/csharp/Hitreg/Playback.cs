@@ -18,6 +18,11 @@ namespace Hitreg {
         Input = 3,
         /// <summary>End the tick: simulate, then push the tick and its bodies.</summary>
         Tick = 4,
+        /// <summary>
+        /// A row of a table of your own: <see cref="Step.Row"/> of series <see cref="Step.Player"/> of
+        /// <see cref="Step.Table"/>, for <see cref="Log.Row"/>. Rows come first in a tick, by their times.
+        /// </summary>
+        Row = 5,
     }
 
     /// <summary>A step of a playback.</summary>
@@ -36,8 +41,10 @@ namespace Hitreg {
         /// one.
         /// </summary>
         public How How;
+        /// <summary>For rows: the table.</summary>
+        public Table Table;
 
-        /// <summary>The player; 0 for steps without one.</summary>
+        /// <summary>The player, or the series of a row; 0 for steps without one.</summary>
         public int Player {
             get { return (int)player; }
         }

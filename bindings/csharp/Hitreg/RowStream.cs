@@ -109,14 +109,19 @@ namespace Hitreg {
             return Push(Table.Executed, player, 0, row, 3);
         }
 
-        /// <summary>Pushes damage to an entity. The attacker is a player; -1 for other causes.</summary>
-        public bool PushDamage(uint tick, long atUs, uint victim, int attacker, int amount) {
-            Value* row = stackalloc Value[4];
-            row[0] = tick;
-            row[1] = victim;
-            row[2] = attacker;
-            row[3] = amount;
-            return Push(Table.Damage, 0, atUs, row, 4);
+        /// <summary>Pushes damage to an entity.</summary>
+        public bool PushDamage(in Damage damage) {
+            Value* row = stackalloc Value[9];
+            row[0] = damage.Tick;
+            row[1] = damage.Victim;
+            row[2] = damage.Attacker;
+            row[3] = damage.Amount;
+            row[4] = damage.Weapon;
+            row[5] = damage.Armour;
+            row[6] = damage.ForceX;
+            row[7] = damage.ForceY;
+            row[8] = damage.ForceZ;
+            return Push(Table.Damage, 0, damage.AtUs, row, 9);
         }
 
         /// <summary>Pushes that a player joined or left, with the first tick with or without the player.</summary>
@@ -162,7 +167,7 @@ namespace Hitreg {
 
         /// <summary>Pushes a shot into <see cref="Table.Predicted"/> or <see cref="Table.Judged"/>.</summary>
         public bool PushShot(Table table, int player, in Shot shot) {
-            Value* row = stackalloc Value[7];
+            Value* row = stackalloc Value[10];
             row[0] = shot.Usercmd;
             row[1] = shot.Index;
             row[2] = (uint)shot.Reason;
@@ -170,7 +175,10 @@ namespace Hitreg {
             row[4] = shot.Hitgroup;
             row[5] = shot.Damage;
             row[6] = shot.RewoundUs;
-            return Push(table, player, shot.AtUs, row, 7);
+            row[7] = shot.Weapon;
+            row[8] = shot.Impact;
+            row[9] = shot.Pellets;
+            return Push(table, player, shot.AtUs, row, 10);
         }
 
         /// <summary>Pushes a packet that a client sent.</summary>

@@ -297,7 +297,7 @@ namespace Hitreg {
         public How How;
     }
 
-    /// <summary>Damage to an entity.</summary>
+    /// <summary>Damage to an entity. A value that is not set is absent in the log.</summary>
     public struct Damage {
         /// <summary>The tick of the damage.</summary>
         public uint Tick;
@@ -309,6 +309,16 @@ namespace Hitreg {
         public int Attacker;
         /// <summary>Lost health points.</summary>
         public int Amount;
+        /// <summary>The weapon: <see cref="RowStream.Text"/> of its name, or a number. A log gives a text.</summary>
+        public Value Weapon;
+        /// <summary>Lost armour points, up to 65,535.</summary>
+        public Value Armour;
+        /// <summary>The push: the change of the victim's velocity in units/s, as a float.</summary>
+        public Value ForceX;
+        /// <summary>The push along y.</summary>
+        public Value ForceY;
+        /// <summary>The push along z.</summary>
+        public Value ForceZ;
     }
 
     /// <summary>Whether a player joined or left.</summary>
@@ -383,7 +393,7 @@ namespace Hitreg {
         public uint Usercmd;
         /// <summary>Time of the client frame (predicted) or of the server's tick (judged).</summary>
         public long AtUs;
-        /// <summary>Index among the shots of that usercmd, from 0.</summary>
+        /// <summary>Index among the shots of that usercmd, from 0 up to 255; impacts have indices of their own.</summary>
         public uint Index;
         /// <summary>The result.</summary>
         public Reason Reason;
@@ -395,6 +405,12 @@ namespace Hitreg {
         public int Damage;
         /// <summary>How far the server rewound the targets; 0 for a prediction.</summary>
         public uint RewoundUs;
+        /// <summary>The weapon: <see cref="RowStream.Text"/> of its name, or a number. A log gives a text.</summary>
+        public Value Weapon;
+        /// <summary>Whether it is the impact of a projectile, which a shot of the same usercmd launched.</summary>
+        public bool Impact;
+        /// <summary>Number of pellets that hit, up to 255, if the game counts them.</summary>
+        public Value Pellets;
     }
 
     /// <summary>A packet that a client sent.</summary>

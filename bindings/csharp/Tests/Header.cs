@@ -47,6 +47,7 @@ sealed class Header {
         { "hitreg_table_custom", "Tables.Custom" },
         { "hitreg_none", "Value.Kind" }, { "hitreg_number", "Value.op_Implicit" },
         { "hitreg_real", "Value.op_Implicit" }, { "hitreg_real64", "Value.op_Implicit" },
+        { "hitreg_log_find_usercmd", "Log.FindUsercmd" },
         { "hitreg_text", "RowStream.Text" }, { "hitreg_list", "Value.List" },
         { "hitreg_put_64", "Cells.Put" }, { "hitreg_put_f64", "Cells.Put" }, { "hitreg_get_64", "Cells.Get64" },
         { "hitreg_get_f64", "Cells.GetF64" }, { "hitreg_trace_u32", "TraceWriter.Column" },
@@ -59,7 +60,9 @@ sealed class Header {
     /// reflection, or addresses in `unsafe` code of the game; <see cref="Cells"/> needs neither.
     /// </summary>
     static readonly string[] Omitted = {
-        "hitreg_member", "hitreg_description_struct", "hitreg_push_struct", "hitreg_restore_struct",
+        "hitreg_member", "hitreg_description_struct", "hitreg_push_struct", "hitreg_restore_struct", "hitreg_hash_struct",
+        // An array of fields or values is as short in C#.
+        "hitreg_description_usercmd_numbers", "hitreg_numbers",
     };
 
     readonly string text;

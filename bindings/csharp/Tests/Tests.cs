@@ -153,17 +153,24 @@ static class Everything {
             kept &= stream.PushExecuted(0, seq, seq, How.StoodIn);
             var shot = new Shot {
                 Usercmd = seq, AtUs = at, Index = 1, Reason = Reason.AlreadyDead, Target = 7, Hitgroup = 2, Damage = 30,
-                RewoundUs = 1234,
+                RewoundUs = 1234, Weapon = stream.Text("rifle"), Impact = true, Pellets = 5,
             };
             kept &= stream.PushJudged(0, in shot);
             shot.Reason = Reason.Missed;
             shot.Target = -1;
+            shot.Weapon = 12;
             kept &= stream.PushPredicted(0, in shot);
             kept &= stream.PushTick(seq, at, seq % 2 == 1 ? ulong.MaxValue - seq : (ulong?)null);
             uint[] cells = Put(stream, seq);
             kept &= stream.PushState(new State { Tick = seq, Viewer = 0, Entity = 0, Cells = cells });
             kept &= stream.PushBody(seq, 0, 0, cells);
-            kept &= stream.PushDamage(seq, at, 7, -1, (int)seq);
+            var damage = new Damage { Tick = seq, AtUs = at, Victim = 7, Attacker = -1, Amount = (int)seq };
+            if (seq % 2 == 1) {
+                damage.Weapon = stream.Text("rifle");
+                damage.Armour = 0;
+                damage.ForceY = -2.5f;
+            }
+            kept &= stream.PushDamage(in damage);
             var effects = new[] {
                 new Effect { Kind = 3, Entity = 7, X = 1.5f }, new Effect { Kind = 9, Predictable = 1, Z = -2 },
             };
@@ -188,6 +195,8 @@ static class Everything {
             Tests.Same(log.Seed, ulong.MaxValue, "seed");
             Tests.Same(log.Players, 1, "players");
             Tests.Same(log.Setting("every.thing"), "yes", "setting");
+            var all = log.Settings();
+            Tests.Holds(all.Exists(pair => pair.Key == "every.thing" && pair.Value == "yes"), "all settings");
             Tests.Same(log.Setting("recorder.usercmds"), "as_received", "setting");
             Tests.Same(log.Setting("recorder.y_axis"), "down", "setting");
             Tests.Same(log.Setting("nothing"), null, "setting");
@@ -233,19 +242,27 @@ static class Everything {
             Tests.Same(arrival, new Arrival { Number = seq, AtUs = at + 1000 }, "reached");
             Tests.Holds(log.ReadReceived(0, row, out arrival), "received");
             Tests.Same(arrival, new Arrival { Number = seq, AtUs = at + 5000 }, "received");
+            var found = new Usercmd();
+            Tests.Holds(log.FindUsercmd(0, seq, ref found), "a usercmd by its number");
+            Tests.Same(found.AtUs, at, "the time of a usercmd");
+            Tests.Holds(!log.FindUsercmd(0, seq + 1000000, ref found), "no usercmd of this number");
             Executed executed;
             Tests.Holds(log.ReadExecuted(0, row, out executed), "executed");
             Tests.Same(executed, new Executed { Usercmd = seq, Tick = seq, How = How.StoodIn }, "executed");
             var expected = new Shot {
                 Usercmd = seq, AtUs = at, Index = 1, Reason = Reason.AlreadyDead, Target = 7, Hitgroup = 2, Damage = 30,
-                RewoundUs = 1234,
+                RewoundUs = 1234, Impact = true, Pellets = 5L,
             };
             Shot shot;
             Tests.Holds(log.ReadJudged(0, row, out shot), "judged");
+            Tests.Same(log.Text(shot.Weapon), "rifle", "weapon");
+            expected.Weapon = shot.Weapon;
             Tests.Same(shot, expected, "judged");
             expected.Reason = Reason.Missed;
             expected.Target = -1;
             Tests.Holds(log.ReadPredicted(0, row, out shot), "predicted");
+            Tests.Same(log.Text(shot.Weapon), "12", "weapon");
+            expected.Weapon = shot.Weapon;
             Tests.Same(shot, expected, "predicted");
             Tick tick;
             Tests.Holds(log.ReadTick(row, out tick), "tick");
@@ -267,8 +284,17 @@ static class Everything {
             }
             Damage damage;
             Tests.Holds(log.ReadDamage(row, out damage), "damage");
-            Tests.Same(
-                damage, new Damage { Tick = seq, AtUs = at, Victim = 7, Attacker = -1, Amount = (int)seq }, "damage");
+            var harm = new Damage { Tick = seq, AtUs = at, Victim = 7, Attacker = -1, Amount = (int)seq };
+            if (seq % 2 == 1) {
+                Tests.Same(log.Text(damage.Weapon), "rifle", "weapon");
+                harm.Weapon = damage.Weapon;
+                harm.Armour = 0L;
+                Tests.Same(damage.ForceX.Real, 0f, "force");
+                Tests.Same(damage.ForceY.Real, -2.5f, "force");
+                Tests.Same(damage.ForceZ.Real, 0f, "force");
+                damage.ForceX = damage.ForceY = damage.ForceZ = default(Value);
+            }
+            Tests.Same(damage, harm, "damage");
             Tests.Holds(log.ReadSnapshot(0, row, ref snapshot), "snapshot");
             Items<ushort> entities = snapshot.Entities;
             Items<Effect> effects = snapshot.Effects;
@@ -356,7 +382,7 @@ static class Allocations {
             kept &= stream.PushReceived(0, seq, at);
             kept &= stream.PushPredicted(0, new Shot { Usercmd = seq, AtUs = at, Target = -1 });
             kept &= stream.PushJudged(0, new Shot { Usercmd = seq, AtUs = at, Target = -1 });
-            kept &= stream.PushDamage(seq, at, 0, -1, 1);
+            kept &= stream.PushDamage(new Damage { Tick = seq, AtUs = at, Attacker = -1, Amount = 1 });
             kept &= stream.PushRow(Tables.Custom(0), 0, at, cast);
         }
         Tests.Holds(kept, "every row is recorded");
@@ -375,9 +401,10 @@ static class Refusals {
         var slow = Tests.OnePlayer("slow").TickHz(0);
         Tests.Refuses(Code.Description, "from 1 to 1000", () => Recorder.Create(path, slow));
         var description = Tests.OnePlayer("refusals");
+        // A description stays as it is, whether a recorder could be created or not.
+        Tests.Refuses(Code.File, "", () => Recorder.Create("/no/such/folder/a.hitlog", description));
         var recorder = Recorder.Create(path, description);
-        Tests.Refuses(Code.Finished, "description", () => description.Player("p1"));
-        description.Dispose();
+        description.Player("p1").Dispose();
         Tests.Throws<ObjectDisposedException>(() => description.Player("p1"), "a disposed description");
         var stream = recorder.NewStream();
         Tests.Refuses(Code.Misfit, "player 3", () => stream.PushReached(3, 1, 0));

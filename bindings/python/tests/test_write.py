@@ -79,9 +79,11 @@ def write_session(path: Path, gap: bool) -> None:
         log.write("ticks", later)
         log.write_states("rocket", {"tick": [301, 302], "entity": 9, "origin.x": [1.5, 2.5]})
         log.write("casts", {"series": 3, "at_us": 3_010_000, "of_text": "fire", "of_i64": -5, "of_f64": 1e300})
-        aim = {"reason": "hit", "target": 1, "damage": 20, "rewound_us": 50_000}
+        aim = {"reason": "hit", "target": 1, "damage": 20, "rewound_us": 50_000, "weapon": "rifle", "pellets": [0, -1] * 3}
         log.write("judged", {"player": 0, "command": shots, "at_us": 3_011_000, **aim})
         log.write("damage", {"tick": 301, "at_us": 3_010_000, "victim": 1, "attacker": [0, -1], "amount": 20})
+        push = {"weapon": "rifle", "armour": 0, "force_x": 1.5, "forced": [1, 0]}
+        log.write("damage", {"tick": 302, "at_us": 3_020_000, "victim": 1, "attacker": [0, -1], "amount": 20, **push})
         if gap:
             log.write("gaps", {"from_us": 3_012_000, "at_us": 3_013_000, "player": -1, "why": "paused"})
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 pub use cause::{CauseFinding, DivergenceCause};
 pub use predicted::{PredictionTraces, predicted};
-pub use rerun::{RerunFn, RerunResult, RerunStep};
+pub use rerun::{RerunFn, RerunResult, RerunStep, StateOwner};
 
 use crate::diff::{DiffError, DiffOptions, Divergence, TraceVerdict, diff_sources};
 use hitreg_log::trace::TraceSource;

@@ -18,6 +18,8 @@ pub struct Sweep {
     pub keys: Vec<String>,
     /// The rows.
     pub rows: Vec<SweepRow>,
+    /// Whether a build made the traces, which may lack tables.
+    pub is_by_build: bool,
 }
 
 /// The figures of one combination.
@@ -29,21 +31,21 @@ pub struct SweepRow {
     pub figures: SweepFigures,
 }
 
-/// The figures of all replays under one combination of settings.
+/// The figures of all replays under one combination of settings. A figure is `None` if no trace has its table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SweepFigures {
     /// The number of usercmds.
-    pub usercmds: u64,
+    pub usercmds: Option<u64>,
     /// Shots that the server judged.
-    pub shots: u64,
+    pub shots: Option<u64>,
     /// The projectiles among the shots.
-    pub launched: u64,
+    pub launched: Option<u64>,
     /// Impacts of projectiles. They count as shots only if their launch is missing.
-    pub impacts: u64,
+    pub impacts: Option<u64>,
     /// Shots that a client predicted but the server never ran. They do not count as shots.
-    pub not_run: u64,
+    pub not_run: Option<u64>,
     /// Shots and projectiles that hit a target.
-    pub hits: u64,
+    pub hits: Option<u64>,
     /// Half the width of the 95 % confidence interval around the share of shots that hit. Only if bots played again
     /// with several seeds.
     pub hit_share_ci95: Option<f64>,
@@ -58,13 +60,21 @@ pub struct SweepFigures {
     /// How far these targets had moved in cover, in units.
     pub in_cover_units: Option<Spread>,
     /// Predictions that were compared with the server's state.
-    pub checked: u64,
+    pub checked: Option<u64>,
     /// Predictions that were corrected.
-    pub corrections: u64,
+    pub corrections: Option<u64>,
     /// Size of the corrections in units, without those of spawns, deaths and teleports.
     pub correction_units: Option<Spread>,
     /// Average bytes/s from the server to one client; `None` in open loop.
     pub down_bytes_per_s: Option<f64>,
     /// Average bytes/s from one client to the server.
     pub up_bytes_per_s: Option<f64>,
+}
+
+impl SweepFigures {
+    /// The share of shots that hit; `None` without shots.
+    pub fn hit_share(&self) -> Option<f64> {
+        let (hits, shots) = (self.hits?, self.shots.filter(|shots| *shots > 0)?);
+        Some(hits as f64 / shots as f64)
+    }
 }

@@ -15,7 +15,7 @@ mod shot;
 pub use asked::{NEAR, ShotName, WhyError, WhyQuery, player, shots_of};
 pub use carried::{DrawnSnapshots, ReceivedSnapshot, UsercmdPath};
 pub use correction::{CorrectionExplanation, FieldError};
-pub use line::{AimLine, LineOffset};
+pub use line::{AimLine, Axes, LineOffset};
 pub use near::{CorrectionRows, ShotRows, near};
 pub use places::{PositionKind, TargetPosition};
 pub use reader::TraceRows;
@@ -38,6 +38,25 @@ pub enum Why {
 }
 
 impl Why {
+    /// The axes of the game's positions.
+    pub fn axes(&self) -> Axes {
+        match self {
+            Why::Shot(shot) => shot.line.map(|line| line.axes).unwrap_or_default(),
+            Why::Correction(correction) => correction.axes,
+        }
+    }
+
+    /// The players that the explanation is about.
+    pub fn players(&self) -> Vec<u32> {
+        match self {
+            Why::Shot(shot) => {
+                let about = shot.about.as_deref().and_then(|who| player(who).ok());
+                [Some(shot.shooter), about].into_iter().flatten().collect()
+            }
+            Why::Correction(correction) => vec![correction.player],
+        }
+    }
+
     /// Finds and explains a shot or a correction in a trace. For several questions about one trace, use a [`TraceRows`].
     ///
     /// # Errors

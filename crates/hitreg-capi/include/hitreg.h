@@ -209,6 +209,9 @@ typedef struct hitreg_field {
   const char *unit;
 } hitreg_field;
 
+// The most members of a struct, and the most usercmd fields of `hitreg_description_usercmd_numbers`.
+#define HITREG_MEMBERS 256
+
 // Adds the next class of entities, numbered from 0, with the fields of their states.
 hitreg_code hitreg_description_class(hitreg_description *description,
                                      const char *name,
@@ -219,6 +222,21 @@ hitreg_code hitreg_description_class(hitreg_description *description,
 hitreg_code hitreg_description_usercmd_fields(hitreg_description *description,
                                               const hitreg_field *fields,
                                               size_t count);
+
+// Declares usercmd fields of type HITREG_I32 by their names; `hitreg_numbers` makes their values.
+static inline hitreg_code hitreg_description_usercmd_numbers(hitreg_description *description,
+                                                             const char *const *names, uint32_t count) {
+  hitreg_field fields[HITREG_MEMBERS];
+  uint32_t i;
+  for (i = 0; names && i < count && i < HITREG_MEMBERS; i++) {
+    fields[i].name = names[i];
+    fields[i].value_type = HITREG_I32;
+    fields[i].scope = HITREG_SCOPE_MOVEMENT;
+    fields[i].meaning = HITREG_MEANING_PLAIN;
+    fields[i].unit = NULL;
+  }
+  return hitreg_description_usercmd_fields(description, names && count <= HITREG_MEMBERS ? fields : NULL, count);
+}
 
 // Declares that usercmds carry bytes of your own, for `hitreg_usercmd.bytes`.
 hitreg_code hitreg_description_usercmd_bytes(hitreg_description *description);
@@ -343,9 +361,11 @@ typedef enum hitreg_table {
   // Usercmds: seq, server_time_us, lerp_ms, msec, pitch, yaw, roll, forwardmove, sidemove, upmove, buttons, impulse,
   // bytes, fields. Angles and moves are floats. `bytes` is a list of bytes, `fields` of `hitreg_value`.
   HITREG_TABLE_FRAMES = 0,
-  // Shots as clients predicted them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
+  // Shots as clients predicted them: usercmd, index, reason, target, hitgroup, damage, rewound_us, weapon, impact,
+  // pellets. `weapon` is a text or a number; it and `pellets` may be empty.
   HITREG_TABLE_PREDICTED = 1,
-  // Shots as the server judged them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
+  // Shots as the server judged them: usercmd, index, reason, target, hitgroup, damage, rewound_us, weapon, impact,
+  // pellets.
   HITREG_TABLE_JUDGED = 2,
   // Packets that clients sent: number, newest, count, ack, bytes.
   HITREG_TABLE_SENT = 3,
@@ -365,7 +385,8 @@ typedef enum hitreg_table {
   // States of entities after a tick: tick, viewer, entity, class_number, cells. `cells` is a list of `uint32_t`.
   // Rows take the time of the previous push.
   HITREG_TABLE_STATES = 10,
-  // Damage to entities: tick, victim, attacker, amount.
+  // Damage to entities: tick, victim, attacker, amount, weapon, armour, force_x, force_y, force_z. `weapon`, `armour`
+  // and the force may be empty.
   HITREG_TABLE_DAMAGE = 11,
   // The first table of your own; see `hitreg_table_custom`. It has the columns of `hitreg_description_table`.
   HITREG_TABLE_CUSTOM = 256,
@@ -469,6 +490,14 @@ static inline hitreg_value hitreg_list(const void *items, uint32_t count, uint16
   value.count = count;
   value.data.items = items;
   return value;
+}
+
+// Makes values of integers.
+static inline void hitreg_numbers(hitreg_value *values, const int32_t *numbers, uint32_t count) {
+  uint32_t i;
+  for (i = 0; i < count; i++) {
+    values[i] = hitreg_number(numbers[i]);
+  }
 }
 
 // Pushes a row: one value for each column of the table, in the order of the columns. `table` is a `hitreg_table`, or
@@ -589,9 +618,6 @@ typedef struct hitreg_member {
 #define HITREG_FIELD(type, member, name, value_type, scope, meaning) \
   { {name, value_type, scope, meaning, NULL}, offsetof(type, member), sizeof(((type *)0)->member) }
 
-// The most members of a struct.
-#define HITREG_MEMBERS 256
-
 // Declares a class whose fields are the members of a struct.
 static inline hitreg_code hitreg_description_struct(hitreg_description *description, const char *name,
                                                     const hitreg_member *members, uint32_t count) {
@@ -652,6 +678,20 @@ static inline hitreg_code hitreg_push_struct(hitreg_stream *stream, uint32_t tic
   return hitreg_push_body(stream, tick, entity, class_number, cells, cell);
 }
 
+// Continues a hash over the members of a struct: texts up to their end, other members as their bytes. Begin with 0.
+static inline uint64_t hitreg_hash_struct(uint64_t hash, const void *body, const hitreg_member *members,
+                                          uint32_t count) {
+  uint32_t i, byte;
+  for (i = 0; body && members && i < count; i++) {
+    const unsigned char *at = (const unsigned char *)body + members[i].offset;
+    for (byte = 0; byte < members[i].size && (members[i].field.value_type != HITREG_TEXT || at[byte]); byte++) {
+      hash = (hash ^ at[byte]) * 1099511628211u;
+    }
+    hash = (hash ^ 256) * 1099511628211u;
+  }
+  return hash;
+}
+
 // How the server handled a usercmd.
 typedef enum hitreg_how {
   // The server ran it.
@@ -676,16 +716,42 @@ static inline hitreg_code hitreg_push_executed(hitreg_stream *stream, uint32_t p
   return hitreg_push_row(stream, HITREG_TABLE_EXECUTED, player, 0, row, 3);
 }
 
-// Pushes damage to an entity. `attacker` is a player; -1 for other causes, such as a fall. `amount`
-// is the lost health points.
-static inline hitreg_code hitreg_push_damage(hitreg_stream *stream, uint32_t tick, int64_t at_us, uint32_t victim,
-                                             int32_t attacker, int32_t amount) {
-  hitreg_value row[4];
-  row[0] = hitreg_number(tick);
-  row[1] = hitreg_number(victim);
-  row[2] = hitreg_number(attacker);
-  row[3] = hitreg_number(amount);
-  return hitreg_push_row(stream, HITREG_TABLE_DAMAGE, 0, at_us, row, 4);
+// Damage to an entity. A value that is not set is absent in the log.
+typedef struct hitreg_damage {
+  // The tick of the damage.
+  uint32_t tick;
+  // Time of the tick.
+  int64_t at_us;
+  // The entity that lost health.
+  uint32_t victim;
+  // The player who caused it; -1 for other causes, such as a fall.
+  int32_t attacker;
+  // Lost health points.
+  int32_t amount;
+  // The weapon: `hitreg_text` with its name, or `hitreg_number`.
+  hitreg_value weapon;
+  // Lost armour points: `hitreg_number`, up to 65,535.
+  hitreg_value armour;
+  // The push: the change of the victim's velocity in units/s, as `hitreg_real`.
+  hitreg_value force_x, force_y, force_z;
+} hitreg_damage;
+
+// Pushes damage to an entity.
+static inline hitreg_code hitreg_push_damage(hitreg_stream *stream, const hitreg_damage *damage) {
+  hitreg_value row[9];
+  if (!damage) {
+    return hitreg_push_row(stream, HITREG_TABLE_DAMAGE, 0, 0, NULL, 9);
+  }
+  row[0] = hitreg_number(damage->tick);
+  row[1] = hitreg_number(damage->victim);
+  row[2] = hitreg_number(damage->attacker);
+  row[3] = hitreg_number(damage->amount);
+  row[4] = damage->weapon;
+  row[5] = damage->armour;
+  row[6] = damage->force_x;
+  row[7] = damage->force_y;
+  row[8] = damage->force_z;
+  return hitreg_push_row(stream, HITREG_TABLE_DAMAGE, 0, damage->at_us, row, 9);
 }
 
 // Whether a player joined or left.
@@ -779,7 +845,8 @@ typedef struct hitreg_shot {
   uint32_t usercmd;
   // Time of the client frame (predicted) or of the server's tick (judged).
   int64_t at_us;
-  // Index among the shots of that usercmd, from 0.
+  // Index among the shots of that usercmd, from 0 up to 255; impacts have indices of their own. Shots with equal
+  // indices get the next free ones in tables.
   uint32_t index;
   // The result.
   hitreg_reason reason;
@@ -791,14 +858,21 @@ typedef struct hitreg_shot {
   int32_t damage;
   // How far the server rewound the targets; 0 for a prediction.
   uint32_t rewound_us;
+  // The weapon: `hitreg_text` with its name, or `hitreg_number`; `hitreg_none` if it is unknown.
+  hitreg_value weapon;
+  // 1 for the impact of a projectile, which a shot of the same usercmd launched.
+  uint32_t impact;
+  // Number of pellets that hit, in one row for all pellets of a shot: `hitreg_number`, up to 255; `hitreg_none` if the
+  // game does not count them.
+  hitreg_value pellets;
 } hitreg_shot;
 
 // Pushes a shot into HITREG_TABLE_PREDICTED or HITREG_TABLE_JUDGED.
 static inline hitreg_code hitreg_push_shot(hitreg_stream *stream, uint32_t table, uint32_t player,
                                            const hitreg_shot *shot) {
-  hitreg_value row[7];
+  hitreg_value row[10];
   if (!shot) {
-    return hitreg_push_row(stream, table, player, 0, NULL, 7);
+    return hitreg_push_row(stream, table, player, 0, NULL, 10);
   }
   row[0] = hitreg_number(shot->usercmd);
   row[1] = hitreg_number(shot->index);
@@ -807,7 +881,10 @@ static inline hitreg_code hitreg_push_shot(hitreg_stream *stream, uint32_t table
   row[4] = hitreg_number(shot->hitgroup);
   row[5] = hitreg_number(shot->damage);
   row[6] = hitreg_number(shot->rewound_us);
-  return hitreg_push_row(stream, table, player, shot->at_us, row, 7);
+  row[7] = shot->weapon;
+  row[8] = hitreg_number(shot->impact);
+  row[9] = shot->pellets;
+  return hitreg_push_row(stream, table, player, shot->at_us, row, 10);
 }
 
 // Pushes a shot as the player's client predicted it.
@@ -951,6 +1028,9 @@ uint64_t hitreg_log_seed(const hitreg_log *log);
 // Returns a setting of the session; null if the log has no setting of this name.
 const char *hitreg_log_setting(const hitreg_log *log, const char *key);
 
+// Returns a setting of the session by its index, in the order of the log. Returns `HITREG_ERROR_NO_ROW` after the last.
+hitreg_code hitreg_log_setting_at(const hitreg_log *log, size_t index, const char **key, const char **value);
+
 // Returns the number of players; 0 for a null log.
 size_t hitreg_log_players(const hitreg_log *log);
 
@@ -1084,31 +1164,22 @@ static inline hitreg_code hitreg_log_executed(const hitreg_log *log, uint32_t pl
   return code;
 }
 
-// Damage to an entity.
-typedef struct hitreg_damage {
-  // The tick of the damage.
-  uint32_t tick;
-  // Time of the tick.
-  int64_t at_us;
-  // The entity that lost health.
-  uint32_t victim;
-  // The player who caused it; -1 for other causes.
-  int32_t attacker;
-  // Lost health points.
-  int32_t amount;
-} hitreg_damage;
-
-// Reads damage to an entity.
+// Reads damage to an entity. The weapon is a text, which stays valid until the log is freed.
 static inline hitreg_code hitreg_log_damage(const hitreg_log *log, size_t index, hitreg_damage *damage) {
-  hitreg_value row[4];
+  hitreg_value row[9];
   int64_t at_us;
-  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_DAMAGE, 0, index, &at_us, damage ? row : NULL, 4);
+  hitreg_code code = hitreg_log_row(log, HITREG_TABLE_DAMAGE, 0, index, &at_us, damage ? row : NULL, 9);
   if (code == HITREG_OK) {
     damage->tick = (uint32_t)row[0].data.number;
     damage->at_us = at_us;
     damage->victim = (uint32_t)row[1].data.number;
     damage->attacker = (int32_t)row[2].data.number;
     damage->amount = (int32_t)row[3].data.number;
+    damage->weapon = row[4];
+    damage->armour = row[5];
+    damage->force_x = row[6];
+    damage->force_y = row[7];
+    damage->force_z = row[8];
   }
   return code;
 }
@@ -1165,12 +1236,33 @@ static inline hitreg_code hitreg_log_usercmd(const hitreg_log *log, uint32_t pla
   return code;
 }
 
-// Reads a shot of a player from HITREG_TABLE_PREDICTED or HITREG_TABLE_JUDGED.
+// Reads a usercmd of a player by its number. Returns HITREG_ERROR_NO_ROW if the log has none of this number.
+static inline hitreg_code hitreg_log_find_usercmd(const hitreg_log *log, uint32_t player, uint32_t seq,
+                                                  hitreg_usercmd *usercmd) {
+  size_t first = 0, end = 0;
+  hitreg_code code = hitreg_log_count(log, HITREG_TABLE_FRAMES, player, &end);
+  while (code == HITREG_OK && first < end) {
+    size_t middle = first + (end - first) / 2;
+    code = hitreg_log_usercmd(log, player, middle, usercmd);
+    if (code == HITREG_OK && usercmd->seq == seq) {
+      return code;
+    }
+    if (code == HITREG_OK && usercmd->seq < seq) {
+      first = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return code == HITREG_OK ? HITREG_ERROR_NO_ROW : code;
+}
+
+// Reads a shot of a player from HITREG_TABLE_PREDICTED or HITREG_TABLE_JUDGED. The weapon is a text, which stays valid
+// until the log is freed.
 static inline hitreg_code hitreg_log_shot(const hitreg_log *log, uint32_t table, uint32_t player, size_t index,
                                           hitreg_shot *shot) {
-  hitreg_value row[7];
+  hitreg_value row[10];
   int64_t at_us;
-  hitreg_code code = hitreg_log_row(log, table, player, index, &at_us, shot ? row : NULL, 7);
+  hitreg_code code = hitreg_log_row(log, table, player, index, &at_us, shot ? row : NULL, 10);
   if (code == HITREG_OK) {
     shot->usercmd = (uint32_t)row[0].data.number;
     shot->at_us = at_us;
@@ -1180,6 +1272,9 @@ static inline hitreg_code hitreg_log_shot(const hitreg_log *log, uint32_t table,
     shot->hitgroup = (uint32_t)row[4].data.number;
     shot->damage = (int32_t)row[5].data.number;
     shot->rewound_us = (uint32_t)row[6].data.number;
+    shot->weapon = row[7];
+    shot->impact = (uint32_t)row[8].data.number;
+    shot->pellets = row[9];
   }
   return code;
 }
@@ -1284,7 +1379,8 @@ static inline hitreg_code hitreg_log_received(const hitreg_log *log, uint32_t pl
 /*     hitreg_playback_finish(playback);                                                          */
 /*     hitreg_playback_free(playback);                                                            */
 /*                                                                                                */
-/* Joins and leaves come first in a tick, then usercmds by player, then the end of the tick.      */
+/* In a tick, rows of your own tables come first, by their times, then joins and leaves, then     */
+/* usercmds by player, then the end of the tick.                                                  */
 /* Usercmds run in the ticks in which they were recorded as executed. If the log records no       */
 /* execution, they run in the first tick that is not earlier than they are.                       */
 /* ============================================================================================== */
@@ -1304,6 +1400,9 @@ typedef enum hitreg_step_kind {
   HITREG_STEP_INPUT = 3,
   // End the tick: simulate, then push the tick and its bodies.
   HITREG_STEP_TICK = 4,
+  // A row of a table of your own: row `row` of series `player` of table `table`, for `hitreg_log_row`. Rows come
+  // first in a tick, by their times. Games without a table of what happens, in its order, ignore them.
+  HITREG_STEP_ROW = 5,
 } hitreg_step_kind;
 
 // A step of a playback.
@@ -1314,12 +1413,14 @@ typedef struct hitreg_step {
   uint32_t tick;
   // Time of the tick.
   int64_t at_us;
-  // The player; 0 for steps without one.
+  // The player, or the series of a row; 0 for steps without one.
   uint32_t player;
   // The row to read; 0 for steps without one.
   size_t row;
   // For usercmds: `HITREG_HOW_RUN`, or `HITREG_HOW_STOOD_IN` for one that runs again in place of a lost one.
   hitreg_how how;
+  // For rows: the table.
+  uint32_t table;
 } hitreg_step;
 
 // Opens the log that the arguments of `main` name: `replay LOG -o TRACE`, and any number of `--set KEY=VALUE`. On an

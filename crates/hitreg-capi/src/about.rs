@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use super::guard::hitreg_code::{self, HITREG_ERROR_FINISHED, HITREG_ERROR_VALUE};
+use super::guard::hitreg_code::{self, HITREG_ERROR_VALUE};
 use super::guard::{Failure, array, fail, free, guard, handle, text};
 use super::{hitreg_column, hitreg_field};
 use ::hitreg_log::record::{CellKind, Class, FieldSchema, Meaning, Scope};
@@ -12,8 +12,7 @@ use ::hitreg_log::units::PlayerId;
 /// What a session is: its game, players, settings, and the fields of its entities. Starting a recorder uses it up; free
 /// it afterwards.
 pub struct hitreg_description {
-    /// `None` once a recorder has used it.
-    description: Option<Description>,
+    description: Description,
 }
 
 /// The type of a field or a column. Columns of traces take all but `HITREG_I32`.
@@ -75,19 +74,15 @@ pub enum hitreg_meaning {
 }
 
 impl hitreg_description {
-    /// Takes the description for a recorder.
-    pub(super) fn take(&mut self) -> Result<Description, Failure> {
-        self.description.take().ok_or_else(used)
+    /// Returns the description for a recorder.
+    pub(super) fn get(&self) -> Description {
+        self.description.clone()
     }
 
     fn change(&mut self, with: impl FnOnce(Description) -> Description) -> Result<(), Failure> {
-        self.description = Some(with(self.description.take().ok_or_else(used)?));
+        self.description = with(std::mem::replace(&mut self.description, Description::new("")));
         Ok(())
     }
-}
-
-fn used() -> Failure {
-    fail(HITREG_ERROR_FINISHED, "this description was used already")
 }
 
 fn cell_kind(number: u32) -> Result<CellKind, Failure> {
@@ -131,7 +126,7 @@ pub unsafe extern "C" fn hitreg_description_new(game: *const c_char) -> *mut hit
     let mut made = std::ptr::null_mut();
     guard(|| {
         // SAFETY: the caller upholds this function's contract.
-        let description = Some(Description::new(unsafe { text(game, "game") }?));
+        let description = Description::new(unsafe { text(game, "game") }?);
         made = Box::into_raw(Box::new(hitreg_description { description }));
         Ok(())
     });

@@ -26,7 +26,7 @@ pub struct hitreg_log {
     pub(super) digest: Digest,
     game: CString,
     map: CString,
-    settings: Vec<(String, CString)>,
+    settings: Vec<(CString, CString)>,
     /// Bytes of each player's usercmds, in the order of usercmd numbers.
     bytes: Vec<Vec<(CommandSeq, Vec<u8>)>>,
     /// Fields of the caller's own of usercmds, by player and usercmd number.
@@ -102,7 +102,7 @@ impl hitreg_log {
             digest,
             game: text(&session.header.game),
             map: text(&session.header.map),
-            settings: session.header.settings.iter().map(|(key, value)| (key.clone(), text(value))).collect(),
+            settings: session.header.settings.iter().map(|(key, value)| (text(key), text(value))).collect(),
             bytes: (0..session.players.len() as u16).map(carried).collect(),
             session,
             texts,
@@ -164,7 +164,8 @@ impl hitreg_log {
             let before = [number(shot.command.0), number(shot.index.into()), reason, target];
             let after =
                 [number(shot.hitgroup.into()), hitreg_value::number(shot.damage), hitreg_value::number(shot.rewound.0)];
-            Ok((shot.at.0, [&before[..], &after].concat()))
+            let more = [self.name(shot.weapon), number(shot.impact.into()), hitreg_value::number_or_none(shot.pellets)];
+            Ok((shot.at.0, [&before[..], &after, &more].concat()))
         };
         match table {
             HITREG_TABLE_TICKS => {
@@ -183,7 +184,12 @@ impl hitreg_log {
                 let damage = row(&self.session.damage, index)?;
                 let attacker = none_or(damage.attacker.map(|attacker| attacker.0));
                 let (tick, victim) = (number(damage.tick.0), number(damage.victim.0.into()));
-                return Ok((damage.at.0, vec![tick, victim, attacker, hitreg_value::number(damage.amount)]));
+                let force =
+                    damage.force.map_or([hitreg_value::none(); 3], |force| force.to_array().map(hitreg_value::real));
+                let (amount, armour) =
+                    (hitreg_value::number(damage.amount), hitreg_value::number_or_none(damage.armour));
+                let before = [tick, victim, attacker, amount, self.name(damage.weapon), armour];
+                return Ok((damage.at.0, [&before[..], &force].concat()));
             }
             _ => {}
         }
@@ -216,6 +222,11 @@ impl hitreg_log {
             }
             _ => arrival(&of.received),
         }
+    }
+
+    /// Returns the text of a code; no value for the empty text.
+    fn name(&self, code: TextCode) -> hitreg_value {
+        self.texts.get(&code).map_or(hitreg_value::none(), |text| hitreg_value::text(text))
     }
 
     fn usercmd(&self, player: usize, frame: &FrameRecord) -> (i64, Vec<hitreg_value>) {
@@ -399,12 +410,31 @@ pub unsafe extern "C" fn hitreg_log_setting(log: *const hitreg_log, key: *const 
     guard(|| {
         // SAFETY: the caller upholds this function's contract.
         let (log, key) = unsafe { (look(log, "log")?, text(key, "key")?) };
-        if let Some((_, value)) = log.settings.iter().find(|(known, _)| known == key) {
+        if let Some((_, value)) = log.settings.iter().find(|(known, _)| known.to_bytes() == key.as_bytes()) {
             found = value.as_ptr();
         }
         Ok(())
     });
     found
+}
+
+/// Returns a setting of the session by its index, in the order of the log. Returns `HITREG_ERROR_NO_ROW` after the last.
+///
+/// # Safety
+/// `log` is null or a log, `key` and `value` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_log_setting_at(
+    log: *const hitreg_log,
+    index: usize,
+    key: *mut *const c_char,
+    value: *mut *const c_char,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let (name, text) = row(&look(log, "log")?.settings, index)?;
+        answer(key, name.as_ptr())?;
+        answer(value, text.as_ptr())
+    })
 }
 
 /// Returns the number of players; 0 for a null log.

@@ -1,9 +1,11 @@
 //! `hitreg_playback`: the replay side of an engine.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, OsString, c_char, c_int};
 
 use super::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_NO_ROW};
 use super::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
+use super::hitreg_table::HITREG_TABLE_CUSTOM;
 use super::recorder::{new_stream, own};
 use super::{hitreg_description, hitreg_how, hitreg_log, hitreg_stream};
 use ::hitreg_log::record::Execution;
@@ -16,6 +18,8 @@ pub struct hitreg_playback {
     log: hitreg_log,
     /// The settings that were asked for.
     settings: Vec<(String, CString)>,
+    /// For each table of its own and each series: the next row.
+    rows: BTreeMap<(usize, u32), usize>,
 }
 
 /// What a server does next in a recorded session.
@@ -32,6 +36,9 @@ pub enum hitreg_step_kind {
     HITREG_STEP_INPUT = 3,
     /// End the tick: simulate, then push the tick and its bodies.
     HITREG_STEP_TICK = 4,
+    /// A row of a table of your own: row `row` of series `player` of table `table`, for `hitreg_log_row`. Rows come
+    /// first in a tick, by their times. Games without a table of what happens, in its order, ignore them.
+    HITREG_STEP_ROW = 5,
 }
 
 /// A step of a playback.
@@ -44,12 +51,14 @@ pub struct hitreg_step {
     pub tick: u32,
     /// Time of the tick.
     pub at_us: i64,
-    /// The player; 0 for steps without one.
+    /// The player, or the series of a row; 0 for steps without one.
     pub player: u32,
     /// The row to read; 0 for steps without one.
     pub row: usize,
     /// For usercmds: `HITREG_HOW_RUN`, or `HITREG_HOW_STOOD_IN` for one that runs again in place of a lost one.
     pub how: hitreg_how,
+    /// For rows: the table.
+    pub table: u32,
 }
 
 /// Opens the log that the arguments of `main` name: `replay LOG -o TRACE`, and any number of `--set KEY=VALUE`. On an
@@ -87,7 +96,10 @@ pub unsafe extern "C" fn hitreg_playback_open(
         let settings = opened.changed().iter();
         let settings = settings.map(|(key, value)| (key.clone(), CString::new(&**value).unwrap_or_default())).collect();
         let log = hitreg_log::of(session, digest);
-        answer(playback, Box::into_raw(Box::new(hitreg_playback { playback: Some(opened), log, settings })))
+        answer(
+            playback,
+            Box::into_raw(Box::new(hitreg_playback { playback: Some(opened), log, settings, rows: BTreeMap::new() })),
+        )
     })
 }
 
@@ -136,7 +148,7 @@ pub unsafe extern "C" fn hitreg_playback_begin(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         answer(stream, std::ptr::null_mut())?;
-        let about = handle(description, "description")?.take()?;
+        let about = handle(description, "description")?.get();
         let begun = handle(playback, "playback")?.running()?.begin(about).map_err(failed)?;
         answer(stream, new_stream(begun))
     })
@@ -157,12 +169,24 @@ pub unsafe extern "C" fn hitreg_playback_next(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let stream = own(stream)?;
-        let playback = handle(playback, "playback")?.running()?;
+        let of = handle(playback, "playback")?;
+        let playback = of.running()?;
         let next = playback.next(stream)?;
         let now = playback.now();
         let next = next.ok_or_else(|| fail(HITREG_ERROR_NO_ROW, "the log has no more ticks"))?;
         let run = hitreg_how::HITREG_HOW_RUN;
         let (kind, player, row, how) = match next {
+            PlaybackStep::Row { kind, row } => {
+                let session = playback.session();
+                let name = &session.header.unknown[kind].name;
+                let records = session.unknown.iter().find(|records| records.kind == *name);
+                let series = records.map_or(0, |records| records.series[row]);
+                let next = of.rows.entry((kind, series)).or_default();
+                *next += 1;
+                let (row, table) = (*next - 1, HITREG_TABLE_CUSTOM as u32 + kind as u32);
+                let (kind, tick, at_us) = (HITREG_STEP_ROW, now.tick.0, now.at.0);
+                return answer(step, hitreg_step { kind, tick, at_us, player: series, row, how: run, table });
+            }
             PlaybackStep::Restore(row) => (HITREG_STEP_RESTORE, 0, row, run),
             PlaybackStep::Join(player) => (HITREG_STEP_JOIN, player.0, 0, run),
             PlaybackStep::Leave(player) => (HITREG_STEP_LEAVE, player.0, 0, run),
@@ -172,7 +196,7 @@ pub unsafe extern "C" fn hitreg_playback_next(
             PlaybackStep::Input { player, frame, .. } => (HITREG_STEP_INPUT, player.0, frame, run),
             PlaybackStep::Tick => (HITREG_STEP_TICK, 0, 0, run),
         };
-        answer(step, hitreg_step { kind, tick: now.tick.0, at_us: now.at.0, player: player.into(), row, how })
+        answer(step, hitreg_step { kind, tick: now.tick.0, at_us: now.at.0, player: player.into(), row, how, table: 0 })
     })
 }
 

@@ -88,8 +88,12 @@ unsafe fn push(
             // SAFETY: the caller upholds this function's contract.
             return unsafe { push_usercmd(stream, player(series)?, at, row) };
         }
-        HITREG_TABLE_PREDICTED => Record::Predicted(player(series)?, shot(at, values_of(name, columns, values)?)?),
-        HITREG_TABLE_JUDGED => Record::Judged(player(series)?, shot(at, values_of(name, columns, values)?)?),
+        HITREG_TABLE_PREDICTED | HITREG_TABLE_JUDGED => {
+            let row = values_of(name, columns, values)?;
+            // SAFETY: the caller upholds this function's contract.
+            let (player, shot) = (player(series)?, unsafe { shot(stream, at, row) }?);
+            if table == HITREG_TABLE_JUDGED { Record::Judged(player, shot) } else { Record::Predicted(player, shot) }
+        }
         HITREG_TABLE_SENT => {
             let [number, newest, count, ack, bytes] = values_of(name, columns, values)?;
             let packet = PacketRecord {
@@ -148,13 +152,19 @@ unsafe fn push(
         }
         HITREG_TABLE_DAMAGE => {
             no_series(name, series)?;
-            let [tick, victim, attacker, amount] = values_of(name, columns, values)?;
+            let [tick, victim, attacker, amount, weapon, armour, force @ ..] = values_of::<9>(name, columns, values)?;
+            let [x, y, z] = force.each_ref().map(|value| value.read_optional_real("force"));
+            let force = [x?, y?, z?];
             Record::Damage(DamageRecord {
                 tick: Tick(tick.read_number("tick")?),
                 at,
                 victim: EntityId(victim.read_number("victim")?),
                 attacker: attacker.read_number_or_none("attacker")?.map(PlayerId),
                 amount: amount.read_number("amount")?,
+                // SAFETY: the caller upholds this function's contract.
+                weapon: unsafe { weapon.read_name(stream, "weapon") }?,
+                armour: armour.read_optional_number("armour")?,
+                force: force.iter().any(Option::is_some).then(|| Vec3::from(force.map(Option::unwrap_or_default))),
             })
         }
         HITREG_TABLE_CUSTOM => unreachable!("a table of the caller's own"),
@@ -201,8 +211,10 @@ unsafe fn push_usercmd(
     Ok(stream.usercmd_with(player, at, command, &fields)?)
 }
 
-fn shot(at: Micros, row: &[hitreg_value; 7]) -> Result<ShotRecord, Failure> {
-    let [usercmd, index, reason, target, hitgroup, damage, rewound] = row;
+/// # Safety
+/// A text in the row is null or a C string.
+unsafe fn shot(stream: &mut Stream, at: Micros, row: &[hitreg_value; 10]) -> Result<ShotRecord, Failure> {
+    let [usercmd, index, reason, target, hitgroup, damage, rewound, weapon, impact, pellets] = row;
     Ok(ShotRecord {
         command: CommandSeq(usercmd.read_number("usercmd")?),
         at,
@@ -212,6 +224,10 @@ fn shot(at: Micros, row: &[hitreg_value; 7]) -> Result<ShotRecord, Failure> {
         hitgroup: hitgroup.read_number("hitgroup")?,
         damage: damage.read_number("damage")?,
         rewound: Micros(rewound.read_number::<u32>("rewound_us")?.into()),
+        // SAFETY: the caller upholds this function's contract.
+        weapon: unsafe { weapon.read_name(stream, "weapon") }?,
+        impact: impact.read_number::<i64>("impact")? != 0,
+        pellets: pellets.read_optional_number("pellets")?,
     })
 }
 

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn hitreg_recorder_create(
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
         let (path, options) = (text(path, "path")?, asked(options)?);
-        made(recorder, Recorder::create(Path::new(path), handle(description, "description")?.take()?, options)?)
+        made(recorder, Recorder::create(Path::new(path), handle(description, "description")?.get(), options)?)
     })
 }
 
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn hitreg_recorder_keep_last(
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
         let (span, options) = (Micros::from_s(seconds.into()), asked(options)?);
-        made(recorder, Recorder::keep_last(span, handle(description, "description")?.take()?, options)?)
+        made(recorder, Recorder::keep_last(span, handle(description, "description")?.get(), options)?)
     })
 }
 
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn hitreg_recorder_trace(
     guard(|| unsafe {
         answer(recorder, std::ptr::null_mut())?;
         let (path, digest) = (text(path, "path")?, look(log, "log")?.digest);
-        made(recorder, Recorder::trace(Path::new(path), handle(description, "description")?.take()?, digest)?)
+        made(recorder, Recorder::trace(Path::new(path), handle(description, "description")?.get(), digest)?)
     })
 }
 

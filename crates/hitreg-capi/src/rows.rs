@@ -11,7 +11,7 @@ use super::hitreg_value_kind::{
     HITREG_VALUE_TEXT,
 };
 use super::{hitreg_effect, hitreg_value, hitreg_value_data};
-use ::hitreg_log::record::OwnValue;
+use ::hitreg_log::record::{OwnValue, TextCode};
 use ::hitreg_log::recorder::Stream;
 use ::hitreg_log::units::{EntityId, PlayerId};
 
@@ -36,7 +36,7 @@ const TABLES: [(hitreg_table, &str, &[&str]); 12] = [
     (HITREG_TABLE_RECEIVED, "received", &["seq"]),
     (HITREG_TABLE_TICKS, "ticks", &["tick", "hash"]),
     (HITREG_TABLE_STATES, "states", &["tick", "viewer", "entity", "class_number", "cells"]),
-    (HITREG_TABLE_DAMAGE, "damage", &["tick", "victim", "attacker", "amount"]),
+    (HITREG_TABLE_DAMAGE, "damage", DAMAGE),
 ];
 #[rustfmt::skip]
 const FRAME: &[&str] = &[
@@ -44,7 +44,14 @@ const FRAME: &[&str] = &[
     "impulse", "bytes", "fields",
 ];
 const SNAPSHOT: &[&str] = &["seq", "tick", "server_time_us", "ack", "bytes", "choked", "entities", "effects"];
-const SHOT: &[&str] = &["usercmd", "index", "reason", "target", "hitgroup", "damage", "rewound_us"];
+#[rustfmt::skip]
+const SHOT: &[&str] = &[
+    "usercmd", "index", "reason", "target", "hitgroup", "damage", "rewound_us", "weapon", "impact", "pellets",
+];
+#[rustfmt::skip]
+const DAMAGE: &[&str] = &[
+    "tick", "victim", "attacker", "amount", "weapon", "armour", "force_x", "force_y", "force_z",
+];
 
 /// A table by its number.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +119,33 @@ impl hitreg_value {
     pub(super) fn read_number_or_none<T: TryFrom<i64>>(&self, column: &str) -> Result<Option<T>, Failure> {
         let number = self.bits(column)?;
         if number == -1 { Ok(None) } else { Ok(Some(fits(number, column)?)) }
+    }
+
+    /// Returns a number; `None` without a value.
+    #[inline]
+    pub(super) fn read_optional_number<T: TryFrom<i64>>(&self, column: &str) -> Result<Option<T>, Failure> {
+        if self.kind == NONE { Ok(None) } else { Ok(Some(self.read_number(column)?)) }
+    }
+
+    /// Returns a float; `None` without a value.
+    #[inline]
+    pub(super) fn read_optional_real(&self, column: &str) -> Result<Option<f32>, Failure> {
+        if self.kind == NONE { Ok(None) } else { Ok(Some(self.read_real(column)?)) }
+    }
+
+    /// Returns the code of a name: a text, or a number as digits; the empty text without a value.
+    ///
+    /// # Safety
+    /// A text is null or a C string.
+    #[inline]
+    pub(super) unsafe fn read_name(&self, stream: &mut Stream, column: &str) -> Result<TextCode, Failure> {
+        match self.kind {
+            NONE => Ok(TextCode::default()),
+            NUMBER => Ok(stream.text(&self.bits(column)?.to_string())?),
+            // SAFETY: the kind is a text, and the caller guarantees it.
+            TEXT => Ok(stream.text(unsafe { text(self.data.text, column) }?)?),
+            _ => Err(wrong_kind(column, "a text or a number")),
+        }
     }
 
     /// Returns the bits of a hash; `None` without a value.
@@ -198,6 +232,10 @@ impl hitreg_value {
 
     pub(super) fn number(number: impl Into<i64>) -> hitreg_value {
         hitreg_value { kind: NUMBER, data: hitreg_value_data { number: number.into() }, ..hitreg_value::none() }
+    }
+
+    pub(super) fn number_or_none(number: Option<impl Into<i64>>) -> hitreg_value {
+        number.map_or(hitreg_value::none(), hitreg_value::number)
     }
 
     pub(super) fn real(real: f32) -> hitreg_value {

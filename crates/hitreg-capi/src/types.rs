@@ -78,9 +78,11 @@ pub enum hitreg_table {
     /// Usercmds: seq, server_time_us, lerp_ms, msec, pitch, yaw, roll, forwardmove, sidemove, upmove, buttons, impulse,
     /// bytes, fields. Angles and moves are floats. `bytes` is a list of bytes, `fields` of `hitreg_value`.
     HITREG_TABLE_FRAMES = 0,
-    /// Shots as clients predicted them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
+    /// Shots as clients predicted them: usercmd, index, reason, target, hitgroup, damage, rewound_us, weapon, impact,
+    /// pellets. `weapon` is a text or a number; it and `pellets` may be empty.
     HITREG_TABLE_PREDICTED = 1,
-    /// Shots as the server judged them: usercmd, index, reason, target, hitgroup, damage, rewound_us.
+    /// Shots as the server judged them: usercmd, index, reason, target, hitgroup, damage, rewound_us, weapon, impact,
+    /// pellets.
     HITREG_TABLE_JUDGED = 2,
     /// Packets that clients sent: number, newest, count, ack, bytes.
     HITREG_TABLE_SENT = 3,
@@ -100,7 +102,8 @@ pub enum hitreg_table {
     /// States of entities after a tick: tick, viewer, entity, class_number, cells. `cells` is a list of `uint32_t`.
     /// Rows take the time of the previous push.
     HITREG_TABLE_STATES = 10,
-    /// Damage to entities: tick, victim, attacker, amount.
+    /// Damage to entities: tick, victim, attacker, amount, weapon, armour, force_x, force_y, force_z. `weapon`, `armour`
+    /// and the force may be empty.
     HITREG_TABLE_DAMAGE = 11,
     /// The first table of your own; see `hitreg_table_custom`. It has the columns of `hitreg_description_table`.
     HITREG_TABLE_CUSTOM = 256,

@@ -85,6 +85,9 @@ pub struct UntestableBuild {
     /// not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_memory: Option<NeedsMemory>,
+    /// Whether the build itself refused the log: exit code 125.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_refusal: bool,
 }
 
 /// What a build should replay.
@@ -143,7 +146,7 @@ impl Build {
 
 impl UntestableBuild {
     pub(crate) fn because(reason: impl Into<String>) -> UntestableBuild {
-        UntestableBuild { reason: reason.into(), last_words: Vec::new(), needs_memory: None }
+        UntestableBuild { reason: reason.into(), last_words: Vec::new(), needs_memory: None, is_refusal: false }
     }
 
     /// Adds the last lines of the build's stderr.
@@ -263,7 +266,10 @@ impl BuildRunner {
             return Err(UntestableBuild::over_limit(needs).with_last_words(ran.last_words));
         }
         match why_untestable(&ran.ended) {
-            Some(reason) => Err(UntestableBuild::because(reason).with_last_words(ran.last_words)),
+            Some(reason) => {
+                let is_refusal = ran.ended == ProcessEnd::Exit(125);
+                Err(UntestableBuild { is_refusal, ..UntestableBuild::because(reason) }.with_last_words(ran.last_words))
+            }
             None => Ok(ran.last_words),
         }
     }

@@ -7,7 +7,7 @@ mod figures;
 pub use axis::PRESET;
 pub use axis::{Axis, AxisError};
 
-use figures::FigureSums;
+pub(crate) use figures::FigureSums;
 pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, figure_names};
 use hitreg_log::record::Session;
 use hitreg_log::stats::confidence_95;
@@ -121,6 +121,13 @@ impl SweepPlan {
         if seeds < 2 { Err(PlanError::TooFewSeeds { seeds }) } else { Ok(SweepPlan { seeds, ..self }) }
     }
 
+    /// The preset and the settings of one point.
+    pub(crate) fn options<'p>(&self, point: &[&'p str]) -> (Option<&'p str>, Vec<String>) {
+        let pairs = || self.axes.iter().map(Axis::key).zip(point.iter().copied());
+        let preset = pairs().find(|(key, _)| *key == PRESET).map(|(_, value)| value);
+        (preset, pairs().filter(|(key, _)| *key != PRESET).map(|(key, value)| format!("{key}={value}")).collect())
+    }
+
     /// How the runs are made.
     pub fn what_if(&self) -> WhatIf {
         self.what_if
@@ -175,19 +182,32 @@ pub fn sweep(
     (run, at_once): (&SweepRun<'_>, usize),
     done: &(dyn Fn() + Sync),
 ) -> Result<Sweep, SweepError> {
-    let points = plan.points();
-    let one = |(point, log, repeat): (usize, usize, u16)| -> Result<FigureSums, SweepError> {
+    let one = |log: usize, point: &[&str], repeat: u16| {
         let session = &sessions[log];
-        let settings = plan.settings(session, &points[point]).map_err(|source| SweepError::Settings { log, source })?;
+        let settings = plan.settings(session, point).map_err(|source| SweepError::Settings { log, source })?;
         let replayed = run(session, settings, repeat).map_err(|source| SweepError::Run { log, source })?;
         done();
         Ok(FigureSums::of(session, &replayed))
     };
-    let runs_of = |point| (0..sessions.len()).flat_map(move |log| (0..plan.repeats()).map(move |n| (point, log, n)));
+    sweep_by(sessions.len(), plan, (&one, at_once))
+}
+
+/// Makes the figures of one log, by its index, at one point. The number is the index of the repetition, from 0.
+pub(crate) type FigureRun<'a, E> = dyn Fn(usize, &[&str], u16) -> Result<FigureSums, E> + Sync + 'a;
+
+/// Combines the figures of every log at every point.
+pub(crate) fn sweep_by<E: Send>(
+    logs: usize,
+    plan: &SweepPlan,
+    (run, at_once): (&FigureRun<'_, E>, usize),
+) -> Result<Sweep, E> {
+    let points = plan.points();
+    let one = |(point, log, repeat): (usize, usize, u16)| run(log, &points[point], repeat);
+    let runs_of = |point| (0..logs).flat_map(move |log| (0..plan.repeats()).map(move |n| (point, log, n)));
     let runs: Vec<(usize, usize, u16)> = (0..points.len()).flat_map(runs_of).collect();
     let made = crate::in_order(runs.len(), at_once, |number| one(runs[number]));
     let gathered: Vec<FigureSums> = made.into_iter().collect::<Result<_, _>>()?;
-    let of_each = sessions.len() * usize::from(plan.repeats());
+    let of_each = logs * usize::from(plan.repeats());
     let mut gathered = gathered.into_iter();
     let row = |values: &Vec<&str>| {
         let of_point: Vec<FigureSums> = gathered.by_ref().take(of_each).collect();
@@ -199,5 +219,5 @@ pub fn sweep(
     };
     let rows = points.iter().map(row).collect();
     let keys = plan.axes.iter().map(|axis| axis.key().to_owned()).collect();
-    Ok(Sweep { what_if: plan.what_if, repeats: plan.repeats(), keys, rows })
+    Ok(Sweep { what_if: plan.what_if, repeats: plan.repeats(), keys, rows, is_by_build: false })
 }

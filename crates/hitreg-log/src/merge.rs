@@ -13,11 +13,15 @@ mod plan;
 mod sides;
 mod survey;
 
+use std::collections::BTreeSet;
+
 pub use error::MergeError;
 pub use offset::Offset;
 pub use plan::{MergePlan, PlanFailure, SideLogs};
 
-use crate::record::{ClockOwner, OF_PLAYERS, PlayerRecords, Session, UnknownRecords};
+use crate::record::{
+    ClockOwner, OF_PLAYERS, PlayerRecords, Session, Texts, TickRecord, USERCMD_BYTES, UnknownKind, UnknownRecords,
+};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 use offset::OffsetError;
 use sides::{SideIndex, is_in_time};
@@ -42,6 +46,8 @@ pub struct AlignedClient {
     pub log: Option<usize>,
     /// Offset from the client's clock to the server's; `None` when the server never heard the client, or without a log.
     pub offset: Option<Offset>,
+    /// Whether the log has no packets, so that ticks with equal numbers give the offset.
+    pub is_by_ticks: bool,
 }
 
 /// The end of a session that was cut.
@@ -65,20 +71,33 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
     let mut clients = Vec::with_capacity(sides.len());
     for (player, (side, server)) in (0..).map(PlayerId).zip(sides.iter_mut().zip(&session.players)) {
         clients.push(match side {
-            Some(side) => AlignedClient { player, log: Some(side.log), offset: align(side, server, player)? },
-            None => AlignedClient { player, log: None, offset: None },
+            Some(side) => {
+                let is_by_ticks = side.has_no_packets();
+                let offset = align(side, (server, &session.ticks), &session.header.unknown, player)?;
+                AlignedClient { player, log: Some(side.log), offset, is_by_ticks: is_by_ticks && offset.is_some() }
+            }
+            None => AlignedClient { player, log: None, offset: None, is_by_ticks: false },
         });
     }
     let (end, cut) = common_end(&session, &sides)?;
     for (player, side) in sides.into_iter().enumerate() {
-        let Some(side) = side else { continue };
+        let Some(mut side) = side else { continue };
+        if side.has_no_packets() {
+            side.keep_known_usercmds(&mut session.players[player]);
+        }
         session.players[player].take(ClockOwner::Client, side.records);
         session.players[player].heard.clear();
         session.header.players[player].recorded = true;
         // Unknown columns of client records belong to the client's clock. Of entirely unknown kinds the clock is
         // unknown: the merge keeps the server's rows and drops the clients'.
+        if side.unknown.iter().any(|records| records.kind == USERCMD_BYTES) {
+            let bytes = session.unknown.iter_mut().filter(|records| records.kind == USERCMD_BYTES);
+            bytes.for_each(|records| records.drop_series(player as u32));
+        }
         side.unknown.into_iter().for_each(|records| session.append_unknown(records));
+        session.texts.append(&side.texts);
     }
+    session.put_in_order();
     let (tick, at) = end;
     session.end_at(tick, at);
     session.header.side = None;
@@ -89,8 +108,37 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
 struct ClientSide {
     log: usize,
     records: PlayerRecords,
-    /// Columns of those records that this build does not know.
+    /// Columns of those records that this build does not know, and rows of custom kinds.
     unknown: Vec<UnknownRecords>,
+    ticks: Vec<TickRecord>,
+    texts: Texts,
+}
+
+impl ClientSide {
+    /// Whether the log has usercmds but no packets: its program does not record them.
+    fn has_no_packets(&self) -> bool {
+        self.records.sent.is_empty() && !self.records.frames.is_empty()
+    }
+
+    /// Without packets, the server's records show which usercmds arrived. Of those that the client's log lacks, the
+    /// server's own are kept.
+    fn keep_known_usercmds(&mut self, server: &mut PlayerRecords) {
+        let own: BTreeSet<CommandSeq> = self.records.frames.iter().map(|frame| frame.command.seq).collect();
+        let heard = server.frames.iter().map(|frame| frame.command.seq);
+        let last = heard.chain(server.executed.iter().map(|executed| executed.command)).max();
+        without_later(&mut self.records, last);
+        self.records.frames.extend(server.frames.drain(..).filter(|frame| !own.contains(&frame.command.seq)));
+        self.records.frames.sort_by_key(|frame| frame.command.seq);
+    }
+
+    fn move_by(&mut self, by: Micros, kinds: &[UnknownKind]) {
+        self.records.move_by(ClockOwner::Client, by);
+        for records in &mut self.unknown {
+            if let Some(kind) = kinds.iter().find(|kind| kind.name == records.kind) {
+                records.move_by(kind, by);
+            }
+        }
+    }
 }
 
 /// Whether a server's log has all input of a player: as it arrived, or because nobody was there.
@@ -111,14 +159,18 @@ fn split_by_side(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>
     let mut of = |(player, log): (usize, &Option<usize>)| {
         let log = (*log)?;
         let mut session = logs[log].take()?;
+        let is_kept = |records: &UnknownRecords| is_of_clients(records) || sides.own_kind(records).is_some();
         Some(ClientSide {
             log,
-            unknown: std::mem::take(&mut session.unknown).into_iter().filter(is_of_clients).collect(),
+            unknown: std::mem::take(&mut session.unknown).into_iter().filter(is_kept).collect(),
             records: without_unsent(session.players.get_mut(player).map(std::mem::take).unwrap_or_default()),
+            ticks: session.ticks,
+            texts: session.texts,
         })
     };
     let clients = sides.clients.iter().enumerate().map(&mut of).collect();
-    let server = logs[sides.server].take().ok_or(MergeError::NoServer)?;
+    let mut server = logs[sides.server].take().ok_or(MergeError::NoServer)?;
+    server.header.unknown = sides.kinds;
     Ok((server, clients))
 }
 
@@ -130,8 +182,9 @@ fn is_of_clients(records: &UnknownRecords) -> bool {
 /// Drops the frames after the last recorded packet. A truncated log can end between a frame and its packet. Without the
 /// packet's fate the frame cannot be replayed.
 fn without_unsent(mut records: PlayerRecords) -> PlayerRecords {
-    let last = records.sent.last().map(|packet| packet.newest);
-    without_later(&mut records, last);
+    if let Some(last) = records.sent.last().map(|packet| packet.newest) {
+        without_later(&mut records, Some(last));
+    }
     records
 }
 
@@ -140,11 +193,20 @@ fn without_later(records: &mut PlayerRecords, last_sent: Option<CommandSeq>) {
 }
 
 /// Shifts a client's times to the server's clock.
-fn align(side: &mut ClientSide, server: &PlayerRecords, player: PlayerId) -> Result<Option<Offset>, MergeError> {
-    let found = judged(offset::offset(&side.records, server), !server.reached.is_empty(), (side.log, player))?;
+fn align(
+    side: &mut ClientSide,
+    (server, ticks): (&PlayerRecords, &[TickRecord]),
+    kinds: &[UnknownKind],
+    player: PlayerId,
+) -> Result<Option<Offset>, MergeError> {
+    let found = match side.has_no_packets() {
+        true => offset::by_ticks(&side.ticks, ticks),
+        false => offset::offset(&side.records, server),
+    };
+    let found = judged(found, !server.reached.is_empty(), (side.log, player))?;
     match found {
-        Some(found) => side.records.move_by(ClockOwner::Client, found.offset),
-        None => side.records = PlayerRecords::default(),
+        Some(found) => side.move_by(found.offset, kinds),
+        None => (side.records, side.unknown) = (PlayerRecords::default(), Vec::new()),
     }
     Ok(found)
 }
@@ -173,7 +235,7 @@ fn common_end(
 ) -> Result<((Tick, Micros), Option<SessionCut>), MergeError> {
     let last = session.ticks.last().ok_or(MergeError::NoTicks)?;
     let unknown = |(player, (server, side)): (usize, (&PlayerRecords, &Option<ClientSide>))| {
-        let side = side.as_ref()?;
+        let side = side.as_ref().filter(|side| !side.has_no_packets())?;
         let is_known = |number| side.records.sent.binary_search_by_key(&number, |packet| packet.number).is_ok();
         let first = server.reached.iter().find(|arrival| !is_known(arrival.number))?;
         Some((first.at, PlayerId(player as u16), side.log))

@@ -44,6 +44,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             output.show(&bisected, |page| {
                 page.pair("A", &bisected.a);
                 page.pair("B", &bisected.b);
+                page.pair_if("players", bisected.players.as_deref());
                 page.blank();
                 page.append(bisect_page(&bisected.found));
             })?;

@@ -36,9 +36,9 @@ pub(in crate::cli) struct BuildArgs {
 /// Refuses an option about builds that was typed where no build runs.
 fn check(output: &Output, name: &str, is_given: bool) -> Result<(), CommandError> {
     match output.is_typed(name, is_given) {
-        true => Err(CommandError::request(format!(
-            "--{name} has no effect without a build: add --a or --b, or leave it out"
-        ))),
+        true => {
+            Err(CommandError::request(format!("--{name} has no effect without a build: name a build, or leave it out")))
+        }
         false => Ok(()),
     }
 }

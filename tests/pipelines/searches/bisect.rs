@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::bugged::{Bug, Bugged, BuggedRules};
 use crate::disc::Disc;
-use hitreg::bisect::{RerunResult, RerunStep, bisect_ticks};
+use hitreg::bisect::{RerunResult, RerunStep, StateOwner, bisect_ticks};
 use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, TraceSide, TraceVerdict};
 use hitreg::game::{Body, CellKind, Effect, Scene, Simulate, Sink, Touch};
 use hitreg::link::LinkModel;
@@ -180,14 +180,14 @@ fn rerun(
     session: &Session,
     rules: &BuggedRules,
     step: &RerunStep<'_>,
-    others: &BTreeMap<u32, Vec<NamedValue>>,
+    others: &BTreeMap<StateOwner, Vec<NamedValue>>,
 ) -> Result<Vec<NamedValue>, String> {
     let disc = |body: &[NamedValue]| {
         let cells: Vec<u32> = body.iter().map(|named| word(&named.value)).collect::<Result<_, _>>()?;
         Disc::read(&cells).map_err(|bad| bad.to_string())
     };
     let body = disc(step.body)?;
-    let others = others.iter().map(|(id, body)| Ok((EntityId(*id as u16), disc(body)?)));
+    let others = others.iter().map(|(owner, body)| Ok((EntityId(owner.entity as u16), disc(body)?)));
     let entities: Vec<(EntityId, Disc)> = others.collect::<Result<_, String>>()?;
     let player = PlayerId(step.command.player as u16);
     let frames = &session.players[usize::from(player.0)].frames;

@@ -46,7 +46,7 @@ const TICK: u32 = 100;
 fn rerun(a: &Trace, b: &Trace, options: &DiffOptions) -> (bool, Vec<u32>) {
     let mut among = Vec::new();
     let mut run = |_: TraceSide, step: &RerunStep<'_>| -> Result<Vec<NamedValue>, String> {
-        among = step.others.keys().copied().collect();
+        among = step.others.keys().map(|owner| owner.entity).collect();
         Ok(step.body.to_vec())
     };
     let found = bisect_ticks(a, b, options, Some(&mut run)).expect("no bad tolerance");

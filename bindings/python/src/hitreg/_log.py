@@ -134,6 +134,8 @@ class LogChunk:
         if of.optional:
             values = values - 1
         with naming(packed.kind, name):
+            if of.kind == "text":
+                return column("text", typed(values, "i64"), names=self.texts)
             return column(of.kind, typed(values, of.kind), of.unit, of.names or None)
 
     def _kind(self, kind: str) -> tuple[Packed, dict[str, Column]]:

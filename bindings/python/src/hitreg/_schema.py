@@ -168,7 +168,7 @@ def _columns(text: str) -> list[KindColumn]:
 
 
 _SHOT = """command u32, at_us, shot u32, reason hit|hit the world|missed|already dead|launched, target? i32,
-    hitgroup u32, damage i32(health points), rewound_us"""
+    hitgroup u32, damage i32(health points), rewound_us, impact bool, pellets? i32, weapon text"""
 _USERCMD = """lerp_ms u32(ms), msec u32(ms), pitch f32(degrees), yaw f32(degrees), roll f32(degrees),
     forwardmove f32(units/s), sidemove f32(units/s), upmove f32(units/s), buttons u32, impulse u32"""
 # The columns of each kind with one number for each row.
@@ -185,7 +185,8 @@ KINDS = {
         entities u32, effects u32, extra_bytes u32, helper u32, warnings u32"""),
     "received": _columns("number u32, at_us <snapshots.number"),
     "ticks": _columns("tick u32, at_us, hashed bool"),
-    "damage": _columns("tick u32, at_us, victim u32, attacker? i32, amount i32(health points)"),
+    "damage": _columns("""tick u32, at_us, victim u32, attacker? i32, amount i32(health points), armour? i32, weapon text,
+        forced bool, force_x f32(units/s), force_y f32(units/s), force_z f32(units/s)"""),
     "gaps": _columns("from_us, at_us, player? i32, why damaged|overrun|paused|disconnected"),
 }
 USERCMD = [Field(of.name, of.kind, "movement", own_unit=of.unit) for of in _columns(_USERCMD)]

@@ -120,8 +120,9 @@ class LogWriter(_Writer):
     def write(self, table: str, columns: Columns) -> None:
         """Adds rows. Values are arrays or lists of equal length, or one value for all rows; a missing column is 0.
 
-        `player` is the player; `series` is the series of a custom kind. `target`, `attacker` and the `player` of a gap
-        are -1 for none. A `ticks` row without `hash` has none.
+        `player` is the player; `series` is the series of a custom kind. `target`, `attacker`, `pellets`, `armour` and
+        the `player` of a gap are -1 for none, also if the column is missing. A `ticks` row without `hash` and a
+        `damage` row without `force_x`, `force_y` and `force_z` have none.
         """
         schema = self._columns.get(table)
         if schema is None:
@@ -140,9 +141,11 @@ class LogWriter(_Writer):
         rows = max((np.size(values) for values in columns.values() if not isinstance(values, (str, bytes))), default=1)
         try:
             wide = {name: np.broadcast_to(np.asarray(columns.get(name, least)), rows) for name, least in owners.items()}
-            stored = {of.name: _stored(of, columns.get(of.name, 0), rows) for of in schema}
+            stored = {of.name: _stored(of, columns.get(of.name, _least(of)), rows) for of in schema}
+            if table == "damage" and {"force_x", "force_y", "force_z"} & {*columns}:
+                stored["forced"] = _stored(BOOL, columns.get("forced", 1), rows)
             if table == "ticks" and "hash" in columns:
-                stored["hashed"] = _stored(schema[2], columns.get("hashed", 1), rows)
+                stored["hashed"] = _stored(BOOL, columns.get("hashed", 1), rows)
                 stored["hash"] = np.broadcast_to(np.asarray(columns["hash"], np.uint64), rows)
         except (OverflowError, TypeError, ValueError) as error:
             raise HitregError(f"table {table}: {error}") from None
@@ -213,6 +216,14 @@ class LogWriter(_Writer):
         if table == "ticks":
             packed.append(columns["hash"][columns["hashed"]].astype("<u8").tobytes() if "hash" in columns else b"")
         return [ids.tolist(), counts.tolist(), packed]
+
+
+BOOL = KindColumn("", "bool")
+
+
+def _least(of: Union[KindColumn, Field]) -> int:
+    """The value of a missing column."""
+    return -1 if isinstance(of, KindColumn) and of.optional else 0
 
 
 def _filled(part: dict[str, Values], name: str) -> Values:

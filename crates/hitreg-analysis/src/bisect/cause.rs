@@ -63,14 +63,18 @@ pub(crate) fn classify(
     reran: Option<&RerunResult>,
 ) -> CauseFinding {
     let found = |cause, evidence| CauseFinding { cause, evidence };
+    let own = first.own_usercmds(traces);
+    let all = [&first.usercmds_a, &first.usercmds_b].map(|list| list.iter().collect::<Vec<_>>());
     // A trace without executed usercmds does not record them; it does not mean that none ran.
-    let executed = if have_executed { execution(first) } else { None };
-    executed
-        .or_else(|| input(first))
+    let executed = |usercmds: &[Vec<&UsercmdRow>; 2]| if have_executed { execution(usercmds) } else { None };
+    executed(&own)
+        .or_else(|| input(&own))
         .or_else(|| reproduced(reran))
         .or_else(|| correction(traces, first))
         .or_else(|| stated(first))
         .or_else(|| shot(traces, first))
+        .or_else(|| executed(&all))
+        .or_else(|| input(&all))
         .or_else(|| settings(traces))
         .unwrap_or_else(|| match (first.what, reran) {
             (DivergenceKind::TimesDiffer, _) => {
@@ -95,10 +99,9 @@ fn are_of_different_logs([a, b]: [&Trace; 2]) -> bool {
 }
 
 /// Finds a usercmd that one run executed, and that was lost, late, or in another tick in the other run.
-fn execution(first: &Divergence) -> Option<CauseFinding> {
-    let (a, b) = (&first.usercmds_a, &first.usercmds_b);
-    let of = |list: &[UsercmdRow], ran: &UsercmdRow| -> Option<UsercmdRow> {
-        list.iter().find(|r| (r.player, r.command) == (ran.player, ran.command)).cloned()
+fn execution([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
+    let of = |list: &[&UsercmdRow], ran: &UsercmdRow| -> Option<UsercmdRow> {
+        list.iter().find(|r| (r.player, r.command) == (ran.player, ran.command)).map(|row| (*row).clone())
     };
     for ran in a.iter().chain(b) {
         let (in_a, in_b) = (of(a, ran), of(b, ran));
@@ -123,10 +126,10 @@ fn execution(first: &Divergence) -> Option<CauseFinding> {
     None
 }
 
-fn input(first: &Divergence) -> Option<CauseFinding> {
+fn input([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
     // The runs may list the usercmds of a tick in different orders: by player, or in the order in which they ran.
-    let same = |a: &&UsercmdRow, b: &&UsercmdRow| (a.player, a.command) == (b.player, b.command);
-    let mut pairs = first.usercmds_a.iter().filter_map(|a| Some((a, first.usercmds_b.iter().find(|b| same(&a, b))?)));
+    let same = |a: &UsercmdRow, b: &UsercmdRow| (a.player, a.command) == (b.player, b.command);
+    let mut pairs = a.iter().filter_map(|a| Some((a, b.iter().find(|b| same(a, b))?)));
     let (a, b) = pairs.find(|(a, b)| a.input != b.input && !a.input.is_empty() && !b.input.is_empty())?;
     let differing = a.input.iter().zip(&b.input).find(|(x, y)| x != y)?;
     let evidence = format!(

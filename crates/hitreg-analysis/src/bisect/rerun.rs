@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::diff::{CellValue, Divergence, NamedValue, TraceSide, UsercmdRow};
-use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{bodies, executed};
+use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, executed};
+use hitreg_log::trace::{Table, Trace};
 
 /// One usercmd to run on one body.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +19,24 @@ pub struct RerunStep<'a> {
     pub body: &'a [NamedValue],
     /// The entities that the usercmd can meet: every entity with the same known state in both runs, including the
     /// player's own.
-    pub others: &'a BTreeMap<u32, Vec<NamedValue>>,
+    pub others: &'a BTreeMap<StateOwner, Vec<NamedValue>>,
+}
+
+/// An entity, and the class of its state; no class for the table `bodies`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StateOwner {
+    /// The entity.
+    pub entity: u32,
+    /// The class, if the state is in a table of its own.
+    pub class: Option<String>,
+}
+
+impl StateOwner {
+    /// The owner of states in a table of states; `None` for another table.
+    fn in_table(table: &str, entity: u32) -> Option<StateOwner> {
+        let class = table.strip_prefix(BODIES_OF_CLASS).map(str::to_owned);
+        (class.is_some() || table == bodies::NAME).then_some(StateOwner { entity, class })
+    }
 }
 
 /// Runs a step in the build of A or of B, and returns the body after it with the same fields. The error says why the
@@ -54,23 +71,27 @@ pub enum RerunResult {
     },
 }
 
-/// Runs the usercmds of a tick in their order, up to the last usercmd of the divergence's entity. Each usercmd meets
-/// the other entities in their last common state, or in the state that earlier usercmds left. `None` if no usercmd ran,
-/// if there is no earlier common state, or if the runs have different usercmds.
+/// Runs the usercmds of a tick in their order, up to the last usercmd of the divergence's player, or all usercmds if its
+/// entity is no player. Each usercmd meets the other entities in their last common state, or in the state that earlier
+/// usercmds left. `None` if no usercmd ran, if there is no earlier common state, or if the runs have different
+/// usercmds.
 pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut RerunFn<'_>) -> Option<RerunResult> {
-    let state = first.last_agreeing.as_ref().filter(|row| row.table == bodies::NAME)?;
+    let state = first.last_agreeing.as_ref()?;
     let (tick, entity) = (first.place.tick?, state.place.entity?);
-    if first.usercmds_a != first.usercmds_b || !first.usercmds_a.iter().any(ran) {
+    let owner = StateOwner::in_table(&state.table, entity)?;
+    let [own_a, own_b] = first.own_usercmds(traces);
+    if own_a != own_b || !own_a.iter().any(|command| ran(command)) {
         return None;
     }
     // The log does not have the input that replaced a lost usercmd.
-    if first.usercmds_a.iter().any(|command| command.how.as_deref() == Some("stood_in")) {
+    if own_a.iter().any(|command| command.how.as_deref() == Some("stood_in")) {
         return None;
     }
     let mut bodies = common_state(traces, state.place.tick?);
-    bodies.insert(entity, state.values.clone());
-    for command in &in_order(traces, tick, first) {
-        let Some(body) = bodies.get(&command.player) else { continue };
+    bodies.insert(owner, state.values.clone());
+    for command in &in_order(traces, tick, &own_a) {
+        let player = StateOwner { entity: command.player, class: None };
+        let Some(body) = bodies.get(&player) else { continue };
         let step = RerunStep { tick, command, body, others: &bodies };
         let mut after = |build| rerun(build, &step).map_err(|reason| RerunResult::Failed { build, reason });
         let (a, b) = match (after(TraceSide::A), after(TraceSide::B)) {
@@ -90,7 +111,7 @@ pub(crate) fn rerun(traces: [&Trace; 2], first: &Divergence, rerun: &mut RerunFn
                 b: of_b.value.clone(),
             });
         }
-        bodies.insert(command.player, a);
+        bodies.insert(player, a);
     }
     Some(RerunResult::Same)
 }
@@ -102,9 +123,9 @@ fn ran(command: &UsercmdRow) -> bool {
 
 /// The usercmds of a tick in the order in which both runs ran them. If the orders differ: only the usercmds of the
 /// divergence.
-fn in_order(traces: [&Trace; 2], tick: u32, first: &Divergence) -> Vec<UsercmdRow> {
+fn in_order(traces: [&Trace; 2], tick: u32, own: &[&UsercmdRow]) -> Vec<UsercmdRow> {
     let [a, b] = traces.map(|trace| executed(trace, tick));
-    let own: Vec<UsercmdRow> = first.usercmds_a.iter().filter(|command| ran(command)).cloned().collect();
+    let own: Vec<UsercmdRow> = own.iter().filter(|command| ran(command)).map(|row| (*row).clone()).collect();
     let is_own = |(player, command): &(u32, u32)| own.iter().any(|o| (o.player, o.command) == (*player, *command));
     let Some(last) = a.iter().rposition(is_own).filter(|_| a == b) else { return own };
     let usercmd =
@@ -123,22 +144,27 @@ fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
 }
 
 /// The bodies of a tick that are equal in both runs.
-fn common_state(traces: [&Trace; 2], tick: u32) -> BTreeMap<u32, Vec<NamedValue>> {
-    let [mut a, b] = traces.map(|trace| bodies(trace, tick));
+fn common_state(traces: [&Trace; 2], tick: u32) -> BTreeMap<StateOwner, Vec<NamedValue>> {
+    let of_trace = |trace: &Trace| trace.tables.iter().flat_map(|table| bodies(table, tick)).collect();
+    let [mut a, b]: [BTreeMap<StateOwner, Vec<NamedValue>>; 2] = traces.map(of_trace);
     let same = |x: &[NamedValue], y: &[NamedValue]| {
         let alike = |(x, y): (&NamedValue, &NamedValue)| x.name == y.name && x.value.same(&y.value);
         x.len() == y.len() && x.iter().zip(y).all(alike)
     };
-    a.retain(|entity, body| b.get(entity).is_some_and(|other| same(body, other)));
+    a.retain(|owner, body| b.get(owner).is_some_and(|other| same(body, other)));
     a
 }
 
-fn bodies(trace: &Trace, tick: u32) -> BTreeMap<u32, Vec<NamedValue>> {
-    let Some(table) = trace.table(bodies::NAME) else { return BTreeMap::new() };
+/// The states of a tick in a table of states.
+fn bodies(table: &Table, tick: u32) -> Vec<(StateOwner, Vec<NamedValue>)> {
+    if StateOwner::in_table(&table.name, 0).is_none() {
+        return Vec::new();
+    }
     let (ticks, entities) = (table.u32s("tick"), table.u32s("entity"));
     let rows = ticks.iter().zip(entities).enumerate().filter(|(_, (of, _))| **of == tick);
     let fields = || table.columns.iter().filter(|column| !matches!(column.name.as_str(), "tick" | "entity" | "at_us"));
     let body =
         |row| fields().filter_map(move |c| Some(NamedValue { name: c.name.clone(), value: CellValue::at(c, row)? }));
-    rows.map(|(row, (_, entity))| (*entity, body(row).collect())).collect()
+    rows.filter_map(|(row, (_, entity))| Some((StateOwner::in_table(&table.name, *entity)?, body(row).collect())))
+        .collect()
 }

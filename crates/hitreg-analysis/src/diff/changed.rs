@@ -218,7 +218,8 @@ mod tests {
                 let rank = RowRank { at_us, key, is_pair: round % 2 == 0, row: all.len() as u64 };
                 let change = [ShotChange::OnlyA, ShotChange::OtherWound, ShotChange::OtherReason][all.len() % 3];
                 let [a, b] = [0, 1].map(|side| Some(outcome.clone()).filter(|_| all.len() % 3 != side));
-                all.push((rank, ChangedShot { shooter: 7, command: u32::MAX, index: all.len() as u32, change, a, b }));
+                let (index, is_impact) = (all.len() as u32, round % 4 == 0);
+                all.push((rank, ChangedShot { shooter: 7, command: u32::MAX, index, is_impact, change, a, b }));
             }
         }
         all

@@ -73,6 +73,8 @@ pub struct ChangedShot {
     pub command: u32,
     /// The shot's index within that usercmd.
     pub index: u32,
+    /// Whether it is the impact of a projectile.
+    pub is_impact: bool,
     /// What changed.
     pub change: ShotChange,
     /// The result in A; `None` if the shot was not fired there.
@@ -223,7 +225,8 @@ impl HitChanges {
 impl ChangedShot {
     fn of(table: &Table, row: usize, change: ShotChange, a: Option<Outcome>, b: Option<Outcome>) -> ChangedShot {
         let number = |name| integer(table, name, row).and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
-        ChangedShot { shooter: number("shooter"), command: number("command"), index: number("index"), change, a, b }
+        let (shooter, command, index) = (number("shooter"), number("command"), number("index"));
+        ChangedShot { shooter, command, index, is_impact: number("impact") == 1, change, a, b }
     }
 
     /// When the shot was judged, in microseconds of session time; the earlier time if the traces differ.

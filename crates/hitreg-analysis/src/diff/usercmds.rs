@@ -132,8 +132,8 @@ pub(crate) fn pick(
     Ok(Some(picked))
 }
 
-/// The usercmd that a divergence concerns. If it concerns none: the usercmds that ran in its tick, limited to the
-/// entity's player if there is one.
+/// The usercmd that a divergence concerns. If it concerns none: the usercmds that ran in its tick, those of the entity
+/// first.
 fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRow> {
     let place = &divergence.place;
     let executed = executed::Columns::of(trace);
@@ -146,10 +146,20 @@ fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRo
     }
     let Some(tick) = place.tick else { return Vec::new() };
     let rows = executed.tick.len().min(executed.player.len()).min(executed.command.len());
-    let in_tick = (0..rows).filter(|&row| executed.tick[row] == tick);
-    let whose = place.entity.filter(|entity| executed.player.contains(entity));
-    let of_entity = in_tick.filter(|&row| whose.is_none_or(|entity| entity == executed.player[row]));
-    of_entity.map(|row| usercmd(executed.player[row], executed.command[row], Some(row))).collect()
+    let mut in_tick: Vec<usize> = (0..rows).filter(|&row| executed.tick[row] == tick).collect();
+    in_tick.sort_by_key(|&row| Some(executed.player[row]) != place.entity);
+    in_tick.into_iter().map(|row| usercmd(executed.player[row], executed.command[row], Some(row))).collect()
+}
+
+impl Divergence {
+    /// The usercmds in each run of the divergence's own player; all usercmds of the tick if the entity is no player.
+    pub(crate) fn own_usercmds(&self, traces: [&Trace; 2]) -> [Vec<&UsercmdRow>; 2] {
+        let of_trace = |trace: &Trace| executed::Columns::of(trace).player.iter().copied().collect::<BTreeSet<u32>>();
+        let players = traces.map(of_trace);
+        let whose = self.place.entity.filter(|entity| players.iter().any(|known| known.contains(entity)));
+        [&self.usercmds_a, &self.usercmds_b]
+            .map(|list| list.iter().filter(|row| whose.is_none_or(|entity| entity == row.player)).collect())
+    }
 }
 
 /// The input columns that both traces have. A column that an older build does not write is not a different input.

@@ -106,7 +106,8 @@ fn is_zero(value: &CellValue) -> bool {
         CellValue::Double(number) => *number == 0.0,
         CellValue::Unsigned(number) => *number == 0,
         CellValue::Flag(flag) => !flag,
-        CellValue::Hash(_) | CellValue::Name(_) => false,
+        CellValue::Name(name) => name.is_empty(),
+        CellValue::Hash(_) => false,
     }
 }
 

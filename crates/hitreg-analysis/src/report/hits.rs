@@ -3,7 +3,6 @@
 use super::figures::{count, counted, seconds};
 use super::page::Page;
 use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
-use hitreg_log::trace::schema::IMPACT;
 
 /// The matrix of hits, and each changed shot.
 pub(super) fn hits(hits: &HitChanges) -> Page {
@@ -47,7 +46,7 @@ pub(super) fn change(shot: &ChangedShot) -> String {
         ShotChange::OtherWound => "other hitgroup or damage",
         ShotChange::OtherReason => "other reason",
     };
-    let impact = if shot.index == u32::from(IMPACT) { " impact" } else { "" };
+    let impact = if shot.is_impact { " impact" } else { "" };
     let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));
     // A game may have no names of weapons.
     let weapon = if weapon.is_empty() { String::new() } else { format!(" {weapon}") };

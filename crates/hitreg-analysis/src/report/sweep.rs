@@ -29,6 +29,10 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     if let Some(note) = equal_rows(sweep) {
         page.paragraph(0, &note);
     }
+    let absent = sweep.absent();
+    if sweep.is_by_build && !absent.is_empty() {
+        page.paragraph(0, &format!("not in the build's traces: {}", absent.join(", ")));
+    }
     page.line(&format!("rows: {}", sweep.keys.join(" ")));
     let [launched, impacts, not_run] =
         [range(sweep, |f| f.launched), range(sweep, |f| f.impacts), range(sweep, |f| f.not_run)];
@@ -51,8 +55,8 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
 }
 
 /// A count from its least to its greatest in a row, as text; `None` if it is 0 everywhere.
-fn range(sweep: &Sweep, of: fn(&SweepFigures) -> u64) -> Option<String> {
-    let counts = || sweep.rows.iter().map(|row| of(&row.figures));
+fn range(sweep: &Sweep, of: fn(&SweepFigures) -> Option<u64>) -> Option<String> {
+    let counts = || sweep.rows.iter().filter_map(|row| of(&row.figures));
     let (least, most) = (counts().min()?, counts().max().filter(|most| *most > 0)?);
     Some(if least == most { count(most) } else { format!("{} to {}", count(least), count(most)) })
 }
@@ -65,6 +69,7 @@ fn equal_rows(sweep: &Sweep) -> Option<String> {
     }
     let keys = sweep.keys.join(", ");
     Some(match sweep.what_if {
+        _ if sweep.is_by_build => format!("All rows are equal: the build's traces do not depend on {keys}."),
         WhatIf::Rerecord => format!("All rows are equal: these sessions do not depend on {keys}."),
         _ if sweep.keys.iter().all(|key| key.starts_with("client.")) => format!(
             "All rows are equal: the log holds the usercmds that the clients sent, and a replay cannot change {keys}. \
@@ -76,7 +81,7 @@ fn equal_rows(sweep: &Sweep) -> Option<String> {
 
 /// The share of shots that hit, and half the width of its confidence interval.
 fn hit_share(f: &SweepFigures) -> [String; 2] {
-    let share = (f.shots > 0).then(|| format!("{:.1}", 100.0 * f.hits as f64 / f.shots as f64));
+    let share = f.hit_share().map(|share| format!("{:.1}", 100.0 * share));
     let interval = f.hit_share_ci95.map(|half| format!("±{:.1}", 100.0 * half));
     [share, interval].map(|cell| cell.unwrap_or("-".to_owned()))
 }
@@ -88,14 +93,14 @@ fn figures(f: &SweepFigures) -> [String; 11] {
     let kilobytes = |bytes: Option<f64>| bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes / 1e3));
     let counted = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
     [
-        counted((f.shots > 0).then_some(f.hits)),
+        counted(f.hits.filter(|_| f.shots > Some(0))),
         counted(f.missed_on_target),
         part(f.view_error_units, |s| s.p50, 1),
         part(f.view_error_units, |s| s.p95, 1),
         counted(f.hits_in_cover),
         part(f.in_cover_ms, |s| s.p50, 0),
         part(f.in_cover_units, |s| s.p50, 0),
-        f.corrections.to_string(),
+        counted(f.corrections),
         part(f.correction_units, |s| s.p95, 2),
         kilobytes(f.down_bytes_per_s),
         kilobytes(f.up_bytes_per_s),
@@ -111,22 +116,39 @@ mod tests {
     fn projectiles_and_shots_that_never_ran_have_their_own_counts() {
         let row = |launched, not_run| SweepRow {
             values: vec!["30".to_owned()],
-            figures: SweepFigures { shots: 9, launched, impacts: 2, not_run, ..SweepFigures::default() },
+            figures: SweepFigures {
+                shots: Some(9),
+                launched: Some(launched),
+                impacts: Some(2),
+                not_run: Some(not_run),
+                ..SweepFigures::default()
+            },
         };
         let keys = vec!["client.cmd_hz".to_owned()];
-        let sweep = Sweep { what_if: WhatIf::Replay, repeats: 1, keys, rows: vec![row(3, 4), row(5, 4)] };
+        let rows = vec![row(3, 4), row(5, 4)];
+        let sweep = Sweep { what_if: WhatIf::Replay, repeats: 1, keys, rows, is_by_build: true };
         let text = sweep_page(&sweep).text();
         assert!(text.contains("\nprojectiles: 3 to 5 launched, 2 impacts\n"), "{text}");
         assert!(text.contains("\nnot run: 4 shots that clients predicted; they do not count\n"), "{text}");
+        assert!(text.contains("\nnot in the build's traces: usercmds, hits, hit_share,"), "{text}");
+        assert!(
+            !text.contains("impacts,") && !sweep_page(&Sweep { is_by_build: false, ..sweep }).text().contains("not in")
+        );
     }
 
     #[test]
     fn equal_rows_have_a_reason() {
         let row = |shots| SweepRow {
             values: vec!["30".to_owned()],
-            figures: SweepFigures { shots, ..SweepFigures::default() },
+            figures: SweepFigures { shots: Some(shots), ..SweepFigures::default() },
         };
-        let sweep = |key: &str, what_if, rows| Sweep { what_if, repeats: 1, keys: vec![key.to_owned()], rows };
+        let sweep = |key: &str, what_if, rows| Sweep {
+            what_if,
+            repeats: 1,
+            keys: vec![key.to_owned()],
+            rows,
+            is_by_build: false,
+        };
         let note = equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1), row(1)]));
         assert!(note.is_some_and(|note| note.contains("a replay cannot change client.cmd_hz")));
         let note = equal_rows(&sweep("server.update_hz", WhatIf::Replay, vec![row(1), row(1)]));

@@ -251,7 +251,7 @@ fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
             shot.shooter
         ),
     );
-    let without_height = shot.line.is_some_and(|line| !line.has_height);
+    let without_height = shot.line.is_some_and(|line| !line.has_height && !line.axes.is_flat);
     if without_height {
         page.faint(2, "distances from above only: the trace lacks the height of the eyes (own.view_ofs_z)");
     }
@@ -437,7 +437,8 @@ fn picture(page: &mut Page, why: &Why) {
         return page.faint(2, &format!("no picture: {reason}"));
     };
     let side = scene.seen_from_side();
-    let views = [("From above", Some(&scene)), ("From the side", side.as_ref())];
+    let above = if why.axes().is_flat { "In the plane" } else { "From above" };
+    let views = [(above, Some(&scene)), ("From the side", side.as_ref())];
     for (name, scene) in views.into_iter().filter_map(|(name, scene)| Some((name, scene?))) {
         page.heading(name);
         for line in scene.lines() {

@@ -12,6 +12,8 @@ pub(super) struct WhyDrawing {
     /// The shooter's number, and its distance to the left of the picture's origin, if the shot's line is drawn.
     shooter: Option<(u32, f32)>,
     is_from_side: bool,
+    /// Whether down in a picture from above is +y.
+    is_y_down: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -52,7 +54,7 @@ impl WhyDrawing {
         let side = |point: &Point| Some(Point { across: -point.up?, ..*point });
         let points: Vec<Point> = self.points.iter().map(side).collect::<Option<_>>()?;
         let is_flat = points.iter().all(|point| point.across == 0.0);
-        (!is_flat).then_some(WhyDrawing { points, shooter: self.shooter, is_from_side: true })
+        (!is_flat).then_some(WhyDrawing { points, is_from_side: true, ..*self })
     }
 
     /// The lowest and highest coordinate in each direction.
@@ -119,6 +121,7 @@ impl WhyDrawing {
                     .replace("p's", &format!("p{player}'s"))
             )),
             None if self.is_from_side => lines.push("right is +x, up is +z".to_owned()),
+            None if self.is_y_down => lines.push("right is +x, down is +y".to_owned()),
             None => lines.push("right is +x, up is +y".to_owned()),
         }
         lines
@@ -218,7 +221,7 @@ fn of_shot(shot: &ShotExplanation) -> WhyDrawing {
     .flatten()
     .collect();
     let shooter = points.first().map(|first| (shot.shooter, first.along));
-    WhyDrawing { points, shooter, is_from_side: false }
+    WhyDrawing { points, shooter, is_from_side: false, is_y_down: false }
 }
 
 fn of_correction(correction: &CorrectionExplanation) -> Option<WhyDrawing> {
@@ -232,9 +235,11 @@ fn of_correction(correction: &CorrectionExplanation) -> Option<WhyDrawing> {
     }
     let point = |letter, label, along, across, up| Point { letter, short: label, label, along, across, up };
     let predicted = point('A', "predicted", 0.0, 0.0, Some(0.0));
-    let (along, across, up) = (x.unwrap_or(0.0), -y.unwrap_or(0.0), Some(off("origin.z").unwrap_or(0.0)));
+    let is_y_down = correction.axes.is_y_down;
+    let down = y.unwrap_or(0.0) * if is_y_down { 1.0 } else { -1.0 };
+    let (along, across, up) = (x.unwrap_or(0.0), down, Some(off("origin.z").unwrap_or(0.0)));
     let came = point('B', "actual", along, across, up);
-    Some(WhyDrawing { points: vec![predicted, came], shooter: None, is_from_side: false })
+    Some(WhyDrawing { points: vec![predicted, came], shooter: None, is_from_side: false, is_y_down })
 }
 
 fn wrapped(text: &str, width: usize) -> Vec<String> {

@@ -59,6 +59,17 @@ impl SweepTable {
 }
 
 impl Sweep {
+    /// The names of the figures that no row has.
+    pub fn absent(&self) -> Vec<&'static str> {
+        let mut names: Vec<&'static str> =
+            figures(&SweepFigures::default()).into_iter().map(|(name, _)| name).collect();
+        for row in &self.rows {
+            let cells = figures(&row.figures);
+            names.retain(|name| cells.iter().any(|(known, cell)| known == name && *cell == SweepCell::None));
+        }
+        names
+    }
+
     /// The table of all figures, with one column for each figure.
     pub fn table(&self) -> SweepTable {
         let row = |row: &super::SweepRow| {
@@ -86,13 +97,13 @@ fn figures(f: &SweepFigures) -> Vec<(&'static str, SweepCell)> {
     let part = |spread: Option<Spread>, part: fn(Spread) -> f32| number(spread.and_then(|s| short(part(s))));
     let (view, ms, units) = (f.view_error_units, f.in_cover_ms, f.in_cover_units);
     vec![
-        ("usercmds", SweepCell::Count(f.usercmds)),
-        ("shots", SweepCell::Count(f.shots)),
-        ("launched", SweepCell::Count(f.launched)),
-        ("impacts", SweepCell::Count(f.impacts)),
-        ("not_run", SweepCell::Count(f.not_run)),
-        ("hits", SweepCell::Count(f.hits)),
-        ("hit_share", number((f.shots > 0).then(|| f.hits as f64 / f.shots as f64))),
+        ("usercmds", count(f.usercmds)),
+        ("shots", count(f.shots)),
+        ("launched", count(f.launched)),
+        ("impacts", count(f.impacts)),
+        ("not_run", count(f.not_run)),
+        ("hits", count(f.hits)),
+        ("hit_share", number(f.hit_share())),
         ("hit_share_ci95", number(f.hit_share_ci95)),
         ("missed_on_target", count(f.missed_on_target)),
         ("view_error_units_p50", part(view, |s| s.p50)),
@@ -103,8 +114,8 @@ fn figures(f: &SweepFigures) -> Vec<(&'static str, SweepCell)> {
         ("in_cover_ms_max", part(ms, |s| s.max)),
         ("in_cover_units_p50", part(units, |s| s.p50)),
         ("in_cover_units_max", part(units, |s| s.max)),
-        ("predictions_checked", SweepCell::Count(f.checked)),
-        ("corrections", SweepCell::Count(f.corrections)),
+        ("predictions_checked", count(f.checked)),
+        ("corrections", count(f.corrections)),
         ("correction_units_p50", part(f.correction_units, |s| s.p50)),
         ("correction_units_p95", part(f.correction_units, |s| s.p95)),
         ("correction_units_max", part(f.correction_units, |s| s.max)),

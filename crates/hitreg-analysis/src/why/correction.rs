@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::asked::WhyError;
-use super::{TraceRows, cell, measure};
+use super::{Axes, TraceRows, cell, measure};
 use crate::diff::CellValue;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{corrections, errors, frames};
@@ -46,6 +46,9 @@ pub struct CorrectionExplanation {
     /// The whole predicted state, by field. Empty if the trace lacks it, or if the client predicted that usercmd again.
     #[serde(skip)]
     pub predicted: Vec<(String, String)>,
+    /// The axes of the game's positions.
+    #[serde(skip)]
+    pub axes: Axes,
 }
 
 /// A field whose predicted value differed from the authoritative one.
@@ -101,6 +104,7 @@ impl CorrectionExplanation {
             evidence: table.evidence.get(row).to_owned(),
             predicted: made.and_then(|row| predicted(reader.trace, row, &errors)).unwrap_or_default(),
             errors,
+            axes: Axes::of(reader.trace),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::measure;
 use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::frames;
+use hitreg_log::trace::schema::{bodies, frames};
 
 /// The shooter's position and view direction on its own screen. Pellets spread around this line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -18,9 +18,29 @@ pub struct AimLine {
     pub yaw: f32,
     /// Whether the eye height is known. Without it, vertical offsets are unknown.
     pub has_height: bool,
+    /// The axes of the game's positions.
+    #[serde(flatten)]
+    pub axes: Axes,
+}
+
+/// The axes of a game's positions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Axes {
+    /// Whether positions have no z: the game takes place in a plane.
+    pub is_flat: bool,
     /// Whether y points down, so that a greater yaw is a turn to the right.
     #[serde(skip)]
-    pub(super) is_y_down: bool,
+    pub is_y_down: bool,
+}
+
+impl Axes {
+    pub(super) fn of(trace: &Trace) -> Axes {
+        let has = |table: &str, column: &str| trace.table(table).is_some_and(|table| table.column(column).is_some());
+        let has_axis = |axis: &str| {
+            has(bodies::NAME, &format!("origin.{axis}")) || has(frames::NAME, &format!("own.origin.{axis}"))
+        };
+        Axes { is_flat: has_axis("x") && !has_axis("z"), is_y_down: trace.header.is_y_down() }
+    }
 }
 
 /// A position relative to an aim line.
@@ -43,10 +63,10 @@ impl AimLine {
         let frames = trace.table(frames::NAME)?;
         let columns = frames::Columns::read(frames);
         let own = |name: &str| measure(&frames.floats(&format!("own.{name}")), row);
-        let is_y_down = trace.header.is_y_down();
+        let axes = Axes::of(trace);
         let Some((x, y)) = own("origin.x").zip(own("origin.y")) else {
             let (pitch, yaw) = (measure(columns.pitch, row)?, measure(columns.yaw, row)?);
-            return Some(AimLine { from: body?.to_array(), pitch, yaw, has_height: false, is_y_down });
+            return Some(AimLine { from: body?.to_array(), pitch, yaw, has_height: false, axes });
         };
         let has_body = super::cell(columns.has_body, row).is_none_or(|has_body| has_body == 1);
         let eyes = own("origin.z").zip(own("view_ofs_z")).map(|(z, height)| z + height);
@@ -55,7 +75,7 @@ impl AimLine {
             pitch: measure(columns.pitch, row)?,
             yaw: measure(columns.yaw, row)?,
             has_height: eyes.is_some(),
-            is_y_down,
+            axes,
         })
     }
 
@@ -64,7 +84,7 @@ impl AimLine {
         let (sin_yaw, cos_yaw) = libm::sincosf(self.yaw.to_radians());
         let (sin_pitch, cos_pitch) = libm::sincosf(if self.has_height { self.pitch.to_radians() } else { 0.0 });
         let forward = Vec3::new(cos_pitch * cos_yaw, cos_pitch * sin_yaw, -sin_pitch);
-        let right = Vec3::new(sin_yaw, -cos_yaw, 0.0) * if self.is_y_down { -1.0 } else { 1.0 };
+        let right = Vec3::new(sin_yaw, -cos_yaw, 0.0) * if self.axes.is_y_down { -1.0 } else { 1.0 };
         let up = Vec3::new(sin_pitch * cos_yaw, sin_pitch * sin_yaw, cos_pitch);
         let to = Vec3::from(place) - Vec3::from(self.from);
         let (right_units, up_units) = (to.dot(right), self.has_height.then(|| to.dot(up)));

@@ -18,7 +18,7 @@ pub struct ShotExplanation {
     pub shooter: u32,
     /// The usercmd that fired.
     pub command: u32,
-    /// The index of the shot within its usercmd; 255 for an impact.
+    /// The index of the shot within its usercmd; from 255 down for impacts.
     pub index: u32,
     /// Whether it is the impact of a projectile.
     pub is_impact: bool,

@@ -85,8 +85,14 @@ fn rows(round: u32, of: &Lists) -> Vec<(hitreg_table, u32, i64, Vec<hitreg_value
         list(&of.fields),
     ];
     let shot = |reason: u32, target: i64| {
-        vec![n, number(1), number(reason), number(target), number(3), number(-20), number(50_000)]
+        let (impact, pellets) = if target < 0 { (number(1), none()) } else { (number(0), number(0)) };
+        let known = vec![n, number(1), number(reason), number(target), number(3), number(-20), number(50_000)];
+        [known, vec![words(c"rifle"), impact, pellets]].concat()
     };
+    let damage = |attacker: i64, amount: i64, more: [hitreg_value; 5]| {
+        [&[n, number(7), number(attacker), number(amount)][..], &more].concat()
+    };
+    let push = [words(c"rifle"), number(0), real(0.0), real(-1.5), real(0.0)];
     let hash = if round.is_multiple_of(2) { none() } else { number(i64::MIN + i64::from(round)) };
     vec![
         (HITREG_TABLE_FRAMES, 0, at, usercmd),
@@ -98,8 +104,8 @@ fn rows(round: u32, of: &Lists) -> Vec<(hitreg_table, u32, i64, Vec<hitreg_value
         (HITREG_TABLE_TICKS, 0, at + 5, vec![n, hash]),
         (HITREG_TABLE_STATES, 0, 0, vec![n, number(-1), number(0), number(0), list(&of.cells)]),
         (HITREG_TABLE_STATES, 0, 0, vec![n, number(1), number(0), number(0), list(&of.cells)]),
-        (HITREG_TABLE_DAMAGE, 0, at + 6, vec![n, number(7), number(-1), number(20)]),
-        (HITREG_TABLE_DAMAGE, 0, at + 6, vec![n, number(7), number(1), number(-5)]),
+        (HITREG_TABLE_DAMAGE, 0, at + 6, damage(-1, 20, [none(); 5])),
+        (HITREG_TABLE_DAMAGE, 0, at + 6, damage(1, -5, push)),
         (HITREG_TABLE_PRESENCE, 1, at + 7, vec![n, number(round % 2)]),
         (
             HITREG_TABLE_SNAPSHOTS,
@@ -138,7 +144,8 @@ fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
     }
     let fields = [OwnValue::Float(round as f32 / 8.0), OwnValue::Number(-i64::from(round))];
     stream.usercmd_with(zero, at(0), usercmd, &fields).unwrap();
-    let shot = |at, reason, target| ShotRecord {
+    let rifle = stream.text("rifle").unwrap();
+    let shot = |at, reason, target: Option<EntityId>| ShotRecord {
         command,
         at,
         index: 1,
@@ -147,11 +154,20 @@ fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
         hitgroup: 3,
         damage: -20,
         rewound: Micros(50_000),
+        weapon: rifle,
+        impact: target.is_none(),
+        pellets: target.map(|_| 0),
     };
     let reasons = [Reason::Hit, Reason::HitWorld, Reason::Missed, Reason::AlreadyDead, Reason::Launched];
     let how = [Execution::Run, Execution::StoodIn, Execution::Missing, Execution::Late, Execution::OverBudget];
     let state = |viewer| StateRecord { tick, viewer, entity: EntityId(0), class: ClassId(0), cells: of.cells.clone() };
-    let damage = |attacker, amount| DamageRecord { tick, at: at(6), victim: EntityId(7), attacker, amount };
+    let damage = |attacker, amount| {
+        let (weapon, armour, force) = match attacker {
+            Some(_) => (rifle, Some(0), Some(Vec3::new(0.0, -1.5, 0.0))),
+            None => Default::default(),
+        };
+        DamageRecord { tick, at: at(6), victim: EntityId(7), attacker, amount, weapon, armour, force }
+    };
     let effect = |c: &hitreg_effect| Effect {
         kind: c.kind as u8,
         entity: EntityId(7),
@@ -461,6 +477,10 @@ fn a_row_that_does_not_match_its_table_is_refused() {
     says(with(HITREG_TABLE_EXECUTED, 2, number(5)), HITREG_ERROR_VALUE, "no how 5");
     says(with(HITREG_TABLE_JUDGED, 2, number(-1)), HITREG_ERROR_VALUE, "no reason -1");
     says(with(HITREG_TABLE_JUDGED, 3, number(70_000)), HITREG_ERROR_VALUE, "target is 70000");
+    says(with(HITREG_TABLE_JUDGED, 7, real(1.0)), HITREG_ERROR_MISFIT, "weapon is not a text or a number");
+    says(with(HITREG_TABLE_JUDGED, 9, number(256)), HITREG_ERROR_VALUE, "pellets is 256");
+    says(with(HITREG_TABLE_DAMAGE, 5, number(-1)), HITREG_ERROR_VALUE, "armour is -1");
+    says(with(HITREG_TABLE_DAMAGE, 7, number(1)), HITREG_ERROR_MISFIT, "force is not a float");
     says(with(HITREG_TABLE_DAMAGE, 2, number(70_000)), HITREG_ERROR_VALUE, "attacker is 70000");
     // SAFETY: the stream is valid.
     says(unsafe { hitreg_push_row(stream, 9, 0, 1000, null(), 2) }, HITREG_ERROR_NULL, "values is null");

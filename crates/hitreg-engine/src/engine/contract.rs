@@ -16,7 +16,7 @@ use hitreg_log::record::{PlayerRecords, Session};
 use hitreg_log::recorded::all_records;
 use hitreg_log::store::{self, TemporaryFolder};
 use hitreg_log::trace::schema::{bodies, ticks};
-use hitreg_log::trace::{Digest, RECORD, Trace};
+use hitreg_log::trace::{Digest, RECORD, Table, Trace};
 use hitreg_log::units::Tick;
 use hitreg_netcode::settings::Settings;
 
@@ -234,10 +234,10 @@ impl ContractTest<'_> {
             Err(untestable) => {
                 (PointResult::Absent, format!("a log that begins within a session: {}", said(&untestable)))
             }
-            Ok(trace) => match late_difference(whole, &trace, middle.tick) {
+            Ok(trace) => match late_difference(whole, &trace, middle.tick)? {
                 None => (PointResult::Ok, format!("begins after tick {} as the whole session goes on", middle.tick)),
-                Some(tick) => {
-                    let what = format!("from tick 0 bodies on, tick {tick} is another than in the whole session");
+                Some(place) => {
+                    let what = format!("begun after tick {}, it is not as the whole session in {place}", middle.tick);
                     (PointResult::Absent, format!("{what}: `shrink` cannot cut the beginning"))
                 }
             },
@@ -256,8 +256,9 @@ impl ContractTest<'_> {
         }
         let (result, what) = match self.changed(&few)? {
             Ok(_) => (PointResult::Ok, "a log without packets, snapshots, shots and rows of its own".to_owned()),
-            Err(untestable) if untestable.reason.starts_with("cannot play") => {
-                (PointResult::Absent, "needs packets, snapshots, shots or rows of its own".to_owned())
+            Err(untestable) if untestable.is_refusal => {
+                let what = format!("needs packets, snapshots, shots or rows of its own: {}", said(&untestable));
+                (PointResult::Absent, what)
             }
             Err(untestable) => (PointResult::Wrong, said(&untestable)),
         };
@@ -373,15 +374,29 @@ fn difference(a: &Trace, b: &Trace) -> Result<Option<String>, EngineError> {
     })))
 }
 
-/// The first tick after `after` whose hash is not that of the whole session's replay.
-fn late_difference(whole: &Trace, part: &Trace, after: Tick) -> Option<u32> {
-    let hashes = |trace: &Trace| -> Vec<(u32, u64)> {
-        let rows = trace.tables.iter().find(|table| table.name == ticks::NAME).map(ticks::Columns::read);
-        rows.map_or(Vec::new(), |rows| rows.tick.iter().copied().zip(rows.hash.iter().copied()).collect())
+/// Where the states after a tick are first not those of the whole session's replay: the field of a body, or the hash.
+fn late_difference(whole: &Trace, part: &Trace, after: Tick) -> Result<Option<String>, EngineError> {
+    let is_of_state = |table: &Table| table.name == ticks::NAME || table.name.starts_with(bodies::NAME);
+    let later = |trace: &Trace, wanted: &dyn Fn(&Table) -> bool| Trace {
+        header: trace.header.clone(),
+        tables: trace
+            .tables
+            .iter()
+            .filter(|table| is_of_state(table) && wanted(table))
+            .map(|table| {
+                let rows: Vec<u32> =
+                    (0..).zip(table.u32s("tick")).filter(|(_, tick)| **tick > after.0).map(|row| row.0).collect();
+                table.select(&rows)
+            })
+            .collect(),
     };
-    let part: std::collections::BTreeMap<u32, u64> = hashes(part).into_iter().collect();
-    let mut later = hashes(whole).into_iter().filter(|(tick, _)| *tick > after.0);
-    later.find(|(tick, hash)| part.get(tick) != Some(hash)).map(|(tick, _)| tick)
+    let differs = |wanted: &dyn Fn(&Table) -> bool| difference(&later(whole, wanted), &later(part, wanted));
+    // A field says more than a hash.
+    let in_bodies = differs(&|table| table.name != ticks::NAME)?;
+    Ok(match in_bodies {
+        Some(place) => Some(place),
+        None => differs(&|table| table.name == ticks::NAME)?,
+    })
 }
 
 fn said(untestable: &UntestableBuild) -> String {

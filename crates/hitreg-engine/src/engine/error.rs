@@ -71,6 +71,12 @@ pub enum EngineError {
     /// Options for client and server builds were given with two files.
     #[error("--server-build and --client-build need one log, not two files")]
     TwoFiles,
+    /// Logs of several games were given to one sweep.
+    #[error("{}: this log is of another game than the first: sweep each game separately", path.display())]
+    OtherGame {
+        /// The log.
+        path: PathBuf,
+    },
     /// A single trace was given, with nothing to compare it with.
     #[error("a single trace has nothing to compare with: name a second trace")]
     SingleTrace,

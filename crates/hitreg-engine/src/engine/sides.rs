@@ -3,6 +3,7 @@
 mod build_options;
 mod same_session;
 mod side;
+mod swept;
 
 use std::path::{Path, PathBuf};
 

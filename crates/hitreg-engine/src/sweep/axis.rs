@@ -82,19 +82,33 @@ impl Axis {
     /// # Errors
     /// When the text is not a valid axis; the error describes the correct form.
     pub fn parse(text: &str) -> Result<Axis, AxisError> {
+        Axis::read(text, false)
+    }
+
+    /// Reads an axis for a build, which may have settings of its own. Their values are not checked.
+    ///
+    /// # Errors
+    /// When the text is not a valid axis.
+    pub fn of_build(text: &str) -> Result<Axis, AxisError> {
+        Axis::read(text, true)
+    }
+
+    fn read(text: &str, is_of_build: bool) -> Result<Axis, AxisError> {
         let (key, given) = Settings::pair(text)?;
         let key = key.to_owned();
         if given.is_empty() {
             return Err(AxisError::NoValues { text: text.to_owned(), key });
         }
         let mut settings = Settings::default();
+        let is_own = is_of_build && key != PRESET && !Settings::is_known(&key);
         let values: Vec<String> = match given.split_once("..") {
-            Some((low, rest)) if key != PRESET => range(&key, given, low, rest)?,
+            Some((low, rest)) if key != PRESET => range(&key, given, (low, rest), is_own)?,
             _ => given.split(',').map(|value| value.trim().to_owned()).collect(),
         };
         for (place, value) in values.iter().enumerate() {
             match key.as_str() {
                 PRESET => settings.apply_preset(value)?,
+                _ if is_own => {}
                 key => settings.set(key, value)?,
             }
             if values[..place].contains(value) {
@@ -115,7 +129,7 @@ impl Axis {
     }
 }
 
-fn range(key: &str, range: &str, low: &str, rest: &str) -> Result<Vec<String>, AxisError> {
+fn range(key: &str, range: &str, (low, rest): (&str, &str), is_own: bool) -> Result<Vec<String>, AxisError> {
     let bad = || AxisError::BadRange { key: key.to_owned(), range: range.to_owned() };
     match KEYS.iter().find(|k| k.name == key).map(|k| k.kind) {
         Some(kind @ (ValueKind::Flag | ValueKind::Choice(_))) => {
@@ -123,7 +137,8 @@ fn range(key: &str, range: &str, low: &str, rest: &str) -> Result<Vec<String>, A
         }
         Some(ValueKind::Number { .. } | ValueKind::Rate { .. }) => {}
         // The check of the setting's name, later, reports an unknown key together with the nearest known key.
-        None => return Ok(vec![low.to_owned()]),
+        None if !is_own => return Ok(vec![low.to_owned()]),
+        None => {}
     }
     let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
     let number = |text: &str| text.trim().parse::<i32>().map(i64::from).map_err(|_| bad());
@@ -144,6 +159,21 @@ mod tests {
 
     fn values(text: &str) -> Vec<String> {
         Axis::parse(text).expect(text).values
+    }
+
+    #[test]
+    fn a_build_has_settings_of_its_own() {
+        let values = |text: &str| Axis::of_build(text).map(|axis| axis.values);
+        assert_eq!(values("sv_gravity=600..800:100").as_deref(), Ok(&["600", "700", "800"].map(str::to_owned)[..]));
+        assert_eq!(values("weapon=rifle,knife").as_deref(), Ok(&["rifle", "knife"].map(str::to_owned)[..]));
+        for (text, said) in [
+            ("sv_gravity=600..low", "lo..hi:step"),
+            ("sv_gravity=600,600", "twice"),
+            ("interpolation.lerp_ms=0..2000:1000", "from 0 to 1000"),
+            ("preset=halflife", "did you mean `half-life`?"),
+        ] {
+            assert!(values(text).is_err_and(|error| error.to_string().contains(said)), "{text}");
+        }
     }
 
     fn error(text: &str) -> String {

@@ -4,12 +4,16 @@ use hitreg_analysis::summary::{Summary, is_relocation};
 use hitreg_analysis::swept::SweepFigures;
 use hitreg_log::record::Session;
 use hitreg_log::stats::Spread;
-use hitreg_log::trace::schema::{corrections, shots};
+use hitreg_log::trace::Trace;
+use hitreg_log::trace::schema::{corrections, executed, frames, shots};
 use hitreg_netcode::replay::ReplayOutput;
 
 /// The sums from which the figures are computed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FigureSums {
+pub(crate) struct FigureSums {
+    has_usercmds: bool,
+    has_shots: bool,
+    has_corrections: bool,
     usercmds: u64,
     shots: u64,
     launched: u64,
@@ -39,27 +43,36 @@ struct TrafficSums {
 }
 
 impl FigureSums {
+    /// The sums of a replay by this program.
     pub(super) fn of(session: &Session, replayed: &ReplayOutput) -> FigureSums {
-        let trace = &replayed.trace;
+        let traffic = replayed.traffic.map(|traffic| TrafficSums {
+            down_bytes: traffic.down_bytes,
+            up_bytes: traffic.up_bytes,
+            player_seconds: session.duration().as_s_f64() * session.players.len() as f64,
+        });
+        FigureSums { traffic, ..FigureSums::of_trace(&replayed.trace) }
+    }
+
+    /// The sums of the tables that a trace has.
+    pub(crate) fn of_trace(trace: &Trace) -> FigureSums {
+        let has = |name| trace.table(name).is_some();
         let summary = Summary::of(trace);
-        let shots = shots::Columns::of(trace);
+        let columns = shots::Columns::of(trace);
         let mut gathered = FigureSums {
+            has_usercmds: has(frames::NAME) || has(executed::NAME),
+            has_shots: has(shots::NAME),
+            has_corrections: has(corrections::NAME),
             usercmds: summary.exercised.usercmds,
             shots: summary.shots.fired,
             launched: summary.shots.launched,
             impacts: summary.shots.impacts,
             not_run: summary.shots.not_run,
             hits: summary.shots.hit,
-            view_errors: shots.view_error_units.to_vec(),
+            view_errors: columns.view_error_units.to_vec(),
             checked: summary.prediction.checked,
-            traffic: replayed.traffic.map(|traffic| TrafficSums {
-                down_bytes: traffic.down_bytes,
-                up_bytes: traffic.up_bytes,
-                player_seconds: session.duration().as_s_f64() * session.players.len() as f64,
-            }),
             ..FigureSums::default()
         };
-        gathered.add_shots(&shots);
+        gathered.add_shots(&columns);
         let corrections = corrections::Columns::of(trace);
         for (row, cause) in corrections.cause.iter().enumerate().filter(|(_, cause)| *cause != "none") {
             gathered.corrections += 1;
@@ -101,6 +114,9 @@ impl FigureSums {
     }
 
     pub(super) fn plus(mut self, other: FigureSums) -> FigureSums {
+        self.has_usercmds |= other.has_usercmds;
+        self.has_shots |= other.has_shots;
+        self.has_corrections |= other.has_corrections;
         self.usercmds += other.usercmds;
         self.shots += other.shots;
         self.launched += other.launched;
@@ -128,21 +144,22 @@ impl FigureSums {
 
     pub(super) fn figures(self) -> SweepFigures {
         let traffic = self.traffic.filter(|traffic| traffic.player_seconds > 0.0);
+        let of_shots = |count: u64| self.has_shots.then_some(count);
         SweepFigures {
-            usercmds: self.usercmds,
-            shots: self.shots,
-            launched: self.launched,
-            impacts: self.impacts,
-            not_run: self.not_run,
-            hits: self.hits,
+            usercmds: self.has_usercmds.then_some(self.usercmds),
+            shots: of_shots(self.shots),
+            launched: of_shots(self.launched),
+            impacts: of_shots(self.impacts),
+            not_run: of_shots(self.not_run),
+            hits: of_shots(self.hits),
             hit_share_ci95: None,
             missed_on_target: (self.predicted_shots > 0).then_some(self.missed_on_target),
             view_error_units: Spread::of(self.view_errors),
             hits_in_cover: (self.known_covers > 0).then_some(self.hits_in_cover),
             in_cover_ms: Spread::of(self.in_cover_ms),
             in_cover_units: Spread::of(self.in_cover_units),
-            checked: self.checked,
-            corrections: self.corrections,
+            checked: self.has_corrections.then_some(self.checked),
+            corrections: self.has_corrections.then_some(self.corrections),
             correction_units: Spread::of(self.correction_units),
             down_bytes_per_s: traffic.map(|t| t.down_bytes as f64 / t.player_seconds),
             up_bytes_per_s: traffic.map(|t| t.up_bytes as f64 / t.player_seconds),

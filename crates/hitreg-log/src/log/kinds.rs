@@ -1,6 +1,8 @@
 //! The columns of record kinds, in file order. A new kind is a line in
 //! [`each_stream!`](crate::record::each_stream) and its columns here; kinds with long lists are in `chunk`.
 
+use glam::Vec3;
+
 use super::chunk::{ColumnReader, ReadContext, TableWriter, WriteContext};
 use crate::log::limits::Budget;
 use crate::record::{
@@ -114,6 +116,25 @@ impl RecordLayout for ShotRecord {
         "hitgroup" Whole hitgroup,
         "damage" Whole damage,
         "rewound_us" Whole rewound,
+        "impact" Whole impact,
+        "pellets" Whole pellets,
+    }
+    const LISTS: &'static [&'static str] = &["weapon"];
+
+    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
+        rows.texts(|shot| shot.weapon, context.texts());
+    }
+
+    fn take_lists(
+        shots: &mut [Self],
+        columns: &ColumnReader<'_>,
+        context: &ReadContext<'_>,
+        _: &mut Budget,
+    ) -> Result<(), String> {
+        for (shot, weapon) in shots.iter_mut().zip(columns.texts("weapon", context.texts())?) {
+            shot.weapon = weapon;
+        }
+        Ok(())
     }
 }
 
@@ -132,6 +153,32 @@ impl RecordLayout for DamageRecord {
         "victim" Whole victim,
         "attacker" Whole attacker,
         "amount" Whole amount,
+        "armour" Whole armour,
+    }
+    const LISTS: &'static [&'static str] = &["weapon", "forced", "force_x", "force_y", "force_z"];
+
+    fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
+        rows.texts(|damage| damage.weapon, context.texts());
+        rows.whole(|damage| damage.force.is_some().into());
+        for axis in 0..3 {
+            let bits = rows.iter().map(|damage| damage.force.unwrap_or_default()[axis].to_bits());
+            rows.floats(&bits.collect::<Vec<_>>());
+        }
+    }
+
+    fn take_lists(
+        records: &mut [Self],
+        columns: &ColumnReader<'_>,
+        context: &ReadContext<'_>,
+        _: &mut Budget,
+    ) -> Result<(), String> {
+        let (weapons, forced) = (columns.texts("weapon", context.texts())?, columns.narrow::<u8>("forced")?);
+        let [x, y, z] = [columns.singles("force_x")?, columns.singles("force_y")?, columns.singles("force_z")?];
+        for (row, (record, weapon)) in records.iter_mut().zip(weapons).enumerate() {
+            record.weapon = weapon;
+            record.force = (forced[row] != 0).then(|| Vec3::new(x[row], y[row], z[row]));
+        }
+        Ok(())
     }
 }
 
@@ -198,6 +245,15 @@ macro_rules! whole_numbers {
     )* };
 }
 whole_numbers!(u8, u16, u32, i32);
+
+impl PackedNumber for bool {
+    fn to(&self) -> i64 {
+        i64::from(*self)
+    }
+    fn of(number: i64) -> Option<Self> {
+        (0..=1).contains(&number).then_some(number == 1)
+    }
+}
 
 macro_rules! newtypes {
     ($($type:ident),*) => { $(

@@ -77,7 +77,10 @@ pub enum MergeError {
         log: usize,
     },
     /// No packet bounds the client's clock offset in one of the directions.
-    #[error("player {player}'s clock offset is unknown: one direction has no packet in both logs")]
+    #[error(
+        "player {player}'s clock offset is unknown: one direction has no packet in both logs, and this log has no ticks of the \
+         server's"
+    )]
     Unbounded {
         /// Index of the log.
         log: usize,
@@ -140,6 +143,9 @@ fn names(players: &[PlayerId]) -> String {
     }
 }
 
+/// Below this, times that were taken at the wrong moment explain an offset that does not fit.
+const LATE_STAMP_US: i64 = 20_000;
+
 fn drift(player: PlayerId, apart: Micros, rate_us_per_s: f64, is_steady: bool) -> String {
     let apart = apart.0;
     if is_steady {
@@ -147,6 +153,12 @@ fn drift(player: PlayerId, apart: Micros, rate_us_per_s: f64, is_steady: bool) -
             "player {player}'s clock and the server's drift apart by {:.0} µs a second, so that no one offset fits: \
              packets would arrive {apart} µs before they were sent; record shorter sessions, or let both keep time by NTP",
             rate_us_per_s.abs()
+        )
+    } else if apart < LATE_STAMP_US {
+        format!(
+            "player {player}'s packets would arrive up to {apart} µs before they were sent: record `Sent` and `Snapshot` with a \
+             time taken before the packet is sent, and arrivals with a time taken after it is read; or one of the clocks \
+             was set"
         )
     } else {
         format!(

@@ -4,7 +4,7 @@
 //! from the server bounds it from below. The fastest packets of both directions leave an interval as wide as the
 //! shortest round trip. Any offset in it is consistent with the recording.
 
-use crate::record::PlayerRecords;
+use crate::record::{PlayerRecords, TickRecord};
 use crate::units::Micros;
 
 /// The offset to add to a client's time to get the server's.
@@ -54,6 +54,23 @@ impl OffsetBound {
 /// Returns the offset between a client's records and the server's records of that client.
 pub(super) fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Offset, OffsetError> {
     between(&above(client, server), &below(client, server))
+}
+
+/// Returns the offset of a client whose log has no packets, by the ticks that both logs have.
+pub(super) fn by_ticks(client: &[TickRecord], server: &[TickRecord]) -> Result<Offset, OffsetError> {
+    let offset = |own: &TickRecord| {
+        let place = server.binary_search_by_key(&own.tick, |tick| tick.tick).ok()?;
+        Some(server[place].at - own.at)
+    };
+    let (least, most) = client
+        .iter()
+        .filter_map(offset)
+        .fold((Micros(i64::MAX), Micros(i64::MIN)), |(least, most), at| (least.min(at), most.max(at)));
+    if least > most {
+        return Err(OffsetError::Unbounded);
+    }
+    let width = most - least;
+    Ok(Offset { offset: least + Micros(width.0 / 2), error: Micros(width.0 - width.0 / 2) })
 }
 
 /// Returns the offset between upper and lower bounds.

@@ -70,7 +70,8 @@ impl MergePlan {
             let tick = tick.ok_or(MergeError::NothingLeft { log })?;
             (end, cut) = ((tick.tick, tick.at), Some(SessionCut { tick: tick.tick, at: tick.at, player }));
         }
-        let aligned = |((player, log), offset)| AlignedClient { player: PlayerId(player), log, offset };
+        let aligned =
+            |((player, log), offset)| AlignedClient { player: PlayerId(player), log, offset, is_by_ticks: false };
         Ok(MergePlan {
             header: survey.sides.header(headers[survey.sides.server]),
             clients: (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).map(aligned).collect(),
@@ -143,11 +144,7 @@ impl MergePlan {
 }
 
 /// Returns the last tick before a time.
-fn last_before<L: SideLogs>(
-    until: Micros,
-    survey: &MergeSurvey<'_>,
-    logs: &mut L,
-) -> Result<Option<TickRecord>, L::Error> {
+fn last_before<L: SideLogs>(until: Micros, survey: &MergeSurvey, logs: &mut L) -> Result<Option<TickRecord>, L::Error> {
     let server = survey.sides.server;
     logs.rewind(server)?;
     let mut last = None;

@@ -2,7 +2,7 @@
 
 use super::MergeError;
 use crate::record::player_of;
-use crate::record::{ClockOwner, PlayerRecords, SessionHeader, SessionStretch};
+use crate::record::{ClockOwner, PlayerRecords, SessionHeader, SessionStretch, UnknownKind, UnknownRecords};
 use crate::units::{Micros, PlayerId};
 
 /// The most that times may differ from zero, in µs. Sums of three such times do not overflow.
@@ -22,6 +22,8 @@ pub(super) struct SideIndex {
     pub(super) server: usize,
     /// Log of each player's client, if there is one.
     pub(super) clients: Vec<Option<usize>>,
+    /// The unknown kinds of the merged session: the server's, then custom kinds that only clients declare.
+    pub(super) kinds: Vec<UnknownKind>,
 }
 
 impl SideIndex {
@@ -51,7 +53,15 @@ impl SideIndex {
         }
         let mut clients = vec![None; players];
         sides.into_iter().for_each(|(player, log)| clients[usize::from(player.0)] = Some(log));
-        Ok(SideIndex { server, clients })
+        let mut kinds = headers[server].unknown.clone();
+        for log in clients.iter().flatten() {
+            for kind in headers[*log].unknown.iter().filter(|kind| kind.is_custom()) {
+                if !kinds.iter().any(|known| known.name == kind.name) {
+                    kinds.push(kind.clone());
+                }
+            }
+        }
+        Ok(SideIndex { server, clients, kinds })
     }
 
     /// Returns an error if a player has no log, and the server's log lacks its input. `has_input` tells whether the
@@ -68,9 +78,14 @@ impl SideIndex {
         self.clients.iter().position(|of| *of == Some(log))
     }
 
+    /// Returns the custom kind of these records; `None` if no game declares it.
+    pub(super) fn own_kind(&self, records: &UnknownRecords) -> Option<&UnknownKind> {
+        self.kinds.iter().find(|kind| kind.name == records.kind && kind.is_custom())
+    }
+
     /// Returns the header of the merged session.
     pub(super) fn header(&self, server: &SessionHeader) -> SessionHeader {
-        let mut header = SessionHeader { side: None, ..server.clone() };
+        let mut header = SessionHeader { side: None, unknown: self.kinds.clone(), ..server.clone() };
         for (player, log) in header.players.iter_mut().zip(&self.clients) {
             player.recorded |= log.is_some();
         }
@@ -101,6 +116,15 @@ impl SideIndex {
     }
 }
 
+/// Returns whether the kinds that both sides declare are equal. One side may have custom kinds of its own.
+fn have_equal_kinds(server: &[UnknownKind], client: &[UnknownKind]) -> bool {
+    let is_in = |kind: &UnknownKind, others: &[UnknownKind]| match others.iter().find(|other| other.name == kind.name) {
+        Some(other) => other == kind,
+        None => kind.is_custom(),
+    };
+    server.iter().all(|kind| is_in(kind, client)) && client.iter().all(|kind| is_in(kind, server))
+}
+
 /// Checks that a client's log belongs to the server's session and has the same rules.
 fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> Result<(), MergeError> {
     let session = |header: &SessionHeader| header.side.map(|side| side.session);
@@ -122,7 +146,7 @@ fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> R
         ("game", server.game == client.game),
         ("rules", server.rules == client.rules),
         ("seed", server.seed == client.seed),
-        ("kinds of records", server.unknown == client.unknown),
+        ("kinds of records", have_equal_kinds(&server.unknown, &client.unknown)),
         ("fields of usercmds", server.usercmd == client.usercmd),
         ("number of players", server.players.len() == client.players.len()),
         ("classes of entities", server.classes == client.classes),

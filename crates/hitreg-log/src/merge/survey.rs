@@ -42,6 +42,9 @@ struct PlayerMerge {
     down: PacketMatcher,
     above: OffsetBounds,
     below: OffsetBounds,
+    /// Whether the client's log has usercmds, and packets.
+    has_usercmds: bool,
+    has_packets: bool,
     /// Arrival time of the first packet that is not in the client's log.
     unknown_at: Option<Micros>,
     /// The newest usercmd of the last packet that the client sent.
@@ -49,9 +52,8 @@ struct PlayerMerge {
 }
 
 /// The state of the first pass.
-pub(super) struct MergeSurvey<'a> {
+pub(super) struct MergeSurvey {
     pub(super) sides: SideIndex,
-    headers: &'a [&'a SessionHeader],
     pub(super) logs: Vec<LogProgress>,
     players: Vec<PlayerMerge>,
     /// The first and the last tick.
@@ -64,12 +66,12 @@ pub(super) struct MergeSurvey<'a> {
     pub(super) unknown: Vec<UnknownRecords>,
 }
 
-impl<'a> MergeSurvey<'a> {
+impl MergeSurvey {
     /// Reads all logs to their ends.
     pub(super) fn of<L: SideLogs>(
-        headers: &'a [&'a SessionHeader],
+        headers: &[&SessionHeader],
         logs: &mut L,
-    ) -> Result<MergeSurvey<'a>, PlanFailure<L::Error>> {
+    ) -> Result<MergeSurvey, PlanFailure<L::Error>> {
         let sides = SideIndex::of(headers)?;
         let player = PlayerMerge {
             has_frames: false,
@@ -80,11 +82,12 @@ impl<'a> MergeSurvey<'a> {
             down: PacketMatcher::default(),
             above: OffsetBounds::above(),
             below: OffsetBounds::below(),
+            has_usercmds: false,
+            has_packets: false,
             unknown_at: None,
             last_sent: None,
         };
         let mut survey = MergeSurvey {
-            headers,
             logs: vec![LogProgress::default(); headers.len()],
             players: vec![player; sides.clients.len()],
             ticks: None,
@@ -121,14 +124,24 @@ impl<'a> MergeSurvey<'a> {
         if !stretch.times().all(is_in_time) {
             return Err(MergeError::OutOfTime { log }.into());
         }
+        // Rows of clients' own kinds and logs without packets are merged in memory.
+        let has_own = |records: &UnknownRecords| !records.is_empty() && self.sides.own_kind(records).is_some();
+        if self.sides.player_of(log).is_some() && stretch.unknown.iter().any(has_own) {
+            return Err(PlanFailure::Whole);
+        }
         let stretch = self.sides.share(log, stretch);
         self.add(log, &stretch).ok_or(PlanFailure::Whole)
     }
 
     /// Processes the next stretch of a log. `None` if the logs cannot be merged as streams.
     fn add(&mut self, log: usize, stretch: &SessionStretch) -> Option<()> {
-        let headers = self.headers;
-        let kinds = &headers[self.sides.server].unknown;
+        let kinds = std::mem::take(&mut self.sides.kinds);
+        let added = self.add_of_kinds(log, stretch, &kinds);
+        self.sides.kinds = kinds;
+        added
+    }
+
+    fn add_of_kinds(&mut self, log: usize, stretch: &SessionStretch, kinds: &[UnknownKind]) -> Option<()> {
         for records in &stretch.unknown {
             // Records without times come at the start of a log that is written in one piece.
             let times = kinds.iter().find(|kind| kind.name == records.kind).and_then(|kind| records.times(kind))?;
@@ -191,6 +204,7 @@ impl<'a> MergeSurvey<'a> {
         match self.sides.player_of(log) {
             Some(player) => {
                 let of = &mut self.players[player];
+                (of.has_packets || !of.has_usercmds).then_some(())?;
                 of.up.end_sending();
                 of.look_up()?;
                 of.down.end_receiving();
@@ -246,6 +260,8 @@ impl PlayerMerge {
 
     fn add_client(&mut self, stretch: &SessionStretch, player: usize) -> Option<()> {
         let records = stretch.players.get(player)?;
+        self.has_usercmds |= !records.frames.is_empty();
+        self.has_packets |= !records.sent.is_empty();
         records.sent.iter().try_for_each(|packet| self.up.send(packet.number, packet.at)).ok()?;
         records.received.iter().try_for_each(|arrival| self.down.arrive(*arrival)).ok()?;
         self.last_sent = records.sent.last().map(|packet| packet.newest).or(self.last_sent);

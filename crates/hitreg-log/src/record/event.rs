@@ -3,8 +3,8 @@
 
 use glam::Vec3;
 
-use super::RecordType;
 use super::stream::EventTime;
+use super::{RecordType, TextCode};
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick, named};
 
 /// A player joined or left the session.
@@ -40,7 +40,8 @@ pub struct ShotRecord {
     pub command: CommandSeq,
     /// Time of the client frame, or of the server's tick.
     pub at: Micros,
-    /// Index among the shots of that usercmd, from 0.
+    /// Index among the shots of that usercmd, from 0; impacts have indices of their own. Shots of one usercmd with one
+    /// index get the next free ones in tables.
     pub index: u8,
     /// The result.
     pub reason: Reason,
@@ -52,6 +53,12 @@ pub struct ShotRecord {
     pub damage: i32,
     /// How far the server rewound the targets for this shot; zero for a prediction.
     pub rewound: Micros,
+    /// The name of the weapon, from [`Stream::text`](crate::recorder::Stream::text); the empty text if unknown.
+    pub weapon: TextCode,
+    /// Whether this is the impact of a projectile, which a shot of the same usercmd launched.
+    pub impact: bool,
+    /// Number of pellets that hit, in one record for all pellets of a shot; `None` if the game does not count them.
+    pub pellets: Option<u8>,
 }
 
 /// The result of a shot.
@@ -86,7 +93,7 @@ impl Reason {
 }
 
 /// An entity lost health.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DamageRecord {
     /// The tick of the damage.
     pub tick: Tick,
@@ -98,6 +105,12 @@ pub struct DamageRecord {
     pub attacker: Option<PlayerId>,
     /// Lost health points.
     pub amount: i32,
+    /// The name of the weapon, from [`Stream::text`](crate::recorder::Stream::text); the empty text if unknown.
+    pub weapon: TextCode,
+    /// Armour points lost besides the health; `None` if the game has no armour.
+    pub armour: Option<u16>,
+    /// The push of the damage, as the change of the victim's velocity in units/s; `None` if unknown.
+    pub force: Option<Vec3>,
 }
 
 /// A span with missing records.

@@ -24,6 +24,11 @@ impl UnknownKind {
         self.fields.iter().find(|field| field.name == column)
     }
 
+    /// Returns whether a game declares the kind, so that `at_us` is its only time.
+    pub(crate) fn is_custom(&self) -> bool {
+        !self.fields.is_empty() && self.columns.iter().any(|name| name == "at_us") && !self.is_known_kind()
+    }
+
     /// Returns whether the kind itself is known and only some of its columns are not.
     pub fn is_known_kind(&self) -> bool {
         super::OF_PLAYERS.iter().map(|(name, _)| *name).chain(super::OF_SESSION).any(|name| name == self.name)
@@ -213,6 +218,20 @@ impl UnknownRecords {
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_by_key(|&row| times[row]);
         *self = self.rows(&order);
+    }
+
+    /// Shifts the times of the rows, if the kind has times.
+    pub(crate) fn move_by(&mut self, kind: &UnknownKind, by: Micros) {
+        let at = kind.columns.iter().position(|name| name == "at_us").filter(|_| !kind.is_known_kind());
+        if let Some(column) = at.and_then(|at| self.columns.get_mut(at)) {
+            column.values.iter_mut().for_each(|at| *at = at.saturating_add(by.0));
+        }
+    }
+
+    /// Removes the rows of a series.
+    pub(crate) fn drop_series(&mut self, series: u32) {
+        let kept: Vec<usize> = (0..self.len()).filter(|&row| self.series[row] != series).collect();
+        *self = self.rows(&kept);
     }
 
     /// Removes the rows later than `end`, if the kind has times.

@@ -2,55 +2,64 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{Execution, Reason, Session, ShotRecord};
+use crate::record::{CellKind, DamageRecord, Execution, Reason, Session, ShotRecord, TextCode, Texts};
 use crate::trace::schema::{IMPACT, shots};
 use crate::trace::{Column, ColumnData, Table};
 use crate::units::{EntityId, Tick};
 
 /// The key of a shot: shooter, usercmd, and index within the usercmd.
-type RecordedShotKey = (u32, u32, u8);
+type RecordedShotKey = (u32, u32, u32);
+
+/// A shot as predicted, and as judged.
+type RecordedShotSides<'a> = [Option<&'a ShotRecord>; 2];
 
 /// Returns the shots of all players; `None` without shots.
 pub(super) fn shots(session: &Session) -> Option<Table> {
-    let mut both: BTreeMap<RecordedShotKey, (Option<&ShotRecord>, Option<&ShotRecord>)> = BTreeMap::new();
+    let mut both: BTreeMap<RecordedShotKey, RecordedShotSides<'_>> = BTreeMap::new();
     for (player, records) in (0..).zip(&session.players) {
-        for shot in &records.predicted {
-            let key =
-                free_key((player, shot.command.0, shot.index), |key| both.get(key).is_some_and(|of| of.0.is_some()));
-            both.entry(key).or_default().0 = Some(shot);
-        }
-        for shot in &records.judged {
-            let key =
-                free_key((player, shot.command.0, shot.index), |key| both.get(key).is_some_and(|of| of.1.is_some()));
-            both.entry(key).or_default().1 = Some(shot);
+        for (side, shots) in [&records.predicted, &records.judged].into_iter().enumerate() {
+            for shot in shots {
+                let key = free_key(player, shot, |key| both.get(key).is_some_and(|of| of[side].is_some()));
+                both.entry(key).or_default()[side] = Some(shot);
+            }
         }
     }
     let ran = ticks_of_usercmds(session, &both);
     let mut table = shots::Writer::default();
     // Judged shots come first, in the server's order.
     let mut rows: Vec<_> = both.into_iter().collect();
-    rows.sort_by_key(|(_, (_, judged))| judged.map_or(i64::MAX, |shot| shot.at.0));
-    for (key, (predicted, judged)) in &rows {
+    rows.sort_by_key(|(_, [_, judged])| judged.map_or(i64::MAX, |shot| shot.at.0));
+    for (key, sides @ [_, judged]) in &rows {
         let tick = judged.and_then(|shot| {
             let at = session.ticks.iter().rev().find(|tick| tick.at <= shot.at).map(|tick| tick.tick);
             match ran.get(&(key.0, key.1)) {
                 // A usercmd may act in several ticks.
-                Some(ticks) if key.2 != IMPACT => {
-                    ticks.iter().find(|tick| Some(**tick) == at).or(ticks.first()).copied()
-                }
+                Some(ticks) if !shot.impact => ticks.iter().find(|tick| Some(**tick) == at).or(ticks.first()).copied(),
                 _ => at,
             }
         });
-        push(&mut table, tick, *key, *predicted, *judged);
+        push(&mut table, tick, *key, *sides, &session.texts);
     }
-    (!rows.is_empty()).then(|| table.finish(Vec::new()))
+    let mut table = table.finish(Vec::new());
+    let sides = || rows.iter().flat_map(|(_, sides)| sides).flatten();
+    if sides().all(|shot| shot.weapon == TextCode::default()) {
+        table.columns.retain(|column| column.name != "weapon");
+    }
+    if sides().all(|shot| shot.pellets.is_none()) {
+        table.columns.retain(|column| !["pellets", "predicted_pellets"].contains(&column.name.as_str()));
+    }
+    (!rows.is_empty()).then_some(table)
 }
 
-/// The key of a shot, with the next free index if another shot of its usercmd was recorded with the same one.
-fn free_key(key: RecordedShotKey, is_taken: impl Fn(&RecordedShotKey) -> bool) -> RecordedShotKey {
-    let (player, command, index) = key;
-    let keys = (index..=u8::MAX).map(|index| (player, command, index));
-    keys.into_iter().find(|key| !is_taken(key)).unwrap_or(key)
+/// The key of a shot, with the next free index if another shot of its usercmd was recorded with the same one. Impacts
+/// have indices from [`IMPACT`] down, then the next free ones above.
+fn free_key(player: u32, shot: &ShotRecord, is_taken: impl Fn(&RecordedShotKey) -> bool) -> RecordedShotKey {
+    let (index, most) = (u32::from(shot.index), u32::from(IMPACT));
+    let key = |index| (player, shot.command.0, index);
+    let down = (1..=most - index.min(most - 1)).rev().filter(|_| shot.impact);
+    let up = (if shot.impact { most + 1 } else { index })..;
+    let index = down.chain(up).find(|index| !is_taken(&key(*index)));
+    key(index.unwrap_or(u32::MAX))
 }
 
 /// The ticks in which the server ran the usercmds of these shots, as far as they were recorded, by player and usercmd.
@@ -60,7 +69,7 @@ fn ticks_of_usercmds<V>(session: &Session, shots: &BTreeMap<RecordedShotKey, V>)
     let mut ticks: BTreeMap<(u32, u32), Vec<Tick>> = BTreeMap::new();
     for (player, done) in ran.filter(|(_, done)| done.how == Execution::Run) {
         let first = (player, done.command.0, 0);
-        if shots.range(first..=(first.0, first.1, u8::MAX)).next().is_some() {
+        if shots.range(first..=(first.0, first.1, u32::MAX)).next().is_some() {
             ticks.entry((player, done.command.0)).or_default().push(done.tick);
         }
     }
@@ -71,8 +80,8 @@ fn push(
     table: &mut shots::Writer,
     tick: Option<Tick>,
     (shooter, command, index): RecordedShotKey,
-    predicted: Option<&ShotRecord>,
-    judged: Option<&ShotRecord>,
+    sides @ [predicted, judged]: RecordedShotSides<'_>,
+    texts: &Texts,
 ) {
     // The code after the last reason means that there was no such shot.
     let reason = |shot: Option<&ShotRecord>| shot.map_or(Reason::NAMES.len() as u8, |shot| shot.reason as u8);
@@ -82,15 +91,21 @@ fn push(
         _ => "none".to_owned(),
     };
     let damage = |shot: Option<&ShotRecord>| shot.map_or(0, |shot| i64::from(shot.damage));
+    // A shot without a count is one pellet.
+    let pellets = |shot: Option<&ShotRecord>| {
+        let uncounted = |shot: &ShotRecord| u8::from(shot.reason == Reason::Hit);
+        shot.map_or(0, |shot| shot.pellets.unwrap_or_else(|| uncounted(shot))).into()
+    };
     let at = judged.or(predicted).map_or(0, |shot| shot.at.0);
+    let weapon = [judged, predicted].into_iter().flatten().map(|shot| texts.get(shot.weapon));
     table.push(shots::Row {
         shooter,
         command,
-        index: index.into(),
-        impact: (index == IMPACT).into(),
+        index,
+        impact: sides.into_iter().flatten().any(|shot| shot.impact).into(),
         at_us: at,
         tick: tick.map_or(0, |tick| tick.0),
-        weapon: "",
+        weapon: weapon.into_iter().find(|name| !name.is_empty()).unwrap_or_default(),
         rewind_us: judged.map_or(0, |shot| shot.rewound.0),
         limit: 0,
         aimed_at: "none",
@@ -101,12 +116,12 @@ fn push(
         predicted_target: &target(predicted),
         predicted_hitgroup: &hitgroup(predicted),
         predicted_damage: damage(predicted),
-        predicted_pellets: 0,
+        predicted_pellets: pellets(predicted),
         reason: reason(judged),
         target: &target(judged),
         hitgroup: &hitgroup(judged),
         damage: damage(judged),
-        pellets: 0,
+        pellets: pellets(judged),
         visible_at_present: 0,
         in_cover_ms: f32::NAN,
         in_cover_units: f32::NAN,
@@ -132,12 +147,27 @@ pub(super) fn damage(session: &Session) -> Option<Table> {
     names.dedup();
     let code = |name: &String| names.binary_search(name).unwrap_or_default() as u32;
     let codes = rows.iter().map(|row| code(&attacker(row.attacker))).collect();
-    let columns = vec![
+    let mut columns = vec![
         Column::new("tick", ColumnData::U32(rows.iter().map(|row| row.tick.0).collect())),
         Column::new("at_us", ColumnData::I64(rows.iter().map(|row| row.at.0).collect())).in_unit("µs"),
         Column::new("victim", ColumnData::U32(rows.iter().map(|row| row.victim.0.into()).collect())),
         Column::new("attacker", ColumnData::Name { names, codes }),
         Column::new("amount", ColumnData::I64(rows.iter().map(|row| row.amount.into()).collect())),
     ];
+    if rows.iter().any(|row| row.weapon != TextCode::default()) {
+        let codes = rows.iter().map(|row| row.weapon.0 as i64);
+        columns.push(Column::new("weapon", ColumnData::of_numbers(CellKind::Text, codes, &session.texts)));
+    }
+    // Rows without a value have NaN.
+    let mut measure = |name: &str, unit: &str, value: &dyn Fn(&DamageRecord) -> Option<f32>| {
+        let cells: Vec<f32> = rows.iter().map(|row| value(row).unwrap_or(f32::NAN)).collect();
+        if cells.iter().any(|cell| !cell.is_nan()) {
+            columns.push(Column::new(name, ColumnData::F32(cells)).in_unit(unit));
+        }
+    };
+    measure("armour", "", &|row| row.armour.map(f32::from));
+    for (axis, name) in ["force.x", "force.y", "force.z"].into_iter().enumerate() {
+        measure(name, "units/s", &|row| row.force.map(|force| force[axis]));
+    }
     (!rows.is_empty()).then(|| Table::new("damage", columns).keyed_by(["tick", "victim", "attacker"]))
 }

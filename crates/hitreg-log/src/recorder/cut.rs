@@ -35,7 +35,20 @@ pub(super) struct FlightCut {
 struct Usercmds {
     /// Whether the recording contains executed usercmds of this player. Without them, none can be known to wait.
     ran: bool,
-    waiting: VecDeque<(CommandSeq, Record)>,
+    /// The last usercmds that ran, each with the tick in which it ran first.
+    recent: VecDeque<(CommandSeq, Tick)>,
+    /// The most ticks after which a usercmd ran again.
+    again_after: u32,
+    waiting: VecDeque<WaitingRecord>,
+}
+
+/// A record of a usercmd that a later part may need.
+#[derive(Debug)]
+struct WaitingRecord {
+    command: CommandSeq,
+    /// The tick in which the usercmd, or a later one, ran first.
+    ran_in: Option<Tick>,
+    record: Record,
 }
 
 /// The state that a part begins with.
@@ -83,7 +96,21 @@ impl FlightCut {
             Record::Executed(player, done) => {
                 let of = self.players.entry(*player).or_default();
                 of.ran = true;
-                of.waiting.retain(|(seq, _)| *seq > done.command);
+                let mut recent = of.recent.iter().rev().take_while(|(command, _)| *command >= done.command);
+                if let Some((_, first)) = recent.find(|(command, _)| *command == done.command) {
+                    of.again_after = of.again_after.max(done.tick.0.saturating_sub(first.0));
+                } else {
+                    of.recent.push_back((done.command, done.tick));
+                    if of.recent.len() > MOST_WAITING {
+                        of.recent.pop_front();
+                    }
+                }
+                for waiting in of.waiting.iter_mut().filter(|waiting| waiting.command <= done.command) {
+                    waiting.ran_in.get_or_insert(done.tick);
+                }
+                // A usercmd may run again, as late as others of this player did.
+                let (now, again_after) = (done.tick.0, of.again_after);
+                of.waiting.retain(|waiting| waiting.ran_in.is_none_or(|tick| now.saturating_sub(tick.0) < again_after));
             }
             Record::Frame(player, frame) => {
                 self.add_waiting(*player, frame.command.seq, record);
@@ -99,7 +126,7 @@ impl FlightCut {
 
     fn add_waiting(&mut self, player: PlayerId, seq: CommandSeq, record: &Record) {
         let of = self.players.entry(player).or_default();
-        of.waiting.push_back((seq, record.clone()));
+        of.waiting.push_back(WaitingRecord { command: seq, ran_in: None, record: record.clone() });
         if of.waiting.len() > MOST_WAITING {
             of.waiting.pop_front();
         }
@@ -112,7 +139,7 @@ impl FlightCut {
         // Without any execution, no usercmd can be known to wait.
         let has_executions = self.players.values().any(|of| of.ran);
         let waiting = self.players.values().filter(|_| has_executions).flat_map(|of| &of.waiting);
-        let waiting = waiting.map(|(_, record)| record.clone());
+        let waiting = waiting.map(|waiting| waiting.record.clone());
         PartStart { after: self.last, records: present.chain(bodies).chain(waiting).collect() }
     }
 }
@@ -139,8 +166,38 @@ impl PartStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::ExecutionRecord;
+    use crate::record::{ExecutionRecord, FrameRecord};
     use crate::units::Micros;
+    use crate::usercmd::Usercmd;
+
+    #[test]
+    fn a_part_keeps_usercmds_that_may_run_again() {
+        let player = PlayerId(0);
+        let frame = |number: u32| {
+            let command = Usercmd { seq: CommandSeq(number), ..Usercmd::default() };
+            Record::Frame(player, FrameRecord { at: Micros::ZERO, command })
+        };
+        let ran = |command: u32, tick: u32| {
+            let done = ExecutionRecord { command: CommandSeq(command), tick: Tick(tick), ..ExecutionRecord::default() };
+            Record::Executed(player, done)
+        };
+        let kept = |cut: &FlightCut| -> Vec<u32> {
+            let numbers = cut.beginning().records.into_iter().filter_map(|record| match record {
+                Record::Frame(_, frame) => Some(frame.command.seq.0),
+                _ => None,
+            });
+            numbers.collect()
+        };
+        let mut cut = FlightCut::new(None);
+        (1..=5).for_each(|number| cut.update(&frame(number)));
+        cut.update(&ran(1, 1));
+        assert_eq!(kept(&cut), [2, 3, 4, 5], "no usercmd has run twice");
+        cut.update(&ran(1, 3));
+        cut.update(&ran(2, 3));
+        assert_eq!(kept(&cut), [2, 3, 4, 5], "usercmd 2 may run again until tick 5");
+        cut.update(&ran(3, 5));
+        assert_eq!(kept(&cut), [3, 4, 5]);
+    }
 
     #[test]
     fn a_part_begins_with_all_records_of_its_first_tick() {

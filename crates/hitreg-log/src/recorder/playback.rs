@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::{Description, FinishError, PushError, Recorder, Stream};
 use crate::log::{self, LogError};
-use crate::record::{Execution, PlayerRecords, Presence, Record, Session, TickRecord};
+use crate::record::{Execution, PlayerRecords, Presence, Record, Session, TickRecord, USERCMD_BYTES};
 use crate::store::{self, StoreError};
 use crate::trace::Digest;
 use crate::units::{CommandSeq, PlayerId, Tick};
@@ -23,6 +23,13 @@ pub enum PlaybackStep {
     /// Restore a body: a state of tick 0 of [`Session::states`], by its index. Only at the beginning of a log that
     /// begins within a session.
     Restore(usize),
+    /// A row of a custom kind, for games that record what else happens, in its order.
+    Row {
+        /// Index of the kind in [`SessionHeader::unknown`](crate::record::SessionHeader::unknown).
+        kind: usize,
+        /// Index of the row in its [`UnknownRecords`](crate::record::UnknownRecords).
+        row: usize,
+    },
     /// A player joins.
     Join(PlayerId),
     /// A player leaves.
@@ -40,7 +47,8 @@ pub enum PlaybackStep {
     Tick,
 }
 
-/// The steps of a session, in order: joins and leaves, usercmds by player, the end of the tick; then the next tick.
+/// The steps of a session, in order: rows of custom kinds by their times, joins and leaves, usercmds by player, the end of
+/// the tick; then the next tick.
 ///
 /// Usercmds run in the ticks in which they were recorded as executed. If the session records no execution, they run in
 /// the first tick that is not earlier than they are.
@@ -51,6 +59,8 @@ pub struct PlaybackSteps {
     tick: usize,
     /// The tick of the last step.
     now: TickRecord,
+    /// For each custom kind with rows: its index, the index of its records, and the next row.
+    rows: Vec<(usize, usize, usize)>,
     players: Vec<PlayerCursor>,
     has_executions: bool,
 }
@@ -72,7 +82,13 @@ impl PlaybackSteps {
             frame_of: player.frames.iter().map(|frame| frame.command.seq).zip(0..).collect(),
             ..PlayerCursor::default()
         };
+        let kinds = session.header.unknown.iter().enumerate().filter(|(_, kind)| kind.name != USERCMD_BYTES);
+        let rows = kinds.filter_map(|(index, kind)| {
+            let records = session.unknown.iter().position(|records| records.kind == kind.name)?;
+            session.unknown[records].times(kind).map(|_| (index, records, 0))
+        });
         PlaybackSteps {
+            rows: rows.collect(),
             restored: 0..session.states.keys().partition_point(|key| key.tick == Tick(0)),
             tick: 0,
             now: TickRecord::default(),
@@ -100,6 +116,16 @@ impl PlaybackSteps {
             return Ok(Some(PlaybackStep::Restore(state)));
         }
         let Some(end) = session.ticks.get(self.tick) else { return Ok(None) };
+        let times = |&mut (kind, records, _): &mut (usize, usize, usize)| {
+            session.unknown[records].times(&session.header.unknown[kind]).unwrap_or_default()
+        };
+        let next_rows = self.rows.iter_mut().filter_map(|next| Some((*times(next).get(next.2)?, next)));
+        if let Some((at, next)) = next_rows.min_by_key(|(at, _)| *at)
+            && at <= end.at.0
+        {
+            next.2 += 1;
+            return Ok(Some(PlaybackStep::Row { kind: next.0, row: next.2 - 1 }));
+        }
         for (number, (cursor, records)) in self.players.iter_mut().zip(&session.players).enumerate() {
             let player = PlayerId(number as u16);
             if let Some(change) = records.presence.get(cursor.presence).filter(|change| change.tick <= end.tick) {
@@ -152,7 +178,7 @@ impl PlaybackSteps {
 ///     while let Some(step) = play.next(&mut stream)? {
 ///         match step {
 ///             PlaybackStep::Restore(state) => world.restore(play.session().states.cells_of(state)),
-///             PlaybackStep::Join(_) | PlaybackStep::Leave(_) => {}
+///             PlaybackStep::Join(_) | PlaybackStep::Leave(_) | PlaybackStep::Row { .. } => {}
 ///             PlaybackStep::Input { player, frame, .. } => {
 ///                 world.run(player.0, &play.session().players[usize::from(player.0)].frames[frame].command);
 ///             }
@@ -199,6 +225,12 @@ pub enum PlaybackError {
         /// The name.
         key: String,
     },
+    /// The log begins within a session, and this build cannot restore an entity of it.
+    #[error("the log begins within a session, and this build cannot restore entity {entity}")]
+    NotRestored {
+        /// The entity.
+        entity: u16,
+    },
     /// The log cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -222,7 +254,10 @@ impl PlaybackError {
     /// Returns 125 if this build cannot replay the log or does not know the command, 128 for other trouble.
     pub fn exit_code(&self) -> u8 {
         match self {
-            PlaybackError::Unknown { .. } | PlaybackError::OtherGame { .. } | PlaybackError::NoSetting { .. } => 125,
+            PlaybackError::Unknown { .. }
+            | PlaybackError::OtherGame { .. }
+            | PlaybackError::NoSetting { .. }
+            | PlaybackError::NotRestored { .. } => 125,
             PlaybackError::Store(_) | PlaybackError::Log { .. } | PlaybackError::Push(_) | PlaybackError::Finish(_) => {
                 128
             }
@@ -356,7 +391,7 @@ impl Playback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ClassId, ExecutionRecord, FrameRecord, PresenceRecord, StateRecord};
+    use crate::record::{ClassId, CustomRow, ExecutionRecord, FrameRecord, OwnValue, PresenceRecord, StateRecord};
     use crate::units::{EntityId, Micros};
     use crate::usercmd::Usercmd;
 
@@ -405,6 +440,22 @@ mod tests {
         let begin = [PlaybackStep::Restore(0), PlaybackStep::Tick, PlaybackStep::Join(PlayerId(1))];
         let expected = begin.into_iter().chain(ran).chain([PlaybackStep::Tick]);
         assert_eq!(steps(&session), (expected.collect(), 2 + 4));
+    }
+
+    #[test]
+    fn rows_of_custom_kinds_come_first_in_a_tick_by_their_times() {
+        let mut session = session(&[]);
+        let described = Description::new("mygame").player("p0").kind("events", Vec::new()).kind("chat", Vec::new());
+        session.header.unknown = described.into_header().unwrap().0.unknown;
+        for (kind, at) in [(0, 9_000), (1, 9_500), (0, 9_900), (0, 10_000), (1, 10_001), (1, 20_001)] {
+            let row = CustomRow { kind, series: 0, values: vec![OwnValue::Number(at)] };
+            session.push(Record::Row(Micros(at), row)).unwrap();
+        }
+        let row = |kind, row| PlaybackStep::Row { kind, row };
+        let begin =
+            [row(0, 0), row(1, 0), row(0, 1), row(0, 2), input(0, Execution::Run), PlaybackStep::Tick, row(1, 1)];
+        assert_eq!(steps(&session).0[..7], begin);
+        assert_eq!(steps(&session).0.len(), 7 + 3, "a row after the last tick is no step");
     }
 
     #[test]

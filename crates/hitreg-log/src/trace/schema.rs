@@ -72,7 +72,7 @@ pub struct ColumnSchema {
     pub names: &'static [&'static str],
 }
 
-/// The `index` of a projectile's impact in `shots`. The shot that launched it has its own index.
+/// The `index` of a usercmd's first impact in `shots`; further ones have lower indices. The shot that launched it has its own index.
 pub const IMPACT: u8 = u8::MAX;
 
 /// When rows with equal keys can be compared.

@@ -11,6 +11,11 @@ export function lastAt(values, limit) {
   return low - 1;
 }
 
+/** The name of a shot or an impact. Its index is left out if it is usual. */
+function shotName({ shooter, command, index, is_impact: isImpact }) {
+  return `p${shooter}#${command}${index > 0 && index < 255 ? `.${index}` : ""}${isImpact ? " impact" : ""}`;
+}
+
 /** The number of shots that the server judged. An impact counts only if its launch is unknown; a shot that did not run does not count. */
 export function countFired(shots) {
   const of = (reason) => shots.filter((shot) => shot.server.reason === reason && !shot.is_impact).length;
@@ -42,9 +47,8 @@ export function prepare(side, index) {
   const ends = side.clocks.filter((clock) => clock.at_us.length > 0);
   side.from = Math.min(...ends.map((clock) => clock.at_us[0]));
   side.to = Math.max(...ends.map((clock) => clock.at_us[clock.at_us.length - 1]));
-  const nameOf = (shot) => `p${shot.shooter}#${shot.command}` + (shot.index > 0 && shot.index < 255 ? `.${shot.index}` : "") + (shot.index === 255 ? " impact" : "");
   for (const shot of side.shots) {
-    shot.name = nameOf(shot);
+    shot.name = shotName(shot);
     shot.at_us = shot.judged?.at_us ?? shot.made?.at_us ?? null;
   }
   for (const item of [...side.shots, ...side.corrections]) item.side = index;

@@ -103,8 +103,7 @@ function why(sides, of, none, unknown, note) {
 
 function changedRows({ sides, difference }) {
   return difference.hits.changed.map((change) => {
-    const suffix = change.index === 255 ? " impact" : change.index > 0 ? `.${change.index}` : "";
-    const name = `p${change.shooter}#${change.command}${suffix}`;
+    const name = shotName(change);
     const shots = sides.map((side) => side.shotNamed.get(name) ?? null);
     const times = [change.a?.at_us, change.b?.at_us].filter((time) => time !== undefined && time !== null);
     return { name, change, shots, at_us: times.length > 0 ? Math.min(...times) : null };

@@ -74,7 +74,7 @@ function places({ places: all, about, line }) {
   const side = ({ right_units: right, up_units: up }) => `${measure(Math.abs(right))} ${right < 0 ? "left" : "right"}${up === null ? "" : `, ${measure(Math.abs(up))} ${up < 0 ? "below" : "above"}`}`;
   const row = (place) => [`${place.which} (${place.which[0].toUpperCase()})`, seconds(place.at_us), place.off ? `${measure(place.off.distance_units)} units` : "not known", place.off ? side(place.off) : "", place.known_by];
   const cells = (name, words) => words.map((word) => el(name, {}, word));
-  return el("table", {}, el("caption", {}, `where ${about} was${line?.has_height ? "" : ", seen from above"}`), el("thead", {}, el("tr", {}, ...cells("th", head))), el("tbody", {}, ...all.map((place) => el("tr", {}, ...cells("td", row(place))))));
+  return el("table", {}, el("caption", {}, `where ${about} was${line?.has_height || line?.is_flat ? "" : ", seen from above"}`), el("thead", {}, el("tr", {}, ...cells("th", head))), el("tbody", {}, ...all.map((place) => el("tr", {}, ...cells("td", row(place))))));
 }
 
 /** The targets beside the line of fire, which runs from left to right: from above, and from the side. */

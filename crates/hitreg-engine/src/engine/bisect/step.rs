@@ -1,9 +1,12 @@
 //! Runs one usercmd of a log on one body, in this or another build. A tick bisection runs it in two builds and compares
 //! the resulting bodies. Another build is called as `BUILD step LOG OPTIONS -o FILE`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Bodies, Playable, StepError};
+use hitreg_analysis::bisect::StateOwner;
 use hitreg_analysis::diff::{CellValue, NamedValue};
 use hitreg_log::record::{Session, TextCode, Texts, cells_of};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
@@ -30,11 +33,15 @@ pub fn step(
     Ok(serde_json::json!(BodyAfter { cells }).to_string())
 }
 
-/// The arguments of `BUILD step` for one usercmd.
-pub(super) fn arguments(player: u32, command: u32, entities: &Bodies) -> Vec<String> {
-    let body = |(entity, cells): (&EntityId, &Vec<u32>)| {
+/// The cells of entities by their owners.
+pub(super) type OwnedCells = BTreeMap<StateOwner, Vec<u32>>;
+
+/// The arguments of `BUILD step` for one usercmd. States of a class with a table of its own name the class.
+pub(super) fn arguments(player: u32, command: u32, entities: &OwnedCells) -> Vec<String> {
+    let body = |(owner, cells): (&StateOwner, &Vec<u32>)| {
         let cells: Vec<String> = cells.iter().map(u32::to_string).collect();
-        format!("--body={}={}", entity.0, cells.join(","))
+        let class = owner.class.as_ref().map(|class| format!("/{class}")).unwrap_or_default();
+        format!("--body={}{class}={}", owner.entity, cells.join(","))
     };
     let which = [format!("--player={player}"), format!("--command={command}")];
     which.into_iter().chain(entities.iter().map(body)).collect()
@@ -113,11 +120,17 @@ mod tests {
         let body = [(-0.0f32).to_bits(), -7i32 as u32, u32::MAX];
         let values = named(&fields, &body, &Texts::default()).unwrap();
         assert_eq!(cells(&fields, &values), Ok(body.to_vec()));
-        let entities = Bodies::from([(EntityId(3), body.to_vec()), (EntityId(7), vec![0])]);
+        let owner = |entity, class: Option<&str>| StateOwner { entity, class: class.map(str::to_owned) };
+        let entities = OwnedCells::from([
+            (owner(3, None), body.to_vec()),
+            (owner(7, None), vec![0]),
+            (owner(9, Some("shell")), vec![1, 2]),
+        ]);
         let asked = arguments(7, 12, &entities);
         assert_eq!(asked[..2], ["--player=7", "--command=12"]);
-        let bodies = asked[2..].iter().map(|arg| body_argument(arg.strip_prefix("--body=").unwrap()).unwrap());
-        assert_eq!(bodies.collect::<Bodies>(), entities);
+        assert_eq!(asked[4], "--body=9/shell=1,2");
+        let bodies = asked[2..4].iter().map(|arg| body_argument(arg.strip_prefix("--body=").unwrap()).unwrap());
+        assert_eq!(bodies.collect::<Bodies>(), Bodies::from([(EntityId(3), body.to_vec()), (EntityId(7), vec![0])]));
         assert!(body_argument("3").is_err() && body_argument("3=x").is_err());
         assert!(named(&fields, &body[1..], &Texts::default()).is_err());
         assert!(cells(&fields, &values[1..]).unwrap_err().contains("`x`"));

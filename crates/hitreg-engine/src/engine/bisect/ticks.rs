@@ -1,15 +1,18 @@
 //! Finds the first tick, entity and field where two runs differ, and the cause.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::step::{answer, arguments, cells, named};
+use super::step::{OwnedCells, answer, arguments, cells, named};
 use crate::build::{Build, BuildRequest, BuildRunner};
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, MissingSide, Traces, check};
 use hitreg_analysis::bisect::{self, RerunFn, RerunStep, TickBisection};
 use hitreg_analysis::diff::{DiffOptions, NamedValue, TraceSide};
+use hitreg_log::record::{FieldSchema, SessionHeader};
+use hitreg_log::store;
 use hitreg_log::trace::STEP;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 
@@ -20,6 +23,9 @@ pub struct TickBisectionResult {
     pub a: String,
     /// A readable name for side B.
     pub b: String,
+    /// The names in the log of the players that the divergence is about, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub players: Option<String>,
     /// The divergence and its cause.
     #[serde(flatten)]
     pub found: TickBisection,
@@ -53,7 +59,15 @@ pub fn bisect_ticks(
     let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
     let found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun)?;
     check(&runner.stop)?;
-    Ok(Ok(TickBisectionResult { a: name_a, b: name_b, found }))
+    let players = match found.first.as_ref().zip(sides.one_log()) {
+        Some((first, (path, _))) => {
+            let usercmds = first.usercmds_a.iter().chain(&first.usercmds_b).map(|usercmd| usercmd.player);
+            let all: BTreeSet<u32> = first.place.entity.into_iter().chain(first.place.player).chain(usercmds).collect();
+            store::open_indexed_log(path)?.header().names_of(all)
+        }
+        None => None,
+    };
+    Ok(Ok(TickBisectionResult { a: name_a, b: name_b, players, found }))
 }
 
 /// Runs single usercmds of a log again in the builds of both sides.
@@ -77,23 +91,23 @@ impl BuildRerun<'_> {
         if self.builds[side].is_some() && !self.can_step[side] {
             return Err("it does not declare the command `step`".to_owned());
         }
-        let log = match self.log.get() {
-            Some(log) => log,
-            None => {
-                let read = Engine::new(self.engine.games).read_log(self.path).map_err(|error| error.to_string())?;
-                self.log.get_or_init(|| read)
-            }
-        };
-        let fields = &log.session.header.body_fields();
-        let entity = |entity: &u32| u16::try_from(*entity).map(EntityId).map_err(|error| error.to_string());
-        let all = step.others.iter().map(|(id, body)| Ok((entity(id)?, cells(fields, body)?)));
-        let entities = all.collect::<Result<Bodies, String>>()?;
+        let log = self.log()?;
+        let header = &log.session.header;
+        let fields = fields_of(header, None, step.body)?;
+        let all = step.others.iter().map(|(owner, body)| {
+            let fields = fields_of(header, owner.class.as_deref(), body)?;
+            Ok((owner.clone(), cells(&fields, body)?))
+        });
+        let entities = all.collect::<Result<OwnedCells, String>>()?;
         let (player, command) = (step.command.player, step.command.command);
         let after = match self.builds[side] {
             None => {
                 let player = PlayerId(u16::try_from(player).map_err(|error| error.to_string())?);
                 let game = self.engine.games.of(&log.session).map_err(|error| error.to_string())?;
-                game.step(&log.session, player, CommandSeq(command), &entities).map_err(|error| error.to_string())?
+                let entity = |entity: u32| u16::try_from(entity).map(EntityId).map_err(|error| error.to_string());
+                let bodies = entities.into_iter().map(|(owner, cells)| Ok((entity(owner.entity)?, cells)));
+                game.step(&log.session, player, CommandSeq(command), &bodies.collect::<Result<Bodies, String>>()?)
+                    .map_err(|error| error.to_string())?
             }
             Some(path) => {
                 let options = arguments(player, command, &entities);
@@ -103,6 +117,28 @@ impl BuildRerun<'_> {
                 answer(&bytes)?
             }
         };
-        named(fields, &after, &log.session.texts)
+        named(&fields, &after, &log.session.texts)
+    }
+
+    fn log(&self) -> Result<&LogFile, String> {
+        if let Some(log) = self.log.get() {
+            return Ok(log);
+        }
+        let read = Engine::new(self.engine.games).read_log(self.path).map_err(|error| error.to_string())?;
+        Ok(self.log.get_or_init(|| read))
+    }
+}
+
+/// The fields of a state. A table of states has the fields of one class, or those of all classes.
+fn fields_of(header: &SessionHeader, class: Option<&str>, body: &[NamedValue]) -> Result<Vec<FieldSchema>, String> {
+    let has = |field: &FieldSchema| body.iter().any(|named| named.name == field.name);
+    let of_all = header.body_fields();
+    match class {
+        Some(name) => {
+            let class = header.classes.iter().find(|class| class.name == name);
+            class.map(|class| class.fields.clone()).ok_or_else(|| format!("the log has no class `{name}`"))
+        }
+        None if of_all.iter().all(has) => Ok(of_all),
+        None => Ok(header.classes.first().map_or(of_all, |class| class.fields.clone())),
     }
 }

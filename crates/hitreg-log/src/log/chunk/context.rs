@@ -40,7 +40,7 @@ impl<'a, T> ChunkContext<'a, T> {
         self.own_fields
     }
 
-    pub(super) fn texts(&self) -> &T {
+    pub(in crate::log) fn texts(&self) -> &T {
         self.texts
     }
 

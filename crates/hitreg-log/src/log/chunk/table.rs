@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
 use super::RecordSeries;
+use super::texts::{ChunkTexts, TextPlaces};
 use crate::log::column;
 use crate::log::kinds::{NumberPacking, RecordLayout};
-use crate::record::{EventTime, NumberForm, PlayerRecords};
+use crate::record::{EventTime, NumberForm, PlayerRecords, TextCode};
 
 /// `[ids, rows, columns]`: the ids of the series (players or entities), their row counts, and the columns in the order
 /// of the header. Trailing columns of zeros may be left out.
@@ -73,7 +74,14 @@ impl<'a, T> TableWriter<'a, T> {
         self.raw(column::encode_as(form, values, &self.series));
     }
 
-    pub(super) fn floats(&mut self, bits: &[u32]) {
+    /// Adds a column of texts.
+    pub(in crate::log) fn texts(&mut self, code: impl Fn(&T) -> TextCode, texts: &ChunkTexts<'_>) {
+        let mut values = self.values(|row| code(row).0 as i64);
+        texts.place(&mut values);
+        self.numbers(&values);
+    }
+
+    pub(in crate::log) fn floats(&mut self, bits: &[u32]) {
         self.raw(column::encode_f32(bits, &self.series));
     }
 
@@ -209,6 +217,19 @@ impl<'a> ColumnReader<'a> {
 
     pub(super) fn row_counts(&self) -> Vec<(u32, usize)> {
         self.ids.iter().copied().zip(self.series.iter().copied()).collect()
+    }
+
+    /// Decodes texts, one for each row.
+    pub(in crate::log) fn texts(&self, name: &str, texts: &TextPlaces) -> Result<Vec<TextCode>, String> {
+        let mut values: Vec<i64> = self.narrow(name)?;
+        texts.codes(&mut values).map_err(|what| self.bad(name, what))?;
+        Ok(values.into_iter().map(|code| TextCode(code as u64)).collect())
+    }
+
+    /// Decodes floats, one for each row.
+    pub(in crate::log) fn singles(&self, name: &str) -> Result<Vec<f32>, String> {
+        let bits = column::decode_f32(self.raw(name), &self.series).map_err(|what| self.bad(name, what))?;
+        Ok(bits.into_iter().map(f32::from_bits).collect())
     }
 
     /// Decodes integers, one for each row, into a narrower type.

@@ -214,7 +214,7 @@ table! {
     shooter: u32;
     /// The usercmd that fired.
     command: u32;
-    /// Index among the shots of that usercmd; 255 for an impact.
+    /// Index among the shots of that usercmd; from 255 down for impacts.
     index: u32;
     /// Whether it is an impact.
     impact: u32, unit = Unit::Flag;

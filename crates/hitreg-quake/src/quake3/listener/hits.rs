@@ -94,7 +94,14 @@ impl HitLog {
         while let Some(line) = self.log.hurt.get(self.told).filter(|line| line.server_time < server_time) {
             if let Some((tick, at)) = ticks.after(line.server_time) {
                 let (victim, attacker) = (EntityId(line.victim), self.attackers[self.told]);
-                records.push(DamageRecord { tick, at, victim, attacker, amount: line.damage });
+                records.push(DamageRecord {
+                    tick,
+                    at,
+                    victim,
+                    attacker,
+                    amount: line.damage,
+                    ..DamageRecord::default()
+                });
             }
             self.told += 1;
         }

@@ -309,7 +309,7 @@ fn a_servers_demo_scores_drawing_and_names_hit_players() {
     let at = session.players[5].snapshots[30].tick;
     let hit = |attacker, amount| {
         let time = session.players[5].snapshots[30].at;
-        DamageRecord { tick: at, at: time, victim: EntityId(0), attacker, amount }
+        DamageRecord { tick: at, at: time, victim: EntityId(0), attacker, amount, ..Default::default() }
     };
     assert_eq!(session.damage, [hit(Some(PlayerId(4)), 24), hit(None, 5)]);
     let ran = session.players[4].frames.iter().map(|frame| (frame.command.seq.0, frame.command.input.msec));

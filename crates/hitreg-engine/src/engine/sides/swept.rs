@@ -1,0 +1,72 @@
+//! Sweeps by a build: every point is a replay of the build under other settings.
+
+use std::path::Path;
+
+use super::{ComparisonSource, MissingSide, ReplaySpec};
+use crate::build::BuildRunner;
+use crate::engine::{Engine, EngineError, check};
+use crate::sweep::{FigureSums, Sweep, SweepPlan, sweep_by};
+use hitreg_netcode::replay::WhatIf;
+
+/// A run without figures.
+enum FailedRun {
+    Refused(EngineError),
+    Untestable(MissingSide),
+}
+
+impl From<EngineError> for FailedRun {
+    fn from(error: EngineError) -> FailedRun {
+        FailedRun::Refused(error)
+    }
+}
+
+impl ReplaySpec {
+    /// Replays logs by this side's build under every combination of a plan, in parallel. Tables that the build does not
+    /// write have no figures. `done` is called at the end of each replay.
+    ///
+    /// # Errors
+    /// Fails if a file, a setting or the build is not available, if the logs are of several games, or if the job was
+    /// stopped. A log that the build cannot play is not an error; the result is then [`MissingSide`].
+    pub fn sweep(
+        &self,
+        engine: &Engine<'_>,
+        runner: &BuildRunner,
+        (logs, plan): (&[&Path], &SweepPlan),
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Result<Sweep, MissingSide>, EngineError> {
+        let sources = logs.iter().map(|path| ComparisonSource::of(engine, path)).collect::<Result<Vec<_>, _>>()?;
+        let mut at_once = rayon::current_num_threads();
+        for source in &sources {
+            let Some(log) = source.log() else { return Err(EngineError::Replayed { path: source.path.to_owned() }) };
+            if sources[0].log().is_some_and(|first| first.header.game != log.header.game) {
+                return Err(EngineError::OtherGame { path: source.path.to_owned() });
+            }
+            for point in plan.points() {
+                self.at(plan, &point).check(engine, source)?;
+            }
+            let of_trace = log.survey.trace_bytes(self.tables);
+            at_once = engine.games.memory().tasks_at_once(of_trace, at_once);
+        }
+        let one = |log: usize, point: &[&str], _| {
+            check(&runner.stop)?;
+            let made = self.at(plan, point).trace(engine, runner, &sources[log], "a")?;
+            let trace = made.map_err(FailedRun::Untestable)?.into_trace(engine.games.memory())?;
+            done();
+            Ok(FigureSums::of_trace(&trace))
+        };
+        let swept = sweep_by(sources.len(), plan, (&one, at_once));
+        check(&runner.stop)?;
+        match swept {
+            Ok(sweep) => Ok(Ok(Sweep { is_by_build: true, ..sweep })),
+            Err(FailedRun::Untestable(missing)) => Ok(Err(missing)),
+            Err(FailedRun::Refused(error)) => Err(error),
+        }
+    }
+
+    /// This side at one point of a plan.
+    fn at(&self, plan: &SweepPlan, point: &[&str]) -> ReplaySpec {
+        let (preset, set) = plan.options(point);
+        let rejudge = plan.what_if() == WhatIf::Rejudge;
+        ReplaySpec { preset: preset.map(str::to_owned), set, rejudge, ..self.clone() }
+    }
+}
