@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::corpus::corpus;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::progress::Progress;
@@ -34,7 +35,7 @@ Examples:
   hitreg sweep match.hitlog --set interpolation.lerp_ms=0..200:50 --what-if rerecord
   hitreg sweep match.hitlog --set lag_compensation.enabled=true,false --what-if rejudge")]
 pub(super) struct Args {
-    /// Logs
+    /// Logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
     /// A setting and its values; at most twice
@@ -93,9 +94,14 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     }
     let csv = output.files.target_if(&args.csv, FileType::Table(figure_names()))?;
     let report = output.files.target_if(&args.report, FileType::Page)?;
-    check_memory(games, &args.logs)?;
-    let mut sessions: Vec<Session> = Vec::with_capacity(args.logs.len());
-    for path in &args.logs {
+    let corpus = corpus(&args.logs)?;
+    if let Some(problem) = corpus.problems.first() {
+        return Err(CommandError::request(problem));
+    }
+    let logs = &corpus.logs;
+    check_memory(games, logs)?;
+    let mut sessions: Vec<Session> = Vec::with_capacity(logs.len());
+    for path in logs {
         let log = files::read_log(games, path)?;
         files::note_hole(path, log.session.first_hole());
         if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
@@ -109,11 +115,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let Some(first) = sessions.first() else {
         return Err(CommandError::request("there is no log to sweep: name one"));
     };
-    let game = games.of(first).map_err(|error| CommandError::file(&args.logs[0], error))?;
+    let game = games.of(first).map_err(|error| CommandError::file(&logs[0], error))?;
     let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
     let swept = game.sweep(games.memory(), &sessions, &plan, &|| progress.one_done()).map_err(|error| match error {
-        SweepError::Run { log, source } => CommandError::file(&args.logs[log], source),
-        SweepError::Settings { log, source } => CommandError::file(&args.logs[log], source),
+        SweepError::Run { log, source } => CommandError::file(&logs[log], source),
+        SweepError::Settings { log, source } => CommandError::file(&logs[log], source),
     })?;
     drop(progress);
     let table = swept.table();
@@ -121,7 +127,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         store::save_bytes(target, table.to_csv().as_bytes())?;
     }
     if let Some(target) = &report {
-        let names: Vec<String> = args.logs.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = logs.iter().map(|path| path.display().to_string()).collect();
         let what_if = what_if_line(args.what_if);
         let page =
             SweepPage { names: &names, keys: &swept.keys, what_if: &what_if, columns: &table.columns, rows: &table };

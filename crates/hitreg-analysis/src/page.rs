@@ -7,10 +7,13 @@
 //! goes into the page as compressed bytes in base64, and the scripts show it as text.
 
 mod clock;
+mod corpus;
 mod notes;
 mod packed;
 mod side;
 mod tracks;
+
+pub use corpus::corpus_html;
 
 use std::io::Write;
 
