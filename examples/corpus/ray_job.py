@@ -4,7 +4,7 @@
 
 MANIFEST has one log a line: a path in a folder that all machines share, or a URL that fsspec opens (s3://, gs://,
 https://). Ray schedules the batches, and runs a batch again if its worker is lost. OUT gets `results.jsonl`, which
-`hitreg summary` reads, and the same rows as Parquet.
+`hitreg summary` reads, and the same rows as Parquet, for DuckDB.
 """
 
 import argparse
@@ -62,9 +62,7 @@ def judge(logs, hitreg, command, options):
             path = row.get("log")
             if path in names:
                 row["log"] = names[path]
-                row["next"] = row.get("next", "").replace(path, names[path]).replace(program, "hitreg")
-                if not row["next"]:
-                    del row["next"]
+                row["next"] = row["next"].replace(path, names[path]).replace(program, "hitreg")
         judged = {row["log"] for row in rows if row["row"] == "log"}
         return rows, [log for log in logs if log not in judged], ran.stderr
 

@@ -11,9 +11,7 @@ mod threshold;
 
 pub use band::LatencyBand;
 pub use bootstrap::WeaponChange;
-pub use rows::{
-    CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, column_names, read_row, write_row,
-};
+pub use rows::{CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, read_row, write_row};
 pub use side::{ComparedRows, SideFigures, compared_rows};
 pub use summary::{
     CorpusSummary, CorpusSummaryBuilder, CorrectionCause, ShotGroup, SideCounts, UnjudgedLog, VerdictCounts,

@@ -38,8 +38,8 @@ pub enum ResultsError {
         /// The folder or file.
         path: PathBuf,
     },
-    /// Rows in a Parquet file cannot be read by this build.
-    #[error("{}: this is no text: convert it to JSONL, or use a build with the feature `parquet`", path.display())]
+    /// The rows are in a Parquet file.
+    #[error("{}: this is Parquet, for DuckDB and its like: name the JSONL file with the same rows", path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
