@@ -5,6 +5,7 @@ mod check;
 mod claims;
 mod completions;
 mod config;
+mod corpus;
 mod diff;
 mod export;
 mod files;
@@ -39,6 +40,7 @@ mod session_args;
 mod settings;
 mod shrink;
 mod soak;
+mod summary;
 mod sweep;
 mod trouble;
 mod usage;
@@ -184,6 +186,7 @@ enum CliCommand {
     Replay(replay::Args),
     Verify(verify::Args),
     Review(review::Args),
+    Summary(summary::Args),
     Diff(Box<diff::Args>),
     Bisect(bisect::Args),
     Shrink(Box<shrink::Args>),
@@ -300,7 +303,8 @@ fn run_command(
         CliCommand::Replay(args) => replay::run(games, &args, output),
         CliCommand::Verify(args) => verify::run(games, &args, program, output),
         CliCommand::Review(args) => review::run(&args, output),
-        CliCommand::Diff(args) => diff::run(games, &args, output),
+        CliCommand::Summary(args) => summary::run(&args, output),
+        CliCommand::Diff(args) => diff::run(games, &args, program, output),
         CliCommand::Check(args) => check::run(games, &args, output),
         CliCommand::Bisect(args) => bisect::run(games, &args, output),
         CliCommand::Shrink(args) => shrink::run(games, &args, output),

@@ -61,6 +61,12 @@ pub mod cli;
 pub mod parquet_file;
 pub mod registry;
 
+/// A corpus of logs: its inputs, its results, and their summary.
+pub mod corpus {
+    pub use hitreg_analysis::corpus::*;
+    pub use hitreg_engine::corpus::*;
+}
+
 pub use hitreg_analysis::{
     bisect, diff, drawing, fairness, golden, page, perfetto, report, summary, swept, text_diff, why,
 };

@@ -1,5 +1,6 @@
 //! `hitreg diff`: shows what changed between two runs.
 
+mod corpus;
 pub(super) mod looking;
 pub(super) mod running;
 pub(super) mod sides;
@@ -7,6 +8,7 @@ pub(super) mod sides;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
+use super::corpus::{CorpusArgs, ResultArgs};
 use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
 use super::page::{FAINT, Page, PageCell, UNSURE};
@@ -29,6 +31,9 @@ use sides::SideArgs;
 /// The sides can be two traces, or one log under two builds, presets or settings. With --server-build, they can be the
 /// clients of two builds on one server. A single log is compared with this build's replay of it.
 ///
+/// A corpus has one page over all its logs: verdicts, changed shots, corrections, view error, and the logs that changed
+/// most. --results keeps the verdicts, so that a later run judges only what changed.
+///
 /// Numbers must be equal to the bit, except within a --tolerance. A build is any program that runs `replay LOG -o
 /// TRACE`. A build that crashes, hangs or writes no valid trace is untestable (exit code 125), and its last output is
 /// shown.
@@ -43,6 +48,7 @@ Examples:
   hitreg diff match.hitlog --server-build ./old --client-build ./new
   hitreg diff match.hitlog --b-preset quake3 --why 1
   hitreg diff match.hitlog --b ./new --tolerance origin=0.1 --junit out.xml
+  hitreg diff logs --b ./new --results nightly --max hits-changed=0
 
 With git bisect and the trace of a good commit:
   git bisect run sh -c 'make || exit 125
@@ -66,6 +72,10 @@ pub(super) struct Args {
     looking: CompareArgs,
     #[command(flatten)]
     running: BuildArgs,
+    #[command(flatten)]
+    corpus: CorpusArgs,
+    #[command(flatten)]
+    results: ResultArgs,
 }
 
 /// The result of a comparison, with the names of both sides.
@@ -91,7 +101,10 @@ struct ShotExplanations {
     b: Option<Why>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
+    if let Some((path, ways)) = corpus::of(args)? {
+        return corpus::run(games, args, (path, ways), program, output);
+    }
     output.check_text_option("summary", args.summary)?;
     output.check_text_option("verbose", args.verbose)?;
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;

@@ -6,8 +6,20 @@ use clap::{Arg, ArgAction, Command};
 use super::Program;
 
 /// Values. Each option accepts at least one of them.
-const VALUES: &[&str] =
-    &["1", "0", "1000", "p0", "a=1", "x=0..1:1", "slice:1/2", "hits", "127.0.0.1", "127.0.0.1:0", "0=1"];
+const VALUES: &[&str] = &[
+    "1",
+    "0",
+    "1000",
+    "p0",
+    "a=1",
+    "x=0..1:1",
+    "slice:1/2",
+    "hits",
+    "hits-changed=0",
+    "127.0.0.1",
+    "127.0.0.1:0",
+    "0=1",
+];
 
 /// Parses a command line whose first words are the names of the program and of the command.
 fn kind_of(command: &Command, words: &[String]) -> Result<(), clap::Error> {

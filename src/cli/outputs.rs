@@ -139,7 +139,12 @@ mod tests {
             "replay output",
             "replay record",
             "verify junit",
+            "verify markdown",
+            "summary html",
+            "summary rows",
+            "summary markdown",
             "diff junit",
+            "diff markdown",
             "shrink output",
             "sweep csv",
             "sweep report",
@@ -152,10 +157,11 @@ mod tests {
             "man output",
         ];
         assert_eq!(outputs, known.map(|known| format!("hitreg {known}")));
-        let mistaken: Vec<_> = ["output", "record", "junit", "csv", "svg", "report", "save"]
-            .iter()
-            .flat_map(|name| inputs.iter().filter(move |input| input.ends_with(&format!(" {name}"))))
-            .collect();
+        let mistaken: Vec<_> =
+            ["output", "record", "junit", "csv", "svg", "report", "save", "html", "rows", "markdown"]
+                .iter()
+                .flat_map(|name| inputs.iter().filter(move |input| input.ends_with(&format!(" {name}"))))
+                .collect();
         assert!(mistaken.is_empty(), "these are written to, so they are to be `OutPath`: {mistaken:?}");
     }
 }

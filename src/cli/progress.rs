@@ -26,6 +26,11 @@ impl Progress {
         Progress::new(what, things, "{prefix} {bar:30} {pos}/{len}  {per_sec}  {eta} left")
     }
 
+    /// A bar for a number of logs, with the number of those that differ.
+    pub(super) fn of_logs(what: &str, logs: u64) -> Progress {
+        Progress::new(what, logs, "{prefix} {bar:20} {pos}/{len}  {msg}  {per_sec}  {eta} left")
+    }
+
     fn new(what: &str, length: u64, template: &str) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -68,6 +73,12 @@ impl Progress {
     pub(super) fn done(&self, done: u64, of: u64) {
         self.bar.set_length(of);
         self.bar.set_position(done);
+    }
+
+    /// Counts one more finished log, with the number of those that differ.
+    pub(super) fn one_log_done(&self, differing: u64) {
+        self.bar.set_message(format!("{differing} differ"));
+        self.bar.inc(1);
     }
 
     /// Counts one more finished item.

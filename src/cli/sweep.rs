@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::corpus::corpus;
 use super::diff::running::BuildArgs;
 use super::diff::show_untestable;
 use super::output::Output;
@@ -40,7 +41,7 @@ Examples:
   hitreg sweep match.hitlog --set lag_compensation.enabled=true,false --what-if rejudge
   hitreg sweep match.hitlog --build ./game --set sv_gravity=600..800:100")]
 pub(super) struct Args {
-    /// Logs
+    /// Logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
     /// A setting and its values; at most twice
@@ -105,15 +106,19 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     }
     let csv = output.files.target_if(&args.csv, FileType::Table(figure_names()))?;
     let report = output.files.target_if(&args.report, FileType::Page)?;
+    let corpus = corpus(&args.logs)?;
+    if let Some(problem) = corpus.problems.first() {
+        return Err(CommandError::request(problem));
+    }
     let runner = args.running.runner(games, args.build.is_some(), output)?;
     let swept = match &args.build {
-        None => sweep(games, &args.logs, &plan)?,
+        None => sweep(games, &corpus.logs, &plan)?,
         Some(_) if args.what_if == WhatIf::Rerecord => {
             return Err(CommandError::request("a build has no bots: leave out --what-if rerecord, or --build"));
         }
         Some(build) => {
             let spec = ReplaySpec { build: Some(build.clone()), ..ReplaySpec::default() };
-            let logs: Vec<&Path> = args.logs.iter().map(PathBuf::as_path).collect();
+            let logs: Vec<&Path> = corpus.logs.iter().map(PathBuf::as_path).collect();
             let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
             match spec.sweep(&files::engine(games), &runner, (&logs, &plan), &|| progress.one_done())? {
                 Ok(swept) => swept,
@@ -129,7 +134,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         store::save_bytes(target, table.to_csv().as_bytes())?;
     }
     if let Some(target) = &report {
-        let names: Vec<String> = args.logs.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = corpus.logs.iter().map(|path| path.display().to_string()).collect();
         let what_if = what_if_line(args.what_if);
         let page =
             SweepPage { names: &names, keys: &swept.keys, what_if: &what_if, columns: &table.columns, rows: &table };

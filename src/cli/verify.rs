@@ -1,7 +1,6 @@
 //! `hitreg verify`: checks that this build, or another, still replays each log as recorded and as accepted.
 
 mod junit;
-mod partition;
 mod show;
 
 use std::path::PathBuf;
@@ -9,17 +8,18 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, outcome, summary_of};
 use super::diff::running::parse_seconds;
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::progress::{Progress, Stopwatch};
+use super::progress::Stopwatch;
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files, interrupt};
-use crate::build::{Build, BuildRunner, StopSignal, TIME_LIMIT};
+use crate::build::{Build, BuildRunner, TIME_LIMIT};
+use crate::corpus::{CorpusRun, CorpusSummary, JudgedLog, LogRow, VerifiedCorpus};
 use crate::engine::{EngineError, Games};
-use crate::store::FileType;
+use crate::store::{self, FileType};
 use crate::verify::{GoldenUpdate, LogReport, LogVerdict, ReplayRunner, VerifyOptions};
-use partition::Partition;
 pub(super) use show::MOST_LINES;
 
 /// Check that this build replays logs as recorded, and as accepted
@@ -48,7 +48,7 @@ Examples:
   git bisect run sh -c 'cargo build --release || exit 125
       target/release/hitreg verify ../match.hitlog'")]
 pub(super) struct Args {
-    /// Logs, or directories to search for *.hitlog
+    /// Logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
     /// Write the golden of each log from this replay
@@ -78,18 +78,16 @@ pub(super) struct Args {
     /// Write a JUnit report
     #[arg(long, value_name = "FILE")]
     junit: Option<OutputPath>,
-    /// Verify only part K of N, to distribute logs over machines
-    #[arg(long, value_name = "slice:K/N")]
-    partition: Option<Partition>,
-    /// Number of logs to verify in parallel [default: number of cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
     /// Print only logs that are not the same
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
     /// Print for each log its counts and the compared replays, also with several logs
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    corpus: CorpusArgs,
+    #[command(flatten)]
+    results: ResultArgs,
 }
 
 #[derive(Serialize)]
@@ -99,7 +97,11 @@ struct VerifyReport {
     /// Goldens without a log.
     #[serde(serialize_with = "crate::store::shown::paths")]
     orphans: Vec<PathBuf>,
+    summary: CorpusSummary,
 }
+
+/// The most logs of which each that is the same has its own line.
+const LISTED_LOGS: usize = 20;
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
     output.check_text_option("quiet", args.quiet)?;
@@ -116,39 +118,90 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
             return Err(CommandError::request(what));
         }
     };
-    let logs = partition::select(&args.logs, args.partition.as_ref())?;
-    let orphans = if args.partition.is_none() { partition::orphans(&args.logs)? } else { Vec::new() };
+    let markdown = args.results.checks().target(output)?;
+    let corpus = args.corpus.corpus(&args.logs)?;
+    let share = args.corpus.share()?;
+    let orphans = if share.is_none() { orphans(&args.logs)? } else { Vec::new() };
     let build = args.build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    // Ctrl-C ends this build's own replays at once.
-    let stop = if build.is_some() { interrupt::stop()? } else { StopSignal::default() };
-    let runner =
-        BuildRunner { time_limit: args.time_limit.unwrap_or(TIME_LIMIT), cache: None, stop, memory: games.memory() };
-    let (watch, progress) = (Stopwatch::start(), Progress::of_things("verifying", logs.len() as u64));
+    let (name, digest) = args.results.build(build.as_ref())?;
+    let results = args.results.folder(share)?;
+    // Without a build and results, Ctrl-C ends this build's own replays at once.
+    let stop = if build.is_some() || results.is_some() { interrupt::stop()? } else { Default::default() };
+    let runner = BuildRunner {
+        time_limit: args.time_limit.unwrap_or(TIME_LIMIT),
+        cache: None,
+        stop: stop.clone(),
+        memory: games.memory(),
+    };
+    let (watch, progress) = (Stopwatch::start(), CorpusBar::new("verifying", corpus.logs.len()));
     let verify = VerifyOptions {
         player: build.as_ref().map_or(ReplayRunner::Own, |build| ReplayRunner::Build(build, &runner)),
         keep,
         needs_golden: args.require_golden,
         rollback_every: args.rollback,
         whole: args.whole,
-        threads: args.threads.map_or(0, usize::from),
+        threads: args.corpus.threads(),
         clock: &|| watch.elapsed_s(),
     };
-    let results = verify.logs(&files::engine(games), &logs, &|| progress.one_done())?;
+    let style = show::Verbosity { quiet: args.quiet, verbose: args.verbose, program, build: args.build.as_deref() };
+    let about = LogRow {
+        command: "verify".to_owned(),
+        build: name,
+        build_digest: digest.clone().unwrap_or_default(),
+        options: args.options(),
+        ..LogRow::default()
+    };
+    let next =
+        |report: &LogReport| show::next(report, &style).into_iter().next().map_or(String::new(), |(_, next)| next);
+    let engine = files::engine(games);
+    let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, (about, digest.is_some()), &next)?;
+    let run = CorpusRun { threads: args.corpus.threads(), results, stop: &stop };
+    let judged = run.judge(&corpus.logs, &judge, &progress)?;
     drop(progress);
+    let mut summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
+    let checks = args.results.checks();
+    let thresholds = checks.apply(&mut summary);
+    checks.report(markdown.as_ref(), &summary)?;
+    let logs: Vec<LogReport> = judged.logs.into_iter().map(JudgedLog::verified).collect();
     let lone = (args.require_golden && !orphans.is_empty()).then_some(LogVerdict::Untestable);
-    let worst = results.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
-    let report = VerifyReport { verdict: worst, logs: results, orphans };
+    let worst = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
+    let report = VerifyReport { verdict: worst, logs, orphans, summary };
     if let Some(target) = &junit {
         junit::write(target, &report.logs)?;
     }
-    let style = show::Verbosity { quiet: args.quiet, verbose: args.verbose, program, build: args.build.as_deref() };
-    output.show(&report, |page| show::print(page, &report, &style))?;
-    Ok(match worst {
+    let has_page = report.logs.len() > LISTED_LOGS || args.results.is_given() || args.corpus.takes_a_part();
+    output.show(&report, |page| show::print(page, &report, &style, has_page))?;
+    let of_logs = match worst {
         LogVerdict::Same | LogVerdict::Accepted => CommandOutcome::Done,
         LogVerdict::Differs => CommandOutcome::Differs,
         LogVerdict::Untestable => CommandOutcome::Untestable,
         LogVerdict::Broken => CommandOutcome::Trouble,
-    })
+    };
+    let outcomes = [of_logs, thresholds, outcome(&report.summary, None)];
+    let rank = [CommandOutcome::Trouble, CommandOutcome::Differs, CommandOutcome::Untestable];
+    Ok(rank.into_iter().find(|outcome| outcomes.contains(outcome)).unwrap_or(CommandOutcome::Done))
+}
+
+impl Args {
+    /// The options that change verdicts, as on the command line.
+    fn options(&self) -> String {
+        let mut words = Vec::new();
+        words.extend(self.rollback.map(|every| format!("--rollback {every}")));
+        words.extend(self.whole.then(|| "--whole".to_owned()));
+        words.extend(self.require_golden.then(|| "--require-golden".to_owned()));
+        words.extend(self.time_limit.map(|limit| format!("--time-limit {}", limit.as_secs_f64())));
+        words.join(" ")
+    }
+}
+
+/// The goldens below directories that have no log beside them.
+fn orphans(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+    let mut orphans = Vec::new();
+    for directory in paths.iter().filter(|path| path.is_dir()) {
+        let goldens = store::files_below(directory, "golden")?;
+        orphans.extend(goldens.into_iter().filter(|golden| !golden.with_extension("hitlog").exists()));
+    }
+    Ok(orphans)
 }
 
 /// The verdict's name in the output.

@@ -5,6 +5,7 @@ mod builds;
 #[expect(dead_code, reason = "this crate needs a part of it")]
 #[path = "../hostile/container.rs"]
 mod container;
+mod corpus;
 mod ended_recordings;
 mod exports;
 mod field_types;

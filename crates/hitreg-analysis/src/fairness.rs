@@ -192,7 +192,7 @@ impl FairnessBuilder {
 
     /// The median round-trip latency of each player, in ms. It adds two medians: from making a usercmd to the tick that
     /// ran it, and from a snapshot's tick to the client's clock.
-    fn latencies_ms(&self) -> BTreeMap<u32, f32> {
+    pub fn latencies_ms(&self) -> BTreeMap<u32, f32> {
         let there_and_back = |(player, down): (&u32, &CountedValues)| {
             let up = self.up.get(player)?.percentile(50.0)?;
             Some((*player, (up + down.percentile(50.0)?) / 1000.0))

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use crate::diff::CellValue;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::text_diff::TextDiff;
+use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::digest::{self, TableDigest};
 use hitreg_log::trace::schema::{TABLES, shots};
 use hitreg_log::trace::{ColumnData, Digest, Table, Trace, TraceHeader};
@@ -65,6 +66,11 @@ impl ReplaySummary {
     /// The headline figures.
     pub fn summary(&self) -> Summary {
         self.summing.summary()
+    }
+
+    /// The view errors of all shots, in units.
+    pub fn view_errors(&self) -> &CountedValues {
+        self.summing.view_errors()
     }
 
     /// The first table whose digest differs from another replay's.

@@ -4,6 +4,7 @@
 //! Every result comes from the tables of a trace. This crate runs no game and opens no file.
 
 pub mod bisect;
+pub mod corpus;
 pub mod diff;
 pub mod drawing;
 pub mod fairness;

@@ -7,6 +7,7 @@
 //! goes into the page as compressed bytes in base64, and the scripts show it as text.
 
 mod clock;
+mod corpus;
 mod evidence;
 mod notes;
 mod packed;
@@ -14,6 +15,8 @@ mod records;
 mod series;
 mod side;
 mod tracks;
+
+pub use corpus::corpus_html;
 
 use std::io::Write;
 

@@ -2,6 +2,7 @@
 //! prints. The results themselves serialize to JSON.
 
 mod bisect;
+mod corpus;
 mod diff;
 mod diff_answer;
 mod diff_junit;
@@ -11,6 +12,7 @@ mod follow;
 mod histogram;
 mod hits;
 pub mod layout;
+mod markdown;
 pub mod page;
 pub mod printable;
 mod side_by_side;
@@ -20,6 +22,7 @@ mod why;
 mod why_scene;
 
 pub use bisect::bisect_page;
+pub use corpus::{builds_page, corpus_page, verdict_line};
 pub use diff::{diff_line, diff_page};
 pub use diff_answer::diff_answer;
 pub use diff_junit::diff_junit;

@@ -244,6 +244,11 @@ impl SummaryBuilder {
         }
     }
 
+    /// The view errors of all shots so far, in units.
+    pub fn view_errors(&self) -> &CountedValues {
+        &self.view_error_units
+    }
+
     /// The headline figures of all rows so far.
     pub fn summary(&self) -> Summary {
         let mut summary = self.summary.clone();

@@ -138,6 +138,14 @@ impl Build {
         Ok(Build { path, identity })
     }
 
+    /// The digest of the files that determine the build; `None` if its files do not determine it, as with a script.
+    pub fn digest(&self) -> Option<Digest> {
+        match self.identity {
+            Identity::Content(digest) => Some(digest),
+            Identity::Open => None,
+        }
+    }
+
     /// The absolute path of the executable.
     pub fn path(&self) -> &Path {
         &self.path
@@ -171,6 +179,11 @@ impl UntestableBuild {
 }
 
 impl BuildRunner {
+    /// For replays by this program alone: no build runs.
+    pub fn own(memory: MemoryLimit) -> BuildRunner {
+        BuildRunner { time_limit: TIME_LIMIT, cache: None, stop: StopSignal::default(), memory }
+    }
+
     /// Returns a build's trace of a log, from the cache or by running the build.
     ///
     /// # Errors

@@ -44,6 +44,7 @@ pub use games::{
     Bodies, Games, MapFile, NoBots, Playable, ReadySession, RulesError, ScoreError, SelfPlaying, SetupError, StepError,
     UnknownGame, recording, replaying,
 };
+pub(crate) use log_file::HashingReader;
 pub use log_file::LogFile;
 pub use merge::MergedLog;
 pub use moment::{ExplainedLog, Moment, RecordedShots};

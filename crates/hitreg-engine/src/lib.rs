@@ -2,6 +2,7 @@
 //! ([`build`]), [`verify`], [`shrink`], [`sweep`], and the searches of `hitreg bisect`.
 
 pub mod build;
+pub mod corpus;
 pub mod engine;
 pub mod shrink;
 pub mod sweep;

@@ -9,16 +9,16 @@ mod verdict;
 
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 pub use facts::LogFacts;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
 pub use replays::ReplayRunner;
 pub use verdict::{LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
+use crate::build::StopSignal;
+use crate::corpus::{CorpusProgress, CorpusRun, JudgedLog, VerifiedCorpus};
 use crate::engine::{Engine, EngineError, SurveyedLog};
-use golden::Goldens;
-use hitreg_log::store::Targets;
+pub(crate) use golden::Goldens;
+use hitreg_analysis::corpus::LogRow;
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
@@ -50,23 +50,14 @@ impl VerifyOptions<'_> {
         logs: &[PathBuf],
         done: &(dyn Fn() + Sync),
     ) -> Result<Vec<LogReport>, EngineError> {
-        let targets = Targets::new(logs.to_vec(), false);
-        // All write permissions are checked before the first replay.
-        let goldens = logs.iter().map(|path| Goldens::of(path, self.keep, &targets));
-        let goldens = goldens.collect::<Result<Vec<_>, EngineError>>()?;
-        // With threads to spare, the replays of one log run in parallel.
-        let pool = thread_pool(self.threads)?;
-        let at_once = logs.len() < pool.current_num_threads();
-        let verify = |(path, goldens): (&PathBuf, &Goldens)| {
-            let started = (self.clock)();
-            let report = self.log(engine, path, goldens, at_once);
-            done();
-            report.map(|report| LogReport { seconds: (self.clock)() - started, ..report })
-        };
-        pool.install(|| logs.par_iter().zip(&goldens).map(verify).collect())
+        let next = |_: &LogReport| String::new();
+        let corpus = VerifiedCorpus::new(self, engine, logs, (LogRow::default(), false), &next)?;
+        let run = CorpusRun { threads: self.threads, results: None, stop: &StopSignal::default() };
+        let judged = run.judge(logs, &corpus, &WhenDone(done))?.logs;
+        Ok(judged.into_iter().map(JudgedLog::verified).collect())
     }
 
-    fn log(
+    pub(crate) fn log(
         &self,
         engine: &Engine<'_>,
         path: &Path,
@@ -139,6 +130,15 @@ impl VerifyOptions<'_> {
         let again = Engine::new(engine.games).survey(target.path())?;
         let verified = self.replayed(engine, &again, against, (true, false))?;
         Ok(golden::RerecordedLog { log: Some((folder, target.path().to_owned())), verified })
+    }
+}
+
+/// Calls a function after each log.
+struct WhenDone<'a>(&'a (dyn Fn() + Sync));
+
+impl CorpusProgress for WhenDone<'_> {
+    fn done(&self, _: &LogRow, _: bool) {
+        (self.0)();
     }
 }
 

@@ -46,6 +46,19 @@ impl CompareArgs {
         self.on.into()
     }
 
+    /// These options, as on the command line.
+    pub(in crate::cli) fn typed_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.on != DiffScope::Any {
+            words.extend(["--on".to_owned(), self.on_name().to_owned()]);
+        }
+        for Tolerance { column, within } in &self.tolerance {
+            words.extend(["--tolerance".to_owned(), format!("{column}={within}")]);
+        }
+        words.extend(self.overlap.then(|| "--overlap".to_owned()));
+        words
+    }
+
     /// A text of these options that distinguishes one search from another.
     pub(in crate::cli) fn words(&self) -> String {
         format!("{:?} {:?} {}", self.on, self.tolerance, self.overlap)

@@ -1,6 +1,6 @@
 //! Options that define the two sides of a comparison.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::offered;
 use crate::cli::trouble::CommandError;
@@ -12,7 +12,7 @@ use crate::trace::schema::TableSet;
 /// What is compared with what.
 #[derive(clap::Args)]
 pub(in crate::cli) struct SideArgs {
-    /// A trace, or a log to replay
+    /// A trace, or a log to replay; or a corpus: a directory, a quoted pattern, or @FILE with a path on each line
     #[arg(value_name = "LOG|A")]
     first: PathBuf,
     /// The trace or log of side B [default: the same log]
@@ -80,7 +80,40 @@ impl SideArgs {
     }
 }
 
+impl SideArgs {
+    /// The first file, if it may be a corpus, and how each of its logs is replayed on both sides. `None` if a second
+    /// file or a server build needs one log.
+    pub(in crate::cli) fn corpus(&self) -> Option<(&Path, &SideReplayArgs)> {
+        let is_of_one = self.second.is_some() || self.server_build.is_some() || self.client_build.is_some();
+        (!is_of_one).then_some((self.first.as_path(), &self.ways))
+    }
+}
+
 impl SideReplayArgs {
+    /// These options, as on the command line.
+    pub(in crate::cli) fn words(&self) -> Vec<String> {
+        let path = |path: &PathBuf| path.display().to_string();
+        let build = [("--a", self.a.as_ref().map(path)), ("--b", self.b.as_ref().map(path))];
+        let preset = [("--a-preset", self.a_preset.clone()), ("--b-preset", self.b_preset.clone())];
+        let mut words: Vec<String> = Vec::new();
+        for (name, value) in build.into_iter().chain(preset) {
+            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+        }
+        for (name, pairs) in [("--a-set", &self.a_set), ("--b-set", &self.b_set)] {
+            words.extend(pairs.iter().flat_map(|pair| [name.to_owned(), pair.clone()]));
+        }
+        if self.what_if != WhatIf::Replay {
+            words.extend(["--what-if".to_owned(), self.what_if.name().to_owned()]);
+        }
+        words.extend(self.open.then(|| "--open".to_owned()));
+        words
+    }
+
+    /// The builds of both sides.
+    pub(in crate::cli) fn builds(&self) -> [Option<&Path>; 2] {
+        [self.a.as_deref(), self.b.as_deref()]
+    }
+
     pub(in crate::cli) fn ways(&self) -> Result<ReplaySpecs, CommandError> {
         let has_settings = [&self.a_preset, &self.b_preset].into_iter().any(Option::is_some)
             || [&self.a_set, &self.b_set].into_iter().any(|set| !set.is_empty());

@@ -8,6 +8,7 @@ use crate::cli::figures::{count, counted};
 use crate::cli::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
 use crate::cli::replay::exercised;
 use crate::cli::trouble::naming_file;
+use crate::report::{corpus_page, verdict_line};
 use crate::text_diff::{LineOrigin, TextDiff};
 use crate::verify::{Golden, LogReport, LogVerdict, THREADS, VerdictReason};
 
@@ -21,13 +22,14 @@ pub(super) struct Verbosity<'a> {
     pub(super) build: Option<&'a Path>,
 }
 
-pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_>) {
+/// Prints the logs, and then the page of the corpus, or only its first line.
+pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_>, has_page: bool) {
     let mut logs: Vec<&LogReport> = report.logs.iter().collect();
     logs.sort_by_key(|log| log.verdict);
     let is_long = style.verbose || logs.len() == 1;
     for log in logs {
         match log.verdict {
-            LogVerdict::Same if style.quiet => {}
+            LogVerdict::Same if style.quiet || has_page && !style.verbose => {}
             LogVerdict::Same if !is_long => print_line(page, log),
             _ => print_log(page, log, style),
         }
@@ -38,7 +40,15 @@ pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_
     }
     if !style.quiet || report.verdict != LogVerdict::Same {
         page.blank();
-        page.line(&tally(&report.logs));
+        match has_page {
+            true => page.append(corpus_page(&report.summary)),
+            false => page.line(&verdict_line(&report.summary.logs)),
+        }
+    }
+    if !has_page {
+        for problem in &report.summary.problems {
+            page.parts(vec![PageCell::styled(BAD, "problem    "), problem.as_str().into()]);
+        }
     }
 }
 
@@ -115,7 +125,7 @@ fn compared(log: &LogReport) -> String {
 pub(in crate::cli) const MOST_LINES: usize = 30;
 
 /// The commands to run next, in order, each with its label.
-fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str, String)> {
     if let (Some(VerdictReason::NotReplayed), Some(build)) = (log.why, style.build) {
         return vec![("next", format!("{} replay {} -o test.hittrace", build.display(), log.path.display()))];
     }
@@ -164,16 +174,4 @@ fn changed_shot(difference: &TextDiff) -> Option<String> {
         (player.starts_with('p') && command.starts_with('#')).then(|| format!("{player}{command}"))
     });
     names.next()
-}
-
-fn tally(logs: &[LogReport]) -> String {
-    let number = |verdict| logs.iter().filter(|log| log.verdict == verdict).count() as u64;
-    let verdicts =
-        [LogVerdict::Same, LogVerdict::Accepted, LogVerdict::Differs, LogVerdict::Untestable, LogVerdict::Broken];
-    let parts: Vec<String> = verdicts
-        .into_iter()
-        .filter(|verdict| number(*verdict) > 0)
-        .map(|verdict| format!("{} {}", count(number(verdict)), shown(verdict)))
-        .collect();
-    format!("{}: {}", counted(logs.len() as u64, "log"), parts.join(", "))
 }

@@ -186,6 +186,20 @@ impl EngineError {
         }
     }
 
+    /// Whether the error concerns one log of a corpus, so that the others can still be judged.
+    pub(crate) fn is_about_one_log(&self) -> bool {
+        matches!(
+            self,
+            EngineError::Store(_)
+                | EngineError::Content { .. }
+                | EngineError::Replay { .. }
+                | EngineError::Unsuitable { .. }
+                | EngineError::NeedsMemory { .. }
+                | EngineError::Diff(DiffError::Unread(_))
+                | EngineError::GoldenText { .. }
+        )
+    }
+
     /// Whether a file is refused because of its size in memory, and for no fault of its own.
     pub(crate) fn is_for_memory(&self) -> bool {
         match self {

@@ -56,18 +56,18 @@ impl LogFile {
 }
 
 /// A reader that hashes everything it reads.
-pub(super) struct HashingReader<R> {
+pub(crate) struct HashingReader<R> {
     from: R,
     hasher: Xxh3Default,
 }
 
 impl<R> HashingReader<R> {
-    pub(super) fn new(from: R) -> HashingReader<R> {
+    pub(crate) fn new(from: R) -> HashingReader<R> {
         HashingReader { from, hasher: Xxh3Default::new() }
     }
 
     /// The digest of all bytes read so far.
-    pub(super) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         Digest(self.hasher.digest128())
     }
 }

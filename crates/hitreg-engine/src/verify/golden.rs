@@ -45,7 +45,7 @@ pub enum Golden {
 }
 
 /// The golden of a log, and where new files may go.
-pub(super) struct Goldens {
+pub(crate) struct Goldens {
     path: PathBuf,
     keep: GoldenUpdate,
     golden: Option<Target>,
@@ -73,18 +73,18 @@ pub struct Proposal {
 }
 
 impl GoldenUpdate {
-    pub(super) fn writes(self) -> bool {
+    pub(crate) fn writes(self) -> bool {
         self != GoldenUpdate::Nothing
     }
 
-    pub(super) fn rerecords(self) -> bool {
+    pub(crate) fn rerecords(self) -> bool {
         matches!(self, GoldenUpdate::Accept { rerecord: true } | GoldenUpdate::Propose { rerecord: true })
     }
 }
 
 impl Goldens {
     /// Determines the files to write, and checks that they may be written.
-    pub(super) fn of(log: &Path, keep: GoldenUpdate, targets: &Targets) -> Result<Goldens, EngineError> {
+    pub(crate) fn of(log: &Path, keep: GoldenUpdate, targets: &Targets) -> Result<Goldens, EngineError> {
         let path = log.with_extension("golden");
         let (golden, recorded) = match keep {
             GoldenUpdate::Nothing => (None, None),
@@ -100,7 +100,7 @@ impl Goldens {
         Ok(Goldens { path, keep, golden, log: recorded })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 

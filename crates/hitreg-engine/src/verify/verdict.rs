@@ -3,14 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::facts::{LogFacts, MissingPart};
 use super::golden::Golden;
 use hitreg_analysis::golden::{self, ReplaySummary};
 use hitreg_analysis::summary::Coverage;
 use hitreg_analysis::text_diff::TextDiff;
-use hitreg_log::units::Micros;
+use hitreg_log::stats::CountedValues;
+use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{ReplayOutput, StreamReport};
 
 /// The result for one log.
@@ -52,6 +53,12 @@ pub struct LogReport {
     /// The reason for a verdict other than `same`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// The first tick whose state differs from the recorded state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick: Option<Tick>,
+    /// The view errors of all shots, in units; `None` if no replay of the whole log succeeded.
+    #[serde(skip)]
+    pub view_errors: Option<CountedValues>,
     /// The differences from the golden, whatever the verdict: outcomes first, digests last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<TextDiff>,
@@ -61,7 +68,7 @@ pub struct LogReport {
 }
 
 /// The verdict on one log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogVerdict {
     /// Everything that was compared is equal, and something was compared.
@@ -77,7 +84,7 @@ pub enum LogVerdict {
 }
 
 /// The reason for a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictReason {
     /// The world was restored and run again, with another result.
@@ -161,7 +168,8 @@ pub fn judge(facts: &LogFacts, replays: Result<&[VerifiedReplay], String>, again
         against.golden.zip(text.as_deref()).and_then(|(accepted, text)| golden::difference(accepted, text));
     let figures = ReplayFigures::of(gist);
     let judged = judge_figures(facts, &figures, ran, compare_replays(all), (against, difference));
-    LogReport { digest: Some(gist.digest().to_string()), golden_text: text, ..judged }
+    let view_errors = Some(gist.view_errors().clone());
+    LogReport { digest: Some(gist.digest().to_string()), golden_text: text, view_errors, ..judged }
 }
 
 /// The figures of a replay on which the verdict depends, besides its digest.
@@ -243,6 +251,7 @@ fn judge_figures(
         report = report.but(verdict, why, detail);
     }
     LogReport {
+        tick: ran.first_difference.map(|difference| difference.tick),
         difference,
         exercised,
         ticks_recorded: facts.ticks,
@@ -254,7 +263,7 @@ fn judge_figures(
 }
 
 impl LogReport {
-    fn new(verdict: LogVerdict) -> LogReport {
+    pub(crate) fn new(verdict: LogVerdict) -> LogReport {
         LogReport {
             path: PathBuf::new(),
             verdict,
@@ -270,6 +279,8 @@ impl LogReport {
             golden: Golden::None,
             golden_text: None,
             detail: None,
+            tick: None,
+            view_errors: None,
             difference: None,
             seconds: 0.0,
         }

@@ -148,6 +148,12 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// Another process appends to the file.
+    #[error("{}: another process writes to this file: wait for it, or use another folder", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// The recording is still in progress.
     #[error("{}: this recording is still running: end it first, or name another file with -o to save its part so far", path.display())]
     StillRecorded {

@@ -38,6 +38,16 @@ pub fn save_bytes(target: &Target, bytes: &[u8]) -> Result<(), StoreError> {
     save(target, |out| Ok(out.write_all(bytes)?))
 }
 
+/// Appends bytes to a file that other programs append to, too. Creates the file if necessary.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn append_bytes(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let file = File::options().append(true).create(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(bytes));
+    written.map_err(|source| StoreError::write(path, source.into()))
+}
+
 /// Writes a file atomically: its name holds either the complete new contents or the old ones. Pipes and devices are
 /// written directly. Links are followed, and a replaced file passes on its permissions.
 ///

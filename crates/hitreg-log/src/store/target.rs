@@ -35,6 +35,8 @@ pub enum FileType {
     Events,
     /// A page of `report`.
     Page,
+    /// A summary for a CI system.
+    Markdown,
     /// The answer to a request of another process, written only where no file exists.
     Answer,
 }
@@ -187,6 +189,7 @@ impl FileType {
             FileType::Parquet => "Parquet file",
             FileType::Events => "Perfetto timeline",
             FileType::Page => "report",
+            FileType::Markdown => "summary",
             FileType::Answer => "answer of a build",
         }
     }
@@ -208,6 +211,7 @@ impl FileType {
             FileType::Parquet => head.starts_with(b"PAR1"),
             FileType::Events => text.starts_with("{\"displayTimeUnit\":\"ms\",\"traceEvents\":["),
             FileType::Page => text.starts_with("<!doctype html>") && text.contains("<title>hitreg report</title>"),
+            FileType::Markdown => text.starts_with("<!-- hitreg summary -->"),
             FileType::Answer => false,
         }
     }

@@ -1,0 +1,20 @@
+//! Results of a corpus: rows of `verify` and `diff` over many logs, their summary, and thresholds for it.
+//!
+//! Rows are lines of JSON, and rows of several runs concatenate. [`CorpusSummary`] has the figures of any set of rows.
+
+mod band;
+mod bootstrap;
+mod rows;
+mod side;
+mod summary;
+mod threshold;
+
+pub use band::LatencyBand;
+pub use bootstrap::WeaponChange;
+pub use rows::{CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, read_row, write_row};
+pub use side::{ComparedRows, SideFigures, compared_rows};
+pub use summary::{
+    CorpusSummary, CorpusSummaryBuilder, CorrectionCause, ShotGroup, SideCounts, UnjudgedLog, VerdictCounts,
+    ViewErrors, WorstLog,
+};
+pub use threshold::{Threshold, ThresholdFigure, ThresholdResult};

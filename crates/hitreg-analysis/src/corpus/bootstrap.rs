@@ -1,0 +1,146 @@
+//! The weapon whose hit rate changed most, with a confidence interval by bootstrap over logs.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use hitreg_log::rng::Rng;
+use hitreg_log::stats::percentile;
+use hitreg_log::units::Seed;
+
+/// How often the logs are drawn again.
+const RESAMPLES: usize = 1_000;
+/// The confidence of the interval, in percent, for all weapons together.
+const CONFIDENCE: f64 = 95.0;
+
+/// The change of a weapon's hit rate. Hit rates are shares of shots, from 0 to 1.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WeaponChange {
+    /// The weapon.
+    pub weapon: String,
+    /// The hit rate on side A.
+    pub rate_a: f64,
+    /// The hit rate on side B.
+    pub rate_b: f64,
+    /// The ends of the 95 % confidence interval of `rate_b - rate_a`, for all weapons together.
+    pub interval: [f64; 2],
+    /// The logs whose first changed shot is one of this weapon.
+    pub first_in: u64,
+    /// The logs with a changed shot.
+    pub changed_logs: u64,
+    /// How often the logs were drawn again.
+    pub resamples: u64,
+    /// The random seed of the draws.
+    pub seed: u64,
+}
+
+/// The shots and hits of one weapon in one log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LogHits {
+    /// The hash of the log's path, which orders logs whatever the order of their rows is.
+    pub(super) log: u64,
+    pub(super) shots: [u64; 2],
+    pub(super) hits: [u64; 2],
+}
+
+/// The sums of some logs.
+#[derive(Clone, Copy, Default)]
+struct HitSums {
+    shots: [u64; 2],
+    hits: [u64; 2],
+}
+
+impl HitSums {
+    fn add(&mut self, log: &LogHits) {
+        for side in 0..2 {
+            self.shots[side] += log.shots[side];
+            self.hits[side] += log.hits[side];
+        }
+    }
+
+    /// The hit rate of each side; `None` if one has no shot.
+    fn rates(&self) -> Option<[f64; 2]> {
+        let has_shots = self.shots.iter().all(|shots| *shots > 0);
+        has_shots.then(|| [0, 1].map(|side| self.hits[side] as f64 / self.shots[side] as f64))
+    }
+}
+
+/// The weapon whose hit rate changed most, in units of its uncertainty. `None` if no interval excludes 0.
+pub(super) fn most_changed(
+    weapons: &BTreeMap<String, Vec<LogHits>>,
+    first_in: &BTreeMap<String, u64>,
+    seed: u64,
+) -> Option<WeaponChange> {
+    let changed_logs = first_in.values().sum();
+    // The more weapons there are, the more probable it is that one changes by chance.
+    let tail = (100.0 - CONFIDENCE) / 2.0 / weapons.len().max(1) as f64;
+    let of_weapon = |(number, (weapon, logs)): (usize, (&String, &Vec<LogHits>))| {
+        let mut logs = logs.clone();
+        logs.sort_unstable();
+        let sums = |logs: &mut dyn Iterator<Item = &LogHits>| {
+            let mut sums = HitSums::default();
+            logs.for_each(|log| sums.add(log));
+            sums
+        };
+        let [rate_a, rate_b] = sums(&mut logs.iter()).rates()?;
+        let mut rng = Rng::new(Seed(seed), number as u64);
+        let mut differences: Vec<f64> = (0..RESAMPLES)
+            .filter_map(|_| {
+                let mut draws = (0..logs.len()).map(|_| &logs[rng.below(logs.len() as u64) as usize]);
+                sums(&mut draws).rates().map(|[a, b]| b - a)
+            })
+            .collect();
+        differences.sort_unstable_by(f64::total_cmp);
+        let interval = [percentile(&differences, tail)?, percentile(&differences, 100.0 - tail)?];
+        let width = interval[1] - interval[0];
+        let excludes_0 = interval[0] > 0.0 || interval[1] < 0.0;
+        let change = WeaponChange {
+            weapon: weapon.clone(),
+            rate_a,
+            rate_b,
+            interval,
+            first_in: first_in.get(weapon).copied().unwrap_or_default(),
+            changed_logs,
+            resamples: RESAMPLES as u64,
+            seed,
+        };
+        excludes_0.then_some(((rate_b - rate_a).abs() / width.max(f64::MIN_POSITIVE), change))
+    };
+    let changes = weapons.iter().enumerate().filter_map(of_weapon);
+    changes.max_by(|(x, _), (y, _)| x.total_cmp(y)).map(|(_, change)| change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logs(extra: impl Fn(u64) -> u64) -> Vec<LogHits> {
+        let log = |log| LogHits { log, shots: [10; 2], hits: [4 + log % 3, 4 + log % 3 + extra(log)] };
+        (0..300).map(log).collect()
+    }
+
+    #[test]
+    fn a_weapon_that_gains_hits_is_named_and_no_other() {
+        let weapons = BTreeMap::from([
+            ("pistol".to_owned(), logs(|_| 0)),
+            ("rifle".to_owned(), logs(|log| u64::from(log % 10 == 0))),
+        ]);
+        let first_in = BTreeMap::from([("rifle".to_owned(), 30)]);
+        let found = most_changed(&weapons, &first_in, 1).expect("a change");
+        assert_eq!((found.weapon.as_str(), found.first_in, found.changed_logs), ("rifle", 30, 30));
+        let difference = found.rate_b - found.rate_a;
+        assert!((difference - 0.01).abs() < 1e-9, "{found:?}");
+        assert!(found.interval[0] > 0.0 && found.interval[0] < difference && found.interval[1] > difference);
+        assert_eq!(most_changed(&weapons, &first_in, 1), Some(found), "the seed decides the draws");
+    }
+
+    #[test]
+    fn equal_sides_and_noise_name_no_weapon() {
+        let equal = BTreeMap::from([("rifle".to_owned(), logs(|_| 0))]);
+        assert_eq!(most_changed(&equal, &BTreeMap::new(), 1), None);
+        let mut noise = logs(|_| 1);
+        noise.iter_mut().filter(|log| log.log % 2 == 0).for_each(|log| log.hits[1] -= 2);
+        assert_eq!(most_changed(&BTreeMap::from([("rifle".to_owned(), noise)]), &BTreeMap::new(), 1), None);
+        assert_eq!(most_changed(&BTreeMap::new(), &BTreeMap::new(), 1), None);
+    }
+}

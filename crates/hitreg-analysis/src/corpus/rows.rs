@@ -1,0 +1,259 @@
+//! The rows of results, and their form as lines of JSON.
+
+use serde::{Deserialize, Serialize};
+
+use super::band::LatencyBand;
+
+/// The version of result rows, in the field `v` of every row.
+pub const RESULTS_VERSION: u32 = 1;
+
+/// A row of results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "row")]
+pub enum ResultRow {
+    /// The verdict on one log. It follows the other rows of its log, and completes them.
+    Log(Box<LogRow>),
+    /// The shots of one weapon in one log, by shooters of one latency band.
+    Weapon(WeaponRow),
+    /// The corrections of one cause in one log.
+    Cause(CauseRow),
+    /// A shot whose result differs between the sides.
+    Shot(Box<ShotRow>),
+}
+
+/// The verdict on one log, with its figures. Side A is the first side of `diff`; `verify` measures only side B, the
+/// replay. A figure that was not measured is null.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogRow {
+    /// The digest of log, build and options: what the verdict depends on.
+    pub key: String,
+    /// The path of the log.
+    pub log: String,
+    /// The digest of the log's bytes.
+    pub log_digest: String,
+    /// The command that judged the log: `verify` or `diff`.
+    pub command: String,
+    /// The build that was judged.
+    pub build: String,
+    /// The digest of that build; empty if its files do not determine it.
+    pub build_digest: String,
+    /// The options that change verdicts, as on the command line.
+    pub options: String,
+    /// The game.
+    pub game: String,
+    /// The map.
+    pub map: String,
+    /// The preset; empty if the log names none.
+    pub preset: String,
+    /// The number of players.
+    pub players: u64,
+    /// `same`, `accepted`, `untestable`, `differs` or `broken`.
+    pub verdict: String,
+    /// The kind of reason of `verify`, as in its JSON (`docs/commands.md`).
+    pub why: String,
+    /// The reason for the verdict, for people.
+    pub detail: String,
+    /// The tick of the first difference.
+    pub tick: Option<i64>,
+    /// The table of the first difference.
+    pub table: String,
+    /// The column of the first difference.
+    pub field: String,
+    /// The command that explains the difference.
+    pub next: String,
+    /// The weapon of the first changed shot.
+    pub first_weapon: String,
+    /// Server ticks.
+    pub ticks: u64,
+    /// Client frames on side B.
+    pub usercmds: u64,
+    /// Shots on side A.
+    pub shots_a: Option<u64>,
+    /// Shots on side B.
+    pub shots_b: u64,
+    /// Hits on side A.
+    pub hits_a: Option<u64>,
+    /// Hits on side B.
+    pub hits_b: u64,
+    /// Shots with another outcome: hit or miss, target, or wound.
+    pub hits_changed: Option<u64>,
+    /// Corrections on side A.
+    pub corrections_a: Option<u64>,
+    /// Corrections on side B.
+    pub corrections_b: u64,
+    /// The 95th percentile of the view error on side A, in units.
+    pub view_error_p95_a: Option<f32>,
+    /// The 95th percentile of the view error on side B, in units.
+    pub view_error_p95_b: Option<f32>,
+    /// All view errors on side A: `UNITS:SHOTS`, separated by spaces, rounded to three digits.
+    pub view_errors_a: String,
+    /// All view errors on side B, in the same form.
+    pub view_errors_b: String,
+}
+
+/// The shots of one weapon in one log, by shooters of one latency band.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WeaponRow {
+    /// The key of the log's row.
+    pub key: String,
+    /// The weapon; empty if the game names none.
+    pub weapon: String,
+    /// The shooters' latency band; null if it is unknown.
+    pub latency_ms: Option<LatencyBand>,
+    /// Shots on side A.
+    pub shots_a: u64,
+    /// Shots on side B.
+    pub shots_b: u64,
+    /// Hits on side A.
+    pub hits_a: u64,
+    /// Hits on side B.
+    pub hits_b: u64,
+    /// Damage on side A, in health points.
+    pub damage_a: u64,
+    /// Damage on side B, in health points.
+    pub damage_b: u64,
+    /// Shots with another outcome.
+    pub changed: u64,
+}
+
+/// The corrections of one cause in one log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CauseRow {
+    /// The key of the log's row.
+    pub key: String,
+    /// The cause.
+    pub cause: String,
+    /// Corrections on side A.
+    pub corrections_a: u64,
+    /// Corrections on side B.
+    pub corrections_b: u64,
+}
+
+/// A shot whose result differs between the sides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ShotRow {
+    /// The key of the log's row.
+    pub key: String,
+    /// The path of the log.
+    pub log: String,
+    /// The tick of the judgement; the earlier one if the sides differ.
+    pub tick: Option<i64>,
+    /// The player who shot.
+    pub shooter: u32,
+    /// The usercmd that fired.
+    pub usercmd: u32,
+    /// The shot's index within that usercmd.
+    pub index: u32,
+    /// The weapon.
+    pub weapon: String,
+    /// The shooter's latency band; null if it is unknown.
+    pub latency_ms: Option<LatencyBand>,
+    /// The number of players in the session.
+    pub players: u64,
+    /// `only_a`, `only_b`, `other_target`, `other_wound` or `other_reason`.
+    pub change: String,
+    /// The result on side A; empty if the shot was not fired there.
+    pub result_a: String,
+    /// The result on side B; empty if the shot was not fired there.
+    pub result_b: String,
+    /// The target on side A.
+    pub target_a: String,
+    /// The target on side B.
+    pub target_b: String,
+    /// The command that explains the shot.
+    pub next: String,
+}
+
+/// A line of results.
+#[derive(Serialize, Deserialize)]
+struct ResultLine<R> {
+    v: u32,
+    #[serde(flatten)]
+    row: R,
+}
+
+/// Why a line is no row of results.
+#[derive(Debug, thiserror::Error)]
+pub enum RowError {
+    /// The row is of another version.
+    #[error(
+        "it is of version {found}, and this build reads version {RESULTS_VERSION}: run the logs again with this build"
+    )]
+    Version {
+        /// The version of the row.
+        found: u64,
+    },
+    /// The line is not a row.
+    #[error("it is no row of results: {0}")]
+    NoRow(#[from] serde_json::Error),
+}
+
+/// Writes a row as a line of JSON, with the line's end.
+pub fn write_row(row: &ResultRow) -> String {
+    let line = serde_json::to_string(&ResultLine { v: RESULTS_VERSION, row });
+    // Rows have no maps with other keys than strings, and no errors of their own.
+    line.unwrap_or_default() + "\n"
+}
+
+/// Reads a row from a line of JSON.
+///
+/// # Errors
+/// When the line is not a row of this version.
+pub fn read_row(line: &str) -> Result<ResultRow, RowError> {
+    #[derive(Deserialize)]
+    struct Version {
+        v: u64,
+    }
+    let known = format!("{{\"v\":{RESULTS_VERSION},");
+    if !line.starts_with(&known) {
+        let Version { v } = serde_json::from_str(line)?;
+        if v != u64::from(RESULTS_VERSION) {
+            return Err(RowError::Version { found: v });
+        }
+    }
+    Ok(serde_json::from_str::<ResultLine<ResultRow>>(line)?.row)
+}
+
+impl ResultRow {
+    /// The key of the log's row.
+    pub fn key(&self) -> &str {
+        match self {
+            ResultRow::Log(row) => &row.key,
+            ResultRow::Weapon(row) => &row.key,
+            ResultRow::Cause(row) => &row.key,
+            ResultRow::Shot(row) => &row.key,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_from_their_lines() {
+        let latency_ms = Some(LatencyBand::of_ms(70.0));
+        for row in [
+            ResultRow::Log(Box::new(LogRow { tick: Some(3), view_error_p95_a: Some(0.5), ..LogRow::default() })),
+            ResultRow::Weapon(WeaponRow { latency_ms, ..WeaponRow::default() }),
+            ResultRow::Cause(CauseRow { cause: "a \"b\"\n".to_owned(), ..CauseRow::default() }),
+            ResultRow::Shot(Box::new(ShotRow { latency_ms, ..ShotRow::default() })),
+        ] {
+            let line = write_row(&row);
+            assert!(line.starts_with("{\"v\":1,\"row\":\"") && line.ends_with("}\n"), "{line}");
+            assert_eq!(line.matches('\n').count(), 1, "{line}");
+            assert_eq!(read_row(&line).expect("a row"), row);
+        }
+    }
+
+    #[test]
+    fn rows_of_another_version_are_refused() {
+        let refused = |line: &str| read_row(line).expect_err(line).to_string();
+        assert!(
+            refused("{\"v\":2,\"row\":\"match\"}").starts_with("it is of version 2, and this build reads version 1")
+        );
+        assert!(refused("{\"v\":1,\"row\":\"match\"}").contains("it is no row of results"));
+        assert!(refused("{\"row\":\"log\"}").contains("missing field `v`"));
+        assert!(refused("").contains("it is no row of results"));
+    }
+}

@@ -1,0 +1,291 @@
+//! The figures of one replay, and the rows of two compared replays.
+
+use std::collections::BTreeMap;
+
+use super::band::LatencyBand;
+use super::rows::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow};
+use crate::diff::{ChangedShot, Outcome, ShotChange, TraceDiff, TraceVerdict};
+use crate::fairness::FairnessBuilder;
+use crate::summary::{Summary, SummaryBuilder};
+use hitreg_log::stats::CountedValues;
+use hitreg_log::trace::schema::{NOT_RUN, corrections, executed, frames, shots, ticks};
+use hitreg_log::trace::{TraceSource, each_part};
+
+/// The figures of one replay.
+#[derive(Debug, Default)]
+pub struct SideFigures {
+    /// The headline figures.
+    pub summary: Summary,
+    weapons: BTreeMap<(String, Option<LatencyBand>), WeaponSums>,
+    causes: BTreeMap<String, u64>,
+    view_errors: CountedValues,
+    latencies: BTreeMap<u32, LatencyBand>,
+}
+
+#[derive(Debug, Default)]
+struct WeaponSums {
+    shots: u64,
+    hits: u64,
+    damage: u64,
+}
+
+impl SideFigures {
+    /// The figures of a trace. Shots are grouped by `latencies`, or by the latencies in this trace if there are none.
+    ///
+    /// # Errors
+    /// A message when the trace cannot be read.
+    pub fn of(trace: &dyn TraceSource, latencies: Option<&SideFigures>) -> Result<SideFigures, String> {
+        let latencies = match latencies {
+            Some(other) => other.latencies.clone(),
+            None => latencies_of(trace)?,
+        };
+        let (mut figures, mut summing) =
+            (SideFigures { latencies, ..SideFigures::default() }, SummaryBuilder::default());
+        for name in [ticks::NAME, frames::NAME, corrections::NAME, shots::NAME] {
+            each_part(trace, name, (&[], None), &mut |rows| {
+                summing.add(rows);
+                match name {
+                    corrections::NAME => figures.add_corrections(&corrections::Columns::read(rows)),
+                    shots::NAME => figures.add_shots(&shots::Columns::read(rows)),
+                    _ => {}
+                }
+                Ok(())
+            })?;
+        }
+        figures.summary = summing.summary();
+        figures.view_errors = summing.view_errors().clone();
+        Ok(figures)
+    }
+
+    fn add_corrections(&mut self, acks: &corrections::Columns<'_>) {
+        for cause in acks.cause.iter().filter(|cause| *cause != "none") {
+            *self.causes.entry(cause.to_owned()).or_default() += 1;
+        }
+    }
+
+    fn add_shots(&mut self, shots: &shots::Columns<'_>) {
+        for (row, (weapon, reason)) in shots.weapon.iter().zip(shots.reason.iter()).enumerate() {
+            if reason == NOT_RUN {
+                continue;
+            }
+            let latency = shots.shooter.get(row).and_then(|shooter| self.latencies.get(shooter).copied());
+            let sums = self.weapons.entry((weapon.to_owned(), latency)).or_default();
+            // An impact belongs to a projectile that counts already.
+            sums.shots += u64::from(shots.impact.get(row) != Some(&1));
+            sums.hits += u64::from(reason == "hit");
+            let damage = shots.damage.get(row).copied().unwrap_or_default();
+            sums.damage += u64::try_from(damage).unwrap_or_default();
+        }
+    }
+
+    fn corrections(&self) -> u64 {
+        self.causes.values().sum()
+    }
+}
+
+/// How much of a session measures latency, in microseconds.
+const MEASURED_US: i64 = 60_000_000;
+
+/// The latency band of each player, from the first minute of a trace.
+fn latencies_of(trace: &dyn TraceSource) -> Result<BTreeMap<u32, LatencyBand>, String> {
+    let mut fairness = FairnessBuilder::of(trace.header());
+    // Rows of `ticks` complete the others.
+    for (name, time) in [(frames::NAME, "at_us"), (executed::NAME, ""), (ticks::NAME, "at_us")] {
+        if let Some(trace) = trace.in_memory() {
+            trace.table(name).into_iter().for_each(|table| fairness.add(table));
+            continue;
+        }
+        let mut rows = trace.rows(name, &[]);
+        let mut ticks_seen = 0;
+        while let Some(rows) = rows()? {
+            ticks_seen += rows.rows();
+            let is_late = rows.i64s(time).first().is_some_and(|at_us| *at_us > MEASURED_US);
+            fairness.add(&rows);
+            if is_late || ticks_seen > MOST_ROWS {
+                break;
+            }
+        }
+    }
+    Ok(fairness.latencies_ms().into_iter().map(|(player, ms)| (player, LatencyBand::of_ms(ms))).collect())
+}
+
+/// The most rows of a table that measure latency.
+const MOST_ROWS: usize = 1 << 20;
+
+/// What is known of a log before it is compared, and how its rows name commands.
+pub struct ComparedRows<'a> {
+    /// The row with the facts of the log; verdict and figures follow from the comparison.
+    pub about: LogRow,
+    /// The command line that compares this log alone, such as `hitreg diff LOG --b ./game`.
+    pub command: &'a str,
+}
+
+/// The rows of two compared replays of one log: those of weapons, causes and changed shots, and at last that of the log.
+///
+/// # Errors
+/// A message when a trace cannot be read again.
+pub fn compared_rows(
+    compared: ComparedRows<'_>,
+    traces: [&dyn TraceSource; 2],
+    found: &TraceDiff,
+) -> Result<Vec<ResultRow>, String> {
+    let a = SideFigures::of(traces[0], None)?;
+    let b = SideFigures::of(traces[1], Some(&a))?;
+    let ComparedRows { about, command } = compared;
+    let (key, players) = (about.key.clone(), about.players);
+    let mut weapons: BTreeMap<(String, Option<LatencyBand>), WeaponRow> = BTreeMap::new();
+    for (side, of_side) in [&a, &b].into_iter().enumerate() {
+        for ((weapon, latency_ms), sums) in &of_side.weapons {
+            let row = weapons.entry((weapon.clone(), *latency_ms)).or_default();
+            let to = match side {
+                0 => [&mut row.shots_a, &mut row.hits_a, &mut row.damage_a],
+                _ => [&mut row.shots_b, &mut row.hits_b, &mut row.damage_b],
+            };
+            to.into_iter().zip([sums.shots, sums.hits, sums.damage]).for_each(|(to, sum)| *to = sum);
+        }
+    }
+    let mut changed = Vec::new();
+    let mut first_weapon = String::new();
+    for (place, shot) in found.hits.changed.iter().enumerate() {
+        let shot = shot?;
+        let latency_ms = a.latencies.get(&shot.shooter).copied();
+        let row = shot_row(&shot, &about, latency_ms, format!("{command} --why {}", place + 1));
+        if shot.change != ShotChange::OtherReason {
+            weapons.entry((row.weapon.clone(), latency_ms)).or_default().changed += 1;
+            if first_weapon.is_empty() {
+                first_weapon.clone_from(&row.weapon);
+            }
+        }
+        changed.push(ResultRow::Shot(Box::new(row)));
+    }
+    let mut causes: BTreeMap<String, CauseRow> = BTreeMap::new();
+    a.causes.iter().for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_a = *count);
+    b.causes.iter().for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_b = *count);
+    let mut rows = Vec::new();
+    rows.extend(weapons.into_iter().map(|((weapon, latency_ms), row)| {
+        ResultRow::Weapon(WeaponRow { key: key.clone(), weapon, latency_ms, ..row })
+    }));
+    rows.extend(causes.into_iter().map(|(cause, row)| ResultRow::Cause(CauseRow { key: key.clone(), cause, ..row })));
+    rows.extend(changed);
+    let differs = found.verdict == TraceVerdict::Differs;
+    let first = found.first.as_ref();
+    let next = match (differs, found.hits.changed.is_empty()) {
+        (false, _) => String::new(),
+        (true, true) => command.to_owned(),
+        (true, false) => format!("{command} --why 1"),
+    };
+    rows.push(ResultRow::Log(Box::new(LogRow {
+        verdict: match found.verdict {
+            TraceVerdict::Same => "same".to_owned(),
+            TraceVerdict::Differs => "differs".to_owned(),
+            TraceVerdict::Untestable => "untestable".to_owned(),
+        },
+        detail: found.untestable.clone().unwrap_or_default(),
+        tick: first.and_then(|first| first.place.tick).map(i64::from),
+        table: first.map_or(String::new(), |first| first.table.clone()),
+        field: first.and_then(|first| first.field.clone()).unwrap_or_default(),
+        next,
+        first_weapon,
+        shots_a: Some(a.summary.shots.fired),
+        hits_a: Some(a.summary.shots.hit),
+        hits_changed: Some(found.hits.outcomes_changed()),
+        corrections_a: Some(a.corrections()),
+        view_error_p95_a: a.view_errors.percentile(95.0),
+        view_errors_a: counted_text(&a.view_errors),
+        players,
+        ..about.measured(&b)
+    })));
+    Ok(rows)
+}
+
+impl LogRow {
+    /// The row with the figures of side B.
+    #[must_use]
+    pub fn measured(self, b: &SideFigures) -> LogRow {
+        LogRow {
+            ticks: b.summary.exercised.ticks,
+            usercmds: b.summary.exercised.usercmds,
+            shots_b: b.summary.shots.fired,
+            hits_b: b.summary.shots.hit,
+            corrections_b: b.corrections(),
+            ..self
+        }
+        .with_view_errors(&b.view_errors)
+    }
+
+    /// The row with the view errors of side B.
+    #[must_use]
+    pub fn with_view_errors(self, errors: &CountedValues) -> LogRow {
+        LogRow { view_error_p95_b: errors.percentile(95.0), view_errors_b: counted_text(errors), ..self }
+    }
+}
+
+fn shot_row(shot: &ChangedShot, about: &LogRow, latency_ms: Option<LatencyBand>, next: String) -> ShotRow {
+    let of_either = shot.a.as_ref().or(shot.b.as_ref());
+    let text = |outcome: &Option<Outcome>, part: fn(&Outcome) -> &str| outcome.as_ref().map_or("", part).to_owned();
+    let tick = |outcome: &Option<Outcome>| outcome.as_ref().and_then(|outcome| outcome.tick);
+    ShotRow {
+        key: about.key.clone(),
+        log: about.log.clone(),
+        tick: [tick(&shot.a), tick(&shot.b)].into_iter().flatten().min(),
+        shooter: shot.shooter,
+        usercmd: shot.command,
+        index: shot.index,
+        weapon: of_either.map_or(String::new(), |outcome| outcome.weapon.to_string()),
+        latency_ms,
+        players: about.players,
+        change: match shot.change {
+            ShotChange::OnlyA => "only_a",
+            ShotChange::OnlyB => "only_b",
+            ShotChange::OtherTarget => "other_target",
+            ShotChange::OtherWound => "other_wound",
+            ShotChange::OtherReason => "other_reason",
+        }
+        .to_owned(),
+        result_a: text(&shot.a, |outcome| outcome.reason.as_str()),
+        result_b: text(&shot.b, |outcome| outcome.reason.as_str()),
+        target_a: text(&shot.a, |outcome| outcome.target.as_str()),
+        target_b: text(&shot.b, |outcome| outcome.target.as_str()),
+        next,
+    }
+}
+
+/// Values with their counts: `UNITS:SHOTS`, rounded to three digits.
+fn counted_text(values: &CountedValues) -> String {
+    let mut rounded: Vec<(String, u64)> = Vec::new();
+    for (value, count) in values.iter() {
+        let text = three_digits(value);
+        match rounded.last_mut() {
+            Some((last, before)) if *last == text => *before += count,
+            _ => rounded.push((text, count)),
+        }
+    }
+    rounded.into_iter().map(|(value, count)| format!("{value}:{count}")).collect::<Vec<_>>().join(" ")
+}
+
+fn three_digits(value: f32) -> String {
+    let text = format!("{value:.2e}");
+    text.parse::<f32>().map_or(text, |rounded| rounded.to_string())
+}
+
+/// Reads values with their counts. A part in another form is left out.
+pub(super) fn counted_values(text: &str) -> impl Iterator<Item = (f32, u64)> + '_ {
+    text.split_whitespace().filter_map(|part| {
+        let (value, count) = part.split_once(':')?;
+        Some((value.parse().ok()?, count.parse().ok()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_rounded_to_three_digits() {
+        let mut values = CountedValues::default();
+        [0.0, 0.0, 12.345, 12.3451, 1234.5, 0.00012345, f32::NAN].into_iter().for_each(|value| values.add(value));
+        let text = counted_text(&values);
+        assert_eq!(text, "0:2 0.000123:1 12.3:2 1230:1");
+        assert!(counted_values(&text).eq([(0.0, 2), (0.000123, 1), (12.3, 2), (1230.0, 1)]));
+    }
+}

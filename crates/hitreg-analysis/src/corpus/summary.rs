@@ -1,0 +1,381 @@
+//! The summary of any set of rows. It does not depend on the order of the logs.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::bootstrap::{LogHits, WeaponChange, most_changed};
+use super::rows::{LogRow, ResultRow};
+use super::side::counted_values;
+use super::threshold::ThresholdResult;
+use hitreg_log::stats::{CountedValues, Spread};
+use hitreg_log::trace::Digest;
+
+/// The schema of the summary's JSON (`docs/schemas`).
+const SCHEMA: &str = "hitreg-corpus-1";
+
+/// The summary of the results of one command with one build and one set of options.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CorpusSummary {
+    /// The schema of this JSON.
+    pub schema: &'static str,
+    /// `verify` or `diff`.
+    pub command: String,
+    /// The build that was judged.
+    pub build: String,
+    /// The digest of that build; empty if its files do not determine it.
+    pub build_digest: String,
+    /// The options that change verdicts.
+    pub options: String,
+    /// The logs by verdict.
+    pub logs: VerdictCounts,
+    /// What could not be read besides logs, one sentence each.
+    pub problems: Vec<String>,
+    /// The figures of side A; `None` for `verify`, which has no side A.
+    pub a: Option<SideCounts>,
+    /// The figures of side B.
+    pub b: SideCounts,
+    /// Shots with another outcome; `None` for `verify`.
+    pub hits_changed: Option<u64>,
+    /// View errors of both sides.
+    pub view_errors: ViewErrors,
+    /// The shots by weapon.
+    pub weapons: Vec<ShotGroup>,
+    /// The shots by the shooter's latency.
+    pub latencies: Vec<ShotGroup>,
+    /// The shots by the number of players.
+    pub players: Vec<ShotGroup>,
+    /// The shots by map.
+    pub maps: Vec<ShotGroup>,
+    /// The corrections by cause.
+    pub causes: Vec<CorrectionCause>,
+    /// The weapon whose hit rate changed most; `None` if no change is beyond chance.
+    pub weapon_changed: Option<WeaponChange>,
+    /// The logs that changed most.
+    pub worst: Vec<WorstLog>,
+    /// The first logs that could not be judged.
+    pub unjudged: Vec<UnjudgedLog>,
+    /// The results of thresholds.
+    pub thresholds: Vec<ThresholdResult>,
+}
+
+/// How many logs have each verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VerdictCounts {
+    /// All logs.
+    pub total: u64,
+    /// Logs that are the same.
+    pub same: u64,
+    /// Logs with a new golden.
+    pub accepted: u64,
+    /// Logs that differ.
+    pub differs: u64,
+    /// Logs that cannot be judged.
+    pub untestable: u64,
+    /// Logs that cannot be read.
+    pub broken: u64,
+}
+
+/// The figures of one side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SideCounts {
+    /// Client frames; for side A those of side B, because both run the same usercmds.
+    pub usercmds: u64,
+    /// Shots.
+    pub shots: u64,
+    /// Hits.
+    pub hits: u64,
+    /// Corrections.
+    pub corrections: u64,
+}
+
+/// The view errors of all shots, in units. Values are rounded to three digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ViewErrors {
+    /// Side A.
+    pub a: Option<Spread>,
+    /// Side B.
+    pub b: Option<Spread>,
+}
+
+/// The shots of one group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ShotGroup {
+    /// The group.
+    pub name: String,
+    /// Shots on side A.
+    pub shots_a: u64,
+    /// Shots on side B.
+    pub shots_b: u64,
+    /// Hits on side A.
+    pub hits_a: u64,
+    /// Hits on side B.
+    pub hits_b: u64,
+    /// Shots with another outcome.
+    pub changed: u64,
+}
+
+/// The corrections of one cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CorrectionCause {
+    /// The cause.
+    pub cause: String,
+    /// Corrections on side A.
+    pub a: u64,
+    /// Corrections on side B.
+    pub b: u64,
+}
+
+/// A log that differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WorstLog {
+    /// The path.
+    pub log: String,
+    /// Shots with another outcome.
+    pub hits_changed: u64,
+    /// The change in the number of corrections.
+    pub corrections_changed: i64,
+    /// The tick of the first difference.
+    pub tick: Option<i64>,
+    /// The table and the column of the first difference, joined by a dot.
+    pub field: String,
+    /// The command that explains the difference.
+    pub next: String,
+}
+
+/// A log that could not be judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UnjudgedLog {
+    /// The path.
+    pub log: String,
+    /// `untestable` or `broken`.
+    pub verdict: String,
+    /// The reason.
+    pub detail: String,
+}
+
+/// How many logs the lists of a summary have.
+const LISTED: usize = 10;
+
+/// Accumulates the rows of logs.
+#[derive(Debug, Default)]
+pub struct CorpusSummaryBuilder {
+    summary: CorpusSummary,
+    weapons: BTreeMap<String, ShotGroup>,
+    latencies: BTreeMap<Option<super::LatencyBand>, ShotGroup>,
+    players: BTreeMap<u64, ShotGroup>,
+    maps: BTreeMap<String, ShotGroup>,
+    causes: BTreeMap<String, CorrectionCause>,
+    view_errors: [CountedValues; 2],
+    hits: BTreeMap<String, Vec<LogHits>>,
+    first_in: BTreeMap<String, u64>,
+}
+
+impl CorpusSummaryBuilder {
+    /// Adds a problem besides the logs.
+    pub fn add_problem(&mut self, problem: String) {
+        self.summary.problems.push(problem);
+    }
+
+    /// Adds the rows of one log.
+    pub fn add(&mut self, rows: &[ResultRow]) {
+        let Some(log) = rows.iter().find_map(|row| if let ResultRow::Log(log) = row { Some(log) } else { None }) else {
+            return;
+        };
+        self.add_log(log);
+        for row in rows {
+            match row {
+                ResultRow::Weapon(row) => {
+                    let shots = ShotGroup {
+                        name: String::new(),
+                        shots_a: row.shots_a,
+                        shots_b: row.shots_b,
+                        hits_a: row.hits_a,
+                        hits_b: row.hits_b,
+                        changed: row.changed,
+                    };
+                    self.weapons.entry(row.weapon.clone()).or_default().add(&shots);
+                    self.latencies.entry(row.latency_ms).or_default().add(&shots);
+                    let path = Digest::of_bytes(log.log.as_bytes()).0 as u64;
+                    let hits = self.hits.entry(row.weapon.clone()).or_default();
+                    if hits.last().is_none_or(|last| last.log != path) {
+                        hits.push(LogHits { log: path, ..LogHits::default() });
+                    }
+                    if let Some(last) = hits.last_mut() {
+                        let sums = [(row.shots_a, row.hits_a), (row.shots_b, row.hits_b)];
+                        for (side, (shots, hits)) in sums.into_iter().enumerate() {
+                            last.shots[side] += shots;
+                            last.hits[side] += hits;
+                        }
+                    }
+                }
+                ResultRow::Cause(row) => {
+                    let cause = self.causes.entry(row.cause.clone()).or_default();
+                    cause.a += row.corrections_a;
+                    cause.b += row.corrections_b;
+                }
+                ResultRow::Log(_) | ResultRow::Shot(_) => {}
+            }
+        }
+    }
+
+    fn add_log(&mut self, log: &LogRow) {
+        let summary = &mut self.summary;
+        (summary.command, summary.build) = (log.command.clone(), log.build.clone());
+        (summary.build_digest, summary.options) = (log.build_digest.clone(), log.options.clone());
+        summary.logs.add(&log.verdict);
+        let b =
+            SideCounts { usercmds: log.usercmds, shots: log.shots_b, hits: log.hits_b, corrections: log.corrections_b };
+        summary.b.add(&b);
+        if let (Some(shots), Some(hits), Some(corrections)) = (log.shots_a, log.hits_a, log.corrections_a) {
+            let a = SideCounts { usercmds: log.usercmds, shots, hits, corrections };
+            summary.a.get_or_insert_default().add(&a);
+        }
+        if let Some(changed) = log.hits_changed {
+            *summary.hits_changed.get_or_insert(0) += changed;
+        }
+        for (side, text) in [&log.view_errors_a, &log.view_errors_b].into_iter().enumerate() {
+            for (value, count) in counted_values(text) {
+                (0..count).for_each(|_| self.view_errors[side].add(value));
+            }
+        }
+        let group = ShotGroup {
+            name: String::new(),
+            shots_a: log.shots_a.unwrap_or_default(),
+            shots_b: log.shots_b,
+            hits_a: log.hits_a.unwrap_or_default(),
+            hits_b: log.hits_b,
+            changed: log.hits_changed.unwrap_or_default(),
+        };
+        if log.verdict == "broken" || log.verdict == "untestable" {
+            let unjudged =
+                UnjudgedLog { log: log.log.clone(), verdict: log.verdict.clone(), detail: log.detail.clone() };
+            keep_first(&mut self.summary.unjudged, unjudged, |log| (log.verdict != "broken", log.log.clone()));
+        } else {
+            self.players.entry(log.players).or_default().add(&group);
+            self.maps.entry(log.map.clone()).or_default().add(&group);
+        }
+        if !log.first_weapon.is_empty() {
+            *self.first_in.entry(log.first_weapon.clone()).or_default() += 1;
+        }
+        if log.verdict == "differs" {
+            let corrections_a = log.corrections_a.unwrap_or(log.corrections_b);
+            let parts = [&log.table, &log.field].into_iter().filter(|part| !part.is_empty()).cloned();
+            let worst = WorstLog {
+                log: log.log.clone(),
+                hits_changed: log.hits_changed.unwrap_or_default(),
+                corrections_changed: log.corrections_b as i64 - corrections_a as i64,
+                tick: log.tick,
+                field: parts.collect::<Vec<String>>().join("."),
+                next: log.next.clone(),
+            };
+            let rank = |log: &WorstLog| {
+                let most_first = |number: u64| u64::MAX - number;
+                (most_first(log.hits_changed), most_first(log.corrections_changed.unsigned_abs()), log.log.clone())
+            };
+            keep_first(&mut self.summary.worst, worst, rank);
+        }
+    }
+
+    /// The summary of all logs. `seed` is that of the bootstrap.
+    pub fn summary(self, seed: u64) -> CorpusSummary {
+        let named = |(name, group): (String, ShotGroup)| ShotGroup { name, ..group };
+        let has_sides = self.summary.a.is_some();
+        let [a, b] = [0, 1].map(|side| self.view_errors[side].spread());
+        let latency = |band: Option<super::LatencyBand>| band.map_or("unknown".to_owned(), |band| band.to_string());
+        CorpusSummary {
+            schema: SCHEMA,
+            view_errors: ViewErrors { a, b },
+            weapon_changed: if has_sides { most_changed(&self.hits, &self.first_in, seed) } else { None },
+            weapons: self.weapons.into_iter().map(named).collect(),
+            latencies: self.latencies.into_iter().map(|(band, group)| named((latency(band), group))).collect(),
+            players: self.players.into_iter().map(|(players, group)| named((players.to_string(), group))).collect(),
+            maps: self.maps.into_iter().map(named).collect(),
+            causes: self.causes.into_iter().map(|(cause, of)| CorrectionCause { cause, ..of }).collect(),
+            ..self.summary
+        }
+    }
+}
+
+/// Inserts an item into a sorted list of at most [`LISTED`].
+fn keep_first<T, K: Ord>(list: &mut Vec<T>, item: T, rank: impl Fn(&T) -> K) {
+    let of_item = rank(&item);
+    let place = list.partition_point(|known| rank(known) <= of_item);
+    if place < LISTED {
+        list.insert(place, item);
+        list.truncate(LISTED);
+    }
+}
+
+impl VerdictCounts {
+    fn add(&mut self, verdict: &str) {
+        self.total += 1;
+        let count = match verdict {
+            "same" => &mut self.same,
+            "accepted" => &mut self.accepted,
+            "differs" => &mut self.differs,
+            "untestable" => &mut self.untestable,
+            _ => &mut self.broken,
+        };
+        *count += 1;
+    }
+}
+
+impl SideCounts {
+    fn add(&mut self, other: &SideCounts) {
+        self.usercmds += other.usercmds;
+        self.shots += other.shots;
+        self.hits += other.hits;
+        self.corrections += other.corrections;
+    }
+}
+
+impl ShotGroup {
+    fn add(&mut self, other: &ShotGroup) {
+        self.shots_a += other.shots_a;
+        self.shots_b += other.shots_b;
+        self.hits_a += other.hits_a;
+        self.hits_b += other.hits_b;
+        self.changed += other.changed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::WeaponRow;
+
+    fn rows(number: u64) -> Vec<ResultRow> {
+        let key = number.to_string();
+        let weapon =
+            WeaponRow { key: key.clone(), weapon: "rifle".into(), shots_a: 5, shots_b: 5, ..WeaponRow::default() };
+        let log = LogRow {
+            key,
+            log: format!("{number}.hitlog"),
+            verdict: ["same", "differs", "untestable", "broken"][number as usize % 4].to_owned(),
+            players: 4,
+            shots_a: Some(5),
+            hits_a: Some(1),
+            corrections_a: Some(3),
+            hits_changed: Some(number),
+            view_errors_b: "0:1 2.5:2".to_owned(),
+            ..LogRow::default()
+        };
+        vec![ResultRow::Weapon(weapon), ResultRow::Log(Box::new(log))]
+    }
+
+    #[test]
+    fn the_order_of_logs_does_not_matter() {
+        let of = |numbers: &mut dyn Iterator<Item = u64>| {
+            let mut builder = CorpusSummaryBuilder::default();
+            numbers.for_each(|number| builder.add(&rows(number)));
+            builder.summary(7)
+        };
+        let (there, back) = (of(&mut (0..100)), of(&mut (0..100).rev()));
+        assert_eq!(there, back);
+        assert_eq!((there.logs.total, there.logs.differs, there.worst.len()), (100, 25, LISTED));
+        assert_eq!((there.worst[0].log.as_str(), there.worst[0].hits_changed), ("97.hitlog", 97));
+        assert!(there.unjudged.iter().all(|log| log.verdict == "broken"), "broken logs come first");
+        assert_eq!(there.view_errors.b.map(|spread| (spread.p50, spread.max)), Some((2.5, 2.5)));
+    }
+}

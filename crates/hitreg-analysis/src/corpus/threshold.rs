@@ -1,0 +1,158 @@
+//! Thresholds: figures of a corpus that may not exceed a value.
+
+use std::str::FromStr;
+
+use serde::Serialize;
+
+use super::summary::CorpusSummary;
+
+/// A figure that a threshold limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdFigure {
+    /// Corrections on side B, as a share of its usercmds.
+    Corrections,
+    /// The 95th percentile of the view error on side B, in units.
+    ViewErrorP95,
+    /// Shots with another outcome: a count, or a share of the shots on side B.
+    HitsChanged,
+}
+
+/// A figure with its greatest allowed value. Its text is `corrections=3%`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Threshold {
+    /// The figure.
+    pub figure: ThresholdFigure,
+    /// The greatest allowed value. A share in percent is from 0 to 1.
+    pub max: f64,
+    /// Whether the value is a share in percent.
+    pub is_share: bool,
+}
+
+/// A threshold with the measured value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ThresholdResult {
+    /// The threshold.
+    #[serde(flatten)]
+    pub threshold: Threshold,
+    /// The measured value; `None` if the results do not have the figure.
+    pub value: Option<f64>,
+    /// `same` within the threshold, `differs` above it, `untestable` without a value.
+    pub verdict: &'static str,
+}
+
+impl ThresholdFigure {
+    const ALL: [ThresholdFigure; 3] =
+        [ThresholdFigure::Corrections, ThresholdFigure::ViewErrorP95, ThresholdFigure::HitsChanged];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThresholdFigure::Corrections => "corrections",
+            ThresholdFigure::ViewErrorP95 => "view-error-p95",
+            ThresholdFigure::HitsChanged => "hits-changed",
+        }
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Threshold, String> {
+        let wrong = || {
+            let names = ThresholdFigure::ALL.map(ThresholdFigure::name).join(", ");
+            format!("write FIGURE=NUMBER, such as hits-changed=0 or corrections=3%; the figures are {names}")
+        };
+        let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+        let figure = ThresholdFigure::ALL.into_iter().find(|figure| figure.name() == name.trim()).ok_or_else(wrong)?;
+        let (number, is_share) = match value.trim().strip_suffix('%') {
+            Some(number) => (number, true),
+            None => (value, false),
+        };
+        let max: f64 = number.trim().parse().map_err(|_| wrong())?;
+        if !max.is_finite() || max < 0.0 {
+            return Err(wrong());
+        }
+        match (figure, is_share) {
+            (ThresholdFigure::Corrections, false) => {
+                Err("corrections are a share of usercmds: write a percentage, such as corrections=3%".to_owned())
+            }
+            (ThresholdFigure::ViewErrorP95, true) => {
+                Err("view-error-p95 is in units: write a number, such as view-error-p95=5".to_owned())
+            }
+            _ => Ok(Threshold { figure, max: if is_share { max / 100.0 } else { max }, is_share }),
+        }
+    }
+}
+
+impl Threshold {
+    /// Compares the figure of a corpus with the threshold.
+    pub fn check(self, summary: &CorpusSummary) -> ThresholdResult {
+        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
+        let value = match self.figure {
+            ThresholdFigure::Corrections => share(summary.b.corrections, summary.b.usercmds),
+            ThresholdFigure::ViewErrorP95 => summary.view_errors.b.map(|spread| f64::from(spread.p95)),
+            ThresholdFigure::HitsChanged if self.is_share => {
+                summary.hits_changed.and_then(|changed| share(changed, summary.b.shots))
+            }
+            // No changed shot among no shots proves nothing.
+            ThresholdFigure::HitsChanged => {
+                summary.hits_changed.filter(|_| summary.b.shots > 0).map(|changed| changed as f64)
+            }
+        };
+        let verdict = match value {
+            None => "untestable",
+            Some(value) if value > self.max => "differs",
+            Some(_) => "same",
+        };
+        ThresholdResult { threshold: self, value, verdict }
+    }
+
+    /// A value of this figure as text: `1.2 %`, `4.8 units`, `12`.
+    pub fn text_of(self, value: f64) -> String {
+        match (self.figure, self.is_share) {
+            (_, true) => format!("{:.3} %", 100.0 * value),
+            (ThresholdFigure::ViewErrorP95, false) => format!("{value:.2} units"),
+            (_, false) => format!("{value}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::{SideCounts, ViewErrors};
+    use hitreg_log::stats::Spread;
+
+    #[test]
+    fn thresholds_are_figures_with_numbers() {
+        let parsed = |text: &str| text.parse::<Threshold>();
+        let corrections = Threshold { figure: ThresholdFigure::Corrections, max: 0.03, is_share: true };
+        assert_eq!(parsed("corrections=3%"), Ok(corrections));
+        for wrong in
+            ["corrections=3", "view-error-p95=5%", "hits-changed", "hits-changed=-1", "hits=0", "hits-changed=NaN"]
+        {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_figure_is_within_above_or_unknown() {
+        let measured = CorpusSummary {
+            b: SideCounts { shots: 100, usercmds: 1_000, corrections: 30, ..SideCounts::default() },
+            hits_changed: Some(2),
+            view_errors: ViewErrors { a: None, b: Some(Spread { p50: 1.0, p95: 5.0, max: 9.0 }) },
+            ..CorpusSummary::default()
+        };
+        let verdict = |text: &str, of: &CorpusSummary| text.parse::<Threshold>().expect(text).check(of).verdict;
+        for (within, above) in [
+            ("corrections=3%", "corrections=2.9%"),
+            ("view-error-p95=5", "view-error-p95=4.9"),
+            ("hits-changed=2", "hits-changed=1"),
+            ("hits-changed=2%", "hits-changed=1.9%"),
+        ] {
+            assert_eq!([verdict(within, &measured), verdict(above, &measured)], ["same", "differs"]);
+            assert_eq!(verdict(within, &CorpusSummary::default()), "untestable");
+        }
+    }
+}

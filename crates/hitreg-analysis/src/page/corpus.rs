@@ -1,0 +1,154 @@
+//! The HTML page of a corpus: figures, shots by group as bars, corrections by cause, and the logs that changed most.
+
+use crate::corpus::{CorpusSummary, ShotGroup};
+use crate::report::figures::{count, share};
+use crate::report::{corpus_page, verdict_line};
+
+/// The style of the page, without any other file.
+const STYLE: &str = "\
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
+h1{font-size:1.5rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}table{border-collapse:collapse;width:100%}
+th,td{text-align:right;padding:.2rem .6rem;border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}
+.bar{display:inline-block;height:.7rem;background:#c2571a;vertical-align:middle}.track{width:10rem;text-align:left}
+code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.faint{color:#666}
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}th,td{border-color:#444}code{background:#2a2a2a}}";
+
+/// The page of a corpus in HTML. It is one file, and uses no network. The logs that changed most have links to pages of
+/// `hitreg report` beside it, with the command that writes each.
+pub fn corpus_html(summary: &CorpusSummary) -> String {
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>hitreg report</title>\
+         <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\n<h1>{}</h1>\n",
+        text(&verdict_line(&summary.logs)),
+    );
+    let options = if summary.options.is_empty() { String::new() } else { format!(" {}", summary.options) };
+    html.push_str(&format!(
+        "<p class=\"faint\">{}</p>\n",
+        text(&format!("{} of {}{options}", summary.command, summary.build))
+    ));
+    for problem in &summary.problems {
+        html.push_str(&format!("<p><b>problem</b> {}</p>\n", text(problem)));
+    }
+    if let Some(change) = &summary.weapon_changed {
+        let [low, high] = change.interval.map(|end| format!("{:+.3}", 100.0 * end));
+        html.push_str(&format!(
+            "<p><b>{}</b>: its hit rate changed most, from {:.2} % to {:.2} % (95 % confidence {low} to {high} points).</p>\n",
+            text(&change.weapon),
+            100.0 * change.rate_a,
+            100.0 * change.rate_b
+        ));
+    }
+    for (title, groups) in [
+        ("Shots by weapon", &summary.weapons),
+        ("Shots by the shooter's latency", &summary.latencies),
+        ("Shots by number of players", &summary.players),
+        ("Shots by map", &summary.maps),
+    ] {
+        html.push_str(&group_table(title, groups));
+    }
+    if !summary.causes.is_empty() {
+        let most = summary.causes.iter().map(|cause| cause.a.max(cause.b)).max().unwrap_or(1);
+        let rows: String = summary
+            .causes
+            .iter()
+            .map(|cause| {
+                format!(
+                    "<tr><td>{}</td><td>{}</td><td>{}</td>{}</tr>\n",
+                    text(&cause.cause.replace('_', " ")),
+                    count(cause.a),
+                    count(cause.b),
+                    bar(cause.b, most)
+                )
+            })
+            .collect();
+        html.push_str(&format!("<h2>Corrections by cause</h2>\n<table><tr><th></th><th>A</th><th>B</th><th class=\"track\">B</th></tr>\n{rows}</table>\n"));
+    }
+    if !summary.worst.is_empty() {
+        html.push_str(
+            "<h2>Logs that changed most</h2>\n<table><tr><th>log</th><th>changed shots</th><th>corrections</th></tr>\n",
+        );
+        for log in &summary.worst {
+            let page = report_name(&log.log);
+            html.push_str(&format!(
+                "<tr><td><a href=\"{}\">{}</a><br><code>{}</code></td><td>{}</td><td>{:+}</td></tr>\n",
+                text(&page),
+                text(&log.log),
+                text(&report_command(&log.next, &page)),
+                count(log.hits_changed),
+                log.corrections_changed
+            ));
+        }
+        html.push_str("</table>\n");
+    }
+    html.push_str(&format!(
+        "<h2>All figures</h2>\n<pre>{}</pre>\n</body></html>\n",
+        text(&corpus_page(summary).text())
+    ));
+    html
+}
+
+/// The name of a log's report page.
+fn report_name(log: &str) -> String {
+    let name = log.rsplit(['/', '\\']).next().unwrap_or(log);
+    format!("{}.html", name.strip_suffix(".hitlog").unwrap_or(name))
+}
+
+/// The command that writes the report page of a log, from the command that explains its difference.
+fn report_command(next: &str, page: &str) -> String {
+    let command = next.split(" --why ").next().unwrap_or(next);
+    format!("{} -o {page}", command.replacen(" diff ", " report ", 1))
+}
+
+fn group_table(title: &str, groups: &[ShotGroup]) -> String {
+    let most = groups.iter().map(|group| group.changed).max().unwrap_or(0);
+    if groups.iter().all(|group| group.shots_a + group.shots_b == 0) {
+        return String::new();
+    }
+    let rows: String = groups
+        .iter()
+        .map(|group| {
+            format!(
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}</tr>\n",
+                text(if group.name.is_empty() { "(no name)" } else { &group.name }),
+                count(group.shots_b),
+                share(group.hits_a, group.shots_a),
+                share(group.hits_b, group.shots_b),
+                count(group.changed),
+                bar(group.changed, most)
+            )
+        })
+        .collect();
+    format!(
+        "<h2>{title}</h2>\n<table><tr><th></th><th>shots</th><th>hits A</th><th>hits B</th><th>changed</th>\
+         <th class=\"track\">changed</th></tr>\n{rows}</table>\n"
+    )
+}
+
+fn bar(part: u64, most: u64) -> String {
+    let percent = if most == 0 { 0.0 } else { 100.0 * part as f64 / most as f64 };
+    format!("<td class=\"track\"><span class=\"bar\" style=\"width:{percent:.1}%\"></span></td>")
+}
+
+/// Text without meaning in HTML.
+fn text(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::WorstLog;
+
+    #[test]
+    fn a_log_links_to_its_report_and_is_no_markup() {
+        let worst = WorstLog {
+            log: "logs/<b>.hitlog".to_owned(),
+            next: "hitreg diff 'logs/<b>.hitlog' --b ./game --why 1".to_owned(),
+            ..WorstLog::default()
+        };
+        let html = corpus_html(&CorpusSummary { worst: vec![worst], ..CorpusSummary::default() });
+        assert!(html.contains("<a href=\"&lt;b&gt;.html\">logs/&lt;b&gt;.hitlog</a>"), "{html}");
+        assert!(html.contains("hitreg report 'logs/&lt;b&gt;.hitlog' --b ./game -o &lt;b&gt;.html"), "{html}");
+        assert!(!html.contains("<b>."));
+    }
+}

@@ -1,0 +1,214 @@
+//! The page of a corpus: verdicts, figures of both sides, groups of shots, and the logs that changed most.
+
+use super::figures::{count, counted, share};
+use super::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
+use crate::corpus::{CorpusSummary, ShotGroup, ThresholdResult, VerdictCounts, WeaponChange};
+
+/// The numbers of logs in one line: `3 logs: 2 ok, 1 differs`.
+pub fn verdict_line(logs: &VerdictCounts) -> String {
+    let VerdictCounts { total, same, accepted, differs, untestable, broken } = *logs;
+    let numbers =
+        [(same, "ok"), (accepted, "accepted"), (differs, "differs"), (untestable, "untestable"), (broken, "broken")];
+    let parts = numbers.into_iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts.map(|(number, verdict)| format!("{} {verdict}", count(number))).collect();
+    format!("{}: {}", counted(total, "log"), parts.join(", "))
+}
+
+/// The page of a corpus.
+pub fn corpus_page(summary: &CorpusSummary) -> Page {
+    let mut page = Page::default();
+    page.line(&verdict_line(&summary.logs));
+    page.faint(0, &subject(summary));
+    for problem in &summary.problems {
+        page.parts(vec![PageCell::styled(BAD, "problem  "), problem.as_str().into()]);
+    }
+    thresholds(&mut page, &summary.thresholds);
+    if summary.b.usercmds > 0 {
+        figures(&mut page, summary);
+    }
+    if summary.a.is_some() {
+        groups(&mut page, "weapon", &summary.weapons);
+        groups(&mut page, "latency", &summary.latencies);
+        groups(&mut page, "players", &summary.players);
+        groups(&mut page, "map", &summary.maps);
+        causes(&mut page, summary);
+        page.blank();
+        weapon_changed(&mut page, summary.weapon_changed.as_ref());
+    }
+    worst(&mut page, summary);
+    unjudged(&mut page, summary);
+    page
+}
+
+/// The page of several builds, with a row for each in the order of their results.
+pub fn builds_page(builds: &[CorpusSummary]) -> Page {
+    let mut page = Page::default();
+    page.line(&format!("{} over their logs", counted(builds.len() as u64, "build")));
+    let columns = [">logs", ">same", ">differ", ">hit\n%", ">changed\nhits", ">corr.\n%", ">view error\np95, units"];
+    let row = |of: &CorpusSummary| {
+        let percent = |part: u64, all: u64| share(part, all).trim_end_matches(" %").to_owned();
+        [
+            build_name(of),
+            count(of.logs.total),
+            count(of.logs.same),
+            count(of.logs.differs),
+            percent(of.b.hits, of.b.shots),
+            of.hits_changed.map_or("-".to_owned(), count),
+            percent(of.b.corrections, of.b.usercmds),
+            of.view_errors.b.map_or("-".to_owned(), |spread| format!("{:.2}", spread.p95)),
+        ]
+    };
+    page.section("build", &columns, builds.iter().map(row));
+    page
+}
+
+/// The build with the beginning of its digest, which tells builds of one path apart.
+fn build_name(summary: &CorpusSummary) -> String {
+    let digest = summary.build_digest.get(..8).map_or(String::new(), |start| format!(" ({start})"));
+    format!("{}{digest}", summary.build)
+}
+
+fn subject(summary: &CorpusSummary) -> String {
+    let options = if summary.options.is_empty() { String::new() } else { format!(" {}", summary.options) };
+    format!("{} of {}{options}", summary.command, build_name(summary))
+}
+
+fn thresholds(page: &mut Page, results: &[ThresholdResult]) {
+    for result in results {
+        let (mark, word) = match result.verdict {
+            "same" => (GOOD, "ok"),
+            "differs" => (BAD, "exceeded"),
+            _ => (UNSURE, "unknown"),
+        };
+        let threshold = result.threshold;
+        let value = result.value.map_or("not measured".to_owned(), |value| threshold.text_of(value));
+        let text = format!("{}: {value}, at most {}", threshold.figure.name(), threshold.text_of(threshold.max));
+        page.parts(vec![PageCell::styled(mark, format!("{word:<10} ")), text.into()]);
+    }
+}
+
+fn figures(page: &mut Page, summary: &CorpusSummary) {
+    let (a, b) = (summary.a.as_ref(), &summary.b);
+    let both = |of_a: Option<String>, of_b: String| match of_a {
+        Some(of_a) => vec![of_a, of_b],
+        None => vec![of_b],
+    };
+    let errors = |part: fn(hitreg_log::stats::Spread) -> f32| {
+        let text = |spread: Option<hitreg_log::stats::Spread>| {
+            spread.map_or("-".to_owned(), |spread| format!("{:.2}", part(spread)))
+        };
+        both(a.map(|_| text(summary.view_errors.a)), text(summary.view_errors.b))
+    };
+    let rows = [
+        ("shots", both(a.map(|a| count(a.shots)), count(b.shots))),
+        ("hits, share of shots", both(a.map(|a| share(a.hits, a.shots)), share(b.hits, b.shots))),
+        (
+            "corrections, share of usercmds",
+            both(a.map(|a| share(a.corrections, a.usercmds)), share(b.corrections, b.usercmds)),
+        ),
+        ("view error, median, units", errors(|spread| spread.p50)),
+        ("view error, p95, units", errors(|spread| spread.p95)),
+    ];
+    let columns: &[&str] = if a.is_some() { &[">A", ">B"] } else { &[">B"] };
+    let rows = rows.into_iter().map(|(name, values)| [name.to_owned()].into_iter().chain(values).collect::<Vec<_>>());
+    page.section("", columns, rows);
+    if let Some(changed) = summary.hits_changed {
+        let of_all = share(changed, b.shots);
+        page.note(2, &format!("{} with another outcome ({of_all} of all)", counted(changed, "shot")));
+    }
+}
+
+fn groups(page: &mut Page, title: &str, groups: &[ShotGroup]) {
+    let has_shots = |group: &&ShotGroup| group.shots_a + group.shots_b > 0;
+    let row = |group: &ShotGroup| {
+        let name = if group.name.is_empty() { "(no name)".to_owned() } else { group.name.clone() };
+        [
+            name,
+            count(group.shots_b),
+            share(group.hits_a, group.shots_a),
+            share(group.hits_b, group.shots_b),
+            count(group.changed),
+            share(group.changed, group.shots_b),
+        ]
+    };
+    // One map says nothing beside the totals.
+    if title == "map" && groups.len() < 2 || !groups.iter().any(|group| has_shots(&group)) {
+        return;
+    }
+    let columns = [">shots", ">hits A", ">hits B", ">changed", ">share"];
+    page.section(title, &columns, groups.iter().filter(has_shots).map(row));
+}
+
+fn causes(page: &mut Page, summary: &CorpusSummary) {
+    if summary.causes.is_empty() {
+        return;
+    }
+    let row = |cause: &crate::corpus::CorrectionCause| {
+        let change = cause.b as i64 - cause.a as i64;
+        [cause.cause.replace('_', " "), count(cause.a), count(cause.b), format!("{change:+}")]
+    };
+    page.section("corrections", &[">A", ">B", ">change"], summary.causes.iter().map(row));
+}
+
+fn weapon_changed(page: &mut Page, change: Option<&WeaponChange>) {
+    let Some(change) = change else {
+        page.paragraph(0, "No weapon's hit rate changed beyond chance.");
+        return;
+    };
+    let WeaponChange { weapon, rate_a, rate_b, interval, first_in, changed_logs, resamples, seed } = change;
+    let points = |share: f64| format!("{:+.3}", 100.0 * share);
+    let text = format!(
+        "{weapon}: its hit rate changed most, from {:.2} % to {:.2} %: {} points, 95 % confidence {} to {}. It has the \
+         first changed shot in {} of {}.",
+        100.0 * rate_a,
+        100.0 * rate_b,
+        points(rate_b - rate_a),
+        points(interval[0]),
+        points(interval[1]),
+        count(*first_in),
+        counted(*changed_logs, "changed log"),
+    );
+    page.paragraph(0, &text);
+    page.faint(2, &format!("The interval is from {} samples of the logs, with seed {seed}.", count(*resamples)));
+}
+
+fn worst(page: &mut Page, summary: &CorpusSummary) {
+    if summary.worst.is_empty() {
+        return;
+    }
+    let title = if summary.a.is_some() { "logs that changed most" } else { "logs that differ" };
+    page.heading(title);
+    for log in &summary.worst {
+        let place = match (log.tick, log.field.is_empty()) {
+            (Some(tick), false) => format!(", first at tick {tick}: {}", log.field),
+            (Some(tick), true) => format!(", first at tick {tick}"),
+            (None, false) => format!(", first in {}", log.field),
+            (None, true) => String::new(),
+        };
+        let figures = match summary.a.is_some() {
+            true => {
+                format!(": {}, {:+} corrections", counted(log.hits_changed, "changed shot"), log.corrections_changed)
+            }
+            false => String::new(),
+        };
+        page.note(2, &format!("{}{figures}{place}", log.log));
+        if !log.next.is_empty() {
+            page.parts(vec![PageCell::styled(FAINT, "    "), log.next.as_str().into()]);
+        }
+    }
+}
+
+fn unjudged(page: &mut Page, summary: &CorpusSummary) {
+    if summary.unjudged.is_empty() {
+        return;
+    }
+    page.heading("logs that could not be judged");
+    for log in &summary.unjudged {
+        page.note(2, &format!("{} ({}): {}", log.log, log.verdict, log.detail));
+    }
+    let all = summary.logs.untestable + summary.logs.broken;
+    let more = all.saturating_sub(summary.unjudged.len() as u64);
+    if more > 0 {
+        page.faint(2, &format!("and {}", counted(more, "more log")));
+    }
+}

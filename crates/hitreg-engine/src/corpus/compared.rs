@@ -1,0 +1,65 @@
+//! Compares two sides over every log of a corpus.
+
+use std::path::Path;
+
+use super::run::CorpusJudge;
+use crate::build::BuildRunner;
+use crate::engine::{ComparisonSpec, Engine, EngineError, ReplaySpecs, Traces};
+use hitreg_analysis::corpus::{ComparedRows, LogRow, ResultRow, compared_rows};
+use hitreg_analysis::diff::{DiffError, DiffOptions, diff_sources};
+
+/// A comparison of two sides, for any log.
+pub struct ComparedCorpus<'a> {
+    /// The games and their log reader.
+    pub engine: &'a Engine<'a>,
+    /// Runs builds.
+    pub runner: &'a BuildRunner,
+    /// How both sides replay a log.
+    pub replays: &'a ReplaySpecs,
+    /// What counts as a difference.
+    pub diff: &'a DiffOptions,
+    /// The command, the build and the options.
+    pub about: LogRow,
+    /// The digest of side A's build; `None` if files do not determine both builds, so that no verdict can be kept.
+    pub depends_on: Option<String>,
+    /// Returns the command line that compares one log, by its path.
+    pub command: &'a (dyn Fn(&str) -> String + Sync),
+}
+
+impl CorpusJudge for ComparedCorpus<'_> {
+    type Report = ();
+
+    fn about(&self) -> LogRow {
+        self.about.clone()
+    }
+
+    fn depends_on(&self, _: &Path) -> Option<String> {
+        self.depends_on.clone()
+    }
+
+    fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, ()), EngineError> {
+        let sides = ComparisonSpec {
+            first: log.to_owned(),
+            second: None,
+            replays: self.replays.clone(),
+            across: None,
+            compare_unrelated: false,
+        };
+        let Traces { made, overlap_only, .. } = sides.traces_in_files(self.engine, self.runner)?;
+        let [a, b] = match made {
+            Ok(traces) => traces,
+            Err(missing) => {
+                let detail = missing.untestable_text();
+                let next = missing.command(&sides).unwrap_or_default();
+                let row = LogRow { verdict: "untestable".to_owned(), detail, next, ..about };
+                return Ok((vec![ResultRow::Log(Box::new(row))], ()));
+            }
+        };
+        let traces = [a.source(), b.source()];
+        let options = DiffOptions { overlap_only: overlap_only || self.diff.overlap_only, ..self.diff.clone() };
+        let found = diff_sources(traces[0], traces[1], &options)?;
+        let command = (self.command)(&about.log);
+        let compared = ComparedRows { about, command: &command };
+        Ok((compared_rows(compared, traces, &found).map_err(DiffError::Unread)?, ()))
+    }
+}

@@ -1,0 +1,243 @@
+//! The logs of a corpus: named logs, folders, patterns, and manifests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use hitreg_log::rng::Rng;
+use hitreg_log::store::{self, StoreError};
+use hitreg_log::units::Seed;
+
+/// The logs of a corpus, each once, in a fixed order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Corpus {
+    /// The paths of the logs.
+    pub logs: Vec<PathBuf>,
+    /// What a manifest names that is no log, one sentence each. The rest of the corpus is judged.
+    pub problems: Vec<String>,
+}
+
+/// Why a path on the command line names no logs.
+#[derive(Debug, thiserror::Error)]
+pub enum CorpusError {
+    /// A file or folder cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A folder has no logs.
+    #[error("{}: there is no *.hitlog in this directory or below it: name a log, or another directory", path.display())]
+    EmptyFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The text is not a pattern.
+    #[error("{pattern}: this is no pattern: {source}")]
+    Pattern {
+        /// The text.
+        pattern: String,
+        /// The problem and its position.
+        source: glob::PatternError,
+    },
+    /// A manifest names no log.
+    #[error("{}: this manifest names no log: write one path on each line", path.display())]
+    EmptyManifest {
+        /// The manifest.
+        path: PathBuf,
+    },
+}
+
+/// Whether a path names several logs: a folder, a pattern or a manifest (`@FILE`).
+pub fn is_corpus(path: &Path) -> bool {
+    path.is_dir() || manifest(path).is_some() || is_pattern(path)
+}
+
+/// The file of a manifest that is named as `@FILE`.
+fn manifest(path: &Path) -> Option<&Path> {
+    if path.exists() {
+        return None;
+    }
+    path.to_str()?.strip_prefix('@').filter(|file| !file.is_empty()).map(Path::new)
+}
+
+/// Whether a path is a pattern. An existing file is none, whatever its name is.
+fn is_pattern(path: &Path) -> bool {
+    !path.exists() && path.to_str().is_some_and(|text| text.contains(['*', '?', '[']))
+}
+
+impl Corpus {
+    /// The logs that these paths name: a log, all `*.hitlog` in a folder or below it, the files that match a pattern,
+    /// or the paths in a manifest (`@FILE`). A manifest has one path on each line, relative to the manifest's folder;
+    /// lines that begin with `#` are comments.
+    ///
+    /// # Errors
+    /// When a path names nothing.
+    pub fn of(paths: &[PathBuf]) -> Result<Corpus, CorpusError> {
+        let mut corpus = Corpus::default();
+        for path in paths {
+            if let Some(file) = manifest(path) {
+                corpus.add_manifest(file)?;
+            } else if is_pattern(path) {
+                corpus.add_pattern(&path.to_string_lossy())?;
+            } else {
+                corpus.add_path(path)?;
+            }
+        }
+        // A log counts once, even if it is named twice or is also in a named directory.
+        let mut seen = BTreeSet::new();
+        corpus.logs.retain(|log| seen.insert(log.clone()));
+        Ok(corpus)
+    }
+
+    fn add_path(&mut self, path: &Path) -> Result<(), CorpusError> {
+        if path.is_dir() {
+            let below = store::files_below(path, "hitlog")?;
+            if below.is_empty() {
+                return Err(CorpusError::EmptyFolder { path: path.to_owned() });
+            }
+            self.logs.extend(below);
+            return Ok(());
+        }
+        if !store::is_standard_stream(path) && !path.exists() {
+            store::open(path)?;
+        }
+        self.logs.push(path.to_owned());
+        Ok(())
+    }
+
+    fn add_pattern(&mut self, pattern: &str) -> Result<(), CorpusError> {
+        let matches =
+            glob::glob(pattern).map_err(|source| CorpusError::Pattern { pattern: pattern.to_owned(), source })?;
+        let before = self.logs.len();
+        for path in matches {
+            match path {
+                Ok(path) if path.is_dir() => self.logs.extend(store::files_below(&path, "hitlog")?),
+                Ok(path) => self.logs.push(path),
+                Err(unread) => self.problems.push(format!(
+                    "{}: this folder cannot be read: {}",
+                    unread.path().display(),
+                    unread.error()
+                )),
+            }
+        }
+        if self.logs.len() == before {
+            store::open(Path::new(pattern))?;
+        }
+        Ok(())
+    }
+
+    fn add_manifest(&mut self, file: &Path) -> Result<(), CorpusError> {
+        let bytes = store::read_bytes(file)?;
+        let folder = if store::is_standard_stream(file) { None } else { file.parent() };
+        let before = self.logs.len();
+        for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+            let mut add = || {
+                let line = std::str::from_utf8(line).map_err(|_| "it is not text".to_owned())?.trim();
+                if line.is_empty() || line.starts_with('#') {
+                    return Ok(());
+                }
+                let path = folder.unwrap_or(Path::new("")).join(line);
+                if !path.exists() {
+                    return Err(format!("there is no such file: {}", path.display()));
+                }
+                self.add_path(&path).map_err(|error| error.to_string())
+            };
+            let added = add();
+            if let Err(problem) = added {
+                self.problems.push(format!("{}: line {number}: {problem}", file.display()));
+            }
+        }
+        match self.logs.len() == before {
+            true if self.problems.is_empty() => Err(CorpusError::EmptyManifest { path: file.to_owned() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Draws logs. Each preset and number of players has its share of the sample, as far as the numbers allow. The seed
+    /// and the order of the logs decide the draw. The logs stay in their order.
+    #[must_use]
+    pub fn sample(self, count: usize, seed: u64) -> Corpus {
+        if count >= self.logs.len() {
+            return self;
+        }
+        let mut strata: BTreeMap<(String, usize), Vec<usize>> = BTreeMap::new();
+        for (number, path) in self.logs.iter().enumerate() {
+            let header = store::open_log(path).ok().map(|log| {
+                let header = log.header();
+                (header.preset.clone().unwrap_or_default(), header.players.len())
+            });
+            // Logs that cannot be read are a stratum, so that the sample shows them.
+            strata.entry(header.unwrap_or_default()).or_default().push(number);
+        }
+        let mut drawn = BTreeSet::new();
+        let all = self.logs.len();
+        // The largest remainders get what rounding leaves.
+        let mut shares: Vec<(usize, usize, &(String, usize))> = strata
+            .iter()
+            .map(|(stratum, logs)| (logs.len() * count / all, logs.len() * count % all, stratum))
+            .collect();
+        let left = count - shares.iter().map(|(share, ..)| share).sum::<usize>();
+        shares.sort_by_key(|(_, remainder, _)| std::cmp::Reverse(*remainder));
+        for (place, (share, _, stratum)) in shares.into_iter().enumerate() {
+            let mut logs = strata[stratum].clone();
+            let mut rng = Rng::new(Seed(seed), place as u64);
+            for number in 0..(share + usize::from(place < left)).min(logs.len()) {
+                let from = number + rng.below((logs.len() - number) as u64) as usize;
+                logs.swap(number, from);
+                drawn.insert(logs[number]);
+            }
+        }
+        let logs = self.logs.into_iter().enumerate().filter(|(number, _)| drawn.contains(number));
+        Corpus { logs: logs.map(|(_, log)| log).collect(), problems: self.problems }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(corpus: &Corpus) -> Vec<String> {
+        corpus.logs.iter().map(|log| log.file_name().unwrap().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn folders_patterns_and_manifests_name_logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("day/night")).unwrap();
+        for name in ["day/a.hitlog", "day/night/b.hitlog", "c[1].hitlog", "notes.txt"] {
+            std::fs::write(path(name), "-").unwrap();
+        }
+        let manifest = "# logs\n\n day/a.hitlog \nabsent.hitlog\nday/night\nday/a.hitlog\n\u{1}\n";
+        std::fs::write(path("list"), manifest).unwrap();
+        let of = |name: &str| Corpus::of(&[PathBuf::from(name.replace("DIR", folder.path().to_str().unwrap()))]);
+        assert_eq!(names(&of("DIR").unwrap()), ["c[1].hitlog", "a.hitlog", "b.hitlog"]);
+        assert_eq!(names(&of("DIR/day/**/*.hitlog").unwrap()), ["a.hitlog", "b.hitlog"]);
+        assert_eq!(names(&of("DIR/c[1].hitlog").unwrap()), ["c[1].hitlog"], "an existing file is no pattern");
+        let listed = of("@DIR/list").unwrap();
+        assert_eq!(names(&listed), ["a.hitlog", "b.hitlog"]);
+        assert_eq!(listed.problems.len(), 2);
+        assert!(listed.problems[0].contains("list: line 4: there is no such file"), "{:?}", listed.problems);
+        for (wrong, sentence) in [
+            ("DIR/*.log", "there is no such file"),
+            ("DIR/[", "this is no pattern"),
+            ("@DIR/absent", "there is no such file"),
+            ("DIR/absent.hitlog", "there is no such file"),
+        ] {
+            let error = of(wrong).unwrap_err().to_string();
+            assert!(error.contains(sentence), "{wrong}: {error}");
+        }
+        std::fs::write(path("empty"), "# nothing\n").unwrap();
+        assert!(of("@DIR/empty").unwrap_err().to_string().contains("names no log"));
+        std::fs::create_dir(path("none")).unwrap();
+        assert!(of("DIR/none").unwrap_err().to_string().contains("there is no *.hitlog"));
+    }
+
+    #[test]
+    fn a_sample_has_its_size_and_follows_its_seed() {
+        // None of these can be read, so they are one stratum.
+        let corpus = Corpus { logs: (0..50).map(|n| PathBuf::from(format!("{n}"))).collect(), ..Corpus::default() };
+        let drawn = corpus.clone().sample(7, 1);
+        assert_eq!((drawn.logs.len(), &drawn), (7, &corpus.clone().sample(7, 1)));
+        assert_ne!(drawn, corpus.clone().sample(7, 2));
+        assert!(drawn.logs.is_sorted_by_key(|log| corpus.logs.iter().position(|known| known == log)));
+        assert_eq!(corpus.clone().sample(50, 1), corpus);
+    }
+}

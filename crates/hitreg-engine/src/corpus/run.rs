@@ -1,0 +1,258 @@
+//! Judges the logs of a corpus on all cores. Long logs come first, so that no core waits for the last one.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use super::results::ResultFolder;
+use crate::build::StopSignal;
+use crate::engine::{EngineError, HashingReader};
+use hitreg_analysis::corpus::{LogRow, ResultRow};
+use hitreg_log::store::{self, StoreError};
+use hitreg_log::trace::Digest;
+
+/// What is known of a file without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogIdentity {
+    /// The size, in bytes.
+    pub bytes: u64,
+    /// The time of the last modification, in nanoseconds since 1970.
+    pub modified_ns: u64,
+}
+
+impl LogIdentity {
+    /// The identity of the file at a path; `None` for a pipe, or if there is no file.
+    fn of(path: &Path) -> Option<LogIdentity> {
+        let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+        let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(LogIdentity { bytes: meta.len(), modified_ns: u64::try_from(since.as_nanos()).ok()? })
+    }
+}
+
+/// Judges one log after the other.
+pub trait CorpusJudge: Sync {
+    /// What the judge keeps of a log besides its rows.
+    type Report: Send;
+
+    /// The row of a log before it is judged: the command, the build and the options.
+    fn about(&self) -> LogRow;
+
+    /// What the verdict on a log depends on besides its bytes, the build and the options, such as its golden. `None` if
+    /// the verdict depends on more than files, so that it cannot be kept.
+    fn depends_on(&self, log: &Path) -> Option<String>;
+
+    /// Whether the judge may write the logs that it judges.
+    fn writes_logs(&self) -> bool {
+        false
+    }
+
+    /// Judges a log. `about` is its row so far; the row of the log is the last of the result.
+    ///
+    /// # Errors
+    /// When the log cannot be judged. An error that is not about one log ends the run.
+    fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, Self::Report), EngineError>;
+}
+
+/// What became of a log.
+#[derive(Debug)]
+pub struct JudgedLog<R> {
+    /// The rows; the last one is that of the log.
+    pub rows: Vec<ResultRow>,
+    /// The judge's report; `None` for an earlier verdict, and for a log that could not be judged.
+    pub report: Option<R>,
+}
+
+/// What became of all logs.
+#[derive(Debug)]
+pub struct JudgedCorpus<R> {
+    /// The logs, in the order of the corpus.
+    pub logs: Vec<JudgedLog<R>>,
+    /// Why the rest of the results was not kept.
+    pub problem: Option<StoreError>,
+}
+
+/// Receives what became of each log, as soon as it is known.
+pub trait CorpusProgress: Sync {
+    /// A log is done.
+    fn done(&self, log: &LogRow, is_new: bool);
+}
+
+/// A run over a corpus.
+#[derive(Debug)]
+pub struct CorpusRun<'a> {
+    /// How many logs are judged at the same time; 0 for one on each core.
+    pub threads: usize,
+    /// Where results are kept.
+    pub results: Option<ResultFolder>,
+    /// Stops the run after the logs that are being judged.
+    pub stop: &'a StopSignal,
+}
+
+impl CorpusRun<'_> {
+    /// Judges the logs and returns the results in their order. Problems with a log become its verdict, and the other
+    /// logs are judged. If results cannot be kept, the rest of the run keeps none.
+    ///
+    /// # Errors
+    /// When threads cannot be started, when an error is not about one log, or when the run was stopped.
+    pub fn judge<J: CorpusJudge>(
+        self,
+        logs: &[PathBuf],
+        judge: &J,
+        progress: &dyn CorpusProgress,
+    ) -> Result<JudgedCorpus<J::Report>, EngineError> {
+        let resumes = self.results.is_some();
+        let identities: Vec<Option<LogIdentity>> = logs.iter().map(|log| LogIdentity::of(log)).collect();
+        let mut order: Vec<usize> = (0..logs.len()).collect();
+        order.sort_by_key(|number| std::cmp::Reverse(identities[*number].map(|identity| identity.bytes)));
+        let all = if self.threads > 0 { self.threads } else { rayon::current_num_threads() };
+        let workers = all.clamp(1, logs.len().max(1));
+        // A worker that judges one log after the other has no other threads to wait for.
+        let threads = all / workers;
+        let keeper = ResultKeeper { folder: Mutex::new(self.results), problem: Mutex::new(None) };
+        let alone = logs.len() == 1;
+        let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+        let judged: Mutex<Vec<Option<JudgedLog<J::Report>>>> = Mutex::new((0..logs.len()).map(|_| None).collect());
+        let work = || {
+            while let Some(number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if self.stop.is_stopped() || lock(&failed).is_some() {
+                    break;
+                }
+                match judge_log(&logs[*number], identities[*number], (judge, alone), &keeper) {
+                    Ok((done, is_new)) => {
+                        if let Some(ResultRow::Log(row)) = done.rows.last() {
+                            progress.done(row, is_new);
+                        }
+                        lock(&judged)[*number] = Some(done);
+                    }
+                    Err(error) => {
+                        lock(&failed).get_or_insert(error);
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                let pool = pool.map_err(|source| EngineError::Threads { threads, source })?;
+                let worker = std::thread::Builder::new().name("corpus".into());
+                worker.spawn_scoped(scope, move || pool.install(work)).map_err(EngineError::NoThread)?;
+            }
+            Ok::<(), EngineError>(())
+        })?;
+        match lock(&failed).take() {
+            Some(EngineError::Stopped { .. }) => return Err(EngineError::Stopped { resumes }),
+            Some(error) => return Err(error),
+            None if self.stop.is_stopped() => return Err(EngineError::Stopped { resumes }),
+            None => {}
+        }
+        let judged = judged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let problem = keeper.problem.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(JudgedCorpus { logs: judged.into_iter().flatten().collect(), problem })
+    }
+}
+
+/// The folder of results, for all workers.
+struct ResultKeeper {
+    folder: Mutex<Option<ResultFolder>>,
+    problem: Mutex<Option<StoreError>>,
+}
+
+impl ResultKeeper {
+    fn with<T>(&self, use_it: impl FnOnce(&mut ResultFolder) -> Option<T>) -> Option<T> {
+        use_it(lock(&self.folder).as_mut()?)
+    }
+
+    /// Writes to the folder. After a failure, such as a full disk, the run goes on without it.
+    fn keep(&self, write: impl FnOnce(&mut ResultFolder) -> Result<(), StoreError>) {
+        let mut folder = lock(&self.folder);
+        if let Some(Err(error)) = folder.as_mut().map(write) {
+            lock(&self.problem).get_or_insert(error);
+            *folder = None;
+        }
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Judges a log, unless an earlier verdict holds. Returns whether it is judged now. An error with the only log is the
+/// error of the run.
+fn judge_log<J: CorpusJudge>(
+    log: &Path,
+    identity: Option<LogIdentity>,
+    (judge, alone): (&J, bool),
+    keeper: &ResultKeeper,
+) -> Result<(JudgedLog<J::Report>, bool), EngineError> {
+    let name = log.display().to_string();
+    let mut about = LogRow { log: name.clone(), ..judge.about() };
+    let broken = |about: LogRow, detail: String| {
+        let row = LogRow { verdict: "broken".to_owned(), detail, ..about };
+        Ok((JudgedLog { rows: vec![ResultRow::Log(Box::new(row))], report: None }, true))
+    };
+    // Without a folder, nothing needs the digest.
+    let kept_as = identity.filter(|_| lock(&keeper.folder).is_some());
+    if let Some(identity) = kept_as {
+        match digest(log, &name, identity, keeper) {
+            Ok(digest) => about.log_digest = digest,
+            Err(error) => return broken(about, what(&error.into(), log)),
+        }
+    }
+    let depends_on = kept_as.and_then(|_| judge.depends_on(log));
+    let parts = [&about.command, &about.log_digest, &about.build_digest, &about.options];
+    let parts = parts.into_iter().chain(&depends_on).map(String::as_str).collect::<Vec<_>>().join("\n");
+    about.key = Digest::of_bytes(parts.as_bytes()).to_string();
+    let may_keep = depends_on.is_some();
+    let earlier = || keeper.with(|results| results.rows(&about.key, &name));
+    if let Some(rows) = may_keep.then(earlier).flatten() {
+        return Ok((JudgedLog { rows, report: None }, false));
+    }
+    // A pipe may be endless.
+    if identity.is_some() {
+        describe(log, &mut about);
+    }
+    let (rows, report) = match judge.judge(log, about.clone()) {
+        Ok(judged) => judged,
+        Err(error) if !alone && error.is_about_one_log() => return broken(about, what(&error, log)),
+        Err(error) => return Err(error),
+    };
+    if !judge.writes_logs() && LogIdentity::of(log) != identity {
+        let detail = "the file changed while it was read: run the command again when it is complete";
+        return broken(about, detail.to_owned());
+    }
+    if may_keep {
+        keeper.keep(|results| results.keep(&rows));
+    }
+    Ok((JudgedLog { rows, report: Some(report) }, true))
+}
+
+/// The digest of a log's bytes: the known one of an unchanged file, or that of its content.
+fn digest(log: &Path, name: &str, identity: LogIdentity, keeper: &ResultKeeper) -> Result<String, StoreError> {
+    if let Some(digest) = keeper.with(|results| results.digest(name, &identity)) {
+        return Ok(digest);
+    }
+    let mut reader = HashingReader::new(store::open(log)?);
+    let read = std::io::copy(&mut reader, &mut std::io::sink());
+    read.map_err(|source| StoreError::Unreadable { path: log.to_owned(), source })?;
+    let digest = reader.digest().to_string();
+    keeper.keep(|results| results.note_digest(name, &identity, &digest));
+    Ok(digest)
+}
+
+/// Adds what the log's header says. The judge says what is wrong with a log that cannot be read.
+fn describe(log: &Path, about: &mut LogRow) {
+    if let Ok(reader) = store::open_log(log) {
+        let header = reader.header();
+        about.game.clone_from(&header.game);
+        about.map.clone_from(&header.map);
+        about.preset = header.preset.clone().unwrap_or_default();
+        about.players = header.players.len() as u64;
+    }
+}
+
+/// An error without the path of the log, which its row names already.
+fn what(error: &EngineError, log: &Path) -> String {
+    let text = error.what();
+    text.strip_prefix(&format!("{}: ", log.display())).map_or(text.clone(), str::to_owned)
+}

@@ -1,0 +1,162 @@
+//! Verifies every log of a corpus.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::run::{CorpusJudge, JudgedLog};
+use crate::build::BuildRunner;
+use crate::engine::{ComparisonSpec, Engine, EngineError, ReplaySpecs};
+use crate::verify::{Goldens, LogReport, LogVerdict, ReplayRunner, VerdictReason, VerifyOptions};
+use hitreg_analysis::corpus::{LogRow, ResultRow};
+use hitreg_analysis::diff::{DiffOptions, Divergence, diff_sources};
+use hitreg_analysis::summary::Coverage;
+use hitreg_log::store::{self, StoreError, Targets};
+use hitreg_log::trace::Digest;
+use hitreg_log::units::Tick;
+
+/// A verification of any log of a corpus.
+pub struct VerifiedCorpus<'a> {
+    options: &'a VerifyOptions<'a>,
+    engine: &'a Engine<'a>,
+    goldens: BTreeMap<PathBuf, Goldens>,
+    /// The command, the build and the options.
+    about: LogRow,
+    /// Whether files determine the build, so that a verdict can be kept.
+    may_keep: bool,
+    /// The command that explains a difference.
+    next: &'a (dyn Fn(&LogReport) -> String + Sync),
+}
+
+impl<'a> VerifiedCorpus<'a> {
+    /// Prepares the verification of these logs, and checks that all requested files may be written.
+    ///
+    /// # Errors
+    /// Fails if a requested file cannot be written.
+    pub fn new(
+        options: &'a VerifyOptions<'a>,
+        engine: &'a Engine<'a>,
+        logs: &[PathBuf],
+        (about, may_keep): (LogRow, bool),
+        next: &'a (dyn Fn(&LogReport) -> String + Sync),
+    ) -> Result<VerifiedCorpus<'a>, EngineError> {
+        let targets = Targets::new(logs.to_vec(), false);
+        let goldens = logs.iter().map(|path| Ok((path.clone(), Goldens::of(path, options.keep, &targets)?)));
+        let goldens = goldens.collect::<Result<_, EngineError>>()?;
+        // A run that writes goldens judges every log, so that it writes every golden.
+        let may_keep = may_keep && !options.keep.writes();
+        Ok(VerifiedCorpus { options, engine, goldens, about, may_keep, next })
+    }
+
+    /// Where the states of a replay first differ from the recorded ones; `None` if the log has too few records.
+    fn first_difference(&self, log: &Path, report: &LogReport) -> Option<Divergence> {
+        if report.why != Some(VerdictReason::RecordedState) || !report.plays_here {
+            return None;
+        }
+        let mut replays = ReplaySpecs::default();
+        let runner = match self.options.player {
+            ReplayRunner::Build(build, runner) => {
+                replays.b.build = Some(build.path().to_owned());
+                runner.clone()
+            }
+            ReplayRunner::Own => BuildRunner::own(self.engine.games.memory()),
+        };
+        let sides =
+            ComparisonSpec { first: log.to_owned(), second: None, replays, across: None, compare_unrelated: false };
+        let traces = sides.traces_in_files(self.engine, &runner).ok()?;
+        let [a, b] = traces.made.ok()?;
+        let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
+        diff_sources(a.source(), b.source(), &options).ok()?.first
+    }
+}
+
+impl CorpusJudge for VerifiedCorpus<'_> {
+    type Report = LogReport;
+
+    fn about(&self) -> LogRow {
+        self.about.clone()
+    }
+
+    fn depends_on(&self, log: &Path) -> Option<String> {
+        let golden = self.goldens.get(log)?.path();
+        let digest = match golden.exists() {
+            true => Digest::of_bytes(&store::read_regular(golden).ok()?).to_string(),
+            false => String::new(),
+        };
+        self.may_keep.then_some(digest)
+    }
+
+    fn writes_logs(&self) -> bool {
+        self.options.keep.rerecords()
+    }
+
+    fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, LogReport), EngineError> {
+        let Some(goldens) = self.goldens.get(log) else {
+            return Err(StoreError::NotFound { path: log.to_owned() }.into());
+        };
+        let started = (self.options.clock)();
+        // With threads to spare, the replays of one log run in parallel.
+        let at_once = rayon::current_num_threads() > 1;
+        let mut report = self.options.log(self.engine, log, goldens, at_once)?;
+        report.seconds = (self.options.clock)() - started;
+        let first = self.first_difference(log, &report);
+        let row = LogRow {
+            verdict: name_of(report.verdict),
+            why: report.why.map(name_of).unwrap_or_default(),
+            detail: report.detail.clone().unwrap_or_default(),
+            tick: report.tick.map(|tick| i64::from(tick.0)),
+            table: first.as_ref().map(|first| first.table.clone()).unwrap_or_default(),
+            field: first.and_then(|first| first.field).unwrap_or_default(),
+            next: (self.next)(&report),
+            ticks: report.exercised.ticks,
+            usercmds: report.exercised.usercmds,
+            shots_b: report.exercised.shots,
+            hits_b: report.exercised.hits,
+            corrections_b: report.exercised.corrections,
+            ..about
+        };
+        let row = match &report.view_errors {
+            Some(errors) => row.with_view_errors(errors),
+            None => row,
+        };
+        Ok((vec![ResultRow::Log(Box::new(row))], report))
+    }
+}
+
+/// The name of a verdict or reason in JSON.
+fn name_of(value: impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+impl JudgedLog<LogReport> {
+    /// The report on the log; that of an earlier verdict has what its row has.
+    pub fn verified(self) -> LogReport {
+        let of_row = |row: &ResultRow| match row {
+            ResultRow::Log(row) => Some(LogReport::of_row(row)),
+            _ => None,
+        };
+        let report = self.report.or_else(|| self.rows.last().and_then(of_row));
+        report.unwrap_or_else(|| LogReport::new(LogVerdict::Broken))
+    }
+}
+
+impl LogReport {
+    fn of_row(row: &LogRow) -> LogReport {
+        let parsed = |name: &str| serde_json::Value::from(name);
+        let verdict = serde_json::from_value(parsed(&row.verdict)).unwrap_or(LogVerdict::Broken);
+        let why = serde_json::from_value(parsed(&row.why)).ok();
+        let mut report = LogReport::new(verdict);
+        report.path = PathBuf::from(&row.log);
+        report.why = why.or((verdict == LogVerdict::Broken).then_some(VerdictReason::Unreadable));
+        report.detail = Some(row.detail.clone()).filter(|detail| !detail.is_empty());
+        report.tick = row.tick.and_then(|tick| u32::try_from(tick).ok()).map(Tick);
+        report.exercised = Coverage {
+            ticks: row.ticks,
+            usercmds: row.usercmds,
+            corrections: row.corrections_b,
+            shots: row.shots_b,
+            hits: row.hits_b,
+            ..Coverage::default()
+        };
+        report
+    }
+}

@@ -1,0 +1,153 @@
+//! A file of lines to which one process appends while it runs. Whatever ends the process, the file keeps every group of
+//! lines that was complete.
+
+use std::fs::{File, TryLockError};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+
+/// A group of lines in a [`LineFile`]: its first byte and its length in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineSpan {
+    /// The offset of the first byte.
+    pub from: u64,
+    /// The length, in bytes.
+    pub length: u64,
+}
+
+/// An open file of lines, locked against other processes.
+#[derive(Debug)]
+pub struct LineFile {
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl LineFile {
+    /// Opens or creates the file. `ends` gets each line with the span of its group so far, and returns whether the line
+    /// ends the group. Lines after the last end, such as a torn line, are removed.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or read, or another process appends to it.
+    pub fn open(path: &Path, ends: &mut dyn FnMut(&str, LineSpan) -> bool) -> Result<LineFile, StoreError> {
+        let fail = |source| StoreError::open(path, source);
+        let file = File::options().read(true).append(true).create(true).open(path).map_err(fail)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.into() }),
+            Err(TryLockError::Error(source)) => return Err(fail(source)),
+        }
+        let length = groups(&file, ends).map_err(fail)?;
+        file.set_len(length).map_err(fail)?;
+        Ok(LineFile { path: path.to_owned(), file, length })
+    }
+
+    /// Appends a group of lines. If that fails, none of them is left.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn append(&mut self, lines: &str) -> Result<(), StoreError> {
+        if let Err(source) = self.file.write_all(lines.as_bytes()) {
+            // Opening the file again would remove the rest of the group, too.
+            let _ = self.file.set_len(self.length);
+            return Err(StoreError::write(&self.path, source.into()));
+        }
+        self.length += lines.len() as u64;
+        Ok(())
+    }
+
+    /// Reads a group of lines.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn read(&mut self, span: LineSpan) -> Result<String, StoreError> {
+        read_span(&mut self.file, span).map_err(|source| StoreError::open(&self.path, source))
+    }
+}
+
+/// Passes the lines of a file that another process may append to, as [`LineFile::open`] does, but changes nothing.
+///
+/// # Errors
+/// When the file cannot be opened or read.
+pub fn read_lines(path: &Path, ends: &mut dyn FnMut(&str, LineSpan) -> bool) -> Result<(), StoreError> {
+    let fail = |source| StoreError::open(path, source);
+    let file = File::open(path).map_err(fail)?;
+    groups(&file, ends).map(drop).map_err(fail)
+}
+
+/// Reads a group of lines of a file.
+///
+/// # Errors
+/// When the file cannot be opened or read.
+pub fn read_line_span(path: &Path, span: LineSpan) -> Result<String, StoreError> {
+    let fail = |source| StoreError::open(path, source);
+    read_span(&mut File::open(path).map_err(fail)?, span).map_err(fail)
+}
+
+fn read_span(file: &mut File, span: LineSpan) -> std::io::Result<String> {
+    file.seek(SeekFrom::Start(span.from))?;
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut std::io::Read::take(file, span.length), &mut text)?;
+    Ok(text)
+}
+
+/// Passes all complete lines to `ends`, and returns the length of all complete groups.
+fn groups(file: &File, ends: &mut dyn FnMut(&str, LineSpan) -> bool) -> std::io::Result<u64> {
+    let mut reader = BufReader::with_capacity(super::READ_AHEAD, file);
+    reader.seek(SeekFrom::Start(0))?;
+    let (mut line, mut span) = (Vec::new(), LineSpan { from: 0, length: 0 });
+    loop {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line)?;
+        let Some(text) = line.strip_suffix(b"\n") else { return Ok(span.from) };
+        span.length += read as u64;
+        if ends(&String::from_utf8_lossy(text), span) {
+            span = LineSpan { from: span.from + span.length, length: 0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complete_groups_survive_and_others_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("lines");
+        let open = |lines: &mut Vec<(String, LineSpan)>| {
+            LineFile::open(&path, &mut |line, span| {
+                lines.push((line.to_owned(), span));
+                line.starts_with("end")
+            })
+        };
+        let mut file = open(&mut Vec::new()).expect("a new file");
+        file.append("one\nend 1\n").expect("written");
+        file.append("end 2\n").expect("written");
+        let taken = open(&mut Vec::new()).expect_err("it is locked").to_string();
+        assert!(taken.contains("another process"), "{taken}");
+        drop(file);
+        for torn in ["two\nthr", "two\n", "en"] {
+            std::fs::write(&path, format!("one\nend 1\nend 2\n{torn}")).expect("written");
+            let mut lines = Vec::new();
+            let mut file = open(&mut lines).expect("the file");
+            let group = LineSpan { from: 0, length: 10 };
+            assert_eq!((lines[1].0.as_str(), lines[1].1), ("end 1", group));
+            assert_eq!(file.read(group).expect("readable"), "one\nend 1\n");
+            file.append("end 3\n").expect("written");
+            assert_eq!(std::fs::read_to_string(&path).expect("readable"), "one\nend 1\nend 2\nend 3\n");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_one_sentence() {
+        let mut full = LineFile::open(Path::new("/dev/full"), &mut |_, _| true);
+        // Devices cannot be truncated or are locked in some containers.
+        if let Ok(full) = &mut full {
+            let error = full.append("end\n").expect_err("no space").to_string();
+            assert!(error.contains("the disk is full"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! Options and outputs of commands over a corpus: which logs, where results are kept, thresholds, and summaries for CI.
+#![expect(clippy::disallowed_methods, reason = "schedulers and CI systems name shares and files in the environment")]
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::output::Output;
+use super::outputs::OutputPath;
+use super::page::Page;
+use super::progress::Progress;
+use super::trouble::CommandError;
+use super::{CommandOutcome, CommandResult};
+use crate::build::Build;
+use crate::corpus::{
+    Corpus, CorpusError, CorpusProgress, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
+    ResultFolder, Threshold,
+};
+use crate::engine::EngineError;
+use crate::report::corpus_page;
+use crate::store::{self, FileType, Target};
+
+/// Which logs of a corpus are judged, and by how many workers.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Corpus")]
+pub(super) struct CorpusArgs {
+    /// Draw N logs; each preset and number of players has its share
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    sample: Option<u32>,
+    /// Random seed of --sample, and of confidence intervals [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Only part K of N, to distribute logs over machines; `env` takes K and N from Slurm, Kubernetes or a CI system
+    #[arg(long, value_name = "slice:K/N|env")]
+    partition: Option<PartitionArg>,
+    /// Number of logs to judge in parallel [default: number of cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// Where results go, and what they are checked for.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Corpus")]
+pub(super) struct ResultArgs {
+    /// Keep verdicts in this folder; a later run judges only logs that changed since
+    #[arg(long, value_name = "FOLDER")]
+    results: Option<PathBuf>,
+    #[command(flatten)]
+    checks: CheckArgs,
+}
+
+/// Thresholds, and the summary for CI systems.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Corpus")]
+pub(super) struct CheckArgs {
+    /// Fail if a figure exceeds a number: corrections=3%, view-error-p95=5 (units) or hits-changed=0; repeatable
+    #[arg(long, value_name = "FIGURE=NUMBER")]
+    max: Vec<Threshold>,
+    /// Write the summary as Markdown; `$GITHUB_STEP_SUMMARY` always gets it
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<OutputPath>,
+}
+
+/// A share of a corpus, or where to find it.
+#[derive(Clone, Copy, Debug)]
+enum PartitionArg {
+    Share(CorpusShare),
+    Environment,
+}
+
+impl FromStr for PartitionArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PartitionArg, String> {
+        match text {
+            "env" => Ok(PartitionArg::Environment),
+            text => Ok(PartitionArg::Share(text.parse()?)),
+        }
+    }
+}
+
+/// The variables with the number of a share, of the first share, of the last share and of shares.
+struct ShareVariables {
+    number: &'static str,
+    first: ShareStart,
+    count: &'static str,
+}
+
+/// The number of the first share.
+enum ShareStart {
+    Is(usize),
+    In(&'static str),
+}
+
+/// Slurm arrays, Kubernetes indexed Jobs, GitLab and others, CircleCI, Buildkite. Kubernetes sets no number of shares,
+/// so a Job sets `JOB_COMPLETIONS` itself.
+const SHARES: [ShareVariables; 5] = [
+    ShareVariables {
+        number: "SLURM_ARRAY_TASK_ID",
+        first: ShareStart::In("SLURM_ARRAY_TASK_MIN"),
+        count: "SLURM_ARRAY_TASK_COUNT",
+    },
+    ShareVariables { number: "JOB_COMPLETION_INDEX", first: ShareStart::Is(0), count: "JOB_COMPLETIONS" },
+    ShareVariables { number: "CI_NODE_INDEX", first: ShareStart::Is(1), count: "CI_NODE_TOTAL" },
+    ShareVariables { number: "CIRCLE_NODE_INDEX", first: ShareStart::Is(0), count: "CIRCLE_NODE_TOTAL" },
+    ShareVariables {
+        number: "BUILDKITE_PARALLEL_JOB",
+        first: ShareStart::Is(0),
+        count: "BUILDKITE_PARALLEL_JOB_COUNT",
+    },
+];
+
+/// The share that the environment names.
+fn share_of(variable: &dyn Fn(&str) -> Option<String>) -> Result<CorpusShare, CommandError> {
+    let Some(names) = SHARES.iter().find(|names| variable(names.number).is_some()) else {
+        let known = SHARES.iter().map(|names| names.number).collect::<Vec<_>>().join(", ");
+        let what = format!("--partition env: the environment names no share: set one of {known}, or write slice:K/N");
+        return Err(CommandError::request(what));
+    };
+    let number = |name: &str| {
+        let value = variable(name).and_then(|value| value.parse::<usize>().ok());
+        value.ok_or_else(|| {
+            CommandError::request(format!("--partition env: {name} is no number: set it, or write slice:K/N"))
+        })
+    };
+    let first = match names.first {
+        ShareStart::Is(first) => first,
+        ShareStart::In(name) => number(name)?,
+    };
+    let (number, n) = (number(names.number)?, number(names.count)?);
+    match number.checked_sub(first) {
+        Some(place) if place < n => Ok(CorpusShare { k: place + 1, n }),
+        _ => Err(CommandError::request(format!(
+            "--partition env: {} is {number}, which is no share of {n}: number shares without gaps, or write slice:K/N",
+            names.number
+        ))),
+    }
+}
+
+impl CorpusArgs {
+    /// Whether an option needs a corpus.
+    pub(super) fn is_given(&self) -> bool {
+        self.takes_a_part() || self.seed.is_some() || self.threads.is_some()
+    }
+
+    /// Whether only a part of the logs is judged.
+    pub(super) fn takes_a_part(&self) -> bool {
+        self.sample.is_some() || self.partition.is_some()
+    }
+
+    /// The share of the corpus.
+    pub(super) fn share(&self) -> Result<Option<CorpusShare>, CommandError> {
+        Ok(match self.partition {
+            None => None,
+            Some(PartitionArg::Share(share)) => Some(share),
+            Some(PartitionArg::Environment) => Some(share_of(&|name| std::env::var(name).ok())?),
+        })
+    }
+
+    /// The logs to judge.
+    pub(super) fn corpus(&self, paths: &[PathBuf]) -> Result<Corpus, CommandError> {
+        let mut corpus = corpus(paths)?;
+        if let Some(count) = self.sample {
+            corpus = corpus.sample(count as usize, self.seed());
+        }
+        let Some(share) = self.share()? else { return Ok(corpus) };
+        let all = corpus.logs.len();
+        let logs = share.of(corpus.logs);
+        if logs.is_empty() {
+            let CorpusShare { k, n } = share;
+            return Err(CommandError::request(format!("--partition slice:{k}/{n} is empty: there are {all} logs")));
+        }
+        Ok(Corpus { logs, ..corpus })
+    }
+
+    /// The random seed.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
+    /// The number of workers; 0 for one on each core.
+    pub(super) fn threads(&self) -> usize {
+        self.threads.map_or(0, usize::from)
+    }
+}
+
+/// The logs that paths name.
+pub(super) fn corpus(paths: &[PathBuf]) -> Result<Corpus, CommandError> {
+    Corpus::of(paths).map_err(|error| match error {
+        CorpusError::Store(error) => CommandError::Store(error),
+        error => CommandError::request(error),
+    })
+}
+
+impl ResultArgs {
+    /// Whether an option asks for the page of the corpus.
+    pub(super) fn is_given(&self) -> bool {
+        self.results.is_some() || !self.checks.max.is_empty() || self.checks.markdown.is_some()
+    }
+
+    /// Opens the folder of results.
+    pub(super) fn folder(&self, share: Option<CorpusShare>) -> Result<Option<ResultFolder>, CommandError> {
+        let open = |folder: &PathBuf| ResultFolder::open(folder, share).map_err(CommandError::request);
+        self.results.as_ref().map(open).transpose()
+    }
+
+    /// Thresholds, and the summary for CI systems.
+    pub(super) fn checks(&self) -> &CheckArgs {
+        &self.checks
+    }
+
+    /// The build of a side and its digest, which is empty if no results are kept. `None` if the build's files do not
+    /// determine it, so that its verdicts cannot be kept.
+    pub(super) fn build(&self, build: Option<&Build>) -> Result<(String, Option<String>), CommandError> {
+        let name = build.map_or("this build".to_owned(), |build| build.path().display().to_string());
+        if self.results.is_none() {
+            return Ok((name, Some(String::new())));
+        }
+        let digest = match build {
+            Some(build) => build.digest(),
+            None => {
+                let own = std::env::current_exe().map_err(|error| {
+                    CommandError::request(format!("this program cannot be found, so --results cannot name it: {error}"))
+                })?;
+                Build::at(&own).map_err(EngineError::from)?.digest()
+            }
+        };
+        Ok((name, digest.map(|digest| digest.to_string())))
+    }
+}
+
+impl CheckArgs {
+    /// The target of `--markdown`.
+    pub(super) fn target(&self, output: &Output) -> Result<Option<Target>, CommandError> {
+        output.files.target_if(&self.markdown, FileType::Markdown)
+    }
+
+    /// Whether thresholds decide, and no difference alone.
+    pub(super) fn have_thresholds(&self) -> bool {
+        !self.max.is_empty()
+    }
+
+    /// Compares the figures with the thresholds, and returns the worst outcome.
+    pub(super) fn apply(&self, summary: &mut CorpusSummary) -> CommandOutcome {
+        summary.thresholds = self.max.iter().map(|threshold| threshold.check(summary)).collect();
+        let has = |verdict| summary.thresholds.iter().any(|result| result.verdict == verdict);
+        match (has("differs"), has("untestable")) {
+            (true, _) => CommandOutcome::Differs,
+            (false, true) => CommandOutcome::Untestable,
+            (false, false) => CommandOutcome::Done,
+        }
+    }
+
+    /// Writes the summary for CI systems, and annotations.
+    pub(super) fn report(&self, target: Option<&Target>, summary: &CorpusSummary) -> Result<(), CommandError> {
+        let markdown = || format!("{MARKDOWN_START}\n\n{}", corpus_page(summary).markdown());
+        if let Some(target) = target {
+            store::save_bytes(target, markdown().as_bytes())?;
+        }
+        if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+            store::append_bytes(&PathBuf::from(path), markdown().as_bytes())?;
+        }
+        if std::env::var("GITHUB_ACTIONS").is_ok_and(|value| value == "true") {
+            use std::io::Write;
+            // The runner reads annotations from stderr, too. A closed stderr does not stop the command.
+            let _ = write!(std::io::stderr(), "{}", annotations(summary));
+        }
+        Ok(())
+    }
+}
+
+/// The first line of a summary in Markdown, by which hitreg recognises its own file.
+const MARKDOWN_START: &str = "<!-- hitreg summary -->";
+
+/// Annotations for GitHub: each names log, tick and field.
+fn annotations(summary: &CorpusSummary) -> String {
+    let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
+    let mut text = String::new();
+    let mut add = |level: &str, log: &str, what: &str| {
+        let file = if log.is_empty() { String::new() } else { format!(" file={},title=hitreg", property(log)) };
+        text.push_str(&format!("::{level}{file}::{}\n", escaped(what)));
+    };
+    for log in &summary.worst {
+        let tick = log.tick.map_or(String::new(), |tick| format!(" at tick {tick}"));
+        let field = if log.field.is_empty() { String::new() } else { format!(": {}", log.field) };
+        let next = if log.next.is_empty() { String::new() } else { format!(". Run: {}", log.next) };
+        let level = if summary.a.is_some() { "warning" } else { "error" };
+        add(level, &log.log, &format!("{} differs{tick}{field}{next}", log.log));
+    }
+    for log in &summary.unjudged {
+        let level = if log.verdict == "broken" { "error" } else { "warning" };
+        add(level, &log.log, &format!("{} is {}: {}", log.log, log.verdict, log.detail));
+    }
+    for result in summary.thresholds.iter().filter(|result| result.verdict != "same") {
+        let threshold = result.threshold;
+        let value = result.value.map_or("not measured".to_owned(), |value| threshold.text_of(value));
+        let max = threshold.text_of(threshold.max);
+        add("error", "", &format!("hitreg: {} is {value}, at most {max} is allowed", threshold.figure.name()));
+    }
+    for problem in &summary.problems {
+        add("error", "", problem);
+    }
+    text
+}
+
+/// A bar with the number of logs done, those that differ, the rate and the time left.
+pub(super) struct CorpusBar {
+    bar: Progress,
+    differing: std::sync::atomic::AtomicU64,
+}
+
+impl CorpusBar {
+    pub(super) fn new(what: &str, logs: usize) -> CorpusBar {
+        CorpusBar { bar: Progress::of_logs(what, logs as u64), differing: Default::default() }
+    }
+}
+
+impl CorpusProgress for CorpusBar {
+    fn done(&self, log: &LogRow, _: bool) {
+        use std::sync::atomic::Ordering;
+        let differs = u64::from(log.verdict == "differs");
+        let differing = self.differing.fetch_add(differs, Ordering::Relaxed) + differs;
+        self.bar.one_log_done(differing);
+    }
+}
+
+/// The summary of what was judged.
+pub(super) fn summary_of<R>(judged: &JudgedCorpus<R>, problems: &[String], seed: u64) -> CorpusSummary {
+    let mut builder = CorpusSummaryBuilder::default();
+    judged.logs.iter().for_each(|log| builder.add(&log.rows));
+    problems.iter().for_each(|problem| builder.add_problem(problem.clone()));
+    if let Some(problem) = &judged.problem {
+        builder.add_problem(format!("results are no longer kept: {problem}"));
+    }
+    builder.summary(seed)
+}
+
+/// The outcome of a corpus: its worst verdict. With `thresholds`, a difference alone is no failure.
+pub(super) fn outcome(summary: &CorpusSummary, thresholds: Option<CommandOutcome>) -> CommandOutcome {
+    let logs = &summary.logs;
+    let differs = match thresholds {
+        Some(outcome) => outcome == CommandOutcome::Differs,
+        None => logs.differs > 0,
+    };
+    if logs.broken > 0 || !summary.problems.is_empty() {
+        CommandOutcome::Trouble
+    } else if differs {
+        CommandOutcome::Differs
+    } else if logs.untestable > 0 || logs.total == 0 || thresholds == Some(CommandOutcome::Untestable) {
+        CommandOutcome::Untestable
+    } else {
+        CommandOutcome::Done
+    }
+}
+
+/// Shows the page of a corpus, writes the requested files, and returns the outcome.
+pub(super) fn finish(
+    mut summary: CorpusSummary,
+    checks: &CheckArgs,
+    target: Option<&Target>,
+    output: &mut Output,
+    page: impl FnOnce(&mut Page, &CorpusSummary),
+) -> CommandResult {
+    let thresholds = checks.apply(&mut summary);
+    checks.report(target, &summary)?;
+    output.show(&summary, |text| page(text, &summary))?;
+    Ok(outcome(&summary, checks.have_thresholds().then_some(thresholds)))
+}
+
+/// A command line as a shell takes it back.
+pub(super) fn command_line(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn schedulers_name_shares() {
+        let share = |pairs: &[(&str, &str)]| {
+            let variables: BTreeMap<&str, &str> = pairs.iter().copied().collect();
+            share_of(&|name| variables.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
+        };
+        let slurm = [("SLURM_ARRAY_TASK_ID", "7"), ("SLURM_ARRAY_TASK_MIN", "5"), ("SLURM_ARRAY_TASK_COUNT", "4")];
+        assert_eq!(share(&slurm), Ok(CorpusShare { k: 3, n: 4 }));
+        assert_eq!(share(&[("JOB_COMPLETION_INDEX", "0"), ("JOB_COMPLETIONS", "4")]), Ok(CorpusShare { k: 1, n: 4 }));
+        assert_eq!(share(&[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")]), Ok(CorpusShare { k: 4, n: 4 }));
+        let wrong = |pairs: &[(&str, &str)], sentence: &str| {
+            let error = share(pairs).expect_err(sentence);
+            assert!(error.contains(sentence), "{error}");
+        };
+        wrong(&[], "the environment names no share");
+        wrong(&[("JOB_COMPLETION_INDEX", "0")], "JOB_COMPLETIONS is no number");
+        wrong(&[("CI_NODE_INDEX", "5"), ("CI_NODE_TOTAL", "4")], "CI_NODE_INDEX is 5, which is no share of 4");
+        wrong(&[("CI_NODE_INDEX", "0"), ("CI_NODE_TOTAL", "4")], "which is no share of 4");
+    }
+
+    #[test]
+    fn annotations_name_log_tick_and_field() {
+        let summary = CorpusSummary {
+            worst: vec![crate::corpus::WorstLog {
+                log: "a,b.hitlog".to_owned(),
+                tick: Some(7),
+                field: "bodies.yaw".to_owned(),
+                next: "hitreg why 1%".to_owned(),
+                ..Default::default()
+            }],
+            ..CorpusSummary::default()
+        };
+        let expected =
+            "::error file=a%2Cb.hitlog,title=hitreg::a,b.hitlog differs at tick 7: bodies.yaw. Run: hitreg why 1%25\n";
+        assert_eq!(annotations(&summary), expected);
+    }
+
+    #[test]
+    fn commands_are_quoted_for_a_shell() {
+        let words = ["hitreg", "diff", "a b.hitlog", "--b-set", "x=1", "it's"].map(str::to_owned);
+        assert_eq!(command_line(&words), "hitreg diff 'a b.hitlog' --b-set x=1 'it'\\''s'");
+    }
+}

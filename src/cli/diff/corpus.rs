@@ -1,0 +1,84 @@
+//! `hitreg diff CORPUS`: compares two sides over many logs.
+
+use std::path::Path;
+
+use super::Args;
+use super::sides::SideReplayArgs;
+use crate::build::Build;
+use crate::cli::corpus::{CorpusBar, command_line, finish, summary_of};
+use crate::cli::output::Output;
+use crate::cli::trouble::CommandError;
+use crate::cli::{CommandResult, files};
+use crate::corpus::{ComparedCorpus, CorpusRun, LogRow, is_corpus};
+use crate::engine::{EngineError, Games};
+use crate::report::{corpus_page, verdict_line};
+use crate::trace::schema::{corrections, shots};
+
+/// The corpus to compare, and how each log is replayed; `None` if the command compares two files, or one log.
+pub(super) fn of(args: &Args) -> Result<Option<(&Path, &SideReplayArgs)>, CommandError> {
+    let is_asked = args.corpus.is_given() || args.results.is_given();
+    let corpus = args.sides.corpus().filter(|(path, _)| is_asked || is_corpus(path));
+    match corpus {
+        None if is_asked => Err(CommandError::request(
+            "the options of a corpus, such as --results or --max, need one folder, pattern or log: leave them out, or the \
+             second file or server build",
+        )),
+        corpus => Ok(corpus),
+    }
+}
+
+pub(super) fn run(
+    games: &Games,
+    args: &Args,
+    (path, ways): (&Path, &SideReplayArgs),
+    program: &str,
+    output: &mut Output,
+) -> CommandResult {
+    output.check_text_option("summary", args.summary)?;
+    let of_one = [("verbose", args.verbose), ("why", args.why.is_some()), ("junit", args.junit.is_some())];
+    if let Some((name, _)) = of_one.into_iter().find(|(name, given)| output.is_typed(name, *given)) {
+        return Err(CommandError::request(format!(
+            "--{name} needs one log: the page of a corpus names the logs to look at"
+        )));
+    }
+    let markdown = args.results.checks().target(output)?;
+    let mut replays = ways.ways()?;
+    let runner = args.running.runner(games, replays.run_builds(), output)?;
+    let diff = args.looking.options();
+    replays.ask_for(diff.on.tables().with(&shots::SCHEMA).with(&corrections::SCHEMA));
+    let corpus = args.corpus.corpus(&[path.to_owned()])?;
+    let [a, b] = ways.builds().map(|path| path.map(Build::at).transpose().map_err(EngineError::from));
+    let ((_, digest_a), (name, digest)) = (args.results.build(a?.as_ref())?, args.results.build(b?.as_ref())?);
+    let words = [ways.words(), args.looking.typed_words()].concat();
+    let options = command_line(&words);
+    let command = |log: &str| {
+        let first = [program, "diff", log].map(str::to_owned);
+        command_line(&first.into_iter().chain(words.iter().cloned()).collect::<Vec<_>>())
+    };
+    let engine = files::engine(games);
+    let judge = ComparedCorpus {
+        engine: &engine,
+        runner: &runner,
+        replays: &replays,
+        diff: &diff,
+        about: LogRow {
+            command: "diff".to_owned(),
+            build: name,
+            build_digest: digest.clone().unwrap_or_default(),
+            options,
+            ..LogRow::default()
+        },
+        depends_on: digest.and(digest_a),
+        command: &command,
+    };
+    let results = args.results.folder(args.corpus.share()?)?;
+    let progress = CorpusBar::new("comparing", corpus.logs.len());
+    let run = CorpusRun { threads: args.corpus.threads(), results, stop: &runner.stop };
+    let judged = run.judge(&corpus.logs, &judge, &progress)?;
+    drop(progress);
+    let summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
+    finish(summary, args.results.checks(), markdown.as_ref(), output, |page, summary| match args.summary {
+        true => page.line(&verdict_line(&summary.logs)),
+        false => page.append(corpus_page(summary)),
+    })
+}
