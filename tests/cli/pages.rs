@@ -155,7 +155,8 @@ fn commands_of(block: &[&str]) -> Vec<PageCommand> {
 #[expect(clippy::disallowed_methods, reason = "pages use programs on the PATH")]
 fn printed_by(command: &str, folder: &Folder, library: Option<&Path>) -> String {
     let bin = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent().expect("a folder");
-    let path = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::split_paths(&path);
     let path = std::env::join_paths([bin.to_owned(), bin.join("examples")].into_iter().chain(path)).expect("a PATH");
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{command} 2>&1")]).current_dir(&folder.dir).stdin(Stdio::null());
