@@ -96,7 +96,8 @@ impl RowJoin {
                 Ordering::Greater => self.only_b.extend(right.next()),
                 Ordering::Equal => {
                     self.push(i as usize, j as usize, 1);
-                    (left.next(), right.next());
+                    left.next();
+                    right.next();
                 }
             }
         }
