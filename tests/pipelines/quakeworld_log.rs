@@ -321,7 +321,7 @@ fn corrections_of_a_real_match_agree_with_the_tables() {
         name: "demo16",
         map: "dm3",
         trace: &trace,
-        session: Some(&case.session),
+        log: Some(&case.session),
         rejudged: &[],
         has_map: true,
         notes: &[],

@@ -198,7 +198,7 @@ impl TrackSet {
             let before = self.kept;
             self.coarsen();
             // What no tolerance removes, such as the samples around a respawn, needs room of its own.
-            if self.kept > before / 8 * 7 {
+            if self.kept > before / 8 * 5 {
                 self.most *= 2;
             }
         }
