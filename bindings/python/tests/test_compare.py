@@ -104,6 +104,11 @@ def check_log(session: Session, path: Path) -> None:
             found.update(command=found["seq"], lerp_msec=found["lerp_ms"])
         if name == "damage":
             found["attacker"] = np.array([entity_name(one) for one in found["attacker"]])
+            # Rows without a value have NaN.
+            nan = np.float32("nan")
+            found["armour"] = np.where(found["armour"] < 0, nan, found["armour"]).astype(np.float32)
+            for axis in "xyz":
+                found[f"force.{axis}"] = np.where(found["forced"], found[f"force_{axis}"], nan)
         for column, expected in columns.items():
             same(found[column], expected, f"{name}.{column}")
         compared.add(name)
