@@ -125,11 +125,12 @@ def check_shots(log: hitreg.Log, columns: dict[str, list]) -> None:
     keys = list(zip(*(map(int, columns[name]) for name in ("shooter", "command", "index"))))
     for kind, prefix, none in (("judged", "", "not run"), ("predicted", "predicted_", "not predicted")):
         table = log[kind] if kind in log else None
-        rows = (
-            dict(zip(zip(*(table[name].tolist() for name in ("player", "command", "shot"))), range(table.rows)))
-            if table
-            else {}
-        )
+        rows: dict[tuple[int, int, int], int] = {}
+        names = ("player", "command", "shot", "impact")
+        for row, (player, command, index, impact) in enumerate(zip(*(table[name].tolist() for name in names)) if table else ()):
+            # Impacts have indices from 255 down; shots with equal indices get the next free ones.
+            free = [*range(255 - min(index, 254), 0, -1), *range(256, 1000)] if impact else range(index, 1000)
+            rows[next((player, command, of) for of in free if (player, command, of) not in rows)] = row
         for row, key in enumerate(keys):
             if key not in rows:
                 assert columns[f"{prefix}reason"][row] == none
