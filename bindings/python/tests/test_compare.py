@@ -104,6 +104,11 @@ def check_log(session: Session, path: Path) -> None:
             found.update(command=found["seq"], lerp_msec=found["lerp_ms"])
         if name == "damage":
             found["attacker"] = np.array([entity_name(one) for one in found["attacker"]])
+            # Rows without a value have NaN.
+            nan = np.float32("nan")
+            found["armour"] = np.where(found["armour"] < 0, nan, found["armour"]).astype(np.float32)
+            for axis in "xyz":
+                found[f"force.{axis}"] = np.where(found["forced"], found[f"force_{axis}"], nan)
         for column, expected in columns.items():
             same(found[column], expected, f"{name}.{column}")
         compared.add(name)
@@ -120,11 +125,12 @@ def check_shots(log: hitreg.Log, columns: dict[str, list]) -> None:
     keys = list(zip(*(map(int, columns[name]) for name in ("shooter", "command", "index"))))
     for kind, prefix, none in (("judged", "", "not run"), ("predicted", "predicted_", "not predicted")):
         table = log[kind] if kind in log else None
-        rows = (
-            dict(zip(zip(*(table[name].tolist() for name in ("player", "command", "shot"))), range(table.rows)))
-            if table
-            else {}
-        )
+        rows: dict[tuple[int, int, int], int] = {}
+        names = ("player", "command", "shot", "impact")
+        for row, (player, command, index, impact) in enumerate(zip(*(table[name].tolist() for name in names)) if table else ()):
+            # Impacts have indices from 255 down; shots with equal indices get the next free ones.
+            free = [*range(255 - min(index, 254), 0, -1), *range(256, 1000)] if impact else range(index, 1000)
+            rows[next((player, command, of) for of in free if (player, command, of) not in rows)] = row
         for row, key in enumerate(keys):
             if key not in rows:
                 assert columns[f"{prefix}reason"][row] == none

@@ -115,7 +115,12 @@ def test_hitreg_exports_what_was_written(session: Session, written: Path) -> Non
         assert mine.tolist() == values_of(field.kind, TICKS).tolist(), field
     assert log["received"]["at_us"][:2].tolist() == [40_000, 50_000]
     assert log["snapshots"]["entities"].tolist() == [2] * 600
-    assert log["damage"]["attacker"].tolist() == [0, -1]
+    damage = log["damage"]
+    assert damage["attacker"].tolist() == [0, -1, 0, -1]
+    assert damage["armour"].tolist() == [-1, -1, 0, 0] and damage["forced"].tolist() == [False, False, True, False]
+    assert exported(session, written, "damage")["weapon"] == ["", "", "rifle", "rifle"]
+    assert log["judged"]["pellets"].tolist() == [0, -1] * 3
+    assert not log["judged"]["impact"].any()
     assert log["ticks"]["hashed"].tolist() == [True] * 300 + [False] * 2
 
 
