@@ -252,6 +252,7 @@ fn queries() -> Vec<String> {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the environment names a Python")]
 fn documented_queries_answer_questions() {
     let python = std::env::var("HITREG_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has_duckdb = Command::new(&python).args(["-c", "import duckdb"]).output();

@@ -155,8 +155,11 @@ const RESULTS: &str = "results";
 pub struct ResultSet {
     files: Vec<PathBuf>,
     /// The commands, builds and options in the order of their first row, each with the last verdict on each log.
-    runs: Vec<(RunKey, BTreeMap<u128, (usize, LineSpan)>)>,
+    runs: Vec<(RunKey, LastVerdicts)>,
 }
+
+/// The last verdict on each log: the number of its file, and its rows there.
+type LastVerdicts = BTreeMap<PlaceKey, (usize, LineSpan)>;
 
 /// A command with a build and options.
 #[derive(Clone, Debug, PartialEq, Eq)]
