@@ -12,7 +12,7 @@ export function lastAt(values, limit) {
 }
 
 /** The name of a shot or an impact. Its index is left out if it is usual. */
-function shotName({ shooter, command, index, is_impact: isImpact }) {
+export function shotName({ shooter, command, index, is_impact: isImpact }) {
   return `p${shooter}#${command}${index > 0 && index < 255 ? `.${index}` : ""}${isImpact ? " impact" : ""}`;
 }
 
