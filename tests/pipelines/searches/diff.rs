@@ -316,7 +316,8 @@ fn differences_that_end_are_distinguished_from_lasting_ones() {
     let first = found.first.expect("a divergence");
     let agreeing = first.last_agreeing.expect("a tick before");
     assert_eq!((agreeing.place.tick, agreeing.place.entity), (Some(2), Some(1)));
-    assert_eq!(first.usercmds_a.iter().map(|r| (r.player, r.command)).collect::<Vec<_>>(), [(1, 3)]);
+    let usercmds: Vec<_> = first.usercmds_a.iter().map(|r| (r.player, r.command)).collect();
+    assert_eq!(usercmds, [(1, 3), (0, 3)], "those of the entity first");
 }
 
 #[test]
