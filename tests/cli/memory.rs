@@ -59,8 +59,6 @@ fn work_over_the_memory_limit_is_trouble_and_names_the_need() {
     let changed = |line: &str| format!("{line} {CHANGED}");
     let lines = [
         "verify L.hitlog --build ./same".to_owned(),
-        changed("bisect ticks L.hitlog"),
-        "bisect ticks T.hittrace L.hitlog".to_owned(),
         "bisect builds L.hitlog ./same ./same --no-cache".to_owned(),
         changed("shrink L.hitlog -o small.hitlog"),
         "shrink L.hitlog -o small.hitlog --while true".to_owned(),
@@ -86,7 +84,8 @@ fn work_over_the_memory_limit_is_trouble_and_names_the_need() {
 fn the_need_that_a_refusal_names_suffices() {
     let folder = Folder::empty();
     folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
-    for line in [&format!("bisect ticks L.hitlog {CHANGED}")[..], "sweep L.hitlog --set interpolation.lerp_ms=50"] {
+    for line in [&format!("shrink L.hitlog -o s.hitlog {CHANGED}")[..], "sweep L.hitlog --set interpolation.lerp_ms=50"]
+    {
         let mut limit = "2".to_owned();
         // The first estimate, from counts, may be lower than a later one.
         for _ in 0..4 {
@@ -136,7 +135,10 @@ fn a_builds_refusal_for_memory_is_trouble_too() {
     folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
     build(&folder, "same", "");
     let program = word(env!("CARGO_BIN_EXE_hitreg"));
-    script(&folder.path("small"), &format!("exec env {LIMIT}=2 {program} bisect ticks \"$2\" {CHANGED}"));
+    script(
+        &folder.path("small"),
+        &format!("exec env {LIMIT}=2 {program} sweep \"$2\" --set lag_compensation.enabled=true,false"),
+    );
     script(&folder.path("mapless"), "echo error: no such map >&2; exit 128");
     let lines = |build: &str| {
         [

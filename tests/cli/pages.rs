@@ -1,8 +1,8 @@
 //! Pages whose commands are run: the README and the tutorials. Each command must print what its page shows.
 //!
 //! A page is run from top to bottom in an empty folder. In a `console` block, a line `$ COMMAND` runs in a shell, and the
-//! lines below it are its output: `...` stands for any lines, and `[..]` for any text within a line. Lines of a `c` block
-//! must be lines of `examples/c/game.c`, and a `rust` block must be `examples/boats`.
+//! lines below it are its output: `...` stands for any lines, and `[..]` for any text within a line. In a tutorial, lines
+//! of a `c` block must be lines of `examples/c/game.c`, and a `rust` block must be `examples/boats`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ fn run(page: &str) {
     let mut lines = markdown.lines();
     while let Some(line) = lines.next() {
         written.push_str(&format!("{line}\n"));
-        if line == "```c" {
+        if line == "```c" && page != "README.md" {
             let game = fs::read_to_string(root().join("examples/c/game.c")).expect("the example");
             let is_in_game = |line: &&str| game.lines().any(|of_game| of_game == *line);
             for line in lines.by_ref().take_while(|line| *line != "```") {
@@ -130,7 +130,8 @@ fn library(markdown: &str) -> Option<Option<PathBuf>> {
     // `cargo test` leaves the library in `deps`.
     let built = Path::new(env!("CARGO_BIN_EXE_hitreg")).parent()?;
     let places = [built.join("libhitreg_capi.a"), built.join("deps/libhitreg_capi.a")];
-    places.into_iter().find(|place| place.exists()).map(Some)
+    let newest = |place: &PathBuf| place.metadata().and_then(|file| file.modified()).ok();
+    places.into_iter().filter(|place| newest(place).is_some()).max_by_key(newest).map(Some)
 }
 
 /// The commands of a block. Empty lines before a command or at the end are not part of an output.

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::rerun::StateOwner;
 use crate::diff::{Divergence, pick};
-use hitreg_log::trace::schema::{bodies, corrections, executed, shots};
+use hitreg_log::trace::schema::{corrections, executed, shots};
 use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, select_rows};
 
 /// The rows at a divergence; the whole trace if it is in memory.
@@ -22,7 +23,12 @@ pub(super) fn around<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Resu
         around.tables.extend([of_tick(executed::NAME, tick)?, of_tick(shots::NAME, tick)?]);
     }
     if let Some(tick) = first.last_agreeing.as_ref().and_then(|row| row.place.tick) {
-        around.tables.push(of_tick(bodies::NAME, tick)?);
+        let tables = trace.tables();
+        let states =
+            tables.iter().map(|(table, _)| &*table.name).filter(|name| StateOwner::in_table(name, 0).is_some());
+        for table in states {
+            around.tables.push(of_tick(table, tick)?);
+        }
     }
     let usercmd = first.place.player.zip(first.place.command).into_iter().collect();
     around.tables.extend(pick(trace, corrections::NAME, ["player", "command"], &usercmd)?);
