@@ -33,7 +33,7 @@ pub struct StateOwner {
 
 impl StateOwner {
     /// The owner of states in a table of states; `None` for another table.
-    fn in_table(table: &str, entity: u32) -> Option<StateOwner> {
+    pub(super) fn in_table(table: &str, entity: u32) -> Option<StateOwner> {
         let class = table.strip_prefix(BODIES_OF_CLASS).map(str::to_owned);
         (class.is_some() || table == bodies::NAME).then_some(StateOwner { entity, class })
     }
