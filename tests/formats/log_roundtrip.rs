@@ -273,6 +273,13 @@ fn bits(session: &Session) -> Vec<u8> {
     format!("{same:?}{floats:?}").into_bytes()
 }
 
+fn without_weapons(session: &Session) -> Session {
+    let mut without = session.clone();
+    without.players.iter_mut().flat_map(|player| &mut player.judged).for_each(|shot| shot.weapon = TextCode::default());
+    without.damage.iter_mut().for_each(|damage| damage.weapon = TextCode::default());
+    without
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -283,7 +290,6 @@ proptest! {
         options in options(),
     ) {
         let mut session = Session::new(header);
-        session.texts.add(WEAPON).unwrap();
         let mut writer = LogWriter::new(Vec::new(), &session.header, options).unwrap();
         let mut background = BackgroundLogWriter::new(Vec::new(), &session.header, options).unwrap();
         for record in &records {
@@ -294,7 +300,11 @@ proptest! {
         session.put_in_order();
         let live = writer.finish().unwrap();
         prop_assert_eq!(&background.finish().unwrap(), &live);
-        prop_assert!(bits(&read_session(&live[..]).unwrap()) == bits(&session));
+        // Records that are pushed one by one carry no texts.
+        prop_assert!(bits(&read_session(&live[..]).unwrap()) == bits(&without_weapons(&session)));
+        if bits(&without_weapons(&session)) != bits(&session) {
+            session.texts.add(WEAPON).unwrap();
+        }
         let whole = write_session(Vec::new(), &session, options).unwrap();
         prop_assert!(bits(&read_session(&whole[..]).unwrap()) == bits(&session));
         prop_assert_eq!(read_header(&whole[..]).unwrap(), session.header);
