@@ -84,7 +84,8 @@ fn work_over_the_memory_limit_is_trouble_and_names_the_need() {
 fn the_need_that_a_refusal_names_suffices() {
     let folder = Folder::empty();
     folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
-    for line in [&format!("shrink L.hitlog -o s.hitlog --force {CHANGED}")[..], "sweep L.hitlog --set interpolation.lerp_ms=50"]
+    for line in
+        [&format!("shrink L.hitlog -o s.hitlog --force {CHANGED}")[..], "sweep L.hitlog --set interpolation.lerp_ms=50"]
     {
         let mut limit = "2".to_owned();
         // The first estimate, from counts, may be lower than a later one.
