@@ -275,7 +275,9 @@ fn bits(session: &Session) -> Vec<u8> {
 
 fn without_weapons(session: &Session) -> Session {
     let mut without = session.clone();
-    without.players.iter_mut().flat_map(|player| &mut player.judged).for_each(|shot| shot.weapon = TextCode::default());
+    for player in &mut without.players {
+        player.predicted.iter_mut().chain(&mut player.judged).for_each(|shot| shot.weapon = TextCode::default());
+    }
     without.damage.iter_mut().for_each(|damage| damage.weapon = TextCode::default());
     without
 }
