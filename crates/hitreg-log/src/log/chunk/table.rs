@@ -28,6 +28,9 @@ impl PackedTable<ByteBuf> {
     }
 }
 
+/// Returns the times of the records that keys name, series by series.
+pub(super) type NamedTimes<'a> = dyn Fn(&[i64], &[(u32, usize)]) -> Vec<i64> + 'a;
+
 /// A table being encoded from records, one series after the other.
 pub(in crate::log) struct TableWriter<'a, T> {
     parts: RecordSeries<'a, T>,
@@ -110,7 +113,7 @@ impl<'a, T> TableWriter<'a, T> {
 impl<T: RecordLayout> TableWriter<'_, T> {
     /// Encodes the columns with one number for each record. `named` returns the times of the records that these keys
     /// name, series by series.
-    pub(super) fn put(&mut self, named: &dyn Fn(&[i64], &[(u32, usize)]) -> Vec<i64>) {
+    pub(super) fn put(&mut self, named: &NamedTimes<'_>) {
         let of = |name: &str| T::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get);
         for column in T::COLUMNS {
             let values = self.values(column.get);
