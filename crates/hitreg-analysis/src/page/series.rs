@@ -137,7 +137,7 @@ impl<T> Default for Sample<T> {
 
 impl<T> Sample<T> {
     pub(super) fn push(&mut self, item: T) {
-        if self.count % self.every == 0 {
+        if self.count.is_multiple_of(self.every) {
             self.items.push((self.count, item));
         }
         self.count += 1;

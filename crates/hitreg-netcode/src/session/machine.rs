@@ -62,6 +62,9 @@ pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
     pub(crate) at: Micros,
 }
 
+/// Looks at a machine's state after each tick.
+pub(crate) type Look<'l, G, L, C, S> = dyn FnMut(&AfterTick<'_, G, L, C, S>) + 'l;
+
 impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
     /// Returns how packets and snapshots travel.
     pub(crate) fn transport(&self) -> TransportKind {
@@ -173,7 +176,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         ticks: &mut dyn Iterator<Item = Micros>,
         input: &mut dyn InputSource<G>,
         observer: &mut dyn Observer<G>,
-        look: &mut dyn FnMut(&AfterTick<'_, G, L, C, S>),
+        look: &mut Look<'_, G, L, C, S>,
     ) {
         match ticks.next() {
             Some(first) => self.network.queue.push_tick(first),
