@@ -122,7 +122,7 @@ impl Bots for BoatGame {
             helm.rudder = rng.signed_f32() * 90.0;
             helm.throttle = 20.0 + rng.signed_f32() * 20.0;
         }
-        Helm { msec, ..helm.clone() }
+        Helm { msec, ..*helm }
     }
 }
 
