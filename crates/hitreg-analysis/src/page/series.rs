@@ -32,7 +32,7 @@ impl<T> Series<T> {
 
     pub(super) fn push(&mut self, player: u32, value: T) {
         let (values, count) = self.of.entry(player).or_default();
-        match values.last_mut().filter(|_| *count % self.merged != 0) {
+        match values.last_mut().filter(|_| !count.is_multiple_of(self.merged)) {
             Some(last) => (self.merge)(last, &value),
             None => {
                 values.push(value);
@@ -146,7 +146,7 @@ impl<T> Sample<T> {
     fn thin(&mut self) {
         self.every *= 2;
         let every = self.every;
-        self.items.retain(|(place, _)| place % every == 0);
+        self.items.retain(|(place, _)| place.is_multiple_of(every));
     }
 
     /// Keeps every second of the items so far, and as many of the later ones.

@@ -23,7 +23,7 @@ use hitreg_log::units::Micros;
 /// what screens showed. With more samples, lines become coarser.
 const MOST_BODIES: usize = 400_000;
 const MOST_OWN: usize = 400_000;
-const MOST_VIEWS: usize = 1_500_000;
+const MOST_VIEWS: usize = 1_000_000;
 /// The most values over time in a page, for all sides together. More values are merged with their neighbours.
 const MOST_ACKS: usize = 200_000;
 const MOST_RAN: usize = 640_000;
