@@ -17,13 +17,8 @@ use hitreg::usercmd::{Input, OwnCells, Usercmd};
 use proptest::prelude::*;
 
 const PLAYERS: u16 = 3;
-const WEAPON: &str = "rifle";
 const EXECUTIONS: [Execution; 5] =
     [Execution::Run, Execution::StoodIn, Execution::Missing, Execution::Late, Execution::OverBudget];
-
-fn weapon() -> impl Strategy<Value = TextCode> {
-    prop_oneof![Just(TextCode::default()), Just(TextCode::of(WEAPON))]
-}
 
 fn header() -> impl Strategy<Value = SessionHeader> {
     let field =
@@ -171,9 +166,9 @@ fn record() -> impl Strategy<Value = Record> {
     let shot = || {
         let reason = prop_oneof![Just(Reason::Hit), Just(Reason::Launched)];
         let target = proptest::option::of(any::<u16>().prop_map(EntityId));
-        let more = (weapon(), any::<bool>(), proptest::option::of(any::<u8>()));
+        let more = (any::<bool>(), proptest::option::of(any::<u8>()));
         (number(), micros(), any::<u8>(), reason, target, any::<u8>(), any::<i32>(), micros(), more).prop_map(
-            |(command, at, index, reason, target, hitgroup, damage, rewound, (weapon, impact, pellets))| ShotRecord {
+            |(command, at, index, reason, target, hitgroup, damage, rewound, (impact, pellets))| ShotRecord {
                 command: CommandSeq(command),
                 at,
                 index,
@@ -182,7 +177,7 @@ fn record() -> impl Strategy<Value = Record> {
                 hitgroup,
                 damage,
                 rewound,
-                weapon,
+                weapon: TextCode::default(),
                 impact,
                 pellets,
             },
@@ -194,15 +189,15 @@ fn record() -> impl Strategy<Value = Record> {
         change: if left { Presence::Left } else { Presence::Joined },
     });
     let force = proptest::option::of([any::<f32>(), any::<f32>(), any::<f32>()].prop_map(Vec3::from));
-    let more = (weapon(), proptest::option::of(any::<u16>()), force);
+    let more = (proptest::option::of(any::<u16>()), force);
     let damage = (number(), micros(), any::<u16>(), proptest::option::of(player()), any::<i32>(), more).prop_map(
-        |(tick, at, victim, attacker, amount, (weapon, armour, force))| DamageRecord {
+        |(tick, at, victim, attacker, amount, (armour, force))| DamageRecord {
             tick: Tick(tick),
             at,
             victim: EntityId(victim),
             attacker,
             amount,
-            weapon,
+            weapon: TextCode::default(),
             armour,
             force,
         },

@@ -106,7 +106,7 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
         }
         let recorder = world.remove_resource::<HitregRecorder>();
         recorder.map_or(Ok(()), HitregRecorder::into_result).map_err(PlaybackError::from)?;
-        Ok(play.finish()?)
+        play.finish()
     }
 }
 
