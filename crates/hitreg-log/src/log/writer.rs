@@ -13,7 +13,7 @@ use super::container::ChunkSink;
 use super::error::WriteError;
 use super::header;
 use super::timeline::{ChunkFill, Timeline};
-use crate::record::{MisplacedRecord, Record, Session, SessionHeader};
+use crate::record::{MisplacedRecord, Record, Session, SessionHeader, Texts};
 use crate::units::Micros;
 
 /// The size of chunks, and the compression level.
@@ -77,6 +77,12 @@ impl<W: Write> LogWriter<W> {
             self.write_chunk()?;
         }
         Ok(self.bucket.push(record, &self.header)?)
+    }
+
+    /// Sets the texts of the records: their text codes stand for these. A code without a text is written as an empty
+    /// text.
+    pub fn set_texts(&mut self, texts: &Texts) {
+        self.bucket.set_texts(texts);
     }
 
     /// Writes the records so far as a chunk of their own.

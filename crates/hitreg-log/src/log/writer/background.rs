@@ -125,8 +125,8 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         Ok(())
     }
 
-    /// Sets the texts of the records.
-    pub(crate) fn set_texts(&mut self, texts: &Texts) {
+    /// Sets the texts of the records, as [`LogWriter::set_texts`](super::LogWriter::set_texts) does.
+    pub fn set_texts(&mut self, texts: &Texts) {
         self.bucket.set_texts(texts);
     }
 
