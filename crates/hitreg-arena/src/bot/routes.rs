@@ -128,11 +128,10 @@ fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<RouteEdge>
 fn way_between(rules: &ArenaRules, start: Vec3, goal: Vec3, to: usize) -> Option<RouteEdge> {
     let upright =
         walk(rules, start, goal, false).map(|time_ms| RouteEdge { to, walk_to: goal, ducked: false, time_ms });
-    let may_duck = start.distance(goal) < LONGEST_DUCKED_UNITS;
-    upright.or_else(|| {
-        let time_ms = walk(rules, start, goal, true).filter(|_| may_duck)?;
-        Some(RouteEdge { to, walk_to: goal, ducked: true, time_ms })
-    })
+    if upright.is_some() || start.distance(goal) >= LONGEST_DUCKED_UNITS {
+        return upright;
+    }
+    walk(rules, start, goal, true).map(|time_ms| RouteEdge { to, walk_to: goal, ducked: true, time_ms })
 }
 
 /// Returns the walking time in ms; `None` when the player does not arrive.
@@ -152,11 +151,16 @@ fn walk(rules: &ArenaRules, start: Vec3, goal: Vec3, ducked: bool) -> Option<u32
         };
         let hull = if state.ducked { SolidHull::Ducked } else { SolidHull::Standing };
         let map = nearby(rules, hull, state.origin, state.velocity * (f32::from(TRIAL_MSEC) / 1_000.0));
-        state = pmove(&rules.movement, &map, &state, &input, &mut |_| ());
+        let next = pmove(&rules.movement, &map, &state, &input, &mut |_| ());
         time_ms += u32::from(TRIAL_MSEC);
-        if has_arrived(state.origin, goal) {
+        if has_arrived(next.origin, goal) {
             return Some(time_ms);
         }
+        // The player is stuck: each further step would give the same state again.
+        if next == state {
+            return None;
+        }
+        state = next;
     }
     None
 }

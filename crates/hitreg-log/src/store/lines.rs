@@ -38,6 +38,9 @@ impl LineFile {
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.into() }),
             Err(TryLockError::Error(source)) => return Err(fail(source)),
         }
+        if !file.metadata().map_err(fail)?.is_file() {
+            return Err(StoreError::NotRegular { path: path.into() });
+        }
         let length = groups(&file, ends).map_err(fail)?;
         file.set_len(length).map_err(fail)?;
         Ok(LineFile { path: path.to_owned(), file, length })
@@ -140,14 +143,20 @@ mod tests {
         }
     }
 
+    /// Devices can give bytes without end.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_is_refused() {
+        let error = LineFile::open(Path::new("/dev/zero"), &mut |_, _| true).expect_err("no file");
+        assert!(matches!(error, StoreError::NotRegular { .. }), "{error}");
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_one_sentence() {
-        let mut full = LineFile::open(Path::new("/dev/full"), &mut |_, _| true);
-        // Devices cannot be truncated or are locked in some containers.
-        if let Ok(full) = &mut full {
-            let error = full.append("end\n").expect_err("no space").to_string();
-            assert!(error.contains("the disk is full"), "{error}");
-        }
+        let path = PathBuf::from("/dev/full");
+        let file = File::options().append(true).open(&path).expect("a device");
+        let error = LineFile { path, file, length: 0 }.append("end\n").expect_err("no space").to_string();
+        assert!(error.contains("the disk is full"), "{error}");
     }
 }

@@ -8,9 +8,13 @@ use super::DecodeError;
 /// Appends bits to a byte vector.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BitWriter {
+    /// The bytes, and zeros after them: numbers are written eight bytes at a time.
     bytes: Vec<u8>,
     bits: usize,
 }
+
+/// The zeros that a full vector grows by.
+const GROWTH_BYTES: usize = 128;
 
 impl BitWriter {
     pub(crate) fn new() -> BitWriter {
@@ -18,19 +22,21 @@ impl BitWriter {
     }
 
     /// Appends the lowest `bits` (0 to 64) of `value`.
+    #[inline]
     pub(crate) fn put(&mut self, value: u64, bits: u32) {
         debug_assert!(bits == 64 || value >> bits == 0, "{value} does not fit {bits} bits");
+        if bits > 56 {
+            self.put(value & 0xffff_ffff, 32);
+            return self.put(value >> 32, bits - 32);
+        }
         let (first, used) = (self.bits / 8, self.bits % 8);
+        if first + 8 > self.bytes.len() {
+            self.bytes.resize(first + GROWTH_BYTES, 0);
+        }
+        if let Some(window) = self.bytes[first..].first_chunk_mut() {
+            *window = (u64::from_le_bytes(*window) | value << used).to_le_bytes();
+        }
         self.bits += bits as usize;
-        let shifted = (u128::from(value) << used).to_le_bytes();
-        let new = match self.bytes.get_mut(first) {
-            Some(begun) => {
-                *begun |= shifted[0];
-                first + 1
-            }
-            None => first,
-        };
-        self.bytes.extend_from_slice(&shifted[new - first..self.bits.div_ceil(8).max(new) - first]);
     }
 
     pub(crate) fn put_bool(&mut self, value: bool) {
@@ -39,6 +45,7 @@ impl BitWriter {
 
     pub(crate) fn put_bytes(&mut self, bytes: &[u8]) {
         if self.bits.is_multiple_of(8) {
+            self.bytes.truncate(self.bits / 8);
             self.bytes.extend_from_slice(bytes);
             self.bits += bytes.len() * 8;
         } else {
@@ -62,13 +69,14 @@ impl BitWriter {
 
     /// Replaces a whole byte that has already been written.
     pub(crate) fn replace_byte(&mut self, index: usize, byte: u8) {
-        if let Some(place) = self.bytes.get_mut(index) {
-            *place = byte;
+        if index < self.bits / 8 {
+            self.bytes[index] = byte;
         }
     }
 
     /// Returns the bytes. The unused bits of the last byte are 0.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.bits.div_ceil(8));
         self.bytes
     }
 }
@@ -85,19 +93,37 @@ impl<'a> BitReader<'a> {
         BitReader { bytes, at: 0 }
     }
 
+    /// Passes over the next `bits` bits.
+    pub(crate) fn skip(&mut self, bits: usize) -> Result<(), DecodeError> {
+        if bits > self.bytes.len() * 8 - self.at {
+            return Err(DecodeError::TooShort);
+        }
+        self.at += bits;
+        Ok(())
+    }
+
     /// Returns the next `bits` (0 to 64) bits.
+    #[inline]
     pub(crate) fn get(&mut self, bits: u32) -> Result<u64, DecodeError> {
+        let (first, used) = (self.at / 8, self.at % 8);
+        // Nearly every number lies within the next eight bytes.
+        if bits <= 56
+            && let Some(window) = self.bytes.get(first..).and_then(<[u8]>::first_chunk)
+        {
+            self.at += bits as usize;
+            return Ok((u64::from_le_bytes(*window) >> used) & ((1 << bits) - 1));
+        }
+        self.get_slowly(bits)
+    }
+
+    /// Returns the next bits where they are many, or near the end.
+    #[cold]
+    fn get_slowly(&mut self, bits: u32) -> Result<u64, DecodeError> {
         if bits as usize > self.bytes.len() * 8 - self.at {
             return Err(DecodeError::TooShort);
         }
         let (first, used) = (self.at / 8, self.at % 8);
         self.at += bits as usize;
-        // Fast path: nearly every number lies within the next eight bytes.
-        if bits <= 56
-            && let Some(window) = self.bytes[first..].first_chunk()
-        {
-            return Ok((u64::from_le_bytes(*window) >> used) & ((1 << bits) - 1));
-        }
         let mut window = [0; 16];
         for (byte, from) in window.iter_mut().zip(&self.bytes[first..self.at.div_ceil(8)]) {
             *byte = *from;

@@ -134,41 +134,92 @@ impl<B: Body> BodyLayout<B> {
 
     fn get_group(&self, from: &mut BitReader<'_>, bit: usize, cells: &mut [u32]) -> Result<(), DecodeError> {
         let group = &self.groups[bit];
-        let mask = get_mask(from, group.len())?;
-        for (i, _) in group.iter().zip(&mask).filter(|(_, changed)| **changed) {
-            cells[*i] = get_change(from, self.kinds[*i], cells[*i])?;
-        }
-        Ok(())
+        get_mask(from, group.len())?.for_each(|place| {
+            let i = group[place];
+            cells[i] = get_change(from, self.kinds[i], cells[i])?;
+            Ok(())
+        })
     }
 }
 
 /// Writes which of `count` cells changed.
 pub(crate) fn put_mask(out: &mut BitWriter, count: usize, changed: impl Fn(usize) -> bool) {
-    let nibble = |at: usize| {
-        let width = NIBBLE.min(count - at);
-        ((0..width).map(|i| u64::from(changed(at + i)) << i).sum::<u64>(), width as u32)
-    };
     let in_two_steps = count > NIBBLE;
-    if in_two_steps {
-        (0..count).step_by(NIBBLE).for_each(|at| out.put_bool(nibble(at).0 != 0));
-    }
-    for (bits, width) in (0..count).step_by(NIBBLE).map(nibble) {
-        if bits != 0 || !in_two_steps {
-            out.put(bits, width);
+    let word = |at: usize| (at..count.min(at + 64)).fold(0, |word, i| word | u64::from(changed(i)) << (i - at));
+    let put_nibbles = |out: &mut BitWriter, at: usize, word: u64| {
+        for from in (at..count.min(at + 64)).step_by(NIBBLE) {
+            let bits = (word >> (from - at)) & 0xf;
+            if bits != 0 || !in_two_steps {
+                out.put(bits, NIBBLE.min(count - from) as u32);
+            }
         }
+    };
+    let put_any = |out: &mut BitWriter, at: usize, word: u64| {
+        let any = word | word >> 1 | word >> 2 | word >> 3;
+        let bits = (0..16).fold(0, |bits, n| bits | (any >> (NIBBLE * n) & 1) << n);
+        out.put(bits, (count - at).min(64).div_ceil(NIBBLE) as u32);
+    };
+    let first = word(0);
+    let later = || (64..count).step_by(64).map(|at| (at, word(at)));
+    if in_two_steps {
+        put_any(out, 0, first);
+        later().for_each(|(at, word)| put_any(out, at, word));
     }
+    put_nibbles(out, 0, first);
+    later().for_each(|(at, word)| put_nibbles(out, at, word));
+}
+
+/// A mask from [`put_mask`], as two places of the datagram.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangeMask<'a> {
+    /// One bit for each nibble, where a mask has two steps.
+    any: Option<BitReader<'a>>,
+    nibbles: BitReader<'a>,
+    count: usize,
 }
 
 /// Reads which of `count` cells changed. `count` comes from the game, never from the datagram.
-pub(crate) fn get_mask(from: &mut BitReader<'_>, count: usize) -> Result<Vec<bool>, DecodeError> {
-    let in_two_steps = count > NIBBLE;
-    let nibbles = count.div_ceil(NIBBLE);
-    let any = match in_two_steps {
-        true => (0..nibbles).map(|_| from.get_bool()).collect::<Result<Vec<bool>, DecodeError>>()?,
-        false => vec![true; nibbles],
-    };
-    let changed = |i: usize| if any[i / NIBBLE] { from.get_bool() } else { Ok(false) };
-    (0..count).map(changed).collect()
+pub(crate) fn get_mask<'a>(from: &mut BitReader<'a>, count: usize) -> Result<ChangeMask<'a>, DecodeError> {
+    let any = (count > NIBBLE).then(|| from.clone());
+    let mut bits = count;
+    if any.is_some() {
+        let nibbles = count.div_ceil(NIBBLE);
+        let mut present = 0;
+        let mut last_is_present = false;
+        for at in (0..nibbles).step_by(64) {
+            let width = (nibbles - at).min(64) as u32;
+            let word = from.get(width)?;
+            present += word.count_ones() as usize;
+            last_is_present = word >> (width - 1) == 1;
+        }
+        let missing_in_last = nibbles * NIBBLE - count;
+        bits = present * NIBBLE - if last_is_present { missing_in_last } else { 0 };
+    }
+    let nibbles = from.clone();
+    from.skip(bits)?;
+    Ok(ChangeMask { any, nibbles, count })
+}
+
+impl ChangeMask<'_> {
+    /// Calls `each` with the place of each cell that changed, in order.
+    pub(crate) fn for_each(
+        mut self,
+        mut each: impl FnMut(usize) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
+        for at in (0..self.count).step_by(NIBBLE) {
+            if let Some(any) = &mut self.any
+                && !any.get_bool()?
+            {
+                continue;
+            }
+            let mut bits = self.nibbles.get(NIBBLE.min(self.count - at) as u32)?;
+            while bits != 0 {
+                each(at + bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn is_upright(turn: &OrientationCells, cells: &[u32]) -> bool {
@@ -305,11 +356,16 @@ mod tests {
         }
 
         #[test]
-        fn masks_come_back(mask in prop::collection::vec(prop::bool::weighted(0.2), 0..30)) {
+        fn masks_come_back(mask in prop::collection::vec(prop::bool::weighted(0.2), 0..300)) {
             let mut out = BitWriter::new();
             put_mask(&mut out, mask.len(), |i| mask[i]);
             let bytes = out.into_bytes();
-            prop_assert_eq!(get_mask(&mut BitReader::new(&bytes), mask.len()), Ok(mask));
+            let mut from = BitReader::new(&bytes);
+            let mut back = vec![false; mask.len()];
+            let read = get_mask(&mut from, mask.len()).expect("it was just written");
+            prop_assert_eq!(read.for_each(|i| { back[i] = true; Ok(()) }), Ok(()));
+            prop_assert_eq!(back, mask);
+            prop_assert_eq!(from.finish(), Ok(()));
         }
     }
 }

@@ -19,9 +19,9 @@ const FLOAT_LENGTH_MAX: u32 = 28;
 pub(crate) fn put_varint(out: &mut BitWriter, value: u64, chunk: u32) {
     let mut value = value;
     loop {
-        out.put(value & ((1 << chunk) - 1), chunk);
+        let low = value & ((1 << chunk) - 1);
         value >>= chunk;
-        out.put_bool(value != 0);
+        out.put(low | u64::from(value != 0) << chunk, chunk + 1);
         if value == 0 {
             return;
         }
@@ -68,8 +68,7 @@ pub(crate) fn put_change(out: &mut BitWriter, kind: CellKind, old: u32, new: u32
         _ => {
             let change = zigzag_change(old, new);
             let class = INTEGER_WIDTHS.iter().position(|width| bits_of(change) <= *width).unwrap_or(7);
-            out.put(class as u64, 3);
-            out.put(u64::from(change), INTEGER_WIDTHS[class]);
+            out.put(class as u64 | u64::from(change) << 3, 3 + INTEGER_WIDTHS[class]);
         }
     }
 }
@@ -108,19 +107,16 @@ fn put_float_change(out: &mut BitWriter, old: u32, new: u32) {
     if new == 0 {
         out.put(FLOAT_IS_ZERO, 2);
     } else if moved <= FLOAT_LENGTH_MAX && moved <= trimmed {
-        out.put(FLOAT_MOVED, 2);
-        out.put(u64::from(moved), 5);
         // The highest bit is always 1, so it is not written.
         let implied = moved.saturating_sub(1);
-        out.put(u64::from(change) & ((1 << implied) - 1), implied);
+        let low = u64::from(change) & ((1 << implied) - 1);
+        out.put(FLOAT_MOVED | u64::from(moved) << 2 | low << 7, 7 + implied);
     } else if trimmed <= FLOAT_LENGTH_MAX {
-        out.put(FLOAT_TRIMMED, 2);
-        out.put(u64::from(trimmed), 5);
         // The lowest kept bit is always 1, so it is not written.
-        out.put(u64::from(new >> (32 - trimmed) >> 1), trimmed - 1);
+        let kept = u64::from(new >> (32 - trimmed) >> 1);
+        out.put(FLOAT_TRIMMED | u64::from(trimmed) << 2 | kept << 7, 7 + trimmed - 1);
     } else {
-        out.put(FLOAT_WHOLE, 2);
-        out.put(u64::from(new), 32);
+        out.put(FLOAT_WHOLE | u64::from(new) << 2, 2 + 32);
     }
 }
 

@@ -198,11 +198,10 @@ impl<B: Body> Sender<B> {
         let usual = from.map(|acked| snapshot.seq.0 - acked.seq.0);
         let told_from = from.map(|acked| (acked.seq, acked.server_time));
         let mut page = DatagramPage::begin(snapshot, calibration_ms, told_from, budget.saturating_sub(SEAL_BYTES) * 8);
-        let mut carried = Vec::with_capacity(changes.len());
+        let mut carried: Vec<&EntityChange> = Vec::with_capacity(changes.len());
         let mut deferred = Vec::new();
-        let own = changes.iter().take_while(|change| change.id == self.avatar).count();
-        let others = changes.split_off(own);
-        for change in changes {
+        let (own, others) = changes.split_at(changes.partition_point(|change| change.id == self.avatar));
+        for change in own {
             let body = snapshot.frame.get(change.id);
             let categories = body.map_or(&[][..], |body| self.categories.of(change.id, body));
             if !page.put(change.submessages(), 0, |out| change.put(&self.layout, usual, categories, out)) {
@@ -274,7 +273,7 @@ impl<B: Body> Sender<B> {
             is_kept
         });
         let viewer = frame.get(self.avatar).map(Body::origin);
-        let mut changes = Vec::new();
+        let mut changes = Vec::with_capacity(self.tracks.len());
         let mut cells = vec![0; B::CELLS];
         for (id, track) in &self.tracks {
             let body = frame.get(*id);
@@ -315,7 +314,7 @@ impl<B: Body> Sender<B> {
         next.unwrap_or(self.outbox.first())
     }
 
-    fn put_effects(&mut self, page: &mut DatagramPage, snapshot: &Snapshot<B>, carried: &[EntityChange]) {
+    fn put_effects(&mut self, page: &mut DatagramPage, snapshot: &Snapshot<B>, carried: &[&EntityChange]) {
         while let Some(effect) = self.effects.front().copied() {
             let is_carried = carried.iter().any(|change| change.id == effect.entity);
             let near = snapshot.frame.get(effect.entity).filter(|_| is_carried).map(Body::origin);
@@ -330,7 +329,7 @@ impl<B: Body> Sender<B> {
         &mut self,
         snapshot: &Snapshot<B>,
         next_notice: Wrapping16,
-        carried: &[EntityChange],
+        carried: &[&EntityChange],
         deferred: &[EntityId],
     ) {
         for change in carried {

@@ -49,11 +49,15 @@ pub(crate) fn put_usercmd(out: &mut BitWriter, before: &Usercmd, command: &Userc
 /// Reads a usercmd that [`put_usercmd`] wrote.
 pub(crate) fn get_usercmd(from: &mut BitReader<'_>, before: &Usercmd, seq: CommandSeq) -> Result<Usercmd, DecodeError> {
     let mut cells = cells(before);
-    let mask = get_mask(from, MASK)?;
-    for i in (0..CELLS).filter(|i| mask[*i]) {
-        cells[i] = get_change(from, KINDS[i], cells[i])?;
-    }
-    let own = if mask[CELLS] { get_own(from, before.input.own.stored())? } else { before.input.own.clone() };
+    let mut own = before.input.own.clone();
+    get_mask(from, MASK)?.for_each(|i| {
+        if i < CELLS {
+            cells[i] = get_change(from, KINDS[i], cells[i])?;
+        } else {
+            own = get_own(from, before.input.own.stored())?;
+        }
+        Ok(())
+    })?;
     let [pitch, yaw, forwardmove, sidemove, buttons, msec, lerp_msec, impulse, upmove, roll] = cells;
     let input = Input {
         msec: narrow("msec", msec)?,
@@ -88,10 +92,10 @@ fn get_own(from: &mut BitReader<'_>, old: &[u32]) -> Result<OwnCells, DecodeErro
     }
     let mut cells = old.to_vec();
     cells.resize(count, 0);
-    let mask = get_mask(from, count)?;
-    for (cell, _) in cells.iter_mut().zip(mask).filter(|(_, changed)| *changed) {
-        *cell = get_change(from, CellKind::U32, *cell)?;
-    }
+    get_mask(from, count)?.for_each(|i| {
+        cells[i] = get_change(from, CellKind::U32, cells[i])?;
+        Ok(())
+    })?;
     Ok(OwnCells::new(&cells))
 }
 

@@ -84,6 +84,7 @@ impl<'a> SessionSlice<'a> {
         kind: usize,
         of: impl Fn(&'a PlayerRecords) -> &'a Vec<T>,
     ) -> RecordSeries<'a, T> {
-        (0..self.players.len()).map(|player| (player as u32, self.of_player(player, kind, &of))).collect()
+        let records = (0..self.players.len()).map(|player| (player as u32, self.of_player(player, kind, &of)));
+        records.filter(|(_, records)| !records.is_empty()).collect()
     }
 }
