@@ -19,6 +19,7 @@ mod interrupt;
 mod join;
 mod keyframes;
 mod later_version;
+mod links;
 mod memory;
 mod merged;
 mod netcode;
