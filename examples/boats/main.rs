@@ -101,7 +101,7 @@ impl hitreg::pipeline::Netcode for BoatGame {
     type Client = hitreg::client::Client<BoatGame>;
 }
 
-/// A bot steers anew every second.
+/// A bot chooses another course every second.
 impl Bots for BoatGame {
     type Bot = (Rng, Micros, Helm);
 
