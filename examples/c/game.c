@@ -31,7 +31,8 @@ static const hitreg_member members[] = {
     HITREG_FIELD(struct body, health, "health", HITREG_I32, HITREG_SCOPE_STATUS, HITREG_MEANING_PLAIN),
     HITREG_FIELD(struct body, refire, "refire", HITREG_U32, HITREG_SCOPE_WEAPONS, HITREG_MEANING_COUNTER),
 };
-enum { MEMBERS = sizeof members / sizeof members[0] };
+static const hitreg_class classes[] = {HITREG_CLASS("player", members)};
+enum { CLASSES = sizeof classes / sizeof classes[0] };
 struct world {
     uint32_t tick;
     struct body bodies[PLAYERS];
@@ -105,14 +106,6 @@ static int run(struct world *world, uint16_t player, const hitreg_usercmd *cmd, 
     return 1;
 }
 
-static uint64_t hash(const struct world *world) {
-    uint64_t hash = 0;
-    for (int p = 0; p < PLAYERS; p++) {
-        hash = hitreg_hash_struct(hash, &world->bodies[p], members, MEMBERS);
-    }
-    return hash;
-}
-
 /* ---- Records of a session and of a replay. ---- */
 
 static void run_and_record(hitreg_stream *stream, struct world *world, uint16_t player, const hitreg_usercmd *cmd,
@@ -128,11 +121,11 @@ static void run_and_record(hitreg_stream *stream, struct world *world, uint16_t 
 }
 
 static void end_tick(hitreg_stream *stream, const struct world *world, int64_t now) {
-    uint64_t state = hash(world);
-    must(hitreg_push_tick(stream, world->tick, now, &state));
-    for (uint16_t p = 0; p < PLAYERS; p++) {
-        must(hitreg_push_struct(stream, world->tick, p, 0, &world->bodies[p], members, MEMBERS));
+    hitreg_body bodies[PLAYERS];
+    for (uint32_t p = 0; p < PLAYERS; p++) {
+        bodies[p] = (hitreg_body){.entity = p, .class_number = 0, .state = &world->bodies[p]};
     }
+    must(hitreg_push_tick_with_bodies(stream, world->tick, now, classes, bodies, PLAYERS));
 }
 
 /* ---- Recording: two clients, a server, and a link with delay and loss. ---- */
@@ -147,7 +140,7 @@ static hitreg_description *describe(void) {
     must(hitreg_description_tick_hz(description, HZ));
     must(hitreg_description_setting(description, "slide.friction", "4"));
     must(hitreg_description_map(description, "plane", NULL, 0));
-    must(hitreg_description_struct(description, "player", members, MEMBERS));
+    must(hitreg_description_classes(description, classes, CLASSES));
     must(hitreg_description_player(description, "p0"));
     must(hitreg_description_player(description, "p1"));
     return description;
@@ -252,7 +245,7 @@ static int replay(int argc, char **argv) {
         switch (step.kind) {
         case HITREG_STEP_RESTORE:
             must(hitreg_log_state(log, step.row, &state));
-            must(hitreg_restore_struct(log, &state, &world.bodies[state.entity], members, MEMBERS));
+            must(hitreg_restore_body(log, &state, classes, CLASSES, &world.bodies[state.entity]));
             break;
         case HITREG_STEP_INPUT:
             must(hitreg_log_usercmd(log, step.player, step.row, &cmd));

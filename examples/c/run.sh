@@ -42,7 +42,7 @@ expect 0 'nothing found' ./anything . 7 1
 expect 0 'players +3' "$hitreg" info anything-7.hitlog
 
 compile "$here/everything.c" -o everything
-expect 0 '^0 faults' ./everything everything.hitlog
+expect 0 '^0 faults' ./everything everything.hitlog bodies.hitlog
 expect 0 'players +1' "$hitreg" info everything.hitlog
 
 compile "$here/game.c" -o game

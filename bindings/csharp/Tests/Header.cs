@@ -61,6 +61,8 @@ sealed class Header {
     /// </summary>
     static readonly string[] Omitted = {
         "hitreg_member", "hitreg_description_struct", "hitreg_push_struct", "hitreg_restore_struct", "hitreg_hash_struct",
+        "hitreg_class", "hitreg_description_classes", "hitreg_body", "hitreg_push_tick_with_bodies",
+        "hitreg_restore_body",
         // An array of fields or values is as short in C#.
         "hitreg_description_usercmd_numbers", "hitreg_numbers",
     };

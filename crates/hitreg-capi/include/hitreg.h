@@ -692,6 +692,68 @@ static inline uint64_t hitreg_hash_struct(uint64_t hash, const void *body, const
   return hash;
 }
 
+// A class of entities whose states are structs. Make it with HITREG_CLASS.
+typedef struct hitreg_class {
+  // Name of the class.
+  const char *name;
+  // The members of its structs.
+  const hitreg_member *members;
+  // Number of members.
+  uint32_t count;
+} hitreg_class;
+
+// A class called `name`, with all members of the array `members`.
+#define HITREG_CLASS(name, members) \
+  { name, members, (uint32_t)(sizeof(members) / sizeof((members)[0])) }
+
+// Declares classes, numbered from 0 in their order. The first is that of the players.
+static inline hitreg_code hitreg_description_classes(hitreg_description *description, const hitreg_class *classes,
+                                                     uint32_t count) {
+  hitreg_code code = HITREG_OK;
+  uint32_t i;
+  if (!classes) {
+    return hitreg_description_class(description, NULL, NULL, count);
+  }
+  for (i = 0; code == HITREG_OK && i < count; i++) {
+    code = hitreg_description_struct(description, classes[i].name, classes[i].members, classes[i].count);
+  }
+  return code;
+}
+
+// An entity and the struct with its state.
+typedef struct hitreg_body {
+  // The entity, up to 65,535; players first.
+  uint32_t entity;
+  // Index of its class in the array of classes.
+  uint32_t class_number;
+  // The struct.
+  const void *state;
+} hitreg_body;
+
+// Pushes the end of a tick, with a hash of all bodies, and then the state of each. The order of the bodies does not
+// matter.
+static inline hitreg_code hitreg_push_tick_with_bodies(hitreg_stream *stream, uint32_t tick, int64_t at_us,
+                                                       const hitreg_class *classes, const hitreg_body *bodies,
+                                                       size_t count) {
+  uint64_t hash = 0;
+  hitreg_code code;
+  size_t i;
+  if (!classes || (!bodies && count > 0)) {
+    return hitreg_push_state(stream, NULL);
+  }
+  for (i = 0; i < count; i++) {
+    const hitreg_class *of = &classes[bodies[i].class_number];
+    hash += hitreg_hash_struct(bodies[i].entity, bodies[i].state, of->members, of->count);
+  }
+  code = hitreg_push_tick(stream, tick, at_us, &hash);
+  for (i = 0; code == HITREG_OK && i < count; i++) {
+    const hitreg_class *of = &classes[bodies[i].class_number];
+    code = hitreg_push_struct(stream, tick, bodies[i].entity, bodies[i].class_number, bodies[i].state, of->members,
+                              of->count);
+  }
+  return code;
+}
+
 // How the server handled a usercmd.
 typedef enum hitreg_how {
   // The server ran it.
@@ -1139,6 +1201,16 @@ static inline hitreg_code hitreg_restore_struct(const hitreg_log *log, const hit
     cell += is_wide ? 2 : 1;
   }
   return HITREG_OK;
+}
+
+// Writes a state into a struct of its class; see `hitreg_push_tick_with_bodies`.
+static inline hitreg_code hitreg_restore_body(const hitreg_log *log, const hitreg_state *state,
+                                              const hitreg_class *classes, uint32_t class_count, void *body) {
+  if (!state || !classes || state->class_number >= class_count) {
+    return HITREG_ERROR_MISFIT;
+  }
+  return hitreg_restore_struct(log, state, body, classes[state->class_number].members,
+                               classes[state->class_number].count);
 }
 
 // How the server handled a usercmd.
