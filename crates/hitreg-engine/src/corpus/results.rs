@@ -39,7 +39,7 @@ pub enum ResultsError {
         path: PathBuf,
     },
     /// The rows are in a Parquet file.
-    #[error("{}: this is Parquet, for DuckDB and its like: name the JSONL file with the same rows", path.display())]
+    #[error("{}: this is Parquet: name the JSONL file with the same rows, or build hitreg with `--features parquet`", path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
