@@ -32,7 +32,7 @@ fn steps() -> Vec<Step> {
             let value = value.trim();
             block = (value == "|").then(|| key.to_owned());
             if block.is_none() {
-                step.insert(key.to_owned(), value.to_owned());
+                step.entry(key.to_owned()).or_insert(value.to_owned());
             }
         }
     }

@@ -170,7 +170,8 @@ fn a_sweep_goes_on_without_bad_logs_and_has_thresholds() {
         ("view-error-p95=0.001", 1, "exceeded"),
         ("hits-changed=0", 125, "unknown"),
     ] {
-        let mut command = folder.command(&format!("sweep logs/0.hitlog {swept} --max {maximum}"));
+        let mut command =
+            folder.command(&format!("sweep logs/0.hitlog --set lag_compensation.enabled=true,false --max {maximum}"));
         let output =
             command.env("GITHUB_STEP_SUMMARY", "step.md").env("GITHUB_ACTIONS", "true").output().expect("it runs");
         assert_eq!(code(&output), expected, "{maximum}: {}", text(&output.stdout));

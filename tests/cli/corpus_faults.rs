@@ -47,7 +47,11 @@ fn logs_that_vanish_or_change_while_they_are_read_are_broken_and_the_rest_goes_o
                     page["unjudged"].as_array().expect("a list").iter().find(|log| log["log"] == name.as_str());
                 of_log.and_then(|log| log["detail"].as_str()).unwrap_or_else(|| panic!("{name}: {page}")).to_owned()
             };
-            assert!(detail(vanishes).starts_with("there is no such file"), "{line}: {}", detail(vanishes));
+            assert!(
+                detail(vanishes).starts_with("the file disappeared during the run"),
+                "{line}: {}",
+                detail(vanishes)
+            );
             assert!(detail(changes).starts_with("the file changed while it was read"), "{line}: {}", detail(changes));
         }
     }

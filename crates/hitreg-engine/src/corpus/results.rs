@@ -208,6 +208,9 @@ impl ResultSet {
 
     fn index(&mut self, number: usize) -> Result<(), ResultsError> {
         let path = self.files[number].clone();
+        if is_parquet(&path) {
+            return Err(ResultsError::Parquet { path });
+        }
         let (mut line_number, mut broken) = (0, None);
         store::read_lines(&path, &mut |line, span| {
             line_number += 1;
@@ -232,7 +235,6 @@ impl ResultSet {
             }
         })?;
         match broken {
-            Some((1, RowError::NoRow(_))) if is_parquet(&path) => Err(ResultsError::Parquet { path }),
             Some((line, source)) => Err(ResultsError::Row { path, line, source }),
             None => Ok(()),
         }

@@ -242,15 +242,19 @@ fn judge_log<J: CorpusJudge>(
     if identity.is_some() {
         describe(log, &mut about);
     }
-    let (rows, report) = match judge.judge(log, about.clone()) {
-        Ok(judged) => judged,
-        Err(error) if !alone && error.is_about_one_log() => return broken(about, what(&error, log)),
-        Err(error) => return Err(error),
+    let judged = judge.judge(log, about.clone());
+    let change = match LogIdentity::of(log) {
+        now if now == identity || judge.writes_logs() => None,
+        None => Some("the file disappeared during the run: restore it, and run the command again"),
+        Some(_) => Some("the file changed while it was read: run the command again when it is complete"),
     };
-    if !judge.writes_logs() && LogIdentity::of(log) != identity {
-        let detail = "the file changed while it was read: run the command again when it is complete";
-        return broken(about, detail.to_owned());
-    }
+    let (rows, report) = match (judged, change) {
+        (Ok(_), Some(change)) => return broken(about, change.to_owned()),
+        (Ok(judged), None) => judged,
+        (Err(error), _) if alone || !error.is_about_one_log() => return Err(error),
+        (Err(_), Some(change)) => return broken(about, change.to_owned()),
+        (Err(error), None) => return broken(about, what(&error, log)),
+    };
     if may_keep {
         keeper.keep(|results| results.keep(&rows));
     }
