@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod corpus;
 mod diff;
+mod each_log;
 mod export;
 mod files;
 mod finished_log;

@@ -13,26 +13,33 @@ use super::{CommandOutcome, CommandResult};
 use crate::build::Build;
 use crate::corpus::{
     Corpus, CorpusError, CorpusProgress, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
-    ResultFolder, Threshold,
+    MeasuredFigures, ResultFolder, THIS_BUILD, Threshold, ThresholdResult,
 };
 use crate::engine::EngineError;
+use crate::page::corpus_html;
 use crate::report::corpus_page;
 use crate::store::{self, FileType, Target};
 
-/// Which logs of a corpus are judged, and by how many workers.
+/// Which logs of a corpus a command takes.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Corpus")]
 pub(super) struct CorpusArgs {
     /// Draw N logs; each preset and number of players has its share
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     sample: Option<u32>,
-    /// Random seed of --sample, and of confidence intervals [default: 1]
+    /// Random seed, such as that of --sample [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Only part K of N, to distribute logs over machines; `env` takes K and N from Slurm, Kubernetes or a CI system
     #[arg(long, value_name = "slice:K/N|env")]
     partition: Option<PartitionArg>,
-    /// Number of logs to judge in parallel [default: number of cores]
+}
+
+/// How many workers take the logs of a corpus.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Corpus")]
+pub(super) struct WorkerArgs {
+    /// Number of logs in parallel [default: number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
@@ -44,6 +51,9 @@ pub(super) struct ResultArgs {
     /// Keep verdicts in this folder; a later run judges only logs that changed since
     #[arg(long, value_name = "FOLDER")]
     results: Option<PathBuf>,
+    /// Write summary.html and a report page of each log that changed most into this folder
+    #[arg(long, value_name = "FOLDER")]
+    reports: Option<OutputPath>,
     #[command(flatten)]
     checks: CheckArgs,
 }
@@ -139,7 +149,7 @@ fn share_of(variable: &dyn Fn(&str) -> Option<String>) -> Result<CorpusShare, Co
 impl CorpusArgs {
     /// Whether an option needs a corpus.
     pub(super) fn is_given(&self) -> bool {
-        self.takes_a_part() || self.seed.is_some() || self.threads.is_some()
+        self.takes_a_part() || self.seed.is_some()
     }
 
     /// Whether only a part of the logs is judged.
@@ -176,6 +186,13 @@ impl CorpusArgs {
     pub(super) fn seed(&self) -> u64 {
         self.seed.unwrap_or(1)
     }
+}
+
+impl WorkerArgs {
+    /// Whether an option needs a corpus.
+    pub(super) fn is_given(&self) -> bool {
+        self.threads.is_some()
+    }
 
     /// The number of workers; 0 for one on each core.
     pub(super) fn threads(&self) -> usize {
@@ -194,7 +211,47 @@ pub(super) fn corpus(paths: &[PathBuf]) -> Result<Corpus, CommandError> {
 impl ResultArgs {
     /// Whether an option asks for the page of the corpus.
     pub(super) fn is_given(&self) -> bool {
-        self.results.is_some() || !self.checks.max.is_empty() || self.checks.markdown.is_some()
+        self.results.is_some()
+            || self.reports.is_some()
+            || !self.checks.max.is_empty()
+            || self.checks.markdown.is_some()
+    }
+
+    /// The target of the page with charts. Its folder is created.
+    pub(super) fn reports(&self, output: &Output) -> Result<Option<Target>, CommandError> {
+        let Some(folder) = &self.reports else { return Ok(None) };
+        output.files.create_folder(folder)?;
+        output.files.target_at(&folder.join("summary.html"), FileType::Page).map(Some)
+    }
+
+    /// Writes the page with charts, and the report pages beside it. Each page is one more run of this program. Returns a
+    /// sentence for each page that could not be written.
+    pub(super) fn write_reports(
+        &self,
+        target: Option<&Target>,
+        summary: &CorpusSummary,
+    ) -> Result<Vec<String>, CommandError> {
+        let (Some(target), Some(folder)) = (target, &self.reports) else { return Ok(Vec::new()) };
+        let (thresholds, _) = self.checks.apply(&[summary.into()]);
+        let page = corpus_html(&CorpusSummary { thresholds, ..summary.clone() });
+        store::save_bytes(target, page.as_bytes())?;
+        let mut problems = Vec::new();
+        for log in &summary.worst {
+            let page = folder.join(&log.page);
+            let written = std::env::current_exe().and_then(|program| {
+                let mut command = std::process::Command::new(program);
+                // The first word is the name of this program.
+                command.args(shlex::split(&log.report).unwrap_or_default().iter().skip(1));
+                command.arg("-o").arg(&page).args(["--config", "none"]).stdin(std::process::Stdio::null()).output()
+            });
+            let why = match written {
+                Ok(output) if output.status.success() => continue,
+                Ok(output) => String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned(),
+                Err(error) => error.to_string(),
+            };
+            problems.push(format!("{}: this page was not written: {why}", page.display()));
+        }
+        Ok(problems)
     }
 
     /// Opens the folder of results.
@@ -211,7 +268,7 @@ impl ResultArgs {
     /// The build of a side and its digest, which is empty if no results are kept. `None` if the build's files do not
     /// determine it, so that its verdicts cannot be kept.
     pub(super) fn build(&self, build: Option<&Build>) -> Result<(String, Option<String>), CommandError> {
-        let name = build.map_or("this build".to_owned(), |build| build.path().display().to_string());
+        let name = build.map_or(THIS_BUILD.to_owned(), |build| build.path().display().to_string());
         if self.results.is_none() {
             return Ok((name, Some(String::new())));
         }
@@ -239,20 +296,27 @@ impl CheckArgs {
         !self.max.is_empty()
     }
 
-    /// Compares the figures with the thresholds, and returns the worst outcome.
-    pub(super) fn apply(&self, summary: &mut CorpusSummary) -> CommandOutcome {
-        summary.thresholds = self.max.iter().map(|threshold| threshold.check(summary)).collect();
-        let has = |verdict| summary.thresholds.iter().any(|result| result.verdict == verdict);
-        match (has("differs"), has("untestable")) {
+    /// Compares the figures with the thresholds, and returns the results with the worst outcome. A sweep has figures for
+    /// each row.
+    pub(super) fn apply(&self, measured: &[MeasuredFigures]) -> (Vec<ThresholdResult>, CommandOutcome) {
+        let results: Vec<ThresholdResult> = self.max.iter().map(|threshold| threshold.check(measured)).collect();
+        let has = |verdict| results.iter().any(|result| result.verdict == verdict);
+        let outcome = match (has("differs"), has("untestable")) {
             (true, _) => CommandOutcome::Differs,
             (false, true) => CommandOutcome::Untestable,
             (false, false) => CommandOutcome::Done,
-        }
+        };
+        (results, outcome)
     }
 
     /// Writes the summary for CI systems, and annotations.
-    pub(super) fn report(&self, target: Option<&Target>, summary: &CorpusSummary) -> Result<(), CommandError> {
-        let markdown = || format!("{MARKDOWN_START}\n\n{}", corpus_page(summary).markdown());
+    pub(super) fn report(
+        &self,
+        target: Option<&Target>,
+        page: &dyn Fn() -> Page,
+        annotations: &dyn Fn() -> String,
+    ) -> Result<(), CommandError> {
+        let markdown = || format!("{MARKDOWN_START}\n\n{}", page().markdown());
         if let Some(target) = target {
             store::save_bytes(target, markdown().as_bytes())?;
         }
@@ -262,24 +326,52 @@ impl CheckArgs {
         if std::env::var("GITHUB_ACTIONS").is_ok_and(|value| value == "true") {
             use std::io::Write;
             // The runner reads annotations from stderr, too. A closed stderr does not stop the command.
-            let _ = write!(std::io::stderr(), "{}", annotations(summary));
+            let _ = write!(std::io::stderr(), "{}", annotations());
         }
         Ok(())
+    }
+
+    /// Checks and reports a corpus. Returns the outcome of the thresholds.
+    pub(super) fn report_corpus(
+        &self,
+        target: Option<&Target>,
+        summary: &mut CorpusSummary,
+    ) -> Result<CommandOutcome, CommandError> {
+        let (thresholds, outcome) = self.apply(&[(&*summary).into()]);
+        summary.thresholds = thresholds;
+        self.report(target, &|| corpus_page(summary), &|| corpus_annotations(summary))?;
+        Ok(outcome)
     }
 }
 
 /// The first line of a summary in Markdown, by which hitreg recognises its own file.
 const MARKDOWN_START: &str = "<!-- hitreg summary -->";
 
-/// Annotations for GitHub: each names log, tick and field.
-fn annotations(summary: &CorpusSummary) -> String {
+/// An annotation for GitHub about a log, or without one.
+fn annotation(level: &str, log: &str, what: &str) -> String {
     let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
-    let mut text = String::new();
-    let mut add = |level: &str, log: &str, what: &str| {
-        let file = if log.is_empty() { String::new() } else { format!(" file={},title=hitreg", property(log)) };
-        text.push_str(&format!("::{level}{file}::{}\n", escaped(what)));
+    let file = if log.is_empty() { String::new() } else { format!(" file={},title=hitreg", property(log)) };
+    format!("::{level}{file}::{}\n", escaped(what))
+}
+
+/// Annotations about thresholds and problems besides the logs.
+pub(super) fn annotations(thresholds: &[ThresholdResult], problems: &[String]) -> String {
+    let of_threshold = |result: &ThresholdResult| {
+        let threshold = result.threshold;
+        let value = result.value.map_or("not measured".to_owned(), |value| threshold.text_of(value));
+        let max = threshold.text_of(threshold.max);
+        let what = format!("hitreg: {} is {value}, at most {max} is allowed", threshold.figure.name());
+        annotation("error", "", &what)
     };
+    let of_thresholds = thresholds.iter().filter(|result| result.verdict != "same").map(of_threshold);
+    of_thresholds.chain(problems.iter().map(|problem| annotation("error", "", problem))).collect()
+}
+
+/// Annotations of a corpus: each names log, tick and field.
+fn corpus_annotations(summary: &CorpusSummary) -> String {
+    let mut text = String::new();
+    let mut add = |level: &str, log: &str, what: &str| text.push_str(&annotation(level, log, what));
     for log in &summary.worst {
         let tick = log.tick.map_or(String::new(), |tick| format!(" at tick {tick}"));
         let field = if log.field.is_empty() { String::new() } else { format!(": {}", log.field) };
@@ -291,37 +383,42 @@ fn annotations(summary: &CorpusSummary) -> String {
         let level = if log.verdict == "broken" { "error" } else { "warning" };
         add(level, &log.log, &format!("{} is {}: {}", log.log, log.verdict, log.detail));
     }
-    for result in summary.thresholds.iter().filter(|result| result.verdict != "same") {
-        let threshold = result.threshold;
-        let value = result.value.map_or("not measured".to_owned(), |value| threshold.text_of(value));
-        let max = threshold.text_of(threshold.max);
-        add("error", "", &format!("hitreg: {} is {value}, at most {max} is allowed", threshold.figure.name()));
-    }
-    for problem in &summary.problems {
-        add("error", "", problem);
-    }
-    text
+    text + &annotations(&summary.thresholds, &summary.problems)
 }
 
-/// A bar with the number of logs done, those that differ, the rate and the time left.
+/// A bar with the number of logs done, those that differ or failed, the rate and the time left.
 pub(super) struct CorpusBar {
     bar: Progress,
-    differing: std::sync::atomic::AtomicU64,
+    counted: std::sync::atomic::AtomicU64,
 }
 
 impl CorpusBar {
     pub(super) fn new(what: &str, logs: usize) -> CorpusBar {
-        CorpusBar { bar: Progress::of_logs(what, logs as u64), differing: Default::default() }
+        CorpusBar { bar: Progress::of_logs(what, logs as u64), counted: Default::default() }
+    }
+
+    /// Counts a log that no verdict is given on.
+    pub(super) fn log_done(&self, failed: bool) {
+        self.add(failed, "failed");
+    }
+
+    fn add(&self, is_counted: bool, word: &str) {
+        use std::sync::atomic::Ordering;
+        let more = u64::from(is_counted);
+        let all = self.counted.fetch_add(more, Ordering::Relaxed) + more;
+        self.bar.one_log_done(&format!("{all} {word}"));
     }
 }
 
 impl CorpusProgress for CorpusBar {
     fn done(&self, log: &LogRow, _: bool) {
-        use std::sync::atomic::Ordering;
-        let differs = u64::from(log.verdict == "differs");
-        let differing = self.differing.fetch_add(differs, Ordering::Relaxed) + differs;
-        self.bar.one_log_done(differing);
+        self.add(log.verdict == "differs", "differ");
     }
+}
+
+/// Prints problems besides the logs on stderr.
+pub(super) fn print_problems(problems: &[String]) {
+    problems.iter().for_each(|problem| CommandError::request(problem).print());
 }
 
 /// The summary of what was judged.
@@ -361,20 +458,9 @@ pub(super) fn finish(
     output: &mut Output,
     page: impl FnOnce(&mut Page, &CorpusSummary),
 ) -> CommandResult {
-    let thresholds = checks.apply(&mut summary);
-    checks.report(target, &summary)?;
+    let thresholds = checks.report_corpus(target, &mut summary)?;
     output.show(&summary, |text| page(text, &summary))?;
     Ok(outcome(&summary, checks.have_thresholds().then_some(thresholds)))
-}
-
-/// A command line as a shell takes it back.
-pub(super) fn command_line(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -416,12 +502,6 @@ mod tests {
         };
         let expected =
             "::error file=a%2Cb.hitlog,title=hitreg::a,b.hitlog differs at tick 7: bodies.yaw. Run: hitreg why 1%25\n";
-        assert_eq!(annotations(&summary), expected);
-    }
-
-    #[test]
-    fn commands_are_quoted_for_a_shell() {
-        let words = ["hitreg", "diff", "a b.hitlog", "--b-set", "x=1", "it's"].map(str::to_owned);
-        assert_eq!(command_line(&words), "hitreg diff 'a b.hitlog' --b-set x=1 'it'\\''s'");
+        assert_eq!(corpus_annotations(&summary), expected);
     }
 }

@@ -8,7 +8,7 @@ pub(super) mod sides;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
-use super::corpus::{CorpusArgs, ResultArgs};
+use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs};
 use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
 use super::page::{FAINT, Page, PageCell, UNSURE};
@@ -74,6 +74,8 @@ pub(super) struct Args {
     running: BuildArgs,
     #[command(flatten)]
     corpus: CorpusArgs,
+    #[command(flatten)]
+    workers: WorkerArgs,
     #[command(flatten)]
     results: ResultArgs,
 }

@@ -1,5 +1,6 @@
 //! `hitreg export`: writes a trace's tables as JSONL or CSV, or the whole trace as events for Perfetto.
 
+mod corpus;
 mod events;
 mod replayed;
 mod rows;
@@ -10,12 +11,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::corpus::{CorpusArgs, WorkerArgs};
 use super::figures::count;
 use super::output::Output;
-use super::outputs::OutputPath;
-use super::trouble::{CommandError, reason};
+use super::outputs::{OutputPath, Outputs};
+use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, CommandResult, files, offered};
+use super::{CommandOutcome, CommandResult, each_log, files, offered};
 use crate::engine::{EngineError, Games};
 use crate::log::FileKind;
 use crate::recorded;
@@ -30,6 +32,9 @@ use rows::RowFormat;
 ///
 /// Without --table, it lists the tables. Hashes have 16 hexadecimal digits. A missing value is null in JSONL and empty
 /// in CSV. For a log of another game, it exports the recorded tables without a replay.
+///
+/// Several files are exported in parallel. Then -o names a folder: the tables of match.hitlog go to its subfolder
+/// `match`, and its timeline to match.json. A file that fails does not stop the others.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -37,12 +42,13 @@ Examples:
   hitreg export match.hitlog --table shots
   hitreg export match.hitlog --table corrections --to csv -o corrections.csv
   hitreg export match.hittrace --all --to csv -o tables/
+  hitreg export logs --table shots -o tables/      tables/LOG/shots.jsonl
   hitreg export match.hitlog --table shots --set interpolation.lerp_ms=50
   hitreg export match.hitlog --perfetto -o match.json")]
 pub(super) struct Args {
-    /// A trace, or a log
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// Traces, logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
     /// The table to write
     #[arg(long, value_name = "NAME", conflicts_with = "all", value_parser = offered::tables(), hide_possible_values = true)]
     table: Option<String>,
@@ -55,11 +61,24 @@ pub(super) struct Args {
     /// Format of the rows [default: jsonl]
     #[arg(long, value_parser = rows::format(), value_name = "jsonl|csv|parquet", hide_possible_values = true)]
     to: Option<RowFormat>,
-    /// Output file, or with --all a directory [default: standard output]
+    /// Output file; with --all or for several logs, a directory [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     output: Option<OutputPath>,
     #[command(flatten)]
     what_if: WhatIfArgs,
+    #[command(flatten)]
+    corpus: CorpusArgs,
+    #[command(flatten)]
+    workers: WorkerArgs,
+}
+
+/// A file to export.
+#[derive(Clone, Copy)]
+struct FileExport<'a> {
+    args: &'a Args,
+    file: &'a Path,
+    /// Whether there is no other file, so that a progress bar is shown.
+    alone: bool,
 }
 
 #[derive(Serialize)]
@@ -76,37 +95,29 @@ impl Args {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+    args.what_if.check()?;
+    let export = match &args.files[..] {
+        [file] if !each_log::are_several(&args.files) && !args.corpus.is_given() => {
+            FileExport { args, file, alone: true }
+        }
+        _ => return corpus::run(games, args, output),
+    };
     if args.perfetto {
         output.check_no_result("a timeline: leave it out")?;
-        return events::run(games, args, output);
+        return events::run(games, export, output);
     }
-    if args.table.is_some() || args.all {
-        output.check_no_result("rows: choose their format with --to jsonl, csv or parquet")?;
-    }
+    args.check_rows(output)?;
     let target = match (&args.table, &args.output) {
         (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.format()))?),
         _ => None,
     };
-    let source = TableSource::of(games, args)?;
+    let source = TableSource::of(games, export)?;
     match (&args.table, &args.output) {
         (Some(name), _) => match &target {
-            Some(target) => source.save(name, args, target)?,
-            None => source.write(name, args, output.raw())?,
+            Some(target) => source.save(name, export, target)?,
+            None => source.write(name, export, output.raw())?,
         },
-        (None, Some(directory)) if args.all => {
-            let files = files_in(&source.shapes(), args)?;
-            std::fs::create_dir_all(&**directory).map_err(|error| {
-                CommandError::file(directory, format!("this directory cannot be created: {}", reason(&error)))
-            })?;
-            let target = |(name, file): (String, String)| {
-                let kind = like(&name, args.format());
-                Ok((name, output.files.target_in(directory, &file, kind)?))
-            };
-            let targets = files.into_iter().map(target).collect::<Result<Vec<_>, CommandError>>()?;
-            for (name, target) in targets {
-                source.save(&name, args, &target)?;
-            }
-        }
+        (None, Some(directory)) if args.all => source.save_all(export, directory, &output.files)?,
         (None, Some(_)) => {
             return Err(CommandError::request("-o needs --table NAME or --all; without them, the tables are listed"));
         }
@@ -119,11 +130,21 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 }
 
 impl Args {
+    /// Refuses `--format json`, which no rows have.
+    fn check_rows(&self, output: &Output) -> Result<(), CommandError> {
+        match self.table.is_some() || self.all {
+            true => output.check_no_result("rows: choose their format with --to jsonl, csv or parquet"),
+            false => Ok(()),
+        }
+    }
+}
+
+impl FileExport<'_> {
     /// Refuses other settings for a trace, which is the result of a replay.
-    fn check_is_plain(&self) -> Result<(), CommandError> {
-        match self.what_if.is_plain() {
+    fn check_is_plain(self) -> Result<(), CommandError> {
+        match self.args.what_if.is_plain() {
             true => Ok(()),
-            false => Err(EngineError::Replayed { path: self.file.clone() }.into()),
+            false => Err(EngineError::Replayed { path: self.file.to_owned() }.into()),
         }
     }
 }
@@ -139,10 +160,10 @@ enum TableSource {
 }
 
 impl TableSource {
-    fn of(games: &Games, args: &Args) -> Result<TableSource, CommandError> {
-        let path = &args.file;
+    fn of(games: &Games, export: FileExport<'_>) -> Result<TableSource, CommandError> {
+        let FileExport { args, file: path, .. } = export;
         if store::kind_of(path)? == FileKind::Trace {
-            args.check_is_plain()?;
+            export.check_is_plain()?;
             return Ok(TableSource::File(TraceFile::open(path)?));
         }
         let log = files::engine(games).survey(path)?;
@@ -153,12 +174,12 @@ impl TableSource {
             Err(error) => return Err(CommandError::file(path, error)),
         };
         let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
-        let mut made = ReplayedTables::of(game, args, &log, &wanted, false)?;
+        let mut made = ReplayedTables::of(game, export, &log, &wanted, false)?;
         // The requested table is missing from this replay, for example `variables`. The error then lists all tables
         // that exist.
         let has = |name: &str| made.shapes.iter().any(|(table, _)| table.name == name);
         if args.table.as_deref().is_some_and(|name| TableSchema::of(name).is_some() && !has(name)) {
-            made = ReplayedTables::of(game, args, &log, &|_| false, false)?;
+            made = ReplayedTables::of(game, export, &log, &|_| false, false)?;
         }
         let ReplayedTables { folder, shapes } = made;
         let path = folder.file(ReplayedTables::NAME).path().to_owned();
@@ -174,14 +195,26 @@ impl TableSource {
         }
     }
 
-    fn save(&self, name: &str, args: &Args, target: &Target) -> Result<(), CommandError> {
-        find(&self.shapes(), name, &args.file)?;
-        save(target, &mut |out| self.write(name, args, out))
+    fn save(&self, name: &str, export: FileExport<'_>, target: &Target) -> Result<(), CommandError> {
+        find(&self.shapes(), name, export.file)?;
+        save(target, &mut |out| self.write(name, export, out))
     }
 
-    fn write(&self, name: &str, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
-        let shapes = self.shapes();
-        let shape = find(&shapes, name, &args.file)?;
+    /// Writes each table to its file in a folder.
+    fn save_all(&self, export: FileExport<'_>, folder: &Path, outputs: &Outputs) -> Result<(), CommandError> {
+        let files = files_in(&self.shapes(), export)?;
+        outputs.create_folder(folder)?;
+        let target = |(name, file): (String, String)| {
+            let kind = like(&name, export.args.format());
+            Ok((name, outputs.target_at(&folder.join(file), kind)?))
+        };
+        let targets = files.into_iter().map(target).collect::<Result<Vec<_>, CommandError>>()?;
+        targets.iter().try_for_each(|(name, target)| self.save(name, export, target))
+    }
+
+    fn write(&self, name: &str, export: FileExport<'_>, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
+        let (shapes, args) = (self.shapes(), export.args);
+        let shape = find(&shapes, name, export.file)?;
         let trace = match self {
             TableSource::Recorded(_) => return Ok(rows::write(shape, args.format(), out)?),
             TableSource::File(trace) => Cow::Borrowed(trace),
@@ -230,16 +263,16 @@ fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a 
 }
 
 /// The name and the file name of each table. Names in a trace are untrusted, so only plain names become file names.
-fn files_in(tables: &[(&Table, u64)], args: &Args) -> Result<Vec<(String, String)>, CommandError> {
+fn files_in(tables: &[(&Table, u64)], export: FileExport<'_>) -> Result<Vec<(String, String)>, CommandError> {
     // Tables of classes have a dot in their names.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let file = |(table, _): &(&Table, u64)| {
         let name = &table.name;
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
             let what = format!("the table {name:?} cannot name a file: write it with --table and -o FILE");
-            return Err(CommandError::file(&args.file, what));
+            return Err(CommandError::file(export.file, what));
         }
-        Ok((name.clone(), format!("{name}.{}", args.format().ending())))
+        Ok((name.clone(), format!("{name}.{}", export.args.format().ending())))
     };
     tables.iter().map(file).collect()
 }

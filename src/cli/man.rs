@@ -44,7 +44,7 @@ fn add_pages(
     pages: &mut Vec<(Target, Vec<u8>)>,
 ) -> Result<(), CommandError> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    let target = files.target_in(directory, &format!("{name}.1"), FileType::Manual)?;
+    let target = files.target_at(&directory.join(format!("{name}.1")), FileType::Manual)?;
     pages.push((target, page(command.clone())?));
     command.get_subcommands().try_for_each(|sub| add_pages(sub, directory, files, pages))
 }

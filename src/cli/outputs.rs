@@ -2,15 +2,16 @@
 //! input.
 
 use std::any::TypeId;
-use std::cell::Cell;
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{ArgMatches, Command};
 
 use super::session_args::MapPath;
-use super::trouble::CommandError;
+use super::trouble::{CommandError, reason};
 use crate::store::{FileType, Target, Targets, is_standard_stream};
 
 /// A path that a command writes to. Only [`Outputs`] turns it into a target.
@@ -38,7 +39,7 @@ pub(super) struct Outputs {
     /// The names of the options that the config file added.
     defaults: Vec<String>,
     /// Whether an output goes to stdout, so that nothing else may be printed there.
-    take_stdout: Cell<bool>,
+    take_stdout: AtomicBool,
 }
 
 impl Outputs {
@@ -46,7 +47,7 @@ impl Outputs {
     pub(super) fn of(command: &Command, matches: &ArgMatches, force: bool, defaults: Vec<String>) -> Outputs {
         let mut inputs = Vec::new();
         add_inputs(command, matches, &mut inputs);
-        Outputs { targets: Targets::new(inputs, force), force, defaults, take_stdout: Cell::new(false) }
+        Outputs { targets: Targets::new(inputs, force), force, defaults, take_stdout: AtomicBool::new(false) }
     }
 
     /// Whether an option comes from the config file. It applies where it can, and is ignored elsewhere.
@@ -57,7 +58,7 @@ impl Outputs {
     /// Returns the target for a file of this kind, or the reason for a refusal. Call it before the work begins.
     pub(super) fn target(&self, path: &OutputPath, kind: FileType) -> Result<Target, CommandError> {
         if is_standard_stream(&path.0) {
-            self.take_stdout.set(true);
+            self.take_stdout.store(true, Ordering::Relaxed);
         }
         Ok(self.targets.file(&path.0, kind)?)
     }
@@ -74,12 +75,56 @@ impl Outputs {
 
     /// Whether a requested file goes to stdout.
     pub(super) fn take_stdout(&self) -> bool {
-        self.take_stdout.get()
+        self.take_stdout.load(Ordering::Relaxed)
+    }
+
+    /// Returns a target for each log in a folder, named after the log. The folder is created.
+    pub(super) fn target_of_each(
+        &mut self,
+        folder: &OutputPath,
+        (logs, ending): (&[PathBuf], &str),
+        kind: &FileType,
+    ) -> Result<Vec<Target>, CommandError> {
+        let names = self.names_in(folder, logs)?;
+        let target = |name: &PathBuf| self.target_at(&name.with_added_extension(ending), kind.clone());
+        names.iter().map(target).collect()
+    }
+
+    /// Returns a path for each log in a folder: the log's name without its extension. The folder is created.
+    ///
+    /// # Errors
+    /// When two logs have one name, or the folder cannot be created.
+    pub(super) fn names_in(&mut self, folder: &OutputPath, logs: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
+        if is_standard_stream(folder) {
+            return Err(CommandError::request("several logs need a folder for their outputs: write -o FOLDER"));
+        }
+        let mut names: BTreeMap<&OsStr, &Path> = BTreeMap::new();
+        for log in logs {
+            let name = log.file_stem().unwrap_or_default();
+            if let Some(other) = names.insert(name, log) {
+                return Err(CommandError::request(format!(
+                    "{} and {} have one name, so {} would have two outputs with it: rename one, or use a folder for each",
+                    other.display(),
+                    log.display(),
+                    folder.display()
+                )));
+            }
+        }
+        self.targets.add_inputs(logs);
+        self.create_folder(folder)?;
+        Ok(logs.iter().map(|log| folder.join(log.file_stem().unwrap_or_default())).collect())
+    }
+
+    /// Creates a requested folder.
+    pub(super) fn create_folder(&self, folder: &Path) -> Result<(), CommandError> {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            CommandError::file(folder, format!("this directory cannot be created: {}", reason(&error)))
+        })
     }
 
     /// Returns the target for a file in a requested folder.
-    pub(super) fn target_in(&self, folder: &OutputPath, name: &str, kind: FileType) -> Result<Target, CommandError> {
-        Ok(self.targets.file(&folder.0.join(name), kind)?)
+    pub(super) fn target_at(&self, path: &Path, kind: FileType) -> Result<Target, CommandError> {
+        Ok(self.targets.file(path, kind)?)
     }
 }
 
@@ -139,15 +184,18 @@ mod tests {
             "replay output",
             "replay record",
             "verify junit",
+            "verify reports",
             "verify markdown",
             "summary html",
             "summary rows",
             "summary markdown",
             "diff junit",
+            "diff reports",
             "diff markdown",
             "shrink output",
             "sweep csv",
             "sweep report",
+            "sweep markdown",
             "why svg",
             "report output",
             "step output",
@@ -158,7 +206,7 @@ mod tests {
         ];
         assert_eq!(outputs, known.map(|known| format!("hitreg {known}")));
         let mistaken: Vec<_> =
-            ["output", "record", "junit", "csv", "svg", "report", "save", "html", "rows", "markdown"]
+            ["output", "record", "junit", "csv", "svg", "report", "save", "html", "rows", "markdown", "reports"]
                 .iter()
                 .flat_map(|name| inputs.iter().filter(move |input| input.ends_with(&format!(" {name}"))))
                 .collect();

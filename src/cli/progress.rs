@@ -21,6 +21,11 @@ impl Progress {
         progress
     }
 
+    /// No bar, for a job beside others.
+    pub(super) fn hidden() -> Progress {
+        Progress { bar: ProgressBar::hidden() }
+    }
+
     /// A bar for a number of items.
     pub(super) fn of_things(what: &str, things: u64) -> Progress {
         Progress::new(what, things, "{prefix} {bar:30} {pos}/{len}  {per_sec}  {eta} left")
@@ -75,9 +80,9 @@ impl Progress {
         self.bar.set_position(done);
     }
 
-    /// Counts one more finished log, with the number of those that differ.
-    pub(super) fn one_log_done(&self, differing: u64) {
-        self.bar.set_message(format!("{differing} differ"));
+    /// Counts one more finished log, with a message such as the number of those that differ.
+    pub(super) fn one_log_done(&self, message: &str) {
+        self.bar.set_message(message.to_owned());
         self.bar.inc(1);
     }
 

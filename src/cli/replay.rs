@@ -1,5 +1,6 @@
 //! `hitreg replay`: replays a log through this build's pipelines, prints a summary, and writes a trace on request.
 
+mod corpus;
 mod hashes;
 mod network;
 mod played;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::corpus::{CorpusArgs, WorkerArgs};
 use super::figures::{count, counted, duration, measure, share, speed};
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -20,7 +22,7 @@ use super::part::PartArgs;
 use super::progress::{Progress, Stopwatch};
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
-use super::{CommandResult, offered};
+use super::{CommandResult, each_log, offered};
 use crate::drawing::DrawingScore;
 use crate::engine::{Games, Playable};
 use crate::fairness::{CoverHits, Fairness};
@@ -29,9 +31,10 @@ use crate::record::{LogContents, Session};
 use crate::replay::{ReplayOptions, ReplayOutput};
 use crate::score::ModeScore;
 use crate::stats::{Spread, Tail};
-use crate::store::{self, FileType};
+use crate::store::{self, FileType, Target};
 use crate::summary::{Coverage, NetworkSummary, PlayedPredictions, PredictionShare, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, TableSchema};
+use played::ReplayResult;
 use recorded::{JumpReport, RejudgedHit};
 
 /// Replay a log, and measure prediction, interpolation and hits
@@ -46,21 +49,25 @@ use recorded::{JumpReport, RejudgedHit};
 ///
 /// --set and --preset run the same input under other settings. With --what-if rejudge, the session runs as recorded,
 /// and only the hit test of each shot uses the other settings.
+///
+/// Several logs are replayed in parallel, with a row for each. Then -o and --record name folders, where each output has
+/// the name of its log. A log that fails does not stop the others.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg replay match.hitlog
   hitreg replay match.hitlog -o match.hittrace
+  hitreg replay logs -o traces/                    every *.hitlog below logs
   hitreg replay match.hitlog -o shots.hittrace --tables shots,corrections
   hitreg replay match.hitlog --from 40:00 --to 40:30 -o fight.hittrace
   hitreg replay match.hitlog --record again.hitlog
   hitreg replay match.hitlog --set lag_compensation.enabled=false --what-if rejudge
   hitreg replay match.hitlog --preset quakeworld --format json")]
 pub(super) struct Args {
-    /// The log
-    #[arg(value_name = "LOG")]
-    log: PathBuf,
-    /// The trace to write, with all output of the pipelines
+    /// Logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<PathBuf>,
+    /// The trace to write, with all output of the pipelines; for several logs, the folder of their traces
     #[arg(short, long, value_name = "TRACE")]
     output: Option<OutputPath>,
     /// Write only these tables, such as `shots,corrections`
@@ -73,7 +80,7 @@ pub(super) struct Args {
         hide_possible_values = true
     )]
     tables: Vec<String>,
-    /// A new log to write: the same input, with the states of this build's server
+    /// A new log to write: the same input, with the states of this build's server; for several logs, a folder
     #[arg(long, value_name = "LOG", conflicts_with_all = ["from", "to"])]
     record: Option<OutputPath>,
     /// Encode every datagram, to report bytes; several times slower
@@ -83,6 +90,10 @@ pub(super) struct Args {
     part: PartArgs,
     #[command(flatten)]
     what_if: WhatIfArgs,
+    #[command(flatten)]
+    corpus: CorpusArgs,
+    #[command(flatten)]
+    workers: WorkerArgs,
 }
 
 #[derive(Serialize)]
@@ -154,22 +165,25 @@ impl Args {
         self.tables.is_empty() || self.tables.iter().any(|name| name == table)
     }
 
-    /// Refuses options that need the server where only clients run: `--mode open`, or a log without a server.
-    fn check_open_loop(&self, output: &Output) -> Result<(), CommandError> {
+    /// The typed option that needs the server.
+    fn server_option(&self, output: &Output) -> Option<&'static str> {
         let given = [("sizes", self.sizes), ("record", self.record.is_some())];
-        let Some((name, _)) = given.into_iter().find(|(name, is_given)| output.is_typed(name, *is_given)) else {
-            return Ok(());
-        };
+        given.into_iter().find(|(name, is_given)| output.is_typed(name, *is_given)).map(|(name, _)| name)
+    }
+
+    /// Refuses an option that needs the server where only clients run: `--mode open`, or a log without a server.
+    fn check_open_loop(&self, log: &Path, needs_server: Option<&str>) -> Result<(), CommandError> {
+        let Some(name) = needs_server else { return Ok(()) };
         let what = format!("--{name} needs the server");
         if self.what_if.is_open() {
             let what = format!("{what}, and --mode open runs only the clients: leave one out");
             return Err(CommandError::request(what));
         }
         // Whoever replays the log says what is wrong with it.
-        let is_log = store::kind_of(&self.log)? == FileKind::Log;
-        let log = if is_log { store::open_log(&self.log).ok() } else { None };
-        match log.is_some_and(|log| log.header().holds() == LogContents::Clients) {
-            true => Err(CommandError::file(&self.log, format!("{what}, and this log has none: leave it out"))),
+        let is_log = store::kind_of(log)? == FileKind::Log;
+        let opened = if is_log { store::open_log(log).ok() } else { None };
+        match opened.is_some_and(|log| log.header().holds() == LogContents::Clients) {
+            true => Err(CommandError::file(log, format!("{what}, and this log has none: leave it out"))),
             false => Ok(()),
         }
     }
@@ -184,16 +198,40 @@ impl Args {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     args.check_tables()?;
-    args.check_open_loop(output)?;
+    args.what_if.check()?;
+    let log = match &args.logs[..] {
+        [log] if !each_log::are_several(&args.logs) && !args.corpus.is_given() => log,
+        _ => return corpus::run(games, args, output),
+    };
+    args.check_open_loop(log, args.server_option(output))?;
     let trace_to = output.files.target_if(&args.output, FileType::Trace)?;
     let record_to = output.files.target_if(&args.record, FileType::Log)?;
-    let played = played::play(games, args, trace_to.as_ref(), record_to.as_ref())?;
-    let report = ReplayReport {
-        path: args.log.display().to_string(),
+    let mut played = played::play(games, args, (log, true), trace_to.as_ref(), record_to.as_ref())?;
+    let spreads = std::mem::take(&mut played.spreads);
+    let report = report_of(games, args, log, &played, trace_to.as_ref());
+    let on_terminal = std::io::stdout().is_terminal();
+    output.show(&report, |page| {
+        print(page, &report, &played.scores);
+        if on_terminal {
+            page.append(spreads);
+        }
+    })
+}
+
+/// The report on a replay.
+fn report_of<'a>(
+    games: &Games,
+    args: &'a Args,
+    log: &Path,
+    played: &'a ReplayResult,
+    trace: Option<&Target>,
+) -> ReplayReport<'a> {
+    ReplayReport {
+        path: log.display().to_string(),
         game: &played.trace.game,
         mode: &played.trace.mode,
         part: played.part.map(|part| SessionPart { from_us: part.from.0, to_us: part.to.0 }),
-        digest: played.digest,
+        digest: played.digest.clone(),
         settings_changed: &played.changed,
         what_if: args.what_if.question().name(),
         what_if_means: args.what_if.question().meaning(),
@@ -215,15 +253,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         exercised: &played.summary.exercised,
         session_us: played.length.0,
         real_time_factor: played.length.as_s_f64() / played.seconds.max(1e-9),
-        trace: args.output.as_ref().map(|trace| trace.display().to_string()),
-    };
-    let on_terminal = std::io::stdout().is_terminal();
-    output.show(&report, |page| {
-        print(page, &report, &played.scores);
-        if on_terminal {
-            page.append(played.spreads);
-        }
-    })
+        trace: trace.map(|trace| trace.path().display().to_string()),
+    }
 }
 
 /// Replays with a progress bar, and returns the duration in seconds.

@@ -5,22 +5,29 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::figures::{count, counted};
 use super::output::{Output, OutputFormat};
 use super::page::{BOLD, FAINT, Page, PageCell};
 use super::trouble::CommandError;
 use super::verify::MOST_LINES;
 use super::{CommandOutcome, CommandResult};
+use crate::golden::GoldenChange;
 use crate::verify::{Proposal, proposals_below};
 
 /// Accept or reject the goldens that `verify --propose` wrote
 ///
 /// With --rerecord, the proposed log is accepted or rejected with its golden. Without a terminal, and without --accept
 /// or --reject, the proposals are listed. Exit code 1 means that proposals remain.
+///
+/// A table has the number of proposals by kind of difference: `digests`, `counts`, `shots`, `hits` or `new`. Each
+/// proposal is of the last of these kinds that applies. With --kind, --accept and --reject take only proposals of these
+/// kinds.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   hitreg verify fixtures --propose --rerecord; hitreg review fixtures
-  hitreg review fixtures --accept             accept all")]
+  hitreg review fixtures --accept             accept all
+  hitreg review corpus --accept --kind digests,counts")]
 pub(super) struct Args {
     /// Logs, or directories of logs
     #[arg(value_name = "LOG", default_value = ".")]
@@ -31,6 +38,15 @@ pub(super) struct Args {
     /// Reject all, and keep the existing goldens
     #[arg(long, conflicts_with = "accept")]
     reject: bool,
+    /// Only proposals with these kinds of difference
+    #[arg(
+        long,
+        value_name = "KINDS",
+        value_delimiter = ',',
+        value_parser = GoldenChange::KINDS.map(GoldenChange::name),
+        hide_possible_values = true
+    )]
+    kind: Vec<String>,
 }
 
 /// The decision on a proposal.
@@ -53,7 +69,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let asks = !args.accept && !args.reject && output.format() == OutputFormat::Text && std::io::stdin().is_terminal();
     let mut reviewed = Vec::new();
     let mut leaves_the_rest = false;
-    for proposal in proposals_below(&args.paths)? {
+    let is_chosen =
+        |proposal: &Proposal| args.kind.is_empty() || args.kind.iter().any(|kind| kind == proposal.kind.name());
+    let (chosen, others): (Vec<Proposal>, Vec<Proposal>) =
+        proposals_below(&args.paths)?.into_iter().partition(is_chosen);
+    let chosen_count = chosen.len();
+    for proposal in chosen {
         let done = match (args.accept, args.reject) {
             (true, _) => ReviewOutcome::Accepted,
             (_, true) => ReviewOutcome::Rejected,
@@ -76,7 +97,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         }
         reviewed.push(ReviewedProposal { proposal, done });
     }
-    output.show(&reviewed, |page| print_all(page, &reviewed, asks))?;
+    reviewed.extend(others.into_iter().map(|proposal| ReviewedProposal { proposal, done: ReviewOutcome::Left }));
+    output.show(&reviewed, |page| print_all(page, &reviewed, chosen_count, asks))?;
     let is_left = reviewed.iter().any(|reviewed| reviewed.done == ReviewOutcome::Left);
     Ok(if is_left { CommandOutcome::Differs } else { CommandOutcome::Done })
 }
@@ -113,12 +135,17 @@ fn print(page: &mut Page, proposal: &Proposal) {
     }
 }
 
-fn print_all(page: &mut Page, reviewed: &[ReviewedProposal], were_shown: bool) {
+/// The most proposals in the text. JSON has all.
+const LISTED_PROPOSALS: usize = 20;
+
+/// Prints the number of proposals of each kind, and then the first `chosen` proposals.
+fn print_all(page: &mut Page, reviewed: &[ReviewedProposal], chosen: usize, were_shown: bool) {
     if reviewed.is_empty() {
         page.line("No golden waits to be reviewed");
         page.faint(0, "`hitreg verify LOG --propose` proposes changed goldens.");
+        return;
     }
-    for ReviewedProposal { proposal, done } in reviewed {
+    for ReviewedProposal { proposal, done } in &reviewed[..chosen.min(LISTED_PROPOSALS)] {
         let word = match done {
             ReviewOutcome::Accepted => "accepted   ",
             ReviewOutcome::Rejected => "rejected   ",
@@ -128,5 +155,21 @@ fn print_all(page: &mut Page, reviewed: &[ReviewedProposal], were_shown: bool) {
             print(page, proposal);
         }
         page.parts(vec![PageCell::styled(FAINT, word), proposal.golden.display().to_string().into()]);
+    }
+    if let Some(more @ 1..) = chosen.checked_sub(LISTED_PROPOSALS) {
+        page.faint(0, &format!("and {} not listed (--format json has all)", counted(more as u64, "golden")));
+    }
+    let row = |kind: GoldenChange| {
+        let of_kind = || reviewed.iter().filter(|reviewed| reviewed.proposal.kind == kind);
+        let count_of = |done| count(of_kind().filter(|reviewed| reviewed.done == done).count() as u64);
+        let counts = [ReviewOutcome::Left, ReviewOutcome::Accepted, ReviewOutcome::Rejected].map(count_of);
+        let cells = [kind.name().to_owned()].into_iter().chain(counts).chain([kind.meaning().to_owned()]);
+        of_kind().next().map(|_| cells.collect::<Vec<_>>())
+    };
+    let kinds = [GoldenChange::Same].into_iter().chain(GoldenChange::KINDS);
+    page.section("kind", &[">wait", ">accepted", ">rejected", ""], kinds.filter_map(row));
+    if reviewed.iter().any(|reviewed| reviewed.done == ReviewOutcome::Left) {
+        page.blank();
+        page.faint(0, "--accept and --reject take all goldens; --kind KINDS limits them to kinds.");
     }
 }

@@ -1,6 +1,9 @@
 //! `hitreg summary`: the page of any set of results.
 
-use std::path::PathBuf;
+#[cfg(feature = "parquet")]
+mod parquet;
+
+use std::path::{Path, PathBuf};
 
 use super::corpus::{CheckArgs, finish};
 use super::output::Output;
@@ -10,7 +13,7 @@ use super::{CommandOutcome, CommandResult};
 use crate::corpus::{CorpusSummary, ResultRow, ResultSet, write_row};
 use crate::page::corpus_html;
 use crate::report::{builds_page, corpus_page};
-use crate::store::{self, FileType};
+use crate::store::{self, FileType, Target};
 
 /// Print the page of results that `verify` and `diff` have kept
 ///
@@ -36,7 +39,7 @@ pub(super) struct Args {
     /// Write an HTML page with charts
     #[arg(long, value_name = "FILE")]
     html: Option<OutputPath>,
-    /// Write all rows of the page in one file, sorted, as JSONL
+    /// Write all rows of the page in one file, sorted by log: JSONL, or Parquet if its name ends in .parquet
     #[arg(long, value_name = "FILE")]
     rows: Option<OutputPath>,
     #[command(flatten)]
@@ -45,10 +48,21 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let html = output.files.target_if(&args.html, FileType::Page)?;
-    let columns = ["v", "row", "key"].map(str::to_owned).to_vec();
-    let rows = output.files.target_if(&args.rows, FileType::Table(columns))?;
+    let rows = match &args.rows {
+        Some(path) => {
+            let kind = row_file(path)?;
+            Some((output.files.target(path, kind.clone())?, kind))
+        }
+        None => None,
+    };
     let markdown = args.checks.target(output)?;
-    let results = ResultSet::read(&args.results).map_err(CommandError::request)?;
+    #[cfg(feature = "parquet")]
+    let folder = store::temporary_folder()?;
+    #[cfg(feature = "parquet")]
+    let files = converted(&args.results, &folder)?;
+    #[cfg(not(feature = "parquet"))]
+    let files = &args.results;
+    let results = ResultSet::read(&files).map_err(CommandError::request)?;
     if args.by.is_some() {
         let summaries = (0..results.runs()).map(|run| results.summary(run, args.seed));
         let summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;
@@ -57,12 +71,18 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     }
     let last = results.runs() - 1;
     let summary = results.summary(last, args.seed).map_err(CommandError::request)?;
-    if let Some(target) = &rows {
-        let mut lines = Vec::new();
-        let mut add = |rows: &[ResultRow]| lines.extend(rows.iter().map(write_row));
+    if let Some((target, kind)) = &rows {
+        // The row of a log is the last of its rows.
+        let mut logs: Vec<(String, Vec<String>)> = Vec::new();
+        let mut add = |rows: &[ResultRow]| {
+            if let Some(ResultRow::Log(log)) = rows.last() {
+                logs.push((log.log.clone(), rows.iter().map(write_row).collect()));
+            }
+        };
         results.each_log(last, &mut add).map_err(CommandError::request)?;
-        lines.sort_unstable();
-        store::save_bytes(target, lines.concat().as_bytes())?;
+        logs.sort();
+        let lines: Vec<String> = logs.into_iter().flat_map(|(_, lines)| lines).collect();
+        save_rows(target, kind, &lines)?;
     }
     if let Some(target) = &html {
         store::save_bytes(target, corpus_html(&summary).as_bytes())?;
@@ -75,4 +95,41 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
             page.faint(0, "These results have other builds or options, too: use --by build to see all.");
         }
     })
+}
+
+/// The kind of a file of rows, by its name.
+fn row_file(path: &Path) -> Result<FileType, CommandError> {
+    let is_parquet = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"));
+    match is_parquet {
+        true if cfg!(feature = "parquet") => Ok(FileType::Parquet),
+        true => Err(CommandError::request(
+            "--rows: this hitreg was built without Parquet: build it with `--features parquet`, or write JSONL",
+        )),
+        false => Ok(FileType::Table(["v", "row", "key"].map(str::to_owned).to_vec())),
+    }
+}
+
+fn save_rows(target: &Target, kind: &FileType, lines: &[String]) -> Result<(), CommandError> {
+    #[cfg(feature = "parquet")]
+    if *kind == FileType::Parquet {
+        let mut bytes = Vec::new();
+        parquet::write(lines, &mut bytes).map_err(|error| CommandError::file(target.path(), error))?;
+        return Ok(store::save_bytes(target, &bytes)?);
+    }
+    let _ = kind;
+    Ok(store::save_bytes(target, lines.concat().as_bytes())?)
+}
+
+/// The results with Parquet files as JSONL files in a temporary folder.
+#[cfg(feature = "parquet")]
+fn converted(results: &[PathBuf], folder: &store::TemporaryFolder) -> Result<Vec<PathBuf>, CommandError> {
+    let file = |(number, path): (usize, &PathBuf)| {
+        if !parquet::is_parquet(path) {
+            return Ok(path.clone());
+        }
+        let target = folder.file(&format!("{number}.jsonl"));
+        store::save_bytes(&target, parquet::read(path)?.concat().as_bytes())?;
+        Ok(target.path().to_owned())
+    };
+    results.iter().enumerate().map(file).collect()
 }

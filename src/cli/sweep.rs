@@ -2,20 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use super::corpus::corpus;
+use super::corpus::{CheckArgs, CorpusArgs, annotations, print_problems};
 use super::diff::running::BuildArgs;
 use super::diff::show_untestable;
 use super::output::Output;
 use super::outputs::OutputPath;
+use super::page::Page;
 use super::progress::Progress;
 use super::trouble::CommandError;
 use super::what_if::one_of;
-use super::{CommandResult, files};
+use super::{CommandOutcome, CommandResult, files};
+use crate::corpus::MeasuredFigures;
 use crate::engine::{Engine, EngineError, Games, ReplaySpec};
 use crate::page::{SweepPage, sweep_html};
 use crate::record::Session;
 use crate::replay::WhatIf;
-use crate::report::{sweep_page, what_if_line};
+use crate::report::{self, print_thresholds, sweep_page, what_if_line};
 use crate::store::{self, FileType};
 use crate::sweep::{Axis, PRESET, Sweep, SweepError, SweepPlan, figure_names};
 
@@ -30,6 +32,8 @@ use crate::sweep::{Axis, PRESET, Sweep, SweepError, SweepPlan, figure_names};
 ///
 /// With --build, a build replays the logs with `--set KEY=VALUE`, also with settings that only the build knows. Figures
 /// whose tables the build does not write are empty.
+///
+/// --max compares the greatest figure of all rows. A log that cannot be read does not stop the others.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -39,7 +43,8 @@ Examples:
       --set interpolation.lerp_ms=50,100 --csv sweep.csv
   hitreg sweep match.hitlog --set interpolation.lerp_ms=0..200:50 --what-if rerecord
   hitreg sweep match.hitlog --set lag_compensation.enabled=true,false --what-if rejudge
-  hitreg sweep match.hitlog --build ./game --set sv_gravity=600..800:100")]
+  hitreg sweep match.hitlog --build ./game --set sv_gravity=600..800:100
+  hitreg sweep logs --sample 50 --presets quake3,half-life --max corrections=3%")]
 pub(super) struct Args {
     /// Logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line
     #[arg(value_name = "LOG", required = true)]
@@ -74,17 +79,49 @@ pub(super) struct Args {
     report: Option<OutputPath>,
     #[command(flatten)]
     running: BuildArgs,
+    #[command(flatten)]
+    corpus: CorpusArgs,
+    #[command(flatten)]
+    checks: CheckArgs,
 }
 
-/// Checks that all logs together fit into memory, before the first is read.
-fn check_memory(games: &Games, logs: &[PathBuf]) -> Result<(), CommandError> {
-    let (quiet, mut held) = (Engine::new(games), 0_usize);
-    for path in logs {
-        let log = quiet.survey(path)?;
-        held = held.saturating_add(log.session_bytes());
-        games.memory().check(held).map_err(|needs| CommandError::file(path, needs))?;
+/// The logs of a sweep, and what is wrong with the others.
+#[derive(Default)]
+struct SweptLogs {
+    logs: Vec<PathBuf>,
+    problems: Vec<CommandError>,
+}
+
+impl SweptLogs {
+    /// Takes the logs that can be read. A sweep by this program needs them `in_memory`.
+    ///
+    /// # Errors
+    /// When no log is left, or all logs together do not fit into memory.
+    fn of(games: &Games, logs: Vec<PathBuf>, in_memory: bool) -> Result<SweptLogs, CommandError> {
+        let (quiet, mut held, mut swept) = (Engine::new(games), 0_usize, SweptLogs::default());
+        for path in logs {
+            match quiet.survey(&path) {
+                Ok(_) if !in_memory => swept.logs.push(path),
+                Ok(log) => {
+                    held = held.saturating_add(log.session_bytes());
+                    games.memory().check(held).map_err(|needs| CommandError::file(&path, needs))?;
+                    swept.logs.push(path);
+                }
+                Err(error) => swept.problems.push(error.into()),
+            }
+        }
+        swept.check()
     }
-    Ok(())
+
+    /// Fails if no log is left.
+    fn check(mut self) -> Result<SweptLogs, CommandError> {
+        if !self.logs.is_empty() {
+            return Ok(self);
+        }
+        let last = self.problems.pop();
+        self.problems.iter().for_each(CommandError::print);
+        Err(last.unwrap_or_else(|| CommandError::request("there is no log to sweep: name one")))
+    }
 }
 
 const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord];
@@ -106,22 +143,21 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     }
     let csv = output.files.target_if(&args.csv, FileType::Table(figure_names()))?;
     let report = output.files.target_if(&args.report, FileType::Page)?;
-    let corpus = corpus(&args.logs)?;
-    if let Some(problem) = corpus.problems.first() {
-        return Err(CommandError::request(problem));
-    }
+    let markdown = args.checks.target(output)?;
+    let corpus = args.corpus.corpus(&args.logs)?;
     let runner = args.running.runner(games, args.build.is_some(), output)?;
-    let swept = match &args.build {
-        None => sweep(games, &corpus.logs, &plan)?,
+    let (swept, SweptLogs { logs, problems }) = match &args.build {
+        None => sweep(games, SweptLogs::of(games, corpus.logs, true)?, &plan)?,
         Some(_) if args.what_if == WhatIf::Rerecord => {
             return Err(CommandError::request("a build has no bots: leave out --what-if rerecord, or --build"));
         }
         Some(build) => {
             let spec = ReplaySpec { build: Some(build.clone()), ..ReplaySpec::default() };
-            let logs: Vec<&Path> = corpus.logs.iter().map(PathBuf::as_path).collect();
+            let of_all = SweptLogs::of(games, corpus.logs, false)?;
+            let logs: Vec<&Path> = of_all.logs.iter().map(PathBuf::as_path).collect();
             let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
             match spec.sweep(&files::engine(games), &runner, (&logs, &plan), &|| progress.one_done())? {
-                Ok(swept) => swept,
+                Ok(swept) => (swept, of_all),
                 Err(missing) => {
                     drop(progress);
                     return show_untestable(&missing, output);
@@ -134,34 +170,65 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         store::save_bytes(target, table.to_csv().as_bytes())?;
     }
     if let Some(target) = &report {
-        let names: Vec<String> = corpus.logs.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = logs.iter().map(|path| path.display().to_string()).collect();
         let what_if = what_if_line(args.what_if);
         let page =
             SweepPage { names: &names, keys: &swept.keys, what_if: &what_if, columns: &table.columns, rows: &table };
         store::save_bytes(target, sweep_html(&page)?.as_bytes())?;
     }
-    output.show(&table, |page| page.append(sweep_page(&swept)))
+    let problems: Vec<String> = problems.iter().map(CommandError::to_string).chain(corpus.problems).collect();
+    let measured: Vec<MeasuredFigures> = swept.rows.iter().map(|row| (&row.figures).into()).collect();
+    let (thresholds, outcome) = args.checks.apply(&measured);
+    let page = || {
+        let mut page = Page::default();
+        print_thresholds(&mut page, &thresholds);
+        page.append(sweep_page(&swept));
+        page
+    };
+    let with_problems = || {
+        let mut all = Page::default();
+        report::print_problems(&mut all, &problems);
+        all.append(page());
+        all
+    };
+    args.checks.report(markdown.as_ref(), &with_problems, &|| annotations(&thresholds, &problems))?;
+    output.show(&table, |text| text.append(page()))?;
+    print_problems(&problems);
+    Ok(if problems.is_empty() { outcome } else { CommandOutcome::Trouble })
 }
 
 /// Sweeps the logs of a game that this program plays.
-fn sweep(games: &Games, logs: &[PathBuf], plan: &SweepPlan) -> Result<Sweep, CommandError> {
-    check_memory(games, logs)?;
-    let mut sessions: Vec<Session> = Vec::with_capacity(logs.len());
-    for path in logs {
-        let log = files::read_log(games, path)?;
-        files::note_hole(path, log.session.first_hole());
-        if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) {
-            return Err(EngineError::OtherGame { path: path.clone() }.into());
+fn sweep(games: &Games, all: SweptLogs, plan: &SweepPlan) -> Result<(Sweep, SweptLogs), CommandError> {
+    let mut sessions: Vec<Session> = Vec::with_capacity(all.logs.len());
+    let mut swept = SweptLogs { logs: Vec::new(), problems: all.problems };
+    for path in all.logs {
+        match files::read_log(games, &path) {
+            Ok(log) if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) => {
+                swept.problems.push(EngineError::OtherGame { path }.into());
+            }
+            Ok(log) => {
+                files::note_hole(&path, log.session.first_hole());
+                sessions.push(log.session);
+                swept.logs.push(path);
+            }
+            Err(error) => swept.problems.push(error),
         }
-        sessions.push(log.session);
     }
-    let Some(first) = sessions.first() else {
-        return Err(CommandError::request("there is no log to sweep: name one"));
-    };
-    let game = games.of(first).map_err(|error| CommandError::file(&logs[0], error))?;
-    let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
-    game.sweep(games.memory(), &sessions, plan, &|| progress.one_done()).map_err(|error| match error {
-        SweepError::Run { log, source } => CommandError::file(&logs[log], source),
-        SweepError::Settings { log, source } => CommandError::file(&logs[log], source),
-    })
+    loop {
+        swept = swept.check()?;
+        let game = games.of(&sessions[0]).map_err(|error| CommandError::file(&swept.logs[0], error))?;
+        let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
+        let (log, source): (usize, Box<dyn std::error::Error + Send + Sync>) =
+            match game.sweep(games.memory(), &sessions, plan, &|| progress.one_done()) {
+                Ok(figures) => return Ok((figures, swept)),
+                Err(SweepError::Settings { log, source }) => {
+                    return Err(CommandError::file(&swept.logs[log], source));
+                }
+                Err(SweepError::Run { log, source }) => (log, source.into()),
+            };
+        // The others run again without it. This is rare, because the log was read whole.
+        sessions.remove(log);
+        let path = swept.logs.remove(log);
+        swept.problems.push(CommandError::file(&path, source));
+    }
 }

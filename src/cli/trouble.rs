@@ -69,6 +69,18 @@ impl CommandError {
         CommandError::Request(why.to_string())
     }
 
+    /// Whether the error concerns every log of a corpus, because it is about the options or the output.
+    pub(super) fn is_about_all_logs(&self) -> bool {
+        match self {
+            CommandError::Engine(error) => matches!(error, EngineError::Setting(_)),
+            CommandError::Setting(_)
+            | CommandError::ClosedPipe
+            | CommandError::Interrupted { .. }
+            | CommandError::Output(_) => true,
+            _ => false,
+        }
+    }
+
     /// The exit code of the command.
     pub(super) fn outcome(&self) -> CommandOutcome {
         if let CommandError::Interrupted { .. } = self { CommandOutcome::Interrupted } else { CommandOutcome::Trouble }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, outcome, summary_of};
+use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, outcome, summary_of};
 use super::diff::running::parse_seconds;
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -87,6 +87,8 @@ pub(super) struct Args {
     #[command(flatten)]
     corpus: CorpusArgs,
     #[command(flatten)]
+    workers: WorkerArgs,
+    #[command(flatten)]
     results: ResultArgs,
 }
 
@@ -119,6 +121,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         }
     };
     let markdown = args.results.checks().target(output)?;
+    let reports = args.results.reports(output)?;
     let corpus = args.corpus.corpus(&args.logs)?;
     let share = args.corpus.share()?;
     let orphans = if share.is_none() { orphans(&args.logs)? } else { Vec::new() };
@@ -140,7 +143,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         needs_golden: args.require_golden,
         rollback_every: args.rollback,
         whole: args.whole,
-        threads: args.corpus.threads(),
+        threads: args.workers.threads(),
         clock: &|| watch.elapsed_s(),
     };
     let style = show::Verbosity { quiet: args.quiet, verbose: args.verbose, program, build: args.build.as_deref() };
@@ -155,13 +158,13 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         |report: &LogReport| show::next(report, &style).into_iter().next().map_or(String::new(), |(_, next)| next);
     let engine = files::engine(games);
     let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, (about, digest.is_some()), &next)?;
-    let run = CorpusRun { threads: args.corpus.threads(), results, stop: &stop };
+    let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
     let judged = run.judge(&corpus.logs, &judge, &progress)?;
     drop(progress);
     let mut summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
+    summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);
     let checks = args.results.checks();
-    let thresholds = checks.apply(&mut summary);
-    checks.report(markdown.as_ref(), &summary)?;
+    let thresholds = checks.report_corpus(markdown.as_ref(), &mut summary)?;
     let logs: Vec<LogReport> = judged.logs.into_iter().map(JudgedLog::verified).collect();
     let lone = (args.require_golden && !orphans.is_empty()).then_some(LogVerdict::Untestable);
     let worst = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);

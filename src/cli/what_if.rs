@@ -62,12 +62,19 @@ impl WhatIfArgs {
         self.preset.iter().map(|name| format!("preset {name}")).chain(self.set.iter().cloned()).collect()
     }
 
+    /// Refuses `--what-if rejudge` without other settings.
+    pub(super) fn check(&self) -> Result<(), CommandError> {
+        match self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
+            true => Err(CommandError::request(
+                "--what-if rejudge needs other settings: add --set KEY=VALUE or --preset NAME",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// The options of the replay, and the changed settings as `key=value`.
     pub(super) fn options(&self, header: &SessionHeader) -> Result<(ReplayOptions, Vec<String>), CommandError> {
-        if self.what_if == Question::Rejudge && self.set.is_empty() && self.preset.is_none() {
-            let what = "--what-if rejudge needs other settings: add --set KEY=VALUE or --preset NAME";
-            return Err(CommandError::request(what));
-        }
+        self.check()?;
         let recorded =
             own_settings(header).map_err(|error| CommandError::request(format!("the log's settings: {error}")))?;
         let mut settings = match &self.preset {

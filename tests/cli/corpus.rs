@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::folder::{Folder, code, text, word};
 
 /// A folder with logs of several presets and numbers of players, in `logs`.
-fn corpus(logs: u32) -> Folder {
+pub(crate) fn corpus(logs: u32) -> Folder {
     let folder = Folder::empty();
     fs::create_dir(folder.path("logs")).expect("a folder");
     for number in 0..logs {
@@ -23,14 +23,15 @@ fn corpus(logs: u32) -> Folder {
 }
 
 /// The lines of a file, sorted.
-fn sorted(folder: &Folder, name: &str) -> Vec<String> {
+pub(crate) fn sorted(folder: &Folder, name: &str) -> Vec<String> {
     let text = fs::read_to_string(folder.path(name)).expect(name);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort();
     lines
 }
 
-const CHANGE: &str = "--b-set lag_compensation.enabled=false";
+/// The options of side B.
+pub(crate) const CHANGE: &str = "--b-set lag_compensation.enabled=false";
 
 #[test]
 fn folders_patterns_and_manifests_are_one_corpus() {
@@ -70,6 +71,115 @@ fn a_bad_line_of_a_manifest_is_a_problem_and_the_rest_goes_on() {
     let page = text(&output.stdout);
     assert_eq!(code(&output), 128, "{page}");
     assert!(page.contains("2 logs: 2 ok") && page.contains("list: line 2: there is no such file"), "{page}");
+}
+
+#[test]
+fn each_log_of_a_corpus_is_replayed_and_exported_into_a_folder() {
+    let folder = corpus(3);
+    fs::write(folder.path("logs/broken.hitlog"), "-").expect("written");
+    fs::write(folder.path("list"), "logs/0.hitlog\nlogs/absent.hitlog\nlogs/1.hitlog\n").expect("written");
+    let output = folder.run("replay logs -o traces");
+    let (page, errors) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(code(&output), 128, "{errors}");
+    assert!(page.starts_with("3 logs replayed, 1 problem") && page.contains("Traces written to traces"), "{page}");
+    assert!(errors.starts_with("error: logs/broken.hitlog: ") && errors.lines().count() == 1, "{errors}");
+    for number in 0..3 {
+        folder.done(&format!("replay logs/{number}.hitlog -o alone-{number}.hittrace"));
+        let traces = [format!("traces/{number}.hittrace"), format!("alone-{number}.hittrace")];
+        let [of_corpus, alone] = traces.map(|name| fs::read(folder.path(&name)).expect("a trace"));
+        assert!(of_corpus == alone, "{number}");
+    }
+    let output = folder.run("replay @list --format json");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((code(&output), report["logs"].as_array().map(Vec::len)), (128, Some(2)));
+    assert!(
+        report["problems"][0].as_str().is_some_and(|problem| problem.contains("list: line 2: there is no such file"))
+    );
+    let alone = folder.json("replay logs/0.hitlog");
+    assert_eq!([&report["logs"][0]["digest"], &report["logs"][0]["shots"]], [&alone["digest"], &alone["shots"]]);
+    // Nothing is replayed if an output exists.
+    let refused = folder.refused("replay logs -o traces");
+    assert!(refused.contains("traces/0.hittrace: this trace exists already"), "{refused}");
+    assert_eq!(code(&folder.run("replay 'logs/[01].hitlog' -o traces --record again --force")), 0);
+    folder.done("verify again");
+
+    let output = folder.run("export logs --table shots -o tables");
+    assert_eq!(code(&output), 128, "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), errors, "one sentence about the broken log");
+    let alone = folder.done("export logs/2.hitlog --table shots");
+    assert_eq!(fs::read_to_string(folder.path("tables/2/shots.jsonl")).expect("a table"), alone);
+    folder.done("export 'logs/[01].hitlog' --all --to csv -o tables");
+    let alone = folder.done("export logs/1.hitlog --table frames --to csv");
+    assert_eq!(fs::read_to_string(folder.path("tables/1/frames.csv")).expect("a table"), alone);
+    folder.done("export logs/0.hitlog traces/1.hittrace --perfetto -o timelines");
+    folder.done("export traces/1.hittrace --perfetto -o alone.json");
+    let timelines = ["timelines/1.json", "alone.json"].map(|name| fs::read(folder.path(name)).expect("a timeline"));
+    assert!(timelines[0] == timelines[1] && folder.path("timelines/0.json").exists());
+    folder.done("replay logs --sample 2 --seed 3 --partition slice:1/2");
+}
+
+#[test]
+fn outputs_of_a_corpus_never_collide_and_never_replace_a_log() {
+    let folder = corpus(2);
+    fs::create_dir(folder.path("logs/night")).expect("a folder");
+    fs::copy(folder.path("logs/0.hitlog"), folder.path("logs/night/0.hitlog")).expect("copied");
+    for line in
+        ["replay logs -o out", "replay logs --record out", "export logs --all -o out", "export logs --perfetto -o out"]
+    {
+        let message = folder.refused(line);
+        let sentence = "logs/0.hitlog and logs/night/0.hitlog have one name, so out would have two outputs with it";
+        assert!(message.contains(sentence), "{line}: {message}");
+    }
+    fs::remove_dir_all(folder.path("logs/night")).expect("removed");
+    let before = fs::read(folder.path("logs/0.hitlog")).expect("a log");
+    let message = folder.refused("replay logs --record logs --force");
+    assert!(message.contains("logs/0.hitlog: this is an input of the command"), "{message}");
+    assert_eq!(fs::read(folder.path("logs/0.hitlog")).expect("a log"), before);
+    for (line, sentence) in [
+        ("replay logs -o -", "several logs need a folder for their outputs"),
+        ("replay logs -o logs/0.hitlog", "logs/0.hitlog: this directory cannot be created"),
+        ("replay logs --set interpolation.lerp=1", "interpolation.lerp"),
+        ("replay logs --what-if rejudge", "--what-if rejudge needs other settings"),
+        ("export logs --table shots", "several logs need a folder for their outputs"),
+        ("export logs", "the list of tables is that of one log"),
+        ("export logs -o tables", "the list of tables is that of one log"),
+    ] {
+        let message = folder.refused(line);
+        assert!(message.contains(sentence) && message.lines().count() <= 2, "{line}: {message}");
+    }
+}
+
+#[test]
+fn a_sweep_goes_on_without_bad_logs_and_has_thresholds() {
+    let folder = corpus(3);
+    let swept = "--set interpolation.lerp_ms=50,100";
+    fs::write(folder.path("list"), "logs/0.hitlog\nlogs/absent.hitlog\nlogs/1.hitlog\n").expect("written");
+    let alone = folder.done(&format!("sweep logs/0.hitlog logs/1.hitlog {swept}"));
+    let output = folder.run(&format!("sweep @list {swept} --markdown page.md"));
+    assert_eq!((code(&output), text(&output.stdout)), (128, alone.clone()));
+    assert!(text(&output.stderr).contains("error: list: line 2: there is no such file"), "{}", text(&output.stderr));
+    let page = fs::read_to_string(folder.path("page.md")).expect("a page");
+    assert!(page.contains("list: line 2: there is no such file") && page.contains("| ---"), "{page}");
+    fs::write(folder.path("logs/broken.hitlog"), "-").expect("written");
+    let output = folder.run(&format!("sweep logs/0.hitlog logs/1.hitlog logs/broken.hitlog {swept}"));
+    assert_eq!((code(&output), text(&output.stdout)), (128, alone));
+    for (maximum, expected, word) in [
+        ("corrections=90%", 0, "ok"),
+        ("corrections=0%", 1, "exceeded"),
+        ("view-error-p95=10000", 0, "ok"),
+        ("view-error-p95=0.001", 1, "exceeded"),
+        ("hits-changed=0", 125, "unknown"),
+    ] {
+        let mut command =
+            folder.command(&format!("sweep logs/0.hitlog --set lag_compensation.enabled=true,false --max {maximum}"));
+        let output =
+            command.env("GITHUB_STEP_SUMMARY", "step.md").env("GITHUB_ACTIONS", "true").output().expect("it runs");
+        assert_eq!(code(&output), expected, "{maximum}: {}", text(&output.stdout));
+        assert!(text(&output.stdout).starts_with(word), "{maximum}: {}", text(&output.stdout));
+        assert_eq!(text(&output.stderr).contains("::error::hitreg: "), expected != 0, "{maximum}");
+    }
+    let step = fs::read_to_string(folder.path("step.md")).expect("a page");
+    assert_eq!(step.matches("<!-- hitreg summary -->").count(), 5, "{step}");
 }
 
 #[test]
@@ -133,6 +243,12 @@ fn kept_verdicts_are_judged_again_only_when_a_log_or_the_build_changes() {
             "record synth -o logs/1.hitlog --players 4 --seconds 7 --preset half-life --delay-ms 80 --seed 1 --force",
         );
     }
+    // A kept verdict has all figures of a new one.
+    folder.done("verify logs/0.hitlog --accept");
+    let [new, kept] = [(); 2].map(|()| folder.json("verify logs --results full"));
+    assert_eq!(new, kept);
+    assert!(kept["logs"][0]["digest"].is_string() && kept["logs"][0]["golden"] == "compared", "{kept}");
+    fs::remove_file(folder.path("logs/0.golden")).expect("removed");
     // Another build of the same name has other verdicts.
     let copy = folder.path("game");
     fs::copy(env!("CARGO_BIN_EXE_hitreg"), &copy).expect("copied");
@@ -174,6 +290,32 @@ fn shards_summarised_together_are_the_single_run() {
     assert_eq!(text(&folder.run("summary whole --rows whole.jsonl --html whole.html").stdout), page);
     assert_eq!(sorted(&folder, "all.jsonl"), sorted(&folder, "whole.jsonl"));
     assert_eq!(sorted(&folder, "whole.jsonl"), sorted(&folder, "whole/results.jsonl"));
+    for rows in ["all.jsonl", "whole.jsonl"] {
+        assert_eq!(text(&folder.run(&format!("summary {rows}")).stdout), page, "{rows} is results again");
+    }
+    assert_eq!(
+        ["all.jsonl", "whole.jsonl"]
+            .map(|name| fs::read(folder.path(name)).expect(name))
+            .iter()
+            .collect::<BTreeSet<_>>()
+            .len(),
+        1
+    );
+    #[cfg(feature = "parquet")]
+    {
+        folder.run("summary whole --rows whole.parquet");
+        assert_eq!(text(&folder.run("summary whole.parquet --rows again.jsonl").stdout), page);
+        assert_eq!(sorted(&folder, "again.jsonl"), sorted(&folder, "whole.jsonl"));
+    }
+    #[cfg(not(feature = "parquet"))]
+    {
+        let refused = folder.refused("summary whole --rows whole.parquet");
+        assert!(refused.contains("built without Parquet: build it with `--features parquet`"), "{refused}");
+        fs::write(folder.path("rows.parquet"), "PAR1----PAR1").expect("written");
+        let refused = folder.refused("summary rows.parquet");
+        assert!(refused.contains("this is Parquet: name the JSONL file"), "{refused}");
+        fs::remove_file(folder.path("rows.parquet")).expect("removed");
+    }
     let html = fs::read_to_string(folder.path("whole.html")).expect("a page");
     assert!(html.contains("Shots by weapon") && !html.contains("http"), "{html}");
     let refused = folder.refused("summary logs");
@@ -209,42 +351,6 @@ fn thresholds_decide_and_ci_gets_a_summary() {
     assert!(notes.contains("::error::hitreg: hits-changed is "), "{notes}");
 }
 
-#[test]
-fn a_mixed_corpus_judges_each_log_as_alone() {
-    let folder = corpus(2);
-    fs::copy("fixtures/compat/log-v1.0.hitlog", folder.path("logs/foreign.hitlog")).expect("a fixture");
-    let mut bytes = fs::read(folder.path("logs/0.hitlog")).expect("a log");
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 0xff;
-    fs::write(folder.path("logs/damaged.hitlog"), bytes).expect("written");
-    for line in ["verify", "diff --b-set lag_compensation.max_unlag_ms=10"] {
-        let (command, options) = line.split_once(' ').unwrap_or((line, ""));
-        let output = folder.run(&format!("{command} logs {options} --results {command}-kept"));
-        assert_eq!(code(&output), 128, "{}", text(&output.stderr));
-        let rows = sorted(&folder, &format!("{command}-kept/results.jsonl"));
-        let page: Value = serde_json::from_slice(
-            &folder.run(&format!("{command} logs {options} --results {command}-kept --format json")).stdout,
-        )
-        .expect("JSON");
-        let page = if command == "verify" { &page["summary"] } else { &page };
-        assert_eq!([&page["logs"]["total"], &page["logs"]["broken"]], [4, 1].map(Value::from).each_ref(), "{page}");
-        for name in ["0", "1", "foreign"] {
-            let alone = folder.run(&format!("{command} logs/{name}.hitlog {options}"));
-            let verdict = match code(&alone) {
-                0 => "same",
-                1 => "differs",
-                125 => "untestable",
-                other => panic!("{name}: {other}"),
-            };
-            let row = rows.iter().find(|row| {
-                row.contains(&format!("\"log\":\"logs/{name}.hitlog\"")) && row.contains("\"row\":\"log\"")
-            });
-            let row = row.unwrap_or_else(|| panic!("{command}: no row for {name}: {rows:?}"));
-            assert!(row.contains(&format!("\"verdict\":\"{verdict}\"")), "{command} {name}: {verdict}, {row}");
-        }
-    }
-}
-
 /// The queries of docs/corpus.md, in the order of the page.
 fn queries() -> Vec<String> {
     let page = fs::read_to_string("docs/corpus.md").expect("the page");
@@ -262,14 +368,28 @@ fn documented_queries_answer_questions() {
     }
     let folder = corpus(6);
     folder.run(&format!("diff logs {CHANGE} --results results"));
-    let queries = queries();
+    #[cfg_attr(not(feature = "parquet"), expect(unused_mut, reason = "the views are replaced for Parquet"))]
+    let mut queries = queries();
     assert_eq!(queries.len(), 11, "a view for each kind of row, and ten questions");
     fs::write(folder.path("queries.json"), serde_json::to_string(&queries).expect("JSON")).expect("written");
-    let script = "import duckdb, json\nfor query in json.load(open('queries.json')):\n    rows = duckdb.sql(query)\n    print(len(rows.fetchall()) if rows is not None else 'done')\n";
-    let output = Command::new(&python).args(["-c", script]).current_dir(&folder.dir).output().expect("Python starts");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let answers = text(&output.stdout);
-    assert!(answers.lines().skip(1).all(|rows| rows != "0"), "a question without an answer: {answers}");
+    let script = "import duckdb, json\nfor query in json.load(open('queries.json')):\n    rows = duckdb.sql(query)\n    print(sorted(map(repr, rows.fetchall())) if rows is not None else 'done')\n";
+    let answers = || {
+        let output =
+            Command::new(&python).args(["-c", script]).current_dir(&folder.dir).output().expect("Python starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let of_json = answers();
+    assert!(of_json.lines().skip(1).all(|rows| rows != "[]"), "a question without an answer: {of_json}");
+    #[cfg(feature = "parquet")]
+    {
+        folder.run("summary results --rows results.parquet");
+        let views = "create view rows as select * from read_parquet('results.parquet');";
+        let (_, others) = queries[0].split_once('\n').expect("several views");
+        queries[0] = format!("{views}\n{others}");
+        fs::write(folder.path("queries.json"), serde_json::to_string(&queries).expect("JSON")).expect("written");
+        assert_eq!(answers(), of_json, "Parquet has the same answers");
+    }
 }
 
 #[test]

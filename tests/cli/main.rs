@@ -1,11 +1,13 @@
 //! The command line as a process: output, exit codes, and builds, servers and clients as processes.
 
+mod action;
 mod bisect_builds;
 mod builds;
 #[expect(dead_code, reason = "this crate needs a part of it")]
 #[path = "../hostile/container.rs"]
 mod container;
 mod corpus;
+mod corpus_faults;
 mod ended_recordings;
 mod exports;
 mod field_types;
@@ -34,6 +36,7 @@ mod printed;
 mod prose;
 mod proxy;
 mod pucks;
+mod ray;
 mod report;
 mod repository;
 mod results;

@@ -27,6 +27,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("shrink a.hitlog --b build -o", &["a.hitlog", "build"]),
     ("sweep a.hitlog b.hitlog --set interpolation.lerp_ms=50,100 --csv", &["a.hitlog", "b.hitlog"]),
     ("sweep a.hitlog b.hitlog --set interpolation.lerp_ms=50,100 --report", &["a.hitlog", "b.hitlog"]),
+    ("sweep a.hitlog --set interpolation.lerp_ms=50,100 --markdown", &["a.hitlog"]),
     ("why a.hitlog --at 1s --svg", &["a.hitlog"]),
     ("report a.hitlog b.hitlog -o", &["a.hitlog", "b.hitlog"]),
     ("report a.hitlog --b build -o", &["a.hitlog", "build"]),

@@ -170,6 +170,48 @@ fn proposals_are_reviewed() {
 }
 
 #[test]
+fn proposals_of_a_corpus_are_accepted_by_kind_of_difference() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept");
+    let golden = read(&folder, "a.golden");
+    let shot = golden.lines().find(|line| line.contains("; rewound")).expect("a shot");
+    let (outcome, rewind) = shot.split_once("; rewound").expect("a rewind");
+    let trace = golden.lines().find(|line| line.starts_with("trace ")).expect("a digest");
+    for (name, from, to) in [
+        ("digests", trace, "trace 0"),
+        ("digests2", trace, "trace 1"),
+        ("counts", "shots hit ", "shots met "),
+        ("shots", rewind, " 0.001 ms"),
+        ("hits", outcome, "tick 1 p0 #1: missed"),
+    ] {
+        fs::copy(folder.path("a.hitlog"), folder.path(&format!("{name}.hitlog"))).unwrap();
+        fs::write(folder.path(&format!("{name}.golden")), golden.replace(from, to)).unwrap();
+    }
+    fs::copy(folder.path("a.hitlog"), folder.path("new.hitlog")).unwrap();
+    folder.run("verify . --propose");
+    let waiting = || {
+        let names = folder.names().into_iter().map(|name| name.into_string().unwrap());
+        names.filter_map(|name| name.strip_suffix(".golden.new").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(waiting(), ["counts", "digests", "digests2", "hits", "new", "shots"]);
+    let page = stdout_text(&folder.run("review"));
+    let row =
+        |kind: &str| page.lines().find(|line| line.trim_start().starts_with(kind)).unwrap_or_else(|| panic!("{page}"));
+    assert!(row("digests ").contains("2 ") && row("digests ").ends_with("only digests of tables differ"), "{page}");
+    assert!(row("hits ").ends_with("outcomes of shots differ"), "{page}");
+    let output = folder.run("review . --accept --kind digests,counts");
+    assert_eq!(code(&output), 1, "the others wait");
+    assert!(!stdout_text(&output).contains("hits.golden"), "{}", stdout_text(&output));
+    assert_eq!(waiting(), ["hits", "new", "shots"]);
+    assert_eq!([read(&folder, "digests2.golden"), read(&folder, "counts.golden")], [golden.clone(), golden.clone()]);
+    folder.run("review . --reject --kind hits");
+    assert_ne!(read(&folder, "hits.golden"), golden);
+    assert_eq!(folder.json("review . --accept")[0]["kind"], "new");
+    assert_eq!(waiting(), [] as [&str; 0]);
+    assert_eq!([read(&folder, "new.golden"), read(&folder, "shots.golden")], [golden.clone(), golden]);
+}
+
+#[test]
 fn missing_goldens_and_missing_logs_are_reported() {
     let folder = Folder::with_session();
     assert_eq!(exit_of(&folder, "verify a.hitlog"), 0);

@@ -4,6 +4,7 @@
 
 mod band;
 mod bootstrap;
+mod command;
 mod rows;
 mod side;
 mod summary;
@@ -11,10 +12,13 @@ mod threshold;
 
 pub use band::LatencyBand;
 pub use bootstrap::WeaponChange;
-pub use rows::{CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, read_row, write_row};
+pub use command::{THIS_BUILD, command_line};
+pub use rows::{
+    CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, read_row, sample_rows, write_row,
+};
 pub use side::{ComparedRows, SideFigures, compared_rows};
 pub use summary::{
     CorpusSummary, CorpusSummaryBuilder, CorrectionCause, ShotGroup, SideCounts, UnjudgedLog, VerdictCounts,
     ViewErrors, WorstLog,
 };
-pub use threshold::{Threshold, ThresholdFigure, ThresholdResult};
+pub use threshold::{MeasuredFigures, Threshold, ThresholdFigure, ThresholdResult};

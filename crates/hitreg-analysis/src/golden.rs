@@ -3,6 +3,8 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use crate::diff::CellValue;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::text_diff::TextDiff;
@@ -151,6 +153,77 @@ pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
     Some(found)
 }
 
+/// The kind of difference between two goldens. A difference is of the last kind that applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GoldenChange {
+    /// The goldens are equal.
+    Same,
+    /// Only digests of tables: states, times or errors, but no count and no shot.
+    Digests,
+    /// Counts, such as corrections by cause, but no shot.
+    Counts,
+    /// Shots with equal outcomes: their rewind, view error or weapon's words.
+    Shots,
+    /// The outcomes of shots: hit or miss, target, hitgroup, damage, or a shot in one golden only.
+    Hits,
+    /// There was no golden.
+    New,
+}
+
+impl GoldenChange {
+    /// All kinds of difference.
+    pub const KINDS: [GoldenChange; 5] =
+        [GoldenChange::Digests, GoldenChange::Counts, GoldenChange::Shots, GoldenChange::Hits, GoldenChange::New];
+
+    /// The kind of difference between a golden, if there is one, and its replacement.
+    pub fn of(accepted: Option<&str>, replayed: &str) -> GoldenChange {
+        let Some(accepted) = accepted else { return GoldenChange::New };
+        let [before, after] = [accepted, replayed].map(GoldenSections::of);
+        let outcomes = |shots: &str| -> Vec<String> {
+            shots
+                .lines()
+                .map(|shot| shot.split_once("; rewound").map_or(shot, |(outcome, _)| outcome).to_owned())
+                .collect()
+        };
+        if outcomes(&before.shots) != outcomes(&after.shots) {
+            GoldenChange::Hits
+        } else if before.shots != after.shots {
+            GoldenChange::Shots
+        } else if before.counts != after.counts {
+            GoldenChange::Counts
+        } else if before.digests != after.digests {
+            GoldenChange::Digests
+        } else {
+            GoldenChange::Same
+        }
+    }
+
+    /// The name of the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            GoldenChange::Same => "same",
+            GoldenChange::Digests => "digests",
+            GoldenChange::Counts => "counts",
+            GoldenChange::Shots => "shots",
+            GoldenChange::Hits => "hits",
+            GoldenChange::New => "new",
+        }
+    }
+
+    /// The meaning of the kind.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            GoldenChange::Same => "nothing differs",
+            GoldenChange::Digests => "only digests of tables differ",
+            GoldenChange::Counts => "counts differ, but no shot",
+            GoldenChange::Shots => "shots differ, but not their outcomes",
+            GoldenChange::Hits => "outcomes of shots differ",
+            GoldenChange::New => "there was no golden",
+        }
+    }
+}
+
 /// A golden, split by the meaning of its lines.
 #[derive(Default)]
 struct GoldenSections {
@@ -269,6 +342,25 @@ mod tests {
     fn golden(digest: &str, hits: u32, shots: &[&str]) -> String {
         let shots: String = shots.iter().map(|shot| format!("{shot}\n")).collect();
         format!("hitreg golden 1\ngame g\ntrace {digest}\n\nticks 1 {digest}\n\nusercmds 9\nhits {hits}\n\n{shots}")
+    }
+
+    #[test]
+    fn a_difference_is_of_its_most_important_kind() {
+        let of = |accepted: Option<&str>, replayed: &str| GoldenChange::of(accepted, replayed);
+        let shot = "tick 1 p0 #1 rifle: hit p1 chest 9; rewound 80.000 ms, view error 0.000";
+        let before = golden("aa", 1, &[shot]);
+        for (kind, after) in [
+            (GoldenChange::Same, before.clone()),
+            (GoldenChange::Digests, golden("bb", 1, &[shot])),
+            (GoldenChange::Counts, golden("bb", 2, &[shot])),
+            (GoldenChange::Shots, golden("bb", 2, &[&shot.replace("80.000", "81.000")])),
+            (GoldenChange::Hits, golden("bb", 2, &[&shot.replace("chest 9", "head 36")])),
+            (GoldenChange::Hits, golden("bb", 2, &[])),
+        ] {
+            assert_eq!(of(Some(&before), &after), kind);
+        }
+        assert_eq!(of(None, &before), GoldenChange::New);
+        assert_eq!(of(Some("not a golden\n"), &before), GoldenChange::Hits);
     }
 
     #[test]

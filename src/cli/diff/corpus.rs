@@ -5,18 +5,18 @@ use std::path::Path;
 use super::Args;
 use super::sides::SideReplayArgs;
 use crate::build::Build;
-use crate::cli::corpus::{CorpusBar, command_line, finish, summary_of};
+use crate::cli::corpus::{CorpusBar, finish, summary_of};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 use crate::cli::{CommandResult, files};
-use crate::corpus::{ComparedCorpus, CorpusRun, LogRow, is_corpus};
+use crate::corpus::{ComparedCorpus, CorpusRun, LogRow, command_line, is_corpus};
 use crate::engine::{EngineError, Games};
 use crate::report::{corpus_page, verdict_line};
 use crate::trace::schema::{corrections, shots};
 
 /// The corpus to compare, and how each log is replayed; `None` if the command compares two files, or one log.
 pub(super) fn of(args: &Args) -> Result<Option<(&Path, &SideReplayArgs)>, CommandError> {
-    let is_asked = args.corpus.is_given() || args.results.is_given();
+    let is_asked = args.corpus.is_given() || args.workers.is_given() || args.results.is_given();
     let corpus = args.sides.corpus().filter(|(path, _)| is_asked || is_corpus(path));
     match corpus {
         None if is_asked => Err(CommandError::request(
@@ -42,6 +42,7 @@ pub(super) fn run(
         )));
     }
     let markdown = args.results.checks().target(output)?;
+    let reports = args.results.reports(output)?;
     let mut replays = ways.ways()?;
     let runner = args.running.runner(games, replays.run_builds(), output)?;
     let diff = args.looking.options();
@@ -73,10 +74,11 @@ pub(super) fn run(
     };
     let results = args.results.folder(args.corpus.share()?)?;
     let progress = CorpusBar::new("comparing", corpus.logs.len());
-    let run = CorpusRun { threads: args.corpus.threads(), results, stop: &runner.stop };
+    let run = CorpusRun { threads: args.workers.threads(), results, stop: &runner.stop };
     let judged = run.judge(&corpus.logs, &judge, &progress)?;
     drop(progress);
-    let summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
+    let mut summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
+    summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);
     finish(summary, args.results.checks(), markdown.as_ref(), output, |page, summary| match args.summary {
         true => page.line(&verdict_line(&summary.logs)),
         false => page.append(corpus_page(summary)),

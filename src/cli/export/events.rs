@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use super::replayed::ReplayedTables;
-use super::{Args, said, save};
+use super::{FileExport, said, save};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, CommandResult, files};
 use crate::engine::Games;
 use crate::log::FileKind;
 use crate::perfetto::{self, PerfettoError, SHOWN};
-use crate::store::{self, FileType, TemporaryFolder, TraceFile};
+use crate::store::{self, FileType, Target, TemporaryFolder, TraceFile};
 use crate::trace::Trace;
 use crate::trace::schema::{packets, snapshots};
 use crate::traffic::{self, Packet};
@@ -25,25 +25,29 @@ enum EventSource {
     Replay { trace: TraceFile, has_packets: bool, is_received: bool, _folder: TemporaryFolder },
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
-    let target = output.files.target_if(&args.output, FileType::Events)?;
-    let events = EventSource::of(games, args)?;
-    match &target {
-        Some(target) => save(target, &mut |out| events.write(args, out))?,
-        None => events.write(args, output.raw())?,
+pub(super) fn run(games: &Games, export: FileExport<'_>, output: &mut Output) -> CommandResult {
+    match output.files.target_if(&export.args.output, FileType::Events)? {
+        Some(target) => write(games, export, &target)?,
+        None => EventSource::of(games, export)?.write(export, output.raw())?,
     }
     Ok(CommandOutcome::Done)
 }
 
+/// Writes the timeline of a file.
+pub(super) fn write(games: &Games, export: FileExport<'_>, target: &Target) -> Result<(), CommandError> {
+    let events = EventSource::of(games, export)?;
+    save(target, &mut |out| events.write(export, out))
+}
+
 impl EventSource {
-    fn of(games: &Games, args: &Args) -> Result<EventSource, CommandError> {
-        let path = &args.file;
+    fn of(games: &Games, export: FileExport<'_>) -> Result<EventSource, CommandError> {
+        let path = export.file;
         if store::kind_of(path)? == FileKind::Trace {
-            args.check_is_plain()?;
+            export.check_is_plain()?;
             return Ok(EventSource::File(TraceFile::open(path)?));
         }
         let log = files::engine(games).survey(path)?;
-        let of_its_own = args.what_if.is_plain();
+        let of_its_own = export.args.what_if.is_plain();
         let game = match games.of_header(&log.header) {
             Ok(game) => game,
             Err(_) if of_its_own => {
@@ -55,13 +59,13 @@ impl EventSource {
         // The log's packets include their bytes. They match the replay only under the log's own settings.
         let sent = |name: &str| !of_its_own && [packets::NAME, snapshots::NAME].contains(&name);
         let wanted = |name: &str| SHOWN.contains(&name) || sent(name);
-        let ReplayedTables { folder, .. } = ReplayedTables::of(game, args, &log, &wanted, of_its_own)?;
+        let ReplayedTables { folder, .. } = ReplayedTables::of(game, export, &log, &wanted, of_its_own)?;
         let trace = TraceFile::open(folder.file(ReplayedTables::NAME).path())?;
         let is_received = traffic::is_received(&log.header);
         Ok(EventSource::Replay { trace, has_packets: of_its_own, is_received, _folder: folder })
     }
 
-    fn write(&self, args: &Args, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
+    fn write(&self, export: FileExport<'_>, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
         let written = match self {
             EventSource::Recorded(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
             EventSource::Replay { trace, has_packets: true, is_received, .. } => {
@@ -74,7 +78,7 @@ impl EventSource {
                 .and_then(|packets| perfetto::write(trace, packets, out)),
         };
         written.map_err(|error| match error {
-            PerfettoError::Unread(what) => CommandError::file(&args.file, what),
+            PerfettoError::Unread(what) => CommandError::file(export.file, what),
             PerfettoError::Io(error) => error.into(),
         })
     }

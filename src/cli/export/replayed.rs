@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::Args;
+use super::FileExport;
 use crate::cli::files;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
@@ -29,18 +29,22 @@ impl ReplayedTables {
     /// Replays the requested tables, and adds the log's packets if `packets` is set.
     pub(super) fn of(
         game: &dyn Playable,
-        args: &Args,
+        export: FileExport<'_>,
         log: &SurveyedLog,
         wanted: &dyn Fn(&str) -> bool,
         packets: bool,
     ) -> Result<ReplayedTables, CommandError> {
-        let (options, _) = args.what_if.options(&log.header)?;
+        let (options, _) = export.args.what_if.options(&log.header)?;
         let tables = TableSet::named(TABLES.map(|table| table.name).into_iter().filter(|name| wanted(name)));
         // If no table is requested, all tables are counted.
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
         let options = ReplayOptions { network: true, tables, ..options };
-        files::note_hole(&args.file, log.survey.first_hole());
-        let (folder, progress) = (store::temporary_folder()?, Progress::of_session("replaying", log.survey.duration()));
+        files::note_hole(export.file, log.survey.first_hole());
+        let progress = match export.alone {
+            true => Progress::of_session("replaying", log.survey.duration()),
+            false => Progress::hidden(),
+        };
+        let folder = store::temporary_folder()?;
         let target = folder.file(ReplayedTables::NAME);
         let shapes = write_replayed(&target, |encoded, write| {
             let (mut shapes, write) = (Vec::new(), RefCell::new(write));

@@ -154,7 +154,7 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
             let what = format!("{log} is already the log of {}: import this demo with another -o", first.display());
             return Err(CommandError::file(demo, what));
         }
-        let target = output.files.target_in(&args.output, &log, FileType::Log)?;
+        let target = output.files.target_at(&args.output.join(&log), FileType::Log)?;
         named.insert(log, demo);
         Ok(target)
     };

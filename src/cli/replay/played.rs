@@ -1,5 +1,6 @@
 //! Runs the replay of a log and collects its results.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::Args;
@@ -79,14 +80,16 @@ impl RowCollectors {
     }
 }
 
-/// Replays a log. `trace` is the target of its trace, and `record` the target of the run as a new log.
+/// Replays a log, with a progress bar if it is `alone`. `trace` is the target of its trace, and `record` the target of
+/// the run as a new log.
 pub(super) fn play(
     games: &Games,
     args: &Args,
+    (path, alone): (&Path, bool),
     trace: Option<&Target>,
     record: Option<&Target>,
 ) -> Result<ReplayResult, CommandError> {
-    let (log, part) = survey(games, args)?;
+    let (log, part) = survey(games, args, path)?;
     let part = part.map(|part| part.within(log.survey.played()));
     let (options, changed) = options(args, &log.header, part)?;
     if record.is_some() && options.judged_under.is_some() {
@@ -94,8 +97,11 @@ pub(super) fn play(
             "--record does not work with --what-if rejudge, which runs nothing new: leave one out",
         ));
     }
-    let game = games.of_header(&log.header).map_err(|error| CommandError::file(&args.log, error))?;
-    let progress = Progress::of_session("replaying", log.survey.duration());
+    let game = games.of_header(&log.header).map_err(|error| CommandError::file(path, error))?;
+    let progress = match alone {
+        true => Progress::of_session("replaying", log.survey.duration()),
+        false => Progress::hidden(),
+    };
     let watch = Stopwatch::start();
     let attempt = |encoded: bool, to: &mut dyn FnMut(&TraceHeader, Table)| {
         let options = (&options, encoded);
@@ -104,9 +110,9 @@ pub(super) fn play(
     let (gathered, ran) = run(args, game, attempt, trace)?;
     let seconds = watch.elapsed_s();
     if let Some(target) = record {
-        let session = files::read_log_again(games, &args.log)?.session;
+        let session = files::read_log_again(games, path)?.session;
         let again = game.rerecord(games.memory(), &session, options.settings.as_ref());
-        let again = again.map_err(|error| CommandError::file(&args.log, error))?;
+        let again = again.map_err(|error| CommandError::file(path, error))?;
         store::save_log(target, &again, LogOptions::whole())?;
     }
     let drawn = gathered.drawing.drawn();
@@ -157,12 +163,12 @@ fn scores(game: &dyn Playable, log: &SurveyedLog, options: &ReplayOptions) -> Re
 }
 
 /// Surveys the log, or finds the keyframe to start from, and returns the requested part.
-fn survey(games: &Games, args: &Args) -> Result<(SurveyedLog, Option<Part>), CommandError> {
+fn survey(games: &Games, args: &Args, path: &Path) -> Result<(SurveyedLog, Option<Part>), CommandError> {
     let engine = files::engine(games);
-    let part = args.part.of(|tick| Ok(engine.time_of(&args.log, tick)?))?;
+    let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?;
     let log = match part {
-        None => engine.survey(&args.log)?,
-        Some(part) => engine.survey_from(&args.log, part.from)?,
+        None => engine.survey(path)?,
+        Some(part) => engine.survey_from(path, part.from)?,
     };
     let is_usable = log.starts(&options(args, &log.header, part)?.0);
     Ok((if is_usable { log } else { log.from_its_beginning()? }, part))

@@ -89,6 +89,22 @@ pub struct LogRow {
     pub view_errors_a: String,
     /// All view errors on side B, in the same form.
     pub view_errors_b: String,
+    /// The digest of the replay's trace; null for `diff`, and without a replay of the whole log.
+    pub trace_digest: Option<String>,
+    /// Client frames with input, on side B.
+    pub active_usercmds: u64,
+    /// Ticks in the log.
+    pub ticks_recorded: u64,
+    /// Recorded tick hashes that `verify` compared.
+    pub hashes_compared: u64,
+    /// Rollback checks of `verify`.
+    pub rollbacks: u32,
+    /// Legs between keyframes, if `verify` replayed the log in legs.
+    pub legs: Option<u64>,
+    /// Keyframes that the legs were compared with.
+    pub keyframes: Option<u64>,
+    /// What `verify` did with the golden, as in its JSON; empty for `diff`.
+    pub golden: String,
 }
 
 /// The shots of one weapon in one log, by shooters of one latency band.
@@ -226,6 +242,31 @@ impl ResultRow {
     }
 }
 
+/// A row of each kind in which every figure is measured, for the columns and types of all rows.
+pub fn sample_rows() -> [ResultRow; 4] {
+    let (count, part) = (Some(0), Some(0.5));
+    let log = LogRow {
+        tick: Some(0),
+        shots_a: count,
+        hits_a: count,
+        hits_changed: count,
+        corrections_a: count,
+        view_error_p95_a: part,
+        view_error_p95_b: part,
+        trace_digest: Some(String::new()),
+        legs: count,
+        keyframes: count,
+        ..LogRow::default()
+    };
+    let latency_ms = Some(LatencyBand::of_ms(0.0));
+    [
+        ResultRow::Log(Box::new(log)),
+        ResultRow::Weapon(WeaponRow { latency_ms, ..WeaponRow::default() }),
+        ResultRow::Cause(CauseRow::default()),
+        ResultRow::Shot(Box::new(ShotRow { tick: Some(0), latency_ms, ..ShotRow::default() })),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +284,14 @@ mod tests {
             assert!(line.starts_with("{\"v\":1,\"row\":\"") && line.ends_with("}\n"), "{line}");
             assert_eq!(line.matches('\n').count(), 1, "{line}");
             assert_eq!(read_row(&line).expect("a row"), row);
+        }
+    }
+
+    #[test]
+    fn samples_have_every_figure() {
+        for row in sample_rows() {
+            let line = write_row(&row);
+            assert!(!line.contains("null"), "{line}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::bootstrap::{LogHits, WeaponChange, most_changed};
+use super::command::{page_names, report_command};
 use super::rows::{LogRow, ResultRow};
 use super::side::counted_values;
 use super::threshold::ThresholdResult;
@@ -141,6 +142,10 @@ pub struct WorstLog {
     pub field: String,
     /// The command that explains the difference.
     pub next: String,
+    /// The command that writes the report page of the log, up to `-o FILE`.
+    pub report: String,
+    /// The name of that page's file, which no other log here has.
+    pub page: String,
 }
 
 /// A log that could not be judged.
@@ -268,6 +273,8 @@ impl CorpusSummaryBuilder {
                 tick: log.tick,
                 field: parts.collect::<Vec<String>>().join("."),
                 next: log.next.clone(),
+                report: report_command(log),
+                page: String::new(),
             };
             let rank = |log: &WorstLog| {
                 let most_first = |number: u64| u64::MAX - number;
@@ -278,7 +285,9 @@ impl CorpusSummaryBuilder {
     }
 
     /// The summary of all logs. `seed` is that of the bootstrap.
-    pub fn summary(self, seed: u64) -> CorpusSummary {
+    pub fn summary(mut self, seed: u64) -> CorpusSummary {
+        let pages = page_names(self.summary.worst.iter().map(|log| log.log.as_str()));
+        self.summary.worst.iter_mut().zip(pages).for_each(|(log, page)| log.page = page);
         let named = |(name, group): (String, ShotGroup)| ShotGroup { name, ..group };
         let has_sides = self.summary.a.is_some();
         let [a, b] = [0, 1].map(|side| self.view_errors[side].spread());

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use super::summary::CorpusSummary;
+use crate::swept::SweepFigures;
 
 /// A figure that a threshold limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -85,21 +86,57 @@ impl FromStr for Threshold {
     }
 }
 
+/// The figures that thresholds limit. A figure that was not measured is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeasuredFigures {
+    corrections: Option<u64>,
+    usercmds: u64,
+    view_error_p95: Option<f64>,
+    hits_changed: Option<u64>,
+    shots: u64,
+}
+
+impl From<&CorpusSummary> for MeasuredFigures {
+    fn from(summary: &CorpusSummary) -> MeasuredFigures {
+        MeasuredFigures {
+            corrections: Some(summary.b.corrections),
+            usercmds: summary.b.usercmds,
+            view_error_p95: summary.view_errors.b.map(|spread| f64::from(spread.p95)),
+            hits_changed: summary.hits_changed,
+            shots: summary.b.shots,
+        }
+    }
+}
+
+impl From<&SweepFigures> for MeasuredFigures {
+    fn from(figures: &SweepFigures) -> MeasuredFigures {
+        MeasuredFigures {
+            corrections: figures.corrections,
+            usercmds: figures.usercmds.unwrap_or_default(),
+            view_error_p95: figures.view_error_units.map(|spread| f64::from(spread.p95)),
+            hits_changed: None,
+            shots: figures.shots.unwrap_or_default(),
+        }
+    }
+}
+
 impl Threshold {
-    /// Compares the figure of a corpus with the threshold.
-    pub fn check(self, summary: &CorpusSummary) -> ThresholdResult {
+    /// The value of the figure.
+    fn value(self, of: &MeasuredFigures) -> Option<f64> {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-        let value = match self.figure {
-            ThresholdFigure::Corrections => share(summary.b.corrections, summary.b.usercmds),
-            ThresholdFigure::ViewErrorP95 => summary.view_errors.b.map(|spread| f64::from(spread.p95)),
-            ThresholdFigure::HitsChanged if self.is_share => {
-                summary.hits_changed.and_then(|changed| share(changed, summary.b.shots))
-            }
+        match self.figure {
+            ThresholdFigure::Corrections => share(of.corrections?, of.usercmds),
+            ThresholdFigure::ViewErrorP95 => of.view_error_p95,
+            ThresholdFigure::HitsChanged if self.is_share => share(of.hits_changed?, of.shots),
             // No changed shot among no shots proves nothing.
-            ThresholdFigure::HitsChanged => {
-                summary.hits_changed.filter(|_| summary.b.shots > 0).map(|changed| changed as f64)
-            }
-        };
+            ThresholdFigure::HitsChanged => of.hits_changed.filter(|_| of.shots > 0).map(|changed| changed as f64),
+        }
+    }
+
+    /// Compares the figures with the threshold: those of a corpus, or of each row of a sweep. The greatest value counts.
+    pub fn check(self, measured: &[MeasuredFigures]) -> ThresholdResult {
+        let values: Option<Vec<f64>> = measured.iter().map(|of| self.value(of)).collect();
+        let value = values.and_then(|values| values.into_iter().reduce(f64::max));
         let verdict = match value {
             None => "untestable",
             Some(value) if value > self.max => "differs",
@@ -144,7 +181,8 @@ mod tests {
             view_errors: ViewErrors { a: None, b: Some(Spread { p50: 1.0, p95: 5.0, max: 9.0 }) },
             ..CorpusSummary::default()
         };
-        let verdict = |text: &str, of: &CorpusSummary| text.parse::<Threshold>().expect(text).check(of).verdict;
+        let verdict =
+            |text: &str, of: &CorpusSummary| text.parse::<Threshold>().expect(text).check(&[of.into()]).verdict;
         for (within, above) in [
             ("corrections=3%", "corrections=2.9%"),
             ("view-error-p95=5", "view-error-p95=4.9"),
@@ -154,5 +192,12 @@ mod tests {
             assert_eq!([verdict(within, &measured), verdict(above, &measured)], ["same", "differs"]);
             assert_eq!(verdict(within, &CorpusSummary::default()), "untestable");
         }
+        let of_rows = |text: &str, of: &[&CorpusSummary]| {
+            let rows: Vec<MeasuredFigures> = of.iter().map(|of| (*of).into()).collect();
+            text.parse::<Threshold>().expect(text).check(&rows)
+        };
+        let more = CorpusSummary { hits_changed: Some(4), ..measured.clone() };
+        assert_eq!(of_rows("hits-changed=3", &[&measured, &more, &measured]).value, Some(4.0), "the greatest counts");
+        assert_eq!(of_rows("hits-changed=3", &[&measured, &CorpusSummary::default()]).verdict, "untestable");
     }
 }

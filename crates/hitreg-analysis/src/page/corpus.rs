@@ -6,12 +6,16 @@ use crate::report::{corpus_page, verdict_line};
 
 /// The style of the page, without any other file.
 const STYLE: &str = "\
+:root{color-scheme:light dark}
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
-h1{font-size:1.5rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}table{border-collapse:collapse;width:100%}
-th,td{text-align:right;padding:.2rem .6rem;border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}
+h1{font-size:1.5rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}.wide,pre{overflow-x:auto}table{border-collapse:collapse;width:100%}
+th,td{text-align:right;padding:.2rem .6rem;border-bottom:1px solid #ddd}td{white-space:nowrap}
+th:first-child,td:first-child{text-align:left}.logs td:first-child{white-space:normal;overflow-wrap:anywhere}
 .bar{display:inline-block;height:.7rem;background:#c2571a;vertical-align:middle}.track{width:10rem;text-align:left}
-code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.faint{color:#666}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}th,td{border-color:#444}code{background:#2a2a2a}}";
+code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.faint{color:#666}a{color:#0b57d0}
+@media(max-width:40rem){table{font-size:.8rem}th,td{padding:.2rem .25rem}.track{width:3rem}}
+@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}th,td{border-color:#444}code{background:#2a2a2a}
+.faint{color:#999}a{color:#8ab4f8}}";
 
 /// The page of a corpus in HTML. It is one file, and uses no network. The logs that changed most have links to pages of
 /// `hitreg report` beside it, with the command that writes each.
@@ -61,19 +65,18 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
                 )
             })
             .collect();
-        html.push_str(&format!("<h2>Corrections by cause</h2>\n<table><tr><th></th><th>A</th><th>B</th><th class=\"track\">B</th></tr>\n{rows}</table>\n"));
+        html.push_str(&format!("<h2>Corrections by cause</h2>\n<div class=\"wide\"><table><tr><th></th><th>A</th><th>B</th><th class=\"track\"></th></tr>\n{rows}</table></div>\n"));
     }
     if !summary.worst.is_empty() {
         html.push_str(
-            "<h2>Logs that changed most</h2>\n<table><tr><th>log</th><th>changed shots</th><th>corrections</th></tr>\n",
+            "<h2>Logs that changed most</h2>\n<table class=\"logs\"><tr><th>log</th><th>changed shots</th><th>corrections</th></tr>\n",
         );
         for log in &summary.worst {
-            let page = report_name(&log.log);
             html.push_str(&format!(
                 "<tr><td><a href=\"{}\">{}</a><br><code>{}</code></td><td>{}</td><td>{:+}</td></tr>\n",
-                text(&page),
+                text(&log.page),
                 text(&log.log),
-                text(&report_command(&log.next, &page)),
+                text(&format!("{} -o {}", log.report, log.page)),
                 count(log.hits_changed),
                 log.corrections_changed
             ));
@@ -85,18 +88,6 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
         text(&corpus_page(summary).text())
     ));
     html
-}
-
-/// The name of a log's report page.
-fn report_name(log: &str) -> String {
-    let name = log.rsplit(['/', '\\']).next().unwrap_or(log);
-    format!("{}.html", name.strip_suffix(".hitlog").unwrap_or(name))
-}
-
-/// The command that writes the report page of a log, from the command that explains its difference.
-fn report_command(next: &str, page: &str) -> String {
-    let command = next.split(" --why ").next().unwrap_or(next);
-    format!("{} -o {page}", command.replacen(" diff ", " report ", 1))
 }
 
 fn group_table(title: &str, groups: &[ShotGroup]) -> String {
@@ -119,8 +110,8 @@ fn group_table(title: &str, groups: &[ShotGroup]) -> String {
         })
         .collect();
     format!(
-        "<h2>{title}</h2>\n<table><tr><th></th><th>shots</th><th>hits A</th><th>hits B</th><th>changed</th>\
-         <th class=\"track\">changed</th></tr>\n{rows}</table>\n"
+        "<h2>{title}</h2>\n<div class=\"wide\"><table><tr><th></th><th>shots</th><th>hits A</th><th>hits B</th><th>changed</th>\
+         <th class=\"track\"></th></tr>\n{rows}</table></div>\n"
     )
 }
 
@@ -143,7 +134,8 @@ mod tests {
     fn a_log_links_to_its_report_and_is_no_markup() {
         let worst = WorstLog {
             log: "logs/<b>.hitlog".to_owned(),
-            next: "hitreg diff 'logs/<b>.hitlog' --b ./game --why 1".to_owned(),
+            report: "hitreg report 'logs/<b>.hitlog' --b ./game".to_owned(),
+            page: "<b>.html".to_owned(),
             ..WorstLog::default()
         };
         let html = corpus_html(&CorpusSummary { worst: vec![worst], ..CorpusSummary::default() });

@@ -19,10 +19,8 @@ pub fn corpus_page(summary: &CorpusSummary) -> Page {
     let mut page = Page::default();
     page.line(&verdict_line(&summary.logs));
     page.faint(0, &subject(summary));
-    for problem in &summary.problems {
-        page.parts(vec![PageCell::styled(BAD, "problem  "), problem.as_str().into()]);
-    }
-    thresholds(&mut page, &summary.thresholds);
+    print_problems(&mut page, &summary.problems);
+    print_thresholds(&mut page, &summary.thresholds);
     if summary.b.usercmds > 0 {
         figures(&mut page, summary);
     }
@@ -73,7 +71,15 @@ fn subject(summary: &CorpusSummary) -> String {
     format!("{} of {}{options}", summary.command, build_name(summary))
 }
 
-fn thresholds(page: &mut Page, results: &[ThresholdResult]) {
+/// Adds a line for each problem besides the logs.
+pub fn print_problems(page: &mut Page, problems: &[String]) {
+    for problem in problems {
+        page.parts(vec![PageCell::styled(BAD, "problem  "), problem.as_str().into()]);
+    }
+}
+
+/// Adds a line for each threshold with the measured value.
+pub fn print_thresholds(page: &mut Page, results: &[ThresholdResult]) {
     for result in results {
         let (mark, word) = match result.verdict {
             "same" => (GOOD, "ok"),

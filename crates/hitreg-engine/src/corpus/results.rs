@@ -39,7 +39,7 @@ pub enum ResultsError {
         path: PathBuf,
     },
     /// The rows are in a Parquet file.
-    #[error("{}: this is Parquet, for DuckDB and its like: name the JSONL file with the same rows", path.display())]
+    #[error("{}: this is Parquet: name the JSONL file with the same rows, or build hitreg with `--features parquet`", path.display())]
     Parquet {
         /// The file.
         path: PathBuf,
@@ -208,6 +208,9 @@ impl ResultSet {
 
     fn index(&mut self, number: usize) -> Result<(), ResultsError> {
         let path = self.files[number].clone();
+        if is_parquet(&path) {
+            return Err(ResultsError::Parquet { path });
+        }
         let (mut line_number, mut broken) = (0, None);
         store::read_lines(&path, &mut |line, span| {
             line_number += 1;
@@ -232,7 +235,6 @@ impl ResultSet {
             }
         })?;
         match broken {
-            Some((1, RowError::NoRow(_))) if is_parquet(&path) => Err(ResultsError::Parquet { path }),
             Some((line, source)) => Err(ResultsError::Row { path, line, source }),
             None => Ok(()),
         }

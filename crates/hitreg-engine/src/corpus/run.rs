@@ -1,5 +1,6 @@
 //! Judges the logs of a corpus on all cores. Long logs come first, so that no core waits for the last one.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -103,43 +104,28 @@ impl CorpusRun<'_> {
     ) -> Result<JudgedCorpus<J::Report>, EngineError> {
         let resumes = self.results.is_some();
         let identities: Vec<Option<LogIdentity>> = logs.iter().map(|log| LogIdentity::of(log)).collect();
-        let mut order: Vec<usize> = (0..logs.len()).collect();
-        order.sort_by_key(|number| std::cmp::Reverse(identities[*number].map(|identity| identity.bytes)));
-        let all = if self.threads > 0 { self.threads } else { rayon::current_num_threads() };
-        let workers = all.clamp(1, logs.len().max(1));
-        // A worker that judges one log after the other has no other threads to wait for.
-        let threads = all / workers;
         let keeper = ResultKeeper { folder: Mutex::new(self.results), problem: Mutex::new(None) };
         let alone = logs.len() == 1;
-        let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+        let failed = Mutex::new(None);
         let judged: Mutex<Vec<Option<JudgedLog<J::Report>>>> = Mutex::new((0..logs.len()).map(|_| None).collect());
-        let work = || {
-            while let Some(number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if self.stop.is_stopped() || lock(&failed).is_some() {
-                    break;
+        let work = |number: usize| {
+            if self.stop.is_stopped() || lock(&failed).is_some() {
+                return ControlFlow::Break(());
+            }
+            match judge_log(&logs[number], identities[number], (judge, alone), &keeper) {
+                Ok((done, is_new)) => {
+                    if let Some(ResultRow::Log(row)) = done.rows.last() {
+                        progress.done(row, is_new);
+                    }
+                    lock(&judged)[number] = Some(done);
                 }
-                match judge_log(&logs[*number], identities[*number], (judge, alone), &keeper) {
-                    Ok((done, is_new)) => {
-                        if let Some(ResultRow::Log(row)) = done.rows.last() {
-                            progress.done(row, is_new);
-                        }
-                        lock(&judged)[*number] = Some(done);
-                    }
-                    Err(error) => {
-                        lock(&failed).get_or_insert(error);
-                    }
+                Err(error) => {
+                    lock(&failed).get_or_insert(error);
                 }
             }
+            ControlFlow::Continue(())
         };
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                let pool = pool.map_err(|source| EngineError::Threads { threads, source })?;
-                let worker = std::thread::Builder::new().name("corpus".into());
-                worker.spawn_scoped(scope, move || pool.install(work)).map_err(EngineError::NoThread)?;
-            }
-            Ok::<(), EngineError>(())
-        })?;
+        on_workers(&identities, self.threads, &work)?;
         match lock(&failed).take() {
             Some(EngineError::Stopped { .. }) => return Err(EngineError::Stopped { resumes }),
             Some(error) => return Err(error),
@@ -150,6 +136,50 @@ impl CorpusRun<'_> {
         let problem = keeper.problem.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(JudgedCorpus { logs: judged.into_iter().flatten().collect(), problem })
     }
+}
+
+/// Calls `work` with the index of each log, on `threads` workers; 0 for one on each core. Long logs come first. A worker
+/// ends when its `work` breaks.
+///
+/// # Errors
+/// When threads cannot be started.
+pub fn for_each_log(
+    logs: &[PathBuf],
+    threads: usize,
+    work: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
+) -> Result<(), EngineError> {
+    let identities: Vec<Option<LogIdentity>> = logs.iter().map(|log| LogIdentity::of(log)).collect();
+    on_workers(&identities, threads, work)
+}
+
+fn on_workers(
+    logs: &[Option<LogIdentity>],
+    threads: usize,
+    work: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
+) -> Result<(), EngineError> {
+    let mut order: Vec<usize> = (0..logs.len()).collect();
+    order.sort_by_key(|number| std::cmp::Reverse(logs[*number].map(|identity| identity.bytes)));
+    let all = if threads > 0 { threads } else { rayon::current_num_threads() };
+    let workers = all.clamp(1, logs.len().max(1));
+    // A worker with one log after the other has no other threads to wait for.
+    let threads = all / workers;
+    let next = AtomicUsize::new(0);
+    let all_work = || {
+        while let Some(number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if work(*number).is_break() {
+                break;
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let pool = pool.map_err(|source| EngineError::Threads { threads, source })?;
+            let worker = std::thread::Builder::new().name("corpus".into());
+            worker.spawn_scoped(scope, move || pool.install(all_work)).map_err(EngineError::NoThread)?;
+        }
+        Ok(())
+    })
 }
 
 /// The folder of results, for all workers.
@@ -212,15 +242,19 @@ fn judge_log<J: CorpusJudge>(
     if identity.is_some() {
         describe(log, &mut about);
     }
-    let (rows, report) = match judge.judge(log, about.clone()) {
-        Ok(judged) => judged,
-        Err(error) if !alone && error.is_about_one_log() => return broken(about, what(&error, log)),
-        Err(error) => return Err(error),
+    let judged = judge.judge(log, about.clone());
+    let change = match LogIdentity::of(log) {
+        now if now == identity || judge.writes_logs() => None,
+        None => Some("the file disappeared during the run: restore it, and run the command again"),
+        Some(_) => Some("the file changed while it was read: run the command again when it is complete"),
     };
-    if !judge.writes_logs() && LogIdentity::of(log) != identity {
-        let detail = "the file changed while it was read: run the command again when it is complete";
-        return broken(about, detail.to_owned());
-    }
+    let (rows, report) = match (judged, change) {
+        (Ok(_), Some(change)) => return broken(about, change.to_owned()),
+        (Ok(judged), None) => judged,
+        (Err(error), _) if alone || !error.is_about_one_log() => return Err(error),
+        (Err(_), Some(change)) => return broken(about, change.to_owned()),
+        (Err(error), None) => return broken(about, what(&error, log)),
+    };
     if may_keep {
         keeper.keep(|results| results.keep(&rows));
     }

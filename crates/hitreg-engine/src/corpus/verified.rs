@@ -112,6 +112,14 @@ impl CorpusJudge for VerifiedCorpus<'_> {
             shots_b: report.exercised.shots,
             hits_b: report.exercised.hits,
             corrections_b: report.exercised.corrections,
+            trace_digest: report.digest.clone(),
+            active_usercmds: report.exercised.active_usercmds,
+            ticks_recorded: report.ticks_recorded,
+            hashes_compared: report.hashes_compared,
+            rollbacks: report.rollbacks,
+            legs: report.legs.map(|legs| legs as u64),
+            keyframes: report.keyframes.map(|keyframes| keyframes as u64),
+            golden: name_of(report.golden),
             ..about
         };
         let row = match &report.view_errors {
@@ -152,11 +160,18 @@ impl LogReport {
         report.exercised = Coverage {
             ticks: row.ticks,
             usercmds: row.usercmds,
+            active_usercmds: row.active_usercmds,
             corrections: row.corrections_b,
             shots: row.shots_b,
             hits: row.hits_b,
-            ..Coverage::default()
         };
+        report.digest.clone_from(&row.trace_digest);
+        report.ticks_recorded = row.ticks_recorded;
+        report.hashes_compared = row.hashes_compared;
+        report.rollbacks = row.rollbacks;
+        let count = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
+        (report.legs, report.keyframes) = (count(row.legs), count(row.keyframes));
+        report.golden = serde_json::from_value(parsed(&row.golden)).unwrap_or(report.golden);
         report
     }
 }

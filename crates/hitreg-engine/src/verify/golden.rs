@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::verdict::{LogReport, LogVerdict, VerdictReason};
 use crate::engine::EngineError;
-use hitreg_analysis::golden;
+use hitreg_analysis::golden::{self, GoldenChange};
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::store::{self, FileType, StoreError, Target, Targets, TemporaryFolder};
 
@@ -29,7 +29,7 @@ pub enum GoldenUpdate {
 }
 
 /// What was done with the golden.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Golden {
     /// The log has no golden.
@@ -68,6 +68,8 @@ pub struct Proposal {
     /// The log to replace together with the golden; `None` if the log stays.
     #[serde(serialize_with = "hitreg_log::store::shown::path_if")]
     pub log: Option<PathBuf>,
+    /// The kind of difference from the golden.
+    pub kind: GoldenChange,
     /// The differences from the golden; `None` if there is no golden or nothing differs.
     pub difference: Option<TextDiff>,
 }
@@ -204,8 +206,10 @@ impl Proposal {
         let golden = proposed.with_extension("");
         let log = golden.with_extension("hitlog");
         let text = read(proposed)?.unwrap_or_default();
-        let difference = read(&golden)?.and_then(|accepted| golden::difference(&accepted, &text));
-        Ok(Proposal { log: new(&log).exists().then_some(log), golden, difference })
+        let accepted = read(&golden)?;
+        let kind = GoldenChange::of(accepted.as_deref(), &text);
+        let difference = accepted.and_then(|accepted| golden::difference(&accepted, &text));
+        Ok(Proposal { log: new(&log).exists().then_some(log), golden, kind, difference })
     }
 
     /// Replaces the golden, and the log if a new one was proposed.

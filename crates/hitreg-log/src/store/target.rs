@@ -4,9 +4,10 @@
 //! A target is created before the work begins, so that a refusal comes immediately. It is checked again before the file
 //! is replaced.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::destination::OutputDestination;
 use super::{READ_AHEAD, StoreError};
@@ -44,9 +45,9 @@ pub enum FileType {
 /// The outputs of a command.
 #[derive(Debug, Default)]
 pub struct Targets {
-    inputs: Vec<PathBuf>,
+    inputs: Arc<[PathBuf]>,
     may_replace_recordings: bool,
-    given: Mutex<Vec<PathBuf>>,
+    given: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// An output path that is free, or holds a file that may be replaced.
@@ -60,7 +61,7 @@ pub struct Target {
 #[derive(Clone, Debug)]
 struct Guard {
     kind: FileType,
-    inputs: Vec<PathBuf>,
+    inputs: Arc<[PathBuf]>,
     may_replace_recordings: bool,
 }
 
@@ -69,6 +70,11 @@ impl Targets {
     /// `may_replace_recordings` is set.
     pub fn new(inputs: impl IntoIterator<Item = PathBuf>, may_replace_recordings: bool) -> Targets {
         Targets { inputs: inputs.into_iter().collect(), may_replace_recordings, given: Mutex::default() }
+    }
+
+    /// Adds inputs, such as the logs in a folder that the command reads.
+    pub fn add_inputs(&mut self, inputs: &[PathBuf]) {
+        self.inputs = self.inputs.iter().chain(inputs).cloned().collect();
     }
 
     /// Returns a target for a file of this kind.
@@ -93,7 +99,7 @@ impl Targets {
     /// # Errors
     /// As [`Targets::file`], except that the path may be an input.
     pub fn file_over_input(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
-        let guard = Guard { kind, inputs: Vec::new(), may_replace_recordings: true };
+        let guard = Guard { kind, inputs: Arc::default(), may_replace_recordings: true };
         let target = Target { path: path.to_owned(), guard: Some(guard) };
         target.check().map(|_| target)
     }
@@ -104,10 +110,9 @@ impl Targets {
             let whole = file.folder().canonicalize().unwrap_or_else(|_| file.folder().to_owned());
             let whole = whole.join(file.path.file_name().unwrap_or_default());
             let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-            if given.contains(&whole) {
+            if !given.insert(whole) {
                 return Err(StoreError::WrittenTwice { path: path.into() });
             }
-            given.push(whole);
         }
         let target = Target { path: path.to_owned(), guard: Some(guard) };
         target.check()?;
@@ -153,7 +158,7 @@ impl Target {
 impl Guard {
     /// Checks whether the file at `end` may be replaced. `asked` is the path that led there.
     fn look_at(&self, asked: &Path, end: &Path) -> Result<(), StoreError> {
-        for input in &self.inputs {
+        for input in &*self.inputs {
             // Opening a pipe to inspect it would wait for its writer.
             let is_file = std::fs::metadata(input).is_ok_and(|meta| meta.is_file());
             if is_file && same_file::is_same_file(input, end).unwrap_or(false) {

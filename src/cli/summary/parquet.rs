@@ -1,0 +1,166 @@
+//! Rows of results in a Parquet file: one table with the columns of all kinds of rows. A row has nulls in the columns of
+//! other kinds.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Stored, ZstdLevel};
+use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::reader::SerializedFileReader;
+use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use ::parquet::record::reader::RowIter;
+use ::parquet::record::{Field, Row};
+use ::parquet::schema::types::Type;
+use serde_json::{Map, Value};
+
+use crate::cli::trouble::CommandError;
+use crate::corpus::{read_row, sample_rows, write_row};
+use crate::store;
+
+/// How many rows form a group, which a reader can skip as a whole.
+const ROWS_IN_GROUP: usize = 1 << 17;
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ColumnType {
+    Whole,
+    Real,
+    Text,
+}
+
+/// The columns of all kinds of rows, by name.
+fn columns() -> Result<BTreeMap<String, ColumnType>, ParquetError> {
+    let mut columns = BTreeMap::new();
+    for row in sample_rows() {
+        for (name, value) in object(&write_row(&row))? {
+            let of_type = match value {
+                Value::Number(number) if number.is_f64() => ColumnType::Real,
+                Value::Number(_) => ColumnType::Whole,
+                _ => ColumnType::Text,
+            };
+            columns.insert(name, of_type);
+        }
+    }
+    Ok(columns)
+}
+
+fn object(line: &str) -> Result<Map<String, Value>, ParquetError> {
+    serde_json::from_str(line).map_err(|error| ParquetError::External(Box::new(error)))
+}
+
+/// Writes lines of rows as Parquet.
+pub(super) fn write(lines: &[String], out: &mut (dyn Write + Send)) -> Result<(), ParquetError> {
+    let columns = columns()?;
+    let field = |(name, of_type): (&String, &ColumnType)| {
+        let (stored, meaning) = match of_type {
+            ColumnType::Whole => (Stored::INT64, None),
+            ColumnType::Real => (Stored::DOUBLE, None),
+            ColumnType::Text => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let field = Type::primitive_type_builder(name, stored).with_repetition(Repetition::OPTIONAL);
+        Ok(Arc::new(field.with_logical_type(meaning).build()?))
+    };
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>, ParquetError>>()?;
+    let schema = Arc::new(Type::group_type_builder("results").with_fields(fields).build()?);
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
+    for lines in lines.chunks(ROWS_IN_GROUP) {
+        let rows = lines.iter().map(|line| object(line)).collect::<Result<Vec<_>, _>>()?;
+        let mut group = file.next_row_group()?;
+        for (name, of_type) in &columns {
+            let Some(writer) = group.next_column()? else { break };
+            write_column(writer, rows.iter().map(|row| row.get(name)), *of_type)?;
+        }
+        group.close()?;
+    }
+    file.close().map(drop)
+}
+
+fn write_column<'a>(
+    mut writer: SerializedColumnWriter<'_>,
+    values: impl Iterator<Item = Option<&'a Value>>,
+    of_type: ColumnType,
+) -> Result<(), ParquetError> {
+    let values: Vec<Option<&Value>> = values.map(|value| value.filter(|value| !value.is_null())).collect();
+    let is_there: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+    let known = values.into_iter().flatten();
+    match of_type {
+        ColumnType::Whole => {
+            let known: Vec<i64> = known.map(|value| value.as_i64().unwrap_or_default()).collect();
+            writer.typed::<Int64Type>().write_batch(&known, Some(&is_there), None)?;
+        }
+        ColumnType::Real => {
+            let known: Vec<f64> = known.map(|value| value.as_f64().unwrap_or_default()).collect();
+            writer.typed::<DoubleType>().write_batch(&known, Some(&is_there), None)?;
+        }
+        ColumnType::Text => {
+            let known: Vec<ByteArray> = known.map(|value| value.as_str().unwrap_or_default().into()).collect();
+            writer.typed::<ByteArrayType>().write_batch(&known, Some(&is_there), None)?;
+        }
+    }
+    writer.close()
+}
+
+/// Whether a file is Parquet.
+pub(super) fn is_parquet(path: &Path) -> bool {
+    use std::io::Read;
+    let mut head = [0; 4];
+    path.is_file() && store::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && &head == b"PAR1"
+}
+
+/// Reads the rows of a Parquet file as lines of JSON.
+#[expect(clippy::disallowed_types, reason = "the reader of Parquet seeks in a file of its own")]
+pub(super) fn read(path: &Path) -> Result<Vec<String>, CommandError> {
+    let unread = |error: ParquetError| CommandError::file(path, error);
+    let file = std::fs::File::open(path).map_err(|error| unread(error.into()))?;
+    let reader = SerializedFileReader::new(file).map_err(unread)?;
+    let mut lines = Vec::new();
+    for (number, row) in (1..).zip(RowIter::from_file_into(Box::new(reader))) {
+        let text = line(&row.map_err(unread)?);
+        let read = read_row(&text).map_err(|error| CommandError::file(path, format!("row {number}: {error}")))?;
+        lines.push(write_row(&read));
+    }
+    Ok(lines)
+}
+
+fn line(row: &Row) -> String {
+    let mut object = Map::new();
+    for (name, field) in row.get_column_iter() {
+        let value = match field {
+            Field::Bool(value) => Value::from(*value),
+            Field::Int(value) => Value::from(*value),
+            Field::Long(value) => Value::from(*value),
+            Field::UInt(value) => Value::from(*value),
+            Field::ULong(value) => Value::from(*value),
+            Field::Float(value) => Value::from(*value),
+            Field::Double(value) => Value::from(*value),
+            Field::Str(value) => Value::from(value.as_str()),
+            _ => continue,
+        };
+        object.insert(name.clone(), value);
+    }
+    Value::Object(object).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_from_parquet() {
+        let mut lines: Vec<String> = sample_rows().iter().map(write_row).collect();
+        lines.push(write_row(&crate::corpus::ResultRow::Log(Box::default())));
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows.parquet");
+        let mut bytes = Vec::new();
+        write(&lines, &mut bytes).expect("written");
+        std::fs::write(&path, bytes).expect("written");
+        assert!(is_parquet(&path));
+        assert_eq!(read(&path).expect("rows"), lines);
+        assert!(!columns().expect("columns").is_empty());
+    }
+}

@@ -1,0 +1,219 @@
+//! Faults while a corpus is judged: logs that vanish or change, killed runs, full disks, and mixed logs.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "tests wait for processes")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::corpus::{CHANGE, corpus, sorted};
+use super::folder::{Folder, code, text, word};
+use super::pucks::{example, script, session};
+
+#[test]
+fn logs_that_vanish_or_change_while_they_are_read_are_broken_and_the_rest_goes_on() {
+    let folder = corpus(3);
+    let before: Vec<_> = (0..3).map(|n| fs::read(folder.path(&format!("logs/{n}.hitlog"))).expect("a log")).collect();
+    // The longest log comes first. Its build removes another log, and one build changes the log that it replays.
+    let sizes: Vec<usize> = before.iter().map(Vec::len).collect();
+    let longest = (0..3).max_by_key(|n| sizes[*n]).expect("a log");
+    let (vanishes, changes) = ((longest + 1) % 3, (longest + 2) % 3);
+    let log = |number: usize| word(folder.path(&format!("logs/{number}.hitlog")));
+    for (change, what) in [("printf x >>", "grows"), ("touch -d '2001-01-01'", "is replaced")] {
+        script(
+            &folder.path("game"),
+            &format!(
+                "case \"$2\" in *{longest}.hitlog) rm -f {} ;; *{changes}.hitlog) {change} {} ;; esac\nexec {} \"$@\"",
+                log(vanishes),
+                log(changes),
+                word(env!("CARGO_BIN_EXE_hitreg"))
+            ),
+        );
+        for line in ["verify logs --build ./game --threads 1", "diff logs --b ./game --threads 1"] {
+            for (number, bytes) in before.iter().enumerate() {
+                fs::write(folder.path(&format!("logs/{number}.hitlog")), bytes).expect("written");
+            }
+            let output = folder.run(&format!("{line} --format json"));
+            let page: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let page = page.get("summary").unwrap_or(&page);
+            assert_eq!(code(&output), 128, "{line}: a log {what}: {page}");
+            assert_eq!([&page["logs"]["same"], &page["logs"]["broken"]], [1, 2].map(Value::from).each_ref(), "{page}");
+            let detail = |number: usize| {
+                let name = format!("logs/{number}.hitlog");
+                let of_log =
+                    page["unjudged"].as_array().expect("a list").iter().find(|log| log["log"] == name.as_str());
+                of_log.and_then(|log| log["detail"].as_str()).unwrap_or_else(|| panic!("{name}: {page}")).to_owned()
+            };
+            assert!(
+                detail(vanishes).starts_with("the file disappeared during the run"),
+                "{line}: {}",
+                detail(vanishes)
+            );
+            assert!(detail(changes).starts_with("the file changed while it was read"), "{line}: {}", detail(changes));
+        }
+    }
+}
+
+#[test]
+fn a_killed_run_resumes_with_the_rest() {
+    let folder = corpus(6);
+    for copy in 6..18 {
+        fs::copy(folder.path(&format!("logs/{}.hitlog", copy % 6)), folder.path(&format!("logs/{copy}.hitlog")))
+            .expect("copied");
+    }
+    let line = |results: &str| format!("diff logs {CHANGE} --threads 1 --results {results}");
+    let page = text(&folder.run(&line("whole")).stdout);
+    let rows = |results: &str| {
+        let text = fs::read_to_string(folder.path(&format!("{results}/results.jsonl"))).unwrap_or_default();
+        text.lines().filter(|line| line.contains("\"row\":\"log\"")).count()
+    };
+    let mut killed = 0;
+    for after in [1, 4, 9] {
+        let mut child =
+            folder.command(&line("killed")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("hitreg");
+        let started = Instant::now();
+        while rows("killed") < after && started.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().expect("killed");
+        killed += u32::from(!child.wait().expect("ended").success() && rows("killed") < 18);
+    }
+    assert!(killed > 0, "every run ended before it could be killed");
+    let kept = fs::read_to_string(folder.path("killed/results.jsonl")).expect("rows");
+    // A torn group of rows is not part of what is kept.
+    let complete = kept.rfind("\"row\":\"log\"").map_or(0, |at| at + kept[at..].find('\n').map_or(0, |end| end + 1));
+    assert_eq!(text(&folder.run(&line("killed")).stdout), page);
+    let resumed = fs::read_to_string(folder.path("killed/results.jsonl")).expect("rows");
+    assert!(resumed.starts_with(&kept[..complete]), "no log is judged again");
+    assert_eq!(rows("killed"), 18);
+    assert_eq!(sorted(&folder, "killed/results.jsonl"), sorted(&folder, "whole/results.jsonl"));
+}
+
+/// Ten logs in `logs`.
+fn ten_logs() -> Folder {
+    let folder = corpus(2);
+    for copy in 2..10 {
+        fs::copy(folder.path(&format!("logs/{}.hitlog", copy % 2)), folder.path(&format!("logs/{copy}.hitlog")))
+            .expect("copied");
+    }
+    folder
+}
+
+/// Runs `verify` in a shell after commands that limit the results folder, and then without the limit.
+fn verify_with_full_results(folder: &Folder, shell: &[&str], limit: &str) {
+    let line = format!("{limit}; exec {} verify logs --results kept --threads 1", word(env!("CARGO_BIN_EXE_hitreg")));
+    let output = Command::new(shell[0]).args(&shell[1..]).arg(line).current_dir(&folder.dir).output().expect("a shell");
+    let page = text(&output.stdout);
+    assert_eq!(code(&output), 128, "{page}{}", text(&output.stderr));
+    assert!(page.contains("10 logs: 10 ok"), "the rest is judged: {page}");
+    assert_eq!(page.matches("problem  results are no longer kept: kept/").count(), 1, "{page}");
+    let page = folder.done("verify logs --results kept");
+    assert!(page.starts_with("\n10 logs: 10 ok") || page.starts_with("10 logs: 10 ok"), "{page}");
+    assert_eq!(sorted(folder, "kept/results.jsonl").len(), 10);
+}
+
+#[test]
+fn a_run_whose_results_cannot_grow_judges_all_logs() {
+    verify_with_full_results(&ten_logs(), &["sh", "-c"], "trap '' XFSZ; ulimit -f 4");
+}
+
+#[test]
+fn a_run_on_a_full_disk_judges_all_logs() {
+    let folder = ten_logs();
+    fs::create_dir(folder.path("kept")).expect("a folder");
+    let shell = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
+    let mount = "mount -t tmpfs -o size=8k tmpfs kept";
+    let may_mount = Command::new(shell[0]).args(&shell[1..]).arg(mount).current_dir(&folder.dir).output();
+    if !may_mount.is_ok_and(|output| output.status.success()) {
+        crate::note::skipped("a small disk cannot be mounted here (unshare --user --mount)");
+        return;
+    }
+    verify_with_full_results(&folder, &shell, mount);
+}
+
+#[test]
+fn results_of_another_version_and_of_another_process_are_refused() {
+    let folder = corpus(1);
+    fs::create_dir(folder.path("kept")).expect("a folder");
+    fs::write(folder.path("kept/results.jsonl"), "{\"v\":2,\"row\":\"log\"}\n").expect("written");
+    for line in ["verify logs --results kept".to_owned(), format!("diff logs {CHANGE} --results kept")] {
+        let refused = folder.refused(&line);
+        assert!(
+            refused.contains("kept/results.jsonl: line 1: it is of version 2, and this build reads version 1"),
+            "{refused}"
+        );
+        assert_eq!(refused.lines().count(), 1, "{refused}");
+    }
+    let held = fs::File::create(folder.path("kept/results.jsonl")).expect("a file");
+    held.lock().expect("locked");
+    let refused = folder.refused("verify logs --results kept");
+    assert!(refused.contains("kept/results.jsonl: another process writes to this file"), "{refused}");
+}
+
+#[test]
+fn a_mixed_corpus_judges_each_log_as_alone() {
+    let folder = corpus(2);
+    let mut names = vec!["0", "1", "foreign", "damaged", "torn", "pucks", "openarena"];
+    fs::copy("fixtures/compat/log-v1.0.hitlog", folder.path("logs/foreign.hitlog")).expect("a fixture");
+    let bytes = fs::read(folder.path("logs/0.hitlog")).expect("a log");
+    let mut damaged = bytes.clone();
+    damaged[bytes.len() / 2] ^= 0xff;
+    fs::write(folder.path("logs/damaged.hitlog"), damaged).expect("written");
+    fs::write(folder.path("logs/torn.hitlog"), &bytes[..bytes.len() / 2]).expect("written");
+    fs::rename(session(folder.dir.path()), folder.path("logs/pucks.hitlog")).expect("renamed");
+    let fixtures = word(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/openarena"));
+    let import = format!(
+        "import quake3-udp {fixtures}/duel.trace.zst --map {fixtures}/hitreg_room.bsp -o logs/openarena.hitlog"
+    );
+    assert_eq!(code(&folder.run(&import)), 0);
+    let quakeworld = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/quakeworld");
+    match quakeworld.exists() {
+        true => {
+            let demo = word(quakeworld.join("drills/highbridge-to-rl.qwd"));
+            let maps = word(quakeworld.join("maps"));
+            let output = folder.run(&format!("import qwd {demo} --maps {maps} -o logs/quakeworld.hitlog"));
+            assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+            names.push("quakeworld");
+        }
+        false => crate::note::skipped("../shared/data is not here, so the mixed corpus has no QuakeWorld demo"),
+    }
+    let pucks = word(example("pucks"));
+    for (kept, command, options) in [
+        ("own", "verify", String::new()),
+        ("set", "diff", "--b-set lag_compensation.max_unlag_ms=10".to_owned()),
+        ("build", "verify", format!("--build {pucks}")),
+        ("sides", "diff", format!("--a {pucks} --b {pucks}")),
+    ] {
+        let output = folder.run(&format!("{command} logs {options} --results {kept} --format json"));
+        assert_eq!(code(&output), 128, "{command} {options}: {}", text(&output.stderr));
+        let page: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let page = page.get("summary").unwrap_or(&page);
+        assert_eq!(page["logs"]["total"], names.len(), "{page}");
+        let rows: Vec<Value> = sorted(&folder, &format!("{kept}/results.jsonl"))
+            .iter()
+            .map(|line| serde_json::from_str(line).expect("a row"))
+            .filter(|row: &Value| row["row"] == "log")
+            .collect();
+        let mut seen = std::collections::BTreeSet::new();
+        for name in &names {
+            let path = format!("logs/{name}.hitlog");
+            let alone = code(&folder.run(&format!("{command} {path} {options}")));
+            let verdict = match alone {
+                0 => "same",
+                1 => "differs",
+                125 => "untestable",
+                _ => "broken",
+            };
+            // The verdict on a log that cannot be read is not kept.
+            let row = rows.iter().find(|row| row["log"] == path.as_str());
+            let unjudged = page["unjudged"].as_array().expect("a list").iter().find(|row| row["log"] == path.as_str());
+            let row = row.or(unjudged).unwrap_or_else(|| panic!("{command} {options}: no row for {name}: {page}"));
+            assert_eq!(row["verdict"], verdict, "{command} {options}: {name}: {row}");
+            seen.insert(verdict);
+        }
+        assert!(seen.contains("broken") && seen.len() >= 2, "{command} {options}: {seen:?}");
+    }
+}
