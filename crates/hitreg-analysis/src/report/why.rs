@@ -430,7 +430,7 @@ const MOST_FIELDS: usize = 16;
 fn picture(page: &mut Page, why: &Why) {
     let Some(scene) = WhyDrawing::of(why) else {
         let reason = match why {
-            Why::Shot(_) => "the trace lacks the positions of target and shooter",
+            Why::Shot(_) => "the trace has no line of fire for it, or no positions of the target",
             Why::Correction(_) => "the position was predicted correctly, or the trace lacks origin.x and origin.y",
         };
         page.blank();
