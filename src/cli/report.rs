@@ -103,7 +103,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         }
         false => {
             let runner = args.running.runner(games, sides.run_builds(), output)?;
-            let Traces { names, made, overlap_only } = sides.traces_in_files(&engine, &runner)?;
+            let (Traces { names, made, overlap_only }, rejudged) = sides.traces_for_page(&engine, &runner)?;
             let [a, b] = match made {
                 Ok(traces) => traces,
                 Err(missing) => return diff::show_missing(&missing, &sides, output),
@@ -114,8 +114,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             look_for_effects(&engine, &sides, &runner, both, &options, &mut found)?;
             let mut line = diff_line(&found);
             line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));
-            let rejudged = sides.rejudged(&engine, [&a, &b])?;
-            (names.to_vec(), vec![a, b], rejudged, common(&engine, &sides)?, Some((found, line)))
+            (names.to_vec(), vec![a, b], rejudged.into(), common(&engine, &sides)?, Some((found, line)))
         }
     };
     let with_notes = |of_side: SideRejudgement| match of_side {

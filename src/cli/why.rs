@@ -209,7 +209,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let settings = &trace.header.settings;
     if let Some(target) = &target {
         let svg = why_svg(&why, settings).ok_or_else(|| {
-            CommandError::file(path, "there is nothing to draw: the trace has no line of fire, or no positions. Leave out --svg")
+            CommandError::file(
+                path,
+                "there is nothing to draw: the trace has no line of fire, or no positions. Leave out --svg",
+            )
         })?;
         store::save_bytes(target, svg.as_bytes())?;
     }

@@ -1,12 +1,7 @@
 //! Judges the shots of a session under other rules: with lag compensation switched, and without the rewind limit.
 
-use std::path::Path;
-
-use super::{ComparisonSpec, Engine, EngineError, ReplaySpec, SideTrace};
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
-use hitreg_log::log::FileKind;
 use hitreg_log::record::SessionHeader;
-use hitreg_log::store;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::shots;
 use hitreg_netcode::replay::{ReplayError, ReplayOptions, own_settings, rejudged_table};
@@ -17,27 +12,6 @@ const MAX_UNLAG: &str = "max_unlag";
 
 /// The shots of one side's trace under other rules, or the reason why they could not be judged.
 pub type SideRejudgement = Result<Vec<RejudgedShots>, ReplayError>;
-
-impl ComparisonSpec {
-    /// Judges the shots of each side under other rules. The result is empty for a side that is a trace or uses another
-    /// build.
-    ///
-    /// # Errors
-    /// Fails if a file cannot be read.
-    pub fn rejudged(&self, engine: &Engine<'_>, traces: [&SideTrace; 2]) -> Result<Vec<SideRejudgement>, EngineError> {
-        let second = self.second.as_deref().unwrap_or(&self.first);
-        let replays = [(&self.replays.a, self.first.as_path()), (&self.replays.b, second)];
-        let of = |((spec, path), trace): ((&ReplaySpec, &Path), &SideTrace)| {
-            if self.across.is_some() || spec.build.is_some() || store::kind_of(path)? == FileKind::Trace {
-                return Ok(Ok(Vec::new()));
-            }
-            let log = Engine::new(engine.games).survey(path)?;
-            let options = spec.replay_options(engine, &log.header)?;
-            engine.rejudged(&log, &options, trace)
-        };
-        replays.into_iter().zip(traces).map(of).collect()
-    }
-}
 
 /// The rules under which the shots of a replay are judged again.
 #[derive(Clone, Debug)]

@@ -5,12 +5,11 @@ use std::cell::RefCell;
 use std::io::BufReader;
 use std::path::Path;
 
-use super::rejudge::OtherRules;
+use super::rejudge::{OtherRules, SideRejudgement};
 use super::sides::SideTrace;
 use super::streamed::{SurveyedLog, retry_with_encoding, write_replayed};
 use super::{Engine, EngineError, Playable};
 use hitreg_analysis::page::{PageLog, only_shown};
-use hitreg_analysis::why::RejudgedShots;
 use hitreg_log::log::IndexedLog;
 use hitreg_log::record::{GapRecord, Session, SessionHeader, SessionStretch, Wall};
 use hitreg_log::recorded::all_records;
@@ -24,10 +23,10 @@ use std::sync::atomic::AtomicBool;
 /// The replay of a log for a page.
 #[derive(Debug)]
 pub struct ShownReplay {
-    /// The replayed rows, without columns that no page shows.
+    /// The replayed rows.
     pub trace: SideTrace,
     /// The results of its shots under other rules, or why they could not be judged.
-    pub rejudged: Result<Vec<RejudgedShots>, ReplayError>,
+    pub rejudged: SideRejudgement,
 }
 
 /// The records of a log, of which a page reads one stretch after the other.
@@ -61,42 +60,8 @@ impl Engine<'_> {
         let game = self.games.of_header(&log.header).map_err(|source| EngineError::unsuitable(path, source))?;
         let part = Some(part).filter(|part| *part != Part::WHOLE);
         let options = ReplayOptions { part, network: true, memory: self.games.memory(), ..ReplayOptions::default() };
-        let rules = OtherRules::of(&log.header, &options)?;
         let length = log.survey.duration();
-        let progress = &mut |at| progress(at, length);
-        let (trace, mut judged) = match log.replayed_for_page(game, &rules.added_to(&options), progress) {
-            Err(EngineError::Replay { source: source @ ReplayError::NoRejudging(_), .. }) => {
-                let (trace, _) = log.replayed_for_page(game, &options, progress)?;
-                return Ok(ShownReplay { trace, rejudged: Err(source) });
-            }
-            replayed => replayed?,
-        };
-        let rejudged = log.rejudged(game, (&rules, &options), &trace, &mut judged)?;
-        Ok(ShownReplay { trace, rejudged })
-    }
-
-    /// The shots of a log under other rules than those of its replay with these options, which made `trace`.
-    ///
-    /// # Errors
-    /// Fails if the log cannot be read.
-    pub(super) fn rejudged(
-        &self,
-        log: &SurveyedLog,
-        options: &ReplayOptions,
-        trace: &SideTrace,
-    ) -> Result<Result<Vec<RejudgedShots>, ReplayError>, EngineError> {
-        // A game that this build does not play has no shots here.
-        let Ok(game) = self.games.of_header(&log.header) else { return Ok(Ok(Vec::new())) };
-        if has_no_shots(trace) {
-            return Ok(Ok(Vec::new()));
-        }
-        let rules = OtherRules::of(&log.header, options)?;
-        let of_shots = ReplayOptions { tables: TableSet::named([shots::NAME]), ..rules.added_to(options) };
-        match log.trace(game, &of_shots) {
-            Ok(mut judged) => log.rejudged(game, (&rules, options), trace, &mut judged),
-            Err(EngineError::Replay { source, .. }) => Ok(Err(source)),
-            Err(error) => Err(error),
-        }
+        log.replayed_and_rejudged(game, &options, only_shown, &mut |at| progress(at, length))
     }
 
     /// The trace of a log's own records, for a game that this build does not play.
@@ -118,11 +83,32 @@ fn has_no_shots(trace: &SideTrace) -> bool {
 }
 
 impl SurveyedLog {
-    /// Replays the log. Returns the trace without columns that no page shows, and the shots under other rules apart.
-    fn replayed_for_page(
+    /// Replays the log, and judges its shots under other rules. `shape` is applied to all rows.
+    pub(super) fn replayed_and_rejudged(
         &self,
         game: &dyn Playable,
         options: &ReplayOptions,
+        shape: fn(Table) -> Table,
+        progress: &mut dyn FnMut(Micros),
+    ) -> Result<ShownReplay, EngineError> {
+        let rules = OtherRules::of(&self.header, options)?;
+        let (trace, mut judged) = match self.replayed_apart(game, &rules.added_to(options), shape, progress) {
+            Err(EngineError::Replay { source: source @ ReplayError::NoRejudging(_), .. }) => {
+                let (trace, _) = self.replayed_apart(game, options, shape, progress)?;
+                return Ok(ShownReplay { trace, rejudged: Err(source) });
+            }
+            replayed => replayed?,
+        };
+        let rejudged = self.rejudged(game, (&rules, options), &trace, &mut judged)?;
+        Ok(ShownReplay { trace, rejudged })
+    }
+
+    /// Replays the log. Returns the trace, and the shots under other rules apart.
+    fn replayed_apart(
+        &self,
+        game: &dyn Playable,
+        options: &ReplayOptions,
+        shape: fn(Table) -> Table,
         progress: &mut dyn FnMut(Micros),
     ) -> Result<(SideTrace, Trace), EngineError> {
         let mut judged = Trace::default();
@@ -131,7 +117,7 @@ impl SurveyedLog {
             let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
                 // All rows of one replay have the same columns.
                 true => judged.append(rows).unwrap_or_default(),
-                false => write(header, only_shown(rows)),
+                false => write(header, shape(rows)),
             };
             self.attempt(game, (options, encoded), &mut |_| {}, &mut put, progress)
         };
@@ -159,7 +145,7 @@ impl SurveyedLog {
         (rules, options): (&OtherRules, &ReplayOptions),
         trace: &SideTrace,
         judged: &mut Trace,
-    ) -> Result<Result<Vec<RejudgedShots>, ReplayError>, EngineError> {
+    ) -> Result<SideRejudgement, EngineError> {
         if has_no_shots(trace) {
             return Ok(Ok(Vec::new()));
         }

@@ -6,10 +6,11 @@ mod side;
 mod swept;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
-use super::{Engine, EngineError, SurveyedLog, check};
+use super::{Engine, EngineError, SideRejudgement, SurveyedLog, check};
 use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::WriterOptions as LogOptions;
@@ -126,11 +127,27 @@ impl ComparisonSpec {
         self.made(engine, runner, Goal::Files, ComparisonSource::of)
     }
 
+    /// Makes the traces of both sides in files, and judges the shots of each side under other rules. The latter are empty
+    /// for a side that is a trace or uses another build.
+    ///
+    /// # Errors
+    /// Fails as [`ComparisonSpec::traces`] does.
+    pub fn traces_for_page(
+        &self,
+        engine: &Engine<'_>,
+        runner: &BuildRunner,
+    ) -> Result<(Traces<SideTrace>, [SideRejudgement; 2]), EngineError> {
+        let rejudged = [const { OnceLock::new() }; 2];
+        let goal = if self.across.is_some() { Goal::Files } else { Goal::Page(&rejudged) };
+        let traces = self.made(engine, runner, goal, ComparisonSource::of)?;
+        Ok((traces, rejudged.map(|of_side| of_side.into_inner().unwrap_or(Ok(Vec::new())))))
+    }
+
     fn made<'a>(
         &'a self,
         engine: &Engine<'_>,
         runner: &BuildRunner,
-        goal: Goal,
+        goal: Goal<'_>,
         mut read: impl FnMut(&Engine<'_>, &'a Path) -> Result<ComparisonSource<'a>, EngineError>,
     ) -> Result<Traces<SideTrace>, EngineError> {
         if let Some(across) = &self.across {
@@ -181,7 +198,7 @@ impl ComparisonSpec {
         across: &CrossBuild,
         engine: &Engine<'_>,
         runner: &BuildRunner,
-        goal: Goal,
+        goal: Goal<'_>,
     ) -> Result<Traces<SideTrace>, EngineError> {
         if self.second.is_some() {
             return Err(EngineError::TwoFiles);
@@ -236,7 +253,7 @@ impl ComparisonSpec {
         let mut spec = spec.clone();
         spec.set.extend(pair);
         spec.part = part.or(spec.part);
-        Ok(spec.trace(engine, runner, source, name)?.ok())
+        Ok(spec.trace(engine, runner, source, (name, None))?.ok())
     }
 
     /// Whether there is only one input file and nothing to compare it with.
@@ -296,11 +313,17 @@ impl ReplaySpecs {
         engine: &Engine<'_>,
         runner: &BuildRunner,
         of: [&ComparisonSource<'_>; 2],
-        goal: Goal,
+        goal: Goal<'_>,
     ) -> Result<Traces<SideTrace>, EngineError> {
         self.check_memory(engine.games.memory(), of, goal)?;
-        let (a, b) =
-            rayon::join(|| self.a.trace(engine, runner, of[0], "a"), || self.b.trace(engine, runner, of[1], "b"));
+        let [judged_a, judged_b] = match goal {
+            Goal::Page([a, b]) => [Some(a), Some(b)],
+            Goal::Files | Goal::Memory => [None, None],
+        };
+        let (a, b) = rayon::join(
+            || self.a.trace(engine, runner, of[0], ("a", judged_a)),
+            || self.b.trace(engine, runner, of[1], ("b", judged_b)),
+        );
         check(&runner.stop)?;
         let (a, b) = (a?, b?);
         let names = [self.a.name(of[0]), self.b.name(of[1])];
@@ -369,7 +392,7 @@ impl ReplaySpec {
     ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
         let source = ComparisonSource::of(engine, path)?;
         self.check(engine, &source)?;
-        let made = self.trace(engine, runner, &source, "a");
+        let made = self.trace(engine, runner, &source, ("a", None));
         check(&runner.stop)?;
         made
     }
@@ -379,14 +402,14 @@ impl ReplaySpec {
         engine: &Engine<'_>,
         runner: &BuildRunner,
         source: &ComparisonSource<'_>,
-        side: &'static str,
+        (side, rejudged): (&'static str, Option<&OnceLock<SideRejudgement>>),
     ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
         let log = match &source.holds {
             ComparisonInput::Trace(trace) => return Ok(Ok(SideTrace::File(TraceFile::clone(trace), None))),
             ComparisonInput::Log(log) => log,
         };
         let made = match &self.build {
-            None => self.replayed(engine, log)?,
+            None => self.replayed(engine, log, rejudged)?,
             Some(build) => {
                 let options = self.options();
                 let request = BuildRequest { options: &options, ..log.request()? };

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use super::same_session::SessionIdentity;
 use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
 use crate::build::{BuildRunner, UntestableBuild};
-use crate::engine::{Engine, EngineError, SurveyedLog};
+use crate::engine::{Engine, EngineError, SideRejudgement, SurveyedLog};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
 use hitreg_log::log::FileKind;
 use hitreg_log::memory::MemoryLimit;
@@ -152,10 +153,12 @@ fn check_memory(memory: MemoryLimit, of: &Path, needed: usize) -> Result<(), Eng
 }
 
 /// Where both sides' traces go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Goal {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Goal<'a> {
     /// Long traces go into files, whose rows are compared as they are read.
     Files,
+    /// The same, with the shots of each side under other rules.
+    Page(&'a [OnceLock<SideRejudgement>; 2]),
     /// All traces are compared in memory.
     Memory,
 }
@@ -169,13 +172,13 @@ impl ReplaySpecs {
         &self,
         memory: MemoryLimit,
         [a, b]: [&ComparisonSource<'_>; 2],
-        goal: Goal,
+        goal: Goal<'_>,
     ) -> Result<(), EngineError> {
         let mut traces = 0_usize;
         for (spec, source) in [(&self.a, a), (&self.b, b)] {
             traces = traces.saturating_add(spec.trace_bytes(source, goal));
         }
-        let times = if goal == Goal::Memory { COMPARED } else { 1 };
+        let times = if matches!(goal, Goal::Memory) { COMPARED } else { 1 };
         check_memory(memory, a.path, traces.saturating_mul(times))
     }
 
@@ -188,9 +191,9 @@ impl ReplaySpecs {
 
 impl ReplaySpec {
     /// An estimate of the memory of this side's trace, in bytes; 0 for a trace that goes into a file.
-    fn trace_bytes(&self, source: &ComparisonSource<'_>, goal: Goal) -> usize {
+    fn trace_bytes(&self, source: &ComparisonSource<'_>, goal: Goal<'_>) -> usize {
         match (&source.holds, goal) {
-            (_, Goal::Files) => 0,
+            (_, Goal::Files | Goal::Page(_)) => 0,
             (ComparisonInput::Trace(trace), Goal::Memory) => trace.memory(),
             (ComparisonInput::Log(log), Goal::Memory) => log.survey.trace_bytes(self.tables),
         }
@@ -206,11 +209,13 @@ impl ReplaySpec {
         Ok(game.and_then(|game| game.trace_memory(session, &options).ok()).unwrap_or_default())
     }
 
-    /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file.
+    /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file. `rejudged`
+    /// gets its shots under other rules.
     pub(super) fn replayed(
         &self,
         engine: &Engine<'_>,
         log: &SurveyedLog,
+        rejudged: Option<&OnceLock<SideRejudgement>>,
     ) -> Result<Result<SideTrace, UntestableBuild>, EngineError> {
         let options = self.replay_options(engine, &log.header)?;
         let game = match engine.games.of_header(&log.header) {
@@ -218,6 +223,11 @@ impl ReplaySpec {
             Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),
         };
         let replay = || {
+            if let Some(of_side) = rejudged {
+                let shown = log.replayed_and_rejudged(game, &options, |rows| rows, &mut |_| {})?;
+                of_side.get_or_init(|| shown.rejudged);
+                return Ok(shown.trace);
+            }
             if log.is_short() {
                 return Ok(SideTrace::Memory(log.trace(game, &options)?));
             }
@@ -247,7 +257,7 @@ pub(super) fn against_itself(
     let replayed = log.survey.trace_bytes(plain.tables);
     check_memory(engine.games.memory(), path, log.session_bytes().saturating_mul(2).saturating_add(replayed))?;
     if log.header.holds() == LogContents::Clients {
-        let replayed = plain.trace(engine, runner, source, "b")?;
+        let replayed = plain.trace(engine, runner, source, ("b", None))?;
         let made = match replayed {
             Ok(replayed) => Ok(predicted(&*replayed.trace(engine.games.memory())?)),
             Err(missing) => Err(missing),
@@ -263,7 +273,7 @@ pub(super) fn against_itself(
     let no_states = |source| EngineError::unsuitable(path, source);
     let says = recorded(&log.session()?).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
-    let replayed = plain.trace(engine, runner, source, "b")?;
+    let replayed = plain.trace(engine, runner, source, ("b", None))?;
     Ok(Traces { names, made: replayed.map(|replayed| [SideTrace::Memory(says), replayed]), overlap_only: true })
 }
 

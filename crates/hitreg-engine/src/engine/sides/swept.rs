@@ -49,7 +49,7 @@ impl ReplaySpec {
         }
         let one = |log: usize, point: &[&str], _| {
             check(&runner.stop)?;
-            let made = self.at(plan, point).trace(engine, runner, &sources[log], "a")?;
+            let made = self.at(plan, point).trace(engine, runner, &sources[log], ("a", None))?;
             let trace = made.map_err(FailedRun::Untestable)?.into_trace(engine.games.memory())?;
             done();
             Ok(FigureSums::of_trace(&trace))
