@@ -194,8 +194,7 @@ fn traces_larger_than_any_memory_are_refused() {
     session.ticks = (0..1_500_000).map(tick).collect();
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("f.hitlog"), log_bytes(&session)).expect("written");
-    for line in ["shrink f.hitlog --while true -o out.hitlog"]
-    {
+    for line in ["shrink f.hitlog --while true -o out.hitlog"] {
         let ran = run_within(None, folder.path(), line);
         assert!(
             ran.code == 128 && ran.output.contains("f.hitlog: this needs about"),
