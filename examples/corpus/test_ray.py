@@ -5,12 +5,16 @@
 LOGS is a folder. The logs come from an S3 server on loopback. Needs requirements.txt and `moto[server]`.
 """
 
+import logging
 import os
 import pathlib
 import subprocess
 import sys
 import threading
 import time
+
+# A busy machine starts workers slowly.
+os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")
 
 from moto.server import ThreadedMotoServer
 from ray.cluster_utils import Cluster
@@ -20,6 +24,7 @@ WORKERS = 3
 
 def main():
     logs, hitreg, out, *command = sys.argv[1:]
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
     host, port = server.get_host_and_port()

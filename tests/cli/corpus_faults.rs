@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use hitreg::store::LineFile;
 use serde_json::Value;
 
 use super::corpus::{CHANGE, corpus, sorted};
@@ -147,10 +148,10 @@ fn results_of_another_version_and_of_another_process_are_refused() {
         );
         assert_eq!(refused.lines().count(), 1, "{refused}");
     }
-    let held = fs::File::create(folder.path("kept/results.jsonl")).expect("a file");
-    held.lock().expect("locked");
+    let held = LineFile::open(&folder.path("kept/results.jsonl"), &mut |_, _| true).expect("a file");
     let refused = folder.refused("verify logs --results kept");
     assert!(refused.contains("kept/results.jsonl: another process writes to this file"), "{refused}");
+    drop(held);
 }
 
 #[test]
