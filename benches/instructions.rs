@@ -272,16 +272,16 @@ fn rows(folder: &Path) -> BenchJob {
 fn replayed(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || {
-        let mut gist = ReplaySummary::new(TraceHeader::default(), false);
-        let (mut weighing, mut drawing, mut spreads) =
+        let mut summary = ReplaySummary::new(TraceHeader::default(), false);
+        let (mut fairness, mut view_errors, mut distributions) =
             (FairnessBuilder::default(), ViewErrorCollector::default(), DistributionCollector::default());
         streamed(&log, &mut |_, rows| {
-            gist.add(&rows);
-            weighing.add(&rows);
-            drawing.add(&rows);
-            spreads.add(&rows);
+            summary.add(&rows);
+            fairness.add(&rows);
+            view_errors.add(&rows);
+            distributions.add(&rows);
         });
-        black_box((gist.digest(), gist.summary(), weighing.fairness(), drawing.drawn(), spreads));
+        black_box((summary.digest(), summary.summary(), fairness.fairness(), view_errors.drawn(), distributions));
     })
 }
 

@@ -52,7 +52,7 @@ impl Deref for InterruptFlag {
 }
 
 /// Installs a handler for as long as the result lives. A second signal ends the program at once.
-pub(super) fn stop_when_told() -> Result<InterruptFlag, CommandError> {
+pub(super) fn stop_on_signal() -> Result<InterruptFlag, CommandError> {
     let told = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&told);
     let listening = listen(move || set.store(true, Ordering::Relaxed))?;

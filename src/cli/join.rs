@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::CommandResult;
 use super::figures::count;
 use super::finished_log::FinishedLog;
-use super::interrupt::stop_when_told;
+use super::interrupt::stop_on_signal;
 use super::into_log::LogSink;
 use super::offered;
 use super::output::Output;
@@ -141,7 +141,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         link.check().map_err(CommandError::request)?;
     }
     let own = args.wants.pairs(output)?;
-    let stop = stop_when_told()?;
+    let stop = stop_on_signal()?;
     let mut sink = LogSink::new(target, "playing", Micros::ZERO)?;
     let asks = args.asks();
     let joining = JoinOptions { server, link: link.as_ref(), own: &own, asks: &asks, stop: &stop };

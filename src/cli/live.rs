@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::CommandResult;
 use super::figures::{count, share};
 use super::finished_log::{FinishedLog, HostedReport, avatars};
-use super::interrupt::stop_when_told;
+use super::interrupt::stop_on_signal;
 use super::into_log::LogSink;
 use super::output::Output;
 use super::page::Page;
@@ -68,7 +68,7 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Comman
     args.session.keyframes.check(&target, scenario.length(), output)?;
     let ready = args.session.session.set_up(games, &scenario)?;
     let header = ready.live_header()?;
-    let stop = stop_when_told()?;
+    let stop = stop_on_signal()?;
     let path = &args.session.output;
     let again = target.clone();
     let mut sink = LogSink::new(target, "recording live", scenario.length())?;

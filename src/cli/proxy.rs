@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::CommandResult;
 use super::figures::{bytes, count, counted, share};
 use super::finished_log::FinishedLog;
-use super::interrupt::stop_when_told;
+use super::interrupt::stop_on_signal;
 use super::into_log::LogSink;
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let options = args.options(output)?;
     let unknown = || CommandError::request(format!("no protocol is called `{}`", args.protocol));
     let mut listener = listener(&args.protocol, args.map.as_deref()).ok_or_else(unknown)??;
-    let stop = stop_when_told()?;
+    let stop = stop_on_signal()?;
     let mut sink = LogSink::new(target, "recording", options.length.unwrap_or(Micros::ZERO))?;
     let ran = proxy(&options, &mut *listener, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::CommandResult;
 use super::figures::{count, counted, duration, speed};
 use super::files::FileSize;
-use super::interrupt::stop_when_told;
+use super::interrupt::stop_on_signal;
 use super::keyframes;
 use super::live;
 use super::output::Output;
@@ -125,7 +125,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<RecordReport, CommandError> {
     let header = ready.header();
     let watch = Stopwatch::start();
-    let stop = stop_when_told()?;
+    let stop = stop_on_signal()?;
     let may_continue = || !stop.load(Ordering::Relaxed);
     let tally = if target.is_stream() {
         into_stream(ready, length, target, &may_continue)?

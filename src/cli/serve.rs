@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use super::CommandResult;
 use super::figures::{bytes, count};
 use super::finished_log::{FinishedLog, HostedReport, avatars};
-use super::interrupt::stop_when_told;
+use super::interrupt::stop_on_signal;
 use super::into_log::LogSink;
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -77,7 +77,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let scenario = args.session.scenario()?;
     let ready = args.session.set_up(games, &scenario)?;
     let header = ready.live_header()?;
-    let stop = stop_when_told()?;
+    let stop = stop_on_signal()?;
     let mut sink = LogSink::new(target, "serving", scenario.length())?;
     let limits = GrantLimits { update_hz: args.max_update_hz, rate_bytes_per_s: args.max_rate };
     let ran = ready.serve(SocketAddr::new(args.bind, args.port), limits, &stop, &mut sink);

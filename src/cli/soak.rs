@@ -91,10 +91,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         without: args.without.iter().copied().collect(),
     };
     let stage = SoakMaps::default();
-    let told = interrupt::stop_when_told()?;
-    let (exercised, seeds, found) = search(&stage, args, &limits, &told);
-    let interrupted = told.load(Ordering::Relaxed);
-    drop(told);
+    let stop = interrupt::stop_on_signal()?;
+    let (exercised, seeds, found) = search(&stage, args, &limits, &stop);
+    let interrupted = stop.load(Ordering::Relaxed);
+    drop(stop);
     let found = found.map(|(seed, broken)| {
         let (less, smallest) = soak::smaller(&|plan| soak::run(&stage, plan).err(), seed, &limits, broken.clone());
         FailingSeed {

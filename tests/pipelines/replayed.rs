@@ -196,7 +196,7 @@ fn a_log_with_only_nan_states_is_never_the_same() {
     };
     let replayed = replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     let played = || VerifiedReplay {
-        gist: ReplaySummary::of(&replayed.trace),
+        summary: ReplaySummary::of(&replayed.trace),
         ran: StreamReport {
             first_difference: replayed.first_difference,
             hashes_compared: replayed.hashes_compared,

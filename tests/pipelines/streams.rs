@@ -116,15 +116,18 @@ fn streamed_replays_have_the_same_rows() {
             assert!(parts["views"] > 2 && parts["frames"] > 2 && parts["packets"] > 2, "{parts:?}");
             assert_eq!((ran.hashes_compared, ran.rollbacks), (whole.hashes_compared, whole.rollbacks));
             assert!(ran.first_difference.is_none() && ran.rollback_error.is_none());
-            let mut gist = ReplaySummary::new(trace.header.clone(), true);
+            let mut summary = ReplaySummary::new(trace.header.clone(), true);
             let (mut drawing, mut weighing) = (ViewErrorCollector::default(), FairnessBuilder::default());
             replay_stream(&file, &options, &mut |_, rows| {
-                gist.add(&rows);
+                summary.add(&rows);
                 drawing.add(&rows);
                 weighing.add(&rows);
             });
-            assert_eq!((gist.digest(), gist.golden()), (trace.digest(), ReplaySummary::of(&whole.trace).golden()));
-            assert_eq!((gist.summary(), drawing.drawn()), (Summary::of(&whole.trace), drawn(&whole.trace)));
+            assert_eq!(
+                (summary.digest(), summary.golden()),
+                (trace.digest(), ReplaySummary::of(&whole.trace).golden())
+            );
+            assert_eq!((summary.summary(), drawing.drawn()), (Summary::of(&whole.trace), drawn(&whole.trace)));
             assert_eq!(weighing.fairness(), Fairness::of(&whole.trace));
         }
     }
@@ -195,16 +198,16 @@ fn silent_players_cause_no_reading_ahead() {
         *read.borrow_mut() = newest.unwrap_or(Micros::ZERO);
         chunk
     });
-    let mut gist = ReplaySummary::new(TraceHeader::default(), false);
+    let mut summary = ReplaySummary::new(TraceHeader::default(), false);
     let mut progress = |at: Micros| {
         let ahead = *read.borrow() - at;
         let most_so_far = *most.borrow();
         *most.borrow_mut() = most_so_far.max(ahead);
     };
     // The server records too little, so the bytes of datagrams matter.
-    let ran = stream::<Arena>(&source, &mut chunks, (&options, true), &mut |_, rows| gist.add(&rows), &mut progress);
+    let ran = stream::<Arena>(&source, &mut chunks, (&options, true), &mut |_, rows| summary.add(&rows), &mut progress);
     assert!(ran.expect("a log of this build").is_some());
-    assert_eq!(gist.digest(), whole.trace.digest());
+    assert_eq!(summary.digest(), whole.trace.digest());
     assert!(*most.borrow() < Micros::from_s(4), "it read {} ahead", *most.borrow());
 }
 

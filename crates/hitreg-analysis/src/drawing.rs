@@ -50,7 +50,7 @@ pub struct ViewErrorCollector {
     ahead: Vec<View>,
     by: BTreeMap<String, (u64, CountedValues)>,
     /// Whether the replay has no places of entities.
-    is_untold: bool,
+    is_open_loop: bool,
 }
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ fn only(table: &Table, columns: &[&str]) -> Table {
 impl ViewErrorCollector {
     /// The collection for a replay before its first rows.
     pub fn of(trace: &TraceHeader) -> ViewErrorCollector {
-        ViewErrorCollector { is_untold: trace.is_open(), ..ViewErrorCollector::default() }
+        ViewErrorCollector { is_open_loop: trace.is_open(), ..ViewErrorCollector::default() }
     }
 
     /// Adds rows. Rows of `ticks` give the times of all earlier rows.
@@ -90,7 +90,7 @@ impl ViewErrorCollector {
                 self.times.extend(ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()));
             }
             bodies::NAME => self.bodies.push(only(rows, BODIES)),
-            views::NAME if !self.is_untold => self.views.push(only(rows, VIEWS)),
+            views::NAME if !self.is_open_loop => self.views.push(only(rows, VIEWS)),
             _ => {}
         }
     }

@@ -91,13 +91,13 @@ pub struct FairnessBuilder {
     up: BTreeMap<u32, CountedValues>,
     down: BTreeMap<u32, CountedValues>,
     /// Whether the replay has no times at which usercmds ran.
-    is_untold: bool,
+    is_open_loop: bool,
 }
 
 impl FairnessBuilder {
     /// Starts with a replay that has written no rows yet.
     pub fn of(trace: &TraceHeader) -> FairnessBuilder {
-        FairnessBuilder { is_untold: trace.is_open(), ..FairnessBuilder::default() }
+        FairnessBuilder { is_open_loop: trace.is_open(), ..FairnessBuilder::default() }
     }
 
     /// Adds rows. Rows of `ticks` complete all earlier rows.
@@ -160,7 +160,7 @@ impl FairnessBuilder {
             let [Some(made), Some(shown)] = [frames.at_us, frames.server_time_us].map(|c| c.get(row).copied()) else {
                 continue;
             };
-            if !self.is_untold {
+            if !self.is_open_loop {
                 self.made_at.entry(player).or_default().insert(command, made);
             }
             // A client has no clock before its first snapshot.

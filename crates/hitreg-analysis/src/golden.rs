@@ -41,9 +41,9 @@ impl ReplaySummary {
 
     /// The outcome of a whole trace.
     pub fn of(trace: &Trace) -> ReplaySummary {
-        let mut gist = ReplaySummary::new(trace.header.clone(), true);
-        trace.tables.iter().for_each(|table| gist.add(table));
-        gist
+        let mut summary = ReplaySummary::new(trace.header.clone(), true);
+        trace.tables.iter().for_each(|table| summary.add(table));
+        summary
     }
 
     /// Adds rows of a table.

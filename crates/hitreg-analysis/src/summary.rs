@@ -232,11 +232,11 @@ impl SummaryBuilder {
                 self.up.add(packets.player, packets.arrived, packets.took_ms, packets.bytes);
             }
             snapshots::NAME => {
-                let told = snapshots::Columns::read(rows);
-                self.down.add(told.player, told.arrived, told.took_ms, told.bytes);
-                self.down.choked += sum(told.choked);
-                self.down.warnings += sum(told.warnings);
-                for (part, bits) in OptionalBits::PARTS.iter().zip(told.bits).filter(|(_, bits)| !bits.is_empty()) {
+                let columns = snapshots::Columns::read(rows);
+                self.down.add(columns.player, columns.arrived, columns.took_ms, columns.bytes);
+                self.down.choked += sum(columns.choked);
+                self.down.warnings += sum(columns.warnings);
+                for (part, bits) in OptionalBits::PARTS.iter().zip(columns.bits).filter(|(_, bits)| !bits.is_empty()) {
                     *self.bits_for.entry(part.trim_start_matches('.')).or_default() += sum(bits);
                 }
             }

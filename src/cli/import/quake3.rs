@@ -170,10 +170,10 @@ impl Quake3ImportReport {
         let victims = format!("{} with their victim", count(counts.hits_with_victim));
         page.pair("hits", &format!("{} reported to shooters, {victims}", count(counts.hits)));
         if counts.logged > 0 {
-            let told = format!("{} of them reported to a shooter", count(counts.logged_and_told));
-            page.pair("server log", &format!("{} damage lines, {told}", count(counts.logged)));
+            let reported = format!("{} of them reported to a shooter", count(counts.logged_with_shooter));
+            page.pair("server log", &format!("{} damage lines, {reported}", count(counts.logged)));
         }
-        if counts.logged > 0 && counts.logged_and_told * 2 < counts.hits {
+        if counts.logged > 0 && counts.logged_with_shooter * 2 < counts.hits {
             let what = "the server log has fewer than half of the reported hits: it may be of another session";
             page.marked(2, UNSURE, what);
         }

@@ -47,9 +47,9 @@ pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
     let fail = |error| CommandError::file(path, error);
     let mut reader = store::open_trace(path)?;
     let (header, version) = (reader.header().clone(), reader.format());
-    let mut gist = ReplaySummary::new(header.clone(), false);
+    let mut summary = ReplaySummary::new(header.clone(), false);
     while let Some(rows) = reader.next_rows().map_err(fail)? {
-        gist.add(&rows);
+        summary.add(&rows);
     }
     let trace = TraceFile::open(path)?;
     let shown = TraceInfo {
@@ -60,7 +60,7 @@ pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
         mode: &header.mode,
         log_digest: &header.log_digest,
         part_us: header.part,
-        digest: gist.digest().to_string(),
+        digest: summary.digest().to_string(),
         size_bytes: store::size_bytes(path)?,
         tables: trace.tables().into_iter().map(|(table, rows)| TableInfo::of(table, rows)).collect(),
     };

@@ -3,18 +3,18 @@
 /// Calls `told` at each signal, on its own thread. An ignored SIGHUP stays ignored, for `nohup`. SIGINT is always
 /// handled: a shell script starts background processes with SIGINT ignored, and `kill -INT` must still work.
 #[cfg(unix)]
-pub(super) fn at_each(told: impl Fn() + Send + 'static) -> std::io::Result<()> {
+pub(super) fn at_each(action: impl Fn() + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
-    let listen = move || signals.forever().for_each(|_| told());
+    let listen = move || signals.forever().for_each(|_| action());
     std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map(drop)
 }
 
 /// Calls `told` at each Ctrl-C, on other systems.
 #[cfg(not(unix))]
-pub(super) fn at_each(told: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
-    ctrlc::set_handler(told)
+pub(super) fn at_each(action: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
+    ctrlc::set_handler(action)
 }
 
 /// Whether this process ignores a signal. False on systems without `/proc`.

@@ -23,10 +23,10 @@ pub(super) fn print(page: &mut Page, network: &NetworkSummary) {
         }
     };
     page.pair("up", &up);
-    let told = [(network.choked, "choked update"), (network.warnings, "warning")];
-    let told = told.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
+    let counts = [(network.choked, "choked update"), (network.warnings, "warning")];
+    let counts = counts.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
     let snapshots = one_way(&counted(network.down.sent, "snapshot"), &network.down);
-    page.pair("down", &std::iter::once(snapshots).chain(told).collect::<Vec<_>>().join("; "));
+    page.pair("down", &std::iter::once(snapshots).chain(counts).collect::<Vec<_>>().join("; "));
     let all: f64 = network.bytes_for.values().sum();
     let mut parts: Vec<_> = network.bytes_for.iter().filter(|(_, bytes)| **bytes > 0.0).collect();
     parts.sort_by(|(_, a), (_, b)| b.total_cmp(a));

@@ -49,7 +49,7 @@ pub(super) struct ReplayResult {
 
 /// Accumulates figures from the rows of a replay.
 struct RowCollectors {
-    gist: ReplaySummary,
+    summary: ReplaySummary,
     weighing: FairnessBuilder,
     drawing: ViewErrorCollector,
     spreads: DistributionCollector,
@@ -64,12 +64,12 @@ impl RowCollectors {
             drawing: ViewErrorCollector::of(&header),
             spreads: DistributionCollector::of(&header),
             hits: keeps_shots.then(|| Trace { header: header.clone(), ..Trace::default() }),
-            gist: ReplaySummary::new(header, false),
+            summary: ReplaySummary::new(header, false),
         }
     }
 
     fn add(&mut self, rows: &Table) {
-        self.gist.add(rows);
+        self.summary.add(rows);
         self.weighing.add(rows);
         self.drawing.add(rows);
         self.spreads.add(rows);
@@ -121,25 +121,25 @@ pub(super) fn play(
         false => Vec::new(),
     };
     let length = part.map_or(log.survey.duration(), length_of);
-    let mut summary = gathered.gist.summary();
+    let mut summary = gathered.summary.summary();
     if part.is_none() {
         summary.exercised = log.facts()?.completed(summary.exercised);
     }
     Ok(ReplayResult {
         part,
-        digest: part.is_none().then(|| gathered.gist.digest().to_string()),
+        digest: part.is_none().then(|| gathered.summary.digest().to_string()),
         summary,
         fairness: gathered.weighing.fairness(),
         drawn,
         scores,
-        jumps: jumps(&gathered.gist.header, &ran.jumps),
+        jumps: jumps(&gathered.summary.header, &ran.jumps),
         hits_again: gathered.hits.as_ref().map_or_else(Vec::new, RejudgedHit::of),
         spreads: gathered.spreads.page(),
         hashes_compared: ran.hashes_compared,
         first_difference: ran.first_difference,
         hole: log.survey.first_hole().copied(),
         header: log.header,
-        trace: gathered.gist.header,
+        trace: gathered.summary.header,
         changed,
         length,
         seconds,

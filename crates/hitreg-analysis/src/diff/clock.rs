@@ -157,8 +157,8 @@ impl<'t> RowTimes<'t> {
         let mut times = RowTimes { clock, more: None, known, read, rows: 0, asked, whole };
         match trace.in_memory().map(|trace| trace.table(told_by)) {
             _ if !by_command => {}
-            Some(told) => {
-                times.known.extend(told.into_iter().flat_map(commands));
+            Some(listed) => {
+                times.known.extend(listed.into_iter().flat_map(commands));
                 times.known.sort_unstable();
             }
             None => times.more = Some(trace.rows(told_by, &["player", "command", "at_us"])),

@@ -41,9 +41,9 @@ impl TraceDiff {
 
     /// The notes, except notes that only list changed settings.
     pub fn notes_besides_settings(&self) -> Vec<&String> {
-        let told = settings_that_differ([&self.settings[0], &self.settings[1]]);
-        let told: BTreeSet<String> = told.iter().map(ChangedSetting::to_string).collect();
-        self.notes.iter().filter(|note| !told.contains(*note)).collect()
+        let changed = settings_that_differ([&self.settings[0], &self.settings[1]]);
+        let changed: BTreeSet<String> = changed.iter().map(ChangedSetting::to_string).collect();
+        self.notes.iter().filter(|note| !changed.contains(*note)).collect()
     }
 
     /// Notes the settings that differ. If nothing else differs, none of them had an effect.

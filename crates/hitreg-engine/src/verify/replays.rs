@@ -226,9 +226,9 @@ fn compared(
         &mut dyn FnMut(&TraceHeader, Table),
     ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError>,
 ) -> ComparedReplay {
-    let mut gist: Option<ReplaySummary> = None;
+    let mut summary: Option<ReplaySummary> = None;
     let mut gather = |header: &TraceHeader, rows: &Table| {
-        gist.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(rows);
+        summary.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(rows);
     };
     let (ran, contradicts) = match records {
         true => recorded_rows::meanwhile(RecordedRows::new(&log.header, &log.survey.hidden), |comparer| {
@@ -239,8 +239,9 @@ fn compared(
         })?,
         false => (run(&mut |_| {}, &mut |header, rows| gather(header, &rows))?, None),
     };
-    let played = ran.zip(gist);
-    Ok(played.map(|((ran, keyframe), gist)| (VerifiedReplay { gist, ran }, LogDifference { contradicts, keyframe })))
+    let played = ran.zip(summary);
+    Ok(played
+        .map(|((ran, keyframe), summary)| (VerifiedReplay { summary, ran }, LogDifference { contradicts, keyframe })))
 }
 
 /// The maximum number of legs to replay at once. Each takes about 65 MB for its pipelines and rows.
@@ -263,7 +264,7 @@ pub(super) fn in_legs(
     let at_once = LEGS_AT_ONCE.min(rayon::current_num_threads());
     let replays = in_order(legs.len(), at_once, |number| {
         let leg = compared(log, true, false, |seen, to| log.run_leg(game, &legs[number], seen, to))?;
-        Ok(leg.map(|(VerifiedReplay { gist, ran }, unlike)| (LegFigures::of(&gist, ran), unlike)))
+        Ok(leg.map(|(VerifiedReplay { summary, ran }, unlike)| (LegFigures::of(&summary, ran), unlike)))
     });
     let (mut played, mut unlike) = (Vec::with_capacity(legs.len()), LogDifference::default());
     for leg in replays {

@@ -127,7 +127,7 @@ pub struct VerifyReference<'a> {
 #[derive(Debug)]
 pub struct VerifiedReplay {
     /// The outcome: digests, counts and shots.
-    pub gist: ReplaySummary,
+    pub summary: ReplaySummary,
     /// Further results of the run.
     pub ran: StreamReport,
 }
@@ -143,15 +143,15 @@ pub(super) struct LegFigures {
 
 impl LegFigures {
     /// Creates the figures of a leg from its outcome.
-    pub(super) fn of(gist: &ReplaySummary, ran: StreamReport) -> LegFigures {
-        LegFigures { figures: ReplayFigures::of(gist), ran }
+    pub(super) fn of(summary: &ReplaySummary, ran: StreamReport) -> LegFigures {
+        LegFigures { figures: ReplayFigures::of(summary), ran }
     }
 }
 
 impl VerifiedReplay {
     /// The result of a replay in memory.
     pub fn of(replayed: &ReplayOutput) -> VerifiedReplay {
-        VerifiedReplay { gist: ReplaySummary::of(&replayed.trace), ran: replayed.report() }
+        VerifiedReplay { summary: ReplaySummary::of(&replayed.trace), ran: replayed.report() }
     }
 }
 
@@ -162,14 +162,14 @@ pub fn judge(facts: &LogFacts, replays: Result<&[VerifiedReplay], String>, again
         Ok(all) => all,
         Err(why) => return LogReport::not_replayed(why),
     };
-    let VerifiedReplay { gist, ran } = &all[0];
-    let text = gist.golden();
+    let VerifiedReplay { summary, ran } = &all[0];
+    let text = summary.golden();
     let difference =
         against.golden.zip(text.as_deref()).and_then(|(accepted, text)| golden::difference(accepted, text));
-    let figures = ReplayFigures::of(gist);
+    let figures = ReplayFigures::of(summary);
     let judged = judge_figures(facts, &figures, ran, compare_replays(all), (against, difference));
-    let view_errors = Some(gist.view_errors().clone());
-    LogReport { digest: Some(gist.digest().to_string()), golden_text: text, view_errors, ..judged }
+    let view_errors = Some(summary.view_errors().clone());
+    LogReport { digest: Some(summary.digest().to_string()), golden_text: text, view_errors, ..judged }
 }
 
 /// The figures of a replay on which the verdict depends, besides its digest.
@@ -186,13 +186,13 @@ struct ReplayFigures {
 }
 
 impl ReplayFigures {
-    fn of(gist: &ReplaySummary) -> ReplayFigures {
-        let summary = gist.summary();
+    fn of(replay: &ReplaySummary) -> ReplayFigures {
+        let summary = replay.summary();
         let predictions = &summary.prediction;
         ReplayFigures {
             exercised: summary.exercised,
             held: predictions.exact + predictions.near + predictions.misses_by_cause.values().sum::<u64>(),
-            is_closed: gist.header.mode == "closed",
+            is_closed: replay.header.mode == "closed",
             launched: summary.shots.launched,
             impacts: summary.shots.impacts,
         }
@@ -325,12 +325,12 @@ fn compare_recorded(facts: &LogFacts, ran: &StreamReport) -> Option<LogFinding> 
 
 /// Describes how a replay differs from the first.
 fn compare_replays(replays: &[VerifiedReplay]) -> Option<LogFinding> {
-    let VerifiedReplay { gist: first, .. } = replays.first()?;
+    let VerifiedReplay { summary: first, .. } = replays.first()?;
     let digest = first.digest();
     for (again, threads) in replays.iter().zip(THREADS).skip(1) {
-        let other = again.gist.digest();
+        let other = again.summary.digest();
         if other != digest {
-            let table = first.first_unlike(&again.gist).unwrap_or_default();
+            let table = first.first_unlike(&again.summary).unwrap_or_default();
             let detail = format!(
                 "two replays of this build differ, first in the table `{table}`: {digest} with 1 thread, {other} with {threads}"
             );

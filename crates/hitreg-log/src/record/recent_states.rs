@@ -102,8 +102,8 @@ mod tests {
         for tick in 6..=10 {
             for (viewer, entity) in [(0, 1), (0, 2), (1, 1), (1, 2)] {
                 let of = (Tick(tick), PlayerId(viewer), EntityId(entity));
-                let told: Vec<_> = StateSource::sent(&kept, of.0, of.1, of.2).collect();
-                assert_eq!(told, whole.sent(of.0, of.1, of.2).collect::<Vec<_>>(), "{of:?}");
+                let recent: Vec<_> = StateSource::sent(&kept, of.0, of.1, of.2).collect();
+                assert_eq!(recent, whole.sent(of.0, of.1, of.2).collect::<Vec<_>>(), "{of:?}");
             }
         }
         let sent =

@@ -173,9 +173,11 @@ mod tests {
         values.iter().for_each(|value| there.add(*value));
         values.iter().rev().for_each(|value| back.add(*value));
         assert!(there.iter().eq(back.iter()) && there.iter().count() <= CountedValues::MOST);
-        let (exact, told) = (Tail::of(values).expect("values"), there.tail().expect("values"));
-        for (exact, told) in [(exact.p50, told.p50), (exact.p95, told.p95), (exact.p99, told.p99)] {
-            assert!(told <= exact && exact - told < exact / 2000.0, "{exact} {told}");
+        let (exact, approximate) = (Tail::of(values).expect("values"), there.tail().expect("values"));
+        for (exact, approximate) in
+            [(exact.p50, approximate.p50), (exact.p95, approximate.p95), (exact.p99, approximate.p99)]
+        {
+            assert!(approximate <= exact && exact - approximate < exact / 2000.0, "{exact} {approximate}");
         }
     }
 

@@ -92,17 +92,17 @@ mod tests {
     }
 
     /// Returns the state after this many packets, one every 10 ms, and then `told`.
-    fn after(packets: u32, told: impl FnOnce(&mut RepeatCheck)) -> String {
+    fn after(packets: u32, then: impl FnOnce(&mut RepeatCheck)) -> String {
         let mut repeats = adaptive();
         for number in 1..=packets {
             repeats.of_packet(Micros::from_ms(10 * i64::from(number)), number);
         }
-        told(&mut repeats);
+        then(&mut repeats);
         format!("{:?}", repeats.redundancy)
     }
 
-    fn expected(packets: u32, told: impl FnOnce(&mut Redundancy)) -> String {
-        after(packets, |repeats| told(repeats.redundancy.as_mut().expect("a packet left")))
+    fn expected(packets: u32, then: impl FnOnce(&mut Redundancy)) -> String {
+        after(packets, |repeats| then(repeats.redundancy.as_mut().expect("a packet left")))
     }
 
     #[test]

@@ -132,10 +132,10 @@ mod tests {
             assert_eq!((found, found), (back.percentiles(), halves.percentiles()));
             let mut all: Vec<Micros> = (0..count).map(time).collect();
             all.sort_unstable();
-            for (percent, told) in [(5.0, found.p5), (50.0, found.p50), (95.0, found.p95), (99.0, found.p99)] {
+            for (percent, approximate) in [(5.0, found.p5), (50.0, found.p50), (95.0, found.p95), (99.0, found.p99)] {
                 let exact = percentile(&all, percent).map(Micros::as_ms_f64).expect("there are some");
-                let told = told.expect("there are some");
-                assert!(told <= exact && (exact - told) * 2_000.0 < exact, "{told} of {exact}");
+                let approximate = approximate.expect("there are some");
+                assert!(approximate <= exact && (exact - approximate) * 2_000.0 < exact, "{approximate} of {exact}");
             }
             there.counted.len()
         };

@@ -165,7 +165,7 @@ mod tests {
     /// Entities move, rest for long, disappear and reappear. Snapshots and acks are lost one by one and in runs.
     #[test]
     fn messages_stay_within_their_bounds_and_the_tight_bound_is_tight() {
-        let (mut sum, mut loose_sum, mut close_sum, mut told_anew) = (0, 0, 0, 0);
+        let (mut sum, mut loose_sum, mut close_sum, mut sent_again) = (0, 0, 0, 0);
         for seed in 0..12 {
             let mut rng = Rng::new(Seed(seed), 0);
             let mut sender = Sender::<Snail>::new(PlayerId(0), 4);
@@ -236,7 +236,7 @@ mod tests {
                     (sum, close_sum, loose_sum) = (sum + bytes, close_sum + close, loose_sum + loose);
                     let from_acked = known.map(|known| DeltaBase { before: None, ..known });
                     let without_rest = delta_bytes_max(&frame, from_acked.as_ref(), besides).expect("few entities");
-                    told_anew += usize::from(bytes > without_rest);
+                    sent_again += usize::from(bytes > without_rest);
                 }
                 frames.push_back((seq, frame));
                 if frames.len() > 80 {
@@ -245,8 +245,8 @@ mod tests {
                 line.send(seq, &mut rng, seq / 100 % 3 != 1);
             }
         }
-        eprintln!("{sum} bytes, {close_sum} by the closer bound, {loose_sum} by the other; {told_anew} told anew");
-        assert!(told_anew > 0, "none was longer for an entity that had rested");
+        eprintln!("{sum} bytes, {close_sum} by the closer bound, {loose_sum} by the other; {sent_again} sent again");
+        assert!(sent_again > 0, "none was longer for an entity that had rested");
         assert!(close_sum * 3 < loose_sum * 2, "{sum} {close_sum} {loose_sum}");
     }
 }

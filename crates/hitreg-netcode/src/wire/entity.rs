@@ -25,8 +25,8 @@ impl<B: Body> BodyLayout<B> {
             if differs(turn.yaw) || differs(turn.roll) || (!grounded && differs(turn.pitch)) {
                 bits |= 1 << ORIENTATION;
             }
-            let told_by_body = bits & (1 << ORIENTATION) != 0 && is_upright(turn, new);
-            if grounded && differs(turn.pitch) && !told_by_body {
+            let covered_by_body = bits & (1 << ORIENTATION) != 0 && is_upright(turn, new);
+            if grounded && differs(turn.pitch) && !covered_by_body {
                 bits |= 1 << HEAD;
             }
         }

@@ -41,19 +41,19 @@ pub(super) fn shots_again(
     furthest: Option<Micros>,
 ) -> Result<Vec<RecordedShot>, BadCells> {
     let Ok(rows) = StateRows::new::<Quake3>(&session.header.classes) else { return Ok(Vec::new()) };
-    let told = BodyLookup { rules, session, rows };
-    let ways = told.ways()?;
+    let lookup = BodyLookup { rules, session, rows };
+    let ways = lookup.ways()?;
     let mut all = Vec::new();
     for (index, records) in session.players.iter().enumerate() {
         let shooter = PlayerId(index as u16);
         let mut taken = BTreeSet::new();
         for pair in records.snapshots.windows(2) {
             let given: Vec<&ShotRecord> = records.judged.iter().filter(|hit| hit.at == pair[1].at).collect();
-            let own = told.body(pair[1].tick, shooter, shooter.entity())?;
+            let own = lookup.body(pair[1].tick, shooter, shooter.entity())?;
             let held = own.map_or(0, |own| own.player(player("weapon")));
             let present = pair[1].server_time - Micros(1_000_000 / i64::from(rules.server_hz.max(1)));
             let shots = match Weapon::of(held) {
-                Some(weapon) if rules.map.is_some() => told.shots(shooter, weapon, [&pair[0], &pair[1]])?,
+                Some(weapon) if rules.map.is_some() => lookup.shots(shooter, weapon, [&pair[0], &pair[1]])?,
                 _ => Vec::new(),
             };
             let scene = ShotScene { ways: &ways, shooter, present, furthest };

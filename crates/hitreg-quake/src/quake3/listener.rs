@@ -7,8 +7,8 @@
 
 mod client;
 mod hits;
+mod seen_events;
 mod ticks;
-mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub struct ListenerCounts {
     /// Damage lines in the server log.
     pub logged: u64,
     /// Damage lines matched with a hit that was reported to a shooter.
-    pub logged_and_told: u64,
+    pub logged_with_shooter: u64,
     /// Datagrams after the end of the level, which are not recorded.
     pub after_level: u64,
 }
@@ -112,8 +112,8 @@ impl Listener {
 
     /// Returns the counts so far.
     pub fn counts(&self) -> ListenerCounts {
-        let (logged, logged_and_told) = self.damage.logged();
-        ListenerCounts { logged, logged_and_told, ..self.counts }
+        let (logged, logged_with_shooter) = self.damage.logged();
+        ListenerCounts { logged, logged_with_shooter, ..self.counts }
     }
 
     /// Returns the rules of the level, after the first gamestate.
@@ -146,13 +146,13 @@ impl Listener {
     /// Processes a message from a demo. Its time is the server time in it.
     pub fn hear_message(&mut self, number: u32, bytes: &[u8], out: &mut dyn FnMut(Record)) {
         self.counts.datagrams += 1;
-        let told = self.clients.entry(0).or_default().connection.take_message(number, bytes);
+        let decoded = self.clients.entry(0).or_default().connection.take_message(number, bytes);
         let mut at = Micros::ZERO;
-        if let Ok(DecodedDatagram::Said { snapshot: Some(snapshot), .. }) = &told {
+        if let Ok(DecodedDatagram::Said { snapshot: Some(snapshot), .. }) = &decoded {
             self.ticks.begin(at, snapshot.server_time);
             at = self.ticks.time(snapshot.server_time).max(at);
         }
-        self.told((at, 0, Direction::Down), told, bytes.len(), DeliveryTime::At(at), out);
+        self.handle_decoded((at, 0, Direction::Down), decoded, bytes.len(), DeliveryTime::At(at), out);
     }
 
     fn take(
@@ -170,28 +170,28 @@ impl Listener {
             return;
         }
         let connected = self.clients.entry(client).or_default();
-        let told = connected.connection.take(direction, bytes);
+        let decoded = connected.connection.take(direction, bytes);
         // A message arrives with its last fragment and is lost with any.
         let parts = &mut connected.parts[usize::from(direction == Direction::Down)];
-        let onward = match told {
+        let onward = match decoded {
             Ok(DecodedDatagram::Part) => {
                 *parts = onward.max(*parts);
                 onward
             }
             _ => onward.max(std::mem::take(parts)),
         };
-        self.told((at, client, direction), told, bytes.len(), onward, out);
+        self.handle_decoded((at, client, direction), decoded, bytes.len(), onward, out);
     }
 
-    fn told(
+    fn handle_decoded(
         &mut self,
         (at, client, direction): (Micros, u16, Direction),
-        told: Result<DecodedDatagram, UndecodedReason>,
+        decoded: Result<DecodedDatagram, UndecodedReason>,
         bytes: usize,
         onward: DeliveryTime,
         out: &mut dyn FnMut(Record),
     ) {
-        match told {
+        match decoded {
             Err(undecoded) => {
                 self.counts.undecoded += 1;
                 if self.undecoded.len() < REMEMBERED {
@@ -282,8 +282,8 @@ impl Listener {
             out(Record::Judged(player, ShotRecord { at, ..hit }));
         }
         // By now, every shooter of the frame before the last has received its hits.
-        let told = snapshot.server_time.saturating_sub(1000 / i32::from(hz));
-        self.damage.until(told, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
+        let decoded = snapshot.server_time.saturating_sub(1000 / i32::from(hz));
+        self.damage.until(decoded, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
         let mut entities = vec![player.entity()];
         entities
             .extend(snapshot.entities.iter().map(|(number, _)| EntityId(*number)).filter(|id| *id != player.entity()));

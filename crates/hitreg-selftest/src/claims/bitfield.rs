@@ -136,12 +136,12 @@ impl SessionWatch {
     fn applied(&self, updates: &[Update], what: impl Fn(&SessionWatch, &Update) -> Option<(i64, Micros)>) -> Vec<f64> {
         let off = |update: &Update| {
             let (in_us, at) = what(self, update)?;
-            let told = self.since(update.tick).next()?.at + Micros(in_us);
-            Some((at - told).as_ms_f64().abs())
+            let sent = self.since(update.tick).next()?.at + Micros(in_us);
+            Some((at - sent).as_ms_f64().abs())
         };
-        let mut told = BTreeSet::new();
+        let mut sent = BTreeSet::new();
         // An update repeats until it is acked, so only its first copy counts.
-        let is_first = |update: &&Update| what(self, update).is_some_and(|(_, at)| told.insert((update.entity, at)));
+        let is_first = |update: &&Update| what(self, update).is_some_and(|(_, at)| sent.insert((update.entity, at)));
         updates.iter().filter(is_first).filter_map(off).collect()
     }
 }

@@ -88,9 +88,9 @@ fn authoritative(seen: &SessionWatch) -> NamedFigures {
     let mut off = Vec::new();
     for frame in seen.inspected(0) {
         let last = seen.newest_for(0, frame.at);
-        let told = last.and_then(|last| body_of(&last.bodies, 1));
-        if let Some((told, drawn)) = told.zip(frame.drawn(1)) {
-            off.push(f64::from(told.origin.distance(drawn.body.origin)));
+        let sent = last.and_then(|last| body_of(&last.bodies, 1));
+        if let Some((sent, drawn)) = sent.zip(frame.drawn(1)) {
+            off.push(f64::from(sent.origin.distance(drawn.body.origin)));
         }
     }
     vec![("frames", count(off.len())), ("distance from the last update, max", greatest(&off))]
@@ -119,10 +119,10 @@ fn simulated(seen: &SessionWatch) -> NamedFigures {
         let truth = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at <= at).saturating_sub(1));
         let truth = truth.and_then(|tick| Some((tick.at, body_of(&tick.bodies, id.0)?)));
         let last = seen.newest_for(0, frame.at);
-        let told = last.and_then(|last| body_of(&last.bodies, id.0));
-        let (Some((then, truth)), Some(told)) = (truth, told) else { continue };
+        let sent = last.and_then(|last| body_of(&last.bodies, id.0));
+        let (Some((then, truth)), Some(sent)) = (truth, sent) else { continue };
         let falls = |body: &ArenaBody| !body.on_ground && body.velocity != Vec3::ZERO;
-        if falls(told) && falls(truth) && told.teleports == truth.teleports {
+        if falls(sent) && falls(truth) && sent.teleports == truth.teleports {
             let truth = truth.origin + truth.velocity * (at - then).as_s_f64() as f32;
             off.push(f64::from(placed.body.origin.distance(truth)));
         }
@@ -216,14 +216,14 @@ fn inverted(seen: &SessionWatch) -> NamedFigures {
     let mut flight: Option<ArrowFlight> = None;
     for (frame, id, placed) in drawn_as(seen, BodyKind::Arrow) {
         let last = seen.newest_for(0, frame.at);
-        let Some((last, told)) = last.and_then(|last| Some((last, body_of(&last.bodies, id.0)?))) else { continue };
+        let Some((last, sent)) = last.and_then(|last| Some((last, body_of(&last.bodies, id.0)?))) else { continue };
         frames += 1;
-        unsteady.extend(ArrowFlight::go_on(&mut flight, frame, id, placed, told));
-        let lands = last.server_time + Micros(i64::from(told.event_in_us));
+        unsteady.extend(ArrowFlight::go_on(&mut flight, frame, id, placed, sent));
+        let lands = last.server_time + Micros(i64::from(sent.event_in_us));
         let at = placed.by.map_or(last.server_time, |by| by.at);
         // An arrow drawn after its landing time has landed.
         if frame.command.server_time + Micros::from_ms(120) >= lands && at <= lands + Micros::from_s(1) {
-            missed.push(f64::from(placed.body.origin.distance(told.goal)));
+            missed.push(f64::from(placed.body.origin.distance(sent.goal)));
         }
     }
     vec![
@@ -252,13 +252,13 @@ impl ArrowFlight {
         frame: &ObservedFrame,
         id: EntityId,
         placed: &PlacedBody<ArenaBody>,
-        told: &ArenaBody,
+        sent: &ArenaBody,
     ) -> Option<f64> {
-        let arrow = (id, told.teleports);
+        let arrow = (id, sent.teleports);
         let place = placed.body.origin;
         let before = flight.take().filter(|before| before.arrow == arrow && frame.at > before.at);
         let step = before.as_ref().map(|before| f64::from(before.place.distance(place)));
-        let is_on_its_way = place.distance(told.goal) > 0.5;
+        let is_on_its_way = place.distance(sent.goal) > 0.5;
         let uneven = before.as_ref().and_then(|before| Some((step? - before.step?).abs()));
         *flight = Some(ArrowFlight { arrow, at: frame.at, place, step });
         uneven.filter(|_| is_on_its_way)

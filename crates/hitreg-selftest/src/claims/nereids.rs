@@ -92,10 +92,10 @@ fn computed_once(seen: &SessionWatch) -> NamedFigures {
     let changed = seen.received.iter().filter(|snapshot| {
         let then = seen.ticks.iter().find(|tick| tick.at == snapshot.server_time);
         then.is_none_or(|tick| {
-            tick.bodies.iter().zip(&snapshot.bodies).any(|((a, body), (b, told))| {
+            tick.bodies.iter().zip(&snapshot.bodies).any(|((a, body), (b, sent))| {
                 let mut body = *body;
                 hitreg_netcode::game::Body::strip_client_only(&mut body);
-                a != b || body != *told
+                a != b || body != *sent
             })
         })
     });
@@ -167,8 +167,8 @@ fn warnings_set_the_clock(experiment: &Experiment) -> Result<NamedFigures, Claim
 }
 
 fn calibration_helper(seen: &SessionWatch) -> NamedFigures {
-    let told = seen.sent_to(0).filter(|sent| seen.inspects(sent.at));
-    let told: Vec<f64> = told.filter_map(|sent| sent.helper_ms.map(f64::from)).collect();
+    let sent = seen.sent_to(0).filter(|sent| seen.inspects(sent.at));
+    let sent: Vec<f64> = sent.filter_map(|sent| sent.helper_ms.map(f64::from)).collect();
     // The unfiltered lead of each packet's newest input.
     let raw: Vec<f64> = seen
         .reached
@@ -181,22 +181,22 @@ fn calibration_helper(seen: &SessionWatch) -> NamedFigures {
         })
         .collect();
     vec![
-        ("snapshots with the helper", count(told.len())),
-        ("helper, min", least(&told)),
-        ("helper, median", median(&told)),
+        ("snapshots with the helper", count(sent.len())),
+        ("helper, min", least(&sent)),
+        ("helper, median", median(&sent)),
         ("change between inputs, unfiltered", change(&raw)),
-        ("change of the helper", change(&told)),
-        ("spread of the helper", spread(told)),
+        ("change of the helper", change(&sent)),
+        ("spread of the helper", spread(sent)),
     ]
 }
 
 fn perceived_avatar(seen: &SessionWatch) -> NamedFigures {
-    let told: Vec<(Micros, bool)> =
+    let sent: Vec<(Micros, bool)> =
         seen.sent_to(0).filter_map(|sent| Some((sent.at, sent.saw_avatar_right?))).collect();
-    let disagreed: Vec<Micros> = told.iter().filter(|(_, is_right)| !is_right).map(|(at, _)| *at).collect();
+    let disagreed: Vec<Micros> = sent.iter().filter(|(_, is_right)| !is_right).map(|(at, _)| *at).collect();
     let lasted = disagreed.first().zip(disagreed.last()).map(|(first, last)| (*last - *first).as_ms_f64());
     vec![
-        ("inputs with the server's avatar", count(told.len() - disagreed.len())),
+        ("inputs with the server's avatar", count(sent.len() - disagreed.len())),
         ("inputs with another avatar, after a push", count(disagreed.len())),
         ("duration of this, as seen by the server", lasted),
     ]

@@ -140,13 +140,13 @@ fn client_says_where_it_is(experiment: &Experiment) -> Result<NamedFigures, Clai
     let lied = experiment.play_always_without(0, ClientPart::Honesty)?;
     let world = |seen: &SessionWatch| seen.ticks.iter().map(|tick| tick.bodies.clone()).collect::<Vec<_>>();
     let differing = world(&honest).iter().zip(&world(&lied)).filter(|(a, b)| a != b).count();
-    let told = |seen: &SessionWatch, is_right: bool| {
+    let sent = |seen: &SessionWatch, is_right: bool| {
         count(seen.sent_to(0).filter(|s| s.saw_avatar_right == Some(is_right)).count())
     };
     Ok(vec![
-        ("lying client: inputs known to be wrong", told(&lied, false)),
-        ("honest client: inputs known to be wrong", told(&honest, false)),
-        ("honest client: inputs known to be right", told(&honest, true)),
+        ("lying client: inputs known to be wrong", sent(&lied, false)),
+        ("honest client: inputs known to be wrong", sent(&honest, false)),
+        ("honest client: inputs known to be right", sent(&honest, true)),
         ("ticks", count(honest.ticks.len())),
         ("ticks changed by the lie", count(differing)),
     ])
@@ -168,16 +168,16 @@ fn effects_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn effects_not_told(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let own = |effect: &&Effect| effect.predictable && effect.entity == EntityId(0);
-    let told = |seen: &SessionWatch, player| seen.received_by(player).flat_map(|s| &s.effects).filter(own).count();
+    let sent = |seen: &SessionWatch, player| seen.received_by(player).flat_map(|s| &s.effects).filter(own).count();
     let played = |seen: &SessionWatch| seen.frames_of(0).flat_map(|frame| &frame.effects).filter(own).count();
     let seen = experiment.play_variant("weapons")?;
     let movement = experiment.play_variant("movement")?;
-    let heard = played(&movement) + told(&movement, 0);
+    let heard = played(&movement) + sent(&movement, 0);
     Ok(vec![
         ("effects played by the predicting client", count(played(&seen))),
-        ("of those, also sent by the server", count(told(&seen, 0))),
-        ("sent to another player", count(told(&seen, 1))),
-        ("heard twice if only movement is predicted", count(heard.abs_diff(told(&movement, 1)))),
+        ("of those, also sent by the server", count(sent(&seen, 0))),
+        ("sent to another player", count(sent(&seen, 1))),
+        ("heard twice if only movement is predicted", count(heard.abs_diff(sent(&movement, 1)))),
     ])
 }
 

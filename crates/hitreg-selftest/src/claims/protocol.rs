@@ -38,7 +38,7 @@ body! {
 fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let mut sender = Sender::<Creature>::new(PlayerId(0), 1);
     let mut receiver = Receiver::<Creature>::new();
-    let (mut told, mut right, mut backwards) = (0usize, 0usize, 0usize);
+    let (mut count_sent, mut right, mut backwards) = (0usize, 0usize, 0usize);
     let mut first_with: BTreeMap<u16, Micros> = BTreeMap::new();
     let mut wrapped_after = None;
     let mut last: Option<Tick> = None;
@@ -47,7 +47,7 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         let counter = 65_000 + seq * 64;
         let sent = snapshot(seq, Tick(counter), vec![(EntityId(0), walker(seq, 0.0))]);
         let Ok(encoded) = sender.encode(&sent, None, 1_200) else { continue };
-        told += 1;
+        count_sent += 1;
         let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(counter)) else {
             continue;
         };
@@ -63,7 +63,7 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         last = Some(got);
     }
     Ok(vec![
-        ("frames sent", count(told)),
+        ("frames sent", count(count_sent)),
         ("frames read correctly", count(right)),
         ("steps back in time", count(backwards)),
         ("time until an index repeats", wrapped_after),

@@ -63,13 +63,13 @@ impl ShotConfirmations {
     fn next_message(&self) -> Option<RequestKind> {
         let mut to_tell = self.to_tell.lock().ok()?;
         let together = (to_tell.len() >= TOGETHER).then(|| to_tell.drain(..TOGETHER))?;
-        let bytes = |told: ScreenHit| [told.command.0.to_le_bytes().as_slice(), &told.target.0.to_le_bytes()].concat();
+        let bytes = |sent: ScreenHit| [sent.command.0.to_le_bytes().as_slice(), &sent.target.0.to_le_bytes()].concat();
         Some(RequestKind::Game { bytes: together.flat_map(bytes).collect() })
     }
 
     fn hear(&self, player: PlayerId, what: &RequestKind) {
         let RequestKind::Game { bytes } = what else { return };
-        let told = |bytes: &[u8; RESULT_BYTES]| {
+        let sent = |bytes: &[u8; RESULT_BYTES]| {
             let [a, b, c, d, e, f] = *bytes;
             ScreenHit {
                 command: CommandSeq(u32::from_le_bytes([a, b, c, d])),
@@ -77,7 +77,7 @@ impl ShotConfirmations {
             }
         };
         if let Ok(mut heard) = self.heard.lock() {
-            heard.extend(bytes.as_chunks().0.iter().map(|bytes| (player, told(bytes))));
+            heard.extend(bytes.as_chunks().0.iter().map(|bytes| (player, sent(bytes))));
         }
     }
 }
@@ -104,24 +104,24 @@ impl TrustingServer {
     }
 
     fn act_on_what_was_told(&mut self) {
-        let told = self.results.heard.lock().map_or_else(|_| Vec::new(), |heard| heard[self.taken..].to_vec());
-        self.taken += told.len();
-        self.early.extend(told);
+        let sent = self.results.heard.lock().map_or_else(|_| Vec::new(), |heard| heard[self.taken..].to_vec());
+        self.taken += sent.len();
+        self.early.extend(sent);
         let mut world = self.server.world().clone();
-        for (shooter, told) in std::mem::take(&mut self.early) {
-            let shot = (shooter, told.command);
+        for (shooter, sent) in std::mem::take(&mut self.early) {
+            let shot = (shooter, sent.command);
             let Some((command, (fire, rewind))) = self.usercmds.get(&shot).zip(self.judged.get(&shot)) else {
-                self.early.push((shooter, told));
+                self.early.push((shooter, sent));
                 continue;
             };
             let Muzzle::Bullets { damage, .. } = self.rules.weapon(fire.weapon).shot else { continue };
-            let wound = DamageShare { target: told.target, hitgroup: 0, damage, pellets: 1 };
+            let wound = DamageShare { target: sent.target, hitgroup: 0, damage, pellets: 1 };
             let verdict = ShotVerdict { reason: Reason::Hit, wounds: vec![wound] };
             Arena::apply(&self.rules, &mut world, shooter, command, fire, &verdict, &mut SilentSink);
             let (fire, rewind) = (*fire, rewind.clone());
             self.again.push_back(JudgedShot {
                 shooter,
-                command: told.command,
+                command: sent.command,
                 index: 0,
                 fire,
                 verdict,

@@ -14,11 +14,11 @@ pub(super) const CLAIMS: &[Claim] =
 fn visible_objects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let hidden = experiment.variant("wall")?;
     let seen = experiment.play_variant("wall")?;
-    let told: Vec<ZoneUpdate> =
+    let sent: Vec<ZoneUpdate> =
         told_of(&seen).filter_map(|snapshot| ZoneUpdate::new(&hidden.rules, &seen, snapshot)).collect();
-    let lost = told.iter().filter(|told| told.is_in_sight && !told.is_told).count();
-    let after: Vec<f64> = told.iter().filter(|t| t.is_told).filter_map(|t| Some(t.hidden_for?.as_ms_f64())).collect();
-    let back = told.windows(2).filter(|pair| !pair[0].is_told && pair[1].is_told).count();
+    let lost = sent.iter().filter(|sent| sent.is_in_sight && !sent.is_sent).count();
+    let after: Vec<f64> = sent.iter().filter(|t| t.is_sent).filter_map(|t| Some(t.hidden_for?.as_ms_f64())).collect();
+    let back = sent.windows(2).filter(|pair| !pair[0].is_sent && pair[1].is_sent).count();
     let drawn = seen.inspected(0).filter(|frame| {
         let known = seen.newest_for(0, frame.at).is_some_and(|snapshot| body_of(&snapshot.bodies, 1).is_some());
         !known && frame.drawn.iter().any(|(id, _)| id.0 == 1)
@@ -30,9 +30,9 @@ fn visible_objects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
             Some((body_of(&snapshot.bodies, 1).is_some(), f64::from(way.length())))
         })
         .collect();
-    let of = |is_told: bool| away.iter().filter(move |(told, _)| *told == is_told).map(|(_, units)| *units);
+    let of = |is_sent: bool| away.iter().filter(move |(sent, _)| *sent == is_sent).map(|(_, units)| *units);
     Ok(vec![
-        ("updates without the hidden player", count(told.iter().filter(|told| !told.is_told).count())),
+        ("updates without the hidden player", count(sent.iter().filter(|sent| !sent.is_sent).count())),
         ("updates without the player while in sight", count(lost)),
         ("time in updates after going out of sight, max", greatest(&after)),
         ("returns into the updates", count(back)),
@@ -49,7 +49,7 @@ fn told_of(seen: &SessionWatch) -> impl Iterator<Item = &ObservedSnapshot> {
 
 /// An update, and whether the watcher could see player 1 at that time.
 struct ZoneUpdate {
-    is_told: bool,
+    is_sent: bool,
     is_in_sight: bool,
     /// How long no part of player 1 had been in sight, if it was in sight before.
     hidden_for: Option<Micros>,
@@ -66,7 +66,7 @@ impl ZoneUpdate {
         let now = seen.ticks[..until].last()?;
         let last = seen.ticks[..until].iter().rev().find(in_sight)?;
         Some(ZoneUpdate {
-            is_told: body_of(&snapshot.bodies, 1).is_some(),
+            is_sent: body_of(&snapshot.bodies, 1).is_some(),
             is_in_sight: last.at == now.at,
             hidden_for: Some(now.at - last.at).filter(|time| *time > Micros::ZERO),
         })
@@ -84,8 +84,8 @@ fn full_packets(seen: &SessionWatch) -> NamedFigures {
         updates += 1;
         let Some(tick) = seen.ticks.iter().find(|tick| tick.at == snapshot.server_time) else { continue };
         for player in 0..players {
-            let (told, truth) = (body_of(&snapshot.bodies, player as u16), body_of(&tick.bodies, player as u16));
-            let is_stale = told.map(|body| body.origin) != truth.map(|body| body.origin);
+            let (sent, truth) = (body_of(&snapshot.bodies, player as u16), body_of(&tick.bodies, player as u16));
+            let is_stale = sent.map(|body| body.origin) != truth.map(|body| body.origin);
             in_a_row[player] = if is_stale { in_a_row[player] + 1 } else { 0 };
             stale[player] += usize::from(is_stale);
             longest = longest.max(in_a_row[player]);

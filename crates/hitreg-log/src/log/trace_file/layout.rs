@@ -389,7 +389,7 @@ fn rows_of(map: &TableMap<'_, &Bytes>, only: &[&str]) -> Result<Table, String> {
         if column.transform == packed_views::TRANSFORM {
             let unpacked = drawn.as_mut().and_then(|drawn| drawn.take(&column.name, &column.kind, &column.names));
             let data = unpacked.filter(|data| data.len() == rows);
-            let data = data.ok_or_else(|| format!("column {:?} is not told by what was drawn", column.name))?;
+            let data = data.ok_or_else(|| format!("column {:?} does not follow from the views", column.name))?;
             check_codes(&data).map_err(|what| format!("column {:?}: {what}", column.name))?;
             return Ok(Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref()));
         }

@@ -26,7 +26,7 @@ type Explanation = Option<(Cause, Evidence)>;
 /// Returns the cause with its evidence.
 pub(crate) fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> (Cause, Evidence) {
     let Some(from) = miss.from else { return (Cause::SpawnOrDeath, "told") };
-    told(from, miss.authoritative)
+    stated(from, miss.authoritative)
         .or_else(|| bodies_before(rules, miss, from))
         .or_else(|| lost_input(rules, miss, from))
         .or_else(|| met(miss))
@@ -35,7 +35,7 @@ pub(crate) fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body
 }
 
 /// Finds causes that the player's two states show directly.
-fn told(from: &Quake3Body, to: &Quake3Body) -> Explanation {
+fn stated(from: &Quake3Body, to: &Quake3Body) -> Explanation {
     let changed = |cell: usize| from.player(cell) != to.player(cell);
     let (was, is) = (from.player_state(), to.player_state());
     let pushed = |state: &Quake3PlayerState| state.flags & flag::TIME_KNOCKBACK != 0;

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use glam::Vec3;
 
+use super::seen_events::SeenEvents;
 use super::ticks::NewestTicks;
-use super::told::SeenEvents;
 use crate::quake3::game::Quake3Input;
 use crate::quake3::protocol::{Quake3Snapshot, Quake3Usercmd, player};
 use hitreg_log::record::{ArrivalRecord, FrameRecord, PacketRecord, Record};

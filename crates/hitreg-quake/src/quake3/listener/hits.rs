@@ -22,12 +22,12 @@ pub(super) struct HitLog {
     /// The shooter of each log line, if known.
     attackers: Vec<Option<PlayerId>>,
     /// Number of log lines already emitted.
-    told: usize,
+    emitted: usize,
 }
 
 impl HitLog {
     pub(super) fn new(log: ServerLog) -> HitLog {
-        HitLog { attackers: vec![None; log.hurt.len()], log, told: 0 }
+        HitLog { attackers: vec![None; log.hurt.len()], log, emitted: 0 }
     }
 
     /// Returns the number of log lines, and how many of them have a known shooter.
@@ -44,18 +44,18 @@ impl HitLog {
         let new = (snapshot.player[HITS].wrapping_sub(before) as i32).clamp(0, i32::from(u8::MAX)) as u8;
         let health = (snapshot.player[VICTIMS_HEALTH] >> 8) as u8;
         let lines = self.lines(client.player, (since, snapshot.server_time), health, usize::from(new));
-        let told = client.events.victims(client.player, snapshot);
+        let victims = client.events.victims(client.player, snapshot);
         let shot = |hit: u8| {
             // The log covers the last hits.
             let place = |known: usize| known.checked_sub(usize::from(new - hit));
             let line = place(lines.len()).and_then(|place| lines.get(place));
-            let told = place(told.len()).and_then(|place| told.get(place));
+            let victim = place(victims.len()).and_then(|place| victims.get(place));
             let (command, index) = client.hit();
             ShotRecord {
                 command,
                 index,
                 reason: Reason::Hit,
-                target: line.map(|line| EntityId(line.victim)).or(told.copied()),
+                target: line.map(|line| EntityId(line.victim)).or(victim.copied()),
                 damage: line.map_or(0, |line| line.damage),
                 ..ShotRecord::default()
             }
@@ -91,9 +91,9 @@ impl HitLog {
     /// the first whose snapshots show it.
     pub(super) fn until(&mut self, server_time: i32, ticks: &NewestTicks) -> Vec<DamageRecord> {
         let mut records = Vec::new();
-        while let Some(line) = self.log.hurt.get(self.told).filter(|line| line.server_time < server_time) {
+        while let Some(line) = self.log.hurt.get(self.emitted).filter(|line| line.server_time < server_time) {
             if let Some((tick, at)) = ticks.after(line.server_time) {
-                let (victim, attacker) = (EntityId(line.victim), self.attackers[self.told]);
+                let (victim, attacker) = (EntityId(line.victim), self.attackers[self.emitted]);
                 records.push(DamageRecord {
                     tick,
                     at,
@@ -103,7 +103,7 @@ impl HitLog {
                     ..DamageRecord::default()
                 });
             }
-            self.told += 1;
+            self.emitted += 1;
         }
         records
     }

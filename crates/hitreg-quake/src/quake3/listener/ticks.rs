@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(
             (ticks.of(Micros(9), 1100, 20), ticks.time(1200)),
             (None, Micros(1000) + Micros::from_ms(200)),
-            "nobody was told of it in time"
+            "no client received it in time"
         );
         assert_eq!((ticks.after(1100), ticks.after(1201)), (Some((Tick(5), Micros(1200))), None));
     }

@@ -88,11 +88,11 @@ impl Quake3Connection {
             NetchanDatagram::Incomplete => Ok(DecodedDatagram::Part),
             NetchanDatagram::Stale => Ok(DecodedDatagram::Stale),
             NetchanDatagram::Message { sequence, bytes } => {
-                let told = match direction {
+                let decoded = match direction {
                     Direction::Up => self.client_said(sequence, &bytes),
                     Direction::Down => self.server_said(sequence, &bytes),
                 };
-                told.map_err(|source| UndecodedReason::Message { sequence, source })
+                decoded.map_err(|source| UndecodedReason::Message { sequence, source })
             }
         }
     }
@@ -142,15 +142,15 @@ impl Quake3Connection {
                     }
                 }
                 from_server::GAMESTATE => {
-                    let (last, told) = read_gamestate(bits)?;
+                    let (last, decoded) = read_gamestate(bits)?;
                     if last > self.last_command {
                         self.last_command = last;
                         self.commands.clear();
                     }
                     self.snapshots.clear();
-                    let told = Arc::new(told);
-                    gamestate = Some(Arc::clone(&told));
-                    self.gamestate = Some(told);
+                    let decoded = Arc::new(decoded);
+                    gamestate = Some(Arc::clone(&decoded));
+                    self.gamestate = Some(decoded);
                 }
                 from_server::SNAPSHOT => {
                     // A client outside of any level receives valid snapshots without content.

@@ -86,7 +86,7 @@ pub(in crate::log::trace_file) fn decode(
         for (entity, row) in entities.iter().zip(start..) {
             if due == Some(row) {
                 due = next_other.next();
-                let (how, seen) = rest.next().ok_or("a row that is told as it is is missing")?;
+                let (how, seen) = rest.next().ok_or("a row without packed values is missing")?;
                 out.push_seen(seen, how);
                 continue;
             }

@@ -28,8 +28,9 @@ impl SeenEvents {
         let by_shooter = |cells: &&Arc<EntityCells>, attacker: usize| cells[attacker] == u32::from(shooter.0);
         let of_kind = |kind: u32, attacker: &'static str, victim: &'static str| {
             let (attacker, victim) = (entity(attacker), entity(victim));
-            let told = new.clone().filter(move |cells| cells[entity("kind")] == kind && by_shooter(cells, attacker));
-            told.map(move |cells| EntityId(cells[victim] as u16))
+            let matching =
+                new.clone().filter(move |cells| cells[entity("kind")] == kind && by_shooter(cells, attacker));
+            matching.map(move |cells| EntityId(cells[victim] as u16))
         };
         let bullets = of_kind(BULLET_MET_FLESH, "other_entity_num", "event_parm");
         let mut victims: Vec<EntityId> = bullets.collect();
