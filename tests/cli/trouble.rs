@@ -31,7 +31,7 @@ fn bad_input_is_reported_and_leaves_no_files() {
         ("replay a.hitlog --preset quak3", "did you mean `quake3`?"),
         ("replay a.hittrace", "a.hittrace: this is a trace, but the command needs a log"),
         ("replay none", "none: there is no such file"),
-        ("replay dir", "dir: this is a directory"),
+        ("replay dir", "dir: there is no *.hitlog"),
         ("replay text", "text: not a hitreg file"),
         ("replay cut.hitlog", "cut.hitlog: truncated at offset"),
         ("replay flipped.hitlog", "flipped.hitlog: corrupt at offset"),
