@@ -15,7 +15,7 @@ th:first-child,td:first-child{text-align:left}.logs td:first-child{white-space:n
 code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.faint{color:#666}a{color:#0b57d0}
 @media(max-width:40rem){table{font-size:.8rem}th,td{padding:.2rem .25rem}.track{width:3rem}}
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}th,td{border-color:#444}code{background:#2a2a2a}
-.faint{color:#999}a{color:#8ab4f8}}";
+.faint{color:#aaa}a{color:#8ab4f8}}";
 
 /// The page of a corpus in HTML. It is one file, and uses no network. The logs that changed most have links to pages of
 /// `hitreg report` beside it, with the command that writes each.

@@ -49,7 +49,7 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     page.line("view error: in units, from the target drawn to the target judged");
     page.line("hits in cover: targets out of sight on their own screens; median time and");
     page.line("distance moved since");
-    page.line("corr.: corrections without spawns, deaths and teleports; error in units");
+    page.line("corr.: corrections; error in units, without spawns, deaths and teleports");
     page.line("kB/s: per player, from the server (down) and to it (up)");
     page
 }

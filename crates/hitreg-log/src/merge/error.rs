@@ -6,7 +6,9 @@ use crate::units::{Micros, PlayerId};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MergeError {
     /// The log holds all of a session, or an imported one.
-    #[error("this log is not one side of a session: merge logs that `hitreg serve` and `hitreg join` recorded")]
+    #[error(
+        "this log is not one side of a session: merge the logs of a server and of its clients, each recorded with its side"
+    )]
     NotASide {
         /// Index of the log.
         log: usize,
