@@ -4,11 +4,11 @@ use super::figures::{count, counted, share};
 use super::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
 use crate::corpus::{CorpusSummary, ShotGroup, ThresholdResult, VerdictCounts, WeaponChange};
 
-/// The numbers of logs in one line: `3 logs: 2 ok, 1 differs`.
+/// The numbers of logs in one line: `3 logs: 2 ok, 1 different`.
 pub fn verdict_line(logs: &VerdictCounts) -> String {
     let VerdictCounts { total, same, accepted, differs, untestable, broken } = *logs;
     let numbers =
-        [(same, "ok"), (accepted, "accepted"), (differs, "differs"), (untestable, "untestable"), (broken, "broken")];
+        [(same, "ok"), (accepted, "accepted"), (differs, "different"), (untestable, "untestable"), (broken, "broken")];
     let parts = numbers.into_iter().filter(|(number, _)| *number > 0);
     let parts: Vec<String> = parts.map(|(number, verdict)| format!("{} {verdict}", count(number))).collect();
     format!("{}: {}", counted(total, "log"), parts.join(", "))
