@@ -95,13 +95,19 @@ impl Args {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
-    args.what_if.check()?;
     let export = match &args.files[..] {
         [file] if !each_log::are_several(&args.files) && !args.corpus.is_given() => {
             FileExport { args, file, alone: true }
         }
-        _ => return corpus::run(games, args, output),
+        _ => {
+            args.what_if.check()?;
+            return corpus::run(games, args, output);
+        }
     };
+    if store::kind_of(export.file)? == FileKind::Trace {
+        export.check_is_plain()?;
+    }
+    args.what_if.check()?;
     if args.perfetto {
         output.check_no_result("a timeline: leave it out")?;
         return events::run(games, export, output);

@@ -59,10 +59,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     #[cfg(feature = "parquet")]
     let folder = store::temporary_folder()?;
     #[cfg(feature = "parquet")]
-    let files = converted(&args.results, &folder)?;
+    let files = &converted(&args.results, &folder)?;
     #[cfg(not(feature = "parquet"))]
     let files = &args.results;
-    let results = ResultSet::read(&files).map_err(CommandError::request)?;
+    let results = ResultSet::read(files).map_err(CommandError::request)?;
     if args.by.is_some() {
         let summaries = (0..results.runs()).map(|run| results.summary(run, args.seed));
         let summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;

@@ -198,7 +198,11 @@ fn the_worst_verdict_decides_the_exit_code() {
     assert_eq!(exit_of(&folder, "verify idle.hitlog b.hitlog a.hitlog"), 1);
     let all = folder.run("verify . --threads 2 --junit report.xml");
     assert_eq!(code(&all), 128);
-    assert!(text(&all.stdout).ends_with("4 logs: 1 ok, 1 different, 1 untestable, 1 broken\n"), "{}", text(&all.stdout));
+    assert!(
+        text(&all.stdout).ends_with("4 logs: 1 ok, 1 different, 1 untestable, 1 broken\n"),
+        "{}",
+        text(&all.stdout)
+    );
     let report = fs::read_to_string(folder.path("report.xml")).unwrap();
     assert!(report.contains("tests=\"4\" skipped=\"1\" failures=\"1\" errors=\"1\""), "{report}");
     let halves = ["slice:1/2", "slice:2/2"].map(|slice| {
