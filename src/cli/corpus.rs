@@ -1,8 +1,13 @@
-//! Options and outputs of commands over a corpus: which logs, where results are kept, thresholds, and summaries for CI.
-#![expect(clippy::disallowed_methods, reason = "schedulers and CI systems name shares and files in the environment")]
+//! Options and outputs of commands over a corpus: which logs, where results are kept, and the outcome.
+#![expect(clippy::disallowed_methods, reason = "schedulers name shares in the environment")]
+
+mod checks;
+mod partition;
 
 use std::path::PathBuf;
-use std::str::FromStr;
+
+pub(super) use checks::{CheckArgs, annotations};
+use partition::{PartitionArg, share_of};
 
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -13,11 +18,10 @@ use super::{CommandOutcome, CommandResult};
 use crate::build::Build;
 use crate::corpus::{
     Corpus, CorpusError, CorpusProgress, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
-    MeasuredFigures, ResultFolder, THIS_BUILD, Threshold, ThresholdResult,
+    ResultFolder, THIS_BUILD,
 };
 use crate::engine::EngineError;
 use crate::page::corpus_html;
-use crate::report::corpus_page;
 use crate::store::{self, FileType, Target};
 
 /// Which logs of a corpus a command takes.
@@ -56,94 +60,6 @@ pub(super) struct ResultArgs {
     reports: Option<OutputPath>,
     #[command(flatten)]
     checks: CheckArgs,
-}
-
-/// Thresholds, and the summary for CI systems.
-#[derive(clap::Args)]
-#[command(next_help_heading = "Corpus")]
-pub(super) struct CheckArgs {
-    /// Fail if a figure exceeds a number: corrections=3%, view-error-p95=5 (units) or hits-changed=0; repeatable
-    #[arg(long, value_name = "FIGURE=NUMBER")]
-    max: Vec<Threshold>,
-    /// Write the summary as Markdown; `$GITHUB_STEP_SUMMARY` always gets it
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<OutputPath>,
-}
-
-/// A share of a corpus, or where to find it.
-#[derive(Clone, Copy, Debug)]
-enum PartitionArg {
-    Share(CorpusShare),
-    Environment,
-}
-
-impl FromStr for PartitionArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<PartitionArg, String> {
-        match text {
-            "env" => Ok(PartitionArg::Environment),
-            text => Ok(PartitionArg::Share(text.parse()?)),
-        }
-    }
-}
-
-/// The variables with the number of a share, of the first share, of the last share and of shares.
-struct ShareVariables {
-    number: &'static str,
-    first: ShareStart,
-    count: &'static str,
-}
-
-/// The number of the first share.
-enum ShareStart {
-    Is(usize),
-    In(&'static str),
-}
-
-/// Slurm arrays, Kubernetes indexed Jobs, GitLab and others, CircleCI, Buildkite. Kubernetes sets no number of shares,
-/// so a Job sets `JOB_COMPLETIONS` itself.
-const SHARES: [ShareVariables; 5] = [
-    ShareVariables {
-        number: "SLURM_ARRAY_TASK_ID",
-        first: ShareStart::In("SLURM_ARRAY_TASK_MIN"),
-        count: "SLURM_ARRAY_TASK_COUNT",
-    },
-    ShareVariables { number: "JOB_COMPLETION_INDEX", first: ShareStart::Is(0), count: "JOB_COMPLETIONS" },
-    ShareVariables { number: "CI_NODE_INDEX", first: ShareStart::Is(1), count: "CI_NODE_TOTAL" },
-    ShareVariables { number: "CIRCLE_NODE_INDEX", first: ShareStart::Is(0), count: "CIRCLE_NODE_TOTAL" },
-    ShareVariables {
-        number: "BUILDKITE_PARALLEL_JOB",
-        first: ShareStart::Is(0),
-        count: "BUILDKITE_PARALLEL_JOB_COUNT",
-    },
-];
-
-/// The share that the environment names.
-fn share_of(variable: &dyn Fn(&str) -> Option<String>) -> Result<CorpusShare, CommandError> {
-    let Some(names) = SHARES.iter().find(|names| variable(names.number).is_some()) else {
-        let known = SHARES.iter().map(|names| names.number).collect::<Vec<_>>().join(", ");
-        let what = format!("--partition env: the environment names no share: set one of {known}, or write slice:K/N");
-        return Err(CommandError::request(what));
-    };
-    let number = |name: &str| {
-        let value = variable(name).and_then(|value| value.parse::<usize>().ok());
-        value.ok_or_else(|| {
-            CommandError::request(format!("--partition env: {name} is no number: set it, or write slice:K/N"))
-        })
-    };
-    let first = match names.first {
-        ShareStart::Is(first) => first,
-        ShareStart::In(name) => number(name)?,
-    };
-    let (number, n) = (number(names.number)?, number(names.count)?);
-    match number.checked_sub(first) {
-        Some(place) if place < n => Ok(CorpusShare { k: place + 1, n }),
-        _ => Err(CommandError::request(format!(
-            "--partition env: {} is {number}, which is no share of {n}: number shares without gaps, or write slice:K/N",
-            names.number
-        ))),
-    }
 }
 
 impl CorpusArgs {
@@ -211,10 +127,7 @@ pub(super) fn corpus(paths: &[PathBuf]) -> Result<Corpus, CommandError> {
 impl ResultArgs {
     /// Whether an option asks for the page of the corpus.
     pub(super) fn is_given(&self) -> bool {
-        self.results.is_some()
-            || self.reports.is_some()
-            || !self.checks.max.is_empty()
-            || self.checks.markdown.is_some()
+        self.results.is_some() || self.reports.is_some() || self.checks.is_given()
     }
 
     /// The target of the page with charts. Its folder is created.
@@ -283,107 +196,6 @@ impl ResultArgs {
         };
         Ok((name, digest.map(|digest| digest.to_string())))
     }
-}
-
-impl CheckArgs {
-    /// The target of `--markdown`.
-    pub(super) fn target(&self, output: &Output) -> Result<Option<Target>, CommandError> {
-        output.files.target_if(&self.markdown, FileType::Markdown)
-    }
-
-    /// Whether thresholds decide, and no difference alone.
-    pub(super) fn have_thresholds(&self) -> bool {
-        !self.max.is_empty()
-    }
-
-    /// Compares the figures with the thresholds, and returns the results with the worst outcome. A sweep has figures for
-    /// each row.
-    pub(super) fn apply(&self, measured: &[MeasuredFigures]) -> (Vec<ThresholdResult>, CommandOutcome) {
-        let results: Vec<ThresholdResult> = self.max.iter().map(|threshold| threshold.check(measured)).collect();
-        let has = |verdict| results.iter().any(|result| result.verdict == verdict);
-        let outcome = match (has("differs"), has("untestable")) {
-            (true, _) => CommandOutcome::Differs,
-            (false, true) => CommandOutcome::Untestable,
-            (false, false) => CommandOutcome::Done,
-        };
-        (results, outcome)
-    }
-
-    /// Writes the summary for CI systems, and annotations.
-    pub(super) fn report(
-        &self,
-        target: Option<&Target>,
-        page: &dyn Fn() -> Page,
-        annotations: &dyn Fn() -> String,
-    ) -> Result<(), CommandError> {
-        let markdown = || format!("{MARKDOWN_START}\n\n{}", page().markdown());
-        if let Some(target) = target {
-            store::save_bytes(target, markdown().as_bytes())?;
-        }
-        if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
-            store::append_bytes(&PathBuf::from(path), markdown().as_bytes())?;
-        }
-        if std::env::var("GITHUB_ACTIONS").is_ok_and(|value| value == "true") {
-            use std::io::Write;
-            // The runner reads annotations from stderr, too. A closed stderr does not stop the command.
-            let _ = write!(std::io::stderr(), "{}", annotations());
-        }
-        Ok(())
-    }
-
-    /// Checks and reports a corpus. Returns the outcome of the thresholds.
-    pub(super) fn report_corpus(
-        &self,
-        target: Option<&Target>,
-        summary: &mut CorpusSummary,
-    ) -> Result<CommandOutcome, CommandError> {
-        let (thresholds, outcome) = self.apply(&[(&*summary).into()]);
-        summary.thresholds = thresholds;
-        self.report(target, &|| corpus_page(summary), &|| corpus_annotations(summary))?;
-        Ok(outcome)
-    }
-}
-
-/// The first line of a summary in Markdown, by which hitreg recognises its own file.
-const MARKDOWN_START: &str = "<!-- hitreg summary -->";
-
-/// An annotation for GitHub about a log, or without one.
-fn annotation(level: &str, log: &str, what: &str) -> String {
-    let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
-    let file = if log.is_empty() { String::new() } else { format!(" file={},title=hitreg", property(log)) };
-    format!("::{level}{file}::{}\n", escaped(what))
-}
-
-/// Annotations about thresholds and problems besides the logs.
-pub(super) fn annotations(thresholds: &[ThresholdResult], problems: &[String]) -> String {
-    let of_threshold = |result: &ThresholdResult| {
-        let threshold = result.threshold;
-        let value = result.value.map_or("not measured".to_owned(), |value| threshold.text_of(value));
-        let max = threshold.text_of(threshold.max);
-        let what = format!("hitreg: {} is {value}, at most {max} is allowed", threshold.figure.name());
-        annotation("error", "", &what)
-    };
-    let of_thresholds = thresholds.iter().filter(|result| result.verdict != "same").map(of_threshold);
-    of_thresholds.chain(problems.iter().map(|problem| annotation("error", "", problem))).collect()
-}
-
-/// Annotations of a corpus: each names log, tick and field.
-fn corpus_annotations(summary: &CorpusSummary) -> String {
-    let mut text = String::new();
-    let mut add = |level: &str, log: &str, what: &str| text.push_str(&annotation(level, log, what));
-    for log in &summary.worst {
-        let tick = log.tick.map_or(String::new(), |tick| format!(" at tick {tick}"));
-        let field = if log.field.is_empty() { String::new() } else { format!(": {}", log.field) };
-        let next = if log.next.is_empty() { String::new() } else { format!(". Run: {}", log.next) };
-        let level = if summary.a.is_some() { "warning" } else { "error" };
-        add(level, &log.log, &format!("{} differs{tick}{field}{next}", log.log));
-    }
-    for log in &summary.unjudged {
-        let level = if log.verdict == "broken" { "error" } else { "warning" };
-        add(level, &log.log, &format!("{} is {}: {}", log.log, log.verdict, log.detail));
-    }
-    text + &annotations(&summary.thresholds, &summary.problems)
 }
 
 /// A bar with the number of logs done, those that differ or failed, the rate and the time left.
@@ -461,47 +273,4 @@ pub(super) fn finish(
     let thresholds = checks.report_corpus(target, &mut summary)?;
     output.show(&summary, |text| page(text, &summary))?;
     Ok(outcome(&summary, checks.have_thresholds().then_some(thresholds)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-
-    #[test]
-    fn schedulers_name_shares() {
-        let share = |pairs: &[(&str, &str)]| {
-            let variables: BTreeMap<&str, &str> = pairs.iter().copied().collect();
-            share_of(&|name| variables.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
-        };
-        let slurm = [("SLURM_ARRAY_TASK_ID", "7"), ("SLURM_ARRAY_TASK_MIN", "5"), ("SLURM_ARRAY_TASK_COUNT", "4")];
-        assert_eq!(share(&slurm), Ok(CorpusShare { k: 3, n: 4 }));
-        assert_eq!(share(&[("JOB_COMPLETION_INDEX", "0"), ("JOB_COMPLETIONS", "4")]), Ok(CorpusShare { k: 1, n: 4 }));
-        assert_eq!(share(&[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")]), Ok(CorpusShare { k: 4, n: 4 }));
-        let wrong = |pairs: &[(&str, &str)], sentence: &str| {
-            let error = share(pairs).expect_err(sentence);
-            assert!(error.contains(sentence), "{error}");
-        };
-        wrong(&[], "the environment names no share");
-        wrong(&[("JOB_COMPLETION_INDEX", "0")], "JOB_COMPLETIONS is no number");
-        wrong(&[("CI_NODE_INDEX", "5"), ("CI_NODE_TOTAL", "4")], "CI_NODE_INDEX is 5, which is no share of 4");
-        wrong(&[("CI_NODE_INDEX", "0"), ("CI_NODE_TOTAL", "4")], "which is no share of 4");
-    }
-
-    #[test]
-    fn annotations_name_log_tick_and_field() {
-        let summary = CorpusSummary {
-            worst: vec![crate::corpus::WorstLog {
-                log: "a,b.hitlog".to_owned(),
-                tick: Some(7),
-                field: "bodies.yaw".to_owned(),
-                next: "hitreg why 1%".to_owned(),
-                ..Default::default()
-            }],
-            ..CorpusSummary::default()
-        };
-        let expected =
-            "::error file=a%2Cb.hitlog,title=hitreg::a,b.hitlog differs at tick 7: bodies.yaw. Run: hitreg why 1%25\n";
-        assert_eq!(corpus_annotations(&summary), expected);
-    }
 }

@@ -104,10 +104,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             return corpus::run(games, args, output);
         }
     };
-    if store::kind_of(export.file)? == FileKind::Trace {
-        export.check_is_plain()?;
-    }
-    args.what_if.check()?;
+    export.check_what_if()?;
     if args.perfetto {
         output.check_no_result("a timeline: leave it out")?;
         return events::run(games, export, output);
@@ -146,11 +143,12 @@ impl Args {
 }
 
 impl FileExport<'_> {
-    /// Refuses other settings for a trace, which is the result of a replay.
-    fn check_is_plain(self) -> Result<(), CommandError> {
-        match self.args.what_if.is_plain() {
-            true => Ok(()),
-            false => Err(EngineError::Replayed { path: self.file.to_owned() }.into()),
+    /// Refuses other settings for a trace, which is the result of a replay, and impossible ones for a log.
+    fn check_what_if(self) -> Result<(), CommandError> {
+        match store::kind_of(self.file)? {
+            FileKind::Trace if self.args.what_if.is_plain() => Ok(()),
+            FileKind::Trace => Err(EngineError::Replayed { path: self.file.to_owned() }.into()),
+            FileKind::Log | FileKind::Other => self.args.what_if.check(),
         }
     }
 }
@@ -169,7 +167,6 @@ impl TableSource {
     fn of(games: &Games, export: FileExport<'_>) -> Result<TableSource, CommandError> {
         let FileExport { args, file: path, .. } = export;
         if store::kind_of(path)? == FileKind::Trace {
-            export.check_is_plain()?;
             return Ok(TableSource::File(TraceFile::open(path)?));
         }
         let log = files::engine(games).survey(path)?;

@@ -9,12 +9,14 @@
 mod clock;
 mod corpus;
 mod evidence;
+mod explanations;
 mod notes;
 mod packed;
 mod records;
 mod series;
 mod side;
 mod tracks;
+mod usercmds;
 
 pub use corpus::corpus_html;
 

@@ -179,7 +179,7 @@ struct DirectionSums {
 }
 
 impl Coverage {
-    /// Adds another part of the same session.
+    /// Adds another part of the same session, or another session.
     pub fn add(&mut self, other: &Coverage) {
         let Coverage { ticks, usercmds, active_usercmds, corrections, shots, hits } = self;
         *ticks += other.ticks;

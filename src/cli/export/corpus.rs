@@ -31,6 +31,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let outputs = &*outputs;
     let exported = EachLog::run("exporting", &corpus, args.workers.threads(), &|number, file| {
         let export = FileExport { args, file, alone: false };
+        export.check_what_if()?;
         if let Some(target) = timelines.get(number) {
             return events::write(games, export, target);
         }

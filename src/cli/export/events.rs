@@ -43,7 +43,6 @@ impl EventSource {
     fn of(games: &Games, export: FileExport<'_>) -> Result<EventSource, CommandError> {
         let path = export.file;
         if store::kind_of(path)? == FileKind::Trace {
-            export.check_is_plain()?;
             return Ok(EventSource::File(TraceFile::open(path)?));
         }
         let log = files::engine(games).survey(path)?;

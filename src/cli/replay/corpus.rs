@@ -99,10 +99,7 @@ fn print(page: &mut Page, replayed: &EachLog<ReplayedLog>, problems: &[String], 
     let mut all = (Micros(0), Coverage::default());
     for log in &logs {
         all.0 = Micros(all.0.0 + log.length.0);
-        all.1.usercmds += log.exercised.usercmds;
-        all.1.corrections += log.exercised.corrections;
-        all.1.shots += log.exercised.shots;
-        all.1.hits += log.exercised.hits;
+        all.1.add(&log.exercised);
     }
     rows.push(row("all", all.0, &all.1, "").collect());
     page.table(&["", ">length", ">usercmds", ">corrections", ">shots", ">hits", "states"], rows);

@@ -7,17 +7,16 @@ use serde::Serialize;
 
 use super::clock::{PackedClock, StepTimes};
 use super::evidence::Evidence;
-use super::packed::{ColumnSpan, PageColumns, whole};
-use super::records::{PackedRecords, RecordPacker};
-use super::series::{Ack, Packets, PagePackets, RoundTrips, Sample, Series, TIME_UNIT_US};
+use super::explanations::{corrections_of, shots_of};
+use super::packed::PageColumns;
+use super::records::PackedRecords;
+use super::series::{Packets, PagePackets, Series};
 use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet};
+use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::{PageInput, notes};
-use crate::report::why_answer;
-use crate::why::{DrawnSnapshots, RejudgedShot, TraceRows, UsercmdPath, Why};
-use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, executed, frames, shots, views};
+use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
 use hitreg_log::trace::{Table, TraceSource, each_part};
 use hitreg_log::traffic::PacketReader;
-use hitreg_log::units::Micros;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
 /// what screens showed. With more samples, lines become coarser.
@@ -60,57 +59,6 @@ pub(super) struct PageSide {
     ran: Vec<PlayerColumn>,
     unrun: Option<UnrunUsercmds>,
     packets: Vec<PagePackets>,
-}
-
-/// A shot or a correction with the answer of `why`.
-#[derive(Debug, Serialize)]
-struct PageExplanation<T> {
-    answer: String,
-    /// The shot's results under other rules.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    rejudged: Vec<RejudgedShot>,
-    #[serde(flatten)]
-    it: T,
-}
-
-/// A player's acks.
-#[derive(Debug, Serialize)]
-struct AckColumns {
-    player: u32,
-    at_us: ColumnSpan,
-    /// Time from making the usercmd to its ack; negative if it is unknown.
-    round_trip_us: ColumnSpan,
-    error_units: ColumnSpan,
-    /// What all acks amount to, if several are merged into one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    all: Option<AllAcks>,
-}
-
-/// The figures of all acks of a player.
-#[derive(Debug, Serialize)]
-struct AllAcks {
-    p50_us: Option<i64>,
-    p95_us: Option<i64>,
-    /// The largest jitter of the merged acks.
-    jitter_us: ColumnSpan,
-}
-
-/// A player's column, with a value for each step of its clock, or for so many steps.
-#[derive(Debug, Serialize)]
-struct PlayerColumn {
-    player: u32,
-    values: ColumnSpan,
-    steps: usize,
-}
-
-/// Usercmds whose outcome on the server is not `run`.
-#[derive(Debug, Serialize)]
-struct UnrunUsercmds {
-    player: ColumnSpan,
-    /// The step of the server's clock.
-    step: ColumnSpan,
-    how: ColumnSpan,
-    names: Vec<String>,
 }
 
 impl PageSide {
@@ -322,172 +270,6 @@ impl ScreenRows {
             evidence.add_views(rows)
         })?;
         Ok(ScreenRows { tracks, how, evidence })
-    }
-}
-
-/// Packs all shots, with the answers of `why`.
-fn shots_of(evidence: &Evidence, shown: &PageInput<'_>, columns: &mut PageColumns) -> Result<PackedRecords, String> {
-    let (trace, reader) = (&evidence.trace, TraceRows::new(&evidence.trace));
-    let known = match shown.log {
-        Some(_) => known_by_log(&reader, shown)?,
-        None => Vec::new(),
-    };
-    let mut packer = RecordPacker::default();
-    for row in 0..shots::Columns::of(trace).rows {
-        let mut shot = reader.shot(row);
-        if let Some((carried, drawn_from)) = known.get(row) {
-            (shot.carried, shot.drawn_from) = (*carried, *drawn_from);
-        }
-        let rejudged = shot.otherwise(shown.rejudged);
-        let why = Why::Shot(Box::new(shot));
-        let answer = why_answer(&why, &trace.header.settings);
-        if let Why::Shot(it) = why {
-            packer.push(&PageExplanation { answer, rejudged, it: *it })?;
-        }
-    }
-    Ok(packer.finish(columns))
-}
-
-/// What the log knows of a shot.
-type KnownByLog = (Option<UsercmdPath>, Option<DrawnSnapshots>);
-
-/// The shots of so much time are looked up in the log together.
-const TOGETHER: Micros = Micros::from_s(8);
-/// How much of the log is read before and after them. It includes datagrams in flight.
-const AROUND: Micros = Micros::from_s(4);
-
-/// What the log knows of each shot. The log is read once, a few seconds at a time.
-fn known_by_log(reader: &TraceRows<'_>, shown: &PageInput<'_>) -> Result<Vec<KnownByLog>, String> {
-    let table = shots::Columns::of(reader.trace);
-    let mut known = vec![(None, None); table.rows];
-    let Some(log) = shown.log else { return Ok(known) };
-    let mut order: Vec<usize> = (0..table.rows.min(table.at_us.len())).collect();
-    order.sort_by_key(|row| table.at_us[*row]);
-    let mut left = &order[..];
-    while let Some(first) = left.first() {
-        let from = table.at_us[*first];
-        let end = from.saturating_add(TOGETHER.0);
-        let (together, later) = left.split_at(left.partition_point(|row| table.at_us[*row] < end));
-        let [from, to] = [from.saturating_sub(AROUND.0), end.saturating_add(AROUND.0)].map(Micros);
-        let session = log.between(from, to)?;
-        for row in together {
-            let mut shot = reader.shot(*row);
-            shot.know_log(&session);
-            known[*row] = (shot.carried, shot.drawn_from);
-        }
-        left = later;
-    }
-    Ok(known)
-}
-
-/// Packs all corrections, with the answers of `why`.
-fn corrections_of(evidence: &Evidence, columns: &mut PageColumns) -> Result<PackedRecords, String> {
-    let settings = &evidence.trace.header.settings;
-    let mut packer = RecordPacker::default();
-    for it in TraceRows::new(&evidence.trace).corrections() {
-        let why = Why::Correction(Box::new(it));
-        let answer = why_answer(&why, settings);
-        if let Why::Correction(it) = why {
-            packer.push(&PageExplanation { answer, rejudged: Vec::new(), it: *it })?;
-        }
-    }
-    Ok(packer.finish(columns))
-}
-
-fn acks_of(
-    trace: &dyn TraceSource,
-    clocks: &BTreeMap<u32, StepTimes>,
-    exactness: TrackPrecision,
-    most: usize,
-    players: &mut BTreeSet<u32>,
-) -> Result<(Series<Ack>, BTreeMap<u32, RoundTrips>), String> {
-    let (mut acks, mut trips) = (Series::new(most, Ack::merge), BTreeMap::<u32, RoundTrips>::new());
-    let columns = ["player", "command", "at_us", "error_units"];
-    each_part(trace, corrections::NAME, (&columns, None), &mut |rows| {
-        let table = corrections::Columns::read(rows);
-        players.extend(table.player);
-        for (row, ((player, command), at_us)) in table.player.iter().zip(table.command).zip(table.at_us).enumerate() {
-            let made = clocks.get(player).and_then(|clock| clock.time_of(*command));
-            let round_trip_us = made.map_or(-1, |made| at_us.saturating_sub(made));
-            let error = whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);
-            let jitter_us = trips.entry(*player).or_default().add(round_trip_us);
-            acks.push(*player, Ack { at_us: *at_us, round_trip_us, error, jitter_us });
-        }
-        Ok(())
-    })?;
-    Ok((acks, trips))
-}
-
-fn pack_acks(
-    acks: &Series<Ack>,
-    trips: &BTreeMap<u32, RoundTrips>,
-    exactness: TrackPrecision,
-    columns: &mut PageColumns,
-) -> Vec<AckColumns> {
-    let unit = TIME_UNIT_US as f64;
-    let trip = |ack: &Ack| if ack.round_trip_us < 0 { -1 } else { ack.round_trip_us / TIME_UNIT_US };
-    let of_player = |(player, acked): (u32, &[Ack])| AckColumns {
-        player,
-        at_us: columns.push_steady(acked.iter().map(|ack| ack.at_us / TIME_UNIT_US), unit),
-        round_trip_us: columns.push(acked.iter().map(trip), unit),
-        error_units: columns.push(acked.iter().map(|ack| ack.error), exactness.unit / 4.0),
-        all: (acks.merged > 1).then(|| AllAcks {
-            p50_us: trips.get(&player).and_then(|trips| trips.percentile_us(0.5)),
-            p95_us: trips.get(&player).and_then(|trips| trips.percentile_us(0.95)),
-            jitter_us: columns.push(acked.iter().map(|ack| ack.jitter_us), 1.0),
-        }),
-    };
-    acks.iter().map(of_player).collect()
-}
-
-fn pack_ran(ran: &Series<u32>, columns: &mut PageColumns) -> Vec<PlayerColumn> {
-    let of_player = |(player, values): (u32, &[u32])| {
-        let values = columns.push(values.iter().map(|ran| i64::from(*ran)), 1.0);
-        PlayerColumn { player, values, steps: ran.merged }
-    };
-    ran.iter().map(of_player).collect()
-}
-
-/// The usercmds that did not run: the player, the step of the server's clock, and the code of the outcome.
-struct UnrunRows {
-    rows: Sample<[u32; 3]>,
-    /// The names of outcomes; `None` if the trace has no outcomes.
-    names: Option<Vec<String>>,
-}
-
-impl UnrunRows {
-    fn of(
-        trace: &dyn TraceSource,
-        server: &StepTimes,
-        most: usize,
-        players: &mut BTreeSet<u32>,
-    ) -> Result<UnrunRows, String> {
-        let mut unrun = UnrunRows { rows: Sample::default(), names: None };
-        each_part(trace, executed::NAME, (&["player", "tick", "how"], None), &mut |rows| {
-            let table = executed::Columns::read(rows);
-            if table.rows > 0 && unrun.names.as_ref().is_none_or(|names| names.len() < table.how.names.len()) {
-                unrun.names = Some(table.how.names.to_vec());
-            }
-            players.extend(table.player);
-            let is_unrun: Vec<bool> = table.how.names.iter().map(|how| !matches!(&**how, "run" | "")).collect();
-            for (row, code) in table.how.codes.iter().enumerate() {
-                if is_unrun.get(*code as usize).is_some_and(|is_unrun| *is_unrun)
-                    && let Some(step) = table.tick.get(row).and_then(|tick| server.step_of(*tick))
-                {
-                    unrun.rows.push([table.player[row], step, *code]);
-                    unrun.rows.thin_over(most);
-                }
-            }
-            Ok(())
-        })?;
-        Ok(unrun)
-    }
-
-    fn pack(self, columns: &mut PageColumns) -> Option<UnrunUsercmds> {
-        let names = self.names?;
-        let mut column = |place: usize| columns.push(self.rows.iter().map(|row| i64::from(row[place])), 1.0);
-        let [player, step, how] = [0, 1, 2].map(&mut column);
-        Some(UnrunUsercmds { player, step, how, names })
     }
 }
 

@@ -68,7 +68,6 @@ impl ShotRows {
     /// The rows of a table that explain the shot.
     pub fn select(&self, table: &Table) -> Table {
         let ShotName { shooter, command, .. } = self.shot;
-        let is_it = |of: (&u32, &u32)| of == (&shooter, &command);
         // The tick of the shot and the tick before it.
         let of_shot = shots::Columns::read(&self.rows).tick;
         let is_its_tick =
@@ -76,14 +75,7 @@ impl ShotRows {
         table.select(&match table.name.as_str() {
             ticks::NAME => rows_of(ticks::Columns::read(table).tick.iter(), is_its_tick),
             bodies::NAME => rows_of(bodies::Columns::read(table).tick.iter(), is_its_tick),
-            executed::NAME => {
-                let table = executed::Columns::read(table);
-                rows_of(table.player.iter().zip(table.command), is_it)
-            }
-            frames::NAME => {
-                let table = frames::Columns::read(table);
-                rows_of(table.player.iter().zip(table.command), is_it)
-            }
+            executed::NAME | frames::NAME => rows_of_usercmd(table, shooter, command),
             views::NAME => {
                 let table = views::Columns::read(table);
                 let is_near = |row: usize| match (self.shown, table.drawn_at_us.get(row)) {
@@ -144,16 +136,8 @@ impl CorrectionRows {
 
     /// The rows of a table that explain the correction.
     pub fn select(&self, table: &Table) -> Table {
-        let is_it = |of: (&u32, &u32)| of == (&self.player, &self.command);
         table.select(&match table.name.as_str() {
-            frames::NAME => {
-                let table = frames::Columns::read(table);
-                rows_of(table.player.iter().zip(table.command), is_it)
-            }
-            errors::NAME => {
-                let table = errors::Columns::read(table);
-                rows_of(table.player.iter().zip(table.command), is_it)
-            }
+            frames::NAME | errors::NAME => rows_of_usercmd(table, self.player, self.command),
             _ => Vec::new(),
         })
     }
@@ -232,6 +216,11 @@ fn around(times: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
 }
 
 /// The indices of the rows that `keep` accepts.
+/// The rows of a player's usercmd, in a table with the columns `player` and `command`.
+fn rows_of_usercmd(table: &Table, player: u32, command: u32) -> Vec<u32> {
+    rows_of(table.u32s("player").iter().zip(table.u32s("command")), |of| of == (&player, &command))
+}
+
 fn rows_of<T>(all: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Vec<u32> {
     (0..).zip(all).filter_map(|(row, of)| keep(of).then_some(row)).collect()
 }

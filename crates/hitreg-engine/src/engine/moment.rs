@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use super::rejudge::OtherRules;
-use super::streamed::{SurveyedLog, retry_with_encoding};
+use super::streamed::{SurveyedLog, collect_replayed};
 use super::{Engine, EngineError, Games, Playable};
 use hitreg_analysis::why::{CorrectionRows, NEAR, RejudgedShots, ShotRows, WhyError, WhyQuery};
 use hitreg_log::log::{KeyframeQuery, LogReader};
@@ -291,16 +290,11 @@ impl<'a> ExplainedLog<'a> {
             };
             let part = Some(part).filter(|part| *part != Part::WHOLE && log.streams_closed(options));
             let options = ReplayOptions { part, tables: TableSet::named(tables.iter().copied()), ..options.clone() };
-            retry_with_encoding(&AtomicBool::new(false), |encoded| {
-                let mut trace = Trace::default();
-                let mut put = |header: &TraceHeader, rows: Table| {
-                    trace.header.clone_from(header);
-                    let selected = if tables.contains(&&*rows.name) { select(&rows) } else { rows };
-                    // All rows of one replay have the same columns.
-                    trace.append(selected).unwrap_or_default();
+            collect_replayed(|encoded, put| {
+                let mut put_selected = |header: &TraceHeader, rows: Table| {
+                    put(header, if tables.contains(&&*rows.name) { select(&rows) } else { rows });
                 };
-                let ran = log.attempt(self.game, (&options, encoded), &mut |_| {}, &mut put, &mut |_| {})?;
-                Ok(ran.map(|_| trace))
+                log.attempt(self.game, (&options, encoded), &mut |_| {}, &mut put_selected, &mut |_| {})
             })
         })
     }

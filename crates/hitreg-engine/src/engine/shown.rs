@@ -7,18 +7,17 @@ use std::path::Path;
 
 use super::rejudge::{OtherRules, SideRejudgement};
 use super::sides::SideTrace;
-use super::streamed::{SurveyedLog, retry_with_encoding, write_replayed};
+use super::streamed::SurveyedLog;
 use super::{Engine, EngineError, Playable};
 use hitreg_analysis::page::{PageLog, only_shown};
 use hitreg_log::log::IndexedLog;
 use hitreg_log::record::{GapRecord, Session, SessionHeader, SessionStretch, Wall};
 use hitreg_log::recorded::all_records;
-use hitreg_log::store::{self, InputFile, TraceFile};
+use hitreg_log::store::{self, InputFile};
 use hitreg_log::trace::schema::{TableSet, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions, is_rejudged_table};
-use std::sync::atomic::AtomicBool;
 
 /// The replay of a log for a page.
 #[derive(Debug)]
@@ -112,7 +111,7 @@ impl SurveyedLog {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<(SideTrace, Trace), EngineError> {
         let mut judged = Trace::default();
-        let mut attempt = |encoded, write: &mut dyn FnMut(&TraceHeader, Table)| {
+        let trace = self.keep_replayed(|encoded, write| {
             judged = Trace::default();
             let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
                 // All rows of one replay have the same columns.
@@ -120,22 +119,8 @@ impl SurveyedLog {
                 false => write(header, shape(rows)),
             };
             self.attempt(game, (options, encoded), &mut |_| {}, &mut put, progress)
-        };
-        if self.is_short() {
-            let trace = retry_with_encoding(&AtomicBool::new(false), |encoded| {
-                let mut trace = Trace::default();
-                let ran = attempt(encoded, &mut |header, rows| {
-                    trace.header.clone_from(header);
-                    trace.append(rows).unwrap_or_default();
-                })?;
-                Ok::<_, EngineError>(ran.map(|_| trace))
-            })?;
-            return Ok((SideTrace::Memory(trace), judged));
-        }
-        let folder = store::temporary_folder()?;
-        let target = folder.file("replayed.hittrace");
-        write_replayed(&target, attempt)?;
-        Ok((SideTrace::File(TraceFile::open(target.path())?, Some(folder)), judged))
+        })?;
+        Ok((trace, judged))
     }
 
     /// The shots of `trace` under other rules: from `judged`, or from further replays.

@@ -355,36 +355,29 @@ impl SurveyedLog {
     /// # Errors
     /// Fails if the log cannot be read again, or if this build cannot replay it.
     pub(super) fn trace(&self, game: &dyn Playable, options: &ReplayOptions) -> Result<Trace, EngineError> {
-        retry_with_encoding(&AtomicBool::new(false), |encoded| {
-            let mut trace = Trace::default();
-            let mut put = |header: &TraceHeader, rows: Table| {
-                trace.header.clone_from(header);
-                // All rows of one replay have the same columns.
-                trace.append(rows).unwrap_or_default();
-            };
-            let ran = self.attempt(game, (options, encoded), &mut |_| {}, &mut put, &mut |_| {})?;
-            Ok(ran.map(|_| trace))
-        })
-    }
-
-    /// Streams a replay of the log and writes its trace meanwhile.
-    ///
-    /// # Errors
-    /// Fails if the log cannot be read again, the trace cannot be written, or this build cannot replay the log.
-    pub(crate) fn replay_into(
-        &self,
-        game: &dyn Playable,
-        options: &ReplayOptions,
-        target: &Target,
-    ) -> Result<(), EngineError> {
-        write_replayed(target, |encoded, write| {
-            let ran = self.attempt(game, (options, encoded), &mut |_| {}, write, &mut |_| {})?;
-            Ok(ran.map(drop))
-        })
+        collect_replayed(|encoded, put| self.attempt(game, (options, encoded), &mut |_| {}, put, &mut |_| {}))
     }
 }
 
 type LogSource = LogReader<BufReader<InputFile>>;
+
+/// Collects the rows that `attempt` makes in memory, as [`retry_with_encoding`] runs it.
+///
+/// # Errors
+/// Fails as `attempt` does.
+pub(super) fn collect_replayed<T>(
+    mut attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
+) -> Result<Trace, EngineError> {
+    retry_with_encoding(&AtomicBool::new(false), |encoded| {
+        let mut trace = Trace::default();
+        let ran = attempt(encoded, &mut |header, rows| {
+            trace.header.clone_from(header);
+            // All rows of one replay have the same columns.
+            trace.append(rows).unwrap_or_default();
+        })?;
+        Ok(ran.map(|_| trace))
+    })
+}
 
 /// Writes a trace while `attempt` makes it, as [`retry_with_encoding`] runs it.
 ///

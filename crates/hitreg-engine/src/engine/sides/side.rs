@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use super::same_session::SessionIdentity;
 use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
 use crate::build::{BuildRunner, UntestableBuild};
+use crate::engine::streamed::{collect_replayed, write_replayed};
 use crate::engine::{Engine, EngineError, SideRejudgement, SurveyedLog};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
 use hitreg_log::log::FileKind;
@@ -126,6 +127,26 @@ impl SideTrace {
     }
 }
 
+impl SurveyedLog {
+    /// Keeps the rows of a replay of the log that `attempt` makes, as [`collect_replayed`] runs it: of a short log in
+    /// memory, of a long one in a temporary file.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be written, and as `attempt` does.
+    pub(in crate::engine) fn keep_replayed<T>(
+        &self,
+        attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
+    ) -> Result<SideTrace, EngineError> {
+        if self.is_short() {
+            return Ok(SideTrace::Memory(collect_replayed(attempt)?));
+        }
+        let folder = store::temporary_folder()?;
+        let target = folder.file("replayed.hittrace");
+        write_replayed(&target, attempt)?;
+        Ok(SideTrace::File(TraceFile::open(target.path())?, Some(folder)))
+    }
+}
+
 impl Traces<SideTrace> {
     /// Loads both traces into memory, where `beside` bytes are in use already.
     ///
@@ -228,13 +249,7 @@ impl ReplaySpec {
                 of_side.get_or_init(|| shown.rejudged);
                 return Ok(shown.trace);
             }
-            if log.is_short() {
-                return Ok(SideTrace::Memory(log.trace(game, &options)?));
-            }
-            let folder = store::temporary_folder()?;
-            let target = folder.file("replayed.hittrace");
-            log.replay_into(game, &options, &target)?;
-            Ok(SideTrace::File(TraceFile::open(target.path())?, Some(folder)))
+            log.keep_replayed(|encoded, put| log.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {}))
         };
         match replay() {
             Ok(trace) => Ok(Ok(trace)),

@@ -1,0 +1,150 @@
+//! The usercmds of a page over time: their acks, how many ran in each frame, and those that did not run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::clock::StepTimes;
+use super::packed::{ColumnSpan, PageColumns, whole};
+use super::series::{Ack, RoundTrips, Sample, Series, TIME_UNIT_US};
+use super::tracks::TrackPrecision;
+use hitreg_log::trace::schema::{corrections, executed};
+use hitreg_log::trace::{TraceSource, each_part};
+
+/// A player's acks.
+#[derive(Debug, Serialize)]
+pub(super) struct AckColumns {
+    player: u32,
+    at_us: ColumnSpan,
+    /// Time from making the usercmd to its ack; negative if it is unknown.
+    round_trip_us: ColumnSpan,
+    error_units: ColumnSpan,
+    /// What all acks amount to, if several are merged into one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all: Option<AllAcks>,
+}
+
+/// The figures of all acks of a player.
+#[derive(Debug, Serialize)]
+struct AllAcks {
+    p50_us: Option<i64>,
+    p95_us: Option<i64>,
+    /// The largest jitter of the merged acks.
+    jitter_us: ColumnSpan,
+}
+
+/// A player's column, with a value for each step of its clock, or for so many steps.
+#[derive(Debug, Serialize)]
+pub(super) struct PlayerColumn {
+    player: u32,
+    values: ColumnSpan,
+    steps: usize,
+}
+
+/// Usercmds whose outcome on the server is not `run`.
+#[derive(Debug, Serialize)]
+pub(super) struct UnrunUsercmds {
+    player: ColumnSpan,
+    /// The step of the server's clock.
+    step: ColumnSpan,
+    how: ColumnSpan,
+    names: Vec<String>,
+}
+
+/// Reads all acks, and the round trips of each player.
+pub(super) fn acks_of(
+    trace: &dyn TraceSource,
+    clocks: &BTreeMap<u32, StepTimes>,
+    exactness: TrackPrecision,
+    most: usize,
+    players: &mut BTreeSet<u32>,
+) -> Result<(Series<Ack>, BTreeMap<u32, RoundTrips>), String> {
+    let (mut acks, mut trips) = (Series::new(most, Ack::merge), BTreeMap::<u32, RoundTrips>::new());
+    let columns = ["player", "command", "at_us", "error_units"];
+    each_part(trace, corrections::NAME, (&columns, None), &mut |rows| {
+        let table = corrections::Columns::read(rows);
+        players.extend(table.player);
+        for (row, ((player, command), at_us)) in table.player.iter().zip(table.command).zip(table.at_us).enumerate() {
+            let made = clocks.get(player).and_then(|clock| clock.time_of(*command));
+            let round_trip_us = made.map_or(-1, |made| at_us.saturating_sub(made));
+            let error = whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);
+            let jitter_us = trips.entry(*player).or_default().add(round_trip_us);
+            acks.push(*player, Ack { at_us: *at_us, round_trip_us, error, jitter_us });
+        }
+        Ok(())
+    })?;
+    Ok((acks, trips))
+}
+
+pub(super) fn pack_acks(
+    acks: &Series<Ack>,
+    trips: &BTreeMap<u32, RoundTrips>,
+    exactness: TrackPrecision,
+    columns: &mut PageColumns,
+) -> Vec<AckColumns> {
+    let unit = TIME_UNIT_US as f64;
+    let trip = |ack: &Ack| if ack.round_trip_us < 0 { -1 } else { ack.round_trip_us / TIME_UNIT_US };
+    let of_player = |(player, acked): (u32, &[Ack])| AckColumns {
+        player,
+        at_us: columns.push_steady(acked.iter().map(|ack| ack.at_us / TIME_UNIT_US), unit),
+        round_trip_us: columns.push(acked.iter().map(trip), unit),
+        error_units: columns.push(acked.iter().map(|ack| ack.error), exactness.unit / 4.0),
+        all: (acks.merged > 1).then(|| AllAcks {
+            p50_us: trips.get(&player).and_then(|trips| trips.percentile_us(0.5)),
+            p95_us: trips.get(&player).and_then(|trips| trips.percentile_us(0.95)),
+            jitter_us: columns.push(acked.iter().map(|ack| ack.jitter_us), 1.0),
+        }),
+    };
+    acks.iter().map(of_player).collect()
+}
+
+pub(super) fn pack_ran(ran: &Series<u32>, columns: &mut PageColumns) -> Vec<PlayerColumn> {
+    let of_player = |(player, values): (u32, &[u32])| {
+        let values = columns.push(values.iter().map(|ran| i64::from(*ran)), 1.0);
+        PlayerColumn { player, values, steps: ran.merged }
+    };
+    ran.iter().map(of_player).collect()
+}
+
+/// The usercmds that did not run: the player, the step of the server's clock, and the code of the outcome.
+pub(super) struct UnrunRows {
+    pub(super) rows: Sample<[u32; 3]>,
+    /// The names of outcomes; `None` if the trace has no outcomes.
+    names: Option<Vec<String>>,
+}
+
+impl UnrunRows {
+    pub(super) fn of(
+        trace: &dyn TraceSource,
+        server: &StepTimes,
+        most: usize,
+        players: &mut BTreeSet<u32>,
+    ) -> Result<UnrunRows, String> {
+        let mut unrun = UnrunRows { rows: Sample::default(), names: None };
+        each_part(trace, executed::NAME, (&["player", "tick", "how"], None), &mut |rows| {
+            let table = executed::Columns::read(rows);
+            if table.rows > 0 && unrun.names.as_ref().is_none_or(|names| names.len() < table.how.names.len()) {
+                unrun.names = Some(table.how.names.to_vec());
+            }
+            players.extend(table.player);
+            let is_unrun: Vec<bool> = table.how.names.iter().map(|how| !matches!(&**how, "run" | "")).collect();
+            for (row, code) in table.how.codes.iter().enumerate() {
+                if is_unrun.get(*code as usize).is_some_and(|is_unrun| *is_unrun)
+                    && let Some(step) = table.tick.get(row).and_then(|tick| server.step_of(*tick))
+                {
+                    unrun.rows.push([table.player[row], step, *code]);
+                    unrun.rows.thin_over(most);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(unrun)
+    }
+
+    pub(super) fn pack(self, columns: &mut PageColumns) -> Option<UnrunUsercmds> {
+        let names = self.names?;
+        let mut column = |place: usize| columns.push(self.rows.iter().map(|row| i64::from(row[place])), 1.0);
+        let [player, step, how] = [0, 1, 2].map(&mut column);
+        Some(UnrunUsercmds { player, step, how, names })
+    }
+}
