@@ -253,6 +253,14 @@ fn a_page_of_two_sides_has_the_differences_of_diff() {
     assert!(!diff["hits"]["changed"].as_array().expect("changed").is_empty());
     let answer = contents["difference"]["answer"].as_str().expect("an answer");
     assert!(answer.contains("--what-if replay"), "no count of hits without its name: {answer}");
+    // Both sides' shots are judged under other rules, those of A as on a page of its own.
+    let rejudged = |side: &Value| -> Vec<Value> {
+        side["shots"].as_array().expect("shots").iter().map(|shot| shot["rejudged"].clone()).collect()
+    };
+    let (_, alone) = page(&folder, "a.hitlog");
+    let [a, b] = [0, 1].map(|side| rejudged(&contents["sides"][side]));
+    assert!(a[0][0]["server"].is_object() && a == rejudged(&alone["sides"][0]));
+    assert!(b.iter().any(|shot| shot[0]["what"] == "with lag compensation"), "{b:?}");
 }
 
 #[test]
