@@ -36,8 +36,9 @@ use hitreg::trace::{Table, TraceHeader};
 const PLAYERS: u16 = 16;
 const SECONDS: f64 = 10.0;
 
-/// Changes up to this size are not reported.
+/// Changes up to these sizes are not reported. Two preparations differ by some thousand instructions.
 const REPORTED_PERCENT: f64 = 3.0;
+const REPORTED_COUNT: u64 = 20_000;
 
 #[global_allocator]
 static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
@@ -158,7 +159,7 @@ fn differences(job: &str, before: Cost, now: Cost) -> Vec<String> {
     ];
     let of =
         what.into_iter().map(|(what, before, now)| (what, before, now, 100.0 * (now as f64 / before as f64 - 1.0)));
-    of.filter(|(.., percent)| percent.abs() > REPORTED_PERCENT)
+    of.filter(|(_, before, now, percent)| percent.abs() > REPORTED_PERCENT && before.abs_diff(*now) > REPORTED_COUNT)
         .map(|(what, before, now, percent)| format!("{job}: {what} {before} -> {now} ({percent:+.1} %)"))
         .collect()
 }
@@ -199,7 +200,8 @@ fn cost(job: &str, folder: &Path) -> Cost {
         output(valgrind.arg(&itself).args([part, job]).arg(folder));
         instructions(folder, part)
     });
-    Cost { here: all.0 - ready.0, elsewhere: all.1.saturating_sub(ready.1), peak, asked }
+    // The smallest job takes fewer instructions than two preparations differ by.
+    Cost { here: all.0.saturating_sub(ready.0), elsewhere: all.1.saturating_sub(ready.1), peak, asked }
 }
 
 fn output(command: &mut Command) -> String {
