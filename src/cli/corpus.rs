@@ -133,7 +133,7 @@ impl ResultArgs {
     /// The target of the page with charts. Its folder is created.
     pub(super) fn reports(&self, output: &Output) -> Result<Option<Target>, CommandError> {
         let Some(folder) = &self.reports else { return Ok(None) };
-        output.files.create_folder(folder)?;
+        store::create_folder(folder)?;
         output.files.target_at(&folder.join("summary.html"), FileType::Page).map(Some)
     }
 

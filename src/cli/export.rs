@@ -206,7 +206,7 @@ impl TableSource {
     /// Writes each table to its file in a folder.
     fn save_all(&self, export: FileExport<'_>, folder: &Path, outputs: &Outputs) -> Result<(), CommandError> {
         let files = files_in(&self.shapes(), export)?;
-        outputs.create_folder(folder)?;
+        store::create_folder(folder)?;
         let target = |(name, file): (String, String)| {
             let kind = like(&name, export.args.format());
             Ok((name, outputs.target_at(&folder.join(file), kind)?))

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{ArgMatches, Command};
 
 use super::session_args::MapPath;
-use super::trouble::{CommandError, reason};
-use crate::store::{FileType, Target, Targets, is_standard_stream};
+use super::trouble::CommandError;
+use crate::store::{self, FileType, Target, Targets, is_standard_stream};
 
 /// A path that a command writes to. Only [`Outputs`] turns it into a target.
 #[derive(Clone, Debug)]
@@ -111,15 +111,8 @@ impl Outputs {
             }
         }
         self.targets.add_inputs(logs);
-        self.create_folder(folder)?;
+        store::create_folder(folder)?;
         Ok(logs.iter().map(|log| folder.join(log.file_stem().unwrap_or_default())).collect())
-    }
-
-    /// Creates a requested folder.
-    pub(super) fn create_folder(&self, folder: &Path) -> Result<(), CommandError> {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            CommandError::file(folder, format!("this directory cannot be created: {}", reason(&error)))
-        })
     }
 
     /// Returns the target for a file in a requested folder.

@@ -180,7 +180,7 @@ pub(super) fn naming_file(message: &str, file: &str) -> String {
 }
 
 /// The reason of an I/O error in plain words, or in the system's words.
-pub(super) fn reason(error: &std::io::Error) -> String {
+fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
         std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),

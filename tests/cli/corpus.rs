@@ -137,7 +137,9 @@ fn outputs_of_a_corpus_never_collide_and_never_replace_a_log() {
     assert_eq!(fs::read(folder.path("logs/0.hitlog")).expect("a log"), before);
     for (line, sentence) in [
         ("replay logs -o -", "several logs need a folder for their outputs"),
-        ("replay logs -o logs/0.hitlog", "logs/0.hitlog: this directory cannot be created"),
+        ("replay logs -o logs/0.hitlog", "logs/0.hitlog: this is not a directory"),
+        ("verify logs --results logs/0.hitlog", "logs/0.hitlog: this is not a directory"),
+        ("replay logs -o logs/0.hitlog/out", "logs/0.hitlog: this is not a directory"),
         ("replay logs --set interpolation.lerp=1", "interpolation.lerp"),
         ("replay logs --what-if rejudge", "--what-if rejudge needs other settings"),
         ("export logs --table shots", "several logs need a folder for their outputs"),

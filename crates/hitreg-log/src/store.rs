@@ -24,7 +24,7 @@ use std::path::Path;
 
 pub use error::StoreError;
 pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder};
-pub use folder::{files_below, temporary_folder};
+pub use folder::{create_folder, files_below, temporary_folder};
 pub use input::InputFile;
 pub use lines::{LineFile, LineSpan, read_line_span, read_lines};
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};

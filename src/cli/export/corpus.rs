@@ -6,7 +6,7 @@ use crate::cli::each_log::EachLog;
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 use crate::engine::Games;
-use crate::store::FileType;
+use crate::store::{self, FileType};
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     if !args.perfetto && args.table.is_none() && !args.all {
@@ -37,7 +37,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         }
         let source = TableSource::of(games, export)?;
         let Some(name) = &args.table else { return source.save_all(export, &folders[number], outputs) };
-        outputs.create_folder(&folders[number])?;
+        store::create_folder(&folders[number])?;
         let format = args.format();
         let path = folders[number].join(format!("{name}.{}", format.ending()));
         source.save(name, export, &outputs.target_at(&path, like(name, format))?)

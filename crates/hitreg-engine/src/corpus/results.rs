@@ -77,7 +77,7 @@ impl ResultFolder {
     /// # Errors
     /// When a file cannot be opened, another process uses it, or its rows are of another version.
     pub fn open(folder: &Path, share: Option<CorpusShare>) -> Result<ResultFolder, ResultsError> {
-        std::fs::create_dir_all(folder).map_err(|source| StoreError::Unreadable { path: folder.into(), source })?;
+        store::create_folder(folder)?;
         let name = |kind: &str| match share {
             Some(CorpusShare { k, n }) => folder.join(format!("{kind}-{k}-of-{n}.jsonl")),
             None => folder.join(format!("{kind}.jsonl")),

@@ -61,6 +61,20 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// The path is not a directory, but must be one.
+    #[error("{}: this is not a directory: name a directory, or a path where one can be created", path.display())]
+    NotDirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The directory cannot be created.
+    #[error("{}: this directory cannot be created: {source}", path.display())]
+    Uncreatable {
+        /// The directory.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
     /// The folder of the output does not exist.
     #[error("{}: there is no directory {}. Run: mkdir -p {}", path.display(), parent.display(), parent.display())]
     NoParent {

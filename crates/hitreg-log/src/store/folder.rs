@@ -2,11 +2,26 @@
 #![expect(clippy::disallowed_types, reason = "a lock needs an open file")]
 
 use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::target::Target;
 use super::unnamed::UnnamedFolder;
+
+/// Creates a folder and those above it, unless it exists.
+///
+/// # Errors
+/// When a file has the name of one of them, or the system refuses.
+pub fn create_folder(folder: &Path) -> Result<(), StoreError> {
+    std::fs::create_dir_all(folder).map_err(|source| match source.kind() {
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            let file = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
+            StoreError::NotDirectory { path: file.into() }
+        }
+        _ => StoreError::Uncreatable { path: folder.into(), source },
+    })
+}
 
 /// A folder that hitreg owns, where it may write any file.
 #[derive(Clone, Debug)]
