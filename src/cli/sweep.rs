@@ -19,7 +19,7 @@ use crate::record::Session;
 use crate::replay::WhatIf;
 use crate::report::{self, print_thresholds, sweep_page, what_if_line};
 use crate::store::{self, FileType};
-use crate::sweep::{Axis, PRESET, Sweep, SweepError, SweepPlan, figure_names};
+use crate::sweep::{Axis, PRESET, Sweep, SweepBuilder, SweepError, SweepPlan, figure_names};
 
 /// Run logs under many values of a setting, and compare hits, view error and corrections
 ///
@@ -93,20 +93,12 @@ struct SweptLogs {
 }
 
 impl SweptLogs {
-    /// Takes the logs that can be read. A sweep by this program needs them `in_memory`.
-    ///
-    /// # Errors
-    /// When no log is left, or all logs together do not fit into memory.
-    fn of(games: &Games, logs: Vec<PathBuf>, in_memory: bool) -> Result<SweptLogs, CommandError> {
-        let (quiet, mut held, mut swept) = (Engine::new(games), 0_usize, SweptLogs::default());
+    /// The logs of a sweep by a build: those that can be read.
+    fn readable(games: &Games, logs: Vec<PathBuf>) -> Result<SweptLogs, CommandError> {
+        let (quiet, mut swept) = (Engine::new(games), SweptLogs::default());
         for path in logs {
             match quiet.survey(&path) {
-                Ok(_) if !in_memory => swept.logs.push(path),
-                Ok(log) => {
-                    held = held.saturating_add(log.session_bytes());
-                    games.memory().check(held).map_err(|needs| CommandError::file(&path, needs))?;
-                    swept.logs.push(path);
-                }
+                Ok(_) => swept.logs.push(path),
                 Err(error) => swept.problems.push(error.into()),
             }
         }
@@ -147,13 +139,13 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let corpus = args.corpus.corpus(&args.logs)?;
     let runner = args.running.runner(games, args.build.is_some(), output)?;
     let (swept, SweptLogs { logs, problems }) = match &args.build {
-        None => sweep(games, SweptLogs::of(games, corpus.logs, true)?, &plan)?,
+        None => sweep(games, corpus.logs, &plan)?,
         Some(_) if args.what_if == WhatIf::Rerecord => {
             return Err(CommandError::request("a build has no bots: leave out --what-if rerecord, or --build"));
         }
         Some(build) => {
             let spec = ReplaySpec { build: Some(build.clone()), ..ReplaySpec::default() };
-            let of_all = SweptLogs::of(games, corpus.logs, false)?;
+            let of_all = SweptLogs::readable(games, corpus.logs)?;
             let logs: Vec<&Path> = of_all.logs.iter().map(PathBuf::as_path).collect();
             let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
             match spec.sweep(&files::engine(games), &runner, (&logs, &plan), &|| progress.one_done())? {
@@ -197,38 +189,71 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     Ok(if problems.is_empty() { outcome } else { CommandOutcome::Trouble })
 }
 
-/// Sweeps the logs of a game that this program plays.
-fn sweep(games: &Games, all: SweptLogs, plan: &SweepPlan) -> Result<(Sweep, SweptLogs), CommandError> {
-    let mut sessions: Vec<Session> = Vec::with_capacity(all.logs.len());
-    let mut swept = SweptLogs { logs: Vec::new(), problems: all.problems };
-    for path in all.logs {
-        match files::read_log(games, &path) {
-            Ok(log) if sessions.first().is_some_and(|first| first.header.game != log.session.header.game) => {
-                swept.problems.push(EngineError::OtherGame { path }.into());
+/// Sweeps the logs of a game that this program plays. Only the logs of one group are in memory at a time.
+fn sweep(games: &Games, logs: Vec<PathBuf>, plan: &SweepPlan) -> Result<(Sweep, SweptLogs), CommandError> {
+    let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
+    let mut sweep = OwnSweep {
+        games,
+        plan,
+        done: &|| progress.one_done(),
+        builder: SweepBuilder::new(plan),
+        swept: SweptLogs::default(),
+    };
+    let (mut group, mut game) = (Vec::new(), None);
+    for path in logs {
+        let session = match files::read_log(games, &path) {
+            Ok(log) => log.session,
+            Err(error) => {
+                sweep.swept.problems.push(error);
+                continue;
             }
-            Ok(log) => {
-                files::note_hole(&path, log.session.first_hole());
-                sessions.push(log.session);
-                swept.logs.push(path);
-            }
-            Err(error) => swept.problems.push(error),
+        };
+        if game.get_or_insert_with(|| session.header.game.clone()) != &session.header.game {
+            sweep.swept.problems.push(EngineError::OtherGame { path }.into());
+            continue;
+        }
+        files::note_hole(&path, session.first_hole());
+        group.push((path, session));
+        // A group keeps all cores busy.
+        if group.len() * plan.runs() >= rayon::current_num_threads() {
+            sweep.run(std::mem::take(&mut group))?;
         }
     }
-    loop {
-        swept = swept.check()?;
-        let game = games.of(&sessions[0]).map_err(|error| CommandError::file(&swept.logs[0], error))?;
-        let progress = Progress::of_things("sweeping", (plan.runs() * sessions.len()) as u64);
-        let (log, source): (usize, Box<dyn std::error::Error + Send + Sync>) =
-            match game.sweep(games.memory(), &sessions, plan, &|| progress.one_done()) {
-                Ok(figures) => return Ok((figures, swept)),
-                Err(SweepError::Settings { log, source }) => {
-                    return Err(CommandError::file(&swept.logs[log], source));
+    sweep.run(group)?;
+    Ok((sweep.builder.finish(), sweep.swept.check()?))
+}
+
+/// A sweep of logs by this program.
+struct OwnSweep<'a> {
+    games: &'a Games,
+    plan: &'a SweepPlan,
+    /// Called at the end of each run.
+    done: &'a (dyn Fn() + Sync),
+    builder: SweepBuilder<'a>,
+    swept: SweptLogs,
+}
+
+impl OwnSweep<'_> {
+    /// Adds the logs of a group. If they do not run together, for example for lack of memory, each runs alone.
+    fn run(&mut self, group: Vec<(PathBuf, Session)>) -> Result<(), CommandError> {
+        let (paths, sessions): (Vec<PathBuf>, Vec<Session>) = group.into_iter().unzip();
+        let Some(first) = sessions.first() else { return Ok(()) };
+        let game = self.games.of(first).map_err(|error| CommandError::file(&paths[0], error))?;
+        match game.sweep(self.games.memory(), &sessions, self.plan, self.done) {
+            Ok(figures) => {
+                self.builder.add(figures);
+                self.swept.logs.extend(paths);
+            }
+            Err(SweepError::Settings { log, source }) => return Err(CommandError::file(&paths[log], source)),
+            Err(SweepError::Run { source, .. }) if sessions.len() == 1 => {
+                self.swept.problems.push(CommandError::file(&paths[0], source));
+            }
+            Err(SweepError::Run { .. }) => {
+                for alone in paths.into_iter().zip(sessions) {
+                    self.run(vec![alone])?;
                 }
-                Err(SweepError::Run { log, source }) => (log, source.into()),
-            };
-        // The others run again without it. This is rare, because the log was read whole.
-        sessions.remove(log);
-        let path = swept.logs.remove(log);
-        swept.problems.push(CommandError::file(&path, source));
+            }
+        }
+        Ok(())
     }
 }

@@ -168,11 +168,64 @@ impl SweepPlan {
     }
 }
 
+/// The figures of the runs of one log: of each repetition of each point.
+#[derive(Debug)]
+pub struct LogFigures(Vec<FigureSums>);
+
+/// Adds up the figures of logs, so that only the logs of one group need to be in memory.
+#[derive(Debug)]
+pub struct SweepBuilder<'p> {
+    plan: &'p SweepPlan,
+    points: Vec<PointFigures>,
+}
+
+/// The figures of one combination so far.
+#[derive(Clone, Debug, Default)]
+struct PointFigures {
+    sums: FigureSums,
+    /// The share of hits of each run that has shots.
+    hit_shares: Vec<f64>,
+}
+
+impl<'p> SweepBuilder<'p> {
+    /// Begins a sweep without logs.
+    pub fn new(plan: &'p SweepPlan) -> SweepBuilder<'p> {
+        SweepBuilder { plan, points: vec![PointFigures::default(); plan.points().len()] }
+    }
+
+    /// Adds logs that were run under this plan.
+    pub fn add(&mut self, logs: Vec<LogFigures>) {
+        for LogFigures(runs) in logs {
+            let mut runs = runs.into_iter();
+            for point in &mut self.points {
+                for run in runs.by_ref().take(usize::from(self.plan.repeats())) {
+                    point.hit_shares.extend(run.hit_share());
+                    point.sums.add(run);
+                }
+            }
+        }
+    }
+
+    /// The rows of all logs together.
+    pub fn finish(self) -> Sweep {
+        let plan = self.plan;
+        let row = |(values, point): (Vec<&str>, PointFigures)| {
+            let rerecorded = plan.what_if == WhatIf::Rerecord;
+            let hit_share_ci95 = rerecorded.then(|| confidence_95(&point.hit_shares)).flatten();
+            let figures = SweepFigures { hit_share_ci95, ..point.sums.figures() };
+            SweepRow { values: values.into_iter().map(str::to_owned).collect(), figures }
+        };
+        let rows = plan.points().into_iter().zip(self.points).map(row).collect();
+        let keys = plan.axes.iter().map(|axis| axis.key().to_owned()).collect();
+        Sweep { what_if: plan.what_if, repeats: plan.repeats(), keys, rows, is_by_build: false }
+    }
+}
+
 /// Makes the trace of a session under settings. The number is the index of the repetition, from 0.
 pub type SweepRun<'a> = dyn Fn(&Session, Settings, u16) -> Result<ReplayOutput, ReplayError> + Sync + 'a;
 
-/// Runs every session at every point, `plan.repeats()` times each, in parallel. The figures of a point combine all
-/// sessions. `done` is called at the end of each run; each session has [`SweepPlan::runs`] of them.
+/// Runs every session at every point, `plan.repeats()` times each, in parallel. `done` is called at the end of each run;
+/// each session has [`SweepPlan::runs`] of them.
 ///
 /// # Errors
 /// When this build cannot run a session.
@@ -181,7 +234,7 @@ pub fn sweep(
     plan: &SweepPlan,
     (run, at_once): (&SweepRun<'_>, usize),
     done: &(dyn Fn() + Sync),
-) -> Result<Sweep, SweepError> {
+) -> Result<Vec<LogFigures>, SweepError> {
     let one = |log: usize, point: &[&str], repeat: u16| {
         let session = &sessions[log];
         let settings = plan.settings(session, point).map_err(|source| SweepError::Settings { log, source })?;
@@ -195,29 +248,19 @@ pub fn sweep(
 /// Makes the figures of one log, by its index, at one point. The number is the index of the repetition, from 0.
 pub(crate) type FigureRun<'a, E> = dyn Fn(usize, &[&str], u16) -> Result<FigureSums, E> + Sync + 'a;
 
-/// Combines the figures of every log at every point.
+/// Makes the figures of every log at every point.
 pub(crate) fn sweep_by<E: Send>(
     logs: usize,
     plan: &SweepPlan,
     (run, at_once): (&FigureRun<'_, E>, usize),
-) -> Result<Sweep, E> {
-    let points = plan.points();
-    let one = |(point, log, repeat): (usize, usize, u16)| run(log, &points[point], repeat);
-    let runs_of = |point| (0..logs).flat_map(move |log| (0..plan.repeats()).map(move |n| (point, log, n)));
-    let runs: Vec<(usize, usize, u16)> = (0..points.len()).flat_map(runs_of).collect();
-    let made = crate::in_order(runs.len(), at_once, |number| one(runs[number]));
-    let gathered: Vec<FigureSums> = made.into_iter().collect::<Result<_, _>>()?;
-    let of_each = logs * usize::from(plan.repeats());
-    let mut gathered = gathered.into_iter();
-    let row = |values: &Vec<&str>| {
-        let of_point: Vec<FigureSums> = gathered.by_ref().take(of_each).collect();
-        let hit_shares: Vec<f64> = of_point.iter().filter_map(FigureSums::hit_share).collect();
-        let together = of_point.into_iter().fold(FigureSums::default(), FigureSums::plus);
-        let hit_share_ci95 = (plan.what_if == WhatIf::Rerecord).then(|| confidence_95(&hit_shares)).flatten();
-        let figures = SweepFigures { hit_share_ci95, ..together.figures() };
-        SweepRow { values: values.iter().map(|v| (*v).to_owned()).collect(), figures }
+) -> Result<Vec<LogFigures>, E> {
+    let (points, repeats) = (plan.points(), plan.repeats());
+    let of_point = |log| points.iter().flat_map(move |point| (0..repeats).map(move |repeat| (log, point, repeat)));
+    let runs: Vec<(usize, &Vec<&str>, u16)> = (0..logs).flat_map(of_point).collect();
+    let one = |number: usize| {
+        let (log, point, repeat) = runs[number];
+        run(log, point, repeat)
     };
-    let rows = points.iter().map(row).collect();
-    let keys = plan.axes.iter().map(|axis| axis.key().to_owned()).collect();
-    Ok(Sweep { what_if: plan.what_if, repeats: plan.repeats(), keys, rows, is_by_build: false })
+    let mut figures = crate::in_order(runs.len(), at_once, one).into_iter();
+    (0..logs).map(|_| figures.by_ref().take(plan.runs()).collect::<Result<_, _>>().map(LogFigures)).collect()
 }

@@ -16,7 +16,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
-use hitreg::sweep::{Axis, PlanError, Sweep, SweepCell, SweepPlan};
+use hitreg::sweep::{Axis, PlanError, Sweep, SweepBuilder, SweepCell, SweepPlan};
 use hitreg::trace::{ColumnData, Trace};
 
 fn record<G: Bots + Netcode>(scenario: &Scenario, rules: G::Rules) -> Session {
@@ -48,7 +48,19 @@ fn sweep_axes(sessions: &[Session], axes: &[&str]) -> Sweep {
 
 fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Sweep {
     let games = Games::default().recording::<Discs>(|_| Ok(crate::disc::DiscRules::default()));
-    games.of(&sessions[0]).expect("discs").sweep(games.memory(), sessions, plan, done).expect("logs of this build")
+    let game = games.of(&sessions[0]).expect("discs");
+    let of_groups = |size, done| {
+        let mut builder = SweepBuilder::new(plan);
+        for group in sessions.chunks(size) {
+            builder.add(game.sweep(games.memory(), group, plan, done).expect("logs of this build"));
+        }
+        builder.finish()
+    };
+    let sweep = of_groups(sessions.len(), done);
+    if sessions.len() > 1 {
+        assert_eq!(sweep, of_groups(1, &|| {}), "each log alone");
+    }
+    sweep
 }
 
 fn replay_with<G: Netcode>(session: &Session, change: &str) -> ReplayOutput {

@@ -13,7 +13,7 @@ pub use error::{NoBots, ScoreError, StepError, UnknownGame};
 
 use super::EngineError;
 use crate::shrink::{self, ShrinkEdit, ShrinkError, ShrinkResult};
-use crate::sweep::{self, Sweep, SweepError, SweepPlan};
+use crate::sweep::{self, LogFigures, SweepError, SweepPlan};
 use bots::BotGame;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
@@ -232,7 +232,8 @@ pub trait Playable: Send + Sync {
         progress: &mut dyn FnMut(&shrink::ShrinkStep),
     ) -> Result<ShrinkResult, ShrinkError<EngineError>>;
 
-    /// Runs the sessions under every combination of settings in the plan. `done` is called after each run.
+    /// Runs the sessions under every combination of settings in the plan; [`SweepBuilder`](crate::sweep::SweepBuilder)
+    /// adds up their figures. `done` is called after each run.
     ///
     /// # Errors
     /// Fails if a session cannot be run under one of them, or not within this memory limit.
@@ -242,7 +243,7 @@ pub trait Playable: Send + Sync {
         sessions: &[Session],
         plan: &SweepPlan,
         done: &(dyn Fn() + Sync),
-    ) -> Result<Sweep, SweepError>;
+    ) -> Result<Vec<LogFigures>, SweepError>;
 
     /// Descriptions of the entity classes and fields in a log that this build of the game does not know.
     fn unknown_fields(&self, header: &SessionHeader) -> Vec<String>;
@@ -385,7 +386,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
         sessions: &[Session],
         plan: &SweepPlan,
         done: &(dyn Fn() + Sync),
-    ) -> Result<Sweep, SweepError> {
+    ) -> Result<Vec<LogFigures>, SweepError> {
         let run = |session: &Session, settings: Settings, repeat: u16| {
             if plan.what_if() == WhatIf::Rerecord {
                 let bots = self.bots.as_ref().ok_or(ReplayError::NoBots(G::NAME))?;

@@ -113,7 +113,7 @@ impl FigureSums {
         (self.shots > 0).then(|| self.hits as f64 / self.shots as f64)
     }
 
-    pub(super) fn plus(mut self, other: FigureSums) -> FigureSums {
+    pub(super) fn add(&mut self, other: FigureSums) {
         self.has_usercmds |= other.has_usercmds;
         self.has_shots |= other.has_shots;
         self.has_corrections |= other.has_corrections;
@@ -139,7 +139,6 @@ impl FigureSums {
             traffic.up_bytes += more.up_bytes;
             traffic.player_seconds += more.player_seconds;
         }
-        self
     }
 
     pub(super) fn figures(self) -> SweepFigures {

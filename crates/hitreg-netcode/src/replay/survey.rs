@@ -15,7 +15,7 @@ use hitreg_log::record::{
     GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States, TickRecord,
     floats_of, viewer_specific_fields,
 };
-use hitreg_log::trace::schema::{TableSet, bodies, executed, frames, packets, views};
+use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
 pub(crate) use reorder::ReorderWindow;
 use reorder::{ConnectionNumbers, LONGEST_FLIGHT, ReorderBounds};
@@ -294,18 +294,6 @@ impl LogSurvey {
     /// Returns the longest flight time of any packet or snapshot; `None` if the log does not tell it for all of them.
     pub(super) fn longest_flight(&self) -> Option<Micros> {
         self.bounds.all_is_known.then(|| self.longest())
-    }
-
-    /// An estimate by counts of the rows of the largest tables of a replay, by table.
-    pub fn trace_rows(&self) -> [(&'static str, u64); 5] {
-        let (players, frames) = (self.players.len() as u64, self.frames());
-        [
-            (views::NAME, frames.saturating_mul(players.saturating_sub(1))),
-            (frames::NAME, frames),
-            (executed::NAME, frames),
-            (packets::NAME, frames),
-            (bodies::NAME, self.ticks.count.saturating_mul(players)),
-        ]
     }
 
     /// Returns the longest known flight time of any packet or snapshot.

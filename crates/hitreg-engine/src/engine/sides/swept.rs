@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{ComparisonSource, MissingSide, ReplaySpec};
 use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError, check};
-use crate::sweep::{FigureSums, Sweep, SweepPlan, sweep_by};
+use crate::sweep::{FigureSums, Sweep, SweepBuilder, SweepPlan, sweep_by};
 use hitreg_netcode::replay::WhatIf;
 
 /// A run without figures.
@@ -57,7 +57,11 @@ impl ReplaySpec {
         let swept = sweep_by(sources.len(), plan, (&one, at_once));
         check(&runner.stop)?;
         match swept {
-            Ok(sweep) => Ok(Ok(Sweep { is_by_build: true, ..sweep })),
+            Ok(figures) => {
+                let mut builder = SweepBuilder::new(plan);
+                builder.add(figures);
+                Ok(Ok(Sweep { is_by_build: true, ..builder.finish() }))
+            }
             Err(FailedRun::Untestable(missing)) => Ok(Err(missing)),
             Err(FailedRun::Refused(error)) => Err(error),
         }
