@@ -32,10 +32,27 @@ pub(crate) struct PairRun {
     pub(crate) rows: usize,
 }
 
-/// How many rows ahead a row of the other table is looked for.
-const AHEAD: usize = 128;
-/// How many rows may be looked at for each row of the tables.
-const LOOKS: usize = 16;
+/// The rows of one owner in B, in ascending order of their keys.
+#[derive(Default)]
+struct OwnerRows {
+    rows: Vec<u32>,
+    /// How many of them come before all rows of A that are still to be joined.
+    passed: usize,
+}
+
+impl OwnerRows {
+    /// Passes the rows that `is_before` accepts. Returns the next row; the rows that were passed go to `left`.
+    fn pass(&mut self, left: &mut Vec<u32>, is_before: impl Fn(usize) -> bool) -> Option<usize> {
+        while let Some(row) = self.rows.get(self.passed) {
+            if !is_before(*row as usize) {
+                return Some(*row as usize);
+            }
+            left.push(*row);
+            self.passed += 1;
+        }
+        None
+    }
+}
 
 impl RowJoin {
     /// Joins two tables with these numbers of rows. `by_owner` says that the key begins with the owner of a row.
@@ -47,10 +64,11 @@ impl RowJoin {
             return joined;
         }
         let rest = [same..rows_a, same..rows_b];
-        let is_unique = |side: TraceSide| ascends(keys, side, rest[side as usize].clone(), by_owner);
+        let owner = |side: TraceSide, row: usize| if by_owner { keys.part(0, side, row) } else { 0 };
+        let is_unique = |side: TraceSide| ascends(keys, side, rest[side as usize].clone(), owner);
         // Without a second row of the same key, any two rows of one key are a pair.
         let mut left = match is_unique(TraceSide::A) && is_unique(TraceSide::B) {
-            true => joined.in_step(keys, rest),
+            true => joined.owner_by_owner(keys, owner, rest),
             false => rest.map(|rows| rows.map(|row| row as u32).collect()),
         };
         for (side, rows) in [TraceSide::A, TraceSide::B].into_iter().zip(&mut left) {
@@ -60,31 +78,41 @@ impl RowJoin {
         joined
     }
 
-    /// Joins tables that have most rows in the same order. Returns the rows for which it finds no partner nearby.
-    fn in_step(&mut self, keys: &KeyCells<'_>, [rows_a, rows_b]: [Range<usize>; 2]) -> [Vec<u32>; 2] {
-        let mut left = [Vec::new(), Vec::new()];
-        let (mut a, mut b, mut looks) = (rows_a.start, rows_b.start, LOOKS * (rows_a.len() + rows_b.len()));
-        let is_pair = |a: usize, b: usize| keys.cmp((TraceSide::A, a), (TraceSide::B, b)) == Ordering::Equal;
-        while a < rows_a.end && b < rows_b.end && looks > 0 {
-            let ahead = (0..=AHEAD).find(|ahead| {
-                (a + ahead < rows_a.end && is_pair(a + ahead, b)) || (b + ahead < rows_b.end && is_pair(a, b + ahead))
-            });
-            looks = looks.saturating_sub(ahead.unwrap_or(AHEAD));
-            let [skip_a, skip_b] = match ahead {
-                Some(ahead) if a + ahead < rows_a.end && is_pair(a + ahead, b) => [ahead, 0],
-                Some(ahead) => [0, ahead],
-                None => [1, 1],
-            };
-            left[0].extend((a..a + skip_a).map(|row| row as u32));
-            left[1].extend((b..b + skip_b).map(|row| row as u32));
-            (a, b) = (a + skip_a, b + skip_b);
-            let same = keys.common_run(a, b, (rows_a.end - a).min(rows_b.end - b));
-            self.push(a, b, same);
-            (a, b) = (a + same, b + same);
+    /// Joins tables in which the keys of each owner ascend. Returns the rows without a partner.
+    fn owner_by_owner(
+        &mut self,
+        keys: &KeyCells<'_>,
+        owner: impl Fn(TraceSide, usize) -> i64,
+        [rows_a, rows_b]: [Range<usize>; 2],
+    ) -> [Vec<u32>; 2] {
+        let mut of_b = OwnerMap::<OwnerRows>::default();
+        for row in rows_b.clone() {
+            of_b.or_insert_with(owner(TraceSide::B, row), OwnerRows::default).rows.push(row as u32);
         }
-        left[0].extend((a..rows_a.end).map(|row| row as u32));
-        left[1].extend((b..rows_b.end).map(|row| row as u32));
-        left
+        let [mut left_a, mut left_b] = [Vec::new(), Vec::new()];
+        let cmp = |a: usize, b: usize| keys.cmp((TraceSide::B, b), (TraceSide::A, a));
+        let mut a = rows_a.start;
+        while a < rows_a.end {
+            let of_owner = of_b.get_mut(owner(TraceSide::A, a));
+            let next = of_owner.and_then(|of| of.pass(&mut left_b, |b| cmp(a, b) == Ordering::Less));
+            let Some(b) = next.filter(|b| cmp(a, *b) == Ordering::Equal) else {
+                left_a.push(a as u32);
+                a += 1;
+                continue;
+            };
+            let most = (rows_a.end - a).min(rows_b.end - b);
+            let same = if most > 1 && cmp(a + 1, b + 1) == Ordering::Equal { keys.common_run(a, b, most) } else { 1 };
+            self.push(a, b, same);
+            for row in b..b + same {
+                if let Some(of_owner) = of_b.get_mut(owner(TraceSide::B, row)) {
+                    of_owner.pass(&mut left_b, |other| other < row);
+                    of_owner.passed += 1;
+                }
+            }
+            a += same;
+        }
+        left_b.extend(of_b.iter().flat_map(|(_, of_owner)| &of_owner.rows[of_owner.passed..]));
+        [left_a, left_b]
     }
 
     /// Joins rows that are sorted by key.
@@ -135,11 +163,11 @@ impl RowJoin {
 }
 
 /// Whether the keys of each owner ascend, so that no key occurs twice.
-fn ascends(keys: &KeyCells<'_>, side: TraceSide, rows: Range<usize>, by_owner: bool) -> bool {
+fn ascends(keys: &KeyCells<'_>, side: TraceSide, rows: Range<usize>, owner: impl Fn(TraceSide, usize) -> i64) -> bool {
     let mut last = OwnerMap::<usize>::default();
     let mut known: Option<(i64, usize)> = None;
     for row in rows {
-        let owner = if by_owner { keys.part(0, side, row) } else { 0 };
+        let owner = owner(side, row);
         let before = match known {
             Some((of, before)) if of == owner => Some(before),
             _ => {
@@ -222,6 +250,18 @@ mod tests {
             }
             check(&a, &[]);
         }
+    }
+
+    /// As when the records of a log, player by player, are compared with a replay that began earlier.
+    #[test]
+    fn rows_by_player_are_joined_with_rows_by_time() {
+        let by_player: Vec<(u32, u32)> =
+            (0..16).flat_map(|player| (300..600).map(move |command| (player, command))).collect();
+        let by_time: Vec<(u32, u32)> =
+            (0..650).flat_map(|command| (0..16).map(move |player| (player, command))).collect();
+        check(&by_player, &by_time);
+        check(&by_time, &by_player);
+        assert_eq!(joined(&by_player, &by_time).len(), by_player.len());
     }
 
     #[test]

@@ -27,6 +27,14 @@ impl<V> OwnerMap<V> {
         }
     }
 
+    #[inline]
+    pub(crate) fn get_mut(&mut self, owner: i64) -> Option<&mut V> {
+        match place(owner) {
+            Some(place) => self.low.get_mut(place)?.as_mut(),
+            None => self.others.get_mut(&owner),
+        }
+    }
+
     /// The value of an owner, which is `first` for a new owner.
     #[inline]
     pub(crate) fn or_insert_with(&mut self, owner: i64, first: impl FnOnce() -> V) -> &mut V {
@@ -79,6 +87,7 @@ mod tests {
         map.set(9, 1);
         map.set(-9, 2);
         assert!(owners.iter().all(|owner| map.get(*owner) == Some(&(owner / 2))));
+        assert!(owners.iter().all(|owner| map.get_mut(*owner) == Some(&mut (owner / 2))));
         assert_eq!((map.get(9), map.get(-9), map.iter().count()), (Some(&1), Some(&2), owners.len() + 2));
     }
 }
