@@ -20,8 +20,8 @@ impl SharedValues {
         *self = to.into_shared();
     }
 
-    pub(super) fn index_of(&mut self, value: Vec<u8>) -> usize {
-        if let Some(index) = self.index.get(&value[..]) {
+    pub(super) fn index_of(&mut self, value: &[u8]) -> usize {
+        if let Some(index) = self.index.get(value) {
             return *index;
         }
         let (value, index): (Arc<[u8]>, _) = (value.into(), self.values.len());

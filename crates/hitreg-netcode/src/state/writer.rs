@@ -23,6 +23,9 @@ pub(super) enum NumberKind {
 /// The last number of each kind.
 pub(super) type LastNumbers = [i64; NumberKind::Effect as usize + 1];
 
+/// The room for the bytes of a shared value, which most bodies and usercmds do not exceed.
+const SHARED_BYTES: usize = 256;
+
 /// Writes state to bytes.
 #[derive(Debug)]
 pub struct StateWriter {
@@ -83,11 +86,12 @@ impl StateWriter {
     }
 
     fn index_of(&mut self, put: impl FnOnce(&mut StateWriter)) -> i64 {
-        let (bytes, last) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.last));
+        let room = Vec::with_capacity(SHARED_BYTES);
+        let (bytes, last) = (std::mem::replace(&mut self.bytes, room), std::mem::take(&mut self.last));
         put(self);
         let value = std::mem::replace(&mut self.bytes, bytes);
         self.last = last;
-        self.shared.index_of(value) as i64
+        self.shared.index_of(&value) as i64
     }
 
     pub(super) fn byte(&mut self, byte: u8) {
