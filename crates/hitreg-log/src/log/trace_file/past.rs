@@ -78,33 +78,44 @@ impl RecentStates {
 }
 
 /// Finds one entity in the states of a moment.
-pub(super) fn of(states: &TickStates, entity: u32) -> Option<(usize, DrawnColumns)> {
+#[inline]
+pub(super) fn of(states: &TickStates, entity: u32) -> Option<(usize, &DrawnColumns)> {
     // Players have the lowest ids, from 0, so the index of an entity is nearly always its id.
     let place = match states.get(entity as usize) {
         Some((at, _)) if *at == entity => entity as usize,
         _ => states.binary_search_by_key(&entity, |(at, _)| *at).ok()?,
     };
-    Some((place, states[place].1))
+    Some((place, &states[place].1))
 }
 
 /// Interpolates between two states: positions linearly, angles the short way round. All arithmetic is in single
 /// precision, in exactly this order.
+#[inline]
 pub(super) fn between(from: &DrawnColumns, to: &DrawnColumns, share: f32) -> DrawnColumns {
+    [0, 1, 2, 3, 4].map(|part| part_between(from, to, share, part))
+}
+
+/// Returns whether the values are those of [`between`], bit by bit. Reads no value after the first that differs.
+#[inline]
+pub(super) fn is_between(seen: impl Fn(usize) -> f32, from: &DrawnColumns, to: &DrawnColumns, share: f32) -> bool {
+    (0..from.len()).all(|part| seen(part).to_bits() == part_between(from, to, share, part).to_bits())
+}
+
+/// The index of the first angle in [`DrawnColumns`].
+const FIRST_ANGLE: usize = 3;
+
+#[inline]
+fn part_between(from: &DrawnColumns, to: &DrawnColumns, share: f32, part: usize) -> f32 {
     if share >= 1.0 {
-        return *to;
+        return to[part];
     }
     if share <= 0.0 {
-        return *from;
+        return from[part];
     }
-    // Separate calls: a standard-library closure for each part is not inlined if hitreg is compiled in several codegen
-    // units.
-    let straight = |part: usize| from[part] + (to[part] - from[part]) * share;
-    let round = |part: usize| {
-        let by = to[part] - from[part];
-        let turn = if by.abs() < 180.0 { by } else { by - 360.0 * libm::roundf(by / 360.0) };
-        from[part] + turn * share
-    };
-    [straight(0), straight(1), straight(2), round(3), round(4)]
+    let by = to[part] - from[part];
+    let is_short = part < FIRST_ANGLE || by.abs() < 180.0;
+    let turn = if is_short { by } else { by - 360.0 * libm::roundf(by / 360.0) };
+    from[part] + turn * share
 }
 
 /// Returns how far `at` is between two times, from 0 to 1.

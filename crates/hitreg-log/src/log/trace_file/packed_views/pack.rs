@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_bytes::ByteBuf;
 
-use super::super::past::{DrawnColumns, RecentStates, TickStates, between, of, share};
+use super::super::past::{DrawnColumns, RecentStates, TickStates, is_between, of, share};
 use super::{BETWEEN, COLUMNS, DrawnMap};
 use crate::log::column;
 use crate::trace::Table;
@@ -43,7 +43,7 @@ pub(in crate::log::trace_file) fn encode(
     }
     let how_between = views.how.names.iter().position(|name| name == BETWEEN)? as u32;
     let [x, y, z] = views.origin;
-    let seen = |row: usize| -> DrawnColumns { [x[row], y[row], z[row], views.pitch[row], views.yaw[row]] };
+    let seen = [x, y, z, views.pitch, views.yaw];
     let moments = past.moments();
     let mut used: Vec<Vec<bool>> = moments.iter().map(|(_, states)| vec![false; states.len()]).collect();
     let (mut frames, mut others): (Vec<DrawnFrame>, Vec<usize>) = (Vec::new(), Vec::new());
@@ -62,9 +62,9 @@ pub(in crate::log::trace_file) fn encode(
         let end = (start + 1..rows.end).find(|row| !is_same(row)).unwrap_or(rows.end);
         let (player, at, entities) = (views.player[start], views.drawn_at_us[start], &views.entity[start..end]);
         let matches = |(from, to): (usize, usize), share: f32, row: usize| {
-            let (a, b) = (of(moments[from].1, views.entity[row])?, of(moments[to].1, views.entity[row])?);
-            let drawn = between(&a.1, &b.1, share);
-            let is_it = views.how.codes[row] == how_between && is_same_bits(&drawn, &seen(row));
+            let entity = views.entity[row];
+            let (a, b) = (of(moments[from].1, entity)?, of(moments[to].1, entity)?);
+            let is_it = views.how.codes[row] == how_between && is_between(|part| seen[part][row], a.1, b.1, share);
             is_it.then_some((a.0, b.0))
         };
         let share_of = |(from, to): (usize, usize)| share(at, moments[from].0, moments[to].0);
@@ -125,8 +125,8 @@ pub(in crate::log::trace_file) fn encode(
     let gaps = others.iter().scan(rows.start, |next, row| Some((row - std::mem::replace(next, row + 1)) as i64));
     packed.push(flat(gaps));
     packed.push(flat(others.iter().map(|row| i64::from(views.how.codes[*row]))));
-    for part in 0..5 {
-        let cells: Vec<u32> = others.iter().map(|row| seen(*row)[part].to_bits()).collect();
+    for part in seen {
+        let cells: Vec<u32> = others.iter().map(|row| part[*row].to_bits()).collect();
         packed.push(column::encode_f32_quickly(&cells, &[cells.len()]));
     }
     Some(DrawnMap {
@@ -249,8 +249,4 @@ fn pack_states(moments: &[(i64, &TickStates)], used: &[Vec<bool>], places: &[usi
 fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
     let values: Vec<i64> = values.collect();
     column::encode_quickly(&values, &[values.len()])
-}
-
-fn is_same_bits(a: &DrawnColumns, b: &DrawnColumns) -> bool {
-    a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
 }

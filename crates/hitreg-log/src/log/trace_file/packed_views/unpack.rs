@@ -97,7 +97,7 @@ pub(in crate::log::trace_file) fn decode(
                 return Err(format!("row {row} is drawn between states that are not there"));
             };
             let how = between_code.ok_or_else(|| format!("no name of how is {BETWEEN:?}"))?;
-            out.push_seen(between(&a.1, &b.1, share), how);
+            out.push_seen(between(a.1, b.1, share), how);
         }
     }
     if out.entity.len() != rows || due.is_some() {
