@@ -12,17 +12,17 @@ use hitreg_log::trace::TraceSource;
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::Part;
 
-/// The first trial is of this share of the log: one in so many.
+/// The longer trial of the start is of this share of the log: one in so many.
 const START_SHARE: i64 = 30;
-/// The shortest first trial.
+/// The shorter trial of the start.
 const START_LEAST: Micros = Micros(2_000_000);
 
 /// Adds the settings without an effect to a comparison of two replays of one log. A setting has no effect if giving A
 /// its value from B leaves A's trace unchanged, and giving B its value from A leaves B's trace unchanged. A single
 /// changed setting needs no trial.
 ///
-/// Most settings have an effect soon, so this program first tries all of them on the start of the log. With
-/// [`DiffOptions::brief`] that trial decides, and the notes say so.
+/// Most settings have an effect soon, so this program first tries all of them on the start of the log: on two seconds,
+/// then those that are left on a longer part. With [`DiffOptions::brief`] these trials decide, and the notes say so.
 ///
 /// # Errors
 /// Fails if the job was stopped, or if the log or a build is not available.
@@ -43,15 +43,18 @@ pub fn look_for_effects(
     let brief = DiffOptions { brief: true, ..options.clone() };
     let trial = SettingTrial { engine: &quiet, sides, runner, source: &source, options: &brief };
     // A build of another program runs the whole log.
-    let start = if sides.run_builds() { None } else { trial.start() };
+    let starts = if sides.run_builds() { Vec::new() } else { trial.starts() };
     let (mut left, mut until) = (changed, None);
-    if let Some(part) = start {
+    for part in starts.iter().copied() {
+        if left.is_empty() {
+            return Ok(());
+        }
         let [a, b] = [TraceSide::A, TraceSide::B].map(|side| trial.replayed(side, None, Some(part)));
         let (Some(a), Some(b)) = (a?, b?) else { return Ok(()) };
         left = trial.without_effect(left, [a.source(), b.source()], Some(part))?;
         until = Some(part.to);
     }
-    if start.is_none() || !options.brief {
+    if starts.is_empty() || !options.brief {
         left = trial.without_effect(left, [a, b], None)?;
         until = None;
     }
@@ -71,12 +74,19 @@ struct SettingTrial<'a> {
 }
 
 impl SettingTrial<'_> {
-    /// The start of the log, if it is worth a trial of its own.
-    fn start(&self) -> Option<Part> {
-        let (from, to) = self.source.log()?.survey.played()?;
-        let length = ((to.0 - from.0) / START_SHARE).max(START_LEAST.0);
-        let until = from.0 + length - (from.0 + length).rem_euclid(1_000_000);
-        (until + length < to.0).then_some(Part { from: Micros(i64::MIN), to: Micros(until) })
+    /// The starts of the log that are worth trials of their own, the shorter one first.
+    fn starts(&self) -> Vec<Part> {
+        let Some((from, to)) = self.source.log().and_then(|log| log.survey.played()) else { return Vec::new() };
+        let longer = ((to.0 - from.0) / START_SHARE).max(START_LEAST.0);
+        let mut starts = Vec::new();
+        for length in [START_LEAST.0, longer] {
+            let until = from.0 + length - (from.0 + length).rem_euclid(1_000_000);
+            let part = Part { from: Micros(i64::MIN), to: Micros(until) };
+            if until + length < to.0 && starts.last().is_none_or(|known: &Part| known.to < part.to) {
+                starts.push(part);
+            }
+        }
+        starts
     }
 
     /// Those of the settings that have no effect in a part of the log; `traces` are the traces of both sides.

@@ -111,7 +111,7 @@ impl SurveyedLog {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<(SideTrace, Trace), EngineError> {
         let mut judged = Trace::default();
-        let trace = self.keep_replayed(|encoded, write| {
+        let trace = self.keep_replayed(options.part, |encoded, write| {
             judged = Trace::default();
             let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
                 // All rows of one replay have the same columns.

@@ -22,14 +22,15 @@ use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport};
+use hitreg_netcode::replay::{LogSurvey, Part, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport};
 use hitreg_netcode::score::{DrawingScoreError, ModeScore};
 use hitreg_netcode::settings::Settings;
 
 /// The limit for open-loop streaming, in unpacked bytes over all passes. Open-loop streaming reads the log once per
 /// player. A log above this limit is loaded into memory instead.
 const MAX_PASS_BYTES: u64 = 4 << 30;
-/// A log that needs at most this many bytes of memory, together with its trace, is loaded as a whole.
+/// A log that needs at most this many bytes of memory, together with its trace, is loaded as a whole. The trace of a
+/// part that needs no more stays in memory.
 const SHORT_LOG_BYTES: usize = 16 << 20;
 
 /// A log after its survey pass.
@@ -101,6 +102,15 @@ impl SurveyedLog {
     /// Whether the log and its trace need little enough memory to load the log as a whole.
     pub fn is_short(&self) -> bool {
         self.session_bytes.saturating_add(self.survey.trace_bytes(TableSet::ALL)) <= SHORT_LOG_BYTES
+    }
+
+    /// Whether the trace of a part of the log, by its share of the time, takes as little memory as a short log.
+    pub(super) fn is_short_part(&self, part: Part) -> bool {
+        let Part { from, to } = part.within(self.survey.played());
+        let whole = Part::WHOLE.within(self.survey.played());
+        let of_whole = i128::from(whole.to.0.saturating_sub(whole.from.0)).max(1);
+        let of_part = i128::from(to.0.saturating_sub(from.0));
+        self.survey.trace_bytes(TableSet::ALL) as i128 * of_part / of_whole <= SHORT_LOG_BYTES as i128
     }
 
     /// Whether the log can be streamed. A log that cannot be streamed must be loaded as a whole.

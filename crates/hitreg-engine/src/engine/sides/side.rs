@@ -128,16 +128,17 @@ impl SideTrace {
 }
 
 impl SurveyedLog {
-    /// Keeps the rows of a replay of the log that `attempt` makes, as [`collect_replayed`] runs it: of a short log in
-    /// memory, of a long one in a temporary file.
+    /// Keeps the rows of a replay of the log, or of a part, that `attempt` makes, as [`collect_replayed`] runs it: of a
+    /// short log or part in memory, of a long one in a temporary file.
     ///
     /// # Errors
     /// Fails if the trace cannot be written, and as `attempt` does.
     pub(in crate::engine) fn keep_replayed<T>(
         &self,
+        part: Option<Part>,
         attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
     ) -> Result<SideTrace, EngineError> {
-        if self.is_short() {
+        if self.is_short() || part.is_some_and(|part| self.is_short_part(part)) {
             return Ok(SideTrace::Memory(collect_replayed(attempt)?));
         }
         let folder = store::temporary_folder()?;
@@ -249,7 +250,9 @@ impl ReplaySpec {
                 of_side.get_or_init(|| shown.rejudged);
                 return Ok(shown.trace);
             }
-            log.keep_replayed(|encoded, put| log.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {}))
+            log.keep_replayed(options.part, |encoded, put| {
+                log.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {})
+            })
         };
         match replay() {
             Ok(trace) => Ok(Ok(trace)),
