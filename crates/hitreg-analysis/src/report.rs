@@ -22,6 +22,7 @@ mod why;
 mod why_scene;
 
 pub use bisect::bisect_page;
+pub(crate) use corpus::corpus_subject;
 pub use corpus::{builds_page, corpus_page, print_problems, print_thresholds, verdict_line};
 pub use diff::{diff_line, diff_page};
 pub use diff_answer::diff_answer;

@@ -2,7 +2,7 @@
 
 use crate::corpus::{CorpusSummary, ShotGroup};
 use crate::report::figures::{count, share};
-use crate::report::{corpus_page, verdict_line};
+use crate::report::{corpus_page, corpus_subject, verdict_line};
 
 /// The style of the page, without any other file.
 const STYLE: &str = "\
@@ -25,11 +25,7 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\n<h1>{}</h1>\n",
         text(&verdict_line(&summary.logs)),
     );
-    let options = if summary.options.is_empty() { String::new() } else { format!(" {}", summary.options) };
-    html.push_str(&format!(
-        "<p class=\"faint\">{}</p>\n",
-        text(&format!("{} of {}{options}", summary.command, summary.build))
-    ));
+    html.push_str(&format!("<p class=\"faint\">{}</p>\n", text(&corpus_subject(summary))));
     for problem in &summary.problems {
         html.push_str(&format!("<p><b>problem</b> {}</p>\n", text(problem)));
     }

@@ -18,7 +18,7 @@ pub fn verdict_line(logs: &VerdictCounts) -> String {
 pub fn corpus_page(summary: &CorpusSummary) -> Page {
     let mut page = Page::default();
     page.line(&verdict_line(&summary.logs));
-    page.faint(0, &subject(summary));
+    page.faint(0, &corpus_subject(summary));
     print_problems(&mut page, &summary.problems);
     print_thresholds(&mut page, &summary.thresholds);
     if summary.b.usercmds > 0 {
@@ -62,13 +62,20 @@ pub fn builds_page(builds: &[CorpusSummary]) -> Page {
 
 /// The build with the beginning of its digest, which tells builds of one path apart.
 fn build_name(summary: &CorpusSummary) -> String {
-    let digest = summary.build_digest.get(..8).map_or(String::new(), |start| format!(" ({start})"));
-    format!("{}{digest}", summary.build)
+    format!("{}{}", summary.build, short_digest(summary))
 }
 
-fn subject(summary: &CorpusSummary) -> String {
+fn short_digest(summary: &CorpusSummary) -> String {
+    summary.build_digest.get(..8).map_or(String::new(), |start| format!(" ({start})"))
+}
+
+/// The command with its build, unless an option names the build, and its options.
+pub(crate) fn corpus_subject(summary: &CorpusSummary) -> String {
     let options = if summary.options.is_empty() { String::new() } else { format!(" {}", summary.options) };
-    format!("{} of {}{options}", summary.command, build_name(summary))
+    match summary.options.split(' ').any(|word| word == summary.build) {
+        true => format!("{}{options}{}", summary.command, short_digest(summary)),
+        false => format!("{} of {}{options}", summary.command, build_name(summary)),
+    }
 }
 
 /// Adds a line for each problem besides the logs.
@@ -216,5 +223,27 @@ fn unjudged(page: &mut Page, summary: &CorpusSummary) {
     let more = all.saturating_sub(summary.unjudged.len() as u64);
     if more > 0 {
         page.faint(2, &format!("and {}", counted(more, "more log")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_is_named_once() {
+        let of = |command: &str, build: &str, options: &str| {
+            let [command, build, options] = [command, build, options].map(str::to_owned);
+            corpus_subject(&CorpusSummary {
+                command,
+                build,
+                options,
+                build_digest: "0123456789".to_owned(),
+                ..CorpusSummary::default()
+            })
+        };
+        assert_eq!(of("verify", "this build", ""), "verify of this build (01234567)");
+        assert_eq!(of("diff", "this build", "--b-set x=1"), "diff of this build (01234567) --b-set x=1");
+        assert_eq!(of("diff", "./new", "--b ./new"), "diff --b ./new (01234567)");
     }
 }

@@ -43,7 +43,8 @@ pub fn look_for_effects(
     let brief = DiffOptions { brief: true, ..options.clone() };
     let trial = SettingTrial { engine: &quiet, sides, runner, source: &source, options: &brief };
     // A build of another program runs the whole log.
-    let starts = if sides.run_builds() { Vec::new() } else { trial.starts() };
+    let played = if sides.run_builds() { None } else { source.log().and_then(|log| log.survey.played()) };
+    let starts = played.map_or_else(Vec::new, |(from, to)| starts(from, to));
     let (mut left, mut until) = (changed, None);
     for part in starts.iter().copied() {
         if left.is_empty() {
@@ -74,21 +75,6 @@ struct SettingTrial<'a> {
 }
 
 impl SettingTrial<'_> {
-    /// The starts of the log that are worth trials of their own, the shorter one first.
-    fn starts(&self) -> Vec<Part> {
-        let Some((from, to)) = self.source.log().and_then(|log| log.survey.played()) else { return Vec::new() };
-        let longer = ((to.0 - from.0) / START_SHARE).max(START_LEAST.0);
-        let mut starts = Vec::new();
-        for length in [START_LEAST.0, longer] {
-            let until = from.0 + length - (from.0 + length).rem_euclid(1_000_000);
-            let part = Part { from: Micros(i64::MIN), to: Micros(until) };
-            if until + length < to.0 && starts.last().is_none_or(|known: &Part| known.to < part.to) {
-                starts.push(part);
-            }
-        }
-        starts
-    }
-
     /// Those of the settings that have no effect in a part of the log; `traces` are the traces of both sides.
     fn without_effect(
         &self,
@@ -123,5 +109,37 @@ impl SettingTrial<'_> {
         part: Option<Part>,
     ) -> Result<Option<SideTrace>, EngineError> {
         self.sides.with_setting(self.engine, self.runner, self.source, side, (pair, part))
+    }
+}
+
+/// The starts of a session that are worth trials of their own, the shorter one first. They end at whole seconds.
+fn starts(from: Micros, to: Micros) -> Vec<Part> {
+    let longer = ((to.0 - from.0) / START_SHARE).max(START_LEAST.0);
+    let mut starts: Vec<Part> = Vec::new();
+    for length in [START_LEAST.0, longer] {
+        let until = from.0 + length - (from.0 + length).rem_euclid(1_000_000);
+        let part = Part { from: Micros(i64::MIN), to: Micros(until) };
+        if until + length < to.0 && starts.last().is_none_or(|shorter| shorter.to < part.to) {
+            starts.push(part);
+        }
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_session_has_two_starts_and_a_short_one_none() {
+        let ends = |from_us, to_us| -> Vec<i64> {
+            starts(Micros(from_us), Micros(to_us)).iter().map(|part| part.to.0 / 1_000_000).collect()
+        };
+        assert_eq!(ends(0, 4_000_000), [0; 0]);
+        assert_eq!(ends(0, 4_000_001), [2]);
+        assert_eq!(ends(0, 60_000_000), [2]);
+        assert_eq!(ends(0, 600_000_000), [2, 20]);
+        assert_eq!(ends(90_500_000, 690_500_000), [92, 110]);
+        assert_eq!(ends(-90_500_000, -30_500_000), [-89]);
     }
 }
