@@ -7,7 +7,7 @@ use super::CommandOutcome;
 use crate::engine::EngineError;
 use crate::import::ImportFileError;
 use crate::report::printable::printable_lines;
-use crate::store::{StoreError, is_standard_stream};
+use crate::store::{StoreError, is_standard_stream, reason};
 
 /// Why a command failed. The exit code is 128, or 130 for an interruption.
 #[derive(Debug, thiserror::Error)]
@@ -176,15 +176,6 @@ pub(super) fn naming_file(message: &str, file: &str) -> String {
         (true, "-") => message.replace(", run: ", ", write the log to FILE, then run: "),
         (true, _) => message.replace(" FILE ", &format!(" {file} ")),
         (false, _) => message.to_owned(),
-    }
-}
-
-/// The reason of an I/O error in plain words, or in the system's words.
-fn reason(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
-        std::io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        _ => error.to_string(),
     }
 }
 

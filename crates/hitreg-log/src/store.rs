@@ -22,7 +22,7 @@ mod unnamed;
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-pub use error::StoreError;
+pub use error::{StoreError, reason};
 pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder};
 pub use folder::{create_folder, files_below, temporary_folder};
 pub use input::InputFile;

@@ -215,12 +215,12 @@ fn around(times: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
     spans.reduce(|(from, to), (first, last)| (from.min(first), to.max(last)))
 }
 
-/// The indices of the rows that `keep` accepts.
 /// The rows of a player's usercmd, in a table with the columns `player` and `command`.
 fn rows_of_usercmd(table: &Table, player: u32, command: u32) -> Vec<u32> {
     rows_of(table.u32s("player").iter().zip(table.u32s("command")), |of| of == (&player, &command))
 }
 
+/// The indices of the rows that `keep` accepts.
 fn rows_of<T>(all: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Vec<u32> {
     (0..).zip(all).filter_map(|(row, of)| keep(of).then_some(row)).collect()
 }

@@ -68,7 +68,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The directory cannot be created.
-    #[error("{}: this directory cannot be created: {source}", path.display())]
+    #[error("{}: this directory cannot be created: {}", path.display(), reason(source))]
     Uncreatable {
         /// The directory.
         path: PathBuf,
@@ -182,6 +182,15 @@ pub enum StoreError {
         /// The reason.
         source: WriteError,
     },
+}
+
+/// Returns the reason of an I/O error in plain words, or in the system's words.
+pub fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+        ErrorKind::StorageFull => "the disk is full".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// Returns a suffix with what to do, if the system refuses to write.

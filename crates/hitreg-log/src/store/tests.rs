@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use super::*;
@@ -79,6 +79,22 @@ fn a_failed_write_keeps_the_old_file() {
     );
     assert_eq!(read_bytes(&path).unwrap(), b"before");
     assert_eq!(names(folder.path()), ["a.hitlog"]);
+}
+
+#[test]
+fn a_directory_that_cannot_be_created_names_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for path in [file.clone(), file.join("below")] {
+        let error = create_folder(&path).unwrap_err();
+        assert!(matches!(&error, StoreError::NotDirectory { path } if *path == file), "{error}");
+    }
+    let new = folder.path().join("new/below");
+    create_folder(&new).unwrap();
+    create_folder(&new).unwrap();
+    let refused = StoreError::Uncreatable { path: "out".into(), source: ErrorKind::PermissionDenied.into() };
+    assert_eq!(refused.to_string(), "out: this directory cannot be created: permission is denied");
 }
 
 #[test]
