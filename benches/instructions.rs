@@ -23,7 +23,8 @@ use hitreg::fairness::FairnessBuilder;
 use hitreg::golden::ReplaySummary;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
-    LogReader, LogWriter, WriterOptions as LogOptions, read_session, read_trace, write_session, write_trace_meanwhile,
+    LogReader, LogWriter, TraceLayout, WriterOptions as LogOptions, read_session, read_trace, write_session,
+    write_trace_meanwhile,
 };
 use hitreg::record::{Record, Session, SessionHeader};
 use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, replay, stream};
@@ -290,7 +291,9 @@ fn replayed(folder: &Path) -> BenchJob {
 /// The work of `hitreg replay LOG -o TRACE`.
 fn traced(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
-    Box::new(move || write_trace_meanwhile(io::sink(), |write| streamed(&log, write)).expect("a sink takes all"))
+    Box::new(move || {
+        write_trace_meanwhile(TraceLayout::Packed, io::sink(), |write| streamed(&log, write)).expect("a sink takes all")
+    })
 }
 
 fn streamed(log: &[u8], to: &mut dyn FnMut(&TraceHeader, Table)) {

@@ -1,20 +1,20 @@
 //! `hitreg` records the netcode of action games, replays it bit for bit, and shows what changed: reconciliation,
 //! interpolation, and hit results.
 //!
-//! | you have | you need | crate |
+//! | you have | you need | smallest crate |
 //! | --- | --- | --- |
-//! | an engine whose sessions you want to record | [`recorder`], [`record`], [`usercmd`], [`units`] | none |
-//! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`], [`info`] | none |
-//! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | none |
-//! | shots to judge against the past | [`history`], [`game`] | none |
-//! | an engine in C or C++ | the crate `hitreg-capi` and its `hitreg.h` | none |
-//! | a game that hitreg should replay and verify | [`game`], `pipeline`, `server`, `client`, `session`, `replay`, `verify` | `pipelines` |
-//! | the same with all commands | `cli::main` | `cli`, and `live` for sockets |
-//! | your own tools for builds and logs | `engine`, `bisect`, `shrink`, `sweep`, `report` | `pipelines` |
-//! | the built-in games and importers | `arena`, `quakeworld`, `quake3` | of the same names |
+//! | an engine whose sessions you want to record | [`recorder`], [`record`], [`usercmd`], [`units`] | `hitreg-log` |
+//! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`] | `hitreg-log` |
+//! | an engine in C or C++ | the crate `hitreg-capi` and its `hitreg.h` | `hitreg-capi` |
+//! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | `hitreg-analysis` |
+//! | shots to judge against the past | [`history`], [`game`] | `hitreg-netcode` |
+//! | a game that hitreg should replay | [`game`], [`pipeline`], [`server`], [`client`], [`session`], [`replay`] | `hitreg-netcode` |
+//! | your own tools for builds and logs | [`engine`], [`verify`], [`bisect`], [`shrink`], [`sweep`], [`report`] | `hitreg-engine` |
+//! | the built-in games and importers | [`arena`], [`quakeworld`], [`quake3`] | `hitreg-arena`, `hitreg-quake` |
+//! | a game that needs all commands | [`cli`], [`registry`] | `hitreg` |
 //!
-//! All other modules are public for these features, and may change. With `default-features = false` there is no command
-//! line, no pipeline and no socket. This is how an engine records a session and how the log is read back:
+//! The feature `parquet` adds tables as Parquet files. This is how an engine records a session and how the log is read
+//! back:
 //!
 //! ```
 //! use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Scope};

@@ -2,6 +2,7 @@
 
 mod action;
 mod bisect_builds;
+mod browser;
 mod builds;
 #[expect(dead_code, reason = "this crate needs a part of it")]
 #[path = "../hostile/container.rs"]

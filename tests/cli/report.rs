@@ -1,5 +1,5 @@
 //! `report`: a page is one file without requests, shows the values of its trace, and escapes every name.
-//! `tests/browser` tests it in a browser.
+//! `browser` tests it in a browser.
 #![expect(clippy::disallowed_methods, reason = "the environment names the Python to use")]
 
 use std::fs;

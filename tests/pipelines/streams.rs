@@ -11,7 +11,8 @@ use hitreg::golden::ReplaySummary;
 use hitreg::info::{InfoBuilder, SessionInfo};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{
-    IndexedTrace, LogError, LogReader, WriterOptions as LogOptions, read_trace, write_session, write_trace_meanwhile,
+    IndexedTrace, LogError, LogReader, TraceLayout, WriterOptions as LogOptions, read_trace, write_session,
+    write_trace_meanwhile,
 };
 use hitreg::record::{Outline, Session, SessionStretch};
 use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, StreamReport, replay, stream};
@@ -219,7 +220,8 @@ fn a_trace_written_during_a_replay_is_complete() {
     let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
     let log = file(&session, Micros::from_s(1));
     let mut trace = Vec::new();
-    let ran = write_trace_meanwhile(&mut trace, |to| replay_stream(&log, &options, to)).expect("memory takes all");
+    let ran = write_trace_meanwhile(TraceLayout::Packed, &mut trace, |to| replay_stream(&log, &options, to))
+        .expect("memory takes all");
     assert_eq!(ran.hashes_compared, session.ticks.len() as u64);
     let read = read_trace(&trace[..]).expect("a trace");
     let digests = |trace: &Trace| trace.tables.iter().map(Table::digest).collect::<Vec<_>>();

@@ -59,7 +59,8 @@ pub use looks_like::{Lookalike, looks_like};
 pub use reader::{LogReader, read_header, read_prefix, read_prefix_within, read_session, read_session_within};
 pub use recover::{Damage, DamagedPart, recover};
 pub use trace_file::{
-    IndexedTrace, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace, write_trace_meanwhile,
+    IndexedTrace, TraceLayout, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace,
+    write_trace_meanwhile,
 };
 pub use version::{FORMAT, FormatVersion, Readability, UnreadableFormat, check_readable_by};
 pub use writer::{BackgroundLogWriter, LogWriter, QueuePolicy, StretchWriter, WriterOptions, write_session};

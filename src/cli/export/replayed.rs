@@ -7,6 +7,7 @@ use crate::cli::files;
 use crate::cli::progress::Progress;
 use crate::cli::trouble::CommandError;
 use crate::engine::{Playable, SurveyedLog, write_replayed};
+use crate::log::TraceLayout;
 use crate::record::SessionStretch;
 use crate::replay::ReplayOptions;
 use crate::store::{self, TemporaryFolder};
@@ -46,7 +47,7 @@ impl ReplayedTables {
         };
         let folder = store::temporary_folder()?;
         let target = folder.file(ReplayedTables::NAME);
-        let shapes = write_replayed(&target, |encoded, write| {
+        let shapes = write_replayed(&target, TraceLayout::Raw, |encoded, write| {
             let (mut shapes, write) = (Vec::new(), RefCell::new(write));
             let mut rows = |header: &_, rows: Table| {
                 note(&mut shapes, &rows);

@@ -13,7 +13,7 @@ use crate::drawing::{DrawingScore, ViewErrorCollector};
 use crate::engine::{EngineError, Games, Playable, SurveyedLog, retry_with_encoding, write_replayed};
 use crate::fairness::{Fairness, FairnessBuilder};
 use crate::golden::ReplaySummary;
-use crate::log::WriterOptions as LogOptions;
+use crate::log::{TraceLayout, WriterOptions as LogOptions};
 use crate::record::{GapRecord, SessionHeader};
 use crate::replay::{HashDifference, Part, PlayerJumps, ReplayOptions, StreamReport, own_settings};
 use crate::report::DistributionCollector;
@@ -194,7 +194,7 @@ fn run(
     };
     match trace {
         None => retry_with_encoding(&AtomicBool::new(false), |encoded| gather(encoded, &mut |_, _| {})),
-        Some(target) => write_replayed(target, gather),
+        Some(target) => write_replayed(target, TraceLayout::Packed, gather),
     }
 }
 

@@ -15,7 +15,7 @@ use super::log_file::{HashingReader, LogFile};
 use super::{Engine, EngineError, Playable};
 use crate::build::BuildRequest;
 use crate::verify::LogFacts;
-use hitreg_log::log::{KeyframeQuery, LogError, LogReader, write_trace_meanwhile};
+use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, write_trace_meanwhile};
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::store::{self, InputFile, Target};
@@ -395,12 +395,13 @@ pub(super) fn collect_replayed<T>(
 /// Fails if the trace cannot be written, and as `attempt` does.
 pub fn write_replayed<T>(
     target: &Target,
+    layout: TraceLayout,
     mut attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
 ) -> Result<T, EngineError> {
     retry_with_encoding(&AtomicBool::new(false), |encoded| {
         let mut ran = Ok(None);
         let written = store::prepare(target, |out| {
-            ran = write_trace_meanwhile(out, |write| attempt(encoded, write))?;
+            ran = write_trace_meanwhile(layout, out, |write| attempt(encoded, write))?;
             Ok(())
         })?;
         let ran = ran?;

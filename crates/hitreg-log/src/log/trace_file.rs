@@ -23,8 +23,24 @@ use past::RecentStates;
 
 /// The most bytes of columns in memory in one chunk; a larger row gets a chunk of its own.
 const CHUNK_BYTES: usize = 2 << 20;
-/// The zstd level of traces.
-const LEVEL: i32 = 3;
+/// The layout of the rows in the chunks of a trace. Readers read any mixture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceLayout {
+    /// Columns are predicted and packed, for files that are kept.
+    #[default]
+    Packed,
+    /// Columns are as in memory, for files that are read once: faster to write and to read, and about twice as large.
+    Raw,
+}
+
+impl TraceLayout {
+    fn zstd_level(self) -> i32 {
+        match self {
+            TraceLayout::Packed => 3,
+            TraceLayout::Raw => 1,
+        }
+    }
+}
 
 /// Writes a trace.
 ///
@@ -45,6 +61,7 @@ pub fn write_trace<W: Write>(out: W, trace: &Trace) -> Result<W, WriteError> {
 /// Writes a trace in pieces.
 pub struct TraceWriter<W> {
     sink: ChunkSink<W>,
+    layout: TraceLayout,
     /// The names of the tables written so far.
     tables: BTreeSet<String>,
     /// The recent states that views are packed against.
@@ -59,9 +76,13 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// When writing fails.
     pub fn new(out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
-        let mut sink = ChunkSink::new(out, LEVEL)?;
+        TraceWriter::in_layout(TraceLayout::Packed, out, header)
+    }
+
+    fn in_layout(layout: TraceLayout, out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
+        let mut sink = ChunkSink::new(out, layout.zstd_level())?;
         sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
-        Ok(TraceWriter { sink, tables: BTreeSet::new(), past: RecentStates::default(), forgets: true })
+        Ok(TraceWriter { sink, layout, tables: BTreeSet::new(), past: RecentStates::default(), forgets: true })
     }
 
     /// Writes a table, or more rows of one. Tables keep the order of their first call, with or without rows.
@@ -81,7 +102,7 @@ impl<W: Write> TraceWriter<W> {
         }
         for start in (0..rows.max(1)).step_by(step) {
             let part = start..rows.min(start + step);
-            let content = layout::encode(table, part.clone(), &self.past, self.sink.next())?;
+            let content = layout::encode(table, part.clone(), self.layout, &self.past, self.sink.next())?;
             self.sink.chunk_of_trace(&content, table.without_rows(), layout::part_rows(table, part))?;
         }
         Ok(())
@@ -105,6 +126,7 @@ const WAITING: usize = 4;
 /// # Errors
 /// When writing fails, or a table is invalid.
 pub fn write_trace_meanwhile<W: Write + Send, T>(
+    layout: TraceLayout,
     out: W,
     make: impl FnOnce(&mut dyn FnMut(&TraceHeader, Table)) -> T,
 ) -> Result<T, WriteError> {
@@ -114,7 +136,7 @@ pub fn write_trace_meanwhile<W: Write + Send, T>(
         let mut writer: Option<TraceWriter<W>> = None;
         for (header, table) in waiting {
             if let (Some(header), Some(out)) = (header, out.take_if(|_| writer.is_none())) {
-                writer = Some(TraceWriter::new(out, &header)?);
+                writer = Some(TraceWriter::in_layout(layout, out, &header)?);
             }
             writer.as_mut().map_or(Ok(()), |writer| writer.rows(&table))?;
         }
@@ -265,11 +287,37 @@ mod tests {
     }
 
     #[test]
+    fn raw_traces_have_the_rows_of_packed_ones() {
+        let many = (0..300).map(|n| format!("name{n}")).collect();
+        let columns = vec![
+            Column::new("player", ColumnData::U32(vec![1, 0, 1, u32::MAX])),
+            Column::new("count", ColumnData::U64(vec![u64::MAX, 0, 1, 2])),
+            Column::new("at_us", ColumnData::I64(vec![i64::MIN, -1, 0, i64::MAX])),
+            Column::new("x", ColumnData::F32(vec![-0.0, 0.0, f32::INFINITY, 1.5])),
+            Column::new("y", ColumnData::F64(vec![-0.0, f64::MIN_POSITIVE, 1e300, 0.1])),
+            Column::new("flag", ColumnData::Bool(vec![true, false, false, true])),
+            Column::new("few", ColumnData::Name { names: vec!["a".into(), "b".into()], codes: vec![1, 0, 0, 1] }),
+            Column::new("many", ColumnData::Name { names: many, codes: vec![299, 0, 256, 255] }),
+        ];
+        let table = Table::new("t", columns).keyed_by(["player"]);
+        let read = |layout| {
+            let mut file = Vec::new();
+            write_trace_meanwhile(layout, &mut file, |write| write(&TraceHeader::default(), table.clone())).unwrap();
+            read_trace(&file[..]).unwrap()
+        };
+        let [packed, raw] = [TraceLayout::Packed, TraceLayout::Raw].map(read);
+        assert_eq!(packed.tables, [table]);
+        assert_eq!(raw.digest(), packed.digest());
+    }
+
+    #[test]
     fn two_columns_of_one_name_are_refused() {
         let table =
             |names: [&str; 2]| Table::new("t", names.map(|name| Column::new(name, ColumnData::U32(vec![7]))).into());
         let before = crate::log::container::Chain::default();
-        let chunk = |names| layout::encode(&table(names), 0..1, &RecentStates::default(), (1, before)).unwrap();
+        let chunk = |names| {
+            layout::encode(&table(names), 0..1, TraceLayout::Packed, &RecentStates::default(), (1, before)).unwrap()
+        };
         assert!(layout::decode(&chunk(["a", "b"]), &[]).is_ok() && layout::shape(&chunk(["a", "b"])).is_ok());
         let twice = chunk(["a", "a"]);
         assert_eq!(layout::decode(&twice, &[]), Err("there are two columns \"a\"".to_owned()));

@@ -10,7 +10,7 @@ use crate::build::{BuildRunner, UntestableBuild};
 use crate::engine::streamed::{collect_replayed, write_replayed};
 use crate::engine::{Engine, EngineError, SideRejudgement, SurveyedLog};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
-use hitreg_log::log::FileKind;
+use hitreg_log::log::{FileKind, TraceLayout};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{LogContents, Session};
 use hitreg_log::recorded::recorded;
@@ -143,7 +143,7 @@ impl SurveyedLog {
         }
         let folder = store::temporary_folder()?;
         let target = folder.file("replayed.hittrace");
-        write_replayed(&target, attempt)?;
+        write_replayed(&target, TraceLayout::Raw, attempt)?;
         Ok(SideTrace::File(TraceFile::open(target.path())?, Some(folder)))
     }
 }

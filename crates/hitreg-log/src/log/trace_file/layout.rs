@@ -17,6 +17,7 @@ use crate::record::lowest_and_highest;
 use crate::trace::schema::views;
 use crate::trace::{Column, ColumnData, Table};
 
+use super::TraceLayout;
 use super::packed_views::{self, DrawnMap};
 use super::past::RecentStates;
 
@@ -171,23 +172,29 @@ pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
     memory(table).saturating_add(memory(rows)).saturating_add(wider.saturating_add(longer))
 }
 
-/// Encodes some rows of a checked table.
+/// Encodes some rows of a checked table. Views are packed in either layout.
 pub(super) fn encode(
     table: &Table,
     rows: Range<usize>,
+    layout: TraceLayout,
     past: &RecentStates,
     (index, before): (u32, Chain),
 ) -> Result<Vec<u8>, WriteError> {
     let drawn = packed_views::encode(table, rows.clone(), past);
-    let transform = if drawn.is_some() { packed_views::TRANSFORM } else { "packed" };
-    let keys: Vec<(&str, &[u32])> = match drawn.is_some() {
-        true => Vec::new(),
-        false => table.columns.iter().filter_map(|column| key(column, &rows)).collect(),
+    let (transform, packs) = match (&drawn, layout) {
+        (Some(_), _) => (packed_views::TRANSFORM, false),
+        (None, TraceLayout::Packed) => ("packed", true),
+        (None, TraceLayout::Raw) => ("raw", false),
+    };
+    let keys: Vec<(&str, &[u32])> = match packs {
+        true => table.columns.iter().filter_map(|column| key(column, &rows)).collect(),
+        false => Vec::new(),
     };
     let grouping = RowGrouping::new(rows.len(), keys.iter().map(|(_, key)| *key));
     let columns = table.columns.iter().map(|column| {
         let data = match key(column, &rows) {
             _ if drawn.is_some() => Vec::new(),
+            _ if !packs => raw_bytes(&column.data, rows.clone()),
             Some((_, key)) => {
                 column::encode_quickly(&key.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), &[rows.len()])
             }
@@ -206,6 +213,23 @@ pub(super) fn encode(
         columns,
         drawn,
     })
+}
+
+/// Returns values as they are in memory, little-endian.
+fn raw_bytes(data: &ColumnData, rows: Range<usize>) -> Vec<u8> {
+    fn bytes_of<V: Copy, const N: usize>(values: &[V], to_bytes: impl Fn(V) -> [u8; N]) -> Vec<u8> {
+        values.iter().flat_map(|value| to_bytes(*value)).collect()
+    }
+    match data {
+        ColumnData::U32(values) => bytes_of(&values[rows], u32::to_le_bytes),
+        ColumnData::U64(values) => bytes_of(&values[rows], u64::to_le_bytes),
+        ColumnData::I64(values) => bytes_of(&values[rows], i64::to_le_bytes),
+        ColumnData::F32(values) => bytes_of(&values[rows], f32::to_le_bytes),
+        ColumnData::F64(values) => bytes_of(&values[rows], f64::to_le_bytes),
+        ColumnData::Bool(values) => bytes_of(&values[rows], |flag| [u8::from(flag)]),
+        ColumnData::Name { codes, .. } if kind(data) == "u32" => bytes_of(&codes[rows], u32::to_le_bytes),
+        ColumnData::Name { codes, .. } => bytes_of(&codes[rows], |code| [code as u8]),
+    }
 }
 
 /// Returns the name of a column's type in files. A `name` has codes of one byte; codes of more names are a `u32` with

@@ -3,13 +3,12 @@
 //! `target/screenshots`.
 
 #![expect(clippy::disallowed_methods, reason = "the environment names the browser to use")]
-#[path = "../skipped/note.rs"]
-mod note;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::note;
 use hitreg::log::{WriterOptions, read_session, read_trace, write_trace};
 use hitreg::store::{self, FileType, Targets};
 use hitreg::trace::schema::ticks;
@@ -30,7 +29,7 @@ fn pages_work_in_a_browser() {
     write_pages(folder.path());
     let screenshots = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target").join("screenshots");
     let mut node = Command::new("node");
-    node.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/drive.mjs")).arg(folder.path()).arg(screenshots);
+    node.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/browser.mjs")).arg(folder.path()).arg(screenshots);
     let output = node.env("HITREG_TEST_CHROMIUM", chromium).env("HITREG_TEST_PUPPETEER", puppeteer).output();
     let Output { status, stdout, stderr } = output.expect("node");
     let message = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
