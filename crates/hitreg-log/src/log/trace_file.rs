@@ -24,10 +24,9 @@ use past::RecentStates;
 /// The most bytes of columns in memory in one chunk; a larger row gets a chunk of its own.
 const CHUNK_BYTES: usize = 2 << 20;
 /// The layout of the rows in the chunks of a trace. Readers read any mixture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceLayout {
     /// Columns are predicted and packed, for files that are kept.
-    #[default]
     Packed,
     /// Columns are as in memory, for files that are read once: faster to write and to read, and about twice as large.
     Raw,
