@@ -1,6 +1,7 @@
 //! Traces in the container: each chunk holds rows of one table. Foreign builds write the plain layout. This library
 //! packs the columns and predicts each row from the previous row of the same entity.
 
+mod grouping;
 mod index;
 mod layout;
 mod packed_views;

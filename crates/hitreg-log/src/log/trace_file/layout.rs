@@ -18,6 +18,7 @@ use crate::trace::schema::views;
 use crate::trace::{Column, ColumnData, Table};
 
 use super::TraceLayout;
+use super::grouping::RowGrouping;
 use super::packed_views::{self, DrawnMap};
 use super::past::RecentStates;
 
@@ -247,104 +248,6 @@ fn key<'a>(column: &'a Column, rows: &Range<usize>) -> Option<(&'a str, &'a [u32
         ColumnData::U32(values) if SERIES.contains(&&column.name[..]) => Some((&column.name, &values[rows.clone()])),
         _ => None,
     }
-}
-
-/// Rows grouped by series, in ascending order of the keys; within a series in table order.
-struct RowGrouping {
-    /// The chunk's row at each position; `None` if each row is in its place.
-    order: Option<Vec<u32>>,
-    series: Vec<usize>,
-}
-
-/// The most different keys that are sorted by counting.
-const MOST_COUNTED: usize = 1 << 16;
-
-impl RowGrouping {
-    fn new<'a>(rows: usize, keys: impl Iterator<Item = &'a [u32]>) -> RowGrouping {
-        let keys: Vec<&[u32]> = keys.collect();
-        if keys.is_empty() {
-            return RowGrouping::alone(rows);
-        }
-        let mut order: Vec<u32> = (0..rows as u32).collect();
-        for key in keys.iter().rev() {
-            sort_by_key(&mut order, key);
-        }
-        let is_same = |a: &u32, b: &u32| keys.iter().all(|key| key[*a as usize] == key[*b as usize]);
-        let series = order.chunk_by(is_same).map(<[u32]>::len).collect();
-        RowGrouping { order: Some(order), series }
-    }
-
-    /// All rows in one series.
-    fn alone(rows: usize) -> RowGrouping {
-        RowGrouping { order: None, series: if rows == 0 { Vec::new() } else { vec![rows] } }
-    }
-
-    fn rows(&self) -> usize {
-        self.series.iter().sum()
-    }
-
-    /// Groups values by series.
-    fn gather<V>(&self, value: impl Fn(usize) -> V) -> Vec<V> {
-        match &self.order {
-            Some(order) => order.iter().map(|row| value(*row as usize)).collect(),
-            None => (0..self.rows()).map(value).collect(),
-        }
-    }
-
-    fn pack(&self, data: &ColumnData, start: usize) -> Vec<u8> {
-        let whole =
-            |value: &dyn Fn(usize) -> i64| column::encode_quickly(&self.gather(|row| value(start + row)), &self.series);
-        match data {
-            ColumnData::U32(v) => whole(&|row| v[row].into()),
-            ColumnData::U64(v) => whole(&|row| v[row] as i64),
-            ColumnData::I64(v) => whole(&|row| v[row]),
-            ColumnData::Name { codes, .. } => whole(&|row| codes[row].into()),
-            ColumnData::Bool(v) => whole(&|row| v[row].into()),
-            ColumnData::F64(v) => {
-                let bits = self.gather(|row| v[start + row].to_bits() as i64);
-                column::encode_f64_quickly(&bits, &self.series)
-            }
-            ColumnData::F32(v) => {
-                let bits = self.gather(|row| v[start + row].to_bits());
-                column::encode_f32_quickly(&bits, &self.series)
-            }
-        }
-    }
-
-    /// Restores the order of rows in the chunk.
-    fn scatter<A, B: Clone + Default>(&self, packed: Vec<A>, value: impl Fn(A) -> Option<B>) -> Result<Vec<B>, String> {
-        let wrong = |row: usize| format!("the value of row {row} is out of range");
-        let Some(order) = &self.order else {
-            let values = packed.into_iter().enumerate();
-            return values.map(|(row, packed)| value(packed).ok_or_else(|| wrong(row))).collect();
-        };
-        let mut rows = vec![B::default(); order.len()];
-        for (&row, packed) in order.iter().zip(packed) {
-            rows[row as usize] = value(packed).ok_or_else(|| wrong(row as usize))?;
-        }
-        Ok(rows)
-    }
-}
-
-/// Sorts rows by their key. Rows with equal keys stay in their order.
-fn sort_by_key(order: &mut Vec<u32>, key: &[u32]) {
-    let most = key.iter().max().map_or(0, |most| *most as usize);
-    if most >= MOST_COUNTED.min(2 * key.len()) {
-        order.sort_by_key(|row| key[*row as usize]);
-        return;
-    }
-    let mut places = vec![0u32; most + 2];
-    key.iter().for_each(|key| places[*key as usize + 1] += 1);
-    for place in 1..places.len() {
-        places[place] += places[place - 1];
-    }
-    let mut sorted = vec![0; order.len()];
-    for row in &*order {
-        let place = &mut places[key[*row as usize] as usize];
-        sorted[*place as usize] = *row;
-        *place += 1;
-    }
-    *order = sorted;
 }
 
 /// Returns a chunk's table with all columns and without rows, and its number of rows.
