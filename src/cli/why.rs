@@ -279,8 +279,8 @@ fn of_log(
         Err(player) => return Err(which_shot(path, &log.shots()?, *player)),
     };
     let not_found = |error| CommandError::file(path, error);
-    let Moment { trace, session, rejudged } = log.find(asked)?.map_err(not_found)?;
-    let mut why = Why::of(&trace, asked).map_err(not_found)?;
+    let Moment { trace, session, rejudged, other_corrections } = log.find(asked)?.map_err(not_found)?;
+    let mut why = Why::of_part(&trace, asked, &other_corrections).map_err(not_found)?;
     let mut otherwise = Vec::new();
     if let Why::Shot(shot) = &mut why {
         // Under changed settings the packets would differ. With rejudging, they stay as recorded.

@@ -312,6 +312,11 @@ fn a_log_with_keyframes_gives_the_answers_of_the_whole_replay() {
     let moments =
         ["--at 41s", "--at 33.3s --player p2", "--at 0s", "--at 49.9s", "p1 --correction 3", "p3 --correction 9"];
     asked.extend(moments.map(str::to_owned));
+    // All corrections of a player: the first, the last, and those around each keyframe.
+    let corrected = corrections::Columns::of(&trace);
+    let of_p2 = (0..corrected.rows).filter(|row| corrected.player[*row] == 2 && corrected.fields[*row] > 0).count();
+    assert!(of_p2 > 15, "{of_p2}");
+    asked.extend((1..=of_p2).map(|number| format!("p2 --correction {number}")));
     for asked in &asked {
         let of = |log: &str| {
             let mut answer = folder.json(&format!("why {log} {asked}"));
@@ -320,7 +325,9 @@ fn a_log_with_keyframes_gives_the_answers_of_the_whole_replay() {
         };
         assert_eq!(of("keyed.hitlog"), of("whole.hitlog"), "{asked}");
     }
-    for wrong in ["p1#1", "p9#95", "--at 9999s", "p2 --correction 99999", "p1"] {
+    for wrong in
+        ["p1#1", "p9#95", "--at 9999s", "p2 --correction 0", "p2 --correction 99999", "p9 --correction 1", "p1"]
+    {
         let said = |log: &str| folder.refused(&format!("why {log} {wrong}")).replace(log, "LOG");
         assert_eq!(said("keyed.hitlog"), said("whole.hitlog"), "{wrong}");
     }

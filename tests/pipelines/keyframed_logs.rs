@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hitreg::engine::{Engine, Games, SurveyedLog};
+use hitreg::engine::{Engine, ExplainedLog, Games, SurveyedLog};
 use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
 use hitreg::record::{Keyframe, Session, StateKey};
 use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, rerecord};
-use hitreg::trace::Trace;
+use hitreg::trace::{Table, Trace};
 use hitreg::units::{EntityId, Micros, Tick};
 use hitreg::verify::{GoldenUpdate, LogReport, LogVerdict, ReplayRunner, VerifyOptions};
+use hitreg::why::WhyQuery;
 use tempfile::TempDir;
 
 use crate::disc::{Disc, DiscRules, Discs, STEPS};
@@ -174,6 +175,30 @@ fn a_log_with_keyframes_is_verified_in_legs() {
     states.players[1].executed[moved].tick = at.tick.next();
     let report = forge(&|session| session.players[1].executed.clone_from(&states.players[1].executed));
     assert_eq!(report.verdict, LogVerdict::Broken, "{report:?}");
+}
+
+/// Keyframes count corrections, so one of them is found without a replay of the whole session.
+#[test]
+fn a_correction_of_a_log_with_keyframes_is_found_in_a_part() {
+    let _alone = lock_counter();
+    let session = traces::session(3, 64.0, DiscRules { counted: true, ..DiscRules::default() });
+    let logs = KeyframedLogs::of(&session);
+    let games = games();
+    let steps = |name: &str, player: u32, number: u32| {
+        let (engine, path) = (Engine::new(&games), logs.folder.path().join(name));
+        let game = games.of_header(&session.header).expect("discs");
+        let before = STEPS.load(Ordering::Relaxed);
+        let log = ExplainedLog::new(&engine, &path, game, ReplayOptions::default()).expect("a log of this build");
+        let found = log.find(&WhyQuery::Correction { player, number }).expect("a log of this build");
+        let frames = found.map(|found| found.trace.table("frames").map(Table::rows));
+        (STEPS.load(Ordering::Relaxed) - before, frames.map_err(|error| error.to_string()))
+    };
+    for (player, number, is_there) in [(0, 1, true), (0, 2, true), (1, 1, true), (1, 9_999, false)] {
+        let [(whole, of_whole), (part, of_part)] = ["a.hitlog", "k.hitlog"].map(|name| steps(name, player, number));
+        assert!(part * 2 < whole, "p{player} {number}: {part} steps, and {whole} for the whole session");
+        assert_eq!(of_part, of_whole);
+        assert_eq!(of_part.is_ok(), is_there, "{of_part:?}");
+    }
 }
 
 fn replay_part(log: &SurveyedLog, games: &Games, part: Part) -> Trace {

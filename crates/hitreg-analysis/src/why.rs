@@ -14,7 +14,7 @@ mod shot;
 
 pub use asked::{NEAR, ShotName, WhyError, WhyQuery, player, shots_of};
 pub use carried::{DrawnSnapshots, ReceivedSnapshot, UsercmdPath};
-pub use correction::{CorrectionExplanation, FieldError};
+pub use correction::{CorrectionExplanation, FieldError, OtherCorrections};
 pub use line::{AimLine, Axes, LineOffset};
 pub use near::{CorrectionRows, ShotRows, near};
 pub use places::{PositionKind, TargetPosition};
@@ -62,10 +62,18 @@ impl Why {
     /// # Errors
     /// Fails if the trace does not contain it; the error names the nearest ones.
     pub fn of(trace: &Trace, asked: &WhyQuery) -> Result<Why, WhyError> {
+        Why::of_part(trace, asked, &OtherCorrections::default())
+    }
+
+    /// Like [`Why::of`], in the trace of a part whose corrections lie between `others`.
+    ///
+    /// # Errors
+    /// As [`Why::of`].
+    pub fn of_part(trace: &Trace, asked: &WhyQuery, others: &OtherCorrections) -> Result<Why, WhyError> {
         let reader = TraceRows::new(trace);
         Ok(match asked {
             WhyQuery::Correction { player, number } => {
-                Why::Correction(Box::new(CorrectionExplanation::find(&reader, *player, *number)?))
+                Why::Correction(Box::new(CorrectionExplanation::find(&reader, others, *player, *number)?))
             }
             WhyQuery::Shot(name) => Why::Shot(Box::new(reader.shot(name.row(trace)?))),
             WhyQuery::At { at_us, player } => Why::Shot(Box::new(reader.shot(asked::row_at(trace, *at_us, *player)?))),

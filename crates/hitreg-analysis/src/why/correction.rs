@@ -63,9 +63,14 @@ pub struct FieldError {
 }
 
 impl CorrectionExplanation {
-    pub(super) fn find(reader: &TraceRows<'_>, player: u32, number: u32) -> Result<CorrectionExplanation, WhyError> {
-        let row = row(reader.trace, player, number)?;
-        let of = corrected(reader.trace).get(&player).map_or(0, Vec::len);
+    pub(super) fn find(
+        reader: &TraceRows<'_>,
+        others: &OtherCorrections,
+        player: u32,
+        number: u32,
+    ) -> Result<CorrectionExplanation, WhyError> {
+        let row = row(reader.trace, others, player, number)?;
+        let of = others.of(player) + corrected(reader.trace).get(&player).map_or(0, Vec::len);
         Ok(CorrectionExplanation { number, of, ..CorrectionExplanation::read(reader, row) })
     }
 
@@ -120,16 +125,45 @@ pub(crate) fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Opt
     errors.iter().all(is_it).then_some(fields)
 }
 
+/// The numbers of corrections, by player, before and after the rows at hand. By default these are all rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherCorrections {
+    /// The corrections before the rows.
+    pub before: Vec<u32>,
+    /// The corrections after the rows.
+    pub after: Vec<u32>,
+}
+
+impl OtherCorrections {
+    fn before(&self, player: u32) -> usize {
+        self.before.get(player as usize).map_or(0, |count| *count as usize)
+    }
+
+    fn of(&self, player: u32) -> usize {
+        self.before(player) + self.after.get(player as usize).map_or(0, |count| *count as usize)
+    }
+}
+
+/// The number of corrections of each player.
+fn players(corrected: &BTreeMap<u32, Vec<usize>>, others: &OtherCorrections) -> BTreeMap<u32, usize> {
+    let players = (0..others.before.len() as u32).chain(corrected.keys().copied());
+    players.map(|player| (player, others.of(player) + corrected.get(&player).map_or(0, Vec::len))).collect()
+}
+
 /// The row of the `number`-th correction of a player.
-pub(super) fn row(trace: &Trace, player: u32, number: u32) -> Result<usize, WhyError> {
+pub(super) fn row(trace: &Trace, others: &OtherCorrections, player: u32, number: u32) -> Result<usize, WhyError> {
     let corrected = corrected(trace);
     let of_player = corrected.get(&player).map_or(&[][..], Vec::as_slice);
-    let found = (number as usize).checked_sub(1).and_then(|index| of_player.get(index));
+    let index = (number as usize).checked_sub(1 + others.before(player));
+    let found = index.and_then(|index| of_player.get(index));
     found.copied().ok_or_else(|| WhyError::NoCorrection {
         player,
         number,
-        count: of_player.len(),
-        players: corrected.iter().map(|(player, rows)| format!("p{player} ({})", rows.len())).collect(),
+        count: others.of(player) + of_player.len(),
+        players: (players(&corrected, others).into_iter())
+            .filter(|(_, count)| *count > 0)
+            .map(|(player, count)| format!("p{player} ({count})"))
+            .collect(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{ShotName, WhyError, WhyQuery};
+use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, each_part};
 
@@ -116,13 +116,28 @@ impl CorrectionRows {
         table.select(&rows_of(corrections::Columns::read(table).fields.iter(), |fields| *fields > 0))
     }
 
-    /// Finds the `number`-th correction of a player among all [corrected](CorrectionRows::corrected) rows.
+    /// Counts [corrected](CorrectionRows::corrected) rows by player.
+    pub fn count(corrected: &Table, players: usize) -> Vec<u32> {
+        let mut counts = vec![0; players];
+        for player in corrections::Columns::read(corrected).player {
+            counts[*player as usize] += 1;
+        }
+        counts
+    }
+
+    /// Finds the `number`-th correction of a player among [corrected](CorrectionRows::corrected) rows. They lie between
+    /// `others`.
     ///
     /// # Errors
     /// Fails if the player has fewer corrections.
-    pub fn of(corrected: Table, player: u32, number: u32) -> Result<CorrectionRows, WhyError> {
+    pub fn of(
+        corrected: Table,
+        others: &OtherCorrections,
+        player: u32,
+        number: u32,
+    ) -> Result<CorrectionRows, WhyError> {
         let of_all = Trace { tables: vec![corrected], ..Trace::default() };
-        let row = super::correction::row(&of_all, player, number)?;
+        let row = super::correction::row(&of_all, others, player, number)?;
         let table = corrections::Columns::of(&of_all);
         let (command, at_us) = (table.command.get(row).copied().unwrap_or_default(), table.at_us.get(row).copied());
         let corrected = of_all.tables.into_iter().next().unwrap_or_default();
@@ -161,7 +176,7 @@ pub fn near<'t>(trace: &'t dyn TraceSource, asked: &WhyQuery) -> Result<Result<C
     let header = trace.header().clone();
     if let WhyQuery::Correction { player, number } = *asked {
         let corrected = of_table(trace, corrections::NAME, None, &CorrectionRows::corrected)?;
-        let rows = match CorrectionRows::of(corrected, player, number) {
+        let rows = match CorrectionRows::of(corrected, &OtherCorrections::default(), player, number) {
             Ok(rows) => rows,
             Err(error) => return Ok(Err(error)),
         };

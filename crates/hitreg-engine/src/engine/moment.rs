@@ -7,7 +7,7 @@ use std::path::Path;
 use super::rejudge::OtherRules;
 use super::streamed::{SurveyedLog, collect_replayed};
 use super::{Engine, EngineError, Games, Playable};
-use hitreg_analysis::why::{CorrectionRows, NEAR, RejudgedShots, ShotRows, WhyError, WhyQuery};
+use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots, ShotRows, WhyError, WhyQuery};
 use hitreg_log::log::{KeyframeQuery, LogReader};
 use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch, viewer_specific_fields};
 use hitreg_log::recorded::{all_records_without, recorded_shots};
@@ -26,6 +26,8 @@ pub struct Moment {
     pub session: Session,
     /// The results of the shot under other rules.
     pub rejudged: Vec<RejudgedShots>,
+    /// The numbers of corrections before and after those of `trace`.
+    pub other_corrections: OtherCorrections,
 }
 
 impl Engine<'_> {
@@ -53,7 +55,9 @@ impl Engine<'_> {
         if let WhyQuery::Correction { player, number } = *asked {
             // A log has no corrections of its own.
             let none = Table::new(corrections::NAME, Vec::new());
-            return Ok(Err(CorrectionRows::of(none, player, number).err().unwrap_or(WhyError::NoShots)));
+            return Ok(Err(CorrectionRows::of(none, &OtherCorrections::default(), player, number)
+                .err()
+                .unwrap_or(WhyError::NoShots)));
         }
         let shot = match asked.shot(&fired.trace) {
             Ok(shot) => shot,
@@ -65,7 +69,8 @@ impl Engine<'_> {
         for table in trace.tables.iter_mut().filter(|table| ShotRows::TABLES.contains(&&*table.name)) {
             *table = rows.select(table);
         }
-        Ok(Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new() }))
+        let (rejudged, other_corrections) = (Vec::new(), OtherCorrections::default());
+        Ok(Ok(Moment { trace: rows.with(trace), session, rejudged, other_corrections }))
     }
 
     /// The shots among the records of a log.
@@ -218,13 +223,19 @@ impl<'a> ExplainedLog<'a> {
             self.replayed(part, (options, &[shots::NAME]), &Table::clone)
         })?;
         let session = Engine::new(self.games).records_around(self.path, &rows)?;
-        Ok(Ok(Moment { trace: rows.with(selected), session, rejudged }))
+        let other_corrections = OtherCorrections::default();
+        Ok(Ok(Moment { trace: rows.with(selected), session, rejudged, other_corrections }))
     }
 
     fn correction(&self, player: u32, number: u32) -> Result<Result<Moment, WhyError>, EngineError> {
-        let corrected = self.rows(Part::WHOLE, [corrections::NAME], &CorrectionRows::corrected)?;
-        let corrected = corrected.tables.into_iter().find(|table| table.name == corrections::NAME);
-        let rows = match CorrectionRows::of(corrected.unwrap_or_default(), player, number) {
+        let (table, other_corrections) = match self.corrections_near(player, number)? {
+            Some(near) => near,
+            None => {
+                let all = self.rows(Part::WHOLE, [corrections::NAME], &CorrectionRows::corrected)?;
+                (corrected(all), OtherCorrections::default())
+            }
+        };
+        let rows = match CorrectionRows::of(table, &other_corrections, player, number) {
             Ok(rows) => rows,
             Err(error) => return Ok(Err(error)),
         };
@@ -235,7 +246,64 @@ impl<'a> ExplainedLog<'a> {
             None => Part::WHOLE,
         };
         let trace = self.rows(part, CorrectionRows::TABLES, &|table| rows.select(table))?;
-        Ok(Ok(Moment { trace: rows.with(trace), session: Session::new(self.header.clone()), rejudged: Vec::new() }))
+        let session = Session::new(self.header.clone());
+        Ok(Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections }))
+    }
+
+    /// The corrections around the player's `number`-th, by the counts in keyframes, and how many lie before and after
+    /// them. `None` if the keyframes do not tell.
+    fn corrections_near(&self, player: u32, number: u32) -> Result<Option<(Table, OtherCorrections)>, EngineError> {
+        let index = player as usize;
+        if self.whole.is_some() || index >= self.header.players.len() {
+            return Ok(None);
+        }
+        let times = store::open_indexed_log(self.path)?.keyframe_times();
+        // Half of the keyframes need not be read.
+        let (mut low, mut high) = (0, times.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let counts = Engine::new(self.games).corrections_until(self.path, times[middle])?;
+            match counts.is_some_and(|counts| counts[index] < number) {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        let from = low.checked_sub(1).map_or(Part::WHOLE.from, |before| times[before]);
+        let to = times.get(low).map_or(Part::WHOLE.to, |at| Micros(at.0.saturating_add(1)));
+        let Some((near, before)) = self.corrections_in(Part { from, to })? else { return Ok(None) };
+        let after = match times.last().filter(|_| low < times.len()) {
+            None => Vec::new(),
+            Some(last) => {
+                let end = Part { from: *last, to: Part::WHOLE.to };
+                let Some((rows, before_end)) = self.corrections_in(end)? else { return Ok(None) };
+                let until = |before: &[u32], rows: &Table| {
+                    let counts = before.iter().zip(CorrectionRows::count(rows, before.len()));
+                    counts.map(|(before, rows)| before.saturating_add(rows)).collect::<Vec<u32>>()
+                };
+                let (here, all) = (until(&before, &near), until(&before_end, &rows));
+                all.iter().zip(here).map(|(all, here)| all.saturating_sub(here)).collect()
+            }
+        };
+        Ok(Some((near, OtherCorrections { before, after })))
+    }
+
+    /// The corrections from a keyframe at or before `part.from` until `part.to`, and the number of each player before
+    /// that keyframe. `None` if the replay depends on datagrams that the keyframe lacks.
+    fn corrections_in(&self, part: Part) -> Result<Option<(Table, Vec<u32>)>, EngineError> {
+        let log = Engine::new(self.games).survey_from(self.path, part.from.max(Micros::ZERO))?;
+        let is_until_end = log.survey.played().is_none_or(|(_, last)| part.to > last);
+        let to = if is_until_end { Part::WHOLE.to } else { part.to };
+        let part = Part { from: Part::WHOLE.from, to };
+        let part = Some(part).filter(|part| *part != Part::WHOLE && log.streams_closed(&self.options));
+        let options = ReplayOptions { part, tables: TableSet::named([corrections::NAME]), ..self.options.clone() };
+        let mut trace = Trace::default();
+        let mut put = |_: &TraceHeader, rows: Table| {
+            let rows = if rows.name == corrections::NAME { CorrectionRows::corrected(&rows) } else { rows };
+            // All rows of one replay have the same columns.
+            trace.append(rows).unwrap_or_default();
+        };
+        let ran = log.attempt(self.game, (&options, false), &mut |_| {}, &mut put, &mut |_| {})?;
+        Ok(ran.map(|_| (corrected(trace), log.corrections_before())))
     }
 
     /// The part of the log in which the replay has the shot, if there is such a shot; `None` if the log does not tell.
@@ -298,6 +366,11 @@ impl<'a> ExplainedLog<'a> {
             })
         })
     }
+}
+
+/// The table of corrections.
+fn corrected(trace: Trace) -> Table {
+    trace.tables.into_iter().find(|table| table.name == corrections::NAME).unwrap_or_default()
 }
 
 /// The part that lies within a session; open where the session ends before it. `None` if it lies outside.

@@ -94,6 +94,12 @@ impl SurveyedLog {
         ReplaySource { header, survey, start, keyframes: None }
     }
 
+    /// The number of corrections of each player before the replay starts.
+    pub(super) fn corrections_before(&self) -> Vec<u32> {
+        let none = || vec![0; self.header.players.len()];
+        self.start.as_ref().map_or_else(none, |start| start.corrections.clone())
+    }
+
     /// How many bytes its records take in memory as a whole.
     pub fn session_bytes(&self) -> usize {
         self.session_bytes

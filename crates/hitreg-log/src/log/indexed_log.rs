@@ -179,6 +179,12 @@ impl<R: Read + Seek> IndexedLog<R> {
         Ok(Some(SeekResult { keyframe, reader: LogReader::within(chunks, header, schema) }))
     }
 
+    /// Returns the times of the keyframes' ticks, ascending.
+    pub fn keyframe_times(&self) -> Vec<Micros> {
+        let parts = self.index.table(KEYFRAME).map_or(&[][..], |known| &known.parts);
+        parts.iter().filter_map(|part| part.times).map(|(_, at)| Micros(at)).collect()
+    }
+
     /// Reads a keyframe, and returns the number of its chunk, too; `None` if no keyframe matches.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ const REACH: Micros = Micros::from_s(4);
 /// sends only a few a second.
 const REACH_WITH_DATAGRAMS: Micros = Micros::from_s(16);
 /// The version of the state's format. This build refuses any other version.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Returns how far before a keyframe its references may point, in session time: packets in flight refer to snapshots
 /// that were sent before them.
@@ -71,6 +71,9 @@ pub struct ReplayStart {
     pub(super) fed: FeedCheckpoint,
     /// The survey of the log, as far as the keyframe holds it.
     pub survey: LogSurvey,
+    /// The number of corrections of each player up to the keyframe: rows of the table `corrections` with a corrected
+    /// field.
+    pub corrections: Vec<u32>,
     /// How packets travelled in the replay that made the keyframe.
     pub(super) transport: TransportKind,
     digest: u64,
@@ -83,6 +86,8 @@ struct KeyframeContent<'a> {
     transport: TransportKind,
     survey: SurveyCheckpoint,
     fed: FeedCheckpoint,
+    /// The number of corrections of each player so far.
+    corrections: Vec<u32>,
     /// The digest of the state, written without references.
     digest: u64,
     #[serde(with = "serde_bytes", borrow)]
@@ -134,12 +139,13 @@ impl ReplayStart {
         let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
         let content: KeyframeContent<'_> =
             hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
-        let KeyframeContent { version, transport, survey, fed, digest, state } = content;
+        let KeyframeContent { version, transport, survey, fed, corrections, digest, state } = content;
         if version != VERSION {
             return Err(fail(BadKeyframe::Version(version)));
         }
         let players = header.players.len();
-        if let Some(found) = [survey.players(), fed.players()].into_iter().find(|found| *found != players) {
+        let counts = [survey.players(), fed.players(), corrections.len()];
+        if let Some(found) = counts.into_iter().find(|found| *found != players) {
             return Err(fail(BadKeyframe::Players { found, players }));
         }
         let stretch = keyframe.stretch;
@@ -149,6 +155,7 @@ impl ReplayStart {
             stretch,
             fed,
             survey: LogSurvey::from_checkpoint(survey),
+            corrections,
             transport,
             digest,
             state: state.to_vec(),
@@ -178,6 +185,7 @@ impl ReplayStart {
             from.end()
         });
         restored.map_err(|error| fail(error.into()))?;
+        machine.count_corrections_from(&self.corrections);
         let digest = machine.resumed(self.at).and_then(|machine| digest(&machine));
         if digest == Some(self.digest) { Ok(()) } else { Err(fail(BadKeyframe::Other)) }
     }
@@ -200,7 +208,8 @@ pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     let mut to = StateWriter::new(known.values());
     machine.save(Some(&known), &mut to);
     let (transport, survey, state) = (machine.transport(), survey.checkpoint(), &to.into_bytes()[..]);
-    let content = KeyframeContent { version: VERSION, transport, survey, fed, digest, state };
+    let corrections = machine.corrections().to_vec();
+    let content = KeyframeContent { version: VERSION, transport, survey, fed, corrections, digest, state };
     Ok(rmp_serde::to_vec(&content).ok())
 }
 

@@ -49,6 +49,8 @@ pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client, S = <G as Netcode>
     server: S,
     clients: Vec<C>,
     network: SessionNetwork<G::Body, L>,
+    /// The number of corrections of each client so far.
+    corrections: Vec<u32>,
     /// The players who had nothing queued just after the tick at which the machine resumes; `None` before the first
     /// tick.
     resumed: Option<Vec<PlayerId>>,
@@ -66,6 +68,11 @@ pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
 pub(crate) type Look<'l, G, L, C, S> = dyn FnMut(&AfterTick<'_, G, L, C, S>) + 'l;
 
 impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
+    /// Returns the number of corrections of each client so far.
+    pub(crate) fn corrections(&self) -> &[u32] {
+        &self.machine.corrections
+    }
+
     /// Returns how packets and snapshots travel.
     pub(crate) fn transport(&self) -> TransportKind {
         self.machine.transport()
@@ -74,7 +81,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<
     /// Saves all state except the external inputs: links, usercmds and ticks. Returns false when the state cannot be
     /// saved.
     pub(crate) fn save(&self, known: Option<&KnownRecords<G::Body>>, to: &mut StateWriter) -> bool {
-        let Machine { server, clients, network, resumed: _ } = self.machine;
+        let Machine { server, clients, network, corrections: _, resumed: _ } = self.machine;
         self.idle.to_vec().put(to);
         server.save(to) && clients.iter().all(|client| client.save(to)) && network.save(known, to)
     }
@@ -109,6 +116,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
             server: S::new(setup.clone(), players),
             clients: (0..players).map(|player| client(setup.of_player(PlayerId(player)), PlayerId(player))).collect(),
             network,
+            corrections: vec![0; usize::from(players)],
             resumed: None,
         }
     }
@@ -126,6 +134,11 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         self.server.restore(from)?;
         self.clients.iter_mut().try_for_each(|client| client.restore(from))?;
         self.network.restore(known, from)
+    }
+
+    /// Counts corrections on from these numbers, one for each client.
+    pub(crate) fn count_corrections_from(&mut self, corrections: &[u32]) {
+        self.corrections.copy_from_slice(corrections);
     }
 
     /// Returns the state after the tick at which the machine resumes; `None` before the first tick.
@@ -206,8 +219,10 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                         sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
                     }
                     DeliveredPacket::Snapshot(snapshot) => {
-                        let client = &mut self.clients[usize::from(player.0)];
-                        sequence::snapshot_received(client, at, player, &snapshot, observer);
+                        let index = usize::from(player.0);
+                        let client = &mut self.clients[index];
+                        let is_corrected = sequence::snapshot_received(client, at, player, &snapshot, observer);
+                        self.corrections[index] = self.corrections[index].saturating_add(is_corrected.into());
                     }
                     DeliveredPacket::Nothing => {}
                 },

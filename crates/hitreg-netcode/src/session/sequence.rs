@@ -123,14 +123,15 @@ pub fn frame<G: Game>(
     end.send(at, packet);
 }
 
-/// Passes a snapshot to its client.
+/// Passes a snapshot to its client. Returns whether it corrected a compared prediction.
 pub fn snapshot_received<G: Game>(
     client: &mut impl ClientPipeline<G>,
     at: Micros,
     player: PlayerId,
     snapshot: &Snapshot<G::Body>,
     observer: &mut dyn Observer<G>,
-) {
+) -> bool {
     let reconciled = client.handle_snapshot(at, snapshot);
     observer.event(at, SessionEvent::SnapshotReceived { player, snapshot, reconciled: reconciled.as_ref() });
+    reconciled.is_some_and(|outcome| outcome.comparison.is_some() && outcome.correction.is_some())
 }

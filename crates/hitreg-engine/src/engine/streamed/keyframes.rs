@@ -79,6 +79,22 @@ impl Engine<'_> {
         if begins_there { Ok(log) } else { log.from_its_beginning() }
     }
 
+    /// The number of corrections of each player up to the last keyframe at or before a time; `None` if there is none.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
+    pub(in crate::engine) fn corrections_until(
+        &self,
+        path: &Path,
+        at: Micros,
+    ) -> Result<Option<Vec<u32>>, EngineError> {
+        let mut log = store::open_indexed_log(path)?;
+        let found = log.keyframe(KeyframeQuery::At(at)).map_err(|source| EngineError::content(path, source))?;
+        let start = found.map(|(keyframe, _)| ReplayStart::read(&keyframe, log.header()));
+        let start = start.transpose().map_err(|source| EngineError::unsuitable(path, source))?;
+        Ok(start.map(|start| start.corrections))
+    }
+
     /// The time of a tick in a log; `None` if the log has no such tick.
     ///
     /// # Errors
