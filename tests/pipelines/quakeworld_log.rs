@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "the test reads files and measures time")]
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use hitreg::game::Simulate;
@@ -78,6 +79,12 @@ fn matches(data: &Path) -> Vec<PathBuf> {
     [9, 16, 22, 31, 3, 6, 11, 25, 38].map(|number| data.join(format!("matches/demo{number:02}.qwd.xz"))).to_vec()
 }
 
+/// The matches in the order of [`matches`]. All tests share one import of each.
+fn cases(data: &Path) -> impl Iterator<Item = &'static DemoCase> {
+    static CASES: [OnceLock<DemoCase>; 9] = [const { OnceLock::new() }; 9];
+    CASES.iter().zip(matches(data)).map(move |(case, path)| case.get_or_init(|| DemoCase::new(data, &path)))
+}
+
 /// The limits from docs/accuracy.md. The first two are the least shares of exact or near predictions on the ground and
 /// in the air, in percent. The next is the greatest number of corrections without a cause. The last is the share on the
 /// ground with the values known in play.
@@ -107,9 +114,8 @@ fn right_percent(share: PredictionShare) -> f64 {
 #[test]
 fn matches_replay_to_their_figures_and_misses_are_explained() {
     let Some(data) = data() else { return };
-    for (path, (number, checked, right, unknown, as_played)) in matches(&data).iter().zip(FIGURES) {
-        let case = DemoCase::new(&data, path);
-        let (summary, trace) = replay_case(&case);
+    for (case, (number, checked, right, unknown, as_played)) in cases(&data).zip(FIGURES) {
+        let (summary, trace) = replay_case(case);
         let prediction = summary.prediction;
         let found = [prediction.ground, prediction.air].map(right_percent);
         println!("demo{number:02}: {found:?} {prediction:?}");
@@ -153,14 +159,14 @@ fn drills_are_predicted() {
 #[test]
 fn predictions_with_values_known_in_play_miss_lifts() {
     let Some(data) = data() else { return };
-    let case = DemoCase::new(&data, &matches(&data)[1]);
+    let case = cases(&data).nth(1).expect("demo16");
     let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
     settings.set("prediction.among", "known").expect("key");
     let options = replay::ReplayOptions { settings: Some(settings), ..replay::ReplayOptions::default() };
     let replayed = replay::<QuakeWorld>(&case.session, &options, &mut |_| {}).expect("replay");
     let known = Summary::of(&replayed.trace).prediction;
     println!("demo16 among the bodies known in play: {known:?}");
-    let as_the_server = self::replay_case(&case).0.prediction;
+    let as_the_server = self::replay_case(case).0.prediction;
     let movers = |prediction: &PredictionSummary| prediction.misses_by_cause.get("mover").copied().unwrap_or(0);
     assert!(known.as_played.is_none());
     assert!(movers(&known) > movers(&as_the_server) + 100, "{known:?}");
@@ -186,8 +192,7 @@ const EXPECTED: [(usize, [usize; 5], Option<[f64; 4]>); 4] = [
 #[test]
 fn counts_equal_those_of_the_data() {
     let Some(data) = data() else { return };
-    for (path, (number, counts, rtt)) in matches(&data).iter().zip(EXPECTED) {
-        let case = DemoCase::new(&data, path);
+    for (case, (number, counts, rtt)) in cases(&data).zip(EXPECTED) {
         let records = case.records();
         let states = case.session.states.keys().iter().map(|key| key.entity);
         let others = states.clone().filter(|entity| usize::from(entity.0) < case.session.players.len());
@@ -221,8 +226,7 @@ fn round_trips_ms(records: &PlayerRecords) -> [f64; 4] {
 #[test]
 fn others_are_drawn_better_from_the_history() {
     let Some(data) = data() else { return };
-    for path in matches(&data) {
-        let case = DemoCase::new(&data, &path);
+    for case in cases(&data) {
         let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
         settings.set("interpolation.lerp_ms", "100").expect("key");
         let scores = score::<QuakeWorld>(&case.session, &case.rules, &settings).expect("states");
@@ -240,8 +244,7 @@ fn others_are_drawn_better_from_the_history() {
 #[test]
 fn a_log_is_small_and_reads_back() {
     let Some(data) = data() else { return };
-    for path in matches(&data) {
-        let case = DemoCase::new(&data, &path);
+    for (case, path) in cases(&data).zip(matches(&data)) {
         let started = Instant::now();
         let bytes = write_session(Vec::new(), &case.session, WriterOptions::whole()).expect("log");
         let packed = std::fs::metadata(&path).expect("demo").len() as usize;
@@ -278,7 +281,7 @@ fn another_map_than_the_demos_is_refused() {
 #[test]
 fn corrections_of_a_real_match_agree_with_the_tables() {
     let Some(data) = data() else { return };
-    let case = DemoCase::new(&data, &data.join("matches/demo16.qwd.xz"));
+    let case = cases(&data).nth(1).expect("demo16");
     let trace =
         replay::<QuakeWorld>(&case.session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replayed").trace;
     let (table, frames) = (corrections::Columns::of(&trace), trace.table("frames").expect("frames"));
