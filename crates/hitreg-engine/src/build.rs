@@ -247,10 +247,10 @@ impl BuildRunner {
     /// # Errors
     /// When the build fails, for example because it does not know the command, or writes no file.
     pub fn answer(&self, build: &Build, command: &str, request: &BuildRequest<'_>) -> Result<Vec<u8>, UntestableBuild> {
-        let folder = tempfile::tempdir().map_err(no_folder)?;
-        let path = folder.path().join("answer");
-        let words = self.run(build, command, request, &[OsStr::new("-o"), path.as_os_str()])?;
-        let bytes = store::read_regular(&path);
+        let folder = store::temporary_folder().map_err(no_folder)?;
+        let target = folder.file("answer");
+        let words = self.run(build, command, request, &[OsStr::new("-o"), target.path().as_os_str()])?;
+        let bytes = store::read_regular(target.path());
         bytes.map_err(|error| unreadable("its answer", &error).with_last_words(words))
     }
 

@@ -17,6 +17,7 @@ pub mod shown;
 mod standard;
 mod target;
 mod trace_file;
+mod unique;
 mod unnamed;
 
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};

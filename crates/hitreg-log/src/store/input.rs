@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::standard;
+use super::{standard, unnamed};
 
 /// An open input.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl InputFile {
             Some(known) => Arc::clone(known),
             None => {
                 let stream = if standard::is_standard_stream(path) { standard::input()? } else { File::open(path)? };
-                let spooled = SpooledStream { stream, copy: tempfile::tempfile()?, length: 0, has_ended: false };
+                let spooled = SpooledStream { stream, copy: unnamed::anonymous_file()?, length: 0, has_ended: false };
                 let spooled = Arc::new(Mutex::new(spooled));
                 streams.insert(path.to_owned(), Arc::clone(&spooled));
                 spooled
@@ -145,7 +145,7 @@ mod tests {
         let (read, mut write) = std::io::pipe().expect("a pipe");
         write.write_all(bytes).expect("room for a few bytes");
         let stream = File::from(std::os::fd::OwnedFd::from(read));
-        let copy = tempfile::tempfile().expect("a temporary file");
+        let copy = unnamed::anonymous_file().expect("a temporary file");
         let stream = Arc::new(Mutex::new(SpooledStream { stream, copy, length: 0, has_ended: false }));
         InputFile(InputSource::Stream(StreamReader { stream, at: 0 }))
     }

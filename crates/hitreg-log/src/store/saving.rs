@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::destination::OutputDestination;
 use super::target::Target;
 use super::unnamed::UnnamedFile;
-use super::{StoreError, standard};
+use super::{StoreError, standard, unnamed};
 use crate::log::{self, WriteError, WriterOptions};
 use crate::record::Session;
 use crate::trace::Trace;
@@ -108,7 +108,7 @@ pub fn prepare<'a>(
     };
     let file = match target.check()? {
         OutputDestination::Stream => {
-            let contents = tempfile::tempfile().map_err(io)?;
+            let contents = unnamed::anonymous_file().map_err(io)?;
             fill(&contents)?;
             Prepared::Stream(contents)
         }

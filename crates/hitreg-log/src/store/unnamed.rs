@@ -5,61 +5,62 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::unique;
+
 /// A file without its final name, removed on drop.
+#[derive(Debug)]
 pub(super) struct UnnamedFile {
-    file: tempfile::NamedTempFile,
-    /// Dropped after the file.
-    known: PathClaim,
+    file: File,
+    path: TemporaryPath,
 }
 
 impl UnnamedFile {
     /// Creates a file with the default permissions (mode 0666 less the umask on Unix).
     pub(super) fn in_folder(folder: &Path) -> std::io::Result<UnnamedFile> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".hitreg-");
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let mut paths = known_paths();
-        // The error must not show the temporary name, which the user does not know.
-        let file = builder.tempfile_in(folder).map_err(|error| std::io::Error::from(error.kind()))?;
-        let known = PathClaim::among(&mut paths, file.path());
-        Ok(UnnamedFile { file, known })
+        let created = unique::create_file(folder, ".hitreg-", 0o666);
+        let (file, path) = created.map_err(|error| std::io::Error::from(error.kind()))?;
+        Ok(UnnamedFile { file, path: TemporaryPath::among(&mut paths, path, PathKind::File) })
     }
 
     pub(super) fn as_file(&self) -> &File {
-        self.file.as_file()
+        &self.file
     }
 
     /// Gives the file its final name and replaces any existing file.
-    pub(super) fn put(self, path: &Path) -> std::io::Result<()> {
-        let UnnamedFile { file, known } = self;
+    pub(super) fn put(mut self, path: &Path) -> std::io::Result<()> {
         let paths = known_paths();
-        let put = file.persist(path).map(drop).map_err(|error| error.error);
+        let renamed = std::fs::rename(&self.path.path, path);
         drop(paths);
-        drop(known);
-        put
+        renamed?;
+        self.path.kind = PathKind::Renamed;
+        Ok(())
     }
 }
 
 /// A temporary folder, removed with its contents on drop.
 #[derive(Debug)]
-pub(super) struct UnnamedFolder {
-    folder: tempfile::TempDir,
-    /// Dropped after the folder.
-    _known: PathClaim,
-}
+pub(super) struct UnnamedFolder(TemporaryPath);
 
 impl UnnamedFolder {
     pub(super) fn new() -> std::io::Result<UnnamedFolder> {
         let mut paths = known_paths();
-        let folder = tempfile::tempdir()?;
-        let known = PathClaim::among(&mut paths, folder.path());
-        Ok(UnnamedFolder { folder, _known: known })
+        let path = unique::create_folder()?;
+        Ok(UnnamedFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.0.path
     }
+}
+
+/// Creates a file without a name, which the system removes when it is closed.
+pub(super) fn anonymous_file() -> std::io::Result<File> {
+    // The file may have a name for a moment.
+    let paths = known_paths();
+    let file = unique::anonymous_file();
+    drop(paths);
+    file
 }
 
 /// Removes all temporary files and folders before the program ends. After that, none can be created or renamed.
@@ -72,20 +73,37 @@ pub fn remove_unnamed() {
     std::mem::forget(paths);
 }
 
-/// The registration of one temporary path, until dropped.
+/// A registered path. On drop, what is there is removed, and then the registration.
 #[derive(Debug)]
-struct PathClaim(PathBuf);
+struct TemporaryPath {
+    path: PathBuf,
+    kind: PathKind,
+}
 
-impl PathClaim {
-    fn among(paths: &mut BTreeSet<PathBuf>, path: &Path) -> PathClaim {
-        paths.insert(path.to_owned());
-        PathClaim(path.to_owned())
+#[derive(Clone, Copy, Debug)]
+enum PathKind {
+    File,
+    Folder,
+    /// The file has its final name, and nothing is left at the path.
+    Renamed,
+}
+
+impl TemporaryPath {
+    fn among(paths: &mut BTreeSet<PathBuf>, path: PathBuf, kind: PathKind) -> TemporaryPath {
+        paths.insert(path.clone());
+        TemporaryPath { path, kind }
     }
 }
 
-impl Drop for PathClaim {
+impl Drop for TemporaryPath {
     fn drop(&mut self) {
-        known_paths().remove(&self.0);
+        // A drop cannot report an error.
+        let _ = match self.kind {
+            PathKind::File => std::fs::remove_file(&self.path),
+            PathKind::Folder => std::fs::remove_dir_all(&self.path),
+            PathKind::Renamed => Ok(()),
+        };
+        known_paths().remove(&self.path);
     }
 }
 
@@ -93,4 +111,44 @@ impl Drop for PathClaim {
 fn known_paths() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     PATHS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_file_is_removed_and_a_put_file_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = || std::fs::read_dir(folder.path()).expect("a folder").count();
+        let file = UnnamedFile::in_folder(folder.path()).expect("a file");
+        let path = file.path.path.clone();
+        assert!(path.exists() && known_paths().contains(&path));
+        drop(file);
+        assert!(files() == 0 && !known_paths().contains(&path));
+        let file = UnnamedFile::in_folder(folder.path()).expect("a file");
+        let path = file.path.path.clone();
+        file.put(&folder.path().join("a")).expect("renamed");
+        assert!(files() == 1 && folder.path().join("a").exists() && !known_paths().contains(&path));
+        let file = UnnamedFile::in_folder(folder.path()).expect("a file");
+        file.put(&folder.path().join("missing/a")).expect_err("no folder");
+        assert_eq!(files(), 1);
+    }
+
+    #[test]
+    fn a_dropped_folder_is_removed_with_its_contents() {
+        let folder = UnnamedFolder::new().expect("a folder");
+        let path = folder.path().to_owned();
+        std::fs::create_dir(path.join("inner")).expect("created");
+        std::fs::write(path.join("inner/a"), "text").expect("written");
+        assert!(path.is_absolute() && known_paths().contains(&path));
+        drop(folder);
+        assert!(!path.exists() && !known_paths().contains(&path));
+    }
+
+    #[test]
+    fn an_error_does_not_show_the_temporary_name() {
+        let error = UnnamedFile::in_folder(Path::new("/missing/folder")).expect_err("no folder").to_string();
+        assert!(!error.contains(".hitreg-"), "{error}");
+    }
 }
