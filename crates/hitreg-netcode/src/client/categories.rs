@@ -11,7 +11,7 @@ use crate::game::{
 };
 use crate::history::Frame;
 use crate::settings::Settings;
-use crate::state::{state, value};
+use crate::state::{StateError, StateReader, StateValue, StateWriter, state, value};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 /// The longest time for which an unconfirmed effect of a usercmd is drawn. It equals the limit on how far a NeREIDS
@@ -82,7 +82,26 @@ struct Reaction<B> {
     left: Micros,
 }
 
-value!(DrawnEntity<B: Body> { entity, category, others, defined, defined_at, start, met_own, met_local });
+impl<B: Body> StateValue for DrawnEntity<B> {
+    fn put(&self, to: &mut StateWriter) {
+        let DrawnEntity { entity, category, others, defined, defined_at, start, met_own, met_local } = self;
+        (*entity, *category).put(to);
+        others.put(to);
+        defined.put(to);
+        start.put(to);
+        // Most clients receive the first state of an entity at the same time.
+        to.time_of(*entity, *defined_at);
+        (*met_own, *met_local).put(to);
+    }
+
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        let (entity, category) = StateValue::get(from)?;
+        let (others, defined, start) = StateValue::get(from)?;
+        let defined_at = from.time_of(entity)?;
+        let (met_own, met_local) = StateValue::get(from)?;
+        Ok(DrawnEntity { entity, category, others, defined, defined_at, start, met_own, met_local })
+    }
+}
 value!(Reaction<B: Body> { entity, command, body, left });
 state!(CategoryDrawer<G: Game> { known, known_at, reactions, local_bodies, easing } but { fields, origin } if is_valid);
 

@@ -5,7 +5,7 @@
 use crate::pacing::{Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::settings::{ClockMode, Settings};
-use crate::state::state;
+use crate::state::{State, StateError, StateReader, StateValue, StateWriter, check};
 use hitreg_log::units::Micros;
 
 pub(super) struct InputTime {
@@ -17,14 +17,26 @@ pub(super) struct InputTime {
     last: Micros,
 }
 
-state!(InputTime { steering, round_trip, last } but { options } if is_valid);
-
-impl InputTime {
-    /// Returns whether the clock is steered as the settings say.
-    fn is_valid(&self) -> bool {
-        self.steering.as_ref().is_none_or(|steering| self.options == Some(steering.options()))
+impl State for InputTime {
+    fn save(&self, to: &mut StateWriter) {
+        let InputTime { options: _, steering, round_trip, last } = self;
+        steering.is_some().put(to);
+        steering.iter().for_each(|steering| steering.save(to));
+        (*round_trip, *last).put(to);
     }
 
+    fn restore(&mut self, from: &mut StateReader) -> Result<(), StateError> {
+        let is_steered = bool::get(from)?;
+        check(!is_steered || self.options.is_some(), "InputTime")?;
+        let steering = |options| Steering::new(options, Micros::ZERO, Micros::ZERO);
+        self.steering = self.options.filter(|_| is_steered).map(steering);
+        self.steering.iter_mut().try_for_each(|steering| steering.restore(from))?;
+        (self.round_trip, self.last) = StateValue::get(from)?;
+        Ok(())
+    }
+}
+
+impl InputTime {
     pub(super) fn new(settings: &Settings) -> InputTime {
         let options = SteeringOptions {
             tick: settings.server.tick_hz.interval(),

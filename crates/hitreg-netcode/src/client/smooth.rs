@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use crate::game::{Body, Category, PlacedBody};
 use crate::settings::Settings;
-use crate::state::{state, value};
+use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
 use hitreg_log::units::{EntityId, Micros};
 
 pub(super) struct Smoothing {
@@ -18,7 +18,7 @@ pub(super) struct Smoothing {
     since: Micros,
 }
 
-value!(Smoothing { fade, max_units, error, since });
+state!(Smoothing { error, since } but { fade, max_units });
 
 impl Smoothing {
     pub(super) fn new(settings: &Settings) -> Smoothing {
@@ -64,13 +64,31 @@ struct EasedEntity {
     smoothing: Smoothing,
 }
 
-value!(EasedEntity { updated, smoothing });
-state!(EasedEntities { eased } but { fade_ms, max_units });
+state!(EasedEntity { updated, smoothing } but {});
+
+impl State for EasedEntities {
+    fn save(&self, to: &mut StateWriter) {
+        let EasedEntities { fade_ms: _, max_units: _, eased } = self;
+        eased.keys().copied().collect::<Vec<_>>().put(to);
+        eased.values().for_each(|eased| eased.save(to));
+    }
+
+    fn restore(&mut self, from: &mut StateReader) -> Result<(), StateError> {
+        let entities = Vec::<EntityId>::get(from)?;
+        self.eased = entities.into_iter().map(|entity| (entity, self.unmoved((Micros::ZERO, 0)))).collect();
+        self.eased.values_mut().try_for_each(|eased| eased.restore(from))
+    }
+}
 
 impl EasedEntities {
     pub(super) fn new(settings: &Settings) -> EasedEntities {
         let (fade_ms, max_units) = (settings.interpolation.ease_ms, settings.prediction.smooth_max_units);
         EasedEntities { fade_ms, max_units, eased: BTreeMap::new() }
+    }
+
+    /// Returns an entity without an error.
+    fn unmoved(&self, updated: (Micros, u32)) -> EasedEntity {
+        EasedEntity { updated, smoothing: Smoothing::over(self.fade_ms, self.max_units) }
     }
 
     /// Moves Simulated entities to where they are drawn at local time `now`. `updated` is the server time of the
@@ -90,7 +108,7 @@ impl EasedEntities {
         for (id, placed) in drawn.iter_mut().filter(|(_, placed)| is_simulated(placed)) {
             let meant = placed.body.origin();
             let of = placed.body.teleports();
-            let new = EasedEntity { updated: (updated, of), smoothing: Smoothing::over(self.fade_ms, self.max_units) };
+            let new = self.unmoved((updated, of));
             let eased = self.eased.entry(*id).or_insert(new);
             if eased.updated.1 != of {
                 eased.smoothing.handle_correction(now, Vec3::ZERO, true);

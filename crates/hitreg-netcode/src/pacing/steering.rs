@@ -7,7 +7,7 @@
 //! averaged over twice the filter's time, and large ones are corrected immediately.
 
 use super::calibration::CALIBRATION_FRAMES;
-use crate::state::value;
+use crate::state::state;
 use hitreg_log::units::{Micros, Tick};
 
 /// The parameters of steering.
@@ -55,14 +55,9 @@ pub struct Steering {
     corrections: u32,
 }
 
-value!(SteeringOptions { tick, lead, tolerance, jump_above, slew_us_per_s });
-value!(Steering { options, offset, remaining, since, deaf_until, heard, corrections });
+state!(Steering { offset, remaining, since, deaf_until, heard, corrections } but { options });
 
 impl Steering {
-    pub(crate) fn options(&self) -> SteeringOptions {
-        self.options
-    }
-
     /// Creates a clock that starts `offset` ahead of local time, the client's best estimate.
     pub fn new(options: SteeringOptions, offset: Micros, now: Micros) -> Steering {
         Steering {

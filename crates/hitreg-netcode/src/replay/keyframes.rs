@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::feed::FeedCheckpoint;
 use super::open::snapshot;
@@ -194,7 +193,7 @@ impl ReplayStart {
 /// Returns the digest of a machine's whole state; `None` if the state cannot be saved.
 pub(super) fn digest<G: Netcode, L: Link, C: ClientPipeline<G>>(machine: &AfterTick<'_, G, L, C>) -> Option<u64> {
     let mut to = StateWriter::new(SharedValues::default());
-    machine.save(None, &mut to).then(|| xxh3_64(&to.into_bytes()))
+    machine.save(None, &mut to).then(|| to.digest())
 }
 
 /// Returns a keyframe's content just after a tick; `None` if the state cannot be saved.

@@ -3,9 +3,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::shared::{Predecessors, SharedValues};
+use super::StateValue;
+use super::shared::{SharedValues, get_new_values};
 use super::writer::{LastNumbers, NumberKind};
 use crate::game::BadCells;
+use hitreg_log::units::{EntityId, Micros};
 use hitreg_log::varint::{Cursor, unzigzag};
 
 /// The most memory that a restored state may take, in bytes.
@@ -66,18 +68,12 @@ impl StateReader {
     /// # Errors
     /// When the bytes are not a state.
     pub fn new(bytes: &[u8], known: SharedValues) -> Result<StateReader, StateError> {
-        let mut predecessors = Predecessors::of(&known.values);
-        let entry = |bytes| SharedEntry { bytes, value: None };
-        let shared: Vec<SharedEntry> = known.values.into_iter().map(entry).collect();
         let last = LastNumbers::default();
-        let mut from = StateReader { bytes: bytes.into(), at: 0, last, shared, referable: 0, left: MOST_BYTES };
-        for _ in 0..from.count(size_of::<SharedEntry>())? {
-            let length = from.count(1)?;
-            let value = predecessors.differences(&from.bytes[from.at..from.at + length]).into();
-            from.at += length;
-            predecessors.push(&value);
-            from.shared.push(entry(value));
-        }
+        let mut from =
+            StateReader { bytes: bytes.into(), at: 0, last, shared: Vec::new(), referable: 0, left: MOST_BYTES };
+        let new = get_new_values(&known.values, &mut from)?;
+        let entry = |bytes| SharedEntry { bytes, value: None };
+        from.shared = known.values.into_iter().chain(new).map(entry).collect();
         from.referable = from.shared.len();
         Ok(from)
     }
@@ -148,9 +144,25 @@ impl StateReader {
 
     pub(super) fn near_number(&mut self, kind: NumberKind) -> Result<i64, StateError> {
         let by = self.signed()?;
-        let last = &mut self.last[kind as usize];
+        let last = self.last.of(kind);
         *last = last.wrapping_add(by);
         Ok(*last)
+    }
+
+    /// Reads a time that is near the last one about the same entity.
+    pub(crate) fn time_of(&mut self, entity: EntityId) -> Result<Micros, StateError> {
+        self.last.expect_near(entity);
+        let time = Micros::get(self)?;
+        self.last.note(entity, time);
+        Ok(time)
+    }
+
+    /// Reads this number of bytes.
+    pub(super) fn take(&mut self, count: usize) -> Result<Vec<u8>, StateError> {
+        let end = self.at.checked_add(count).ok_or(StateError::Cut)?;
+        let bytes = self.bytes.get(self.at..end).ok_or(StateError::Cut)?.to_vec();
+        self.at = end;
+        Ok(bytes)
     }
 
     /// Reads the number of items that follow. Each takes at least one byte here, and `each` bytes of memory.
@@ -172,7 +184,7 @@ impl StateReader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{StateValue, StateWriter};
+    use super::super::StateWriter;
     use super::*;
     use crate::arena::ArenaBody;
     use crate::game::Touch;
@@ -249,7 +261,7 @@ mod tests {
     #[test]
     fn refuses_values_that_refer_to_themselves_or_are_of_another_type() {
         // A frame of tick 0 and time 0 whose only body is shared value 0: the frame itself.
-        let itself = [1, 5, 0, 0, 1, 0, 0, 0];
+        let itself = [1, 5, 0, 0b1, 0, 0, 1, 0, 0];
         let found = read::<Arc<Frame<ArenaBody>>>(&itself, SharedValues::default());
         assert!(matches!(found, Err(StateError::Unknown { .. })), "{found:?}");
         let both = written(&(Usercmd::default(), Usercmd::default()), SharedValues::default());

@@ -1,9 +1,21 @@
 //! Values that a state holds many times, such as the bodies that both ends of every connection know.
+//!
+//! A new value is stored as its difference from the most similar earlier value of the same length. Most bodies share
+//! all but a few words with one that the log has nearby.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{StateValue, StateWriter};
+use super::{StateError, StateReader, StateValue, StateWriter, check};
+use hitreg_log::varint::put_varint;
+
+/// The most earlier values that a new value is compared with, apart from the neighbours of the most similar one.
+const COMPARED_MAX: usize = 4096;
+
+/// The bytes of a word. Bodies consist of words, and values are compared by words.
+const WORD: usize = size_of::<u32>();
+/// The bytes of the words that have their bits in one byte.
+const BLOCK: usize = 8 * WORD;
 
 /// Values that are stored once and referenced by index, each as its bytes.
 #[derive(Clone, Debug, Default)]
@@ -31,23 +43,224 @@ impl SharedValues {
     }
 }
 
-/// The newest value of each length. A value is stored as the difference from the one before it of the same length, most
-/// of whose bits it shares.
-#[derive(Default)]
-pub(super) struct Predecessors(BTreeMap<usize, Arc<[u8]>>);
+/// The earlier values by length, oldest first.
+struct EarlierValues(BTreeMap<usize, Vec<Arc<[u8]>>>);
 
-impl Predecessors {
-    pub(super) fn of(values: &[Arc<[u8]>]) -> Predecessors {
-        Predecessors(values.iter().map(|value| (value.len(), Arc::clone(value))).collect())
+impl EarlierValues {
+    fn new(known: &[Arc<[u8]>]) -> EarlierValues {
+        let mut earlier = EarlierValues(BTreeMap::new());
+        known.iter().for_each(|value| earlier.push(value));
+        earlier
     }
 
-    /// Returns the bits in which a value differs from its predecessor, or the value with these differences.
-    pub(super) fn differences(&self, value: &[u8]) -> Vec<u8> {
-        let before = self.0.get(&value.len()).into_iter().flat_map(|before| before.iter().copied());
-        value.iter().zip(before.chain(std::iter::repeat(0))).map(|(byte, before)| byte ^ before).collect()
+    fn push(&mut self, value: &Arc<[u8]>) {
+        self.0.entry(value.len()).or_default().push(Arc::clone(value));
     }
 
-    pub(super) fn push(&mut self, value: &Arc<[u8]>) {
-        self.0.insert(value.len(), Arc::clone(value));
+    /// Returns how many values of the same length ago the most similar one came; 0 if none is more similar than zeros.
+    fn distance(&self, value: &[u8]) -> usize {
+        let others = self.0.get(&value.len()).map_or(&[][..], |others| others);
+        let zeros = value.chunks(WORD).filter(|word| word.iter().any(|byte| *byte != 0)).count();
+        let step = others.len().div_ceil(COMPARED_MAX).max(1);
+        let best = most_similar(value, others, (1..=others.len()).step_by(step), (zeros, 0));
+        let (_, distance) = best;
+        let near = distance.saturating_sub(step).max(1)..=(distance + step).min(others.len());
+        if step == 1 || distance == 0 { distance } else { most_similar(value, others, near, best).1 }
+    }
+
+    /// Returns the value of this length at a distance, as [`EarlierValues::distance`] counts it.
+    fn at(&self, length: usize, distance: usize) -> Option<&[u8]> {
+        let others = self.0.get(&length)?;
+        others.get(others.len().checked_sub(distance)?).map(|other| &other[..])
+    }
+}
+
+/// Returns the least number of differing words and its distance, among `best` and the others at these distances.
+fn most_similar(
+    value: &[u8],
+    others: &[Arc<[u8]>],
+    distances: impl Iterator<Item = usize>,
+    mut best: (usize, usize),
+) -> (usize, usize) {
+    for distance in distances {
+        let differing = differing_words(value, &others[others.len() - distance], best.0);
+        if differing < best.0 {
+            best = (differing, distance);
+        }
+    }
+    best
+}
+
+/// Returns the number of words in which two values of the same length differ. Stops early when it reaches `most`.
+fn differing_words(a: &[u8], b: &[u8], most: usize) -> usize {
+    let ((blocks, rest), (other_blocks, other_rest)) = (a.as_chunks::<BLOCK>(), b.as_chunks::<BLOCK>());
+    let mut differing = 0;
+    for (block, other) in blocks.iter().zip(other_blocks) {
+        differing += differing_in_block(block, other);
+        if differing >= most {
+            return differing;
+        }
+    }
+    differing + differing_in_block(rest, other_rest)
+}
+
+#[inline]
+fn differing_in_block(a: &[u8], b: &[u8]) -> usize {
+    let ((words, rest), (other_words, other_rest)) = (a.as_chunks::<WORD>(), b.as_chunks::<WORD>());
+    words.iter().zip(other_words).filter(|(word, other)| word != other).count() + usize::from(rest != other_rest)
+}
+
+/// Writes the new values, each as its difference from an earlier one: all lengths, all distances, one bit for each word
+/// that differs, and the differences. These are ordered by their place in the value, and by byte, so that similar bytes
+/// are together.
+pub(super) fn put_new_values(known: &[Arc<[u8]>], new: &[Arc<[u8]>], out: &mut Vec<u8>) {
+    let mut earlier = EarlierValues::new(known);
+    let (mut distances, mut bits, mut words) = (Vec::new(), Vec::new(), Vec::new());
+    for value in new {
+        let distance = earlier.distance(value);
+        put_varint(&mut distances, distance as u64);
+        let other = earlier.at(value.len(), distance).into_iter().flatten().copied().chain(std::iter::repeat(0));
+        let difference: Vec<u8> = value.iter().zip(other).map(|(byte, other)| byte ^ other).collect();
+        for (block, words_of_byte) in difference.chunks(BLOCK).enumerate() {
+            let mut differs = 0;
+            for (bit, word) in words_of_byte.chunks(WORD).enumerate() {
+                let mut filled = [0; WORD];
+                filled[..word.len()].copy_from_slice(word);
+                if filled != [0; WORD] {
+                    differs |= 1_u8 << bit;
+                    words.push((8 * block + bit, filled));
+                }
+            }
+            bits.push(differs);
+        }
+        earlier.push(value);
+    }
+    words.sort_by_key(|(place, _)| *place);
+    put_varint(out, new.len() as u64);
+    new.iter().for_each(|value| put_varint(out, value.len() as u64));
+    out.extend(distances);
+    out.extend(bits);
+    (0..WORD).for_each(|byte| out.extend(words.iter().map(|(_, word)| word[byte])));
+}
+
+/// The most memory that one value takes while it is read, in bytes, apart from its content.
+const READ_VALUE_BYTES: usize = 96;
+
+/// Reads what [`put_new_values`] wrote.
+pub(super) fn get_new_values(known: &[Arc<[u8]>], from: &mut StateReader) -> Result<Vec<Arc<[u8]>>, StateError> {
+    let count = from.count(READ_VALUE_BYTES)?;
+    let mut lengths = Vec::with_capacity(count);
+    for _ in 0..count {
+        let length = usize::get(from)?;
+        from.charge(length)?;
+        lengths.push(length);
+    }
+    let distances = (0..count).map(|_| usize::get(from)).collect::<Result<Vec<_>, _>>()?;
+    let bits = from.take(lengths.iter().map(|length| length.div_ceil(BLOCK)).sum())?;
+    let differing = bits.iter().map(|bits| bits.count_ones() as usize).sum::<usize>();
+    let words = from.take(differing * WORD)?;
+    from.charge(differing * size_of::<(usize, usize)>())?;
+    let mut places = Vec::with_capacity(differing);
+    let mut bits = bits.into_iter();
+    for (value, length) in lengths.iter().enumerate() {
+        for (block, bits) in bits.by_ref().take(length.div_ceil(BLOCK)).enumerate() {
+            places.extend((0..8).filter(|bit| bits >> bit & 1 == 1).map(|bit| (8 * block + bit, value)));
+        }
+    }
+    places.sort_by_key(|(place, _)| *place);
+    let mut values: Vec<Vec<u8>> = lengths.iter().map(|length| vec![0; *length]).collect();
+    for (index, (place, value)) in places.into_iter().enumerate() {
+        let value = values[value].get_mut(place * WORD..).unwrap_or_default();
+        check(!value.is_empty(), "shared value")?;
+        let word = words.iter().skip(index).step_by(differing);
+        value.iter_mut().zip(word).for_each(|(byte, word)| *byte = *word);
+    }
+    let mut earlier = EarlierValues::new(known);
+    let mut new = Vec::with_capacity(count);
+    for (mut value, distance) in values.into_iter().zip(distances) {
+        if distance > 0 {
+            let other = earlier.at(value.len(), distance).ok_or(StateError::Unknown { what: "a shared value" })?;
+            value.iter_mut().zip(other).for_each(|(byte, other)| *byte ^= other);
+        }
+        let value = Arc::from(value);
+        earlier.push(&value);
+        new.push(value);
+    }
+    Ok(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(values: &[&[u8]]) -> Vec<Arc<[u8]>> {
+        values.iter().map(|value| Arc::from(*value)).collect()
+    }
+
+    fn written(known: &[Arc<[u8]>], new: &[Arc<[u8]>]) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_new_values(known, new, &mut out);
+        out
+    }
+
+    fn read(known: &[Arc<[u8]>], bytes: &[u8]) -> Result<Vec<Arc<[u8]>>, StateError> {
+        // A state without shared values starts with a zero.
+        let mut from = StateReader::new(&[&[0], bytes].concat(), SharedValues::default())?;
+        let new = get_new_values(known, &mut from)?;
+        from.end().map(|()| new)
+    }
+
+    #[test]
+    fn values_of_any_length_come_back() {
+        let known = shared(&[b"", b"\0\0\0\0", b"word", b"words and more words that fill two blocks: 8 x 4 bytes"]);
+        let new = shared(&[
+            b"w",
+            b"ward",
+            b"words",
+            b"",
+            b"words",
+            b"words and more words that fill two blocks: 9 x 4 bytes",
+            b"words and less words that fill two blocks: 9 x 4 bytes",
+            b"\0\0\0\0\0",
+        ]);
+        assert_eq!(read(&known, &written(&known, &new)).expect("its own values"), new);
+        assert_eq!(read(&[], &written(&[], &new)).expect("its own values"), new);
+    }
+
+    #[test]
+    fn a_value_is_stored_as_its_difference_from_the_most_similar_one() {
+        let known = shared(&[&[7; 400], &[8; 400], &[9; 400]]);
+        let mut value = [8; 400];
+        value[200] = 0;
+        let bytes = written(&known, &shared(&[&value]));
+        // One value of 400 bytes, two values back, with one word in 13 bytes of bits.
+        assert_eq!(bytes.len(), 1 + 2 + 1 + 13 + WORD);
+        assert_eq!(bytes[..4], [1, 0x90, 3, 2]);
+    }
+
+    #[test]
+    fn the_most_similar_of_very_many_values_is_found_among_those_near_the_best() {
+        let value = |index: u32| (0..10).flat_map(|word| (index / (1 << word)).to_le_bytes()).collect::<Vec<u8>>();
+        let known: Vec<Arc<[u8]>> = (0..3 * COMPARED_MAX as u32).map(|index| value(index).into()).collect();
+        let mut new = value(5_001);
+        new[0] ^= 0xFF;
+        let distance = EarlierValues::new(&known).distance(&new);
+        assert!(known.len() - distance >= 5_000 && known.len() - distance <= 5_002, "{distance}");
+        let new = [Arc::from(new)];
+        assert_eq!(read(&known, &written(&known, &new)).expect("its own values"), new);
+    }
+
+    #[test]
+    fn refuses_differences_from_values_that_do_not_exist_and_words_beyond_the_end() {
+        let missing = read(&shared(&[b"word"]), &[1, 4, 2, 0]);
+        assert!(matches!(missing, Err(StateError::Unknown { .. })), "{missing:?}");
+        let beyond = read(&[], &[1, 4, 0, 0b10, 1, 1, 1, 1]);
+        assert!(matches!(beyond, Err(StateError::Invalid(_))), "{beyond:?}");
+        let cut = read(&[], &[1, 4, 0, 0b1, 1, 1, 1]);
+        assert!(matches!(cut, Err(StateError::Cut)), "{cut:?}");
+        let cut = read(&[], &[&[1, 0x80, 0x80, 4, 0][..], &[0xFF; 2048], &[1; 1 << 15]].concat());
+        assert!(matches!(cut, Err(StateError::Cut)), "{cut:?}");
+        let large = read(&[], &[1, 0xFF, 0xFF, 0xFF, 0xFF, 0xF, 0]);
+        assert!(matches!(large, Err(StateError::Large)), "{large:?}");
     }
 }

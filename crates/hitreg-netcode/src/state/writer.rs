@@ -4,8 +4,11 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::shared::{Predecessors, SharedValues};
+use super::StateValue;
+use super::shared::{SharedValues, put_new_values};
+use hitreg_log::units::{EntityId, Micros};
 use hitreg_log::varint::{put_varint, zigzag};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The kinds of numbers that are written as differences from the last one.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +23,30 @@ pub(super) enum NumberKind {
     Effect,
 }
 
-/// The last number of each kind.
-pub(super) type LastNumbers = [i64; NumberKind::Effect as usize + 1];
+/// The last numbers, which the next numbers are near to.
+#[derive(Debug, Default)]
+pub(super) struct LastNumbers {
+    of_kind: [i64; NumberKind::Effect as usize + 1],
+    /// The last time about each entity.
+    of_entity: BTreeMap<EntityId, Micros>,
+}
+
+impl LastNumbers {
+    pub(super) fn of(&mut self, kind: NumberKind) -> &mut i64 {
+        &mut self.of_kind[kind as usize]
+    }
+
+    /// Expects a time near the last one about the entity, or near the last time if there is none.
+    pub(super) fn expect_near(&mut self, entity: EntityId) {
+        if let Some(Micros(time)) = self.of_entity.get(&entity) {
+            self.of_kind[NumberKind::Time as usize] = *time;
+        }
+    }
+
+    pub(super) fn note(&mut self, entity: EntityId, time: Micros) {
+        self.of_entity.insert(entity, time);
+    }
+}
 
 /// The room for the bytes of a shared value, which most bodies and usercmds do not exceed.
 const SHARED_BYTES: usize = 256;
@@ -49,16 +74,22 @@ impl StateWriter {
     /// Returns the bytes: the shared values that the reader does not have, and the state.
     pub fn into_bytes(self) -> Vec<u8> {
         let (known, new) = self.shared.values.split_at(self.known);
-        let mut predecessors = Predecessors::of(known);
         let mut out = Vec::new();
-        put_varint(&mut out, new.len() as u64);
-        for value in new {
-            put_varint(&mut out, value.len() as u64);
-            out.extend(predecessors.differences(value));
-            predecessors.push(value);
-        }
+        put_new_values(known, new, &mut out);
         out.extend(self.bytes);
         out
+    }
+
+    /// Returns the XXH3-64 of the shared values and of the state.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut all = Vec::new();
+        put_varint(&mut all, self.shared.values.len() as u64);
+        for value in &self.shared.values {
+            put_varint(&mut all, value.len() as u64);
+            all.extend_from_slice(value);
+        }
+        all.extend_from_slice(&self.bytes);
+        xxh3_64(&all)
     }
 
     pub(super) fn into_shared(self) -> SharedValues {
@@ -117,7 +148,14 @@ impl StateWriter {
     }
 
     pub(super) fn near_number(&mut self, kind: NumberKind, number: i64) {
-        let last = std::mem::replace(&mut self.last[kind as usize], number);
+        let last = std::mem::replace(self.last.of(kind), number);
         self.signed(number.wrapping_sub(last));
+    }
+
+    /// Writes a time that is near the last one about the same entity.
+    pub(crate) fn time_of(&mut self, entity: EntityId, time: Micros) {
+        self.last.expect_near(entity);
+        time.put(self);
+        self.last.note(entity, time);
     }
 }
