@@ -108,6 +108,12 @@ fn keyframes_are_verified_without_another_replay() {
         &|keyframe| keyframe.stretch += 1,
         &|keyframe| keyframe.tick = keyframe.tick.next(),
     ];
+    // The first value of a keyframe's content is its version.
+    forge(&|keyframe| keyframe.content[1] = 99);
+    for report in [logs.verified("forged.hitlog", None), logs.verified_in_legs("forged.hitlog", 1)] {
+        assert_eq!((report.verdict, report.keyframes), (LogVerdict::Untestable, None), "{report:?}");
+        assert!(report.detail.is_some_and(|detail| detail.contains("its state is of version 99, and this build's")));
+    }
     // The rollback check is not part of the state.
     for rollback_every in [None, Some(16)] {
         let report = logs.verified("k.hitlog", rollback_every);

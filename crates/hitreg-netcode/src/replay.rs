@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use error::ReplayError;
-pub use keyframes::{BadKeyframe, KeyframeSchedule, ReplayStart, keyframe_has_sizes};
+pub use keyframes::{BadKeyframe, KeyframeSchedule, ReplayStart, keyframe_has_sizes, other_keyframe_version};
 pub use output::{HashDifference, Jump, PlayerJumps, ReplayOutput, TrafficBytes};
 pub use part::Part;
 pub use source::{LogPass, ReplaySource, StreamReport, stream, stream_clients};

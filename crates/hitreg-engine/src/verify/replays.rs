@@ -281,7 +281,7 @@ pub(super) fn in_legs(
             }
             Ok(None) => return Ok(None),
             Err(EngineError::Replay { source, .. }) => {
-                return Ok(Some(counted(LogReport::not_replayed(source.to_string()))));
+                return Ok(Some(LogReport::not_replayed(source.to_string())));
             }
             Err(error) => return Err(error),
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::feed::FeedCheckpoint;
 use super::open::snapshot;
@@ -128,6 +129,35 @@ pub fn keyframe_has_sizes(keyframe: &Keyframe) -> bool {
     content.is_ok_and(|content| content.transport != TransportKind::Unencoded)
 }
 
+/// Returns the version of a keyframe's content if it is not this build's. The version comes first in all versions.
+pub fn other_keyframe_version(keyframe: &Keyframe) -> Option<u32> {
+    let ContentVersion(version) = hitreg_log::serial::from_msgpack(&keyframe.content).ok()?;
+    (version != VERSION).then_some(version)
+}
+
+/// The first value of a keyframe's content.
+struct ContentVersion(u32);
+
+impl<'de> Deserialize<'de> for ContentVersion {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<ContentVersion, D::Error> {
+        struct FirstValue;
+        impl<'de> Visitor<'de> for FirstValue {
+            type Value = ContentVersion;
+
+            fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                to.write_str("a keyframe's content")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<ContentVersion, A::Error> {
+                let version = values.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                while values.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(ContentVersion(version))
+            }
+        }
+        from.deserialize_seq(FirstValue)
+    }
+}
+
 impl ReplayStart {
     /// Reads a keyframe of a log with this header.
     ///
@@ -136,12 +166,12 @@ impl ReplayStart {
     pub fn read(keyframe: &Keyframe, header: &SessionHeader) -> Result<ReplayStart, ReplayError> {
         let (tick, at) = (keyframe.tick, keyframe.at);
         let fail = |why| ReplayError::Keyframe { tick, at: ClockTime(at), why };
-        let content: KeyframeContent<'_> =
-            hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
-        let KeyframeContent { version, transport, survey, fed, corrections, digest, state } = content;
-        if version != VERSION {
+        if let Some(version) = other_keyframe_version(keyframe) {
             return Err(fail(BadKeyframe::Version(version)));
         }
+        let content: KeyframeContent<'_> =
+            hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
+        let KeyframeContent { version: _, transport, survey, fed, corrections, digest, state } = content;
         let players = header.players.len();
         let counts = [survey.players(), fed.players(), corrections.len()];
         if let Some(found) = counts.into_iter().find(|found| *found != players) {

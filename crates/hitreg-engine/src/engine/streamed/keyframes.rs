@@ -15,9 +15,10 @@ use hitreg_log::record::{Keyframe, SessionStretch};
 use hitreg_log::store;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
-use hitreg_log::units::{Micros, Tick};
+use hitreg_log::units::{ClockTime, Micros, Tick};
 use hitreg_netcode::replay::{
-    KeyframeSchedule, ReplayOptions, ReplaySource, ReplayStart, StreamReport, keyframe_has_sizes,
+    BadKeyframe, KeyframeSchedule, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport,
+    keyframe_has_sizes, other_keyframe_version,
 };
 
 /// The identity of a keyframe, from a log or from a replay.
@@ -29,13 +30,16 @@ pub(super) struct KeyframeRef {
     content: u128,
     /// Whether a replay must encode its datagrams to come to the same state.
     has_sizes: bool,
+    /// The version of its content, if this build does not read it.
+    other_version: Option<u32>,
 }
 
 impl KeyframeRef {
     pub(super) fn of(keyframe: &Keyframe) -> KeyframeRef {
         let Keyframe { tick, at, stretch, content } = keyframe;
         let (content, has_sizes) = (xxh3_128(content), keyframe_has_sizes(keyframe));
-        KeyframeRef { tick: *tick, at: *at, stretch: *stretch, content, has_sizes }
+        let other_version = other_keyframe_version(keyframe);
+        KeyframeRef { tick: *tick, at: *at, stretch: *stretch, content, has_sizes, other_version }
     }
 
     /// Whether this keyframe equals the replayed one, and skips no records that a replay from it needs.
@@ -175,6 +179,10 @@ impl SurveyedLog {
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
     ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError> {
+        if let Some((keyframe, version)) = said.iter().find_map(|said| Some((said, said.other_version?))) {
+            let (tick, at, why) = (keyframe.tick, ClockTime(keyframe.at), BadKeyframe::Version(version));
+            return Err(self.not_replayed(ReplayError::Keyframe { tick, at, why }));
+        }
         let mut ticks: Vec<_> = said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();
         ticks.sort_unstable();
         let due = KeyframeSchedule::After(ticks);
