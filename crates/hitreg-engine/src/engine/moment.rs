@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::rejudge::OtherRules;
-use super::streamed::{SurveyedLog, collect_replayed};
+use super::streamed::{SurveyedLog, collect_replayed, part_of_correction};
 use super::{Engine, EngineError, Games, Playable};
 use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots, ShotRows, WhyError, WhyQuery};
 use hitreg_log::log::{KeyframeQuery, LogReader};
@@ -257,24 +257,12 @@ impl<'a> ExplainedLog<'a> {
         if self.whole.is_some() || index >= self.header.players.len() {
             return Ok(None);
         }
-        let times = store::open_indexed_log(self.path)?.keyframe_times();
-        // Half of the keyframes need not be read.
-        let (mut low, mut high) = (0, times.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let counts = Engine::new(self.games).corrections_until(self.path, times[middle])?;
-            match counts.is_some_and(|counts| counts[index] < number) {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        let from = low.checked_sub(1).map_or(Part::WHOLE.from, |before| times[before]);
-        let to = times.get(low).map_or(Part::WHOLE.to, |at| Micros(at.0.saturating_add(1)));
-        let Some((near, before)) = self.corrections_in(Part { from, to })? else { return Ok(None) };
-        let after = match times.last().filter(|_| low < times.len()) {
+        let (part, last) = part_of_correction(self.path, index, number)?;
+        let Some((near, before)) = self.corrections_in(part)? else { return Ok(None) };
+        let after = match last {
             None => Vec::new(),
             Some(last) => {
-                let end = Part { from: *last, to: Part::WHOLE.to };
+                let end = Part { from: last, to: Part::WHOLE.to };
                 let Some((rows, before_end)) = self.corrections_in(end)? else { return Ok(None) };
                 let until = |before: &[u32], rows: &Table| {
                     let counts = before.iter().zip(CorrectionRows::count(rows, before.len()));
@@ -290,20 +278,19 @@ impl<'a> ExplainedLog<'a> {
     /// The corrections from a keyframe at or before `part.from` until `part.to`, and the number of each player before
     /// that keyframe. `None` if the replay depends on datagrams that the keyframe lacks.
     fn corrections_in(&self, part: Part) -> Result<Option<(Table, Vec<u32>)>, EngineError> {
-        let log = Engine::new(self.games).survey_from(self.path, part.from.max(Micros::ZERO))?;
-        let is_until_end = log.survey.played().is_none_or(|(_, last)| part.to > last);
-        let to = if is_until_end { Part::WHOLE.to } else { part.to };
-        let part = Part { from: Part::WHOLE.from, to };
-        let part = Some(part).filter(|part| *part != Part::WHOLE && log.streams_closed(&self.options));
-        let options = ReplayOptions { part, tables: TableSet::named([corrections::NAME]), ..self.options.clone() };
-        let mut trace = Trace::default();
-        let mut put = |_: &TraceHeader, rows: Table| {
-            let rows = if rows.name == corrections::NAME { CorrectionRows::corrected(&rows) } else { rows };
-            // All rows of one replay have the same columns.
-            trace.append(rows).unwrap_or_default();
-        };
-        let ran = log.attempt(self.game, (&options, false), &mut |_| {}, &mut put, &mut |_| {})?;
-        Ok(ran.map(|_| (corrected(trace), log.corrections_before())))
+        self.from(part.from, |log| {
+            let is_until_end = log.survey.played().is_none_or(|(_, last)| part.to > last);
+            let to = if is_until_end { Part::WHOLE.to } else { part.to };
+            let options = limited(log, Part { from: Part::WHOLE.from, to }, (&self.options, &[corrections::NAME]));
+            let mut trace = Trace::default();
+            let mut put = |_: &TraceHeader, rows: Table| {
+                let rows = if rows.name == corrections::NAME { CorrectionRows::corrected(&rows) } else { rows };
+                // All rows of one replay have the same columns.
+                trace.append(rows).unwrap_or_default();
+            };
+            let ran = log.attempt(self.game, (&options, false), &mut |_| {}, &mut put, &mut |_| {})?;
+            Ok(ran.map(|_| (corrected(trace), log.corrections_before())))
+        })
     }
 
     /// The part of the log in which the replay has the shot, if there is such a shot; `None` if the log does not tell.
@@ -356,8 +343,7 @@ impl<'a> ExplainedLog<'a> {
             let Some(part) = part_of_session(part, log.survey.played()) else {
                 return Ok(Trace::default());
             };
-            let part = Some(part).filter(|part| *part != Part::WHOLE && log.streams_closed(options));
-            let options = ReplayOptions { part, tables: TableSet::named(tables.iter().copied()), ..options.clone() };
+            let options = limited(log, part, (options, tables));
             collect_replayed(|encoded, put| {
                 let mut put_selected = |header: &TraceHeader, rows: Table| {
                     put(header, if tables.contains(&&*rows.name) { select(&rows) } else { rows });
@@ -366,6 +352,12 @@ impl<'a> ExplainedLog<'a> {
             })
         })
     }
+}
+
+/// The options of a replay that makes only these tables, in a part if the log can be streamed.
+fn limited(log: &SurveyedLog, part: Part, (options, tables): (&ReplayOptions, &[&str])) -> ReplayOptions {
+    let part = Some(part).filter(|part| *part != Part::WHOLE && log.streams_closed(options));
+    ReplayOptions { part, tables: TableSet::named(tables.iter().copied()), ..options.clone() }
 }
 
 /// The table of corrections.

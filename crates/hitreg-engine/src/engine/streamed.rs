@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use keyframes::KeyframeRef;
+pub(super) use keyframes::part_of_correction;
 pub(crate) use legs::Leg;
 
 use super::log_file::{HashingReader, LogFile};

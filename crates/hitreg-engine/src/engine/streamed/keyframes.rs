@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::{Read, Seek};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -10,14 +11,14 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{SurveyedLog, retry_with_encoding};
 use crate::engine::{Engine, EngineError, Playable};
-use hitreg_log::log::{KeyframeQuery, LogReader};
+use hitreg_log::log::{IndexedLog, KeyframeQuery, LogReader};
 use hitreg_log::record::{Keyframe, SessionStretch};
 use hitreg_log::store;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{ClockTime, Micros, Tick};
 use hitreg_netcode::replay::{
-    BadKeyframe, KeyframeSchedule, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport,
+    BadKeyframe, KeyframeSchedule, Part, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport,
     keyframe_has_sizes, other_keyframe_version,
 };
 
@@ -48,6 +49,43 @@ impl KeyframeRef {
     }
 }
 
+/// The start of a replay at a keyframe; `None` if the log has no such keyframe.
+fn start_at<R: Read + Seek>(
+    path: &Path,
+    log: &mut IndexedLog<R>,
+    sought: KeyframeQuery,
+) -> Result<Option<ReplayStart>, EngineError> {
+    let found = log.keyframe(sought).map_err(|source| EngineError::content(path, source))?;
+    let start = found.map(|(keyframe, _)| ReplayStart::read(&keyframe, log.header()));
+    start.transpose().map_err(|source| EngineError::unsuitable(path, source))
+}
+
+/// Finds the keyframes between which a player's `number`-th correction lies, by the counts in keyframes. Returns the part
+/// between them, and the time of the last keyframe if the part ends before it.
+///
+/// # Errors
+/// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
+pub(in crate::engine) fn part_of_correction(
+    path: &Path,
+    player: usize,
+    number: u32,
+) -> Result<(Part, Option<Micros>), EngineError> {
+    let mut log = store::open_indexed_log(path)?;
+    let times = log.keyframe_times();
+    let (mut low, mut high) = (0, times.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let start = start_at(path, &mut log, KeyframeQuery::At(times[middle]))?;
+        match start.is_some_and(|start| start.corrections[player] < number) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    let from = low.checked_sub(1).map_or(Part::WHOLE.from, |before| times[before]);
+    let Some(end) = times.get(low) else { return Ok((Part { from, to: Part::WHOLE.to }, None)) };
+    Ok((Part { from, to: Micros(end.0.saturating_add(1)) }, times.last().copied()))
+}
+
 impl Engine<'_> {
     /// Surveys a log for a replay whose rows begin at a given time.
     ///
@@ -58,15 +96,9 @@ impl Engine<'_> {
     /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
     pub fn survey_from(&self, path: &Path, from: Micros) -> Result<SurveyedLog, EngineError> {
         let mut log = store::open_indexed_log(path)?;
+        let Some(first) = start_at(path, &mut log, KeyframeQuery::First)? else { return self.survey(path) };
+        let start = start_at(path, &mut log, KeyframeQuery::At(first.survey.needed_from(from)))?;
         let header = log.header().clone();
-        let mut start_at = |sought| {
-            let found = log.keyframe(sought).map_err(|source| EngineError::content(path, source))?;
-            let Some((keyframe, _)) = found else { return Ok(None) };
-            let start = ReplayStart::read(&keyframe, &header);
-            start.map(Some).map_err(|source| EngineError::unsuitable(path, source))
-        };
-        let Some(first) = start_at(KeyframeQuery::First)? else { return self.survey(path) };
-        let start = start_at(KeyframeQuery::At(first.survey.needed_from(from)))?;
         (self.read)(path, &header);
         let begins_there = start.is_some();
         let start = start.unwrap_or(first);
@@ -81,22 +113,6 @@ impl Engine<'_> {
             memory: self.games.memory(),
         };
         if begins_there { Ok(log) } else { log.from_its_beginning() }
-    }
-
-    /// The number of corrections of each player up to the last keyframe at or before a time; `None` if there is none.
-    ///
-    /// # Errors
-    /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
-    pub(in crate::engine) fn corrections_until(
-        &self,
-        path: &Path,
-        at: Micros,
-    ) -> Result<Option<Vec<u32>>, EngineError> {
-        let mut log = store::open_indexed_log(path)?;
-        let found = log.keyframe(KeyframeQuery::At(at)).map_err(|source| EngineError::content(path, source))?;
-        let start = found.map(|(keyframe, _)| ReplayStart::read(&keyframe, log.header()));
-        let start = start.transpose().map_err(|source| EngineError::unsuitable(path, source))?;
-        Ok(start.map(|start| start.corrections))
     }
 
     /// The time of a tick in a log; `None` if the log has no such tick.
