@@ -44,7 +44,7 @@ mod waiting;
 mod wrapping;
 
 pub use bit_counts::SnapshotBitCounts;
-pub(crate) use bound::{DeltaBase, ExtraBits, KNOWN_FOR, delta_bytes_max, snapshot_bytes_max};
+pub(crate) use bound::{DeltaBase, DeltaBound, ExtraBits, KNOWN_FOR, snapshot_bytes_max};
 pub use commands::{
     COMMANDS_MAX, ClientMessage, ClientReference, CommandsError, PerceivedAvatar, decode_commands, encode_commands,
 };

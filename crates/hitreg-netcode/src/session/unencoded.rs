@@ -15,13 +15,14 @@ use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::settings::{Settings, Sizes};
 use crate::state::{State, StateError, StateReader, StateWriter, state, value};
-use crate::wire::{DeltaBase, ExtraBits, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, delta_bytes_max, snapshot_bytes_max};
+use crate::wire::{DeltaBase, DeltaBound, ExtraBits, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
 /// What the ends of all connections would know of each other.
 pub(super) struct UnencodedTransport<B> {
     message_max_bytes: usize,
     players: Vec<ConnectionEnds<B>>,
+    bound: DeltaBound<B>,
     bytes_matter: bool,
 }
 
@@ -87,6 +88,7 @@ impl<B: Body> UnencodedTransport<B> {
         Some(UnencodedTransport {
             message_max_bytes: settings.wire.message_max_bytes.unsigned_abs() as usize,
             players: own.iter().map(ends).collect(),
+            bound: DeltaBound::new(),
             bytes_matter: false,
         })
     }
@@ -101,7 +103,7 @@ impl<B: Body> UnencodedTransport<B> {
 
     /// Handles a tick: the rate must not hold back a snapshot that is due.
     pub(super) fn handle_tick(&mut self, at: Micros) {
-        self.bytes_matter |= self.players.iter_mut().any(|ends| ends.holds_back(at));
+        self.bytes_matter |= self.players.iter_mut().any(|ends| ends.holds_back(at, &mut self.bound));
     }
 
     /// Handles a sent snapshot: it must have room for all changes, and its base must be known to the client.
@@ -123,15 +125,12 @@ impl<B: Body> UnencodedTransport<B> {
         let most = snapshot_bytes_max::<B>(entities.len(), besides);
         let fits = |most: Option<usize>| most.filter(|bytes| *bytes <= self.message_max_bytes);
         let closer = ends.closer(snapshot, besides);
-        let sent = match fits(most) {
-            Some(bytes_max) => Some(SentSnapshot { seq: snapshot.seq, at, bytes_max, closer }),
-            None => fits(closer.and_then(|closer| closer.bytes_max())).map(|bytes_max| SentSnapshot {
-                seq: snapshot.seq,
-                at,
-                bytes_max,
-                closer: None,
-            }),
-        };
+        let sent =
+            match fits(most) {
+                Some(bytes_max) => Some(SentSnapshot { seq: snapshot.seq, at, bytes_max, closer }),
+                None => fits(closer.and_then(|closer| closer.bytes_max(&mut self.bound)))
+                    .map(|bytes_max| SentSnapshot { seq: snapshot.seq, at, bytes_max, closer: None }),
+            };
         let is_known = ends.acked.is_none_or(|acked| snapshot.seq.0 - acked.0 < WINDOW);
         self.bytes_matter |= sent.is_none() || !is_known;
         ends.sent = sent;
@@ -203,7 +202,7 @@ impl<B: Body> ConnectionEnds<B> {
     }
 
     /// Returns whether sending the last snapshot may take so long that one due at `at` would have to wait.
-    fn holds_back(&mut self, at: Micros) -> bool {
+    fn holds_back(&mut self, at: Micros, bound: &mut DeltaBound<B>) -> bool {
         let (spacing_min, rate_bytes_per_s) = (self.spacing_min, self.rate_bytes_per_s);
         let Some(sent) = &mut self.sent else { return false };
         let may = |bytes: usize| {
@@ -213,7 +212,7 @@ impl<B: Body> ConnectionEnds<B> {
         if may(sent.bytes_max)
             && let Some(closer) = sent.closer.take()
         {
-            sent.bytes_max = closer.bytes_max().unwrap_or(sent.bytes_max);
+            sent.bytes_max = closer.bytes_max(bound).unwrap_or(sent.bytes_max);
         }
         may(sent.bytes_max)
     }
@@ -245,7 +244,7 @@ impl<B: Body> State for UnencodedTransport<B> {
 }
 
 impl<B: Body> DeltaReference<B> {
-    fn bytes_max(&self) -> Option<usize> {
-        delta_bytes_max(&self.frame, self.known.as_ref(), self.besides)
+    fn bytes_max(&self, bound: &mut DeltaBound<B>) -> Option<usize> {
+        bound.bytes_max(&self.frame, self.known.as_ref(), self.besides)
     }
 }

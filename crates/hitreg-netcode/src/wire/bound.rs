@@ -57,43 +57,103 @@ pub(crate) struct DeltaBase<B> {
     pub(crate) before: Option<Arc<Frame<B>>>,
 }
 
+impl<B> DeltaBase<B> {
+    /// Returns whether both are the same frames in memory.
+    fn is(&self, other: &DeltaBase<B>) -> bool {
+        self.before.as_ref().map(Arc::as_ptr) == other.before.as_ref().map(Arc::as_ptr)
+            && Arc::ptr_eq(&self.acked, &other.acked)
+    }
+}
+
 /// For this many snapshots after an ack, every state is coded against the acked frame, except for entities at rest.
 pub(crate) const KNOWN_FOR: u32 = 16;
 
-/// Returns the most bytes that a snapshot with these states can take. The snapshot is coded against a frame that was
-/// acked less than [`KNOWN_FOR`] snapshots earlier, or against nothing. Every snapshot since that frame must have had
-/// room for all changes.
-///
-/// The acked frame carried every state that changed in it, so the client has those states. For a state that did not
-/// change in it, client and server may already have dropped the snapshot that carried it last
-/// ([`EntityTrack`](super::track::EntityTrack)). Such a state is coded against nothing.
-pub(crate) fn delta_bytes_max<B: Body>(
-    frame: &Frame<B>,
-    known: Option<&DeltaBase<B>>,
-    besides: ExtraBits,
-) -> Option<usize> {
-    let layout = BodyLayout::<B>::new();
-    let cells = |body: &B| {
-        let mut cells = vec![0; B::CELLS];
-        body.write(&mut cells);
-        cells
-    };
-    let bits = |old: &[u32], new: &[u32]| {
-        let mut out = BitWriter::new();
-        layout.put_update(&mut out, old, new, &mut |_, _| {});
-        out.len_bits()
-    };
-    let nothing = vec![0; B::CELLS];
-    let entity_bits = frame.entities.iter().map(|(id, body)| {
-        let new = cells(body);
-        let Some((known, old)) = known.and_then(|known| Some((known, cells(known.acked.get(*id)?)))) else {
-            return ENTITY_BITS_MAX + bits(&nothing, &new);
+/// Computes upper bounds from the states of a snapshot. Clients that get the same frame often acked the same frame too,
+/// so it remembers the results for the last frame.
+#[derive(Debug)]
+pub(crate) struct DeltaBound<B> {
+    frame: Option<Arc<Frame<B>>>,
+    /// The most bits of the entities in `frame`, for each base.
+    computed: Vec<(Option<DeltaBase<B>>, usize)>,
+    layout: BodyLayout<B>,
+    old: Vec<u32>,
+    new: Vec<u32>,
+    before: Vec<u32>,
+    update: BitWriter,
+}
+
+impl<B: Body> DeltaBound<B> {
+    pub(crate) fn new() -> DeltaBound<B> {
+        let cells = vec![0; B::CELLS];
+        let (old, new, before) = (cells.clone(), cells.clone(), cells);
+        let layout = BodyLayout::new();
+        DeltaBound { frame: None, computed: Vec::new(), layout, old, new, before, update: BitWriter::new() }
+    }
+
+    /// Returns the most bytes that a snapshot with these states can take. The snapshot is coded against a frame that
+    /// was acked less than [`KNOWN_FOR`] snapshots earlier, or against nothing. Every snapshot since that frame must
+    /// have had room for all changes.
+    ///
+    /// The acked frame carried every state that changed in it, so the client has those states. For a state that did not
+    /// change in it, client and server may already have dropped the snapshot that carried it last
+    /// ([`EntityTrack`](super::track::EntityTrack)). Such a state is coded against nothing.
+    pub(crate) fn bytes_max(
+        &mut self,
+        frame: &Arc<Frame<B>>,
+        known: Option<&DeltaBase<B>>,
+        besides: ExtraBits,
+    ) -> Option<usize> {
+        if !self.frame.as_ref().is_some_and(|last| Arc::ptr_eq(last, frame)) {
+            self.frame = Some(Arc::clone(frame));
+            self.computed.clear();
+        }
+        let same = self.computed.iter().find(|(base, _)| match (base, known) {
+            (Some(base), Some(known)) => base.is(known),
+            (base, known) => base.is_none() && known.is_none(),
+        });
+        let entity_bits = match same {
+            Some((_, bits)) => *bits,
+            None => {
+                let bits = self.entities_bits_max(frame, known);
+                self.computed.push((known.cloned(), bits));
+                bits
+            }
         };
-        let rested = known.before.as_ref().and_then(|before| before.get(*id)).is_some_and(|body| cells(body) == old);
-        let anew = if rested { bits(&nothing, &new) } else { 0 };
-        ENTITY_BITS_MAX + bits(&old, &new).max(anew)
-    });
-    besides.bytes_max(frame.entities.len(), entity_bits.sum())
+        besides.bytes_max(frame.entities.len(), entity_bits)
+    }
+
+    fn entities_bits_max(&mut self, frame: &Frame<B>, known: Option<&DeltaBase<B>>) -> usize {
+        let each = frame.entities.iter().map(|(id, body)| {
+            let old = known.and_then(|known| known.acked.get(*id));
+            let before = known.and_then(|known| known.before.as_ref()?.get(*id));
+            ENTITY_BITS_MAX + self.entity_bits_max(body, old, before)
+        });
+        each.sum()
+    }
+
+    /// Returns the most bits of an entity's update. `old` is its state in the acked frame, and `before` its state in the
+    /// frame before that one.
+    fn entity_bits_max(&mut self, body: &B, old: Option<&B>, before: Option<&B>) -> usize {
+        body.write(&mut self.new);
+        let Some(old) = old else {
+            return update_bits(&self.layout, &mut self.update, &self.layout.zeros, &self.new);
+        };
+        old.write(&mut self.old);
+        let bits = update_bits(&self.layout, &mut self.update, &self.old, &self.new);
+        let Some(before) = before else { return bits };
+        before.write(&mut self.before);
+        if self.before != self.old {
+            return bits;
+        }
+        bits.max(update_bits(&self.layout, &mut self.update, &self.layout.zeros, &self.new))
+    }
+}
+
+/// Returns the bits of an update from `old` to `new`, which `out` has afterwards.
+fn update_bits<B: Body>(layout: &BodyLayout<B>, out: &mut BitWriter, old: &[u32], new: &[u32]) -> usize {
+    out.cut_to(0);
+    layout.put_update(out, old, new, &mut |_, _| {});
+    out.len_bits()
 }
 
 #[cfg(test)]
@@ -169,6 +229,7 @@ mod tests {
         for seed in 0..12 {
             let mut rng = Rng::new(Seed(seed), 0);
             let mut sender = Sender::<Snail>::new(PlayerId(0), 4);
+            let mut bound = DeltaBound::new();
             let mut line = BoundLink::default();
             let mut there: Vec<(EntityId, Snail)> = (0..12).map(|id| (EntityId(id), snail(&mut rng))).collect();
             let mut frames: VecDeque<(u32, Arc<Frame<Snail>>)> = VecDeque::new();
@@ -228,14 +289,14 @@ mod tests {
                 let loose = snapshot_bytes_max::<Snail>(there.len(), besides).expect("few entities");
                 assert!(bytes <= loose, "seed {seed}, snapshot {seq}: {bytes} of {loose}");
                 if acked == 0 || known.is_some() && seq - acked < KNOWN_FOR {
-                    let close = delta_bytes_max(&frame, known.as_ref(), besides).expect("few entities");
+                    let close = bound.bytes_max(&frame, known.as_ref(), besides).expect("few entities");
                     assert!(
                         bytes <= close && close <= loose,
                         "seed {seed}, snapshot {seq}: {bytes} of {close} of {loose}"
                     );
                     (sum, close_sum, loose_sum) = (sum + bytes, close_sum + close, loose_sum + loose);
                     let from_acked = known.map(|known| DeltaBase { before: None, ..known });
-                    let without_rest = delta_bytes_max(&frame, from_acked.as_ref(), besides).expect("few entities");
+                    let without_rest = bound.bytes_max(&frame, from_acked.as_ref(), besides).expect("few entities");
                     sent_again += usize::from(bytes > without_rest);
                 }
                 frames.push_back((seq, frame));
