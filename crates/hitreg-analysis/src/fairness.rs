@@ -77,6 +77,8 @@ impl Fairness {
 /// How long the times of usercmds and ticks are kept. It exceeds the time between related rows of two tables in a
 /// streamed replay.
 const KEPT: Micros = Micros::from_s(64);
+/// Older times are removed once in this time, because each removal passes over all of them.
+const REMOVAL_INTERVAL: Micros = Micros::from_s(16);
 
 /// Accumulates fairness from the rows of a replay.
 #[derive(Debug, Default)]
@@ -84,6 +86,8 @@ pub struct FairnessBuilder {
     all: FairnessSums,
     pairs: BTreeMap<(u32, u32), FairnessSums>,
     tick_at: BTreeMap<u32, i64>,
+    /// When older times are removed next.
+    removal_at_us: i64,
     /// The rows since the last rows of `ticks`.
     executed: Vec<Table>,
     /// The time at which each player made each usercmd.
@@ -183,7 +187,8 @@ impl FairnessBuilder {
             }
         }
         let newest = self.tick_at.last_key_value().map(|(_, at_us)| *at_us);
-        if let Some(newest) = newest {
+        if let Some(newest) = newest.filter(|newest| *newest >= self.removal_at_us) {
+            self.removal_at_us = newest.saturating_add(REMOVAL_INTERVAL.0);
             let is_kept = |at_us: &i64| *at_us >= newest.saturating_sub(KEPT.0);
             self.tick_at.retain(|_, at_us| is_kept(at_us));
             self.made_at.values_mut().for_each(|made| made.retain(|_, at_us| is_kept(at_us)));
