@@ -15,8 +15,8 @@ use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg::usercmd::Usercmd;
 use hitreg::wire::{
     ClientConnection, ClientMessage, ClientReference, ConnectMachine, ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint,
-    EndpointOptions, IncomingMessage, Key, Reassembly, Receiver, Sender, ServerConnection, decode_commands,
-    encode_commands, fragments, seal,
+    EndpointOptions, IncomingMessage, Key, Reassembly, Receiver, Sender, ServerConnection, SharedStates,
+    decode_commands, encode_commands, fragments, seal,
 };
 
 use crate::container::try_unpack_chunks;
@@ -163,7 +163,9 @@ fn messages() -> Vec<Vec<u8>> {
             echo: Some(Echo { packet: 9, held_ms: 20, lost: 1 }),
             extra: Vec::new(),
         };
-        let sent = sender.encode(&snapshot, snapshot.helper_ms, DATAGRAM_BYTES_MAX).expect("it can be sent");
+        let sent = sender
+            .encode(&snapshot, snapshot.helper_ms, DATAGRAM_BYTES_MAX, &mut SharedStates::default())
+            .expect("it can be sent");
         receiver.decode(&sent.datagram, CommandSeq(100)).expect("the sent snapshot is readable");
         sender.handle_ack(&receiver.received());
         sent.datagram

@@ -23,7 +23,7 @@ use hitreg_netcode::session::{SessionRecorder, SnapshotSize};
 use hitreg_netcode::settings::Settings;
 use hitreg_netcode::wire::{
     ClientRequest, Endpoint, EndpointOptions, IncomingMessage, Key, LeaveReason, Notice, ReadyCount, RequestKind,
-    ServerConnection, ServerEvent,
+    ServerConnection, ServerEvent, SharedStates,
 };
 
 /// A client that is silent for this long counts as gone.
@@ -77,6 +77,7 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
     let mut ends = ServerConnections {
         endpoint: Endpoint::new(options),
         connections: (0..places).map(|_| None).collect(),
+        states: SharedStates::default(),
         is_ready: vec![false; usize::from(places)],
         own: vec![OwnSettings::new(); usize::from(places)],
         message_max_bytes: serving.settings.wire.message_max_bytes.unsigned_abs() as usize,
@@ -146,6 +147,7 @@ struct ServerConnections<'a, B> {
     /// The connections by player; `None` until a player joins. A player who has left keeps the connection, so that the
     /// log still holds the snapshots made for it.
     connections: Vec<Option<ServerConnection<B>>>,
+    states: SharedStates,
     /// Whether each player has confirmed that it is ready.
     is_ready: Vec<bool>,
     /// Each player's own settings.
@@ -324,7 +326,9 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
     fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<SnapshotSize> {
         let connection = self.connections[usize::from(player.0)].as_mut()?;
         // A snapshot that cannot be sent is recorded with a size of 0 bytes, and never arrives.
-        let Ok(sent) = connection.send_snapshot(snapshot) else { return Some(SnapshotSize::default()) };
+        let Ok(sent) = connection.send_snapshot(snapshot, &mut self.states) else {
+            return Some(SnapshotSize::default());
+        };
         let counters = self.counters;
         if let Some(is_right) = sent.saw_avatar_right {
             counters.perceived.add(1);

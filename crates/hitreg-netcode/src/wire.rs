@@ -37,6 +37,7 @@ mod receiver;
 mod request;
 mod ring;
 mod sender;
+mod shared_states;
 mod track;
 mod transit;
 mod usercmd;
@@ -69,6 +70,7 @@ pub use request::{
     ClientRequest, LeaveReason, RequestKind, decode_disconnect, decode_request, encode_disconnect, encode_request,
 };
 pub use sender::{EncodeError, EncodedSnapshot, Sender};
+pub use shared_states::SharedStates;
 pub use track::ReceivedSet;
 pub(crate) use transit::SavedDatagrams;
 pub(crate) use usercmd::OWN_CELLS_MAX;

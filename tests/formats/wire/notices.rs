@@ -5,7 +5,8 @@ use hitreg::game::Effect;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed};
 use hitreg::wire::{
-    DecodeOutcome, NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, Receiver, Sender, TEXT_BYTES_MAX, Wrapping16,
+    DecodeOutcome, NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, Receiver, Sender, SharedStates, TEXT_BYTES_MAX,
+    Wrapping16,
 };
 
 use super::runners::{Runner, RunnerCrowd};
@@ -35,7 +36,9 @@ fn notices_arrive_once_and_in_order_despite_losses() {
             if sent < 300 && rng.chance(0.1) && sender.tell(notice(sent)).is_ok() {
                 sent += 1;
             }
-            let encoded = sender.encode(&field.snapshot(now), None, 600).expect("the budget holds one body");
+            let encoded = sender
+                .encode(&field.snapshot(now), None, 600, &mut SharedStates::default())
+                .expect("the budget holds one body");
             line.send_down(now, &encoded.datagram);
             for datagram in line.arrived_down(now) {
                 let decoded = receiver.decode(&datagram, CommandSeq(now)).expect("the server sent it");
@@ -60,7 +63,9 @@ fn notice_numbers_wrap() {
         for _ in 0..50 {
             sender.tell(Notice::ChatOoc { sender: 0, channel: 0, text: String::new() }).expect("all are acked");
         }
-        let encoded = sender.encode(&field.snapshot(now), None, 1200).expect("the budget holds one body");
+        let encoded = sender
+            .encode(&field.snapshot(now), None, 1200, &mut SharedStates::default())
+            .expect("the budget holds one body");
         let decoded = receiver.decode(&encoded.datagram, CommandSeq(now)).expect("the server sent it");
         let DecodeOutcome::New(received) = decoded else { panic!("{decoded:?}") };
         heard += received.notices.len() as u32;
@@ -91,7 +96,8 @@ fn warnings_definitions_and_waiting_effects_arrive() {
     let mut snapshot = field.snapshot(1);
     let effect = |i: u8| Effect { kind: i, entity: EntityId(2), at: Vec3::splat(f32::from(i)), predictable: false };
     snapshot.effects = (0..200).map(effect).collect();
-    let first = sender.encode(&snapshot, None, 1200).expect("the budget holds all bodies");
+    let first =
+        sender.encode(&snapshot, None, 1200, &mut SharedStates::default()).expect("the budget holds all bodies");
     assert!(first.effects_waiting > 0 && first.deferred.is_empty());
     let Ok(DecodeOutcome::New(got)) = receiver.decode(&first.datagram, CommandSeq(0)) else { panic!("it is new") };
     assert_eq!((got.warnings, got.calibration_ms), (vec![warning], None));
@@ -100,7 +106,9 @@ fn warnings_definitions_and_waiting_effects_arrive() {
     let mut effects = got.snapshot.effects.clone();
     for seq in 2..10 {
         sender.handle_ack(&receiver.received());
-        let next = sender.encode(&field.snapshot(seq), None, 1200).expect("the budget holds all bodies");
+        let next = sender
+            .encode(&field.snapshot(seq), None, 1200, &mut SharedStates::default())
+            .expect("the budget holds all bodies");
         let Ok(DecodeOutcome::New(got)) = receiver.decode(&next.datagram, CommandSeq(0)) else { panic!("it is new") };
         assert_eq!(got.warnings, []);
         effects.extend(got.snapshot.effects.iter());

@@ -7,7 +7,7 @@ use hitreg::game::{Body, Effect};
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed, SnapshotSeq, Tick};
-use hitreg::wire::{DecodeOutcome, EncodeError, EncodedSnapshot, ReceivedSet, Receiver, Sender};
+use hitreg::wire::{DecodeOutcome, EncodeError, EncodedSnapshot, ReceivedSet, Receiver, Sender, SharedStates};
 use proptest::prelude::*;
 
 use super::runners::{Runner, RunnerCrowd, bits, cells, snapshot};
@@ -60,11 +60,13 @@ pub(crate) struct LinkedPair {
     pub(crate) sender: Sender<Runner>,
     pub(crate) receiver: Receiver<Runner>,
     pub(crate) line: LossyLink,
+    states: SharedStates,
 }
 
 impl LinkedPair {
     pub(crate) fn new(players: u16, line: LossyLink) -> LinkedPair {
-        LinkedPair { sender: Sender::new(PlayerId(0), players), receiver: Receiver::new(), line }
+        let (sender, receiver) = (Sender::new(PlayerId(0), players), Receiver::new());
+        LinkedPair { sender, receiver, line, states: SharedStates::default() }
     }
 
     /// Sends a snapshot. Returns the sent snapshot and the arrived frames.
@@ -77,7 +79,7 @@ impl LinkedPair {
         for received in self.line.arrived_up(now) {
             self.sender.handle_ack(&received);
         }
-        let encoded = self.sender.encode(sent, Some(-5), budget).expect("the budget holds one body");
+        let encoded = self.sender.encode(sent, Some(-5), budget, &mut self.states).expect("the budget holds one body");
         assert!(encoded.datagram.len() + 4 <= budget.min(1200));
         self.line.send_down(now, &encoded.datagram);
         let mut arrived = Vec::new();
@@ -205,10 +207,13 @@ fn sessions_survive_long_outages_and_resting_players() {
 fn unencodable_snapshots_are_refused() {
     let field = RunnerCrowd::new(1, 4);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 4);
-    let too_small = sender.encode(&field.snapshot(1), None, 40);
+    let too_small = sender.encode(&field.snapshot(1), None, 40, &mut SharedStates::default());
     let Err(EncodeError::TooSmall { needed_bytes, budget_bytes: 40 }) = too_small else { panic!("{too_small:?}") };
-    assert!(sender.encode(&field.snapshot(1), None, needed_bytes).is_ok(), "{needed_bytes} bytes do not suffice");
-    let again = sender.encode(&field.snapshot(1), None, 1200);
+    assert!(
+        sender.encode(&field.snapshot(1), None, needed_bytes, &mut SharedStates::default()).is_ok(),
+        "{needed_bytes} bytes do not suffice"
+    );
+    let again = sender.encode(&field.snapshot(1), None, 1200, &mut SharedStates::default());
     assert_eq!(again, Err(EncodeError::OutOfOrder { last: SnapshotSeq(1), next: SnapshotSeq(1) }));
 }
 
@@ -256,7 +261,7 @@ proptest! {
         for (i, frame) in frames.iter().enumerate() {
             let entities = frame.iter().map(|(id, body)| (EntityId(*id), *body)).collect();
             let sent = snapshot(i as u32 + 1, Tick(i as u32 + 7), entities);
-            let encoded = sender.encode(&sent, None, 1200).expect("few bodies");
+            let encoded = sender.encode(&sent, None, 1200, &mut SharedStates::default()).expect("few bodies");
             if lost & (1 << i) == 0 {
                 let decoded = receiver.decode(&encoded.datagram, CommandSeq(7)).expect("the server sent it");
                 let DecodeOutcome::New(got) = decoded else { panic!("{decoded:?}") };
@@ -281,7 +286,7 @@ fn acks_name_the_newest_and_the_32_snapshots_before() {
     for seq in 1..=40 {
         let moved = |x| Runner { origin: Vec3::new(x, seq as f32, 0.0), ..Runner::default() };
         let sent = snapshot(seq, Tick(seq), vec![(EntityId(0), moved(1.0)), (EntityId(1), moved(2.0))]);
-        let encoded = sender.encode(&sent, None, 1_200).expect("room");
+        let encoded = sender.encode(&sent, None, 1_200, &mut SharedStates::default()).expect("room");
         // The second and the fifth datagram are lost.
         if ![2, 5].contains(&seq) {
             assert!(matches!(receiver.decode(&encoded.datagram, CommandSeq(0)), Ok(DecodeOutcome::New(_))));
@@ -302,7 +307,7 @@ fn updates_of(frags: i32, health: i32) -> Vec<Vec<u8>> {
     for seq in 1..20 {
         let tree = Runner { origin: Vec3::new(40.0, seq as f32, 0.0), frags, health, ..Runner::default() };
         let sent = snapshot(seq, Tick(seq), vec![(EntityId(0), Runner::default()), (EntityId(7), tree)]);
-        let encoded = sender.encode(&sent, None, 1_200).expect("room");
+        let encoded = sender.encode(&sent, None, 1_200, &mut SharedStates::default()).expect("room");
         let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(0)) else { panic!("new") };
         assert_eq!(received.snapshot.frame, sent.frame);
         sender.handle_ack(&receiver.received());

@@ -7,8 +7,8 @@ use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq};
 use hitreg::wire::{ClientMessage, ClientRequest, LeaveReason, RequestKind, Wrapping16};
 use hitreg::wire::{
     ClientReference, ConnectMachine, ConnectOptions, DecodeOutcome, ENTITIES_MAX, Endpoint, IncomingMessage, Notice,
-    Receiver, Sender, ServerConnection, WINDOW, decode_commands, decode_disconnect, decode_request, encode_commands,
-    encode_disconnect, encode_request, seal, unseal,
+    Receiver, Sender, ServerConnection, SharedStates, WINDOW, decode_commands, decode_disconnect, decode_request,
+    encode_commands, encode_disconnect, encode_request, seal, unseal,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -33,7 +33,9 @@ fn valid_datagrams() -> (Vec<Vec<u8>>, Receiver<Runner>) {
     for seq in 1..60 {
         field.step();
         sender.tell(Notice::ChatOoc { sender: 1, channel: 2, text: "hello".to_owned() }).expect("there is room");
-        let encoded = sender.encode(&field.snapshot(seq), Some(3), 700).expect("the budget holds one body");
+        let encoded = sender
+            .encode(&field.snapshot(seq), Some(3), 700, &mut SharedStates::default())
+            .expect("the budget holds one body");
         receiver.decode(&encoded.datagram, CommandSeq(seq)).expect("the server sent it");
         if seq <= 30 {
             sender.handle_ack(&receiver.received());
@@ -155,7 +157,8 @@ fn a_session_continues_during_the_attack() {
     for seq in 1..1_000 {
         field.step();
         let sent = field.snapshot(seq);
-        let encoded = sender.encode(&sent, None, 1200).expect("the budget holds all bodies");
+        let encoded =
+            sender.encode(&sent, None, 1200, &mut SharedStates::default()).expect("the budget holds all bodies");
         let sealed = seal(honest.key, encoded.datagram);
         // The attacker sends changed and old datagrams first.
         for _ in 0..20 {

@@ -22,7 +22,7 @@ use crate::settings::Sizes;
 use crate::state::{KnownRecords, State, StateError, StateReader, StateWriter};
 use crate::wire::{
     ClientConnection, ClientEvent, ClientRequest, ConnectOptions, Endpoint, EndpointOptions, IncomingMessage, Key,
-    Notice, PerceivedAvatar, RequestKind, ServerConnection, ServerEvent,
+    Notice, PerceivedAvatar, RequestKind, ServerConnection, ServerEvent, SharedStates,
 };
 use hitreg_log::units::{Micros, PlayerId, Seed};
 
@@ -66,11 +66,11 @@ pub struct ClientAsk {
 /// How packets and snapshots travel.
 enum Transport<B> {
     /// Encoded as datagrams.
-    Datagrams { servers: Vec<ServerConnection<B>>, clients: Vec<ClientConnection<B>> },
+    Datagrams { servers: Vec<ServerConnection<B>>, clients: Vec<ClientConnection<B>>, states: SharedStates },
     /// Unencoded, with nominal sizes.
     Nominal,
     /// Unencoded, as long as encoding would make no difference.
-    Unencoded(UnencodedTransport<B>),
+    Unencoded(Box<UnencodedTransport<B>>),
 }
 
 /// How packets and snapshots of a session travel, without state.
@@ -108,7 +108,7 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
         setup: &Setup<G>,
         links: Vec<Links<L>>,
     ) -> Option<SessionNetwork<B, L>> {
-        let carriage = Transport::Unencoded(UnencodedTransport::new(&setup.settings, links.len() as u16)?);
+        let carriage = Transport::Unencoded(Box::new(UnencodedTransport::new(&setup.settings, links.len() as u16)?));
         Some(SessionNetwork::over(links, carriage))
     }
 
@@ -145,7 +145,7 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
     pub(super) fn save(&self, known: Option<&KnownRecords<B>>, to: &mut StateWriter) -> bool {
         let SessionNetwork { links: _, queue, carriage, intruder, liar, asking } = self;
         let servers = match carriage {
-            Transport::Datagrams { servers, clients } => {
+            Transport::Datagrams { servers, clients, .. } => {
                 servers.iter().for_each(|server| server.save(to));
                 clients.iter().for_each(|client| client.save(to));
                 &servers[..]
@@ -164,7 +164,7 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
     pub(super) fn restore(&mut self, known: &KnownRecords<B>, from: &mut StateReader) -> Result<(), StateError> {
         let players = self.players();
         let servers = match &mut self.carriage {
-            Transport::Datagrams { servers, clients } => {
+            Transport::Datagrams { servers, clients, .. } => {
                 servers.iter_mut().try_for_each(|server| server.restore(from))?;
                 clients.iter_mut().try_for_each(|client| client.restore(from))?;
                 &servers[..]
@@ -248,8 +248,8 @@ impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
         let index = usize::from(player.0);
         match &mut self.carriage {
             // A snapshot that cannot be sent is recorded with a size of 0 bytes, and never arrives.
-            Transport::Datagrams { servers, .. } => {
-                let sent = servers[index].send_snapshot(snapshot);
+            Transport::Datagrams { servers, states, .. } => {
+                let sent = servers[index].send_snapshot(snapshot, states);
                 Some(sent.map_or_else(|_| SnapshotSize::default(), |sent| SnapshotSize::of(&sent)))
             }
             Transport::Nominal => Some(SnapshotSize::nominal(snapshot.nominal_bytes())),
@@ -407,5 +407,5 @@ fn connect<G: Game>(seed: Seed, players: u16, message_bytes_max: usize) -> Trans
         }
         clients.push(client);
     }
-    Transport::Datagrams { servers, clients }
+    Transport::Datagrams { servers, clients, states: SharedStates::default() }
 }

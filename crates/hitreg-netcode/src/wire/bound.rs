@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use crate::game::{Effect, body};
     use crate::packet::Snapshot;
-    use crate::wire::{MESSAGE_BYTES_MAX, ReceivedSet, Sender, fragments};
+    use crate::wire::{MESSAGE_BYTES_MAX, ReceivedSet, Sender, SharedStates, fragments};
     use hitreg_log::rng::Rng;
     use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 
@@ -283,7 +283,9 @@ mod tests {
                     echo: None,
                     extra: Vec::new(),
                 };
-                let encoded = sender.encode(&snapshot, Some(7), MESSAGE_BYTES_MAX).expect("there is room");
+                let encoded = sender
+                    .encode(&snapshot, Some(7), MESSAGE_BYTES_MAX, &mut SharedStates::default())
+                    .expect("there is room");
                 let datagrams = fragments(SnapshotSeq(seq), encoded.datagram).expect("few entities");
                 let bytes: usize = datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum();
                 let loose = snapshot_bytes_max::<Snail>(there.len(), besides).expect("few entities");

@@ -43,7 +43,7 @@ impl EntityChange {
             // An entity that appears or disappears has the highest importance.
             _ => u8::MAX,
         };
-        let echo = track.is_echo(cells.as_deref());
+        let echo = track.is_echo(cells.as_ref());
         let urgency = Urgency { bits, echo, distance_units, waited: track.waited };
         let base = base.map(|(seq, old)| (now.0 - seq.0, Arc::clone(old)));
         EntityChange { id, cells, urgency, controller, base }

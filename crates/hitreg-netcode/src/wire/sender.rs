@@ -12,6 +12,7 @@ use super::layout::BodyLayout;
 use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
 use super::page::DatagramPage;
 use super::priority::Urgency;
+use super::shared_states::SharedStates;
 use super::track::EntityTrack;
 use super::{ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};
@@ -176,6 +177,7 @@ impl<B: Body> Sender<B> {
 
     /// Encodes a snapshot in at most `budget_bytes` (and `MESSAGE_BYTES_MAX`), including the seal. The caller must send
     /// longer messages than a datagram as [`fragments`](super::fragments). `calibration_ms` is the calibration helper.
+    /// `states` holds the states that this sender remembers; share it among the senders of all clients.
     ///
     /// # Errors
     /// When the client's own body does not fit into the budget, or the snapshot is not newer than the last. The sender
@@ -185,12 +187,13 @@ impl<B: Body> Sender<B> {
         snapshot: &Snapshot<B>,
         calibration_ms: Option<i16>,
         budget_bytes: usize,
+        states: &mut SharedStates,
     ) -> Result<EncodedSnapshot, EncodeError> {
         if let Some(last) = self.sent.back().filter(|last| last.seq >= snapshot.seq) {
             return Err(EncodeError::OutOfOrder { last: last.seq, next: snapshot.seq });
         }
         let budget = budget_bytes.min(MESSAGE_BYTES_MAX);
-        let mut changes = self.changes(snapshot);
+        let mut changes = self.changes(snapshot, states);
         let order =
             |change: &EntityChange| (change.id != self.avatar, Reverse((self.score)(&change.urgency)), change.id);
         changes.sort_by_cached_key(order);
@@ -259,7 +262,7 @@ impl<B: Body> Sender<B> {
     }
 
     /// Returns the changes that the client has to receive, in ascending order of entity.
-    fn changes(&mut self, snapshot: &Snapshot<B>) -> Vec<EntityChange> {
+    fn changes(&mut self, snapshot: &Snapshot<B>, states: &mut SharedStates) -> Vec<EntityChange> {
         let frame = &snapshot.frame;
         for (id, _) in &frame.entities {
             self.tracks.entry(*id).or_insert_with(EntityTrack::new);
@@ -279,9 +282,9 @@ impl<B: Body> Sender<B> {
             let body = frame.get(*id);
             let truth = body.map(|body| {
                 body.write(&mut cells);
-                &cells[..]
+                states.share(*id, &cells)
             });
-            if !track.needs(truth) {
+            if !track.needs(truth.as_ref()) {
                 continue;
             }
             let distance = match (body, viewer) {
@@ -289,8 +292,7 @@ impl<B: Body> Sender<B> {
                 _ => 0.0,
             };
             let controller = controller(*id, self.players);
-            let cells = truth.map(|cells| track.to_shared(cells));
-            changes.push(EntityChange::new(&self.layout, *id, controller, track, cells, distance, snapshot.seq));
+            changes.push(EntityChange::new(&self.layout, *id, controller, track, truth, distance, snapshot.seq));
         }
         changes
     }

@@ -63,21 +63,14 @@ impl EntityTrack {
     }
 
     /// Returns whether the client may hold a state other than `truth`.
-    pub(crate) fn needs(&self, truth: Option<&[u32]>) -> bool {
-        let differs = |held: &HeldState| held.cells.as_deref() != truth;
+    pub(crate) fn needs(&self, truth: Option<&Arc<[u32]>>) -> bool {
+        let differs = |held: &HeldState| held.cells.as_ref() != truth;
         self.acked.as_ref().is_none_or(differs) || self.sent.iter().any(differs)
     }
 
     /// Returns whether `truth` is the last state sent.
-    pub(crate) fn is_echo(&self, truth: Option<&[u32]>) -> bool {
-        self.sent.back().is_some_and(|held| held.cells.as_deref() == truth)
-    }
-
-    /// Returns `cells` in shared memory: that of the last state sent when the two are equal, so that an entity at rest
-    /// takes the memory of one state however many snapshots carry it.
-    pub(crate) fn to_shared(&self, cells: &[u32]) -> Arc<[u32]> {
-        let last = self.sent.back().and_then(|held| held.cells.as_ref());
-        last.filter(|last| last[..] == *cells).map_or_else(|| Arc::from(cells), Arc::clone)
+    pub(crate) fn is_echo(&self, truth: Option<&Arc<[u32]>>) -> bool {
+        self.sent.back().is_some_and(|held| held.cells.as_ref() == truth)
     }
 
     /// Returns the base for snapshot `now`: the acked state, if the client still keeps it. A client drops a state once
@@ -143,26 +136,17 @@ mod tests {
     fn a_change_is_needed_until_nothing_else_can_be_known() {
         let mut track = EntityTrack::new();
         assert!(!track.needs(None));
-        assert!(track.needs(Some(&[1])));
+        assert!(track.needs(cells(1).as_ref()));
         track.remember_sent(SnapshotSeq(1), cells(1));
-        assert!(track.needs(Some(&[1])) && track.is_echo(Some(&[1])));
+        assert!(track.needs(cells(1).as_ref()) && track.is_echo(cells(1).as_ref()));
         track.handle_ack(&ack(1, 0));
-        assert!(!track.needs(Some(&[1])));
+        assert!(!track.needs(cells(1).as_ref()));
         // A and B are in transit, and then A again: the client may end with B.
         track.remember_sent(SnapshotSeq(2), cells(2));
-        assert!(track.needs(Some(&[1])));
+        assert!(track.needs(cells(1).as_ref()));
         track.remember_sent(SnapshotSeq(3), cells(1));
         track.handle_ack(&ack(3, 0));
-        assert!(!track.needs(Some(&[1])));
-    }
-
-    #[test]
-    fn an_entity_at_rest_shares_the_memory_of_its_last_state() {
-        let mut track = EntityTrack::new();
-        let first = track.to_shared(&[1]);
-        track.remember_sent(SnapshotSeq(1), Some(Arc::clone(&first)));
-        assert!(Arc::ptr_eq(&first, &track.to_shared(&[1])));
-        assert_eq!(*track.to_shared(&[2]), [2]);
+        assert!(!track.needs(cells(1).as_ref()));
     }
 
     #[test]
@@ -184,9 +168,9 @@ mod tests {
         for seq in 1..=WINDOW + 1 {
             track.remember_sent(SnapshotSeq(seq), cells(7));
         }
-        assert!(track.needs(Some(&[7])) && track.base(SnapshotSeq(100)).is_none());
+        assert!(track.needs(cells(7).as_ref()) && track.base(SnapshotSeq(100)).is_none());
         track.handle_ack(&ack(WINDOW + 1, 0));
-        assert!(!track.needs(Some(&[7])));
+        assert!(!track.needs(cells(7).as_ref()));
     }
 
     #[test]

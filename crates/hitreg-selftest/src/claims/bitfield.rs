@@ -14,7 +14,7 @@ use hitreg_arena::ArenaBody;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{BadCells, Body, CellKind, CellRole, FieldSchema, Scope};
 use hitreg_netcode::session::Intruder;
-use hitreg_netcode::wire::{Receiver, Sender};
+use hitreg_netcode::wire::{Receiver, Sender, SharedStates};
 
 pub(super) const CLAIMS: &[Claim] = &[claim!(Nereids, "update-bitfield", update_bitfield)];
 
@@ -188,7 +188,7 @@ fn told_without_roles(seen: &SessionWatch, listening: &mut ClientDatagrams) {
             (*id, RolelessBody(body))
         };
         let sent = snapshot(number, Tick(number), tick.bodies.iter().map(stripped).collect());
-        let Ok(encoded) = sender.encode(&sent, None, usize::MAX) else { continue };
+        let Ok(encoded) = sender.encode(&sent, None, usize::MAX, &mut SharedStates::default()) else { continue };
         listening.read(&encoded.datagram);
         // Only the ack is needed; the decoded contents do not matter here.
         let _ = receiver.decode(&encoded.datagram, CommandSeq(number));

@@ -14,7 +14,7 @@ use hitreg_netcode::game::{Body, body};
 use hitreg_netcode::history::Frame;
 use hitreg_netcode::pacing::{Calibration, Steering, SteeringOptions};
 use hitreg_netcode::packet::Snapshot;
-use hitreg_netcode::wire::{DecodeOutcome, Receiver, Sender, Urgency, Wrapping16};
+use hitreg_netcode::wire::{DecodeOutcome, Receiver, Sender, SharedStates, Urgency, Wrapping16};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "calibration-converges", calibration_converges),
@@ -46,7 +46,7 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         // One snapshot every 64 ticks, from shortly before the first wrap to after the second.
         let counter = 65_000 + seq * 64;
         let sent = snapshot(seq, Tick(counter), vec![(EntityId(0), walker(seq, 0.0))]);
-        let Ok(encoded) = sender.encode(&sent, None, 1_200) else { continue };
+        let Ok(encoded) = sender.encode(&sent, None, 1_200, &mut SharedStates::default()) else { continue };
         count_sent += 1;
         let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(counter)) else {
             continue;
@@ -82,7 +82,7 @@ fn entity_definition(experiment: &Experiment) -> Result<NamedFigures, ClaimError
             entities.truncate(2);
         }
         let sent = snapshot(seq, Tick(seq), entities);
-        let Ok(encoded) = sender.encode(&sent, Some(40), 1_200) else { continue };
+        let Ok(encoded) = sender.encode(&sent, Some(40), 1_200, &mut SharedStates::default()) else { continue };
         if let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(seq)) {
             definitions.extend(received.definitions);
             held.push(received.snapshot.frame.entities.len());
@@ -117,7 +117,7 @@ fn update_priority(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
         let creature = |id| Creature { teleports: teleports(id), ..walker(seq, f32::from(id) * 700.0) };
         let entities = (0..CROWD).map(|id| (EntityId(id), creature(id))).collect();
         let sent = snapshot(seq, Tick(seq), entities);
-        let Ok(encoded) = sender.encode(&sent, None, 300) else { continue };
+        let Ok(encoded) = sender.encode(&sent, None, 300, &mut SharedStates::default()) else { continue };
         encoded.carried.iter().for_each(|id| carried[usize::from(id.0)] += 1);
         encoded.carried.iter().for_each(|id| waits[usize::from(id.0)] = 0);
         for id in &encoded.deferred {

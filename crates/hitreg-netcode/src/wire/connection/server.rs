@@ -13,8 +13,8 @@ use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
 use crate::wire::transit::TransitContext;
 use crate::wire::{
     ClientReference, ClientRequest, DecodeError, EncodeError, Key, LeaveReason, MESSAGE_BYTES_MAX, MessageType, Notice,
-    NoticeError, OutOfSeqWarning, PerceivedAvatar, ReadyCount, Sender, SnapshotBitCounts, Wrapping16, decode_commands,
-    decode_disconnect, decode_request, decode_waiting, encode_disconnect, encode_waiting, fragments,
+    NoticeError, OutOfSeqWarning, PerceivedAvatar, ReadyCount, Sender, SharedStates, SnapshotBitCounts, Wrapping16,
+    decode_commands, decode_disconnect, decode_request, decode_waiting, encode_disconnect, encode_waiting, fragments,
 };
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
@@ -160,19 +160,24 @@ impl<B: Body> ServerConnection<B> {
         now - self.heard_at
     }
 
-    /// Queues the datagrams of a snapshot.
+    /// Queues the datagrams of a snapshot. `states` holds what the connections of a server remember; share it among all
+    /// of them.
     ///
     /// # Errors
     /// When the client's own body does not fit, or the snapshot is not newer than the last. The snapshot is then not
     /// sent, and counts as lost for the client.
-    pub fn send_snapshot(&mut self, snapshot: &Snapshot<B>) -> Result<QueuedSnapshot, EncodeError> {
+    pub fn send_snapshot(
+        &mut self,
+        snapshot: &Snapshot<B>,
+        states: &mut SharedStates,
+    ) -> Result<QueuedSnapshot, EncodeError> {
         for warning in &snapshot.warnings {
             let index = Wrapping16::of(warning.command.0);
             self.sender.warn(OutOfSeqWarning { index, difference: warning.difference });
         }
         let avatar = snapshot.frame.get(self.sender.avatar());
         let saw_avatar_right = avatar.and_then(|avatar| self.matches_perceived(snapshot.ack, avatar));
-        let encoded = self.sender.encode(snapshot, snapshot.helper_ms, self.message_bytes_max)?;
+        let encoded = self.sender.encode(snapshot, snapshot.helper_ms, self.message_bytes_max, states)?;
         self.reference.sent = snapshot.seq;
         let is_whole = encoded.deferred.is_empty() && encoded.warnings_dropped == 0;
         // The sender respects the limit of fragments per message, so fragmenting succeeds.

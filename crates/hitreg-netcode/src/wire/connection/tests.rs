@@ -11,7 +11,8 @@ use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::wire::{
     ClientRequest, ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, IncomingMessage, Key,
-    MESSAGE_BYTES_MAX, MessageType, Notice, PerceivedAvatar, RequestKind, SnapshotBitCounts, Wrapping16, message_type,
+    MESSAGE_BYTES_MAX, MessageType, Notice, PerceivedAvatar, RequestKind, SharedStates, SnapshotBitCounts, Wrapping16,
+    message_type,
 };
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
@@ -69,7 +70,7 @@ fn packet(number: u32) -> ClientPacket {
 }
 
 fn send(server: &mut ServerConnection<ArenaBody>, snapshot: &Snapshot<ArenaBody>) -> (QueuedSnapshot, Vec<Vec<u8>>) {
-    let sent = server.send_snapshot(snapshot).expect("the own body has room");
+    let sent = server.send_snapshot(snapshot, &mut SharedStates::default()).expect("the own body has room");
     (sent, std::iter::from_fn(|| server.poll_transmit()).collect())
 }
 
