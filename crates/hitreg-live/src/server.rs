@@ -147,6 +147,7 @@ struct ServerConnections<'a, B> {
     /// The connections by player; `None` until a player joins. A player who has left keeps the connection, so that the
     /// log still holds the snapshots made for it.
     connections: Vec<Option<ServerConnection<B>>>,
+    /// The entity states that the connections remember.
     states: SharedStates,
     /// Whether each player has confirmed that it is ready.
     is_ready: Vec<bool>,

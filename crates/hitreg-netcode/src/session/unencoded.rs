@@ -125,12 +125,16 @@ impl<B: Body> UnencodedTransport<B> {
         let most = snapshot_bytes_max::<B>(entities.len(), besides);
         let fits = |most: Option<usize>| most.filter(|bytes| *bytes <= self.message_max_bytes);
         let closer = ends.closer(snapshot, besides);
-        let sent =
-            match fits(most) {
-                Some(bytes_max) => Some(SentSnapshot { seq: snapshot.seq, at, bytes_max, closer }),
-                None => fits(closer.and_then(|closer| closer.bytes_max(&mut self.bound)))
-                    .map(|bytes_max| SentSnapshot { seq: snapshot.seq, at, bytes_max, closer: None }),
-            };
+        let bound = &mut self.bound;
+        let sent = match fits(most) {
+            Some(bytes_max) => Some(SentSnapshot { seq: snapshot.seq, at, bytes_max, closer }),
+            None => fits(closer.and_then(|closer| closer.bytes_max(bound))).map(|bytes_max| SentSnapshot {
+                seq: snapshot.seq,
+                at,
+                bytes_max,
+                closer: None,
+            }),
+        };
         let is_known = ends.acked.is_none_or(|acked| snapshot.seq.0 - acked.0 < WINDOW);
         self.bytes_matter |= sent.is_none() || !is_known;
         ends.sent = sent;

@@ -58,8 +58,8 @@ pub(crate) struct DeltaBase<B> {
 }
 
 impl<B> DeltaBase<B> {
-    /// Returns whether both are the same frames in memory.
-    fn is(&self, other: &DeltaBase<B>) -> bool {
+    /// Returns whether both have the same frames in memory.
+    fn has_frames_of(&self, other: &DeltaBase<B>) -> bool {
         self.before.as_ref().map(Arc::as_ptr) == other.before.as_ref().map(Arc::as_ptr)
             && Arc::ptr_eq(&self.acked, &other.acked)
     }
@@ -76,6 +76,7 @@ pub(crate) struct DeltaBound<B> {
     /// The most bits of the entities in `frame`, for each base.
     computed: Vec<(Option<DeltaBase<B>>, usize)>,
     layout: BodyLayout<B>,
+    /// Buffers: the cells of an entity in the three frames, and its update.
     old: Vec<u32>,
     new: Vec<u32>,
     before: Vec<u32>,
@@ -108,7 +109,7 @@ impl<B: Body> DeltaBound<B> {
             self.computed.clear();
         }
         let same = self.computed.iter().find(|(base, _)| match (base, known) {
-            (Some(base), Some(known)) => base.is(known),
+            (Some(base), Some(known)) => base.has_frames_of(known),
             (base, known) => base.is_none() && known.is_none(),
         });
         let entity_bits = match same {

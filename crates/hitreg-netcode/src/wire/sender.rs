@@ -272,6 +272,7 @@ impl<B: Body> Sender<B> {
             let is_kept = !track.is_over() || frame.get(*id).is_some();
             if !is_kept {
                 self.categories.forget(*id);
+                states.forget(*id);
             }
             is_kept
         });
