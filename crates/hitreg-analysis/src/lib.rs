@@ -1,5 +1,5 @@
 //! Analyses of traces: [`mod@diff`], [`why`], [`golden`], [`summary`], [`fairness`] and [`bisect`]. Results are shown
-//! by [`report`] as text, by [`page`] as HTML and by [`perfetto`].
+//! by [`report`] as text, by [`page`] as HTML and by [`perfetto`]; [`row_text`] writes the rows themselves.
 //!
 //! Every result comes from the tables of a trace. This crate runs no game and opens no file.
 
@@ -12,6 +12,7 @@ pub mod golden;
 pub mod page;
 pub mod perfetto;
 pub mod report;
+pub mod row_text;
 pub mod summary;
 pub mod swept;
 pub mod text_diff;

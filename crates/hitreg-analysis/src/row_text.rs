@@ -1,0 +1,186 @@
+//! Rows of a table as lines of text: JSON objects, or comma-separated values.
+
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, Write};
+
+use hitreg_log::trace::{Column, ColumnData, Table};
+
+/// The output of a writer, without its type: rows are formatted in optimized code of this crate.
+pub type RowOutput<'a> = &'a mut (dyn Write + Send);
+
+/// Writes rows as JSON objects, one a line.
+pub struct JsonlWriter<'a> {
+    out: BufWriter<RowOutput<'a>>,
+    /// The column names in JSON.
+    keys: Vec<String>,
+}
+
+impl<'a> JsonlWriter<'a> {
+    /// Returns a writer for tables with these columns.
+    pub fn new(shape: &Table, out: RowOutput<'a>) -> JsonlWriter<'a> {
+        let keys = shape.columns.iter().map(|column| json_text(&column.name)).collect();
+        JsonlWriter { out: BufWriter::with_capacity(1 << 16, out), keys }
+    }
+
+    /// Writes all rows of a table. A measurement that is missing or infinite is null. Hashes and ids are text, because
+    /// many JSON readers keep only 53 bits of a number.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn write(&mut self, table: &Table) -> io::Result<()> {
+        let JsonlWriter { out, keys } = self;
+        let mut text = String::new();
+        let names: Vec<Vec<String>> = table.columns.iter().map(names_in_json).collect();
+        for row in 0..table.rows() {
+            for (index, (column, key)) in table.columns.iter().zip(&*keys).enumerate() {
+                out.write_all(if index == 0 { b"{" } else { b"," })?;
+                out.write_all(key.as_bytes())?;
+                out.write_all(b":")?;
+                match &column.data {
+                    ColumnData::F32(values) if !values[row].is_finite() => out.write_all(b"null")?,
+                    ColumnData::F64(values) if !values[row].is_finite() => out.write_all(b"null")?,
+                    ColumnData::U64(_) => {
+                        out.write_all(b"\"")?;
+                        out.write_all(value(column, row, &mut text).as_bytes())?;
+                        out.write_all(b"\"")?;
+                    }
+                    ColumnData::Name { codes, .. } => {
+                        let name = names[index].get(codes[row] as usize).map_or("\"\"", String::as_str);
+                        out.write_all(name.as_bytes())?;
+                    }
+                    _ => out.write_all(value(column, row, &mut text).as_bytes())?,
+                }
+            }
+            out.write_all(b"}\n")?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is buffered.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Writes rows as comma-separated values under a line of column names.
+pub struct CsvWriter<'a>(csv::Writer<RowOutput<'a>>);
+
+impl<'a> CsvWriter<'a> {
+    /// Writes the names of the columns.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn new(shape: &Table, out: RowOutput<'a>) -> io::Result<CsvWriter<'a>> {
+        let mut out = csv::Writer::from_writer(out);
+        out.write_record(shape.columns.iter().map(|column| &column.name)).map_err(io_error)?;
+        Ok(CsvWriter(out))
+    }
+
+    /// Writes all rows of a table. A missing measurement is empty.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn write(&mut self, table: &Table) -> io::Result<()> {
+        let mut text = String::new();
+        for row in 0..table.rows() {
+            for column in &table.columns {
+                self.0.write_field(value(column, row, &mut text)).map_err(io_error)?;
+            }
+            self.0.write_record(None::<&[u8]>).map_err(io_error)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is buffered.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Returns the original I/O error, to distinguish a closed pipe or a full disk from other errors.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        kind => io::Error::other(format!("{kind:?}")),
+    }
+}
+
+/// Formats a value, using `text` as the buffer if needed. A missing measurement is empty.
+fn value<'t>(column: &'t Column, row: usize, text: &'t mut String) -> &'t str {
+    text.clear();
+    let _ = match &column.data {
+        ColumnData::U32(values) => write!(text, "{}", values[row]),
+        ColumnData::I64(values) => write!(text, "{}", values[row]),
+        ColumnData::U64(values) if column.is_hash() => write!(text, "{:016x}", values[row]),
+        ColumnData::U64(values) => write!(text, "{}", values[row]),
+        ColumnData::Bool(values) => write!(text, "{}", values[row]),
+        ColumnData::F64(values) if values[row].is_finite() => write!(text, "{}", values[row]),
+        ColumnData::F32(values) if values[row].is_finite() => write!(text, "{}", values[row]),
+        ColumnData::F32(_) | ColumnData::F64(_) => Ok(()),
+        ColumnData::Name { names, codes } => return names.get(codes[row] as usize).map_or("", String::as_str),
+    };
+    text
+}
+
+/// Returns the names of a column in JSON; none for a column of another type.
+fn names_in_json(column: &Column) -> Vec<String> {
+    match &column.data {
+        ColumnData::Name { names, .. } => names.iter().map(|name| json_text(name)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn json_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let column = |name: &str, data| Column::new(name, data);
+        let names = vec!["hit".to_owned(), "so, \"wide\"".to_owned()];
+        Table {
+            name: "t".into(),
+            key: Vec::new(),
+            columns: vec![
+                column("tick", ColumnData::U32(vec![1, 2])),
+                column("hash", ColumnData::U64(vec![u64::MAX, 1])),
+                column("error", ColumnData::F32(vec![0.1, f32::NAN])),
+                column("reason", ColumnData::Name { names, codes: vec![0, 1] }),
+            ],
+        }
+    }
+
+    #[test]
+    fn csv_quotes_values_with_commas() {
+        let mut out = Vec::new();
+        let mut rows = CsvWriter::new(&table(), &mut out).unwrap();
+        rows.write(&table()).unwrap();
+        rows.finish().unwrap();
+        let expected = "tick,hash,error,reason\n\
+                        1,ffffffffffffffff,0.1,hit\n\
+                        2,0000000000000001,,\"so, \"\"wide\"\"\"\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn every_line_of_jsonl_is_an_object() {
+        let mut out = Vec::new();
+        let mut rows = JsonlWriter::new(&table(), &mut out);
+        rows.write(&table()).unwrap();
+        rows.finish().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(rows[0]["hash"], "ffffffffffffffff");
+        assert_eq!(rows[1]["error"], serde_json::Value::Null);
+        assert_eq!(rows[1]["reason"], "so, \"wide\"");
+    }
+}
