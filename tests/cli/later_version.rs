@@ -12,8 +12,8 @@ use hitreg::record::{
     NumberForm, PlayerRecords, RecordedSide, Session, SessionId, StateKey, States, UnknownColumn, UnknownKind,
     UnknownRecords,
 };
+use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::units::{EntityId, PlayerId, Tick};
 use hitreg::usercmd::OwnCells;
 use rmpv::Value;
@@ -30,7 +30,7 @@ fn session() -> Session {
     let scenario = Scenario { players: 2, seconds: 3.0, seed: 8, ..Scenario::default() };
     let rules = ArenaRules::default();
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+    hitreg::arena::record_synthetic(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
         .expect("a good scenario");
     session.put_in_order();
     session

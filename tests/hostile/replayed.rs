@@ -1,11 +1,11 @@
 //! Logs of every game with arbitrary values: each replay ends and stays within the limit of work.
 
-use hitreg::arena::Arena;
 use hitreg::log::{WriterOptions, read_session, write_session};
-use hitreg::quake3::{Quake3, RecordingKind, ServerLog, header, import, map_from, survey};
-use hitreg::quakeworld::{self, ImportOptions, QuakeWorld};
+use hitreg::quake3::{RecordingKind, ServerLog, header, import, map_from, survey};
+use hitreg::quakeworld::{self, ImportOptions};
 use hitreg::record::Session;
-use hitreg::replay::{self, Mode, ReplayError, ReplayOutput, replay};
+use hitreg::registry;
+use hitreg::replay::{self, Mode, ReplayError, ReplayOutput};
 use hitreg::rng::Rng;
 use rmpv::Value;
 
@@ -39,12 +39,8 @@ fn replays() {
 
 fn try_replay(session: &Session, mode: Mode) -> Option<Result<ReplayOutput, ReplayError>> {
     let options = replay::ReplayOptions { mode, ..replay::ReplayOptions::default() };
-    match &session.header.game[..] {
-        "arena" => Some(replay::<Arena>(session, &options, &mut |_| {})),
-        "quakeworld" => Some(replay::<QuakeWorld>(session, &options, &mut |_| {})),
-        "quake3" => Some(replay::<Quake3>(session, &options, &mut |_| {})),
-        _ => None,
-    }
+    let games = registry::built_in();
+    Some(games.of(session).ok()?.replay(session, &options, &mut |_| {}))
 }
 
 /// Changes values in the chunks of a log, or in the rules of its game, which include the map.

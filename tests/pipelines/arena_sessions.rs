@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaMap, ArenaRules};
+use crate::built_in::replay;
+use hitreg::arena::{Arena, ArenaMap, ArenaRules, record_synthetic};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
-use hitreg::replay::{Mode, ReplayOptions, ReplayOutput, replay};
+use hitreg::replay::{Mode, ReplayOptions, ReplayOutput};
+use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use hitreg::trace::schema::corrections;
 
 fn record(scenario: &Scenario, rules: ArenaRules) -> Session {
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
-        .expect("a good scenario");
+    record_synthetic(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
 
@@ -25,7 +25,7 @@ fn replay_with(session: &Session, change: &[&str]) -> ReplayOutput {
         settings.set_pair(pair).expect("a good setting");
     }
     let options = ReplayOptions { settings: Some(settings), rollback_every: Some(16), ..ReplayOptions::default() };
-    replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build")
+    replay(session, &options).expect("a log of this build")
 }
 
 fn constant(delay_ms: f64) -> LinkModel {
@@ -79,7 +79,7 @@ fn the_search_for_causes_has_a_limit() {
     let elsewhere = scenario.header::<Arena>(&ArenaRules::new(ArenaMap::orchard())).expect("a good scenario");
     let evidence = |session: &Session| {
         let options = ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() };
-        let trace = replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build").trace;
+        let trace = replay(session, &options).expect("a log of this build").trace;
         let corrections = corrections::Columns::of(&trace);
         let both = corrections.cause.iter().zip(corrections.evidence.iter());
         let unknown: Vec<String> =

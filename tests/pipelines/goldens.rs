@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaMap, ArenaRules};
+use crate::built_in::replay;
+use hitreg::arena::{Arena, ArenaMap, ArenaRules, record_synthetic};
 use hitreg::record::Session;
-use hitreg::replay::{ReplayOptions, replay};
+use hitreg::replay::ReplayOptions;
+use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::store;
 use hitreg::verify::{LogVerdict, THREADS, VerifyReference};
 
@@ -26,7 +27,7 @@ fn every_session_replays_as_recorded_and_as_accepted() {
         let session = store::read_log(&path).expect("a sound log");
         let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden");
         let options = ReplayOptions { rollback_every: Some(8), ..ReplayOptions::default() };
-        let once = |_| replay::<Arena>(&session, &options, &mut |_| {});
+        let once = |_| replay(&session, &options);
         let replays: Vec<_> = THREADS.into_iter().map(once).collect::<Result<_, _>>().expect("a replay");
         let against = VerifyReference { golden: Some(&golden), rollback: true };
         let verified = crate::traces::verify_replays(&session, &replays, against);
@@ -46,8 +47,7 @@ fn every_session_equals_a_new_recording_of_its_scenario() {
             Some(other) => panic!("{other} is no built-in map"),
         };
         let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-        record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
-            .expect("a session");
+        record_synthetic(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session)).expect("a session");
         let recorded = store::read_log(&path).expect("a sound log");
         assert!(session == recorded, "{} differs from a new recording", path.display());
     }
@@ -58,7 +58,7 @@ fn a_golden_that_differs_is_shown() {
     let path = sessions().remove(0);
     let session = store::read_log(&path).expect("a sound log");
     let golden = std::fs::read_to_string(path.with_extension("golden")).expect("its golden").replace("hit p", "hit q");
-    let once = |_| replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a replay");
+    let once = |_| replay(&session, &ReplayOptions::default()).expect("a replay");
     let against = VerifyReference { golden: Some(&golden), rollback: false };
     let verified = crate::traces::verify_replays(&session, &THREADS.map(once), against);
     assert_eq!(verified.verdict, LogVerdict::Differs);

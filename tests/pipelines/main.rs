@@ -4,6 +4,7 @@
 mod arena;
 mod arena_sessions;
 mod bugged;
+mod built_in;
 mod categories;
 mod claims;
 mod client;

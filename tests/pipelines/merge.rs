@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaRules};
+use crate::built_in::{replay, rerecord};
+use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::merge::{MergeError, MergedSession, merge};
 use hitreg::record::{Origin, PlayerInfo, PlayerRecords, RecordedSide, Session, SessionHeader, SessionId};
-use hitreg::replay::{ReplayOptions, replay, rerecord};
+use hitreg::replay::ReplayOptions;
+use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::units::{Micros, PlayerId};
 
 const CLOCKS: [Micros; 3] = [Micros(-1_234_567), Micros(0), Micros(98_765_432_101)];
@@ -18,7 +19,7 @@ fn session() -> Session {
     let (scenario, rules) = scenario();
     let header = scenario.header::<Arena>(&rules).expect("a good scenario");
     let mut session = Session::new(SessionHeader { origin: Origin::Live, ..header });
-    record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
+    record_synthetic(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
 
@@ -62,8 +63,7 @@ fn sides(session: &Session, clocks: [Micros; 3]) -> Vec<Session> {
 }
 
 fn assert_replays(merged: &MergedSession) {
-    let replayed =
-        replay::<Arena>(&merged.session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
+    let replayed = replay(&merged.session, &ReplayOptions::default()).expect("a log of this build");
     assert_eq!(replayed.first_difference, None);
     assert_eq!(replayed.hashes_compared, merged.session.ticks.len() as u64);
 }
@@ -147,7 +147,7 @@ fn session_with_received() -> Session {
     let mut heard = Session::new(whole.header.clone());
     let mut again = SessionRecorder::new(&mut heard).with_heard((0..3).map(PlayerId));
     let (scenario, rules) = scenario();
-    record_synthetic::<Arena>(&scenario, &rules, &mut again).expect("a good scenario");
+    record_synthetic(&scenario, &rules, &mut again).expect("a good scenario");
     assert_eq!(heard.ticks, whole.ticks);
     heard
 }
@@ -166,17 +166,17 @@ fn sides_with_received() -> Vec<Session> {
 #[test]
 fn a_servers_log_with_received_packets_replays_alone() {
     let server = sides_with_received().swap_remove(0);
-    let replayed = replay::<Arena>(&server, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
+    let replayed = replay(&server, &ReplayOptions::default()).expect("a log of this build");
     assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
     let with_sizes = ReplayOptions { sizes: true, ..ReplayOptions::default() };
-    let replayed = replay::<Arena>(&server, &with_sizes, &mut |_| {}).expect("a log of this build");
+    let replayed = replay(&server, &with_sizes).expect("a log of this build");
     assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
     // A session with one other received usercmd differs.
     let mut other = server;
     let heard = other.players[1].heard.iter_mut().filter(|heard| !heard.commands.is_empty()).nth(40).expect("a packet");
     heard.commands.iter_mut().for_each(|command| command.input.forwardmove = -command.input.forwardmove);
     heard.commands.iter_mut().for_each(|command| command.input.viewangles.y += 90.0);
-    let replayed = replay::<Arena>(&other, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
+    let replayed = replay(&other, &ReplayOptions::default()).expect("a log of this build");
     assert!(replayed.first_difference.is_some());
 }
 
@@ -196,7 +196,7 @@ fn a_client_without_a_log_replays_from_the_servers_records() {
             assert_eq!(records.heard.is_empty(), !records.is_heard_only());
         }
         // A new recording from the merged input is the same.
-        let again = rerecord::<Arena>(&merged.session, None).expect("a log of this build");
+        let again = rerecord(&merged.session).expect("a log of this build");
         assert_eq!(again.ticks, merged.session.ticks);
         let heard = |session: &Session| session.players.iter().map(|records| records.heard.clone()).collect::<Vec<_>>();
         assert_eq!(heard(&again), heard(&merged.session));

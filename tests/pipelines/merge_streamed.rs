@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use hitreg::arena::{Arena, ArenaRules};
+use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{StretchWriter, WriteError, WriterOptions, write_session};
 use hitreg::merge::{MergeError, MergePlan, MergedSession, PlanFailure, SideLogs, merge};
@@ -12,8 +12,8 @@ use hitreg::record::{
     SessionId, SessionStretch, StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use hitreg::rng::Rng;
+use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::units::{Micros, PlayerId, Seed, Tick};
 use proptest::prelude::*;
 
@@ -107,7 +107,7 @@ fn session(case: &MergeCase, rng: &mut Rng) -> Session {
     if case.hears {
         recorder = recorder.with_heard((0..players).map(PlayerId));
     }
-    record_synthetic::<Arena>(&scenario, &rules, &mut recorder).expect("a good scenario");
+    record_synthetic(&scenario, &rules, &mut recorder).expect("a good scenario");
     session
 }
 

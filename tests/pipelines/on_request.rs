@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::built_in::replay;
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::build::{BuildRunner, StopSignal, TIME_LIMIT};
 use hitreg::diff::{DiffOptions, DiffScope, TraceDiff, diff_sources};
@@ -10,7 +11,7 @@ use hitreg::engine::{ComparisonSpec, Engine, ReplaySpec, ReplaySpecs};
 use hitreg::link::{Jitter, LinkModel, Loss, ModelledLink};
 use hitreg::pipeline::Setup;
 use hitreg::record::Session;
-use hitreg::replay::{ReplayOptions, replay};
+use hitreg::replay::ReplayOptions;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{InputSource, Links, Machine, Observer, PlayerScreen, SessionEvent};
 use hitreg::settings::Settings;
@@ -35,14 +36,14 @@ fn requested_tables_equal_those_of_a_full_replay() {
         let session = record(&scenario(preset));
         let file = file(&session, Micros::from_s(1));
         let of = |tables| ReplayOptions { network: true, tables, ..ReplayOptions::default() };
-        let whole = replay::<Arena>(&session, &of(TableSet::ALL), &mut |_| {}).expect("a log of this build").trace;
+        let whole = replay(&session, &of(TableSet::ALL)).expect("a log of this build").trace;
         assert!(whole.table("shots").expect("it has shots").rows() > 20);
         let name = |index: usize| TABLES[index % TABLES.len()].name;
         // Each table alone, and each with a later one.
         let some = (0..TABLES.len()).flat_map(|n| [vec![name(n)], vec![name(n), name(n + 5)]]);
         for wanted in std::iter::once(Vec::new()).chain(some) {
             let options = of(TableSet::named(wanted.iter().copied()));
-            let replayed = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
+            let replayed = replay(&session, &options).expect("a log of this build");
             assert_eq!(replayed.first_difference, None);
             let (streamed, ran, _) = joined_rows(&file, &options);
             assert!(ran.first_difference.is_none() && ran.hashes_compared == replayed.hashes_compared);

@@ -1,13 +1,12 @@
 //! Open-loop replays that stream a log equal those of the log in memory, for any chunks.
 
-use hitreg::arena::{Arena, ArenaRules};
+use crate::built_in::replay;
+use hitreg::arena::playable;
 use hitreg::link::LinkModel;
 use hitreg::log::{LogReader, WriterOptions as LogOptions, write_session};
 use hitreg::record::{GapRecord, RecordedSide, Session, SessionHeader, SessionId, SessionStretch};
-use hitreg::replay::{
-    LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplaySource, StreamReport, replay, stream_clients,
-};
-use hitreg::score::{DrawingScoreError, score, score_streamed};
+use hitreg::replay::{LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplaySource, StreamReport};
+use hitreg::score::DrawingScoreError;
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::trace::Trace;
@@ -56,7 +55,7 @@ fn streamed(file: &[u8], options: &ReplayOptions) -> Result<(Trace, StreamReport
         trace.header = Clone::clone(header);
         trace.append(rows).expect("the same columns");
     };
-    let ran = stream_clients::<Arena>(&source, &mut |take| each_chunk(file, take), options, &mut put, &mut |_| {})?;
+    let ran = playable().stream_clients(&source, &mut |take| each_chunk(file, take), options, &mut put, &mut |_| {})?;
     Ok((trace, ran))
 }
 
@@ -67,12 +66,11 @@ fn counts(jumps: &[PlayerJumps]) -> Vec<(PlayerId, Vec<(f32, u64)>)> {
 /// Checks that the rows, jumps and scores equal those in memory, for several chunk lengths.
 fn assert_same(session: &Session) {
     let options = open();
-    let whole = replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
+    let whole = replay(session, &options).expect("a log of this build");
     assert!(whole.trace.table("corrections").is_some_and(|table| table.rows() > 500), "it was shown little");
     assert!(whole.jumps.len() > 20, "{} jumps", whole.jumps.len());
     let settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
-    let rules = session.header.rules.read::<ArenaRules>().expect("rules");
-    let scores = score::<Arena>(session, &rules, &settings).expect("bodies");
+    let scores = playable().score(session, &settings).expect("bodies");
     assert!(scores.iter().all(|score| score.samples > 500), "{scores:?}");
     for span in [Micros::from_ms(90), Micros::from_s(1), Micros::from_s(60)] {
         let file = file(session, span);
@@ -85,7 +83,7 @@ fn assert_same(session: &Session) {
         assert_eq!(counts(&ran.jumps), counts(&PlayerJumps::of(&whole.jumps)));
         let (survey, header) = (survey(&file), &session.header);
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| each_chunk(&file, take);
-        let found = score_streamed::<Arena>((header, &survey), &mut pass, &rules, &settings).expect("bodies");
+        let found = playable().score_streamed((header, &survey), &mut pass, &settings).expect("bodies");
         assert_eq!(found.as_ref(), Some(&scores), "chunks of {span:?}");
     }
 }
@@ -129,7 +127,7 @@ fn a_clients_own_log_is_read_by_number() {
     assert!(!session.players[1].snapshots.is_sorted_by_key(|snapshot| snapshot.seq));
     let cut: Vec<_> = [90, 1_000, 60_000].map(|ms| file(&session, Micros::from_ms(ms))).into();
     session.put_in_order();
-    let whole = replay::<Arena>(&session, &open(), &mut |_| {}).expect("a log of this build");
+    let whole = replay(&session, &open()).expect("a log of this build");
     assert!(whole.jumps.len() > 5 && whole.trace.table("views").is_some_and(|views| views.rows() > 1_000));
     for file in cut {
         let (trace, ran) = streamed(&file, &ReplayOptions::default()).expect("a log of this build");

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use hitreg::arena::{Arena, ArenaMap, ArenaRules};
+use crate::built_in::replay;
+use hitreg::arena::{ArenaMap, ArenaRules, playable};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
 use hitreg::record::{Keyframe, Session, SessionHeader, SessionStretch};
 use hitreg::replay::{
     KeyframeSchedule, LogSurvey, Mode, Part, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport,
-    replay, stream,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -79,8 +79,7 @@ fn a_part_has_its_rows_of_the_full_replay() {
     for scenario in scenarios() {
         let session = record(&scenario);
         let file = file(&session, Micros::from_s(1));
-        let whole =
-            replay::<Arena>(&session, &ReplayOptions { network: true, ..ReplayOptions::default() }, &mut |_| {});
+        let whole = replay(&session, &ReplayOptions { network: true, ..ReplayOptions::default() });
         let whole = whole.expect("a log of this build").trace;
         let tick = whole.table("ticks").expect("it has ticks").i64s("at_us")[333];
         let bounds = [i64::MIN, 3_000_000, 3_001_000, tick, 12_345_678, i64::MAX].map(Micros);
@@ -88,7 +87,7 @@ fn a_part_has_its_rows_of_the_full_replay() {
         for bounds in bounds.windows(2) {
             let part = Part { from: bounds[0], to: bounds[1] };
             let options = ReplayOptions { network: true, part: Some(part), ..ReplayOptions::default() };
-            let cut = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
+            let cut = replay(&session, &options).expect("a log of this build").trace;
             let (streamed, ran, _) = joined_rows(&file, &options);
             let (is, was) = (all_rows(&streamed), all_rows(&cut));
             assert_eq!(is.keys().collect::<Vec<_>>(), was.keys().collect::<Vec<_>>(), "{part:?}");
@@ -129,7 +128,7 @@ fn an_open_loop_part_has_its_rows_of_the_full_replay() {
     let session = record(&scenarios()[0]);
     let part = Part { from: Micros::from_s(5), to: Micros::from_s(6) };
     let options = ReplayOptions { mode: Mode::Open, part: Some(part), ..ReplayOptions::default() };
-    let cut = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
+    let cut = replay(&session, &options).expect("a log of this build").trace;
     let frames = cut.table("frames").expect("a replay has frames");
     assert!(frames.rows() > 100 && frames.i64s("at_us").iter().all(|at| part.has(Micros(*at))));
     let views = cut.table("views").expect("a replay has views");
@@ -146,8 +145,7 @@ fn an_invalid_part_is_refused() {
     let session = record(&Scenario { players: 2, seconds: 3.0, ..Scenario::default() });
     let refused = |from, to| {
         let part = Part { from: Micros::from_s(from), to: Micros::from_s(to) };
-        replay::<Arena>(&session, &ReplayOptions { part: Some(part), ..ReplayOptions::default() }, &mut |_| {})
-            .expect_err("no part of it")
+        replay(&session, &ReplayOptions { part: Some(part), ..ReplayOptions::default() }).expect_err("no part of it")
     };
     assert!(matches!(refused(2, 1), ReplayError::EmptyPart { .. }));
     assert!(matches!(refused(1, 1), ReplayError::EmptyPart { .. }));
@@ -201,7 +199,7 @@ impl ChunkedLog {
         let mut put = |_: &TraceHeader, rows: Table| trace.append(rows).expect("the same columns");
         // A keyframe determines whether its replay encodes datagrams.
         let encoded = self.encoded && from.is_none();
-        let ran = stream::<Arena>(&source, &mut chunks, (&options, encoded), &mut put, &mut |_| {})?;
+        let ran = playable().stream(&source, &mut chunks, (&options, encoded), &mut put, &mut |_| {})?;
         Ok(ran.map(|ran| (trace, ran)))
     }
 

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::built_in::replay;
 use hitreg::log::{WriterOptions, read_session, write_session};
-use hitreg::quake3::{Overview, Quake3, RecordingKind, ServerLog, header, import, map_from, survey};
+use hitreg::quake3::{Overview, RecordingKind, ServerLog, header, import, map_from, survey};
 use hitreg::record::Session;
-use hitreg::replay::{self, replay};
+use hitreg::replay;
 use hitreg::summary::Summary;
 use hitreg::trace::Series;
 use hitreg::trace::schema::{shots, views};
@@ -123,7 +124,7 @@ fn real_sessions_are_predicted_from_one_state_to_the_next() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, least, most_unknown) in PREDICTIONS {
         let (_, session) = imported_session(&data, name, Some(&map));
-        let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
+        let replayed = replay(&session, &replay::ReplayOptions::default()).expect("a replay");
         let summary = Summary::of(&replayed.trace);
         let prediction = &summary.prediction;
         let percent = |part: u64| part as f64 * 100.0 / prediction.checked as f64;
@@ -162,7 +163,7 @@ fn corrections_equal_those_logged_by_the_game() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, ..) in CAPTURES {
         let (_, session) = imported_session(&data, name, Some(&map));
-        let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
+        let replayed = replay(&session, &replay::ReplayOptions::default()).expect("a replay");
         for (client, player) in [(1, PlayerId(3)), (2, PlayerId(4))] {
             let of_player = replayed.jumps.iter().filter(|jump| jump.player == player);
             let seen: Vec<f32> = of_player.map(|jump| jump.units).filter(|units| *units > 0.1).collect();
@@ -181,7 +182,7 @@ fn hits_of_a_real_server_need_lag_compensation() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, least_shots) in [("A1_0ms", 20), ("D1_aim_50ms_2pct", 185)] {
         let (_, session) = imported_session(&data, name, Some(&map));
-        let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
+        let replayed = replay(&session, &replay::ReplayOptions::default()).expect("a replay");
         let shots = shots::Columns::of(&replayed.trace);
         let judged = (0..shots.rows).filter(|row| shots.impact[*row] == 0 && !shots.aim_off_degrees[*row].is_nan());
         let (given, others): (Vec<usize>, Vec<usize>) = judged.partition(|row| shots.given_target.get(*row) != "none");
@@ -204,7 +205,7 @@ fn hits_of_a_real_server_need_lag_compensation() {
         let mut off = replay::own_settings(&session.header).expect("settings");
         off.set("lag_compensation.enabled", "false").expect("a setting");
         let options = replay::ReplayOptions { settings: Some(off), ..replay::ReplayOptions::default() };
-        let off = replay::<Quake3>(&session, &options, &mut |_| {}).expect("a replay").trace;
+        let off = replay(&session, &options).expect("a replay").trace;
         let off = shots::Columns::of(&off);
         let hits = given.iter().filter(|row| same(row, off.target.get(**row))).count();
         assert_eq!((hits, off.rewind_us.iter().all(|back| *back == 0)), (present, true), "{name}");
@@ -226,7 +227,7 @@ fn real_targets_are_judged_where_drawn_or_for_a_known_reason() {
     let Some((data, map)) = data_and_map() else { return };
     for (name, ..) in CAPTURES {
         let (_, session) = imported_session(&data, name, Some(&map));
-        let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
+        let replayed = replay(&session, &replay::ReplayOptions::default()).expect("a replay");
         let mut parts: [Vec<f32>; 6] = Default::default();
         let mut to_a_frame = Vec::new();
         let shots = shots::Columns::of(&replayed.trace);

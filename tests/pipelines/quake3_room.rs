@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
+use crate::built_in::replay;
 use hitreg::quake3::{Quake3, RecordingKind, ServerLog, header, import, map_from, survey};
 use hitreg::record::Session;
-use hitreg::replay::{self, replay};
+use hitreg::replay;
 use hitreg::score::score;
 use hitreg::summary::Summary;
 use hitreg::trace::schema::shots;
@@ -37,7 +38,7 @@ fn a_real_game_is_predicted_and_its_hits_are_explained() {
     let session = session(RecordingKind::Capture, "duel.trace.zst");
     let counts = session.players[..2].iter().map(|p| (p.frames.len(), p.snapshots.len(), p.judged.len()));
     assert_eq!(counts.collect::<Vec<_>>(), [(1_184, 593, 21), (1_115, 565, 0)]);
-    let replayed = replay::<Quake3>(&session, &replay::ReplayOptions::default(), &mut |_| {}).expect("a replay");
+    let replayed = replay(&session, &replay::ReplayOptions::default()).expect("a replay");
     let summary = Summary::of(&replayed.trace);
     let prediction = &summary.prediction;
     println!("{prediction:?}");
@@ -89,7 +90,7 @@ fn a_real_clients_demo_equals_its_received_snapshots() {
     let rules = survey(RecordingKind::Demo, &file("duel.dm_71")[..], &ServerLog::default()).expect("a demo").rules;
     let scores = score::<Quake3>(&demo, &rules, &settings).expect("sound states");
     assert!(scores.iter().all(|score| score.samples > 400), "drawing the other is scored");
-    let replayed = replay::<Quake3>(&demo, &replay::ReplayOptions::default(), &mut |_| {}).expect("it replays");
+    let replayed = replay(&demo, &replay::ReplayOptions::default()).expect("it replays");
     let shots = shots::Columns::of(&replayed.trace);
     let given = shots.given_target.iter().filter(|target| *target == "p1").count();
     assert_eq!(

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use crate::built_in::replay;
 use hitreg::game::Simulate;
 use hitreg::log::{WriterOptions, read_session, write_session};
 use hitreg::page::{PageInput, PageSubject, html};
@@ -14,7 +15,7 @@ use hitreg::quakeworld::{
     DemoImportError, ImportOptions, OriginWire, QuakeWorld, QuakeWorldDemo, QuakeWorldRules, import, unpacked,
 };
 use hitreg::record::{PlayerRecords, Session};
-use hitreg::replay::{self, replay};
+use hitreg::replay;
 use hitreg::report::why_page;
 use hitreg::score::score;
 use hitreg::settings::Settings;
@@ -102,7 +103,7 @@ const FIGURES: [(usize, usize, [f64; 2], u64, f64); 9] = [
 
 fn replay_case(case: &DemoCase) -> (Summary, hitreg::trace::Trace) {
     let started = Instant::now();
-    let replayed = replay::<QuakeWorld>(&case.session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replay");
+    let replayed = replay(&case.session, &replay::ReplayOptions::default()).expect("replay");
     println!("{}: replayed in {:?}", case.name, started.elapsed());
     (Summary::of(&replayed.trace), replayed.trace)
 }
@@ -163,7 +164,7 @@ fn predictions_with_values_known_in_play_miss_lifts() {
     let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
     settings.set("prediction.among", "known").expect("key");
     let options = replay::ReplayOptions { settings: Some(settings), ..replay::ReplayOptions::default() };
-    let replayed = replay::<QuakeWorld>(&case.session, &options, &mut |_| {}).expect("replay");
+    let replayed = replay(&case.session, &options).expect("replay");
     let known = Summary::of(&replayed.trace).prediction;
     println!("demo16 among the bodies known in play: {known:?}");
     let as_the_server = self::replay_case(case).0.prediction;
@@ -282,8 +283,7 @@ fn another_map_than_the_demos_is_refused() {
 fn corrections_of_a_real_match_agree_with_the_tables() {
     let Some(data) = data() else { return };
     let case = cases(&data).nth(1).expect("demo16");
-    let trace =
-        replay::<QuakeWorld>(&case.session, &replay::ReplayOptions::default(), &mut |_| {}).expect("replayed").trace;
+    let trace = replay(&case.session, &replay::ReplayOptions::default()).expect("replayed").trace;
     let (table, frames) = (corrections::Columns::of(&trace), trace.table("frames").expect("frames"));
     let errors = errors::Columns::of(&trace);
     let explained = TraceRows::new(&trace).corrections();

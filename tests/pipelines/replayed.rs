@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaRules};
+use crate::built_in::replay;
+use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::golden::ReplaySummary;
 use hitreg::link::LinkModel;
 use hitreg::record::{
@@ -11,10 +12,10 @@ use hitreg::record::{
 };
 use hitreg::replay::{
     LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport, TrafficBytes,
-    compare_hashes, own_settings, replay,
+    compare_hashes, own_settings,
 };
+use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Among;
 use hitreg::trace::schema::ticks;
 use hitreg::units::{EntityId, Micros, Tick};
@@ -23,7 +24,7 @@ use hitreg::verify::{LogFacts, LogVerdict, VerdictReason, VerifiedReplay, Verify
 fn record(scenario: &Scenario) -> Session {
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
+    record_synthetic(scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
 
@@ -46,15 +47,15 @@ fn another_tick_rate_covers_the_same_time() {
     let mut session = short();
     session.ticks.truncate(361);
     let recorded: Vec<i64> = session.ticks.iter().map(|tick| tick.at.0).collect();
-    let same = replay::<Arena>(&session, &ticking(&session, "64"), &mut |_| {}).expect("its own rate");
+    let same = replay(&session, &ticking(&session, "64")).expect("its own rate");
     assert_eq!(tick_times(&same), recorded);
-    let half = replay::<Arena>(&session, &ticking(&session, "32"), &mut |_| {}).expect("a lower rate");
+    let half = replay(&session, &ticking(&session, "32")).expect("a lower rate");
     // Every second tick, up to and including the last.
     let every_second: Vec<i64> = recorded.iter().step_by(2).copied().collect();
     // Ticks at another rate have no recorded hash, so the replay compares none.
     assert!(recorded.len() % 2 == 1 && (half.hashes_compared, half.first_difference) == (0, None));
     assert_eq!(tick_times(&half), every_second);
-    let double = replay::<Arena>(&session, &ticking(&session, "128"), &mut |_| {}).expect("a higher rate");
+    let double = replay(&session, &ticking(&session, "128")).expect("a higher rate");
     let times = tick_times(&double);
     assert_eq!(times.len(), 2 * recorded.len() - 1);
     assert_eq!((times[0], times.last()), (recorded[0], recorded.last()));
@@ -77,7 +78,7 @@ fn added_ticks_between_distant_ticks_are_limited() {
     let whole = short();
     let run = |count, ms| {
         let session = with_ticks(&whole, count, Micros::from_ms(ms));
-        replay::<Arena>(&session, &ticking(&session, "1000"), &mut |_| {}).map(|replayed| tick_times(&replayed).len())
+        replay(&session, &ticking(&session, "1000")).map(|replayed| tick_times(&replayed).len())
     };
     // 20 ticks at 64 Hz take as long as 312 ticks at 1,000 Hz. A replay may add 16 times as many between them.
     assert_eq!(run(20, 4_992).expect("just so many"), 4_993);
@@ -99,7 +100,7 @@ fn a_log_without_input_is_refused() {
             player.reached.clear();
         }
         change(&mut session);
-        matches!(replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}), Err(ReplayError::NoInput))
+        matches!(replay(&session, &ReplayOptions::default()), Err(ReplayError::NoInput))
     };
     let imported = |session: &mut Session| session.header.origin = Origin::Imported { format: "qwd".to_owned() };
     assert!(refused(|_| {}), "what clients of one's own were shown is no input");
@@ -130,7 +131,7 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
     let rejudged = |mode| {
         let settings = own_settings(&session.header).expect("recorded settings");
         let options = ReplayOptions { mode, ..ReplayOptions::default().under(Some(settings), true) };
-        replay::<Arena>(&session, &options, &mut |_| {})
+        replay(&session, &options)
     };
     assert!(matches!(rejudged(Mode::Open), Err(ReplayError::NoJudge)));
     assert_eq!(rejudged(Mode::Closed).expect("it has a server").first_difference, None);
@@ -139,7 +140,7 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
 #[test]
 fn a_trace_of_another_build_is_compared_with_recorded_hashes() {
     let mut session = short();
-    let trace = replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
+    let trace = replay(&session, &ReplayOptions::default()).expect("a log of this build").trace;
     let same = compare_hashes(&session, trace.clone());
     assert_eq!((same.first_difference, same.hashes_compared), (None, session.ticks.len() as u64));
     for index in [90, 50] {
@@ -194,7 +195,7 @@ fn a_log_with_only_nan_states_is_never_the_same() {
         nan(chunk);
         chunk.states.cells_mut()[..cells].fill(0);
     };
-    let replayed = replay::<Arena>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
+    let replayed = replay(&session, &ReplayOptions::default()).expect("a log of this build");
     let played = || VerifiedReplay {
         summary: ReplaySummary::of(&replayed.trace),
         ran: StreamReport {
@@ -272,7 +273,7 @@ fn an_ack_is_never_handled_before_its_usercmd() {
     let mut session = record(&Scenario { players: 2, seconds: 6.0, link, ..Scenario::default() });
     let open = ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() };
     let acks = |session: &Session| {
-        let trace = replay::<Arena>(session, &open, &mut |_| {}).expect("a log of this build").trace;
+        let trace = replay(session, &open).expect("a log of this build").trace;
         trace.table("corrections").expect("acks").rows()
     };
     let before = acks(&session);
@@ -299,7 +300,7 @@ fn a_log_of_one_tick_ticks_once_under_any_rate() {
     let only = TickRecord { ..session.ticks[30] };
     session.ticks = vec![only];
     for hz in ["1", "64", "1000"] {
-        let replayed = replay::<Arena>(&session, &ticking(&session, hz), &mut |_| {}).expect("a log of this build");
+        let replayed = replay(&session, &ticking(&session, hz)).expect("a log of this build");
         assert_eq!(tick_times(&replayed), [only.at.0]);
     }
 }

@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaRules};
+use crate::built_in::replay;
+use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::game::Game;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{self, read_session, write_session};
 use hitreg::packet::ClientPacket;
 use hitreg::pipeline::{ClientFrameOutput, Event, ServerPipeline, Setup};
 use hitreg::record::{Execution, OutOfSequence, Session};
-use hitreg::replay::{Mode, ReplayOptions, replay};
+use hitreg::replay::{Mode, ReplayOptions};
 use hitreg::server::Server;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Observer, SessionEvent, SessionRecorder, record_synthetic};
+use hitreg::session::{Observer, SessionEvent, SessionRecorder};
 use hitreg::settings::Settings;
 use hitreg::trace::ColumnData;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -64,7 +65,7 @@ fn play(link: LinkModel, seed: u64, settings: &[(&str, &str)]) -> UsercmdFates {
         ..Scenario::default()
     };
     let mut fates = UsercmdFates::default();
-    record_synthetic::<Arena>(&scenario, &Arc::new(ArenaRules::default()), &mut fates).expect("a good scenario");
+    record_synthetic(&scenario, &Arc::new(ArenaRules::default()), &mut fates).expect("a good scenario");
     fates
 }
 
@@ -229,7 +230,7 @@ fn a_log_has_the_timing_sent_to_clients() {
     let scenario = Scenario { preset: "nereids".to_owned(), players: 2, seconds: 4.0, ..Scenario::default() };
     let rules = ArenaRules::default();
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session)).expect("a session");
+    record_synthetic(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session)).expect("a session");
     let bytes = write_session(Vec::new(), &session, log::WriterOptions::whole()).expect("memory");
     let read = read_session(&bytes[..]).expect("a sound log");
     assert!(read == session);
@@ -238,7 +239,7 @@ fn a_log_has_the_timing_sent_to_clients() {
     // So an open-loop client adjusts its clock as it did in the session.
     let stamps = |mode| {
         let options = ReplayOptions { mode, ..ReplayOptions::default() };
-        let replayed = replay::<Arena>(&read, &options, &mut |_| {}).expect("a log of this build");
+        let replayed = replay(&read, &options).expect("a log of this build");
         let column = replayed.trace.table("frames").and_then(|frames| frames.column("server_time_us"));
         let Some(ColumnData::I64(stamps)) = column.map(|column| &column.data) else { panic!("no stamps") };
         let mut stamps = stamps.clone();

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaRules};
+use crate::built_in::replay;
+use hitreg::arena::{Arena, ArenaRules, playable, record_synthetic};
 use hitreg::drawing::{ViewErrorCollector, drawn};
 use hitreg::fairness::{Fairness, FairnessBuilder};
 use hitreg::golden::ReplaySummary;
@@ -15,9 +16,9 @@ use hitreg::log::{
     write_trace_meanwhile,
 };
 use hitreg::record::{Outline, Session, SessionStretch};
-use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, StreamReport, replay, stream};
+use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, StreamReport};
+use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use hitreg::trace::{Table, Trace, TraceHeader};
@@ -30,7 +31,7 @@ pub(crate) fn record(scenario: &Scenario) -> Session {
 pub(crate) fn record_by(scenario: &Scenario, rules: ArenaRules) -> Session {
     let rules = Arc::new(rules);
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
+    record_synthetic(scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
 
@@ -58,7 +59,7 @@ fn replay_stream(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&Trace
     let source = ReplaySource { header: &header, survey: &survey, start: None, keyframes: None };
     assert!(source.streams(options), "a session of one's own");
     let mut chunks = std::iter::from_fn(|| reader.next_chunk().expect("a sound log"));
-    let ran = stream::<Arena>(&source, &mut chunks, (options, false), to, &mut |_| {});
+    let ran = playable().stream(&source, &mut chunks, (options, false), to, &mut |_| {});
     ran.expect("a log of this build").expect("nothing depended on bytes")
 }
 
@@ -102,7 +103,7 @@ fn streamed_replays_have_the_same_rows() {
         let session =
             record(&Scenario { players, seconds: 40.0, preset: preset.to_owned(), link, ..Scenario::default() });
         let options = ReplayOptions { network: true, rollback_every: Some(64), ..ReplayOptions::default() };
-        let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
+        let whole = replay(&session, &options).expect("a log of this build");
         assert!(whole.first_difference.is_none() && whole.hashes_compared > 500 && whole.rollbacks > 5);
         for span in [Micros::from_ms(150), Micros::from_s(1), Micros::from_s(60)] {
             let file = file(&session, span);
@@ -141,10 +142,10 @@ fn received_packets_are_read_when_needed() {
     let rules = Arc::new(ArenaRules::default());
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
     let mut recorder = SessionRecorder::new(&mut session).with_heard((0..3).map(PlayerId));
-    record_synthetic::<Arena>(&scenario, &rules, &mut recorder).expect("a good scenario");
+    record_synthetic(&scenario, &rules, &mut recorder).expect("a good scenario");
     let options = ReplayOptions::default();
     let digests = |session: &Session| {
-        let whole = replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
+        let whole = replay(session, &options).expect("a log of this build");
         let (trace, ran, _) = joined_rows(&file(session, Micros::from_ms(300)), &options);
         assert_eq!((whole.first_difference, ran.first_difference), (None, None));
         assert_eq!(trace.digest(), whole.trace.digest());
@@ -166,7 +167,7 @@ fn other_settings_find_the_recorded_links_in_the_log() {
     settings.set("client.cmd_hz", "50").expect("a setting");
     settings.set("server.update_hz", "33").expect("a setting");
     let options = ReplayOptions { network: true, ..ReplayOptions::default() }.under(Some(settings), false);
-    let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
+    let whole = replay(&session, &options).expect("a log of this build");
     let (trace, ran, _) = joined_rows(&file(&session, Micros::from_ms(500)), &options);
     assert!(whole.first_difference.is_some() && ran.first_difference == whole.first_difference);
     assert_eq!(trace.digest(), whole.trace.digest());
@@ -186,7 +187,7 @@ fn silent_players_cause_no_reading_ahead() {
         session.players[player].reached.retain(|arrival| sent.contains(&arrival.number));
     }
     let options = ReplayOptions::default();
-    let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
+    let whole = replay(&session, &options).expect("a log of this build");
     let file = file(&session, Micros::from_ms(500));
     let survey = survey(&file);
     let mut reader = LogReader::new(&file[..]).expect("a log");
@@ -206,7 +207,8 @@ fn silent_players_cause_no_reading_ahead() {
         *most.borrow_mut() = most_so_far.max(ahead);
     };
     // The server records too little, so the bytes of datagrams matter.
-    let ran = stream::<Arena>(&source, &mut chunks, (&options, true), &mut |_, rows| summary.add(&rows), &mut progress);
+    let ran =
+        playable().stream(&source, &mut chunks, (&options, true), &mut |_, rows| summary.add(&rows), &mut progress);
     assert!(ran.expect("a log of this build").is_some());
     assert_eq!(summary.digest(), whole.trace.digest());
     assert!(*most.borrow() < Micros::from_s(4), "it read {} ahead", *most.borrow());
@@ -217,7 +219,7 @@ fn silent_players_cause_no_reading_ahead() {
 fn a_trace_written_during_a_replay_is_complete() {
     let session = record(&Scenario { players: 4, seconds: 40.0, link: bad_link(), ..Scenario::default() });
     let options = ReplayOptions { network: true, ..ReplayOptions::default() };
-    let whole = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
+    let whole = replay(&session, &options).expect("a log of this build").trace;
     let log = file(&session, Micros::from_s(1));
     let mut trace = Vec::new();
     let ran = write_trace_meanwhile(TraceLayout::Packed, &mut trace, |to| replay_stream(&log, &options, to))

@@ -51,7 +51,14 @@ pub use weapon::{Muzzle, WeaponId, WeaponRules};
 pub use world::CollisionWorld;
 
 #[cfg(not(test))]
+use std::sync::Arc;
+
+#[cfg(not(test))]
 use hitreg_engine::engine::{Playable, recording};
+#[cfg(not(test))]
+use hitreg_netcode::session::scenario::Scenario;
+#[cfg(not(test))]
+use hitreg_netcode::session::{Observer, SynthError};
 
 /// The game, for commands: its logs are replayed, and its bots play on its own maps and on map files. Unit tests of
 /// `hitreg-netcode` include this crate's source and have no commands.
@@ -64,4 +71,18 @@ pub fn playable() -> Box<dyn Playable> {
             Ok(ArenaRules::new(ArenaMap::parse(&name, map.bytes)?))
         }
     })
+}
+
+/// Records bots under rules of the caller's own. The generic function of this name compiles the pipelines in the
+/// calling crate; this one is compiled with the game.
+///
+/// # Errors
+/// When the scenario is out of bounds.
+#[cfg(not(test))]
+pub fn record_synthetic(
+    scenario: &Scenario,
+    rules: &Arc<ArenaRules>,
+    observer: &mut dyn Observer<Arena>,
+) -> Result<(), SynthError> {
+    hitreg_netcode::session::record_synthetic::<Arena>(scenario, rules, observer)
 }

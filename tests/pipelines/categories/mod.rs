@@ -7,12 +7,13 @@ mod stage;
 use std::path::Path;
 
 use self::stage::{CategoryStage, Screen, StageControls, change};
+use crate::built_in::replay;
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, BodyKind};
 use hitreg::game::{Categorize, Category};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::packet::Snapshot;
-use hitreg::replay::{ReplayOptions, replay};
+use hitreg::replay::ReplayOptions;
 use hitreg::settings::Settings;
 use hitreg::store;
 use hitreg::trace::ColumnData;
@@ -60,7 +61,7 @@ fn each_category_is_recorded_and_replayed_and_in_the_trace() {
         let mut settings = Settings::from_pairs(&session.header.settings).expect("its settings");
         settings.set("interpolation.mode", mode).expect("a mode");
         let options = ReplayOptions { settings: Some(settings), ..ReplayOptions::default() };
-        replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build")
+        replay(&session, &options).expect("a log of this build")
     };
     let by_category = again("category");
     assert_eq!(by_category.first_difference, None);

@@ -3,16 +3,17 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaRules};
+use crate::built_in::replay;
+use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, DiffScope, TraceVerdict, diff, diff_sources};
 use hitreg::link::{LinkModel, Loss};
 use hitreg::log::{IndexedTrace, read_trace, write_trace};
 use hitreg::record::Session;
-use hitreg::replay::{ReplayOptions, replay};
+use hitreg::replay::ReplayOptions;
 use hitreg::rng::Rng;
+use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::store::TraceFile;
 use hitreg::trace::{ColumnSpan, NextRows, Table, Trace, TraceHeader, TraceSource};
@@ -68,7 +69,7 @@ fn session() -> Session {
     let link = LinkModel { delay_ms: 40.0, loss: Loss::Random(0.05), ..LinkModel::default() };
     let scenario = Scenario { players: 3, seconds: 6.0, link, ..Scenario::default() };
     let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic::<Arena>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
+    record_synthetic(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
     session
 }
 
@@ -76,7 +77,7 @@ fn replay_with(session: &Session, set: &[&str]) -> Trace {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("its own settings");
     set.iter().for_each(|pair| settings.set_pair(pair).expect("a good setting"));
     let options = ReplayOptions { settings: Some(settings), network: true, ..ReplayOptions::default() };
-    replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build").trace
+    replay(session, &options).expect("a log of this build").trace
 }
 
 fn assert_same_streamed(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffOptions) {

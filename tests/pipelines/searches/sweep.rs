@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::disc::Discs;
+use crate::built_in;
+use crate::disc::{DiscRules, Discs};
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::engine::Games;
 use hitreg::fairness::Fairness;
-use hitreg::game::Bots;
 use hitreg::link::{Jitter, LinkModel};
-use hitreg::pipeline::Netcode;
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
@@ -19,23 +18,28 @@ use hitreg::summary::Summary;
 use hitreg::sweep::{Axis, PlanError, Sweep, SweepBuilder, SweepCell, SweepPlan};
 use hitreg::trace::{ColumnData, Trace};
 
-fn record<G: Bots + Netcode>(scenario: &Scenario, rules: G::Rules) -> Session {
-    let mut session = Session::new(scenario.header::<G>(&rules).expect("a good scenario"));
-    record_synthetic::<G>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+fn record_discs(scenario: &Scenario, rules: DiscRules) -> Session {
+    let mut session = Session::new(scenario.header::<Discs>(&rules).expect("a good scenario"));
+    record_synthetic::<Discs>(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
         .expect("a good scenario");
     session
 }
 
 fn discs(seed: u64) -> Session {
     let link = LinkModel { delay_ms: 60.0, jitter: Jitter::Exponential(5.0), ..LinkModel::default() };
-    record::<Discs>(&Scenario { seed, seconds: 6.0, link, ..Scenario::default() }, crate::disc::DiscRules::default())
+    record_discs(&Scenario { seed, seconds: 6.0, link, ..Scenario::default() }, DiscRules::default())
 }
 
 /// Two near players and two far away, for long enough that some hits are around a corner.
 fn arena() -> Session {
     let link = |delay_ms| LinkModel { delay_ms, ..LinkModel::default() };
     let links = vec![link(10.0), link(150.0), link(20.0), link(120.0), link(15.0), link(140.0)];
-    record::<Arena>(&Scenario { seconds: 60.0, players: 6, links, ..Scenario::default() }, ArenaRules::default())
+    let scenario = Scenario { seconds: 60.0, players: 6, links, ..Scenario::default() };
+    let rules = ArenaRules::default();
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    hitreg::arena::record_synthetic(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
+        .expect("a good scenario");
+    session
 }
 
 fn plan(axes: &[&str]) -> SweepPlan {
@@ -47,7 +51,7 @@ fn sweep_axes(sessions: &[Session], axes: &[&str]) -> Sweep {
 }
 
 fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Sweep {
-    let games = Games::default().recording::<Discs>(|_| Ok(crate::disc::DiscRules::default()));
+    let games = Games::default().recording::<Discs>(|_| Ok(DiscRules::default()));
     let game = games.of(&sessions[0]).expect("discs");
     let of_groups = |size, done| {
         let mut builder = SweepBuilder::new(plan);
@@ -63,17 +67,24 @@ fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -
     sweep
 }
 
-fn replay_with<G: Netcode>(session: &Session, change: &str) -> ReplayOutput {
+fn changed(session: &Session, change: &str) -> ReplayOptions {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set_pair(change).expect("a good setting");
-    let options = ReplayOptions { settings: Some(settings), sizes: true, ..ReplayOptions::default() };
-    replay::<G>(session, &options, &mut |_| {}).expect("a log of this build")
+    ReplayOptions { settings: Some(settings), sizes: true, ..ReplayOptions::default() }
+}
+
+fn replay_discs(session: &Session, change: &str) -> ReplayOutput {
+    replay::<Discs>(session, &changed(session, change), &mut |_| {}).expect("a log of this build")
+}
+
+fn replay_arena(session: &Session, change: &str) -> ReplayOutput {
+    built_in::replay(session, &changed(session, change)).expect("a log of this build")
 }
 
 #[test]
 fn a_sweep_of_one_point_is_the_plain_replay() {
     let session = discs(3);
-    let replayed = replay_with::<Discs>(&session, "interpolation.lerp_ms=40");
+    let replayed = replay_discs(&session, "interpolation.lerp_ms=40");
     let summary = Summary::of(&replayed.trace);
     let sweep = sweep_axes(std::slice::from_ref(&session), &["interpolation.lerp_ms=40"]);
     let [row] = &sweep.rows[..] else { panic!("{} rows", sweep.rows.len()) };
@@ -171,8 +182,8 @@ fn invalid_plans_are_refused() {
 #[test]
 fn lag_compensation_causes_hits_around_corners() {
     let session = arena();
-    let with = Fairness::of(&replay_with::<Arena>(&session, "lag_compensation.enabled=true").trace);
-    let without = Fairness::of(&replay_with::<Arena>(&session, "lag_compensation.enabled=false").trace);
+    let with = Fairness::of(&replay_arena(&session, "lag_compensation.enabled=true").trace);
+    let without = Fairness::of(&replay_arena(&session, "lag_compensation.enabled=false").trace);
     eprintln!("with {:#?}\nwithout {:?}", with, without.all);
     assert!(with.all.hits > 20 && with.all.known == with.all.hits, "{:?}", with.all);
     assert!(with.all.in_cover > 0, "{:?}", with.all);
@@ -210,10 +221,9 @@ fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
 #[test]
 fn time_in_cover_equals_that_of_the_targets_frames() {
     const CURTAIN_X: f32 = 20.0;
-    let rules =
-        crate::disc::DiscRules { ghosts: true, curtain_x: Some(CURTAIN_X), ..crate::disc::DiscRules::default() };
+    let rules = crate::disc::DiscRules { ghosts: true, curtain_x: Some(CURTAIN_X), ..DiscRules::default() };
     let link = LinkModel { delay_ms: 90.0, ..LinkModel::default() };
-    let session = record::<Discs>(&Scenario { seconds: 20.0, link, ..Scenario::default() }, rules);
+    let session = record_discs(&Scenario { seconds: 20.0, link, ..Scenario::default() }, rules);
     let trace = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
     let [player, at, own_x] = ["player", "at_us", "own.origin.x"].map(|name| column(&trace, "frames", name));
     let [tick, entity, x] = ["tick", "entity", "origin.x"].map(|name| column(&trace, "bodies", name));
@@ -238,7 +248,7 @@ fn time_in_cover_equals_that_of_the_targets_frames() {
 
 #[test]
 fn a_game_without_visibility_has_no_values_of_cover() {
-    let trace: Trace = replay_with::<Discs>(&discs(7), "interpolation.lerp_ms=100").trace;
+    let trace: Trace = replay_discs(&discs(7), "interpolation.lerp_ms=100").trace;
     let shots = trace.table("shots").expect("shots");
     let Some(ColumnData::Name { names, codes }) = shots.column("visible_at_present").map(|c| &c.data) else {
         panic!("a column of names")

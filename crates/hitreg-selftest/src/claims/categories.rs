@@ -9,10 +9,9 @@ use super::prediction::key_to_movement;
 use super::watch::{ObservedFrame, SessionWatch, body_of};
 use super::without::ClientPart;
 use super::{Claim, ClaimError, NamedFigures, count, greatest, share};
-use hitreg_arena::{Arena, ArenaBody, ArenaEffect, ArenaMap, ArenaRules, BodyKind};
+use hitreg_arena::{ArenaBody, ArenaEffect, ArenaMap, ArenaRules, BodyKind, record_synthetic};
 use hitreg_log::units::{EntityId, Micros};
 use hitreg_netcode::game::{Category, Effect, PlacedBody};
-use hitreg_netcode::session::record_synthetic;
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::wire::SnapshotBitCounts;
 
@@ -293,7 +292,7 @@ fn by_all(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     }
     let mut seen = SessionWatch::default();
     let rules = Arc::new(ArenaRules::new(ArenaMap::orchard()));
-    record_synthetic::<Arena>(&scenario, &rules, &mut seen)?;
+    record_synthetic(&scenario, &rules, &mut seen)?;
     let all =
         || seen.frames.iter().flat_map(|frame| frame.drawn.iter().map(|(_, placed)| placed).chain(&frame.own_placed));
     let by = |category| count(all().filter(|placed| is_by(placed, category)).count());

@@ -5,14 +5,15 @@ use super::plan::SoakPlan;
 use super::play::{SoakMaps, SoakSession};
 use super::{BrokenProperty, SoakCoverage, SoakProperty, agree, disk, drawn, sides};
 use hitreg_analysis::summary::Summary;
-use hitreg_arena::Arena;
-use hitreg_engine::shrink::{RemovedCount, ShrinkError, shrink};
+use hitreg_arena::playable;
+use hitreg_engine::shrink::{RemovedCount, ShrinkEdit, ShrinkError, shrink_by};
 use hitreg_engine::verify::{LogFacts, LogVerdict, VerifiedReplay, VerifyReference, judge};
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{PlayerRecords, Session};
 use hitreg_log::rng::Rng;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::units::Seed;
-use hitreg_netcode::replay::{self, LogSurvey, ReplayOptions, ReplayOutput};
+use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayOptions, ReplayOutput};
 use hitreg_netcode::settings::{Settings, Sizes};
 
 /// The result of a check.
@@ -108,7 +109,7 @@ pub(super) fn replayed(
     options: &ReplayOptions,
     property: SoakProperty,
 ) -> Result<ReplayOutput, BrokenProperty> {
-    replay::replay::<Arena>(session, options, &mut |_| {}).map_err(|error| broken(property, error.to_string()))
+    playable().replay(session, options, &mut |_| {}).map_err(|error| broken(property, error.to_string()))
 }
 
 /// Checks that a replay reproduces every recorded state.
@@ -129,7 +130,7 @@ fn first_table(a: &ReplayOutput, b: &ReplayOutput) -> String {
 }
 
 fn rerecords(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
-    let again = replay::rerecord::<Arena>(session, None).map_err(|error| broken(Rerecord, error.to_string()))?;
+    let again = rerecord(session).map_err(|error| broken(Rerecord, error.to_string()))?;
     if again != *session {
         return Err(broken(Rerecord, disk::unlike(&again, session)));
     }
@@ -137,19 +138,26 @@ fn rerecords(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
     Ok(())
 }
 
+/// Records the input and links of a session again.
+pub(super) fn rerecord(session: &Session) -> Result<Session, ReplayError> {
+    playable().rerecord(MemoryLimit::default(), session, None)
+}
+
 /// Shrinks a session that shows a hit or a correction, and checks that it still does.
 fn shrinks(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
-    let shows = |session: &Session| -> Result<u64, replay::ReplayError> {
+    let shows = |session: &Session| -> Result<u64, ReplayError> {
         let tables = TableSet::named([shots::SCHEMA.name, corrections::SCHEMA.name]);
-        let trace =
-            replay::replay::<Arena>(session, &ReplayOptions { tables, ..ReplayOptions::default() }, &mut |_| {})?.trace;
+        let options = ReplayOptions { tables, ..ReplayOptions::default() };
+        let trace = playable().replay(session, &options, &mut |_| {})?.trace;
         let found = Summary::of(&trace).exercised;
         Ok(found.hits + found.corrections)
     };
     // A candidate that cannot be replayed shows nothing.
     let still =
         |session: &Session| -> Result<bool, std::convert::Infallible> { Ok(shows(session).is_ok_and(|n| n > 0)) };
-    let shrunk = match shrink::<Arena, _>(session, &still, &mut |_| {}) {
+    let record = |session: &Session| Ok(Some(rerecord(session)?));
+    let still = (&still as _, rayon::current_num_threads());
+    let shrunk = match shrink_by(session, (ShrinkEdit::Rerecorded, &record), still, &mut |_| {}) {
         Ok(shrunk) => shrunk,
         Err(ShrinkError::NotShown) => return Ok(()),
         Err(error) => return Err(broken(Shrink, error.to_string())),
