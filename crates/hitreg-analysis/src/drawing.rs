@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use glam::Vec3;
 use serde::Serialize;
 
+use crate::recent_times::{KEPT, RecentTimes};
 use hitreg_log::stats::{CountedValues, Tail};
 use hitreg_log::trace::schema::{bodies, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
-use hitreg_log::units::Micros;
 
 /// The views that were drawn in one way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,14 +34,10 @@ pub fn drawn(trace: &Trace) -> Vec<DrawingScore> {
     drawing.drawn()
 }
 
-/// How long the places of entities are kept. It covers the distance of related rows of two tables in a replay, and the
-/// delay of drawing.
-const KEPT: Micros = Micros::from_s(64);
-
 /// Collects the errors of views from the rows of a replay.
 #[derive(Debug, Default)]
 pub struct ViewErrorCollector {
-    times: BTreeMap<u32, i64>,
+    times: RecentTimes,
     truth: ServerPositions,
     /// The rows since the last rows of `ticks`.
     bodies: Vec<Table>,
@@ -87,7 +83,7 @@ impl ViewErrorCollector {
         match rows.name.as_str() {
             ticks::NAME => {
                 let ticks = ticks::Columns::read(rows);
-                self.times.extend(ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()));
+                ticks.tick.iter().zip(ticks.at_us).for_each(|(tick, at_us)| self.times.add(*tick, *at_us));
             }
             bodies::NAME => self.bodies.push(only(rows, BODIES)),
             views::NAME if !self.is_open_loop => self.views.push(only(rows, VIEWS)),
@@ -122,7 +118,7 @@ impl ViewErrorCollector {
         }
         if let Some(newest) = self.truth.newest_us {
             self.truth.forget(newest.saturating_sub(KEPT.0));
-            self.times.retain(|_, at_us| *at_us >= newest.saturating_sub(KEPT.0));
+            self.times.forget(newest);
         }
     }
 
@@ -191,12 +187,12 @@ struct BodySample {
 const NEAR: [isize; 7] = [0, 1, -1, 2, -2, 3, -3];
 
 impl ServerPositions {
-    fn add(&mut self, table: &Table, times: &BTreeMap<u32, i64>) {
+    fn add(&mut self, table: &Table, times: &RecentTimes) {
         let rows = bodies::Columns::read(table);
         let [x, y, z] = ["origin.x", "origin.y", "origin.z"].map(|name| table.f32s(name));
         let teleports = table.u32s("teleports");
         for (row, (tick, entity)) in rows.tick.iter().zip(rows.entity).enumerate() {
-            let at_us = times.get(tick).copied();
+            let at_us = times.get(*tick);
             self.newest_us = self.newest_us.max(at_us.or(Some(i64::MIN)));
             let origin = [x, y, z].map(|axis| axis.get(row).copied());
             let ([Some(x), Some(y), Some(z)], Some(at_us)) = (origin, at_us) else { continue };

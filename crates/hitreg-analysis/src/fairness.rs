@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::recent_times::RecentTimes;
 use hitreg_log::stats::{CountedValues, Spread};
 use hitreg_log::trace::schema::{executed, frames, shots, ticks};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
-use hitreg_log::units::Micros;
 
 /// The fairness of the shots in a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -74,24 +74,16 @@ impl Fairness {
     }
 }
 
-/// How long the times of usercmds and ticks are kept. It exceeds the time between related rows of two tables in a
-/// streamed replay.
-const KEPT: Micros = Micros::from_s(64);
-/// Older times are removed once in this time, because each removal passes over all of them.
-const REMOVAL_INTERVAL: Micros = Micros::from_s(16);
-
 /// Accumulates fairness from the rows of a replay.
 #[derive(Debug, Default)]
 pub struct FairnessBuilder {
     all: FairnessSums,
     pairs: BTreeMap<(u32, u32), FairnessSums>,
-    tick_at: BTreeMap<u32, i64>,
-    /// When older times are removed next.
-    removal_at_us: i64,
+    tick_at: RecentTimes,
     /// The rows since the last rows of `ticks`.
     executed: Vec<Table>,
     /// The time at which each player made each usercmd.
-    made_at: BTreeMap<u32, BTreeMap<u32, i64>>,
+    made_at: BTreeMap<u32, RecentTimes>,
     up: BTreeMap<u32, CountedValues>,
     down: BTreeMap<u32, CountedValues>,
     /// Whether the replay has no times at which usercmds ran.
@@ -116,7 +108,7 @@ impl FairnessBuilder {
         match rows.name.as_str() {
             ticks::NAME => {
                 let ticks = ticks::Columns::read(rows);
-                self.tick_at.extend(ticks.tick.iter().copied().zip(ticks.at_us.iter().copied()));
+                ticks.tick.iter().zip(ticks.at_us).for_each(|(tick, at_us)| self.tick_at.add(*tick, *at_us));
             }
             frames::NAME => self.add_frames(&frames::Columns::read(rows)),
             executed::NAME => self.executed.push(rows.clone()),
@@ -165,7 +157,7 @@ impl FairnessBuilder {
                 continue;
             };
             if !self.is_open_loop {
-                self.made_at.entry(player).or_default().insert(command, made);
+                self.made_at.entry(player).or_default().add(command, made);
             }
             // A client has no clock before its first snapshot.
             if frames.has_body.get(row) == Some(&1) {
@@ -180,18 +172,15 @@ impl FairnessBuilder {
             let executed = executed::Columns::read(&table);
             let usercmds = executed.player.iter().zip(executed.command);
             for ((how, tick), (player, command)) in executed.how.iter().zip(executed.tick).zip(usercmds) {
-                let made = self.made_at.get(player).and_then(|made| made.get(command));
-                if let (Some(ran), Some(made), "run") = (self.tick_at.get(tick), made, how) {
+                let made = self.made_at.get(player).and_then(|made| made.get(*command));
+                if let (Some(ran), Some(made), "run") = (self.tick_at.get(*tick), made, how) {
                     self.up.entry(*player).or_default().add((ran - made) as f32);
                 }
             }
         }
-        let newest = self.tick_at.last_key_value().map(|(_, at_us)| *at_us);
-        if let Some(newest) = newest.filter(|newest| *newest >= self.removal_at_us) {
-            self.removal_at_us = newest.saturating_add(REMOVAL_INTERVAL.0);
-            let is_kept = |at_us: &i64| *at_us >= newest.saturating_sub(KEPT.0);
-            self.tick_at.retain(|_, at_us| is_kept(at_us));
-            self.made_at.values_mut().for_each(|made| made.retain(|_, at_us| is_kept(at_us)));
+        if let Some(newest_us) = self.tick_at.last() {
+            self.tick_at.forget(newest_us);
+            self.made_at.values_mut().for_each(|made| made.forget(newest_us));
         }
     }
 

@@ -11,6 +11,7 @@ pub mod fairness;
 pub mod golden;
 pub mod page;
 pub mod perfetto;
+mod recent_times;
 pub mod report;
 pub mod row_text;
 pub mod summary;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::figures::{count, measure};
 use super::page::Page;
+use crate::recent_times::RecentTimes;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{corrections, frames, ticks};
 use hitreg_log::trace::{Table, TraceHeader};
-use hitreg_log::units::Micros;
 
 /// The longest bar, in columns.
 const LONGEST: u64 = 40;
@@ -15,9 +15,11 @@ const LONGEST: u64 = 40;
 /// Collects the distributions of round trips and prediction errors from the rows of a replay.
 #[derive(Debug, Default)]
 pub struct DistributionCollector {
-    /// When each usercmd was made, by player and number.
-    made_at: BTreeMap<(u32, u32), i64>,
-    newest: i64,
+    /// When each player made each usercmd.
+    made_at: BTreeMap<u32, RecentTimes>,
+    /// The player of the last usercmd.
+    last_player: Option<u32>,
+    newest_us: i64,
     /// The acks since the last rows of `ticks`.
     acks: Vec<Table>,
     round_trip_ms: CountedValues,
@@ -25,9 +27,6 @@ pub struct DistributionCollector {
     /// Whether the replay is open loop: clients come one after the other, without ticks.
     is_open: bool,
 }
-
-/// How long the times of usercmds are kept: longer than related rows of two tables can be apart in a replay.
-const KEPT: Micros = Micros::from_s(64);
 
 impl DistributionCollector {
     /// The distributions of a replay before its first rows.
@@ -41,33 +40,41 @@ impl DistributionCollector {
         match rows.name.as_str() {
             ticks::NAME => {
                 self.look();
-                let oldest = self.newest.saturating_sub(KEPT.0);
-                self.made_at.retain(|_, at_us| *at_us >= oldest);
+                self.forget(self.newest_us);
             }
-            frames::NAME => {
-                let frames = frames::Columns::read(rows);
-                let usercmds = frames.player.iter().copied().zip(frames.command.iter().copied());
-                self.made_at.extend(usercmds.zip(frames.at_us.iter().copied()));
-                let newest = frames.at_us.last().copied().unwrap_or_default();
-                self.newest = self.newest.max(newest);
-                if let Some(player) = frames.player.last().copied().filter(|_| self.is_open) {
-                    self.look();
-                    self.made_at.retain(|(of, _), at_us| *of == player && *at_us >= newest.saturating_sub(KEPT.0));
-                }
-            }
+            frames::NAME => self.add_frames(&frames::Columns::read(rows)),
             corrections::NAME => self.acks.push(rows.clone()),
             _ => {}
         }
+    }
+
+    fn add_frames(&mut self, frames: &frames::Columns<'_>) {
+        for ((player, command), at_us) in frames.player.iter().zip(frames.command).zip(frames.at_us) {
+            // In open loop, each client has the times of the whole session again.
+            if self.is_open && self.last_player.replace(*player) != Some(*player) {
+                self.look();
+                self.made_at.clear();
+            }
+            self.made_at.entry(*player).or_default().add(*command, *at_us);
+            self.newest_us = self.newest_us.max(*at_us);
+        }
+        if self.is_open {
+            self.look();
+            self.forget(frames.at_us.last().copied().unwrap_or_default());
+        }
+    }
+
+    fn forget(&mut self, newest_us: i64) {
+        self.made_at.values_mut().for_each(|made| made.forget(newest_us));
     }
 
     fn look(&mut self) {
         for table in std::mem::take(&mut self.acks) {
             let acks = corrections::Columns::read(&table);
             acks.error_units.iter().for_each(|error| self.error_units.add(*error));
-            let usercmds = acks.player.iter().copied().zip(acks.command.iter().copied());
-            for (usercmd, at_us) in usercmds.zip(acks.at_us) {
-                let made = self.made_at.get(&usercmd);
-                made.into_iter().for_each(|made| self.round_trip_ms.add(at_us.saturating_sub(*made) as f32 / 1e3));
+            for ((player, command), at_us) in acks.player.iter().zip(acks.command).zip(acks.at_us) {
+                let made = self.made_at.get(player).and_then(|made| made.get(*command));
+                made.into_iter().for_each(|made| self.round_trip_ms.add(at_us.saturating_sub(made) as f32 / 1e3));
             }
         }
     }

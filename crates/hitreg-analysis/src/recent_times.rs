@@ -1,0 +1,68 @@
+//! The times of a streamed replay's last ticks and usercmds. Rows of one table name them, and rows of another have
+//! their times.
+
+use std::collections::BTreeMap;
+
+use hitreg_log::units::Micros;
+
+/// How long times are kept. It exceeds the time between related rows of two tables in a streamed replay.
+pub(crate) const KEPT: Micros = Micros::from_s(64);
+/// Older times are removed once in this time, because each removal passes over all of them.
+const REMOVAL_INTERVAL: Micros = Micros::from_s(4);
+
+/// Times in µs by number: those of ticks, or of a player's usercmds.
+#[derive(Debug)]
+pub(crate) struct RecentTimes {
+    at_us: BTreeMap<u32, i64>,
+    /// When older times are removed next.
+    removal_us: i64,
+}
+
+impl Default for RecentTimes {
+    fn default() -> RecentTimes {
+        RecentTimes { at_us: BTreeMap::new(), removal_us: i64::MIN }
+    }
+}
+
+impl RecentTimes {
+    /// Adds a time. A later one of the same number replaces an earlier one.
+    pub(crate) fn add(&mut self, number: u32, at_us: i64) {
+        self.at_us.insert(number, at_us);
+    }
+
+    /// Returns the time of a tick or usercmd.
+    pub(crate) fn get(&self, number: u32) -> Option<i64> {
+        self.at_us.get(&number).copied()
+    }
+
+    /// Returns the time of the greatest number.
+    pub(crate) fn last(&self) -> Option<i64> {
+        self.at_us.last_key_value().map(|(_, at_us)| *at_us)
+    }
+
+    /// Removes times that are much older than `newest_us`. Call it when all rows so far have found their times.
+    pub(crate) fn forget(&mut self, newest_us: i64) {
+        if newest_us >= self.removal_us {
+            self.removal_us = newest_us.saturating_add(REMOVAL_INTERVAL.0);
+            self.at_us.retain(|_, at_us| *at_us >= newest_us.saturating_sub(KEPT.0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_known_for_64_s_and_removed_by_68_s() {
+        let s = |s: u32| i64::from(s) * 1_000_000;
+        let mut times = RecentTimes::default();
+        for second in 0..300 {
+            times.add(second, s(second));
+            times.forget(s(second));
+            assert_eq!(times.get(second.saturating_sub(64)), Some(s(second.saturating_sub(64))));
+            assert!(times.at_us.len() <= 69, "{} times", times.at_us.len());
+        }
+        assert_eq!((times.get(200), times.last()), (None, Some(s(299))));
+    }
+}
