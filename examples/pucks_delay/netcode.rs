@@ -159,15 +159,8 @@ impl<G: Game> DelayServer<G> {
         let frame = Arc::new(Frame { tick: self.tick, server_time: self.now, entities });
         for (player, seat) in self.seats.iter().enumerate() {
             let snapshot = Snapshot {
-                seq: SnapshotSeq(self.tick.0),
-                ack: seat.last,
-                frame: Arc::clone(&frame),
                 effects: effects.clone(),
-                choked: 0,
-                helper_ms: None,
-                warnings: Vec::new(),
-                echo: None,
-                extra: Vec::new(),
+                ..Snapshot::new(SnapshotSeq(self.tick.0), seat.last, Arc::clone(&frame))
             };
             self.snapshots.push_back((PlayerId(player as u16), snapshot));
         }

@@ -66,17 +66,8 @@ impl ClientBench {
             server_time: now,
             entities: vec![(EntityId(0), disc(own_x, 100.0, self.refire_ms)), (OTHER, disc(other_x, 0.0, 0))],
         };
-        let snapshot = Snapshot {
-            seq: SnapshotSeq(self.snapshots),
-            ack: CommandSeq(ack),
-            frame: Arc::new(frame),
-            effects: Vec::new(),
-            choked: 0,
-            helper_ms: None,
-            warnings: Vec::new(),
-            echo,
-            extra: Vec::new(),
-        };
+        let snapshot =
+            Snapshot { echo, ..Snapshot::new(SnapshotSeq(self.snapshots), CommandSeq(ack), Arc::new(frame)) };
         self.client.handle_snapshot(now + self.behind, &snapshot)
     }
 

@@ -109,6 +109,21 @@ pub struct Echo {
 }
 
 impl<B> Snapshot<B> {
+    /// Returns a snapshot with a frame and nothing else: no effects, warnings or echo, and no data of the game's own.
+    pub fn new(seq: SnapshotSeq, ack: CommandSeq, frame: Arc<Frame<B>>) -> Snapshot<B> {
+        Snapshot {
+            seq,
+            ack,
+            frame,
+            effects: Vec::new(),
+            choked: 0,
+            helper_ms: None,
+            warnings: Vec::new(),
+            echo: None,
+            extra: Vec::new(),
+        }
+    }
+
     /// Returns the parts of the snapshot other than bodies.
     pub fn extras(&self) -> SnapshotExtras<'_> {
         SnapshotExtras { effects: &self.effects, choked: self.choked, extra: &self.extra }

@@ -137,17 +137,7 @@ pub(crate) fn snapshot(seq: u32, tick: Tick, entities: Vec<(EntityId, Runner)>) 
     let lateness = i64::from(seq.wrapping_mul(2_654_435_761) >> 24);
     let server_time = Micros(i64::from(tick.0) * TICK.0 + lateness);
     let frame = Frame { tick, server_time, entities };
-    Snapshot {
-        seq: SnapshotSeq(seq),
-        ack: CommandSeq(tick.0),
-        frame: Arc::new(frame),
-        effects: Vec::new(),
-        choked: 0,
-        helper_ms: None,
-        warnings: Vec::new(),
-        echo: None,
-        extra: Vec::new(),
-    }
+    Snapshot::new(SnapshotSeq(seq), CommandSeq(tick.0), Arc::new(frame))
 }
 
 /// The bits of a frame without the parts that only clients know. NaN equals itself, and -0 does not equal 0.

@@ -273,17 +273,8 @@ mod tests {
                     acked: Arc::clone(&frames[place].1),
                     before: place.checked_sub(1).map(|before| Arc::clone(&frames[before].1)),
                 });
-                let snapshot = Snapshot {
-                    seq: SnapshotSeq(seq),
-                    ack: CommandSeq(seq),
-                    frame: Arc::clone(&frame),
-                    effects,
-                    choked: 0,
-                    helper_ms: None,
-                    warnings: Vec::new(),
-                    echo: None,
-                    extra: Vec::new(),
-                };
+                let snapshot =
+                    Snapshot { effects, ..Snapshot::new(SnapshotSeq(seq), CommandSeq(seq), Arc::clone(&frame)) };
                 let encoded = sender
                     .encode(&snapshot, Some(7), MESSAGE_BYTES_MAX, &mut SharedStates::default())
                     .expect("there is room");

@@ -77,17 +77,11 @@ mod tests {
         for seq in 1..=3 {
             let ids = if seq == 1 { 0..8 } else { 0..2 };
             let entities = ids.map(|id| (EntityId(id), Stone { origin: Vec3::X * f32::from(id) })).collect();
-            let snapshot = Snapshot {
-                seq: SnapshotSeq(seq),
-                ack: CommandSeq(0),
-                frame: Arc::new(Frame { tick: Tick(seq), server_time: Micros::ZERO, entities }),
-                effects: Vec::new(),
-                choked: 0,
-                helper_ms: None,
-                warnings: Vec::new(),
-                echo: None,
-                extra: Vec::new(),
-            };
+            let snapshot = Snapshot::new(
+                SnapshotSeq(seq),
+                CommandSeq(0),
+                Arc::new(Frame { tick: Tick(seq), server_time: Micros::ZERO, entities }),
+            );
             for sender in &mut senders {
                 sender.encode(&snapshot, None, MESSAGE_BYTES_MAX, &mut states).expect("there is room");
                 sender.handle_ack(&ReceivedSet { newest: SnapshotSeq(seq), before: u32::MAX });

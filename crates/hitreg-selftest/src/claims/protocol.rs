@@ -236,15 +236,5 @@ fn walker(seq: u32, away_units: f32) -> Creature {
 /// Returns a snapshot of a session with 31.25 ticks per second.
 pub(super) fn snapshot<B: Body>(seq: u32, tick: Tick, entities: Vec<(EntityId, B)>) -> Snapshot<B> {
     let frame = Frame { tick, server_time: Micros(i64::from(tick.0) * 32_000), entities };
-    Snapshot {
-        seq: SnapshotSeq(seq),
-        ack: CommandSeq(tick.0),
-        frame: Arc::new(frame),
-        effects: Vec::new(),
-        choked: 0,
-        helper_ms: None,
-        warnings: Vec::new(),
-        echo: None,
-        extra: Vec::new(),
-    }
+    Snapshot::new(SnapshotSeq(seq), CommandSeq(tick.0), Arc::new(frame))
 }

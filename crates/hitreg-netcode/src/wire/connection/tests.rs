@@ -51,17 +51,7 @@ fn body(seq: u32, id: u16) -> ArenaBody {
 fn snapshot(seq: u32, bodies: u16) -> Snapshot<ArenaBody> {
     let entities = (0..bodies).map(|id| (EntityId(id), body(seq, id))).collect();
     let frame = Frame { tick: Tick(seq), server_time: Micros(i64::from(seq) * 15_625), entities };
-    Snapshot {
-        seq: SnapshotSeq(seq),
-        ack: CommandSeq(0),
-        frame: Arc::new(frame),
-        effects: Vec::new(),
-        choked: 0,
-        helper_ms: None,
-        warnings: Vec::new(),
-        echo: None,
-        extra: Vec::new(),
-    }
+    Snapshot::new(SnapshotSeq(seq), CommandSeq(0), Arc::new(frame))
 }
 
 fn packet(number: u32) -> ClientPacket {
