@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use hitreg_log::units::Micros;
 
-/// How long times are kept. It exceeds the time between related rows of two tables in a streamed replay.
+/// How long times are kept. It exceeds the time between related rows of two tables in a streamed replay, and the delay
+/// of drawing.
 pub(crate) const KEPT: Micros = Micros::from_s(64);
 /// Older times are removed once in this time, because each removal passes over all of them.
 const REMOVAL_INTERVAL: Micros = Micros::from_s(4);
