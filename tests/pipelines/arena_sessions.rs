@@ -1,23 +1,14 @@
 //! Sessions of the built-in game: bots on modelled links, recorded, replayed and compared.
 
-use std::sync::Arc;
-
-use crate::built_in::replay;
-use hitreg::arena::{Arena, ArenaMap, ArenaRules, record_synthetic};
+use crate::built_in::{record, replay};
+use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
 use hitreg::replay::{Mode, ReplayOptions, ReplayOutput};
-use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
 use hitreg::trace::schema::corrections;
-
-fn record(scenario: &Scenario, rules: ArenaRules) -> Session {
-    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic(scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session)).expect("a good scenario");
-    session
-}
 
 fn replay_with(session: &Session, change: &[&str]) -> ReplayOutput {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");

@@ -2,16 +2,28 @@
 //! again in these tests, without optimization.
 
 use std::error::Error;
+use std::sync::Arc;
 
+use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::engine::{Games, Playable};
 use hitreg::memory::MemoryLimit;
 use hitreg::record::Session;
 use hitreg::registry::built_in;
 use hitreg::replay::{ReplayError, ReplayOptions, ReplayOutput};
-use hitreg::shrink::{PropertyCheck, ShrinkEdit, ShrinkError, ShrinkResult, shrink_by};
+use hitreg::session::SessionRecorder;
+use hitreg::session::scenario::Scenario;
+use hitreg::shrink::{PropertyCheck, ShrinkError, ShrinkResult, shrink_game};
 
 fn game<'g>(games: &'g Games, session: &Session) -> &'g dyn Playable {
     games.of(session).expect("a built-in game")
+}
+
+/// Records bots of the built-in arena.
+pub(crate) fn record(scenario: &Scenario, rules: ArenaRules) -> Session {
+    let rules = Arc::new(rules);
+    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
+    record_synthetic(scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
+    session
 }
 
 /// Replays a session of a built-in game.
@@ -29,6 +41,6 @@ pub(crate) fn shrink<E: Error + Send + 'static>(
     session: &Session,
     still: &PropertyCheck<'_, E>,
 ) -> Result<ShrinkResult, ShrinkError<E>> {
-    let record = |session: &Session| Ok(Some(rerecord(session)?));
-    shrink_by(session, (ShrinkEdit::Rerecorded, &record), (still, rayon::current_num_threads()), &mut |_| {})
+    let still = (still, rayon::current_num_threads());
+    shrink_game(game(&built_in(), session), MemoryLimit::default(), session, still, &mut |_| {})
 }

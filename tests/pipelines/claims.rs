@@ -6,10 +6,6 @@ use std::sync::OnceLock;
 use hitreg::claims::{Claim, ClaimResult, MechanismState, all};
 use rayon::prelude::*;
 
-fn check(claim: &Claim, mechanism: MechanismState) -> ClaimResult {
-    claim.check(mechanism).unwrap_or_else(|error| panic!("{}: {error}", claim.name))
-}
-
 #[test]
 fn every_claim_holds() {
     let page = all_results();
@@ -20,8 +16,10 @@ fn every_claim_holds() {
 
 #[test]
 fn no_claim_holds_without_its_mechanism() {
-    let held: Vec<ClaimResult> =
-        all_claims().par_iter().map(|c| check(c, MechanismState::Off)).filter(|c| c.holds).collect();
+    let check =
+        |claim: &&Claim| claim.check(MechanismState::Off).unwrap_or_else(|error| panic!("{}: {error}", claim.name));
+    let claims: Vec<&Claim> = all().collect();
+    let held: Vec<ClaimResult> = claims.par_iter().map(check).filter(|result| result.holds).collect();
     assert!(held.is_empty(), "these show nothing: {held:#?}");
 }
 
@@ -58,10 +56,6 @@ fn pages_of_results_match_the_snapshots() {
     assert_reads("claims_json", &output_of(&["claims", "dumb-client", "--format", "json"], 0));
     output_of(&["claims", "--list"], 0);
     assert_eq!(output_of(&["claims", "dum-client"], 128), "");
-}
-
-fn all_claims() -> Vec<&'static Claim> {
-    all().collect()
 }
 
 /// The page of all claims. It takes seconds, so tests share it.

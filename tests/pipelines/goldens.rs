@@ -2,13 +2,10 @@
 //! Change a golden only with a reason: `hitreg verify fixtures/sessions --accept` writes new ones for review.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::built_in::replay;
-use hitreg::arena::{Arena, ArenaMap, ArenaRules, record_synthetic};
-use hitreg::record::Session;
+use crate::built_in::{record, replay};
+use hitreg::arena::{ArenaMap, ArenaRules};
 use hitreg::replay::ReplayOptions;
-use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
 use hitreg::store;
 use hitreg::verify::{LogVerdict, THREADS, VerifyReference};
@@ -46,8 +43,7 @@ fn every_session_equals_a_new_recording_of_its_scenario() {
             Some("orchard") => ArenaRules::new(ArenaMap::orchard()),
             Some(other) => panic!("{other} is no built-in map"),
         };
-        let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-        record_synthetic(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session)).expect("a session");
+        let session = record(&scenario, rules);
         let recorded = store::read_log(&path).expect("a sound log");
         assert!(session == recorded, "{} differs from a new recording", path.display());
     }

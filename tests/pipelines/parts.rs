@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::built_in::replay;
+use crate::built_in::{self, replay};
 use hitreg::arena::{ArenaMap, ArenaRules, playable};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
@@ -17,7 +17,7 @@ use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{Micros, Seed};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::streams::{file, joined_rows, record, record_by, survey};
+use crate::streams::{file, joined_rows, record, survey};
 
 /// The bits of the rows, sorted, because a shot without a verdict has its row at the end. A row has the hash of a name, not
 /// its code: codes depend on the order of rows.
@@ -230,7 +230,7 @@ fn a_replay_continues_from_every_keyframe() {
     all.push((of("nereids"), orchard()));
     all.push((Scenario { settings: zones.into_iter().chain(by_category).collect(), ..of("quake3") }, orchard()));
     for (scenario, rules) in all {
-        let log = ChunkedLog::of(&record_by(&scenario, rules), Micros::from_ms(700));
+        let log = ChunkedLog::of(&built_in::record(&scenario, rules), Micros::from_ms(700));
         assert!(!log.encoded, "{}", scenario.preset);
         assert!(replay_from_every_keyframe(&scenario, &log) >= 9);
     }

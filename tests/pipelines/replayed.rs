@@ -1,9 +1,7 @@
 //! Replays of unusual logs: under another tick rate, with missing parts, or compared with the trace of another build.
 
-use std::sync::Arc;
-
-use crate::built_in::replay;
-use hitreg::arena::{Arena, ArenaRules, record_synthetic};
+use crate::built_in::{self, replay};
+use hitreg::arena::ArenaRules;
 use hitreg::golden::ReplaySummary;
 use hitreg::link::LinkModel;
 use hitreg::record::{
@@ -14,7 +12,6 @@ use hitreg::replay::{
     LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport, TrafficBytes,
     compare_hashes, own_settings,
 };
-use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Among;
 use hitreg::trace::schema::ticks;
@@ -22,10 +19,7 @@ use hitreg::units::{EntityId, Micros, Tick};
 use hitreg::verify::{LogFacts, LogVerdict, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
 fn record(scenario: &Scenario) -> Session {
-    let rules = Arc::new(ArenaRules::default());
-    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic(scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
-    session
+    built_in::record(scenario, ArenaRules::default())
 }
 
 fn short() -> Session {

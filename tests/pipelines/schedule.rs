@@ -4,18 +4,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::built_in::replay;
+use crate::built_in::{record, replay};
 use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::game::Game;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{self, read_session, write_session};
 use hitreg::packet::ClientPacket;
 use hitreg::pipeline::{ClientFrameOutput, Event, ServerPipeline, Setup};
-use hitreg::record::{Execution, OutOfSequence, Session};
+use hitreg::record::{Execution, OutOfSequence};
 use hitreg::replay::{Mode, ReplayOptions};
 use hitreg::server::Server;
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{Observer, SessionEvent, SessionRecorder};
+use hitreg::session::{Observer, SessionEvent};
 use hitreg::settings::Settings;
 use hitreg::trace::ColumnData;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq, Tick};
@@ -228,9 +228,7 @@ fn an_attacker_cannot_grow_the_servers_memory() {
 #[test]
 fn a_log_has_the_timing_sent_to_clients() {
     let scenario = Scenario { preset: "nereids".to_owned(), players: 2, seconds: 4.0, ..Scenario::default() };
-    let rules = ArenaRules::default();
-    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session)).expect("a session");
+    let session = record(&scenario, ArenaRules::default());
     let bytes = write_session(Vec::new(), &session, log::WriterOptions::whole()).expect("memory");
     let read = read_session(&bytes[..]).expect("a sound log");
     assert!(read == session);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::built_in::replay;
+use crate::built_in::{self, replay};
 use hitreg::arena::{Arena, ArenaRules, playable, record_synthetic};
 use hitreg::drawing::{ViewErrorCollector, drawn};
 use hitreg::fairness::{Fairness, FairnessBuilder};
@@ -25,14 +25,7 @@ use hitreg::trace::{Table, Trace, TraceHeader};
 use hitreg::units::{Micros, PlayerId};
 
 pub(crate) fn record(scenario: &Scenario) -> Session {
-    record_by(scenario, ArenaRules::default())
-}
-
-pub(crate) fn record_by(scenario: &Scenario, rules: ArenaRules) -> Session {
-    let rules = Arc::new(rules);
-    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic(scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
-    session
+    built_in::record(scenario, ArenaRules::default())
 }
 
 /// A log in chunks of this length.

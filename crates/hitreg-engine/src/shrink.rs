@@ -14,6 +14,8 @@ use serde::Serialize;
 pub use edit::{InputKey, PacketDirection, Removable, ShrinkEdit, things, without};
 pub use log::{Rerecorder, ShrinkProperty, shrink_log};
 
+use crate::engine::Playable;
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::{pipeline::Netcode, replay};
@@ -167,8 +169,23 @@ pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     shrink_by(session, (ShrinkEdit::Rerecorded, &record), (still, at_once), progress)
 }
 
+/// Shrinks like [`shrink()`], with a game that its own crate compiles. Tests `at_once` candidates at a time.
+///
+/// # Errors
+/// Under the conditions of [`shrink()`], or when a candidate cannot be replayed within this memory limit.
+pub fn shrink_game<E: std::error::Error + Send + 'static>(
+    game: &dyn Playable,
+    memory: MemoryLimit,
+    session: &Session,
+    still: (&PropertyCheck<'_, E>, usize),
+    progress: &mut dyn FnMut(&ShrinkStep),
+) -> Result<ShrinkResult, ShrinkError<E>> {
+    let record = |session: &Session| Ok(Some(game.rerecord(memory, session, None)?));
+    shrink_by(session, (ShrinkEdit::Rerecorded, &record), still, progress)
+}
+
 /// Records a candidate's input and links again; `None` if the candidate cannot be replayed.
-pub type RecordCandidate<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, ShrinkError<E>> + Sync + 'a;
+type RecordCandidate<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, ShrinkError<E>> + Sync + 'a;
 
 /// Whether a session still shows the property.
 pub type PropertyCheck<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
@@ -178,7 +195,7 @@ pub type PropertyCheck<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 ///
 /// # Errors
 /// Under the conditions of [`shrink()`].
-pub fn shrink_by<E: std::error::Error + Send + 'static>(
+fn shrink_by<E: std::error::Error + Send + 'static>(
     session: &Session,
     (edit, record): (ShrinkEdit, &RecordCandidate<'_, E>),
     (still, at_once): (&PropertyCheck<'_, E>, usize),

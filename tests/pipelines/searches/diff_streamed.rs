@@ -1,10 +1,9 @@
 //! Streamed comparisons equal comparisons in memory, for any changes and any lengths of parts.
 
 use std::io::Cursor;
-use std::sync::Arc;
 
-use crate::built_in::replay;
-use hitreg::arena::{Arena, ArenaRules, record_synthetic};
+use crate::built_in::{record, replay};
+use hitreg::arena::ArenaRules;
 use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, DiffScope, TraceVerdict, diff, diff_sources};
 use hitreg::link::{LinkModel, Loss};
@@ -12,7 +11,6 @@ use hitreg::log::{IndexedTrace, read_trace, write_trace};
 use hitreg::record::Session;
 use hitreg::replay::ReplayOptions;
 use hitreg::rng::Rng;
-use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::store::TraceFile;
@@ -65,12 +63,9 @@ impl TraceSource for SlicedTrace<'_> {
 }
 
 fn session() -> Session {
-    let rules = Arc::new(ArenaRules::default());
     let link = LinkModel { delay_ms: 40.0, loss: Loss::Random(0.05), ..LinkModel::default() };
     let scenario = Scenario { players: 3, seconds: 6.0, link, ..Scenario::default() };
-    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    record_synthetic(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
-    session
+    record(&scenario, ArenaRules::default())
 }
 
 fn replay_with(session: &Session, set: &[&str]) -> Trace {

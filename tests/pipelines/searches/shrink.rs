@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::built_in::{replay, rerecord, shrink as shrink_arena};
+use crate::built_in::{self, replay, rerecord, shrink as shrink_arena};
 use crate::disc::{DiscRules, Discs};
 use crate::patched::Patched;
-use hitreg::arena::{Arena, ArenaRules};
+use hitreg::arena::ArenaRules;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
 use hitreg::record::Session;
@@ -20,11 +20,7 @@ use hitreg::units::{Micros, Tick};
 use proptest::prelude::*;
 
 fn record(scenario: Scenario) -> Session {
-    let (scenario, rules) = (without_redundancy(scenario), Arc::new(ArenaRules::default()));
-    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    hitreg::arena::record_synthetic(&scenario, &rules, &mut SessionRecorder::new(&mut session))
-        .expect("a good scenario");
-    session
+    built_in::record(&without_redundancy(scenario), ArenaRules::default())
 }
 
 fn record_discs(scenario: Scenario, rules: DiscRules) -> Session {

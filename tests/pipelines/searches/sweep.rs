@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::built_in;
 use crate::disc::{DiscRules, Discs};
-use hitreg::arena::{Arena, ArenaRules};
+use hitreg::arena::ArenaRules;
 use hitreg::engine::Games;
 use hitreg::fairness::Fairness;
 use hitreg::link::{Jitter, LinkModel};
@@ -35,11 +35,7 @@ fn arena() -> Session {
     let link = |delay_ms| LinkModel { delay_ms, ..LinkModel::default() };
     let links = vec![link(10.0), link(150.0), link(20.0), link(120.0), link(15.0), link(140.0)];
     let scenario = Scenario { seconds: 60.0, players: 6, links, ..Scenario::default() };
-    let rules = ArenaRules::default();
-    let mut session = Session::new(scenario.header::<Arena>(&rules).expect("a good scenario"));
-    hitreg::arena::record_synthetic(&scenario, &Arc::new(rules), &mut SessionRecorder::new(&mut session))
-        .expect("a good scenario");
-    session
+    built_in::record(&scenario, ArenaRules::default())
 }
 
 fn plan(axes: &[&str]) -> SweepPlan {
@@ -221,7 +217,7 @@ fn column(trace: &Trace, table: &str, column: &str) -> Vec<f64> {
 #[test]
 fn time_in_cover_equals_that_of_the_targets_frames() {
     const CURTAIN_X: f32 = 20.0;
-    let rules = crate::disc::DiscRules { ghosts: true, curtain_x: Some(CURTAIN_X), ..DiscRules::default() };
+    let rules = DiscRules { ghosts: true, curtain_x: Some(CURTAIN_X), ..DiscRules::default() };
     let link = LinkModel { delay_ms: 90.0, ..LinkModel::default() };
     let session = record_discs(&Scenario { seconds: 20.0, link, ..Scenario::default() }, rules);
     let trace = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;

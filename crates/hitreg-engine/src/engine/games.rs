@@ -11,8 +11,6 @@ pub use bots::JoinError;
 pub use bots::{ReadySession, SelfPlaying, SetupError};
 pub use error::{NoBots, ScoreError, StepError, UnknownGame};
 
-use super::EngineError;
-use crate::shrink::{self, ShrinkEdit, ShrinkError, ShrinkResult};
 use crate::sweep::{self, LogFigures, SweepError, SweepPlan};
 use bots::BotGame;
 use hitreg_log::memory::MemoryLimit;
@@ -219,19 +217,6 @@ pub trait Playable: Send + Sync {
         entities: &Bodies,
     ) -> Result<Vec<u32>, StepError>;
 
-    /// The smallest session for which `still` is true; the number with it is how many candidates are tested at once.
-    ///
-    /// # Errors
-    /// Fails if `still` is false for `session`, the session cannot be replayed within this memory limit, or `still`
-    /// fails.
-    fn shrink(
-        &self,
-        memory: MemoryLimit,
-        session: &Session,
-        still: (&shrink::PropertyCheck<'_, EngineError>, usize),
-        progress: &mut dyn FnMut(&shrink::ShrinkStep),
-    ) -> Result<ShrinkResult, ShrinkError<EngineError>>;
-
     /// Runs the sessions under every combination of settings in the plan; [`SweepBuilder`](crate::sweep::SweepBuilder)
     /// adds up their figures. `done` is called after each run.
     ///
@@ -367,17 +352,6 @@ impl<G: Netcode> Playable for GameEntry<G> {
         let mut cells = vec![0; G::Body::CELLS];
         after.write(&mut cells);
         Ok(cells)
-    }
-
-    fn shrink(
-        &self,
-        memory: MemoryLimit,
-        session: &Session,
-        (still, at_once): (&(dyn Fn(&Session) -> Result<bool, EngineError> + Sync), usize),
-        progress: &mut dyn FnMut(&shrink::ShrinkStep),
-    ) -> Result<ShrinkResult, ShrinkError<EngineError>> {
-        let record = |session: &Session| Ok(Some(replay::rerecord_within::<G>(memory, session, None)?));
-        shrink::shrink_by(session, (ShrinkEdit::Rerecorded, &record), (still, at_once), progress)
     }
 
     fn sweep(

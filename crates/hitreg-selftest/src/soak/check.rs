@@ -6,7 +6,7 @@ use super::play::{SoakMaps, SoakSession};
 use super::{BrokenProperty, SoakCoverage, SoakProperty, agree, disk, drawn, sides};
 use hitreg_analysis::summary::Summary;
 use hitreg_arena::playable;
-use hitreg_engine::shrink::{RemovedCount, ShrinkEdit, ShrinkError, shrink_by};
+use hitreg_engine::shrink::{RemovedCount, ShrinkError, shrink_game};
 use hitreg_engine::verify::{LogFacts, LogVerdict, VerifiedReplay, VerifyReference, judge};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{PlayerRecords, Session};
@@ -130,17 +130,13 @@ fn first_table(a: &ReplayOutput, b: &ReplayOutput) -> String {
 }
 
 fn rerecords(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
-    let again = rerecord(session).map_err(|error| broken(Rerecord, error.to_string()))?;
+    let again = playable().rerecord(MemoryLimit::default(), session, None);
+    let again = again.map_err(|error| broken(Rerecord, error.to_string()))?;
     if again != *session {
         return Err(broken(Rerecord, disk::unlike(&again, session)));
     }
     exercised.held(Rerecord);
     Ok(())
-}
-
-/// Records the input and links of a session again.
-pub(super) fn rerecord(session: &Session) -> Result<Session, ReplayError> {
-    playable().rerecord(MemoryLimit::default(), session, None)
 }
 
 /// Shrinks a session that shows a hit or a correction, and checks that it still does.
@@ -155,9 +151,8 @@ fn shrinks(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
     // A candidate that cannot be replayed shows nothing.
     let still =
         |session: &Session| -> Result<bool, std::convert::Infallible> { Ok(shows(session).is_ok_and(|n| n > 0)) };
-    let record = |session: &Session| Ok(Some(rerecord(session)?));
     let still = (&still as _, rayon::current_num_threads());
-    let shrunk = match shrink_by(session, (ShrinkEdit::Rerecorded, &record), still, &mut |_| {}) {
+    let shrunk = match shrink_game(&*playable(), MemoryLimit::default(), session, still, &mut |_| {}) {
         Ok(shrunk) => shrunk,
         Err(ShrinkError::NotShown) => return Ok(()),
         Err(error) => return Err(broken(Shrink, error.to_string())),
