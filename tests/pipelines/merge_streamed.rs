@@ -8,8 +8,8 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{StretchWriter, WriteError, WriterOptions, write_session};
 use hitreg::merge::{MergeError, MergePlan, MergedSession, PlanFailure, SideLogs, merge};
 use hitreg::record::{
-    ClockOwner, ExecutionRecord, FrameRecord, NumberForm, Origin, PlayerRecords, RecordedSide, Session, SessionHeader,
-    SessionId, SessionStretch, StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+    ClockOwner, EventTime, ExecutionRecord, FrameRecord, NumberForm, Origin, PlayerRecords, RecordedSide, Session,
+    SessionHeader, SessionId, SessionStretch, StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
 };
 use hitreg::rng::Rng;
 use hitreg::session::SessionRecorder;
@@ -214,7 +214,10 @@ fn break_something(logs: &mut Vec<Session>, case: &MergeCase, rng: &mut Rng) {
 /// A log in chunks: lists end at different times, and some states are late.
 fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStretch> {
     let is_shown = |at: &Micros| at.0.abs() < 1 << 60;
-    let span = session.times().filter(is_shown).fold(None, |span: Option<(Micros, Micros)>, at| {
+    let streams = session.players.iter().flat_map(PlayerRecords::streams).chain(session.streams());
+    let whens = streams.flat_map(|stream| (0..stream.len()).filter_map(|index| stream.when(index)));
+    let times = whens.filter_map(|when| if let EventTime::At(at) = when { Some(at) } else { None });
+    let span = times.filter(is_shown).fold(None, |span: Option<(Micros, Micros)>, at| {
         let (first, last) = span.unwrap_or((at, at));
         Some((first.min(at), last.max(at)))
     });

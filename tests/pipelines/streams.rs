@@ -189,7 +189,7 @@ fn silent_players_cause_no_reading_ahead() {
     let (read, most) = (RefCell::new(Micros::ZERO), RefCell::new(Micros::ZERO));
     let mut chunks = std::iter::from_fn(|| {
         let chunk: Option<SessionStretch> = reader.next_chunk().expect("a sound log");
-        let newest = chunk.as_ref().and_then(|chunk| chunk.times().max());
+        let newest = chunk.as_ref().and_then(|chunk| chunk.time_span()).map(|(_, newest)| newest);
         *read.borrow_mut() = newest.unwrap_or(Micros::ZERO);
         chunk
     });

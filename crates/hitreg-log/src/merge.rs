@@ -150,7 +150,7 @@ fn has_input(records: &PlayerRecords) -> bool {
 /// Returns the server's log, and each player's client side if there is one.
 fn split_by_side(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), MergeError> {
     let sides = SideIndex::of(&logs.iter().map(|session| &session.header).collect::<Vec<_>>())?;
-    if let Some(log) = logs.iter().position(|session| !session.times().all(is_in_time)) {
+    if let Some(log) = logs.iter().position(|session| !session.time_span().is_none_or(is_in_time)) {
         return Err(MergeError::OutOfTime { log });
     }
     let known = &logs[sides.server].players;

@@ -151,7 +151,7 @@ fn states(
             let place = places.get(&usize::from(key.class.0)).cloned();
             field.kind.number(place.and_then(|place| cells.get(place)).unwrap_or_default())
         };
-        let data = ColumnData::of_numbers(field.kind, rows.iter().map(number), &session.texts);
+        let data = ColumnData::of_numbers(field.kind, rows.iter().map(number).collect(), &session.texts);
         Column::new(field.name.clone(), data).in_unit(field.unit())
     };
     keys.finish(fields.into_iter().filter(|(field, _)| is_shown(field)).map(column).collect())

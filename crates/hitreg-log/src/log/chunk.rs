@@ -20,6 +20,7 @@ pub(super) use heard::NESTED as HEARD_USERCMD;
 pub(super) use map::is_declared;
 pub(crate) use map::{ChunkPosition, to_messagepack};
 pub(crate) use outline::outline;
+use part::RecordRange;
 pub(crate) use part::SessionSlice;
 pub(super) use table::{ColumnReader, TableWriter};
 
@@ -35,13 +36,12 @@ use super::container::Chain;
 use super::error::WriteError;
 use super::index::{ChunkRows, PartRows};
 use super::keyframes::KEYFRAME;
-use super::kinds::{RecordLayout, named_by};
+use super::kinds::RecordLayout;
 use super::limits::{Budget, MAX_CHUNK_MEMORY};
 use super::schema::Schema;
 use crate::record::{
-    ArrivalRecord, DamageRecord, EventTime, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord,
-    PresenceRecord, RecordType, SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord, each_stream,
-    lowest_and_highest,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, OF_PLAYERS, OF_SESSION,
+    PacketRecord, PresenceRecord, SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord, each_stream,
 };
 
 /// The keys of a chunk that are not kinds of records.
@@ -78,16 +78,14 @@ macro_rules! code {
             let (own_fields, texts) = (header.own_usercmd_fields(), ChunkTexts::new(&part.session.texts));
             let context = ChunkContext::new(part.state_keys(), &own_fields, &texts);
             let mut tables = ChunkTables::default();
-            let mut kinds = 0..;
             $( {
-                let kind = kinds.next().unwrap_or_default();
-                let parts = part.of_players(kind, |records| &records.$field);
+                let parts = part.of_players(stringify!($field), |records| &records.$field);
                 tables.add(stringify!($field), encode_kind(stringify!($field), parts, part, &context, header));
             } )*
-            let mut kinds = 0..;
+            let mut ranges = part.own.iter().cloned();
             $( {
-                let kind = kinds.next().unwrap_or_default();
-                let parts: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[part.own[kind].clone()])];
+                let range = ranges.next().unwrap_or_default();
+                let parts: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[range])];
                 tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, &context, header));
             } )*
             states::encode(part, header, &texts, &mut tables);
@@ -129,56 +127,38 @@ macro_rules! code {
             Ok(stretch)
         }
 
-        /// Returns what a part of a session has in each table.
-        pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> ChunkRows {
-            let mut tables = ChunkRows::new();
-            let mut kinds = 0..;
-            $( {
-                let kind = kinds.next().unwrap_or_default();
-                let parts = part.of_players(kind, |records| &records.$field);
-                tables.extend(rows_of(stringify!($field), &parts, true));
-            } )*
-            let mut kinds = 0..;
-            $( {
-                let kind = kinds.next().unwrap_or_default();
-                let records = &part.session.$own_field[part.own[kind].clone()];
-                tables.extend(rows_of(stringify!($own_field), &[(0, records)], false));
-            } )*
-            tables.extend(states::rows_by_table(part, header));
-            tables.extend(unknown::rows_by_table(part, header));
-            tables
-        }
-
-        /// Returns the times of a player's records of one kind, by the key that other kinds use.
-        fn named(part: &SessionSlice<'_>, player: usize, kind: &str) -> RecordLookup {
-            let mut kinds = 0..;
-            $( {
-                let index = kinds.next().unwrap_or_default();
-                if kind == stringify!($field) {
-                    return RecordLookup::of(part.of_player(player, index, |records| &records.$field));
-                }
-            } )*
-            RecordLookup::of::<FrameRecord>(&[])
-        }
     };
 }
 each_stream!(code);
+
+/// Returns what a part of a session has in each table.
+pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> ChunkRows {
+    let players = OF_PLAYERS.iter().enumerate().filter_map(|(kind, (name, _))| rows_of(name, part.of_kind(kind), true));
+    let session = (OF_SESSION.iter().zip(part.session.own).zip(&part.own))
+        .filter_map(|((name, records), range)| rows_of(name, vec![(records, range.clone())], false));
+    let mut tables: ChunkRows = players.chain(session).collect();
+    tables.extend(states::rows_by_table(part, header));
+    tables.extend(unknown::rows_by_table(part, header));
+    tables
+}
 
 /// Decodes a chunk of a log with this header.
 pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<SessionStretch, String> {
     decode_within(MAX_CHUNK_MEMORY, content, (header, Kinds::All), schema)
 }
 
-/// Returns what a chunk has of one kind; `None` without rows.
-fn rows_of<T: RecordType>(name: &str, parts: &[(u32, &[T])], of_players: bool) -> Option<(String, PartRows)> {
-    let rows: usize = parts.iter().map(|(_, rows)| rows.len()).sum();
-    let times = parts.iter().flat_map(|(_, rows)| *rows).filter_map(|record| match record.when() {
-        EventTime::At(at) => Some(at.0),
-        EventTime::In(_) => None,
-    });
-    let players = parts.iter().filter(|(_, rows)| of_players && !rows.is_empty()).map(|(player, _)| *player as u16);
-    let part = PartRows { rows: rows as u32, times: lowest_and_highest(times), players: players.collect() };
-    (rows > 0).then(|| (name.to_owned(), part))
+/// Returns what a chunk has of one kind, given the records of each player or of the session; `None` without rows.
+fn rows_of(name: &str, parts: Vec<RecordRange<'_>>, of_players: bool) -> Option<(String, PartRows)> {
+    let mut part = PartRows { rows: 0, times: None, players: Vec::new() };
+    for (player, (records, range)) in (0..).zip(parts).filter(|(_, (_, range))| !range.is_empty()) {
+        part.rows += range.len() as u32;
+        part.players.extend(of_players.then_some(player));
+        if let Some((first, last)) = records.span(range) {
+            let (lowest, highest) = part.times.unwrap_or((first.0, last.0));
+            part.times = Some((lowest.min(first.0), highest.max(last.0)));
+        }
+    }
+    (part.rows > 0).then(|| (name.to_owned(), part))
 }
 
 fn encode_kind<T: RecordLayout>(
@@ -194,8 +174,10 @@ fn encode_kind<T: RecordLayout>(
     }
     rows.put(&|keys, row_counts| named_times(part, name, keys, row_counts));
     T::put_lists(&mut rows, context);
-    unknown::encode_columns(name, &mut rows, part, (header, context.texts()));
-    Some(rows.finish())
+    if let Some(kind) = unknown::of_known(header, name) {
+        unknown::encode_columns(kind, (&rows.keys(), &mut rows.columns), part, context.texts());
+    }
+    Some(rows.columns.finish())
 }
 
 fn decode_kind<T: RecordLayout>(
@@ -206,18 +188,28 @@ fn decode_kind<T: RecordLayout>(
 ) -> Result<Vec<T>, String> {
     budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
     let whole = SessionSlice::whole(so_far);
-    let mut records = columns.take::<T>(|keys, row_counts| named_times(&whole, columns.name, keys, row_counts))?;
+    let mut records = columns.take::<T>(&|keys, row_counts| named_times(&whole, columns.name, keys, row_counts))?;
     T::take_lists(&mut records, columns, context, budget)?;
     Ok(records)
 }
 
+/// Returns the records of a player that the keys of a kind name, by their first column.
+fn named_by(kind: &str, part: &SessionSlice<'_>, player: usize) -> RecordLookup {
+    match kind {
+        "sent" => RecordLookup::of(part.of_player(player, "frames", |records| &records.frames)),
+        "reached" => RecordLookup::of(part.of_player(player, "sent", |records| &records.sent)),
+        "heard" => RecordLookup::of(part.of_player(player, "reached", |records| &records.reached)),
+        "received" => RecordLookup::of(part.of_player(player, "snapshots", |records| &records.snapshots)),
+        _ => RecordLookup::among(Vec::new()),
+    }
+}
+
 /// Returns the times of the records that the keys of a kind name, series by series.
 fn named_times(part: &SessionSlice<'_>, kind: &str, keys: &[i64], row_counts: &[(u32, usize)]) -> Vec<i64> {
-    let base = named_by(kind).unwrap_or_default();
     let mut times = Vec::with_capacity(keys.len());
     let mut keys = keys.iter();
     for &(id, count) in row_counts {
-        let mut named = named(part, id as usize, base);
+        let mut named = named_by(kind, part, id as usize);
         times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
     }
     times

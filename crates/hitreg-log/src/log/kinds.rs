@@ -29,20 +29,8 @@ pub(super) enum NumberPacking {
     Float,
     /// Relative to another column of the row.
     To(&'static str),
-    /// Relative to the time of the record that another column of the row names; [`named_by`] gives the kind of that
-    /// record.
+    /// Relative to the time of the record of another kind that another column of the row names.
     ToNamed(&'static str),
-}
-
-/// Returns the kind whose records a kind's [`NumberPacking::ToNamed`] columns name, by their first column.
-pub(super) fn named_by(kind: &str) -> Option<&'static str> {
-    match kind {
-        "sent" => Some("frames"),
-        "reached" => Some("sent"),
-        "heard" => Some("reached"),
-        "received" => Some("snapshots"),
-        _ => None,
-    }
 }
 
 /// A record kind that is stored in columns.
@@ -51,6 +39,19 @@ pub(super) trait RecordLayout: RecordType + Default {
     const COLUMNS: &'static [RecordColumn<Self>];
     /// The columns with several values for each record, concatenated.
     const LISTS: &'static [&'static str] = &[];
+
+    /// Returns how to read the column that a column is relative to.
+    fn referenced(column: &RecordColumn<Self>) -> Option<fn(&Self) -> i64> {
+        let (NumberPacking::To(name) | NumberPacking::ToNamed(name)) = column.how else { return None };
+        Self::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get)
+    }
+
+    /// Returns the names of [`RecordLayout::COLUMNS`].
+    fn column_names() -> Vec<String> {
+        let mut names = Vec::new();
+        Self::COLUMNS.iter().for_each(|column| names.push(column.name.to_owned()));
+        names
+    }
 
     /// Writes the columns in [`RecordLayout::LISTS`], in that order.
     fn put_lists(_rows: &mut TableWriter<'_, Self>, _context: &WriteContext<'_>) {}
@@ -162,7 +163,7 @@ impl RecordLayout for DamageRecord {
         rows.whole(|damage| damage.force.is_some().into());
         for axis in 0..3 {
             let bits = rows.iter().map(|damage| damage.force.unwrap_or_default()[axis].to_bits());
-            rows.floats(&bits.collect::<Vec<_>>());
+            rows.columns.floats(&bits.collect::<Vec<_>>());
         }
     }
 
@@ -201,7 +202,7 @@ impl RecordLayout for TickRecord {
     fn put_lists(rows: &mut TableWriter<'_, Self>, _: &WriteContext<'_>) {
         rows.whole(|r| r.hash.is_some().into());
         let hashes = rows.iter().filter_map(|r| r.hash).flat_map(u64::to_le_bytes).collect();
-        rows.raw(hashes);
+        rows.columns.raw(hashes);
     }
 
     fn take_lists(

@@ -281,10 +281,11 @@ impl Recovery<'_> {
             return Ok(true);
         };
         let before = self.latest;
-        self.latest = before.max(chunk.times().max());
+        let span = chunk.time_span();
+        self.latest = before.max(span.map(|(_, latest)| latest));
         // A keyframe has no time, so the gap continues to the next records.
         if self.lost_chunks
-            && let Some(to) = chunk.times().min()
+            && let Some((to, _)) = span
         {
             self.lost_chunks = false;
             if let Some(from) = before {

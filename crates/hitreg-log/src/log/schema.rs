@@ -20,7 +20,7 @@ macro_rules! own_kinds {
         players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
         session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
     ) => {
-        fn own_kinds() -> Vec<(&'static str, Vec<&'static str>)> {
+        fn own_kinds() -> Vec<(&'static str, Vec<String>)> {
             vec![
                 $( (stringify!($field), columns_of::<$type>()), )*
                 $( (stringify!($own_field), columns_of::<$own_type>()), )*
@@ -30,8 +30,10 @@ macro_rules! own_kinds {
 }
 each_stream!(own_kinds);
 
-fn columns_of<T: RecordLayout>() -> Vec<&'static str> {
-    T::COLUMNS.iter().map(|column| column.name).chain(T::LISTS.iter().copied()).collect()
+fn columns_of<T: RecordLayout>() -> Vec<String> {
+    let mut names = T::column_names();
+    T::LISTS.iter().for_each(|name| names.push((*name).to_owned()));
+    names
 }
 
 /// Returns the columns of a kind that hold usercmd fields of the game.
@@ -48,9 +50,8 @@ impl Schema {
     /// Returns the schema in which this build writes a log: with the usercmd fields that the game declares, and with
     /// unknown kinds that it copies.
     pub(crate) fn new(header: &SessionHeader) -> Schema {
-        let text =
-            |(kind, columns): (&str, Vec<&str>)| (kind.to_owned(), columns.into_iter().map(str::to_owned).collect());
-        let mut kinds: Vec<(String, Vec<String>)> = own_kinds().into_iter().map(text).collect();
+        let mut kinds: Vec<(String, Vec<String>)> =
+            own_kinds().into_iter().map(|(kind, columns)| (kind.to_owned(), columns)).collect();
         let own = header.own_usercmd_fields();
         for (kind, columns) in &mut kinds {
             columns.extend(own_columns(kind, &own));
@@ -98,7 +99,7 @@ impl Schema {
         let unknown = |(name, columns): &(String, Vec<String>)| {
             let known = kinds.iter().find(|(kind, _)| kind == name).map_or(&[][..], |(_, columns)| &columns[..]);
             let own: Vec<String> = own_columns(name, own).collect();
-            let is_unknown = |column: &&String| !known.contains(&column.as_str()) && !own.contains(column);
+            let is_unknown = |column: &&String| !known.contains(column) && !own.contains(column);
             let columns: Vec<String> = columns.iter().filter(is_unknown).cloned().collect();
             let is_known = !known.is_empty() && columns.is_empty();
             (!is_known).then(|| UnknownKind { name: name.clone(), columns, fields: Vec::new() })

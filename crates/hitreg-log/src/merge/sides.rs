@@ -9,8 +9,8 @@ use crate::units::{Micros, PlayerId};
 const TIME_MAX: i64 = 1 << 60;
 
 /// Returns whether a time is within `TIME_MAX` of zero.
-pub(super) fn is_in_time(at: Micros) -> bool {
-    (-TIME_MAX..=TIME_MAX).contains(&at.0)
+pub(super) fn is_in_time((first, last): (Micros, Micros)) -> bool {
+    -TIME_MAX <= first.0 && last.0 <= TIME_MAX
 }
 
 /// The beginning of the settings with which the recorder describes a log.

@@ -7,7 +7,9 @@ use super::packets::PacketMatcher;
 use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
 use super::{MergeError, Offset, first_unknown, judged, offset};
-use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::record::{
+    SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, lowest_and_highest,
+};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// The furthest, in time, that a chunk may reach back behind earlier chunks. Other logs are merged in memory.
@@ -121,7 +123,7 @@ impl MergeSurvey {
             self.logs[log].has_ended = true;
             return self.end(log).ok_or(PlanFailure::Whole);
         };
-        if !stretch.times().all(is_in_time) {
+        if !stretch.time_span().is_none_or(is_in_time) {
             return Err(MergeError::OutOfTime { log }.into());
         }
         // Rows of clients' own kinds and logs without packets are merged in memory.
@@ -145,7 +147,8 @@ impl MergeSurvey {
         for records in &stretch.unknown {
             // Records without times come at the start of a log that is written in one piece.
             let times = kinds.iter().find(|kind| kind.name == records.kind).and_then(|kind| records.times(kind))?;
-            times.iter().all(|at| is_in_time(Micros(*at))).then_some(())?;
+            let span = lowest_and_highest(times.iter().map(|at| Micros(*at)));
+            span.is_none_or(is_in_time).then_some(())?;
             self.note_unknown(records);
         }
         self.logs[log].add(stretch, kinds)?;
@@ -290,17 +293,14 @@ impl LogProgress {
     pub(super) fn add(&mut self, stretch: &SessionStretch, kinds: &[UnknownKind]) -> Option<()> {
         self.chunks += 1;
         let unknown = stretch.unknown.iter().filter_map(|records| {
-            kinds.iter().find(|kind| kind.name == records.kind).and_then(|kind| records.times(kind))
+            kinds.iter().find(|kind| kind.name == records.kind).and_then(|kind| records.time_span(kind))
         });
-        let times = stretch.times().chain(unknown.flatten().map(|at| Micros(*at)));
-        let span = times.fold(None, |span: Option<(Micros, Micros)>, at| {
-            let (first, last) = span.unwrap_or((at, at));
-            Some((first.min(at), last.max(at)))
-        });
-        if let Some((first, last)) = span {
-            self.back = self.newest.map_or(self.back, |newest| self.back.max(newest - first));
-            self.newest = self.newest.max(Some(last));
+        let spans: Vec<(Micros, Micros)> = stretch.time_span().into_iter().chain(unknown).collect();
+        let first = spans.iter().map(|(first, _)| *first).min();
+        if let (Some(newest), Some(first)) = (self.newest, first) {
+            self.back = self.back.max(newest - first);
         }
+        self.newest = self.newest.max(spans.iter().map(|(_, last)| *last).max());
         (self.back <= BACK_MOST).then_some(())
     }
 }

@@ -177,11 +177,14 @@ impl<H> Session<H> {
         }
     }
 
-    /// Returns the times of all records that have one of their own.
-    pub fn times(&self) -> impl Iterator<Item = Micros> + '_ {
-        let streams = self.players.iter().flat_map(PlayerRecords::streams).chain(self.streams());
-        let whens = streams.flat_map(|stream| (0..stream.len()).filter_map(|index| stream.when(index)));
-        whens.filter_map(|when| if let EventTime::At(at) = when { Some(at) } else { None })
+    /// Returns the earliest and the latest time of all records that have one of their own.
+    pub fn time_span(&self) -> Option<(Micros, Micros)> {
+        let mut times = Vec::new();
+        let mut add = |stream: &dyn RecordStream| times.extend(stream.span(0..stream.len()));
+        self.players.iter().for_each(|player| player.streams().into_iter().for_each(&mut add));
+        self.streams().into_iter().for_each(add);
+        let first = times.iter().map(|(first, _)| *first).min();
+        first.zip(times.iter().map(|(_, last)| *last).max())
     }
 
     /// Returns whether there are no records.

@@ -1,9 +1,11 @@
 //! The kinds of records. [`each_stream!`] is the only list of them: storage, reading, cutting and counting derive from
 //! it. A new kind is one line here, plus the columns of its record in the log.
 
+use std::ops::Range;
+
 use super::{
     ArrivalRecord, CustomRow, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord,
-    PresenceRecord, Session, ShotRecord, SnapshotRecord, StateRecord, TickRecord, UnknownKind,
+    PresenceRecord, Session, ShotRecord, SnapshotRecord, StateRecord, TickRecord, UnknownKind, lowest_and_highest,
 };
 use crate::units::{Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
@@ -89,8 +91,10 @@ pub trait RecordStream {
     }
     /// Returns when the record at `index` happened.
     fn when(&self, index: usize) -> Option<EventTime>;
+    /// Returns the earliest and the latest time in a range of records, without those that name a tick.
+    fn span(&self, range: Range<usize>) -> Option<(Micros, Micros)>;
     /// Returns the size of a range of records in memory, in bytes.
-    fn bytes(&self, range: std::ops::Range<usize>) -> usize;
+    fn bytes(&self, range: Range<usize>) -> usize;
     /// Removes all records and keeps the allocated memory.
     fn clear(&mut self);
     /// Removes the first `count` records.
@@ -110,7 +114,15 @@ impl<T: RecordType> RecordStream for Vec<T> {
         self.get(index).map(RecordType::when)
     }
 
-    fn bytes(&self, range: std::ops::Range<usize>) -> usize {
+    fn span(&self, range: Range<usize>) -> Option<(Micros, Micros)> {
+        let times = self.get(range).unwrap_or_default().iter().filter_map(|record| match record.when() {
+            EventTime::At(at) => Some(at),
+            EventTime::In(_) => None,
+        });
+        lowest_and_highest(times)
+    }
+
+    fn bytes(&self, range: Range<usize>) -> usize {
         let records = self.get(range).unwrap_or_default();
         size_of_val(records) + records.iter().map(RecordType::heap_bytes).sum::<usize>()
     }

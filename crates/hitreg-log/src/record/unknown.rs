@@ -1,7 +1,7 @@
 //! Records that this build does not know: custom kinds, and additions of a later format version. hitreg stores them as
 //! numbers. A rewritten log therefore still has them.
 
-use super::{CellKind, FieldSchema, TextCode};
+use super::{CellKind, FieldSchema, TextCode, lowest_and_highest};
 use crate::units::Micros;
 
 /// Name of the custom kind that holds the extra bytes of usercmds, eight bytes a row. Its second column is the usercmd.
@@ -180,6 +180,11 @@ impl UnknownRecords {
     pub(crate) fn times(&self, kind: &UnknownKind) -> Option<&[i64]> {
         let at = kind.columns.iter().position(|name| name == "at_us")?;
         self.columns.get(at).map(|column| &column.values[..]).filter(|_| !kind.is_known_kind())
+    }
+
+    /// Returns the earliest and the latest session time, for kinds with a column `at_us`.
+    pub(crate) fn time_span(&self, kind: &UnknownKind) -> Option<(Micros, Micros)> {
+        lowest_and_highest(self.times(kind)?.iter().map(|at| Micros(*at)))
     }
 
     /// Appends later rows of the same kind.

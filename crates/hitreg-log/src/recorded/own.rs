@@ -28,7 +28,7 @@ fn table(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Tab
     let series = Column::new("series", ColumnData::U32(records.series.clone()));
     let own = kind.columns.iter().zip(&records.columns).map(|(name, column)| {
         let field = kind.field(name);
-        let data = data(session, field, column, column.values.iter().copied());
+        let data = data(session, field, column, column.values.clone());
         let unit = field.map_or("", |field| field.unit());
         Column::new(name.as_str(), data).in_unit(if name == "at_us" { "µs" } else { unit })
     });
@@ -41,7 +41,7 @@ fn of_usercmds(session: &Session) -> Vec<Column> {
     let frames = || session.players.iter().flat_map(|player| &player.frames);
     let column = |(field, place): (&FieldSchema, Range<usize>)| {
         let values = frames().map(|frame| frame.command.input.own.number(field.kind, place.clone()));
-        let data = ColumnData::of_numbers(field.kind, values, &session.texts);
+        let data = ColumnData::of_numbers(field.kind, values.collect(), &session.texts);
         Column::new(field.name.as_str(), data).in_unit(field.unit())
     };
     cells_of(&fields).map(column).collect()
@@ -63,18 +63,14 @@ fn unknown_of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownR
     let column = |(name, column): (&String, &UnknownColumn)| {
         let values = places.iter().map(|row| row.and_then(|row| column.values.get(row)).copied().unwrap_or(0));
         let field = kind.field(name);
-        Column::new(name.as_str(), data(session, field, column, values)).in_unit(field.map_or("", |field| field.unit()))
+        Column::new(name.as_str(), data(session, field, column, values.collect()))
+            .in_unit(field.map_or("", |field| field.unit()))
     };
     kind.columns.iter().zip(&records.columns).map(column).collect()
 }
 
 /// Converts numbers to values of the declared type, or of the type that their form shows.
-fn data(
-    session: &Session,
-    field: Option<&FieldSchema>,
-    column: &UnknownColumn,
-    values: impl Iterator<Item = i64>,
-) -> ColumnData {
+fn data(session: &Session, field: Option<&FieldSchema>, column: &UnknownColumn, values: Vec<i64>) -> ColumnData {
     let shown = match column.form {
         NumberForm::Integer => CellKind::I64,
         NumberForm::F32 => CellKind::F32,

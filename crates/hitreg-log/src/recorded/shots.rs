@@ -155,7 +155,7 @@ pub(super) fn damage(session: &Session) -> Option<Table> {
         Column::new("amount", ColumnData::I64(rows.iter().map(|row| row.amount.into()).collect())),
     ];
     if rows.iter().any(|row| row.weapon != TextCode::default()) {
-        let codes = rows.iter().map(|row| row.weapon.0 as i64);
+        let codes = rows.iter().map(|row| row.weapon.0 as i64).collect();
         columns.push(Column::new("weapon", ColumnData::of_numbers(CellKind::Text, codes, &session.texts)));
     }
     // Rows without a value have NaN.

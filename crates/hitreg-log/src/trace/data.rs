@@ -31,14 +31,17 @@ pub enum ColumnData {
 
 impl ColumnData {
     /// Returns values of this type, given as [numbers](CellKind::number). `texts` are those of the session.
-    pub fn of_numbers(kind: CellKind, numbers: impl Iterator<Item = i64>, texts: &Texts) -> ColumnData {
+    pub fn of_numbers(kind: CellKind, numbers: Vec<i64>, texts: &Texts) -> ColumnData {
+        fn all<V>(numbers: Vec<i64>, value: impl Fn(i64) -> V) -> Vec<V> {
+            numbers.into_iter().map(value).collect()
+        }
         match kind {
-            CellKind::F32 => ColumnData::F32(numbers.map(|bits| f32::from_bits(bits as u32)).collect()),
-            CellKind::F64 => ColumnData::F64(numbers.map(|bits| f64::from_bits(bits as u64)).collect()),
-            CellKind::I32 | CellKind::I64 => ColumnData::I64(numbers.collect()),
-            CellKind::U32 => ColumnData::U32(numbers.map(|number| number as u32).collect()),
-            CellKind::U64 => ColumnData::U64(numbers.map(|number| number as u64).collect()),
-            CellKind::Bool => ColumnData::Bool(numbers.map(|number| number != 0).collect()),
+            CellKind::F32 => ColumnData::F32(all(numbers, |bits| f32::from_bits(bits as u32))),
+            CellKind::F64 => ColumnData::F64(all(numbers, |bits| f64::from_bits(bits as u64))),
+            CellKind::I32 | CellKind::I64 => ColumnData::I64(numbers),
+            CellKind::U32 => ColumnData::U32(all(numbers, |number| number as u32)),
+            CellKind::U64 => ColumnData::U64(all(numbers, |number| number as u64)),
+            CellKind::Bool => ColumnData::Bool(all(numbers, |number| number != 0)),
             CellKind::Text => {
                 let (mut places, mut names) = (BTreeMap::new(), Vec::new());
                 let mut code = |number: i64| {
@@ -47,7 +50,7 @@ impl ColumnData {
                         (names.len() - 1) as u32
                     })
                 };
-                let codes = numbers.map(&mut code).collect();
+                let codes = numbers.into_iter().map(&mut code).collect();
                 ColumnData::Name { names, codes }
             }
         }

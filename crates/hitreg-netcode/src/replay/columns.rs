@@ -54,7 +54,7 @@ impl CellRows {
                     CellKind::F32 => ColumnData::F32(bytemuck::cast_vec(cells)),
                     CellKind::U32 => ColumnData::U32(cells),
                     kind => {
-                        let numbers = cells.into_iter().map(|cell| kind.number(&[cell]));
+                        let numbers = cells.into_iter().map(|cell| kind.number(&[cell])).collect();
                         ColumnData::of_numbers(kind, numbers, &Texts::default())
                     }
                 };

@@ -114,7 +114,7 @@ impl<'a> Feed<'a> {
             self.ended = true;
             return;
         };
-        let newest = chunk.times().max();
+        let newest = chunk.time_span().map(|(_, newest)| newest);
         self.newest = self.newest.max(newest);
         if let Some(near) = &mut self.near {
             near.add(&chunk, newest);

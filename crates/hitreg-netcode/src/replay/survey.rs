@@ -198,7 +198,7 @@ impl LogSurvey {
     }
 
     fn look_at_times<H>(&mut self, chunk: &Session<H>) {
-        let of_chunk = chunk.times().fold(None, wider);
+        let of_chunk = chunk.time_span();
         if let (Some((first, _)), Some((_, newest))) = (of_chunk, self.span) {
             self.back = self.back.max(newest - first);
         }

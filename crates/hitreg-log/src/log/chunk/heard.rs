@@ -69,7 +69,7 @@ impl RecordLayout for HeardRecord {
             }
             masks.push(mask);
         }
-        rows.numbers(&masks);
+        rows.columns.numbers(&masks);
         rows.nest(fresh.iter().map(|(id, fresh)| (*id, &fresh[..])).collect(), |nested| {
             FrameRecord::put_lists(nested, context)
         });

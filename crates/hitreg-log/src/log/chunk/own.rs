@@ -32,7 +32,7 @@ impl RecordLayout for FrameRecord {
             if field.kind == CellKind::Text {
                 context.texts().place(&mut values);
             }
-            rows.numbers_as(field.kind.form(), &values);
+            rows.columns.numbers_as(field.kind.form(), &values);
         }
     }
 

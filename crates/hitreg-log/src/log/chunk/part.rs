@@ -4,9 +4,12 @@ use std::ops::Range;
 
 use super::RecordSeries;
 use crate::record::{
-    DamageRecord, GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Session, StateKey, States, Texts, TickRecord,
-    UnknownRecords,
+    DamageRecord, GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, RecordStream, Session, StateKey, States, Texts,
+    TickRecord, UnknownRecords,
 };
+
+/// A range of records of one kind.
+pub(super) type RecordRange<'a> = (&'a dyn RecordStream, Range<usize>);
 
 /// The records of a session, with or without a header. Code that encodes them is compiled once.
 #[derive(Clone, Copy)]
@@ -16,6 +19,8 @@ pub(super) struct SessionRecords<'a> {
     pub(super) ticks: &'a [TickRecord],
     pub(super) damage: &'a [DamageRecord],
     pub(super) gaps: &'a [GapRecord],
+    /// Ticks, damage and gaps, in the order of [`OF_SESSION`].
+    pub(super) own: [&'a dyn RecordStream; OF_SESSION.len()],
     pub(super) unknown: &'a [UnknownRecords],
     pub(super) texts: &'a Texts,
 }
@@ -23,7 +28,7 @@ pub(super) struct SessionRecords<'a> {
 impl<'a> SessionRecords<'a> {
     fn of<H>(session: &'a Session<H>) -> SessionRecords<'a> {
         let Session { header: _, players, states, ticks, damage, gaps, unknown, texts } = session;
-        SessionRecords { players, states, ticks, damage, gaps, unknown, texts }
+        SessionRecords { players, states, ticks, damage, gaps, own: session.streams(), unknown, texts }
     }
 }
 
@@ -67,24 +72,34 @@ impl<'a> SessionSlice<'a> {
         &self.session.states.keys()[self.states.clone()]
     }
 
-    pub(super) fn of_player<T>(
-        &self,
-        player: usize,
-        kind: usize,
-        of: impl Fn(&'a PlayerRecords) -> &'a Vec<T>,
-    ) -> &'a [T] {
-        match (self.session.players.get(player), self.players.get(player)) {
-            (Some(records), Some(ranges)) => &of(records)[ranges[kind].clone()],
-            _ => &[],
+    /// Returns the records of one player and kind.
+    pub(super) fn of_player<T>(&self, player: usize, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> &'a [T] {
+        match self.session.players.get(player) {
+            Some(records) => &of(records)[self.range_of(player, kind)],
+            None => &[],
         }
     }
 
-    pub(super) fn of_players<T>(
-        &self,
-        kind: usize,
-        of: impl Fn(&'a PlayerRecords) -> &'a Vec<T>,
-    ) -> RecordSeries<'a, T> {
-        let records = (0..self.players.len()).map(|player| (player as u32, self.of_player(player, kind, &of)));
-        records.filter(|(_, records)| !records.is_empty()).collect()
+    /// Returns the records of all players who have some of a kind.
+    pub(super) fn of_players<T>(&self, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> RecordSeries<'a, T> {
+        let mut series = RecordSeries::new();
+        for (player, records) in self.session.players.iter().enumerate() {
+            let range = self.range_of(player, kind);
+            if !range.is_empty() {
+                series.push((player as u32, &of(records)[range]));
+            }
+        }
+        series
+    }
+
+    fn range_of(&self, player: usize, kind: &str) -> Range<usize> {
+        let ranges = self.players.get(player).zip(OF_PLAYERS.iter().position(|(name, _)| *name == kind));
+        ranges.map_or(0..0, |(ranges, kind)| ranges[kind].clone())
+    }
+
+    /// Returns each player's records of a kind, by its index in [`OF_PLAYERS`].
+    pub(super) fn of_kind(&self, kind: usize) -> Vec<RecordRange<'a>> {
+        let ranges = self.session.players.iter().zip(&self.players);
+        ranges.map(|(records, ranges)| (records.streams()[kind], ranges[kind].clone())).collect()
     }
 }

@@ -47,27 +47,27 @@ impl RecordLayout for SnapshotRecord {
         let shown: Vec<bool> = rows.with_ids().map(is_shown).collect();
         let counts = rows.iter().zip(&shown).map(|(r, shown)| if *shown { 0 } else { r.entities.len() as i64 + 1 });
         let counts: Vec<i64> = counts.collect();
-        rows.numbers(&counts);
+        rows.columns.numbers(&counts);
         rows.whole(|r| r.effects.len() as i64);
         rows.whole(|r| r.extra.len() as i64);
         let listed = rows.iter().zip(&shown).filter(|(_, shown)| !**shown).flat_map(|(r, _)| r.entities.iter());
         let listed = flat(listed.map(|e| i64::from(e.0)));
         let effects: Vec<&Effect> = rows.iter().flat_map(|r| r.effects.iter()).collect();
-        rows.raw(listed);
-        rows.raw(flat(effects.iter().map(|e| i64::from(e.kind))));
-        rows.raw(flat(effects.iter().map(|e| i64::from(e.entity.0))));
-        rows.raw(flat(effects.iter().map(|e| i64::from(e.predictable))));
+        rows.columns.raw(listed);
+        rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.kind))));
+        rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.entity.0))));
+        rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.predictable))));
         for axis in 0..3 {
             let bits: Vec<u32> = effects.iter().map(|e| e.at[axis].to_bits()).collect();
-            rows.raw(column::encode_f32(&bits, &[bits.len()]));
+            rows.columns.raw(column::encode_f32(&bits, &[bits.len()]));
         }
         let extra = rows.iter().flat_map(|r| r.extra.iter().copied()).collect();
-        rows.raw(extra);
+        rows.columns.raw(extra);
         rows.whole(|r| r.timing.as_ref().and_then(|t| t.helper_ms).map_or(0, |ms| HELPER_KNOWN + i64::from(ms)));
         rows.whole(|r| warnings_of(r).len() as i64);
         let warnings: Vec<&OutOfSequence> = rows.iter().flat_map(warnings_of).collect();
-        rows.raw(flat(warnings.iter().map(|w| i64::from(w.command.0))));
-        rows.raw(flat(warnings.iter().map(|w| i64::from(w.difference))));
+        rows.columns.raw(flat(warnings.iter().map(|w| i64::from(w.command.0))));
+        rows.columns.raw(flat(warnings.iter().map(|w| i64::from(w.difference))));
     }
 
     fn take_lists(

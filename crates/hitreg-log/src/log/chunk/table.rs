@@ -31,57 +31,20 @@ impl PackedTable<ByteBuf> {
 /// Returns the times of the records that keys name, series by series.
 pub(super) type NamedTimes<'a> = dyn Fn(&[i64], &[(u32, usize)]) -> Vec<i64> + 'a;
 
-/// A table being encoded from records, one series after the other.
-pub(in crate::log) struct TableWriter<'a, T> {
-    parts: RecordSeries<'a, T>,
+/// Columns being encoded, with the ids of their series and the row count of each.
+pub(in crate::log) struct ColumnWriter {
+    ids: Vec<u32>,
     series: Vec<usize>,
     columns: Vec<ByteBuf>,
 }
 
-impl<'a, T> TableWriter<'a, T> {
-    /// Leaves out series without rows.
-    pub(super) fn new(mut parts: RecordSeries<'a, T>) -> TableWriter<'a, T> {
-        parts.retain(|(_, rows)| !rows.is_empty());
-        let series = parts.iter().map(|(_, rows)| rows.len()).collect();
-        TableWriter { parts, series, columns: Vec::new() }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
-    }
-
-    pub(in crate::log) fn iter(&self) -> impl Iterator<Item = &'a T> + '_ {
-        self.parts.iter().flat_map(|(_, rows)| rows.iter())
-    }
-
-    /// Returns the rows, each with the id of its series.
-    pub(super) fn with_ids(&self) -> impl Iterator<Item = (u32, &'a T)> + '_ {
-        self.parts.iter().flat_map(|&(id, rows)| rows.iter().map(move |row| (id, row)))
-    }
-
-    fn values<V>(&self, value: impl Fn(&T) -> V) -> Vec<V> {
-        let mut values = Vec::with_capacity(self.series.iter().sum());
-        values.extend(self.iter().map(value));
-        values
-    }
-
-    pub(in crate::log) fn whole(&mut self, value: impl Fn(&T) -> i64) {
-        self.numbers(&self.values(value));
-    }
-
-    pub(super) fn numbers(&mut self, values: &[i64]) {
+impl ColumnWriter {
+    pub(in crate::log) fn numbers(&mut self, values: &[i64]) {
         self.raw(column::encode(values, &self.series));
     }
 
     pub(super) fn numbers_as(&mut self, form: NumberForm, values: &[i64]) {
         self.raw(column::encode_as(form, values, &self.series));
-    }
-
-    /// Adds a column of texts.
-    pub(in crate::log) fn texts(&mut self, code: impl Fn(&T) -> TextCode, texts: &ChunkTexts<'_>) {
-        let mut values = self.values(|row| code(row).0 as i64);
-        texts.place(&mut values);
-        self.numbers(&values);
     }
 
     pub(in crate::log) fn floats(&mut self, bits: &[u32]) {
@@ -93,20 +56,87 @@ impl<'a, T> TableWriter<'a, T> {
         self.columns.push(ByteBuf::from(bytes));
     }
 
-    /// Appends the columns of records in lists of these rows, in series of their own, and `more` columns of them.
-    pub(super) fn nest<'n, N: RecordLayout>(
-        &mut self,
-        parts: RecordSeries<'n, N>,
-        more: impl FnOnce(&mut TableWriter<'n, N>),
-    ) {
-        let mut nested = TableWriter::new(parts);
-        nested.put(&|_, _| Vec::new());
-        more(&mut nested);
-        self.columns.extend(nested.columns);
+    /// Adds a column of a record kind. `references` has the values of the column that `how` names.
+    fn packed(&mut self, how: NumberPacking, values: &[i64], references: &[i64], named: &NamedTimes<'_>) {
+        match how {
+            NumberPacking::Whole => self.numbers(values),
+            NumberPacking::Float => self.floats(&values.iter().map(|bits| *bits as u32).collect::<Vec<_>>()),
+            NumberPacking::To(_) => self.raw(column::encode_relative(values, references, &self.series)),
+            NumberPacking::ToNamed(_) => {
+                let times = named(references, &row_counts(&self.ids, &self.series));
+                self.raw(column::encode_relative(values, &times, &self.series));
+            }
+        }
     }
 
     pub(super) fn finish(self) -> PackedTable<ByteBuf> {
-        PackedTable::trimmed(self.parts.iter().map(|(id, _)| *id).collect(), &self.series, self.columns)
+        PackedTable::trimmed(self.ids, &self.series, self.columns)
+    }
+}
+
+fn row_counts(ids: &[u32], series: &[usize]) -> Vec<(u32, usize)> {
+    ids.iter().copied().zip(series.iter().copied()).collect()
+}
+
+/// A table being encoded from records, one series after the other.
+pub(in crate::log) struct TableWriter<'a, T> {
+    records: RecordSeries<'a, T>,
+    /// The encoded columns. Code that does not depend on the type of the records is compiled once.
+    pub(in crate::log) columns: ColumnWriter,
+}
+
+impl<'a, T> TableWriter<'a, T> {
+    /// Leaves out series without rows.
+    pub(super) fn new(mut records: RecordSeries<'a, T>) -> TableWriter<'a, T> {
+        records.retain(|(_, rows)| !rows.is_empty());
+        let (ids, series) = records.iter().map(|(id, rows)| (*id, rows.len())).unzip();
+        TableWriter { records, columns: ColumnWriter { ids, series, columns: Vec::new() } }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub(in crate::log) fn iter(&self) -> impl Iterator<Item = &'a T> + '_ {
+        self.records.iter().flat_map(|(_, rows)| rows.iter())
+    }
+
+    /// Returns the rows, each with the id of its series.
+    pub(super) fn with_ids(&self) -> impl Iterator<Item = (u32, &'a T)> + '_ {
+        self.records.iter().flat_map(|&(id, rows)| rows.iter().map(move |row| (id, row)))
+    }
+
+    fn values(&self, value: impl Fn(&T) -> i64) -> Vec<i64> {
+        let mut values = Vec::with_capacity(self.columns.series.iter().sum());
+        for (_, rows) in &self.records {
+            for row in *rows {
+                values.push(value(row));
+            }
+        }
+        values
+    }
+
+    pub(in crate::log) fn whole(&mut self, value: impl Fn(&T) -> i64) {
+        self.columns.numbers(&self.values(value));
+    }
+
+    /// Adds a column of texts.
+    pub(in crate::log) fn texts(&mut self, code: impl Fn(&T) -> TextCode, texts: &ChunkTexts<'_>) {
+        let mut values = self.values(|row| code(row).0 as i64);
+        texts.place(&mut values);
+        self.columns.numbers(&values);
+    }
+
+    /// Appends the columns of records in lists of these rows, in series of their own, and `more` columns of them.
+    pub(super) fn nest<'n, N: RecordLayout>(
+        &mut self,
+        records: RecordSeries<'n, N>,
+        more: impl FnOnce(&mut TableWriter<'n, N>),
+    ) {
+        let mut nested = TableWriter::new(records);
+        nested.put(&|_, _| Vec::new());
+        more(&mut nested);
+        self.columns.columns.extend(nested.columns.columns);
     }
 }
 
@@ -114,25 +144,18 @@ impl<T: RecordLayout> TableWriter<'_, T> {
     /// Encodes the columns with one number for each record. `named` returns the times of the records that these keys
     /// name, series by series.
     pub(super) fn put(&mut self, named: &NamedTimes<'_>) {
-        let of = |name: &str| T::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get);
         for column in T::COLUMNS {
             let values = self.values(column.get);
-            match column.how {
-                NumberPacking::Whole => self.numbers(&values),
-                NumberPacking::Float => self.floats(&values.into_iter().map(|bits| bits as u32).collect::<Vec<_>>()),
-                NumberPacking::To(other) | NumberPacking::ToNamed(other) => {
-                    let mut references = of(other).map_or_else(Vec::new, |get| self.values(get));
-                    if matches!(column.how, NumberPacking::ToNamed(_)) {
-                        references = named(&references, &self.row_counts());
-                    }
-                    self.raw(column::encode_relative(&values, &references, &self.series));
-                }
-            }
+            let references = T::referenced(column).map_or_else(Vec::new, |get| self.values(get));
+            self.columns.packed(column.how, &values, &references, named);
         }
     }
 
-    fn row_counts(&self) -> Vec<(u32, usize)> {
-        self.parts.iter().map(|(id, rows)| (*id, rows.len())).collect()
+    /// Returns each row's series and key, by which other kinds name it.
+    pub(super) fn keys(&self) -> Vec<(u32, i64)> {
+        let keys = T::COLUMNS.first().map_or_else(Vec::new, |key| self.values(key.get));
+        let ids = row_counts(&self.columns.ids, &self.columns.series);
+        ids.into_iter().flat_map(|(id, rows)| std::iter::repeat_n(id, rows)).zip(keys).collect()
     }
 }
 
@@ -176,50 +199,58 @@ impl<'a> ColumnReader<'a> {
 
     /// Decodes the records, except their lists. `named` returns the times of the records that these keys name, series
     /// by series.
-    pub(super) fn take<T: RecordLayout>(
-        &self,
-        named: impl Fn(&[i64], &[(u32, usize)]) -> Vec<i64>,
-    ) -> Result<Vec<T>, String> {
+    pub(super) fn take<T: RecordLayout>(&self, named: &NamedTimes<'_>) -> Result<Vec<T>, String> {
         let mut records = vec![T::default(); self.rows];
-        let of = |name: &str| T::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get);
         for column in T::COLUMNS {
-            let packed = self.raw(column.name);
-            let values = match column.how {
-                NumberPacking::Whole => column::decode(packed, &self.series, None),
-                NumberPacking::Float => {
-                    column::decode_f32(packed, &self.series).map(|bits| bits.into_iter().map(i64::from).collect())
-                }
-                NumberPacking::To(other) | NumberPacking::ToNamed(other) => {
-                    let mut references: Vec<i64> =
-                        of(other).map_or_else(Vec::new, |get| records.iter().map(get).collect());
-                    if matches!(column.how, NumberPacking::ToNamed(_)) {
-                        references = named(&references, &self.row_counts());
-                    }
-                    column::decode(packed, &self.series, Some(&references))
-                }
-            };
-            let values = values.map_err(|what| self.bad(column.name, what))?;
+            let references =
+                T::referenced(column).map_or_else(Vec::new, |get| records.iter().map(get).collect::<Vec<i64>>());
+            let values = self.packed(column.name, column.how, &references, named)?;
             for (record, value) in records.iter_mut().zip(values) {
                 if !(column.set)(record, value) {
-                    return Err(self.bad(column.name, format_args!("{value} is out of range")));
+                    return Err(self.out_of_range(column.name, value));
                 }
             }
         }
         Ok(records)
     }
 
+    /// Decodes a column of a record kind. `references` has the values of the column that `how` names.
+    fn packed(
+        &self,
+        name: &str,
+        how: NumberPacking,
+        references: &[i64],
+        named: &NamedTimes<'_>,
+    ) -> Result<Vec<i64>, String> {
+        let packed = self.raw(name);
+        let values = match how {
+            NumberPacking::Whole => column::decode(packed, &self.series, None),
+            NumberPacking::Float => {
+                column::decode_f32(packed, &self.series).map(|bits| bits.into_iter().map(i64::from).collect())
+            }
+            NumberPacking::To(_) => column::decode(packed, &self.series, Some(references)),
+            NumberPacking::ToNamed(_) => {
+                column::decode(packed, &self.series, Some(&named(references, &self.row_counts())))
+            }
+        };
+        values.map_err(|what| self.bad(name, what))
+    }
+
+    fn out_of_range(&self, name: &str, value: i64) -> String {
+        self.bad(name, format_args!("{value} is out of range"))
+    }
+
     /// Decodes records in lists of these rows, in series of their own. Their column names begin with `prefix`.
     pub(super) fn nested<T: RecordLayout>(&self, prefix: &str, series: Vec<usize>) -> Result<Vec<T>, String> {
-        let names: Vec<String> = T::COLUMNS.iter().map(|column| format!("{prefix}{}", column.name)).collect();
-        let bytes: Vec<&Bytes> = names.iter().map(|name| Bytes::new(self.raw(name))).collect();
-        let declared: Vec<String> = T::COLUMNS.iter().map(|column| column.name.to_owned()).collect();
+        let declared = T::column_names();
+        let bytes: Vec<&Bytes> = declared.iter().map(|name| Bytes::new(self.raw(&format!("{prefix}{name}")))).collect();
         let rows = series.iter().fold(0usize, |sum, &rows| sum.saturating_add(rows));
         let nested = ColumnReader { name: self.name, declared: &declared, ids: &[], series, rows, columns: &bytes };
-        nested.take::<T>(|_, _| Vec::new())
+        nested.take::<T>(&|_, _| Vec::new())
     }
 
     pub(super) fn row_counts(&self) -> Vec<(u32, usize)> {
-        self.ids.iter().copied().zip(self.series.iter().copied()).collect()
+        row_counts(self.ids, &self.series)
     }
 
     /// Decodes texts, one for each row.
@@ -245,7 +276,7 @@ impl<'a> ColumnReader<'a> {
         let values = column::decode(self.raw(name), series, None).map_err(|what| self.bad(name, what))?;
         let mut narrow = Vec::with_capacity(values.len());
         for value in values {
-            narrow.push(V::try_from(value).map_err(|_| self.bad(name, format_args!("{value} is out of range")))?);
+            narrow.push(V::try_from(value).map_err(|_| self.out_of_range(name, value))?);
         }
         Ok(narrow)
     }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_bytes::ByteBuf;
 
 use super::map::{ChunkTables, DecodedTables};
-use super::table::PackedTable;
+use super::table::{ColumnWriter, PackedTable};
 use super::texts::{ChunkTexts, TextPlaces};
-use super::{ColumnReader, SessionSlice, TableWriter};
+use super::{ColumnReader, SessionSlice};
 use crate::log::column;
 use crate::log::index::{ChunkRows, PartRows};
 use crate::log::kinds::RecordLayout;
@@ -18,19 +18,22 @@ use crate::record::{
     CellKind, NumberForm, SessionHeader, UnknownColumn, UnknownKind, UnknownRecords, lowest_and_highest,
 };
 
-/// Encodes the unknown columns of a known kind, for the records that still exist.
-pub(super) fn encode_columns<T: RecordLayout>(
-    name: &str,
-    rows: &mut TableWriter<'_, T>,
+/// Returns the unknown columns of a known kind; `None` if it has none.
+pub(super) fn of_known<'h>(header: &'h SessionHeader, name: &str) -> Option<&'h UnknownKind> {
+    header.unknown.iter().find(|kind| kind.name == name)
+}
+
+/// Encodes the unknown columns of a known kind, for the records that still exist. `keys` has each row's series and key.
+pub(super) fn encode_columns(
+    kind: &UnknownKind,
+    (keys, rows): (&[(u32, i64)], &mut ColumnWriter),
     part: &SessionSlice<'_>,
-    (header, texts): (&SessionHeader, &ChunkTexts<'_>),
+    texts: &ChunkTexts<'_>,
 ) {
-    let Some(kind) = header.unknown.iter().find(|kind| kind.name == name) else { return };
-    let records = part.session.unknown.iter().find(|records| records.kind == name);
+    let records = part.session.unknown.iter().find(|records| records.kind == kind.name);
     let by_key: BTreeMap<(u32, i64), usize> =
         records.iter().flat_map(|r| (0..r.len()).map(|i| ((r.series[i], r.keys[i]), i))).collect();
-    let key = T::COLUMNS.first().map(|first| first.get);
-    let places: Vec<Option<usize>> = rows.with_ids().map(|(id, r)| by_key.get(&(id, key?(r))).copied()).collect();
+    let places: Vec<Option<usize>> = keys.iter().map(|key| by_key.get(key).copied()).collect();
     for column in 0..kind.columns.len() {
         let of = records.and_then(|records| records.columns.get(column));
         let value = |place: &Option<usize>| of.zip(*place).map_or(0, |(column, place)| column.values[place]);
@@ -59,7 +62,7 @@ pub(super) fn decode_columns<T: RecordLayout>(
     unknown: &mut Vec<UnknownRecords>,
     budget: &mut Budget,
 ) -> Result<(), String> {
-    let Some(kind) = header.unknown.iter().find(|kind| kind.name == columns.name) else { return Ok(()) };
+    let Some(kind) = of_known(header, columns.name) else { return Ok(()) };
     let mut read = decode_all(columns, kind, texts, budget)?;
     if let Some(first) = T::COLUMNS.first() {
         read.keys = records.iter().map(first.get).collect();

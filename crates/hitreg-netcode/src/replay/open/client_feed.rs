@@ -116,7 +116,7 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, RecentChunkStates> 
         tables: &mut BudgetObserver<'_, TraceTables>,
         jumped: &mut dyn FnMut(Jump),
     ) -> Result<(), ReplayError> {
-        let newest = chunk.times().max().max(window.newest.back().copied());
+        let newest = chunk.time_span().map(|(_, newest)| newest).max(window.newest.back().copied());
         window.newest.extend(newest.or(Some(Micros(i64::MIN))));
         self.states.add(std::mem::take(&mut chunk.states));
         if let Some(records) = chunk.players.get_mut(usize::from(self.client.player.0)) {
