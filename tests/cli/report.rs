@@ -222,7 +222,7 @@ fn a_page_of_a_part_shows_only_the_part() {
 fn a_page_of_a_long_session_lists_all_and_draws_less() {
     let folder = Folder::empty();
     folder.done("record synth --players 16 --seconds 20 -o short.hitlog");
-    folder.done("record synth --players 64 --seconds 60 -o long.hitlog");
+    folder.done("record synth --players 64 --seconds 20 -o long.hitlog");
     let thinned = |line: &str| page(&folder, line).1["sides"][0]["thinned"].to_string();
     assert_eq!(thinned("short.hitlog"), "[]");
     let (_, contents) = page(&folder, "long.hitlog");
