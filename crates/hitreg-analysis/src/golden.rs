@@ -97,6 +97,11 @@ impl ReplaySummary {
     }
 }
 
+/// Whether a text begins as a golden does, of any version.
+pub fn is_golden(text: &str) -> bool {
+    text.starts_with("hitreg golden ")
+}
+
 /// The golden of a trace.
 pub fn golden(trace: &Trace) -> String {
     ReplaySummary::of(trace).golden().unwrap_or_default()

@@ -86,7 +86,10 @@ impl VerifyOptions<'_> {
             && verified.verdict == LogVerdict::Same
             && !self.keep.writes()
         {
-            let detail = format!("there is no golden ({}): create it with --accept", goldens.path().display());
+            let detail = match goldens.path() {
+                Some(path) => format!("there is no golden ({}): create it with --accept", path.display()),
+                None => "a log from standard input has no golden".to_owned(),
+            };
             verified = verified.but(LogVerdict::Untestable, VerdictReason::NoGolden, detail);
         }
         let plays_here = engine.games.of_header(&log.header).is_ok();

@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use super::rerun::RerunResult;
-use crate::diff::{Divergence, DivergenceKind, UsercmdRow, settings_that_differ};
+use crate::diff::{ChangedSetting, Divergence, DivergenceKind, UsercmdRow, settings_that_differ};
 use hitreg_log::record::Cause;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, shots};
@@ -217,7 +217,22 @@ fn hits(trace: &Trace, tick: u32, target: &str) -> Vec<(u32, u32)> {
 }
 
 fn settings([a, b]: [&Trace; 2]) -> Option<CauseFinding> {
-    let changed = settings_that_differ([&a.header.settings, &b.header.settings]).into_iter().next()?;
-    let evidence = format!("{} is {} in A, {} in B", changed.key, changed.a, changed.b);
+    let changed = settings_that_differ([&a.header.settings, &b.header.settings]);
+    let evidence = match &changed[..] {
+        [] => return None,
+        [one] => one.to_string(),
+        several => {
+            let keys: Vec<&str> = several.iter().map(|setting| setting.key.as_str()).collect();
+            format!("one or more of {}", keys.join(", "))
+        }
+    };
     Some(CauseFinding { cause: DivergenceCause::Settings, evidence })
+}
+
+impl CauseFinding {
+    /// The cause when a single setting alone gives the same divergence.
+    pub fn of_setting(setting: &ChangedSetting) -> CauseFinding {
+        let evidence = format!("{setting}, and alone gives this difference");
+        CauseFinding { cause: DivergenceCause::Settings, evidence }
+    }
 }

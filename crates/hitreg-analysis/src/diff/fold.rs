@@ -124,7 +124,9 @@ impl<'o> TableFold<'o> {
             }
             let pairing = Pairing::of([&rows, &rows], self.before, self.key.clone(), [&times, &times])?;
             match rows.name.as_str() {
-                shots::NAME => self.found.hits.add(&pairing, &mut self.texts, &mut |_, _| {}),
+                shots::NAME => {
+                    self.found.hits.add(&pairing, self.options.overlap_only, &mut self.texts, &mut |_, _| {})
+                }
                 _ => self.found.causes.add(&pairing),
             }
         }
@@ -154,7 +156,7 @@ impl<'o> TableFold<'o> {
             }
             shots::NAME => {
                 let mut note = |spot: &RowSpot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
-                self.found.hits.add(&pairing, &mut self.texts, &mut note);
+                self.found.hits.add(&pairing, self.options.overlap_only, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.causes.add(&pairing),
             views::NAME => self.found.apart.add(&pairing, &scan, self.exactness.relocations),

@@ -21,7 +21,14 @@ pub fn diff_line(diff: &TraceDiff) -> String {
         TraceVerdict::Same if within > 0 => {
             format!("same: {}, {} within tolerance", counted(rows, "row"), count(within))
         }
-        TraceVerdict::Same => format!("same: {}, {}", counted(diff.tables.len() as u64, "table"), counted(rows, "row")),
+        TraceVerdict::Same => {
+            let lacks = |table: &&TableDiff| matches!(table.status, Status::OnlyInA | Status::OnlyInB);
+            let lone = diff.tables.iter().filter(lacks).count() as u64;
+            let both = counted(diff.tables.len() as u64 - lone, "table");
+            let not_compared =
+                if lone > 0 { format!("; not compared: {}", counted(lone, "table")) } else { String::new() };
+            format!("same: {both}, {}{not_compared}", counted(rows, "row"))
+        }
         TraceVerdict::Differs => match &diff.first {
             Some(first) => {
                 let drift = if diff.worst == Some(DifferenceClass::Drift) { "; drift only" } else { "" };

@@ -58,13 +58,9 @@ fn story(diff: &TraceDiff) -> Option<String> {
     let outcomes = format!("{} changed", counted(hits.outcomes_changed(), "shot"));
     let missed = match hits.other_reason {
         0 => String::new(),
-        some => format!(". {} in both, or fired only once", counted_missed(some)),
+        some => format!(". {} hit in neither, for other reasons or on one side only", counted(some, "more shot")),
     };
     Some(format!("{outcomes}{since}{under}{missed}"))
-}
-
-fn counted_missed(shots: u64) -> String {
-    format!("{} missed for another reason", counted(shots, "more shot"))
 }
 
 const MOST_TABLES: usize = 6;
@@ -100,9 +96,11 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
         return;
     }
     page.blank();
-    let in_both = found.both + found.other_target + found.other_wound;
-    let [in_both, only_a, only_b] = [in_both, found.only_a, found.only_b].map(count);
-    page.note(0, &format!("hits: {in_both} in both, {only_a} in A only, {only_b} in B only"));
+    let changed_in_both = found.other_target + found.other_wound;
+    let otherwise =
+        if changed_in_both > 0 { format!(" ({} otherwise)", count(changed_in_both)) } else { String::new() };
+    let [in_both, only_a, only_b] = [found.both + changed_in_both, found.only_a, found.only_b].map(count);
+    page.note(0, &format!("hits: {in_both} in both{otherwise}, {only_a} in A only, {only_b} in B only"));
     // Changed hits come before misses with another reason.
     let misses = found.changed.first().filter(|shot| shot.change == ShotChange::OtherReason);
     for shot in found.changed.first_hits().chain(misses).take(MOST_SHOTS) {

@@ -2,9 +2,9 @@
 
 use super::figures::{count, counted, seconds};
 use super::page::Page;
-use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
+use crate::diff::{ChangedShot, ChangedShots, HitChanges, Outcome, ShotChange};
 
-/// The matrix of hits, and each changed shot.
+/// The matrix of hits, and each changed shot with its number, which `hitreg diff --why` takes.
 pub(super) fn hits(hits: &HitChanges) -> Page {
     let mut page = Page::default();
     let in_both = hits.both + hits.other_target + hits.other_wound;
@@ -23,17 +23,14 @@ pub(super) fn hits(hits: &HitChanges) -> Page {
     if hits.other_reason > 0 {
         page.note(2, &format!("hit in neither, but for another reason: {}", count(hits.other_reason)));
     }
-    for shot in hits.changed.first().take(MOST_SHOTS) {
-        changed(&mut page, &shot);
+    for (number, shot) in (1..).zip(hits.changed.first()).take(ChangedShots::MOST) {
+        changed(&mut page, number, &shot);
     }
-    if hits.changed.len() > MOST_SHOTS {
-        let more = (hits.changed.len() - MOST_SHOTS) as u64;
-        page.note(2, &format!("and {}", counted(more, "more changed shot")));
+    if let Some(more @ 1..) = hits.changed.len().checked_sub(ChangedShots::MOST) {
+        page.note(2, &format!("and {} (--format json has all)", counted(more as u64, "more changed shot")));
     }
     page
 }
-
-const MOST_SHOTS: usize = 10;
 
 /// A changed shot in one line: `p3 #59 pistol, 0.984 s: hit in B only`.
 pub(super) fn change(shot: &ChangedShot) -> String {
@@ -53,8 +50,8 @@ pub(super) fn change(shot: &ChangedShot) -> String {
     format!("p{} #{}{weapon}{impact}{at}: {change}", shot.shooter, shot.command)
 }
 
-fn changed(page: &mut Page, shot: &ChangedShot) {
-    page.note(2, &change(shot));
+fn changed(page: &mut Page, number: u64, shot: &ChangedShot) {
+    page.note(2, &format!("{number}. {}", change(shot)));
     for (side, outcome) in [("A", &shot.a), ("B", &shot.b)] {
         let words = outcome.as_ref().map_or("not fired".to_owned(), words);
         page.note(4, &format!("{side} {words}"));

@@ -77,10 +77,9 @@ impl CorpusJudge for VerifiedCorpus<'_> {
     }
 
     fn depends_on(&self, log: &Path) -> Option<String> {
-        let golden = self.goldens.get(log)?.path();
-        let digest = match golden.exists() {
-            true => Digest::of_bytes(&store::read_regular(golden).ok()?).to_string(),
-            false => String::new(),
+        let digest = match self.goldens.get(log)?.path().filter(|golden| golden.exists()) {
+            Some(golden) => Digest::of_bytes(&store::read_regular(golden).ok()?).to_string(),
+            None => String::new(),
         };
         self.may_keep.then_some(digest)
     }

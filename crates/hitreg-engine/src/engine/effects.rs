@@ -1,4 +1,4 @@
-//! Finds the changed settings that have no effect, by trying each one alone on both sides.
+//! Finds the changed settings that have no effect, and the setting behind a divergence, by trying each one alone.
 
 use rayon::prelude::*;
 
@@ -6,8 +6,9 @@ use super::sides::ComparisonSource;
 use super::{ComparisonSpec, Engine, EngineError, SideTrace, check};
 use crate::build::BuildRunner;
 use hitreg_analysis::diff::{
-    ChangedSetting, DiffOptions, TraceDiff, TraceSide, TraceVerdict, diff_sources, settings_that_differ,
+    ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, diff_sources, settings_that_differ,
 };
+use hitreg_log::record::split_of_player;
 use hitreg_log::trace::TraceSource;
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::Part;
@@ -16,6 +17,8 @@ use hitreg_netcode::replay::Part;
 const START_SHARE: i64 = 30;
 /// The shorter trial of the start.
 const START_LEAST: Micros = Micros(2_000_000);
+/// How much of the session after a divergence its trials replay.
+const AFTER_DIVERGENCE: Micros = Micros(1_000_000);
 
 /// Adds the settings without an effect to a comparison of two replays of one log. A setting has no effect if giving A
 /// its value from B leaves A's trace unchanged, and giving B its value from A leaves B's trace unchanged. A single
@@ -65,6 +68,45 @@ pub fn look_for_effects(
     Ok(())
 }
 
+/// Finds the setting that, changed alone in A, gives the divergence `first` of two replays of one log. `None` if no single
+/// setting gives it, or if the sides do not replay one log.
+///
+/// # Errors
+/// Fails if the job was stopped, or if the log or a build is not available.
+pub(super) fn setting_behind(
+    engine: &Engine<'_>,
+    sides: &ComparisonSpec,
+    runner: &BuildRunner,
+    [a, b]: [&dyn TraceSource; 2],
+    options: &DiffOptions,
+    first: &Divergence,
+) -> Result<Option<ChangedSetting>, EngineError> {
+    let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
+    if changed.len() < 2 || sides.one_log().is_none() {
+        return Ok(None);
+    }
+    let quiet = Engine::new(engine.games);
+    let source = ComparisonSource::of(&quiet, &sides.first)?;
+    let brief = DiffOptions { brief: true, ..options.clone() };
+    let trial = SettingTrial { engine: &quiet, sides, runner, source: &source, options: &brief };
+    let until = first.place.at_us.map(|at_us| Micros(at_us.saturating_add(AFTER_DIVERGENCE.0)));
+    let part = until.filter(|_| !sides.run_builds()).map(|to| Part { from: Micros(i64::MIN), to });
+    let Some(before) = trial.replayed(TraceSide::A, None, part)? else { return Ok(None) };
+    let of_b = &b.header().settings[..];
+    let gives_it = |setting: &ChangedSetting| -> Result<bool, EngineError> {
+        check(&runner.stop)?;
+        let Some(value) = value_of_other(&setting.key, &a.header().settings, of_b) else { return Ok(false) };
+        let other = trial.replayed(TraceSide::A, Some(format!("{}={value}", setting.key)), part)?;
+        let found = other.and_then(|other| diff_sources(before.source(), other.source(), &brief).ok()?.first);
+        Ok(found.is_some_and(|found| {
+            (&found.table, &found.place, &found.field, &found.a, &found.b)
+                == (&first.table, &first.place, &first.field, &first.a, &first.b)
+        }))
+    };
+    let tried: Vec<bool> = changed.par_iter().map(gives_it).collect::<Result<_, _>>()?;
+    Ok(changed.into_iter().zip(tried).find(|(_, gives_it)| *gives_it).map(|(setting, _)| setting))
+}
+
 /// Replays the common log of both sides under single settings.
 struct SettingTrial<'a> {
     engine: &'a Engine<'a>,
@@ -82,9 +124,11 @@ impl SettingTrial<'_> {
         [a, b]: [&dyn TraceSource; 2],
         part: Option<Part>,
     ) -> Result<Vec<ChangedSetting>, EngineError> {
+        let [of_a, of_b] = [a, b].map(|trace| &trace.header().settings[..]);
         let tried = |setting: &ChangedSetting| -> Result<bool, EngineError> {
-            for (side, trace, value) in [(TraceSide::A, a, &setting.b), (TraceSide::B, b, &setting.a)] {
+            for (side, trace, [own, other]) in [(TraceSide::A, a, [of_a, of_b]), (TraceSide::B, b, [of_b, of_a])] {
                 check(&self.runner.stop)?;
+                let Some(value) = value_of_other(&setting.key, own, other) else { return Ok(false) };
                 let pair = format!("{}={value}", setting.key);
                 let same = |other: &SideTrace| {
                     let compared = diff_sources(trace, other.source(), self.options);
@@ -110,6 +154,15 @@ impl SettingTrial<'_> {
     ) -> Result<Option<SideTrace>, EngineError> {
         self.sides.with_setting(self.engine, self.runner, self.source, side, (pair, part))
     }
+}
+
+/// Returns the value of a setting on the other side. A player without one there has the value of all players on its own
+/// side. `None` if the other side does not know the setting.
+fn value_of_other<'s>(key: &str, own: &'s [(String, String)], other: &'s [(String, String)]) -> Option<&'s str> {
+    let of = |pairs: &'s [(String, String)], key: &str| {
+        pairs.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    };
+    of(other, key).or_else(|| of(own, split_of_player(key)?.1))
 }
 
 /// The starts of a session that are worth trials of their own, the shorter one first. They end at whole seconds.

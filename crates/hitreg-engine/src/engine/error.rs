@@ -135,12 +135,15 @@ pub enum EngineError {
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     NoThread(#[source] std::io::Error),
-    /// A golden is not text.
-    #[error("{}: this golden is not text: replace it with `hitreg verify LOG --accept`", path.display())]
-    GoldenText {
-        /// The golden.
+    /// The file in the place of a golden is not one.
+    #[error("{}: this is no golden of hitreg: move it away, and write one with `hitreg verify LOG --accept`", path.display())]
+    NoGolden {
+        /// The file.
         path: PathBuf,
     },
+    /// A golden of a log from standard input is to be written.
+    #[error("a log from standard input has no place for a golden: save it as a file, and verify that")]
+    NoPlaceForGolden,
     /// The job was stopped.
     #[error("interrupted")]
     Stopped {
@@ -196,7 +199,7 @@ impl EngineError {
                 | EngineError::Unsuitable { .. }
                 | EngineError::NeedsMemory { .. }
                 | EngineError::Diff(DiffError::Unread(_))
-                | EngineError::GoldenText { .. }
+                | EngineError::NoGolden { .. }
         )
     }
 

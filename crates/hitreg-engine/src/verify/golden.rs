@@ -46,7 +46,8 @@ pub enum Golden {
 
 /// The golden of a log, and where new files may go.
 pub(crate) struct Goldens {
-    path: PathBuf,
+    /// `None` for a log from standard input.
+    path: Option<PathBuf>,
     keep: GoldenUpdate,
     golden: Option<Target>,
     log: Option<Target>,
@@ -87,6 +88,10 @@ impl GoldenUpdate {
 impl Goldens {
     /// Determines the files to write, and checks that they may be written.
     pub(crate) fn of(log: &Path, keep: GoldenUpdate, targets: &Targets) -> Result<Goldens, EngineError> {
+        if store::is_standard_stream(log) {
+            let nowhere = Goldens { path: None, keep, golden: None, log: None };
+            return if keep.writes() { Err(EngineError::NoPlaceForGolden) } else { Ok(nowhere) };
+        }
         let path = log.with_extension("golden");
         let (golden, recorded) = match keep {
             GoldenUpdate::Nothing => (None, None),
@@ -99,16 +104,16 @@ impl Goldens {
                 rerecord.then(|| targets.replaceable_file(&new(log), FileType::Log)).transpose()?,
             ),
         };
-        Ok(Goldens { path, keep, golden, log: recorded })
+        Ok(Goldens { path: Some(path), keep, golden, log: recorded })
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// The text of the golden, if there is one.
     pub(super) fn accepted(&self) -> Result<Option<String>, EngineError> {
-        read(&self.path)
+        self.path().map_or(Ok(None), read)
     }
 
     /// Writes the golden, proposal or log as `keep` asks, and reports what was done.
@@ -164,15 +169,15 @@ impl Goldens {
     }
 
     fn settled(&self, verified: LogReport, golden: Golden) -> LogReport {
-        match self.keep {
-            GoldenUpdate::Propose { .. } => {
-                let detail = format!("the proposed golden is {}", new(&self.path).display());
+        match (self.keep, self.path()) {
+            (GoldenUpdate::Propose { .. }, Some(path)) => {
+                let detail = format!("the proposed golden is {}", new(path).display());
                 LogReport {
                     golden: Golden::Proposed,
                     ..verified.but(LogVerdict::Differs, VerdictReason::Golden, detail)
                 }
             }
-            GoldenUpdate::Accept { .. } | GoldenUpdate::Nothing => {
+            _ => {
                 // Only the missing golden was wrong.
                 let held = verified.why == Some(VerdictReason::NeedsGolden);
                 let (why, detail) = if held { (None, None) } else { (verified.why, verified.detail) };
@@ -249,7 +254,7 @@ fn read(path: &Path) -> Result<Option<String>, EngineError> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = String::from_utf8(store::read_regular(path)?);
-    let text = text.map_err(|_| EngineError::GoldenText { path: path.to_owned() })?;
+    let text = String::from_utf8(store::read_regular(path)?).ok().filter(|text| golden::is_golden(text));
+    let text = text.ok_or_else(|| EngineError::NoGolden { path: path.to_owned() })?;
     Ok(Some(text.replace("\r\n", "\n")))
 }

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::step::{OwnedCells, answer, arguments, cells, named};
 use crate::build::{Build, BuildRequest, BuildRunner};
+use crate::engine::effects::setting_behind;
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, MissingSide, Traces, check};
-use hitreg_analysis::bisect::{self, RerunFn, RerunStep, TickBisection};
+use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, TickBisection};
 use hitreg_analysis::diff::{DiffOptions, NamedValue, TraceSide};
 use hitreg_log::record::{FieldSchema, SessionHeader};
 use hitreg_log::store;
@@ -57,8 +58,14 @@ pub fn bisect_ticks(
     });
     let mut rerun = again.as_ref().map(|again| |side: TraceSide, step: &RerunStep<'_>| again.step(side, step));
     let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
-    let found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun)?;
+    let mut found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun)?;
     check(&runner.stop)?;
+    let is_setting = |cause: &&mut CauseFinding| cause.cause == DivergenceCause::Settings;
+    if let (Some(first), Some(cause)) = (&found.first, found.cause.as_mut().filter(is_setting))
+        && let Some(setting) = setting_behind(engine, sides, runner, traces, &options, first)?
+    {
+        *cause = CauseFinding::of_setting(&setting);
+    }
     let players = match found.first.as_ref().zip(sides.one_log()) {
         Some((first, (path, _))) => {
             let usercmds = first.usercmds_a.iter().chain(&first.usercmds_b).map(|usercmd| usercmd.player);
