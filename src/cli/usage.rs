@@ -202,6 +202,7 @@ impl<'a> CalledCommand<'a> {
         let output = match self.command.get_name() {
             "report" => "page.html",
             "export" => "tables",
+            "replay" => "new.hittrace",
             "step" => "step.json",
             _ => "new.hitlog",
         };

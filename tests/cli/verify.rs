@@ -413,3 +413,26 @@ fn the_next_command_of_a_foreign_game_can_run() {
     let page = stdout_text(&folder.run(&line));
     assert!(page.contains("--accept") && !page.contains("diff ") && !page.contains("why "), "{page}");
 }
+
+#[test]
+fn a_log_from_standard_input_has_no_golden() {
+    let folder = Folder::with_session();
+    let verify = |option: &str| {
+        let log = std::fs::File::open(folder.path("a.hitlog")).expect("a log");
+        folder.command(&format!("verify - {option}")).stdin(log).output().expect("hitreg runs")
+    };
+    let refused = verify("--accept");
+    assert_eq!(refused.status.code(), Some(128));
+    assert!(text(&refused.stderr).contains("a log from standard input has no place for a golden"));
+    assert_eq!(verify("").status.code(), Some(0));
+    assert!(!folder.path("-.golden").exists());
+}
+
+#[test]
+fn a_file_that_is_no_golden_is_named() {
+    let folder = Folder::with_session();
+    std::fs::write(folder.path("a.golden"), "hello\n").expect("written");
+    let output = folder.run("verify a.hitlog");
+    assert_eq!(output.status.code(), Some(128));
+    assert!(stdout_text(&output).contains("a.golden: this is no golden of hitreg"), "{}", stdout_text(&output));
+}

@@ -118,6 +118,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         let what = "there are no demos (*.qwd or *.mvd, also .xz and .gz) in this folder or below it: name another";
         return Err(CommandError::file(&args.demos[0], what));
     }
+    if store::is_standard_stream(&args.output) {
+        return Err(CommandError::request("several demos need a folder for their logs: write -o FOLDER"));
+    }
+    store::create_folder(&args.output)?;
     let targets = targets(&demos, args, output);
     let jobs = demos.par_iter().zip(targets);
     let imported: Vec<Result<QwdImportReport, CommandError>> =

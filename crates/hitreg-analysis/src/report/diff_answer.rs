@@ -8,7 +8,7 @@ use super::page::Page;
 use super::text_diff::settings;
 use crate::diff::{DiffScope, ShotChange, Status, TableDiff, TraceDiff, TraceVerdict, settings_that_differ};
 
-/// A sentence and about 25 lines at most; for equal traces the sentence alone. For hits ([`DiffScope::Hits`]): every changed
+/// A sentence and about 25 lines at most; for equal traces the sentence and its notes. For hits ([`DiffScope::Hits`]): every changed
 /// shot, with the result on the server and on the shooter's screen.
 pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
     if diff.verdict == TraceVerdict::Untestable {
@@ -19,11 +19,11 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
         page.paragraph(0, &story);
     }
     page.note(0, &diff_line(diff));
-    if diff.verdict == TraceVerdict::Same {
-        return page;
-    }
     for note in diff.notes_besides_settings() {
         page.note(2, note);
+    }
+    if diff.verdict == TraceVerdict::Same {
+        return page;
     }
     if on == DiffScope::Hits {
         page.append(hits(&diff.hits));

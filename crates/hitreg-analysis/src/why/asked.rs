@@ -70,7 +70,7 @@ impl serde::Serialize for ShotName {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WhyError {
     /// The trace has no shots.
-    #[error("there are no shots in it: replay closed loop, or use a build that judges shots")]
+    #[error("there are no shots in it: in open loop, no server judges shots")]
     NoShots,
     /// This player did not shoot.
     #[error("p{player} did not shoot: choose one of {}", .shooters.join(", "))]

@@ -65,14 +65,14 @@ pub enum ReplayError {
     #[error("the server of `{0}` does not support rollback: leave out --rollback")]
     NoRollback(&'static str),
     /// The game has no bots in this build.
-    #[error("`{0}` has no bots in this build to play the session again: use --what-if replay or rejudge")]
+    #[error("`{0}` has no bots in this build to play the session again: use --what-if replay")]
     NoBots(&'static str),
     /// The game's server cannot judge under other settings.
     #[error("the server of `{0}` cannot judge shots under other settings: use --what-if replay")]
     NoRejudging(&'static str),
     /// A setting for rejudging affects more than the judging of shots.
     #[error(
-        "`{key}` changes more than the hit test (only {} change just that): use --what-if replay or rerecord",
+        "`{key}` changes more than the hit test (only {} change just that): use --what-if replay",
         REJUDGED.join("* and ")
     )]
     NotForJudging {

@@ -13,6 +13,7 @@ use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::trace::schema::shots::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+pub(super) use target::DrawnEntity;
 use target::{ShotTarget, aimed_at};
 
 /// Fills the table in the order of the server's judging; predicted shots that the server never judged come last.
@@ -37,8 +38,8 @@ pub(super) struct ShotView {
     pub(super) target: EntityId,
 }
 
-/// The entities on the shooter's screen, each with its drawn origin.
-pub(super) type DrawnOrigins<'a> = &'a mut dyn Iterator<Item = (EntityId, Vec3)>;
+/// The entities on the shooter's screen.
+pub(super) type DrawnEntities<'a> = &'a mut dyn Iterator<Item = DrawnEntity>;
 
 impl ShotTable {
     pub(super) fn predicted(&mut self, key: ShotKey, at: Micros, weapon: &'static str, verdict: ShotVerdict) {
@@ -50,7 +51,7 @@ impl ShotTable {
         at: Micros,
         tick: Tick,
         judged: &JudgedShot<G>,
-        on_screen: DrawnOrigins<'_>,
+        on_screen: DrawnEntities<'_>,
         covers: &CoverTracker,
     ) {
         let key = (judged.shooter, judged.command, judged.index);
@@ -59,7 +60,9 @@ impl ShotTable {
         let view_error = aimed.filter(|_| judged.verdict.reason != Reason::Launched).and_then(|aimed| {
             let left = judged.rewind.left_in_present.contains(&aimed.entity);
             let (_, body) = judged.rewind.targets.iter().find(|(id, _)| *id == aimed.entity)?;
-            aimed.drawn.filter(|_| !left).map(|drawn| body.origin().distance(drawn))
+            // The distance to the place of a respawn says nothing about the shooter's view.
+            let same_life = aimed.drawn.filter(|drawn| !left && drawn.teleports == body.teleports());
+            same_life.map(|drawn| body.origin().distance(drawn.origin))
         });
         self.push::<G>(ShotRow {
             key,
@@ -99,18 +102,18 @@ impl ShotTable {
     }
 
     /// Adds a judged shot of a recording. The columns of cover stay empty.
-    pub(super) fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot, on_screen: DrawnOrigins<'_>) {
+    pub(super) fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot, on_screen: DrawnEntities<'_>) {
         let judged = shot.judged.as_ref();
         let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
         let aimed = judged.and_then(|judged| {
             // Only drawn entities that the shot could hit count.
-            let on_screen = &mut on_screen.filter(|(id, _)| place(*id).is_some());
+            let on_screen = &mut on_screen.filter(|drawn| place(drawn.entity).is_some());
             aimed_at(judged.aim, on_screen, &shot.verdict, None)
         });
         let flies = shot.is_impact || shot.verdict.reason == Reason::Launched;
         let view_error = aimed.filter(|_| !flies).and_then(|aimed| {
             let (_, judged) = place(aimed.entity)?;
-            aimed.drawn.map(|drawn| judged.distance(drawn))
+            aimed.drawn.map(|drawn| judged.distance(drawn.origin))
         });
         let rewind = judged.map_or(Micros::ZERO, |judged| judged.rewind);
         let limit = match judged {
@@ -319,12 +322,16 @@ mod tests {
         }
     }
 
+    fn drawn(entity: u16, x: f32) -> DrawnEntity {
+        DrawnEntity { entity: EntityId(entity), origin: Vec3::X * x, teleports: 0 }
+    }
+
     #[test]
     fn a_rejudged_shot_names_the_limit_of_its_rewind() {
         let mut shots = ShotTable::default();
         for shot in [again(0, false, 0), again(80, false, 12), again(80, true, 0)] {
             // Drawn entities outside the judged targets do not count, however near they are.
-            let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::X * 56.0)].into_iter();
+            let mut drawn = [drawn(2, 10.0), drawn(4, 56.0)].into_iter();
             shots.push_rejudged::<Arena>(&shot, &mut drawn);
         }
         let table = shots.take();
@@ -350,7 +357,7 @@ mod tests {
                 ..again(0, false, 0)
             },
         ] {
-            shots.push_rejudged::<Arena>(&shot, &mut [(EntityId(4), Vec3::X * 56.0)].into_iter());
+            shots.push_rejudged::<Arena>(&shot, &mut [drawn(4, 56.0)].into_iter());
         }
         let table = shots.take();
         assert!(Columns::read(&table).view_error_units.iter().all(|error| error.is_nan()));

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::iter::repeat_n;
 
-use glam::Vec3;
+use super::shots::DrawnEntity;
 
 use crate::game::{Body, PlacedBody};
 use hitreg_log::trace::Table;
@@ -61,7 +61,7 @@ pub(super) struct ViewTable {
 struct Screens {
     /// Each usercmd, and the start of its entities in the sequence of all entities ever drawn.
     of_command: VecDeque<(u32, usize)>,
-    drawn: VecDeque<(EntityId, Vec3)>,
+    drawn: VecDeque<DrawnEntity>,
     /// The number of forgotten entities.
     forgotten: usize,
 }
@@ -100,7 +100,11 @@ impl ViewTable {
     pub(super) fn remember<B: Body>(&mut self, player: PlayerId, command: CommandSeq, screen: &DrawnScreen<'_, B>) {
         let screens = &mut self.screens[usize::from(player.0)];
         screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
-        screen.put(&mut screens.drawn, |entity, placed| (entity, placed.body.origin()));
+        screen.put(&mut screens.drawn, |entity, placed| DrawnEntity {
+            entity,
+            origin: placed.body.origin(),
+            teleports: placed.body.teleports(),
+        });
     }
 
     /// Forgets the oldest screens beyond the limit.
@@ -125,8 +129,8 @@ impl ViewTable {
         self.screens[usize::from(player.0)] = Screens::default();
     }
 
-    /// Returns the entities and positions that a player's screen drew for a usercmd.
-    pub(super) fn of(&self, player: PlayerId, command: CommandSeq) -> impl Iterator<Item = (EntityId, Vec3)> + '_ {
+    /// Returns the entities that a player's screen drew for a usercmd.
+    pub(super) fn of(&self, player: PlayerId, command: CommandSeq) -> impl Iterator<Item = DrawnEntity> + '_ {
         let Screens { of_command, drawn, forgotten } = &self.screens[usize::from(player.0)];
         let range = match of_command.binary_search_by_key(&command.0, |(seq, _)| *seq) {
             Ok(index) => {
@@ -159,6 +163,8 @@ impl Screens {
 
 #[cfg(test)]
 mod tests {
+    use glam::Vec3;
+
     use super::*;
     use crate::arena::ArenaBody;
     use crate::game::PlacementKind;
@@ -177,12 +183,13 @@ mod tests {
         (0..SCREENS as u32).for_each(|command| push(&mut views, command));
         let on_screen =
             |views: &ViewTable, command: u32| views.of(PlayerId(0), CommandSeq(command)).collect::<Vec<_>>();
-        assert_eq!(on_screen(&views, 0), [(EntityId(3), Vec3::ZERO)], "as many as are kept");
+        let at = |x: f32| [DrawnEntity { entity: EntityId(3), origin: Vec3::X * x, teleports: 0 }];
+        assert_eq!(on_screen(&views, 0), at(0.0), "as many as are kept");
         push(&mut views, SCREENS as u32);
         assert_eq!(on_screen(&views, 0), []);
-        assert_eq!(on_screen(&views, 1), [(EntityId(3), Vec3::X)]);
+        assert_eq!(on_screen(&views, 1), at(1.0));
         views.ran(PlayerId(0), CommandSeq(9_000));
         assert_eq!(on_screen(&views, 8_999), []);
-        assert_eq!(on_screen(&views, 9_000), [(EntityId(3), Vec3::X * 9_000.0)]);
+        assert_eq!(on_screen(&views, 9_000), at(9_000.0));
     }
 }

@@ -2,18 +2,27 @@
 
 use glam::Vec3;
 
-use super::DrawnOrigins;
+use super::DrawnEntities;
 use crate::game::{Reason, ShotVerdict};
 use crate::geometry::angle_off;
 use hitreg_log::units::EntityId;
+
+/// An entity as a screen drew it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::replay) struct DrawnEntity {
+    pub(in crate::replay) entity: EntityId,
+    pub(in crate::replay) origin: Vec3,
+    /// The number of its teleports and spawns so far.
+    pub(in crate::replay) teleports: u32,
+}
 
 /// The target of a shot.
 #[derive(Clone, Copy)]
 pub(super) struct ShotTarget {
     pub(super) entity: EntityId,
     pub(super) by: AimedBy,
-    /// Where the shooter's screen drew the target; `None` if it did not.
-    pub(super) drawn: Option<Vec3>,
+    /// The target on the shooter's screen; `None` if it was not drawn.
+    pub(super) drawn: Option<DrawnEntity>,
     /// The angle between the shot's line and the drawn target, in radians; NaN if the target was not drawn.
     pub(super) off: f32,
 }
@@ -32,21 +41,20 @@ pub(super) enum AimedBy {
 /// The target of a shot: the entity that was hit, or the one that was drawn nearest to the line of a miss.
 pub(super) fn aimed_at(
     (from, direction): (Vec3, Vec3),
-    mut on_screen: DrawnOrigins<'_>,
+    mut on_screen: DrawnEntities<'_>,
     server: &ShotVerdict,
     screen: Option<&ShotVerdict>,
 ) -> Option<ShotTarget> {
-    let off = |drawn| angle_off(from, direction, drawn);
+    let off = |drawn: DrawnEntity| angle_off(from, direction, drawn.origin);
     let hit = |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
     let by_server = hit(server).map(|target| (target, AimedBy::Hit));
     let hit = by_server.or_else(|| Some((hit(screen?)?, AimedBy::PredictedHit)));
     if let Some((entity, by)) = hit {
-        let drawn = Iterator::find(&mut on_screen, |(id, _)| *id == entity).map(|(_, drawn)| drawn);
+        let drawn = Iterator::find(&mut on_screen, |drawn| drawn.entity == entity);
         return Some(ShotTarget { entity, by, drawn, off: drawn.map_or(f32::NAN, off) });
     }
-    let drawn = on_screen.map(|(entity, drawn)| (entity, drawn, off(drawn)));
-    let (entity, drawn, off) = drawn.min_by(|(.., a), (.., b)| a.total_cmp(b))?;
-    Some(ShotTarget { entity, by: AimedBy::Nearest, drawn: Some(drawn), off })
+    let (drawn, off) = on_screen.map(|drawn| (drawn, off(drawn))).min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    Some(ShotTarget { entity: drawn.entity, by: AimedBy::Nearest, drawn: Some(drawn), off })
 }
 
 #[cfg(test)]
@@ -63,7 +71,8 @@ mod tests {
     fn the_target_is_the_hit_player_then_that_on_screen_then_the_nearest() {
         let miss = ShotVerdict::miss(Reason::Missed);
         let target = |server: &ShotVerdict, screen: Option<&ShotVerdict>| {
-            let mut drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::new(9.0, 1.0, 0.0))].into_iter();
+            let drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::new(9.0, 1.0, 0.0))];
+            let mut drawn = drawn.map(|(entity, origin)| DrawnEntity { entity, origin, teleports: 0 }).into_iter();
             let aimed = aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen).expect("a target");
             (aimed.entity.0, aimed.by, aimed.drawn.is_some())
         };
