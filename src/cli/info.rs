@@ -141,7 +141,14 @@ fn count_shots(
         (LogContents::Whole, _) => {}
         // The server runs again on what it heard.
         (LogContents::Server, _) if hears => {}
-        (LogContents::Clients, None) => return Err("the recording has no results of shots".to_owned()),
+        (LogContents::Clients, None) => {
+            return Err(match info.records.get("judged").copied().unwrap_or_default() {
+                0 => "the recording has no results of shots".to_owned(),
+                hits => {
+                    format!("{} that the recorded server reported; misses are not known", counted(hits as u64, "hit"))
+                }
+            });
+        }
         (LogContents::Clients | LogContents::Server, _) => return Err("this is one side of a session".to_owned()),
     }
     let judged = info.records.get("judged").copied().unwrap_or_default();

@@ -1,7 +1,5 @@
 //! `hitreg quickstart`: demonstrates hitreg's main functions in a few seconds, on a session that it records itself.
 
-mod changed;
-
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -13,7 +11,8 @@ use super::outputs::OutputPath;
 use super::page::{BAD, FAINT, GOOD, Page, PageCell};
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files, record, replay};
-use crate::engine::Games;
+use crate::diff::{ChangedShot, DiffOptions, DiffScope, Outcome, ShotChange, diff};
+use crate::engine::{EngineError, Games};
 use crate::info::{PacketCounts, SessionInfo};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::{Session, SessionHeader};
@@ -25,7 +24,6 @@ use crate::settings::Settings;
 use crate::store::{self, FileType};
 use crate::summary::Summary;
 use crate::units::Micros;
-use changed::{ChangedOutcome, changed};
 
 /// Record a session, check that it replays identically, and show what lag compensation does
 ///
@@ -68,7 +66,8 @@ struct WithoutCompensation {
     fired: u64,
     hit: u64,
     what_if: &'static str,
-    changed: Vec<ChangedOutcome>,
+    /// Shots whose outcome changed, as in `hitreg diff`.
+    changed: Vec<ChangedShot>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
@@ -94,6 +93,9 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let (second, _) = replay(&options)?;
     let (without, _) = replay(&options.under(Some(without_lag_compensation(&session)?), true))?;
     let off = Summary::of(&without.trace).shots;
+    let on_hits = DiffOptions { on: DiffScope::Hits, ..DiffOptions::default() };
+    let hits = diff(&first.trace, &without.trace, &on_hits).map_err(EngineError::from)?.hits;
+    let changed = hits.changed.first().filter(|shot| shot.change != ShotChange::OtherReason).collect();
     let report = QuickstartReport {
         recorded,
         info: SessionInfo::of(&session),
@@ -105,7 +107,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
             fired: off.fired,
             hit: off.hit,
             what_if: WhatIf::Rejudge.name(),
-            changed: changed(&first.trace, &without.trace),
+            changed,
         },
         log: path.display().to_string(),
         program,
@@ -235,10 +237,25 @@ impl QuickstartReport<'_> {
         let first = MOST_ROWS.min(all.len());
         page.paragraph(2, &format!("{} changed, the first {first}:", counted(all.len() as u64, "shot")));
         let head = [">at", "shooter", ">rewind", "shooter saw", "with (damage)", "without (damage)"];
-        let row = |c: &ChangedOutcome| {
-            let at = format!("{:.2} s", Micros(c.at_us).as_s_f64());
-            let rewind = format!("{:.0} ms", Micros(c.rewind_us).as_ms_f64());
-            [&at, &c.shooter, &rewind, &c.on_screen, &c.with, &c.without].map(String::to_owned)
+        let result = |outcome: &Outcome| match outcome.target.as_str() {
+            "none" => outcome.reason.to_string(),
+            target => {
+                format!("{} {target} {} {}", outcome.reason, outcome.hitgroup, outcome.damage.unwrap_or_default())
+            }
+        };
+        let not_fired = || "not fired".to_owned();
+        let row = |shot: &ChangedShot| {
+            let at = format!("{:.2} s", Micros(shot.at_us().unwrap_or_default()).as_s_f64());
+            let with = shot.a.as_ref();
+            let rewind = with
+                .and_then(|with| with.rewind_us)
+                .map_or(String::new(), |by| format!("{:.0} ms", Micros(by).as_ms_f64()));
+            let saw = with.map_or_else(not_fired, |with| match with.predicted_target.as_str() {
+                "none" => with.predicted_reason.to_string(),
+                target => format!("{} {target}", with.predicted_reason),
+            });
+            let [with, without] = [&shot.a, &shot.b].map(|side| side.as_ref().map_or_else(not_fired, result));
+            [at, format!("p{}", shot.shooter), rewind, saw, with, without]
         };
         page.table(&head, all.iter().take(MOST_ROWS).map(row));
         page.faint(2, &what_if_line(WhatIf::Rejudge));
