@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::corpus::{CorpusArgs, WorkerArgs};
-use super::figures::{count, counted, duration, measure, share, speed};
+use super::figures::{count, counted, duration, measure, replay_mode, share, speed};
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
@@ -272,7 +272,7 @@ pub(super) fn replay(
 }
 
 fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
-    page.heading(&format!("{}: {}, {} loop", report.path, report.game, report.mode));
+    page.heading(&format!("{}: {}, {}", report.path, report.game, replay_mode(report.mode)));
     let length = duration(crate::units::Micros(report.session_us));
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
     page.pair("replayed", &exercised(report.exercised));
@@ -330,8 +330,8 @@ fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &st
     if let Some(PlayedPredictions { ground, air }) = prediction.as_played {
         rows.extend([row("on the ground, as played", ground), row("in the air, as played", air)]);
     }
-    page.table(&["", ">acks", ">exact", ">exact or near", ">corrections"], rows);
-    page.paragraph(2, grades);
+    page.table(&["", ">acks", ">exact", ">exact or near", ">misses"], rows);
+    page.paragraph(2, &format!("{grades}; miss: neither"));
     if let Some(error) = &prediction.error_units {
         let [p50, p95, max] = [error.p50, error.p95, error.max].map(measure);
         let apart = match prediction.relocations {
@@ -346,7 +346,7 @@ fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &st
         let text = |(cause, misses): (&String, &u64)| {
             format!("{} {} ({})", cause.replace('_', " "), count(*misses), share(*misses, prediction.checked))
         };
-        page.pair("corrections", &causes.into_iter().map(text).collect::<Vec<_>>().join(", "));
+        page.pair("misses", &causes.into_iter().map(text).collect::<Vec<_>>().join(", "));
     }
 }
 
@@ -393,10 +393,10 @@ fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_
     };
     page.pair("server", &hit);
     if shots.launched + shots.impacts > 0 {
-        page.pair("projectiles", &format!("{} launched, {} impacts", count(shots.launched), count(shots.impacts)));
+        page.pair("projectiles", &format!("{} launched, {}", count(shots.launched), counted(shots.impacts, "impact")));
     }
     if shots.not_run > 0 {
-        let why = "predicted, but never run by the server; they do not count";
+        let why = "predicted, but never run by the server: not counted";
         page.pair("not run", &format!("{} {why}", counted(shots.not_run, "shot")));
     }
     let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::cli::CommandResult;
-use crate::cli::figures::{bytes, count};
+use crate::cli::figures::{bytes, count, replay_mode};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 use crate::golden::ReplaySummary;
@@ -66,7 +66,7 @@ pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
     };
     output.show(&shown, |page| {
         page.heading(&shown.path);
-        page.pair("trace", &format!("{}, {} loop", shown.game, shown.mode));
+        page.pair("trace", &format!("{}, {}", shown.game, replay_mode(shown.mode)));
         page.pair("digest", &shown.digest);
         if !shown.log_digest.is_empty() {
             page.pair("of the log", shown.log_digest);

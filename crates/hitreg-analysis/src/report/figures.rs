@@ -21,6 +21,14 @@ pub fn counted(number: u64, one: &str) -> String {
     format!("{} {one}{plural}", count(number))
 }
 
+/// The mode of a replay: `closed loop`, `open loop`, or `closed loop, rejudged`.
+pub fn replay_mode(mode: &str) -> String {
+    match mode.split_once(", ") {
+        Some((mode, rejudged)) => format!("{mode} loop, {rejudged}"),
+        None => format!("{mode} loop"),
+    }
+}
+
 /// A share in percent: `99.8 %`, or `-` if the whole is 0. Only everything is 100 %, and only nothing is 0 %.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {

@@ -45,6 +45,7 @@ pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
     page.note(
         2,
         &match (both.moved, both.distance_units, both.distance_max_units) {
+            _ if both.compared <= both.relocated => "nothing that both drew can be compared".to_owned(),
             (0, ..) => format!("drawn in the same places: all {compared} in both"),
             (moved, Some(apart), Some(max)) => format!(
                 "drawn apart: {} of {compared}; distance p50 {}, p95 {}, p99 {}, max {} units",

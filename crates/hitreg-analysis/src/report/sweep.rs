@@ -38,10 +38,10 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
         [range(sweep, |f| f.launched), range(sweep, |f| f.impacts), range(sweep, |f| f.not_run)];
     if launched.is_some() || impacts.is_some() {
         let [launched, impacts] = [launched, impacts].map(|range| range.unwrap_or("0".to_owned()));
-        page.paragraph(0, &format!("projectiles: {launched} launched, {impacts} impacts"));
+        page.paragraph(0, &format!("projectiles: {launched} launched, {impacts} hit something"));
     }
     if let Some(not_run) = not_run {
-        page.paragraph(0, &format!("not run: {not_run} shots that clients predicted; they do not count"));
+        page.paragraph(0, &format!("shots that clients predicted and no server ran, not counted: {not_run}"));
     }
     let seeds = if has_intervals { format!(" Seeds: {}.", sweep.repeats) } else { String::new() };
     page.paragraph(0, &format!("{}{seeds}", what_if_line(sweep.what_if)));
@@ -128,8 +128,8 @@ mod tests {
         let rows = vec![row(3, 4), row(5, 4)];
         let sweep = Sweep { what_if: WhatIf::Replay, repeats: 1, keys, rows, is_by_build: true };
         let text = sweep_page(&sweep).text();
-        assert!(text.contains("\nprojectiles: 3 to 5 launched, 2 impacts\n"), "{text}");
-        assert!(text.contains("\nnot run: 4 shots that clients predicted; they do not count\n"), "{text}");
+        assert!(text.contains("\nprojectiles: 3 to 5 launched, 2 hit something\n"), "{text}");
+        assert!(text.contains("\nshots that clients predicted and no server ran, not counted: 4\n"), "{text}");
         assert!(text.contains("\nnot in the build's traces: usercmds, hits, hit_share,"), "{text}");
         assert!(
             !text.contains("impacts,") && !sweep_page(&Sweep { is_by_build: false, ..sweep }).text().contains("not in")

@@ -93,9 +93,17 @@ fn recovery_hint(offset: u64) -> &'static str {
     }
 }
 
+fn lost(bytes: u64) -> String {
+    match bytes {
+        0 => "the end is missing".to_owned(),
+        1 => "the last byte is damaged".to_owned(),
+        bytes => format!("the last {bytes} bytes are damaged"),
+    }
+}
+
 /// A file that was cut off, for example by a killed recording or an unfinished copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("truncated at offset {at_offset}: the last {lost_bytes} bytes are damaged, everything before them is intact")]
+#[error("truncated at offset {at_offset}: {}, everything before is intact", lost(*lost_bytes))]
 pub struct Truncation {
     /// The offset where the last complete part ends, in bytes.
     pub at_offset: u64,
