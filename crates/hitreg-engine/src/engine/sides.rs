@@ -16,13 +16,12 @@ use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::record::{LogContents, SessionHeader};
 use hitreg_log::store::{self, Target, TraceFile};
-use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
 use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
+use side::ComparisonInput;
 pub(super) use side::ComparisonSource;
 pub use side::SideTrace;
-use side::{ComparisonInput, Goal};
 
 /// The inputs of a comparison.
 #[derive(Clone, Debug)]
@@ -79,11 +78,11 @@ pub struct ReplaySpec {
 
 /// The traces of both sides, or the side that has none.
 #[derive(Debug)]
-pub struct Traces<T = Trace> {
+pub struct Traces {
     /// A readable name for each side.
     pub names: [String; 2],
     /// The traces of sides A and B.
-    pub made: Result<[T; 2], MissingSide>,
+    pub made: Result<[SideTrace; 2], MissingSide>,
     /// Whether one side holds only what the log recorded, which is less than a replay produces.
     pub overlap_only: bool,
 }
@@ -104,63 +103,47 @@ pub struct MissingSide {
 }
 
 impl ComparisonSpec {
-    /// Makes the traces of both sides, in parallel.
+    /// Makes the traces of both sides, in parallel, and keeps long traces in files instead of memory.
     ///
     /// # Errors
     /// Fails if a file, a setting or a build is not available, or if the job was stopped. A log that a build cannot
     /// play is not an error; the result is then [`MissingSide`].
-    pub fn traces(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces, EngineError> {
-        let mut beside = 0;
-        let traces = self.made(engine, runner, Goal::Memory, |engine, path| {
-            let source = ComparisonSource::of(engine, path)?;
-            beside += source.session_bytes();
-            Ok(source)
-        })?;
-        traces.in_memory(engine.games.memory(), &self.first, beside)
-    }
-
-    /// Makes the traces of both sides, and keeps long traces in files instead of memory.
-    ///
-    /// # Errors
-    /// Fails as [`ComparisonSpec::traces`] does.
-    pub fn traces_in_files(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces<SideTrace>, EngineError> {
-        self.made(engine, runner, Goal::Files, ComparisonSource::of)
+    pub fn traces_in_files(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces, EngineError> {
+        self.made(engine, runner, None)
     }
 
     /// Makes the traces of both sides in files, and judges the shots of each side under other rules. The latter are empty
     /// for a side that is a trace or uses another build.
     ///
     /// # Errors
-    /// Fails as [`ComparisonSpec::traces`] does.
+    /// Fails as [`ComparisonSpec::traces_in_files`] does.
     pub fn traces_for_page(
         &self,
         engine: &Engine<'_>,
         runner: &BuildRunner,
-    ) -> Result<(Traces<SideTrace>, [SideRejudgement; 2]), EngineError> {
+    ) -> Result<(Traces, [SideRejudgement; 2]), EngineError> {
         let rejudged = [const { OnceLock::new() }; 2];
-        let goal = if self.across.is_some() { Goal::Files } else { Goal::Page(&rejudged) };
-        let traces = self.made(engine, runner, goal, ComparisonSource::of)?;
+        let traces = self.made(engine, runner, self.across.is_none().then_some(&rejudged))?;
         Ok((traces, rejudged.map(|of_side| of_side.into_inner().unwrap_or(Ok(Vec::new())))))
     }
 
-    fn made<'a>(
-        &'a self,
+    /// Makes the traces of both sides. `rejudged` gets the shots of each side under other rules.
+    fn made(
+        &self,
         engine: &Engine<'_>,
         runner: &BuildRunner,
-        goal: Goal<'_>,
-        mut read: impl FnMut(&Engine<'_>, &'a Path) -> Result<ComparisonSource<'a>, EngineError>,
-    ) -> Result<Traces<SideTrace>, EngineError> {
+        rejudged: Option<&[OnceLock<SideRejudgement>; 2]>,
+    ) -> Result<Traces, EngineError> {
         if let Some(across) = &self.across {
-            return self.across(across, engine, runner, goal);
+            return self.across(across, engine, runner);
         }
         let ReplaySpecs { a: spec_a, b: spec_b } = &self.replays;
+        let a = ComparisonSource::of(engine, &self.first)?;
         if self.is_single() {
-            let a = ComparisonSource::of(engine, &self.first)?;
             spec_a.check(engine, &a)?;
             return side::against_itself(engine, runner, &a);
         }
-        let a = read(engine, &self.first)?;
-        let b = self.second.as_deref().map(|path| read(engine, path)).transpose()?;
+        let b = self.second.as_deref().map(|path| ComparisonSource::of(engine, path)).transpose()?;
         spec_a.check(engine, &a)?;
         spec_b.check(engine, b.as_ref().unwrap_or(&a))?;
         let mut replays = self.replays.clone();
@@ -168,9 +151,9 @@ impl ComparisonSpec {
             replays.a.part = b.part();
             replays.b.part = a.part();
         }
-        let Some(b) = b else { return replays.both(engine, runner, [&a, &a], goal) };
+        let Some(b) = b else { return replays.both(engine, runner, [&a, &a], rejudged) };
         if self.compare_unrelated {
-            return replays.both(engine, runner, [&a, &b], goal);
+            return replays.both(engine, runner, [&a, &b], rejudged);
         }
         let names = || [replays.a.name(&a), replays.b.name(&b)];
         let sources = [&a, &b].map(ComparisonSource::recorded);
@@ -178,12 +161,12 @@ impl ComparisonSpec {
             return Ok(Traces { names: names(), made: Err(MissingSide::unrelated(difference)), overlap_only: false });
         }
         if same_session::is_one_session(&sources) {
-            return replays.both(engine, runner, [&a, &b], goal);
+            return replays.both(engine, runner, [&a, &b], rejudged);
         }
         for spec in [&mut replays.a, &mut replays.b] {
             spec.tables = spec.tables.with(&frames::SCHEMA);
         }
-        let traces = replays.both(engine, runner, [&a, &b], goal)?;
+        let traces = replays.both(engine, runner, [&a, &b], rejudged)?;
         if let Ok([a, b]) = &traces.made
             && let Some(difference) = same_session::by_usercmds([a.source(), b.source()])?
         {
@@ -193,13 +176,7 @@ impl ComparisonSpec {
     }
 
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
-    fn across(
-        &self,
-        across: &CrossBuild,
-        engine: &Engine<'_>,
-        runner: &BuildRunner,
-        goal: Goal<'_>,
-    ) -> Result<Traces<SideTrace>, EngineError> {
+    fn across(&self, across: &CrossBuild, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces, EngineError> {
         if self.second.is_some() {
             return Err(EngineError::TwoFiles);
         }
@@ -234,7 +211,7 @@ impl ComparisonSpec {
             format!("the client of {client} on the server of {server}, {}", self.first.display())
         };
         let names = [name(&a), name(&b)];
-        Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, runner, [&sent, &sent], goal)? })
+        Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, runner, [&sent, &sent], None)? })
     }
 
     /// Replays the common log, or a part of it, on one side with one more setting; `None` if that side then has no trace.
@@ -300,12 +277,17 @@ impl ReplaySpecs {
     /// Makes the traces of both sides from one log.
     ///
     /// # Errors
-    /// Fails as [`ComparisonSpec::traces`] does.
-    pub fn traces(&self, engine: &Engine<'_>, runner: &BuildRunner, path: &Path) -> Result<Traces, EngineError> {
+    /// Fails as [`ComparisonSpec::traces_in_files`] does.
+    pub fn traces_in_files(
+        &self,
+        engine: &Engine<'_>,
+        runner: &BuildRunner,
+        path: &Path,
+    ) -> Result<Traces, EngineError> {
         let source = ComparisonSource::of(engine, path)?;
         self.a.check(engine, &source)?;
         self.b.check(engine, &source)?;
-        self.both(engine, runner, [&source, &source], Goal::Memory)?.in_memory(engine.games.memory(), path, 0)
+        self.both(engine, runner, [&source, &source], None)
     }
 
     fn both(
@@ -313,13 +295,9 @@ impl ReplaySpecs {
         engine: &Engine<'_>,
         runner: &BuildRunner,
         of: [&ComparisonSource<'_>; 2],
-        goal: Goal<'_>,
-    ) -> Result<Traces<SideTrace>, EngineError> {
-        self.check_memory(engine.games.memory(), of, goal)?;
-        let [judged_a, judged_b] = match goal {
-            Goal::Page([a, b]) => [Some(a), Some(b)],
-            Goal::Files | Goal::Memory => [None, None],
-        };
+        rejudged: Option<&[OnceLock<SideRejudgement>; 2]>,
+    ) -> Result<Traces, EngineError> {
+        let [judged_a, judged_b] = [0, 1].map(|side| rejudged.map(|of_side| &of_side[side]));
         let (a, b) = rayon::join(
             || self.a.trace(engine, runner, of[0], ("a", judged_a)),
             || self.b.trace(engine, runner, of[1], ("b", judged_b)),
@@ -383,7 +361,7 @@ impl ReplaySpec {
     /// Makes the trace of one log.
     ///
     /// # Errors
-    /// Fails as [`ComparisonSpec::traces`] does.
+    /// Fails as [`ComparisonSpec::traces_in_files`] does.
     pub fn trace_of(
         &self,
         engine: &Engine<'_>,

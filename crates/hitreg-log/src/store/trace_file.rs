@@ -33,11 +33,6 @@ impl TraceFile {
         &self.path
     }
 
-    /// Returns the memory in bytes that all its rows take.
-    pub fn memory(&self) -> usize {
-        self.trace.memory()
-    }
-
     /// Returns whether a table has the same rows in another trace, by the packed bytes of their chunks. `false` does not
     /// mean that the rows differ.
     ///

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::same_session::SessionIdentity;
-use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
+use super::{ReplaySpec, ReplaySpecs, Traces};
 use crate::build::{BuildRunner, UntestableBuild};
 use crate::engine::streamed::{collect_replayed, write_replayed};
 use crate::engine::{Engine, EngineError, SideRejudgement, SurveyedLog};
@@ -39,14 +39,6 @@ impl<'a> ComparisonSource<'a> {
             FileKind::Log | FileKind::Other => ComparisonInput::Log(Box::new(engine.survey(path)?)),
         };
         Ok(ComparisonSource { path, holds })
-    }
-
-    /// How many bytes its session takes in memory as a whole; 0 of a trace.
-    pub(super) fn session_bytes(&self) -> usize {
-        match &self.holds {
-            ComparisonInput::Trace(_) => 0,
-            ComparisonInput::Log(log) => log.session_bytes(),
-        }
     }
 
     /// The part of the session that a trace covers; `None` for a log or the trace of a whole session.
@@ -100,14 +92,6 @@ impl SideTrace {
         }
     }
 
-    /// The memory that the whole trace needs, in bytes.
-    fn memory(&self) -> usize {
-        match self {
-            SideTrace::Memory(trace) => trace.tables.iter().map(Table::row_bytes).fold(0, usize::saturating_add),
-            SideTrace::File(trace, _) => trace.memory(),
-        }
-    }
-
     /// Loads the whole trace into memory.
     ///
     /// # Errors
@@ -148,62 +132,7 @@ impl SurveyedLog {
     }
 }
 
-impl Traces<SideTrace> {
-    /// Loads both traces into memory, where `beside` bytes are in use already.
-    ///
-    /// # Errors
-    /// Fails if both need more memory than the limit, or if a file cannot be read. The memory error names the file
-    /// `of`.
-    pub(super) fn in_memory(self, memory: MemoryLimit, of: &Path, beside: usize) -> Result<Traces, EngineError> {
-        let Traces { names, made, overlap_only } = self;
-        if let Ok(traces) = &made {
-            let both = traces.iter().map(SideTrace::memory).fold(0, usize::saturating_add);
-            check_memory(memory, of, both.saturating_mul(COMPARED).saturating_add(beside))?;
-        }
-        let made = match made {
-            Ok([a, b]) => Ok([a.into_trace(memory)?, b.into_trace(memory)?]),
-            Err(missing) => Err::<_, MissingSide>(missing),
-        };
-        Ok(Traces { names, made, overlap_only })
-    }
-}
-
-/// Checks whether work on a log or file that needs `needed` bytes fits into the memory limit.
-fn check_memory(memory: MemoryLimit, of: &Path, needed: usize) -> Result<(), EngineError> {
-    let needs = |source| EngineError::NeedsMemory { path: of.to_owned(), source };
-    memory.check(needed).map_err(needs)
-}
-
-/// Where both sides' traces go.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Goal<'a> {
-    /// Long traces go into files, whose rows are compared as they are read.
-    Files,
-    /// The same, with the shots of each side under other rules.
-    Page(&'a [OnceLock<SideRejudgement>; 2]),
-    /// All traces are compared in memory.
-    Memory,
-}
-
 impl ReplaySpecs {
-    /// Checks an estimate by counts before either side is replayed.
-    ///
-    /// # Errors
-    /// When the memory limit does not suffice for both.
-    pub(super) fn check_memory(
-        &self,
-        memory: MemoryLimit,
-        [a, b]: [&ComparisonSource<'_>; 2],
-        goal: Goal<'_>,
-    ) -> Result<(), EngineError> {
-        let mut traces = 0_usize;
-        for (spec, source) in [(&self.a, a), (&self.b, b)] {
-            traces = traces.saturating_add(spec.trace_bytes(source, goal));
-        }
-        let times = if matches!(goal, Goal::Memory) { COMPARED } else { 1 };
-        check_memory(memory, a.path, traces.saturating_mul(times))
-    }
-
     /// An estimate by counts of the memory of both sides' traces while they are compared, in bytes.
     pub(crate) fn compared_bytes(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
         let [a, b] = [&self.a, &self.b].map(|spec| spec.trace_bytes_of(engine, session));
@@ -212,15 +141,6 @@ impl ReplaySpecs {
 }
 
 impl ReplaySpec {
-    /// An estimate of the memory of this side's trace, in bytes; 0 for a trace that goes into a file.
-    fn trace_bytes(&self, source: &ComparisonSource<'_>, goal: Goal<'_>) -> usize {
-        match (&source.holds, goal) {
-            (_, Goal::Files | Goal::Page(_)) => 0,
-            (ComparisonInput::Trace(trace), Goal::Memory) => trace.memory(),
-            (ComparisonInput::Log(log), Goal::Memory) => log.survey.trace_bytes(self.tables),
-        }
-    }
-
     pub(super) fn trace_bytes_of(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
         if self.build.is_some() {
             return Ok(foreign_trace_memory(session));
@@ -267,13 +187,15 @@ pub(super) fn against_itself(
     engine: &Engine<'_>,
     runner: &BuildRunner,
     source: &ComparisonSource<'_>,
-) -> Result<Traces<SideTrace>, EngineError> {
+) -> Result<Traces, EngineError> {
     let Some(log) = source.log() else { return Err(EngineError::SingleTrace) };
     let (path, plain) = (source.path, ReplaySpec::default());
     let of_build = plain.name(source);
     // What the log says takes about as much as the log.
     let replayed = log.survey.trace_bytes(plain.tables);
-    check_memory(engine.games.memory(), path, log.session_bytes().saturating_mul(2).saturating_add(replayed))?;
+    let needed = log.session_bytes().saturating_mul(2).saturating_add(replayed);
+    let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
+    engine.games.memory().check(needed).map_err(needs)?;
     if log.header.holds() == LogContents::Clients {
         let replayed = plain.trace(engine, runner, source, ("b", None))?;
         let made = match replayed {

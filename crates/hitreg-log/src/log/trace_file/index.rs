@@ -74,15 +74,6 @@ impl IndexedTrace {
         self.index.tables().iter().map(|known| (&known.table, known.rows()))
     }
 
-    /// Returns how many bytes of memory all rows together need.
-    pub fn memory(&self) -> usize {
-        let of = |(table, rows): (&Table, u64)| {
-            let row: usize = table.columns.iter().map(|column| column.data.width()).sum();
-            layout::memory(table).saturating_add(row.saturating_mul(usize::try_from(rows).unwrap_or(usize::MAX)))
-        };
-        self.tables().map(of).fold(0, usize::saturating_add)
-    }
-
     /// Returns the numbers of the chunks that have rows of a table, in order. With `span`, chunks without a row in it may
     /// be missing.
     pub fn chunks_of(&self, table: &str, span: Option<ColumnSpan<'_>>) -> impl Iterator<Item = u32> + use<'_> {
