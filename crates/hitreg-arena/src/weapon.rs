@@ -29,11 +29,6 @@ impl WeaponId {
     pub const fn impulse(self) -> u8 {
         self as u8 + 1
     }
-
-    /// Returns the name in traces and reports.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The rules of one weapon. Times run down by the duration of each usercmd.

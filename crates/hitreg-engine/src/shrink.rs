@@ -17,6 +17,7 @@ pub use log::{Rerecorder, ShrinkProperty, shrink_log};
 use crate::engine::Playable;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
+use hitreg_log::units::named;
 use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::{pipeline::Netcode, replay};
 use search::Search;
@@ -49,35 +50,17 @@ pub enum CostKind {
     Moves,
 }
 
-impl CostKind {
-    /// All kinds, in order of importance.
-    pub const ALL: [CostKind; 9] = [
-        CostKind::Players,
-        CostKind::Ticks,
-        CostKind::Usercmds,
-        CostKind::Losses,
-        CostKind::Duplicates,
-        CostKind::Delays,
-        CostKind::Buttons,
-        CostKind::Angles,
-        CostKind::Moves,
-    ];
-
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            CostKind::Players => "players",
-            CostKind::Ticks => "ticks",
-            CostKind::Usercmds => "usercmds",
-            CostKind::Losses => "lost packets",
-            CostKind::Duplicates => "duplicated packets",
-            CostKind::Delays => "uneven delays",
-            CostKind::Buttons => "buttons",
-            CostKind::Angles => "angles",
-            CostKind::Moves => "moves",
-        }
-    }
-}
+named!(CostKind {
+    Players = "players",
+    Ticks = "ticks",
+    Usercmds = "usercmds",
+    Losses = "lost packets",
+    Duplicates = "duplicated packets",
+    Delays = "uneven delays",
+    Buttons = "buttons",
+    Angles = "angles",
+    Moves = "moves",
+});
 
 /// The number of things of each kind in a session. Compared kind by kind, in the order of [`CostKind::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

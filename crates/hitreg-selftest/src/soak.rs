@@ -93,13 +93,6 @@ named!(SoakProperty {
     Shrink = "shrink",
 });
 
-impl SoakProperty {
-    /// Returns the name.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// A broken property.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BrokenProperty {

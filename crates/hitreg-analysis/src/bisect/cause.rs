@@ -37,7 +37,7 @@ impl DivergenceCause {
     /// The name in results: one of [`Cause::NAMES`], `shot`, `other_input`, `settings` or `build`.
     pub fn name(self) -> &'static str {
         match self {
-            DivergenceCause::Met(cause) => cause.into(),
+            DivergenceCause::Met(cause) => cause.name(),
             DivergenceCause::Shot => "shot",
             DivergenceCause::OtherInput => "other_input",
             DivergenceCause::Settings => "settings",

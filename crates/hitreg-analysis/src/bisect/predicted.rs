@@ -28,7 +28,7 @@ pub struct PredictionTraces {
 pub fn predicted(replay: &Trace) -> PredictionTraces {
     let acks = corrections::Columns::of(replay);
     let misses: Vec<usize> = (0..acks.rows).filter(|&row| acks.result.get(row) == "miss").collect();
-    let unknown: &str = Cause::Unknown.into();
+    let unknown = Cause::Unknown.name();
     let bare: Vec<usize> = misses.iter().copied().filter(|&row| acks.cause.get(row) == unknown).collect();
     let explained = misses.len() - bare.len();
     let shown: BTreeMap<(u32, u32), usize> = (if bare.is_empty() { &misses } else { &bare })

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::summary::CorpusSummary;
 use crate::swept::SweepFigures;
+use hitreg_log::units::named;
 
 /// A figure that a threshold limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -42,30 +43,22 @@ pub struct ThresholdResult {
     pub verdict: &'static str,
 }
 
-impl ThresholdFigure {
-    const ALL: [ThresholdFigure; 3] =
-        [ThresholdFigure::Corrections, ThresholdFigure::ViewErrorP95, ThresholdFigure::HitsChanged];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            ThresholdFigure::Corrections => "corrections",
-            ThresholdFigure::ViewErrorP95 => "view-error-p95",
-            ThresholdFigure::HitsChanged => "hits-changed",
-        }
-    }
-}
+named!(ThresholdFigure {
+    Corrections = "corrections",
+    ViewErrorP95 = "view-error-p95",
+    HitsChanged = "hits-changed",
+});
 
 impl FromStr for Threshold {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Threshold, String> {
         let wrong = || {
-            let names = ThresholdFigure::ALL.map(ThresholdFigure::name).join(", ");
+            let names = ThresholdFigure::NAMES.join(", ");
             format!("write FIGURE=NUMBER, such as hits-changed=0 or corrections=3%; the figures are {names}")
         };
         let (name, value) = text.split_once('=').ok_or_else(wrong)?;
-        let figure = ThresholdFigure::ALL.into_iter().find(|figure| figure.name() == name.trim()).ok_or_else(wrong)?;
+        let figure = name.trim().parse().map_err(|_| wrong())?;
         let (number, is_share) = match value.trim().strip_suffix('%') {
             Some(number) => (number, true),
             None => (value, false),

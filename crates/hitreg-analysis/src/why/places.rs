@@ -38,13 +38,6 @@ pub struct TargetPosition {
 
 hitreg_log::named!(PositionKind { Drawn = "drawn", Judged = "judged", Present = "present" });
 
-impl PositionKind {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
-
 impl TargetPosition {
     pub(super) fn unknown(which: PositionKind, at_us: Option<i64>) -> TargetPosition {
         TargetPosition { which, at_us, origin: None, off: None, known_by: "not known" }

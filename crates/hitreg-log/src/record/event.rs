@@ -85,13 +85,6 @@ named!(Reason {
     Launched = "launched",
 });
 
-impl Reason {
-    /// Returns the name in traces and reports.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// An entity lost health.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DamageRecord {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::NumberForm;
+use crate::units::named;
 
 /// The type of a field or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,33 +28,18 @@ pub enum CellKind {
     Text,
 }
 
+named!(CellKind {
+    F32 = "f32",
+    I32 = "i32",
+    U32 = "u32",
+    F64 = "f64",
+    I64 = "i64",
+    U64 = "u64",
+    Bool = "bool",
+    Text = "text",
+});
+
 impl CellKind {
-    /// All types.
-    pub const ALL: [CellKind; 8] = [
-        CellKind::F32,
-        CellKind::I32,
-        CellKind::U32,
-        CellKind::F64,
-        CellKind::I64,
-        CellKind::U64,
-        CellKind::Bool,
-        CellKind::Text,
-    ];
-
-    /// Returns the name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CellKind::F32 => "f32",
-            CellKind::I32 => "i32",
-            CellKind::U32 => "u32",
-            CellKind::F64 => "f64",
-            CellKind::I64 => "i64",
-            CellKind::U64 => "u64",
-            CellKind::Bool => "bool",
-            CellKind::Text => "text",
-        }
-    }
-
     /// Returns the number of 32-bit cells of a value. A 64-bit value has two: the low word, then the high word.
     pub const fn cells(self) -> usize {
         match self {

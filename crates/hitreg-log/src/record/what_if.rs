@@ -25,11 +25,6 @@ named!(WhatIf {
 pub const REJUDGED: [&str; 2] = ["lag_compensation.", "interpolation.lerp_ms"];
 
 impl WhatIf {
-    /// Returns the name on command lines.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
     /// Returns the meaning of its counts of hits: sentences without the last period.
     pub fn meaning(self) -> &'static str {
         match self {

@@ -5,8 +5,8 @@
 #[error("nothing is called `{0}`")]
 pub struct UnknownName(pub String);
 
-/// Gives an enum's variants their names: `NAMES`, `ALL`, `Into<&'static str>` and `FromStr`. The names follow the order
-/// of the variants, because files store a variant as its index in `NAMES`.
+/// Gives an enum's variants their names: `NAMES`, `ALL`, `name()`, `Into<&'static str>` and `FromStr`. The names follow
+/// the order of the variants, because files store a variant as its index in `NAMES`.
 #[macro_export]
 macro_rules! named {
     ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
@@ -15,6 +15,13 @@ macro_rules! named {
             pub const NAMES: &[&str] = &[$($name),+];
             /// All variants, in declaration order.
             pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
+
+            /// Returns the name in files, in reports and on command lines.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name,)+
+                }
+            }
         }
 
         const _: () = {
@@ -27,9 +34,7 @@ macro_rules! named {
 
         impl From<$type> for &'static str {
             fn from(value: $type) -> &'static str {
-                match value {
-                    $($type::$variant => $name,)+
-                }
+                value.name()
             }
         }
 

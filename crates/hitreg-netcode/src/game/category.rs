@@ -53,11 +53,6 @@ named!(Category {
 });
 
 impl Category {
-    /// The name that traces use.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
     /// The category of a variable whose game gives none. The predicted variables of the own body are `Controlled`. All
     /// other variables are `Authoritative`.
     pub fn by_default(own: bool, scope: Scope) -> Category {

@@ -13,7 +13,7 @@ use super::rules::Quake3Rules;
 use super::server_log::ServerLog;
 use crate::bsp::quake3::Quake3MapError;
 use hitreg_log::record::{Origin, PlayerInfo, Record, SessionHeader};
-use hitreg_log::units::{Micros, Seed};
+use hitreg_log::units::{Micros, Seed, named};
 use hitreg_netcode::game::GameInput as _;
 use hitreg_netcode::protocol::Direction;
 use hitreg_netcode::settings::{SettingError, Settings};
@@ -32,15 +32,9 @@ pub enum RecordingKind {
     Demo,
 }
 
-impl RecordingKind {
-    /// Returns the name of the format.
-    pub fn name(self) -> &'static str {
-        match self {
-            RecordingKind::Capture => "quake3-udp",
-            RecordingKind::Demo => "quake3-demo",
-        }
-    }
+named!(RecordingKind { Capture = "quake3-udp", Demo = "quake3-demo" });
 
+impl RecordingKind {
     /// Returns the origin of logs imported from it.
     pub fn origin(self) -> Origin {
         Origin::Imported { format: self.name().to_owned() }

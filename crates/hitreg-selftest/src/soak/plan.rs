@@ -317,13 +317,6 @@ impl PlayerPlan {
     }
 }
 
-impl PlannedFault {
-    /// Returns the name.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
