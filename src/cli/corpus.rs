@@ -223,7 +223,7 @@ impl CorpusBar {
 }
 
 impl CorpusProgress for CorpusBar {
-    fn done(&self, log: &LogRow, _: bool) {
+    fn done(&self, log: &LogRow) {
         self.add(log.verdict == "differs", "differ");
     }
 }

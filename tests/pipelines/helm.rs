@@ -283,7 +283,7 @@ fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
             threads,
             clock: &|| 0.0,
         };
-        let reports = verify.logs(&engine, &[plain.clone(), keyed.clone()], &|| {}).expect("they can be verified");
+        let reports = verify.logs(&engine, &[plain.clone(), keyed.clone()]).expect("they can be verified");
         assert!(reports.iter().all(|report| report.verdict == LogVerdict::Same), "{reports:?}");
     }
     let part = Part { from: Micros::from_ms(7_300), to: Micros::from_s(9) };

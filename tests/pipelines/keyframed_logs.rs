@@ -76,7 +76,7 @@ impl KeyframedLogs {
             threads,
             clock: &|| 0.0,
         };
-        let reports = verify.logs(&Engine::new(&games), &[self.folder.path().join(name)], &|| {});
+        let reports = verify.logs(&Engine::new(&games), &[self.folder.path().join(name)]);
         reports.expect("it can be verified").remove(0)
     }
 }

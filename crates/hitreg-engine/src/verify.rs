@@ -15,7 +15,7 @@ pub use replays::ReplayRunner;
 pub use verdict::{LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
 use crate::build::StopSignal;
-use crate::corpus::{CorpusProgress, CorpusRun, JudgedLog, VerifiedCorpus};
+use crate::corpus::{CorpusRun, JudgedLog, VerifiedCorpus};
 use crate::engine::{Engine, EngineError, SurveyedLog};
 pub(crate) use golden::Goldens;
 use hitreg_analysis::corpus::LogRow;
@@ -40,20 +40,15 @@ pub struct VerifyOptions<'a> {
 }
 
 impl VerifyOptions<'_> {
-    /// Verifies logs, and calls `done` after each. Problems with a log or its golden go into its report.
+    /// Verifies logs. Problems with a log or its golden go into its report.
     ///
     /// # Errors
     /// Fails if a requested file cannot be written, or if threads cannot be started.
-    pub fn logs(
-        &self,
-        engine: &Engine<'_>,
-        logs: &[PathBuf],
-        done: &(dyn Fn() + Sync),
-    ) -> Result<Vec<LogReport>, EngineError> {
+    pub fn logs(&self, engine: &Engine<'_>, logs: &[PathBuf]) -> Result<Vec<LogReport>, EngineError> {
         let next = |_: &LogReport| String::new();
         let corpus = VerifiedCorpus::new(self, engine, logs, (LogRow::default(), false), &next)?;
         let run = CorpusRun { threads: self.threads, results: None, stop: &StopSignal::default() };
-        let judged = run.judge(logs, &corpus, &WhenDone(done))?.logs;
+        let judged = run.judge(logs, &corpus, &())?.logs;
         Ok(judged.into_iter().map(JudgedLog::verified).collect())
     }
 
@@ -133,15 +128,6 @@ impl VerifyOptions<'_> {
         let again = Engine::new(engine.games).survey(target.path())?;
         let verified = self.replayed(engine, &again, against, (true, false))?;
         Ok(golden::RerecordedLog { log: Some((folder, target.path().to_owned())), verified })
-    }
-}
-
-/// Calls a function after each log.
-struct WhenDone<'a>(&'a (dyn Fn() + Sync));
-
-impl CorpusProgress for WhenDone<'_> {
-    fn done(&self, _: &LogRow, _: bool) {
-        (self.0)();
     }
 }
 

@@ -76,7 +76,12 @@ pub struct JudgedCorpus<R> {
 /// Receives what became of each log, as soon as it is known.
 pub trait CorpusProgress: Sync {
     /// A log is done.
-    fn done(&self, log: &LogRow, is_new: bool);
+    fn done(&self, log: &LogRow);
+}
+
+/// Nobody waits for the run.
+impl CorpusProgress for () {
+    fn done(&self, _: &LogRow) {}
 }
 
 /// A run over a corpus.
@@ -113,9 +118,9 @@ impl CorpusRun<'_> {
                 return ControlFlow::Break(());
             }
             match judge_log(&logs[number], identities[number], (judge, alone), &keeper) {
-                Ok((done, is_new)) => {
+                Ok(done) => {
                     if let Some(ResultRow::Log(row)) = done.rows.last() {
-                        progress.done(row, is_new);
+                        progress.done(row);
                     }
                     lock(&judged)[number] = Some(done);
                 }
@@ -207,19 +212,18 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Judges a log, unless an earlier verdict holds. Returns whether it is judged now. An error with the only log is the
-/// error of the run.
+/// Judges a log, unless an earlier verdict holds. An error with the only log is the error of the run.
 fn judge_log<J: CorpusJudge>(
     log: &Path,
     identity: Option<LogIdentity>,
     (judge, alone): (&J, bool),
     keeper: &ResultKeeper,
-) -> Result<(JudgedLog<J::Report>, bool), EngineError> {
+) -> Result<JudgedLog<J::Report>, EngineError> {
     let name = log.display().to_string();
     let mut about = LogRow { log: name.clone(), ..judge.about() };
     let broken = |about: LogRow, detail: String| {
         let row = LogRow { verdict: "broken".to_owned(), detail, ..about };
-        Ok((JudgedLog { rows: vec![ResultRow::Log(Box::new(row))], report: None }, true))
+        Ok(JudgedLog { rows: vec![ResultRow::Log(Box::new(row))], report: None })
     };
     // Without a folder, nothing needs the digest.
     let kept_as = identity.filter(|_| lock(&keeper.folder).is_some());
@@ -236,7 +240,7 @@ fn judge_log<J: CorpusJudge>(
     let may_keep = depends_on.is_some();
     let earlier = || keeper.with(|results| results.rows(&about.key, &name));
     if let Some(rows) = may_keep.then(earlier).flatten() {
-        return Ok((JudgedLog { rows, report: None }, false));
+        return Ok(JudgedLog { rows, report: None });
     }
     // A pipe may be endless.
     if identity.is_some() {
@@ -258,7 +262,7 @@ fn judge_log<J: CorpusJudge>(
     if may_keep {
         keeper.keep(|results| results.keep(&rows));
     }
-    Ok((JudgedLog { rows, report: Some(report) }, true))
+    Ok(JudgedLog { rows, report: Some(report) })
 }
 
 /// The digest of a log's bytes: the known one of an unchanged file, or that of its content.
