@@ -8,7 +8,7 @@ use hitreg_log::log::{self, LogError, LogReader, StretchWriter, WriteError, Writ
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::merge::{AlignedClient, MergePlan, PlanFailure, SessionCut, SideLogs, merge};
 use hitreg_log::record::{Outline, SessionHeader, SessionId, SessionStretch};
-use hitreg_log::store::{self, Target};
+use hitreg_log::store::{self, StoreError, Target};
 use hitreg_netcode::info::{InfoBuilder, SessionInfo};
 
 /// The maximum number of logs that are open at once. More logs are loaded into memory, one after another.
@@ -113,24 +113,6 @@ fn session_of(header: &SessionHeader) -> Option<SessionId> {
     header.side.map(|side| side.session)
 }
 
-/// Why the merged log was not written.
-enum MergeWriteError {
-    Read(EngineError),
-    Write(WriteError),
-}
-
-impl From<EngineError> for MergeWriteError {
-    fn from(error: EngineError) -> MergeWriteError {
-        MergeWriteError::Read(error)
-    }
-}
-
-impl From<WriteError> for MergeWriteError {
-    fn from(error: WriteError) -> MergeWriteError {
-        MergeWriteError::Write(error)
-    }
-}
-
 /// Reads the logs a second time and writes the merged session.
 fn write(
     plan: &MergePlan,
@@ -141,29 +123,23 @@ fn write(
     let header = plan.header();
     let cut_off = files.cut_off();
     let (mut figures, mut usercmds) = (InfoBuilder::new(header), vec![0; header.players.len()]);
-    let mut unreadable = None;
+    let unwritten = |source| EngineError::from(StoreError::write(target.path(), source));
+    let mut merged = Ok(());
     let written = store::prepare(target, |out| {
         let mut writer = StretchWriter::new(out, header, plan.unknown().to_vec(), WriterOptions::whole())?;
-        let put = plan.put_together(&mut files, &mut |stretch, until| -> Result<(), MergeWriteError> {
+        merged = plan.put_together(&mut files, &mut |stretch, until| {
             figures.add(Outline::of(&stretch, &header.unknown));
             let frames = stretch.players.iter().map(|player| player.frames.len());
             usercmds.iter_mut().zip(frames).for_each(|(known, more)| *known += more);
-            writer.add(stretch)?;
-            Ok(writer.write_until(until)?)
+            writer.add(stretch).and_then(|()| writer.write_until(until)).map_err(unwritten)
         });
-        match put {
-            Ok(()) => writer.finish().map(drop),
-            Err(MergeWriteError::Write(error)) => Err(error),
-            Err(MergeWriteError::Read(error)) => {
-                unreadable = Some(error);
-                Err(WriteError::Abandoned)
-            }
+        if merged.is_err() {
+            return Err(WriteError::Abandoned);
         }
+        writer.finish().map(drop)
     });
-    match unreadable {
-        Some(error) => return Err(error),
-        None => written?.put()?,
-    }
+    merged?;
+    written?.put()?;
     let (clients, cut) = (plan.clients().to_vec(), plan.cut());
     Ok(MergedLog { session, info: figures.info(header), clients, usercmds, cut, cut_off })
 }

@@ -236,7 +236,8 @@ impl StoreError {
         }
     }
 
-    pub(super) fn write(path: &Path, source: WriteError) -> StoreError {
+    /// Returns the error of a file that could not be written. A full disk and a closed pipe have errors of their own.
+    pub fn write(path: &Path, source: WriteError) -> StoreError {
         let kind = if let WriteError::Io(error) = &source { Some(error.kind()) } else { None };
         match kind {
             Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => StoreError::DiskFull { path: path.into() },
