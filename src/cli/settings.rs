@@ -36,7 +36,7 @@ struct SettingListing {
     about: &'static str,
     #[serde(flatten)]
     takes: AcceptedValues,
-    default: &'static str,
+    default: String,
     value: String,
     source: &'static str,
     /// The setting's names in other engines.
@@ -92,7 +92,7 @@ impl SettingListing {
                 ValueKind::Rate { min, max } => AcceptedValues::Rate { min, max, unit: "Hz" },
                 ValueKind::Choice(choices) => AcceptedValues::Choice { choices },
             },
-            default: key.default,
+            default: key.default(),
             value: key.get(settings),
             source: by_preset.map_or(key.source, |(_, _, source)| source),
             engine_names: ENGINE_NAMES

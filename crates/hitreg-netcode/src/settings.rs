@@ -343,14 +343,6 @@ mod tests {
     }
 
     #[test]
-    fn defaults_equal_those_of_the_keys() {
-        let settings = Settings::default();
-        for key in KEYS {
-            assert_eq!(key.get(&settings), key.default, "{}", key.name);
-        }
-    }
-
-    #[test]
     fn errors_of_keys_and_values_name_the_correct_ones() {
         let mut settings = Settings::default();
         let unknown = settings.set("interpolation.lerp", "100").unwrap_err().to_string();

@@ -1,21 +1,22 @@
 //! Settings whose values are words.
 
+use super::kind::SettingText;
+
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal ),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name { $( $(#[$variant_doc])* $variant, )* }
 
-        impl $name {
-            /// The words of the choices.
-            pub const WORDS: &'static [&'static str] = &[ $( $text ),* ];
+        hitreg_log::named!($name { $( $variant = $text ),* });
 
-            pub(crate) fn word(self) -> &'static str {
-                match self { $( $name::$variant => $text, )* }
+        impl SettingText for $name {
+            fn text(&self) -> String {
+                self.name().to_owned()
             }
 
-            pub(crate) fn from_word(word: &str) -> Option<$name> {
-                match word { $( $text => Some($name::$variant), )* _ => None }
+            fn from_text(text: &str) -> Option<$name> {
+                text.parse().ok()
             }
         }
     };

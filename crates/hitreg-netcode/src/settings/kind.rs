@@ -27,13 +27,51 @@ pub enum ValueKind {
     Choice(&'static [&'static str]),
 }
 
-/// The value of a key.
-#[derive(Clone, Copy)]
-pub(super) enum SettingValue {
-    Flag(bool),
-    Number(i64),
-    Rate(Hz),
-    Word(&'static str),
+/// A value of a setting, as text.
+pub(super) trait SettingText: Sized {
+    fn text(&self) -> String;
+
+    fn from_text(text: &str) -> Option<Self>;
+
+    /// Replaces the value. Returns `false` if the text is no value.
+    fn replace(&mut self, text: &str) -> bool {
+        Self::from_text(text).map(|value| *self = value).is_some()
+    }
+}
+
+impl SettingText for bool {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Option<bool> {
+        match text {
+            "true" | "1" => Some(true),
+            // Console variables of engines are 0 or 1.
+            "false" | "0" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+impl SettingText for i64 {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Option<i64> {
+        text.parse().ok()
+    }
+}
+
+impl SettingText for Hz {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Option<Hz> {
+        Hz::parse(text)
+    }
 }
 
 impl ValueKind {
@@ -61,27 +99,20 @@ impl ValueKind {
             ValueKind::Rate { min, .. } if number()? < min as f64 => min,
             ValueKind::Rate { max, .. } if number()? > max as f64 => max,
             ValueKind::Rate { .. } | ValueKind::Flag | ValueKind::Choice(_) => {
-                return self.parse(text).map(|_| text.to_owned());
+                return self.accepts(text).then(|| text.to_owned());
             }
         };
         Some(bounded.to_string())
     }
 
-    pub(super) fn parse(self, text: &str) -> Option<SettingValue> {
+    pub(super) fn accepts(self, text: &str) -> bool {
         match self {
-            // Console variables of engines are 0 or 1.
-            ValueKind::Flag => match text {
-                "true" | "1" => Some(SettingValue::Flag(true)),
-                "false" | "0" => Some(SettingValue::Flag(false)),
-                _ => None,
-            },
-            ValueKind::Number { min, max, .. } => {
-                text.parse().ok().filter(|n| (min..=max).contains(n)).map(SettingValue::Number)
-            }
+            ValueKind::Flag => bool::from_text(text).is_some(),
+            ValueKind::Number { min, max, .. } => text.parse().is_ok_and(|number| (min..=max).contains(&number)),
             ValueKind::Rate { min, max } => {
-                Hz::parse(text).filter(|hz| (min * 1000..=max * 1000).contains(&hz.milli())).map(SettingValue::Rate)
+                Hz::parse(text).is_some_and(|hz| (min * 1000..=max * 1000).contains(&hz.milli()))
             }
-            ValueKind::Choice(words) => words.iter().find(|w| **w == text).map(|w| SettingValue::Word(w)),
+            ValueKind::Choice(words) => words.contains(&text),
         }
     }
 }
