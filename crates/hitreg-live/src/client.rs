@@ -13,11 +13,12 @@ use super::LiveError;
 use super::clock::{MonotonicClock, Schedule};
 use super::counters::{Counters, RecordSender};
 use super::socket::ReceivedDatagram;
-use super::transit::{Outbound, TransitDirection};
+use super::transit::Outbound;
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::{Body, Bots};
 use hitreg_netcode::packet::ClientPacket;
 use hitreg_netcode::pipeline::{ClientPipeline, Netcode, Setup};
+use hitreg_netcode::protocol::Direction;
 use hitreg_netcode::session::sequence::{self, ClientEnd};
 use hitreg_netcode::session::{
     BotPlayer, LateFrames, Observer, PlayerScreen, SessionEvent, SessionRecorder, SnapshotSize, frame_phase,
@@ -266,7 +267,7 @@ impl<B: Body> ClientEnd for ClientSocketEnd<'_, B> {
     fn send(&mut self, at: Micros, _packet: ClientPacket) {
         let socket = self.socket;
         while let Some(datagram) = self.connection.poll_transmit() {
-            socket.outbound.send_on(socket.line, TransitDirection::Up, at, socket.server, datagram);
+            socket.outbound.send_on(socket.line, Direction::Up, at, socket.server, datagram);
         }
     }
 }

@@ -16,12 +16,13 @@ use super::own::{self, OwnSettings};
 use super::report::{LiveReport, LiveSink};
 use super::socket::open;
 use super::threads::{read_from, spawn, wait_for};
-use super::transit::{ModelledLinks, Outbound, TransitDatagram, WAITING_IN_TRANSIT, deliver};
+use super::transit::{Outbound, TransitDatagram, WAITING_IN_TRANSIT, deliver};
 use super::welcome::Welcome;
 use hitreg_log::units::{PlayerId, Seed};
 use hitreg_netcode::game::{Body, Bots};
 use hitreg_netcode::link::LinkModel;
 use hitreg_netcode::pipeline::Netcode;
+use hitreg_netcode::session::Links;
 use hitreg_netcode::settings::Settings;
 use hitreg_netcode::wire::{AcceptedConnection, ClientConnection, ConnectOptions, LeaveReason, Notice, RequestKind};
 
@@ -158,7 +159,7 @@ where
     if let Some((model, posted)) = link {
         // The link draws the same random delays and losses as in a loopback session, because they follow from seed and
         // player.
-        let links = ModelledLinks::new(model, header.seed, player);
+        let links = Links::modelled(model, header.seed, player);
         let clock = place.socket.clock;
         spawn(scope, "links", move || deliver(clock, vec![links], &posted))?;
     }

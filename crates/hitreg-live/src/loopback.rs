@@ -16,13 +16,14 @@ use super::report::{LiveReport, LiveSink};
 use super::server::{self, ServerSetup};
 use super::socket::{ReceivedDatagram, open};
 use super::threads::{read_from, spawn, wait_for};
-use super::transit::{ModelledLinks, Outbound, WAITING_IN_TRANSIT, deliver};
+use super::transit::{Outbound, WAITING_IN_TRANSIT, deliver};
 use hitreg_log::record::{Origin, Record, SessionHeader};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Bots;
+use hitreg_netcode::link::ModelledLink;
 use hitreg_netcode::pipeline::Netcode;
-use hitreg_netcode::session::SynthError;
 use hitreg_netcode::session::scenario::Scenario;
+use hitreg_netcode::session::{Links, SynthError};
 use hitreg_netcode::settings::{Settings, Sizes};
 use hitreg_netcode::wire::ConnectOptions;
 
@@ -90,7 +91,7 @@ struct Loopback {
     header: SessionHeader,
     settings: Arc<Settings>,
     length: Micros,
-    links: Vec<ModelledLinks>,
+    links: Vec<Links<ModelledLink>>,
     clock: MonotonicClock,
     counters: Counters,
     /// Set when server and clients are to end.
@@ -211,7 +212,7 @@ fn open_local(port: u16) -> Result<Arc<UdpSocket>, LiveError> {
     open(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map(Arc::new)
 }
 
-fn links_of(scenario: &Scenario) -> Vec<ModelledLinks> {
-    let links = |p| ModelledLinks::new(scenario.link_of(p), Seed(scenario.seed), PlayerId(p));
+fn links_of(scenario: &Scenario) -> Vec<Links<ModelledLink>> {
+    let links = |p| Links::modelled(scenario.link_of(p), Seed(scenario.seed), PlayerId(p));
     (0..scenario.players).map(links).collect()
 }

@@ -12,12 +12,13 @@ use super::clock::{MonotonicClock, Schedule};
 use super::counters::{Counters, RecordSender};
 use super::own::{self, GrantLimits, OwnSettings};
 use super::socket::ReceivedDatagram;
-use super::transit::{Outbound, TransitDirection};
+use super::transit::Outbound;
 use super::welcome::{Welcome, WelcomeError, with_own};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Body;
 use hitreg_netcode::packet::{HeardPacket, Snapshot};
 use hitreg_netcode::pipeline::{Netcode, ServerPipeline, Setup};
+use hitreg_netcode::protocol::Direction;
 use hitreg_netcode::session::sequence::{self, ServerEnds};
 use hitreg_netcode::session::{SessionRecorder, SnapshotSize};
 use hitreg_netcode::settings::Settings;
@@ -348,7 +349,7 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
             if let Some(to) = address {
                 self.counters.down_datagrams.add(1);
                 self.counters.down_bytes.add(datagram.len() as u64);
-                self.outbound.send_on(usize::from(player.0), TransitDirection::Down, at, to, datagram);
+                self.outbound.send_on(usize::from(player.0), Direction::Down, at, to, datagram);
             }
         }
     }

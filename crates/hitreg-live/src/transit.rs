@@ -11,19 +11,14 @@ use std::time::Duration;
 
 use super::clock::MonotonicClock;
 use super::socket::ReceivedDatagram;
-use hitreg_log::units::{Micros, PlayerId, Seed};
-use hitreg_netcode::link::{Link, LinkModel, ModelledLink};
+use hitreg_log::units::Micros;
+use hitreg_netcode::link::{Link, ModelledLink};
+use hitreg_netcode::protocol::Direction;
+use hitreg_netcode::session::Links;
 use hitreg_netcode::wire::{MessageType, message_type};
 
 /// The most datagrams that may wait for the delaying thread.
 pub(super) const WAITING_IN_TRANSIT: usize = 8192;
-
-/// A direction of a player's connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TransitDirection {
-    Up,
-    Down,
-}
 
 /// Sends datagrams through a socket, either immediately or through modelled links.
 #[derive(Clone, Debug)]
@@ -40,7 +35,7 @@ pub(super) struct TransitDatagram {
     sent_at: Micros,
     /// The index of the modelled connection that it takes.
     line: usize,
-    direction: TransitDirection,
+    direction: Direction,
 }
 
 /// The destination of a datagram.
@@ -63,14 +58,7 @@ impl Outbound {
     }
 
     /// Sends a datagram of a connection, through its modelled link if there is one.
-    pub(super) fn send_on(
-        &self,
-        line: usize,
-        direction: TransitDirection,
-        sent_at: Micros,
-        to: SocketAddr,
-        bytes: Vec<u8>,
-    ) {
+    pub(super) fn send_on(&self, line: usize, direction: Direction, sent_at: Micros, to: SocketAddr, bytes: Vec<u8>) {
         match &self.delays {
             None => self.send(to, &bytes),
             Some(delays) => {
@@ -104,8 +92,7 @@ impl InboundQueue {
         let is_over = match &self.delays {
             Some((clock, delays)) if is_frame => {
                 let to = TransitTarget::Inbox(self.reader.clone(), from);
-                let posted =
-                    TransitDatagram { to, bytes, sent_at: clock.now(), line: 0, direction: TransitDirection::Down };
+                let posted = TransitDatagram { to, bytes, sent_at: clock.now(), line: 0, direction: Direction::Down };
                 delays.send(posted).is_err()
             }
             Some(_) | None => matches!(self.reader.try_send((from, bytes)), Err(TrySendError::Disconnected(_))),
@@ -114,26 +101,8 @@ impl InboundQueue {
     }
 }
 
-/// The two links of one player.
-#[derive(Clone, Debug)]
-pub(super) struct ModelledLinks {
-    pub(super) up: ModelledLink,
-    pub(super) down: ModelledLink,
-}
-
-impl ModelledLinks {
-    /// Creates the same links that a synthetic session has for this player.
-    pub(super) fn new(model: &LinkModel, seed: Seed, player: PlayerId) -> ModelledLinks {
-        let link = |direction: u64| {
-            let stream = 0x6c69_6e6b_0000_0000 | (u64::from(player.0) << 1) | direction;
-            ModelledLink::new(model.clone(), seed, stream)
-        };
-        ModelledLinks { up: link(0), down: link(1) }
-    }
-}
-
 /// Delays datagrams until all senders have ended. Datagrams still in transit at that time are lost.
-pub(super) fn deliver(clock: MonotonicClock, mut links: Vec<ModelledLinks>, posts: &Receiver<TransitDatagram>) {
+pub(super) fn deliver(clock: MonotonicClock, mut links: Vec<Links<ModelledLink>>, posts: &Receiver<TransitDatagram>) {
     let mut waiting: BinaryHeap<Reverse<(Micros, u64)>> = BinaryHeap::new();
     let mut held: std::collections::BTreeMap<u64, TransitDatagram> = std::collections::BTreeMap::new();
     let mut posted = 0;
@@ -154,11 +123,7 @@ pub(super) fn deliver(clock: MonotonicClock, mut links: Vec<ModelledLinks>, post
             Err(RecvTimeoutError::Disconnected) => return,
         };
         let Some(links) = links.get_mut(post.line) else { continue };
-        let link = match post.direction {
-            TransitDirection::Up => &mut links.up,
-            TransitDirection::Down => &mut links.down,
-        };
-        let fate = link.send(post.sent_at, post.bytes.len().min(usize::from(u16::MAX)) as u16);
+        let fate = links.link(post.direction).send(post.sent_at, post.bytes.len().min(usize::from(u16::MAX)) as u16);
         for due in fate.arrivals() {
             waiting.push(Reverse((due, posted)));
             held.insert(posted, post.clone());

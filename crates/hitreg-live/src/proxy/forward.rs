@@ -14,12 +14,12 @@ use super::{ProxyOptions, counts_of};
 use crate::clock::MonotonicClock;
 use crate::socket::open;
 use crate::threads::spawn;
-use crate::transit::ModelledLinks;
 use crate::urgent::run_at_once;
 use crate::{LiveError, TrafficCounts};
 use hitreg_log::units::{Micros, PlayerId};
-use hitreg_netcode::link::Link;
+use hitreg_netcode::link::{Link, ModelledLink};
 use hitreg_netcode::protocol::Direction;
+use hitreg_netcode::session::Links;
 
 /// The most clients of a proxy; each has a socket and a thread.
 const CLIENTS_MAX: usize = 256;
@@ -71,7 +71,7 @@ struct ProxyClient {
     address: SocketAddr,
     /// The socket to the server.
     socket: Arc<UdpSocket>,
-    links: ModelledLinks,
+    links: Links<ModelledLink>,
 }
 
 pub(super) struct Forwarder<'env> {
@@ -163,7 +163,7 @@ impl<'env> Forwarder<'env> {
         socket.connect(self.options.upstream).map_err(LiveError::Socket)?;
         let socket = Arc::new(socket);
         let client = self.ends.len() as u16;
-        let links = ModelledLinks::new(&self.options.link, self.options.seed, PlayerId(client));
+        let links = Links::modelled(&self.options.link, self.options.seed, PlayerId(client));
         let (clock, over, to) = (self.clock, self.over, self.came.0.clone());
         let reads = Arc::clone(&socket);
         spawn(scope, "server", move || {
@@ -178,11 +178,7 @@ impl<'env> Forwarder<'env> {
     /// Forwards a datagram, immediately or later, and passes a copy to the recording thread.
     fn take(&mut self, came: Micros, client: u16, direction: Direction, bytes: Vec<u8>) {
         let Some(end) = self.ends.get_mut(usize::from(client)) else { return };
-        let link = match direction {
-            Direction::Up => &mut end.links.up,
-            Direction::Down => &mut end.links.down,
-        };
-        let fate = link.send(came, bytes.len().min(usize::from(u16::MAX)) as u16);
+        let fate = end.links.link(direction).send(came, bytes.len().min(usize::from(u16::MAX)) as u16);
         let traffic = counts_of(&mut self.traffic, direction);
         traffic.datagrams += 1;
         traffic.bytes += bytes.len() as u64;

@@ -186,7 +186,7 @@ fn encoded_machine<'f, G: Netcode>(
 }
 
 fn links<'f>(feed: &SharedFeed<'f>, source: &ReplaySource<'_>) -> Vec<Links<FeedLink<'f>>> {
-    let of = |player| Links { up: FeedLink::up(feed, player), down: FeedLink::down(feed, player) };
+    let of = |player| Links::of(|direction| FeedLink::of(feed, player, direction));
     (0..source.header.players.len()).map(of).collect()
 }
 

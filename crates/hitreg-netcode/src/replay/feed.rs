@@ -16,6 +16,7 @@ use super::survey::LogSurvey;
 use crate::game::{Game, GameInput};
 use crate::link::Fate;
 use crate::packet::HeardPacket;
+use crate::protocol::Direction;
 use crate::session::{InputSource, PlayerScreen};
 use hitreg_log::record::{
     ArrivalRecord, ArrivalTable, FrameRecord, HeardRecord, PacketRecord, SessionStretch, SnapshotRecord, TickRecord,
@@ -68,13 +69,6 @@ struct PacketFates {
     begun: bool,
     /// Whether the first packet comes from a keyframe.
     passed: bool,
-}
-
-/// A direction of a player's connection.
-#[derive(Clone, Copy, Debug)]
-enum FeedDirection {
-    Up,
-    Down,
 }
 
 /// A feed shared by the input, the links and the observer of one replay.
@@ -214,16 +208,16 @@ impl<'a> Feed<'a> {
         of.frames_left > 0 || (self.survey.is_heard_only(usize::from(player.0)) && of.heard_left > 0)
     }
 
-    fn fates_of(&mut self, player: usize, direction: FeedDirection) -> &mut PacketFates {
+    fn fates_of(&mut self, player: usize, direction: Direction) -> &mut PacketFates {
         match direction {
-            FeedDirection::Up => &mut self.players[player].up,
-            FeedDirection::Down => &mut self.players[player].down,
+            Direction::Up => &mut self.players[player].up,
+            Direction::Down => &mut self.players[player].down,
         }
     }
 
     /// Looks up the fate of a packet by its send time. A packet that was not recorded gets the delay of the packet sent
     /// at or just before its time, so a build or setting that sends other packets can use the recording, too.
-    fn send(&mut self, player: usize, direction: FeedDirection, at: Micros) -> Fate {
+    fn send(&mut self, player: usize, direction: Direction, at: Micros) -> Fate {
         self.read_until(at + self.survey.longest());
         // For a packet before the first recorded one, the first is the nearest.
         let sends = self.survey.players[player].sends()[direction as usize];
@@ -431,7 +425,7 @@ mod tests {
         for step in [11, 70, 333] {
             let mut read = log.iter().cloned();
             let feed = Feed::new(&mut read, &surveyed);
-            let mut fed = FeedLink::up(&feed, 0);
+            let mut fed = FeedLink::of(&feed, 0, Direction::Up);
             for at in (0..9_500).step_by(step).map(ms) {
                 assert_eq!(fed.send(at, 100), fate(at), "every {step} ms, at {at}");
             }

@@ -15,9 +15,10 @@ use super::queue::{CarriedPacket, Queue};
 use super::sequence::{ClientEnd, ServerEnds};
 use super::unencoded::UnencodedTransport;
 use crate::game::{Body, Game};
-use crate::link::Link;
+use crate::link::{Link, LinkModel, ModelledLink};
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{Netcode, Setup};
+use crate::protocol::Direction;
 use crate::settings::Sizes;
 use crate::state::{KnownRecords, State, StateError, StateReader, StateWriter};
 use crate::wire::{
@@ -33,6 +34,30 @@ pub struct Links<L> {
     pub up: L,
     /// From the server to the client.
     pub down: L,
+}
+
+impl<L> Links<L> {
+    /// Makes the link of each direction.
+    pub fn of(mut link: impl FnMut(Direction) -> L) -> Links<L> {
+        Links { up: link(Direction::Up), down: link(Direction::Down) }
+    }
+
+    /// Returns the link of a direction.
+    pub fn link(&mut self, direction: Direction) -> &mut L {
+        match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        }
+    }
+}
+
+impl Links<ModelledLink> {
+    /// Returns the links of a player under a model. They follow from the session's seed and the player's number, so a
+    /// session over UDP has the same links as a synthetic one.
+    pub fn modelled(model: &LinkModel, seed: Seed, player: PlayerId) -> Links<ModelledLink> {
+        let stream = 0x6c69_6e6b_0000_0000 | (u64::from(player.0) << 1);
+        Links::of(|direction| ModelledLink::new(model.clone(), seed, stream | direction as u64))
+    }
 }
 
 /// An observer between server and clients that can inject datagrams.

@@ -10,7 +10,7 @@ use crate::link::ModelledLink;
 use crate::pipeline::{Netcode, Setup};
 use crate::settings::{SettingError, Settings};
 use hitreg_log::record::{Origin, PlayerInfo, SessionHeader};
-use hitreg_log::units::Seed;
+use hitreg_log::units::{PlayerId, Seed};
 
 /// The reasons why a synthetic session cannot be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -90,11 +90,7 @@ pub fn record_synthetic_while<G: Bots + Netcode>(
     scenario.check()?;
     let settings = Arc::new(scenario.settings()?);
     let seed = Seed(scenario.seed);
-    let link = |player: u16, direction: u64| {
-        let stream = 0x6c69_6e6b_0000_0000 | (u64::from(player) << 1) | direction;
-        ModelledLink::new(scenario.link_of(player).clone(), seed, stream)
-    };
-    let links = (0..scenario.players).map(|p| Links { up: link(p, 0), down: link(p, 1) }).collect();
+    let links = (0..scenario.players).map(|p| Links::modelled(scenario.link_of(p), seed, PlayerId(p))).collect();
     let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = scenario.length();

@@ -2,26 +2,22 @@
 
 use std::rc::Rc;
 
-use super::{FeedDirection, SharedFeed};
+use super::SharedFeed;
 use crate::link::{Fate, Link};
+use crate::protocol::Direction;
 use hitreg_log::units::Micros;
 
 /// A recorded link that looks packets up in a feed.
 pub(in crate::replay) struct FeedLink<'a> {
     feed: SharedFeed<'a>,
     player: usize,
-    direction: FeedDirection,
+    direction: Direction,
 }
 
 impl<'a> FeedLink<'a> {
-    /// The direction from a client to the server.
-    pub(in crate::replay) fn up(feed: &SharedFeed<'a>, player: usize) -> FeedLink<'a> {
-        FeedLink { feed: Rc::clone(feed), player, direction: FeedDirection::Up }
-    }
-
-    /// The direction from the server to a client.
-    pub(in crate::replay) fn down(feed: &SharedFeed<'a>, player: usize) -> FeedLink<'a> {
-        FeedLink { feed: Rc::clone(feed), player, direction: FeedDirection::Down }
+    /// A direction of a player's connection.
+    pub(in crate::replay) fn of(feed: &SharedFeed<'a>, player: usize, direction: Direction) -> FeedLink<'a> {
+        FeedLink { feed: Rc::clone(feed), player, direction }
     }
 }
 
