@@ -1,8 +1,7 @@
 //! Modelled links between sockets. A datagram waits here for its modelled delay. The thread then sends it through the
 //! intended socket, or passes it to its reader.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -103,20 +102,14 @@ impl InboundQueue {
 
 /// Delays datagrams until all senders have ended. Datagrams still in transit at that time are lost.
 pub(super) fn deliver(clock: MonotonicClock, mut links: Vec<Links<ModelledLink>>, posts: &Receiver<TransitDatagram>) {
-    let mut waiting: BinaryHeap<Reverse<(Micros, u64)>> = BinaryHeap::new();
-    let mut held: std::collections::BTreeMap<u64, TransitDatagram> = std::collections::BTreeMap::new();
+    // Datagrams by due time and arrival.
+    let mut waiting: BTreeMap<(Micros, u64), TransitDatagram> = BTreeMap::new();
     let mut posted = 0;
     loop {
-        while let Some(Reverse((due, number))) = waiting.peek().copied() {
-            if due > clock.now() {
-                break;
-            }
-            waiting.pop();
-            if let Some(post) = held.remove(&number) {
-                post.arrive();
-            }
+        while let Some(post) = waiting.first_entry().filter(|post| post.key().0 <= clock.now()) {
+            post.remove().arrive();
         }
-        let wait = waiting.peek().map_or(Duration::from_secs(1), |Reverse((due, _))| clock.until(*due));
+        let wait = waiting.first_key_value().map_or(Duration::from_secs(1), |((due, _), _)| clock.until(*due));
         let post = match posts.recv_timeout(wait) {
             Ok(post) => post,
             Err(RecvTimeoutError::Timeout) => continue,
@@ -125,8 +118,7 @@ pub(super) fn deliver(clock: MonotonicClock, mut links: Vec<Links<ModelledLink>>
         let Some(links) = links.get_mut(post.line) else { continue };
         let fate = links.link(post.direction).send(post.sent_at, post.bytes.len().min(usize::from(u16::MAX)) as u16);
         for due in fate.arrivals() {
-            waiting.push(Reverse((due, posted)));
-            held.insert(posted, post.clone());
+            waiting.insert((due, posted), post.clone());
             posted += 1;
         }
     }

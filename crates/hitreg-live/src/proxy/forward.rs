@@ -1,8 +1,7 @@
 //! The forwarding thread. Each client has its own socket to the server, so that the server can distinguish the clients
 //! as it would without a proxy.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -83,9 +82,9 @@ pub(super) struct Forwarder<'env> {
     came: (SyncSender<IncomingDatagram>, Receiver<IncomingDatagram>),
     clients: BTreeMap<SocketAddr, u16>,
     ends: Vec<ProxyClient>,
-    /// Delayed datagrams, sorted by due time and arrival.
-    waiting: BinaryHeap<Reverse<(Micros, u64)>>,
-    held: BTreeMap<u64, (Direction, u16, Vec<u8>)>,
+    /// Delayed datagrams, by due time and arrival.
+    waiting: BTreeMap<(Micros, u64), (Direction, u16, Vec<u8>)>,
+    /// The number of datagrams that had to wait.
     count: u64,
     traffic: (TrafficCounts, TrafficCounts),
     passed: ProxyTotals,
@@ -108,8 +107,7 @@ impl<'env> Forwarder<'env> {
             came: sync_channel(CAME_MAX),
             clients: BTreeMap::new(),
             ends: Vec::new(),
-            waiting: BinaryHeap::new(),
-            held: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             count: 0,
             traffic: Default::default(),
             passed: ProxyTotals::default(),
@@ -127,8 +125,8 @@ impl<'env> Forwarder<'env> {
         })?;
         while !self.over.load(Ordering::Relaxed) {
             self.send_due();
-            let wait =
-                self.waiting.peek().map_or(LOOK_UP_EVERY, |Reverse((due, _))| clock.until(*due).min(LOOK_UP_EVERY));
+            let first = self.waiting.first_key_value();
+            let wait = first.map_or(LOOK_UP_EVERY, |((due, _), _)| clock.until(*due).min(LOOK_UP_EVERY));
             match self.came.1.recv_timeout(wait) {
                 Ok(IncomingDatagram::FromClient(from, at, bytes)) => match self.client(scope, from)? {
                     Some(client) => self.take(at, client, Direction::Up, bytes),
@@ -184,11 +182,10 @@ impl<'env> Forwarder<'env> {
         traffic.bytes += bytes.len() as u64;
         self.passed.lost_on_purpose += u64::from(fate.first.is_none());
         for due in fate.arrivals() {
-            if self.held.len() == ON_THEIR_WAY_MAX {
+            if self.waiting.len() == ON_THEIR_WAY_MAX {
                 self.passed.refused += 1;
             } else {
-                self.held.insert(self.count, (direction, client, bytes.clone()));
-                self.waiting.push(Reverse((due, self.count)));
+                self.waiting.insert((due, self.count), (direction, client, bytes.clone()));
                 self.count += 1;
             }
         }
@@ -200,11 +197,8 @@ impl<'env> Forwarder<'env> {
     }
 
     fn send_due(&mut self) {
-        while let Some(Reverse((due, number))) =
-            self.waiting.peek().copied().filter(|Reverse((due, _))| *due <= self.clock.now())
-        {
-            self.waiting.pop();
-            let Some((direction, client, bytes)) = self.held.remove(&number) else { continue };
+        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= self.clock.now()) {
+            let ((due, _), (direction, client, bytes)) = first.remove_entry();
             let Some(end) = self.ends.get(usize::from(client)) else { continue };
             // A datagram that the system refuses counts as lost in transit.
             let sent = match direction {
