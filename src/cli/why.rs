@@ -251,8 +251,7 @@ fn of_source(path: &Path, source: &dyn TraceSource, asked: &Result<WhyQuery, u32
     let asked = match asked {
         Ok(asked) => asked,
         Err(player) => {
-            let all = |rows: &Table| (0..rows.rows() as u32).collect();
-            let table = select_rows(source, shots::NAME, (&[], None), &all).map_err(unread)?;
+            let table = select_rows(source, shots::NAME, (&[], None), &Table::clone).map_err(unread)?;
             return Err(which_shot(path, &Trace { tables: vec![table], ..Trace::default() }, *player));
         }
     };

@@ -80,16 +80,16 @@ pub fn write(
     events.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     let players = players(trace).map_err(PerfettoError::Unread)?;
     events.names(&players)?;
-    let ticks = some(trace, &[(ticks::NAME, &["tick", "at_us"], &all)])?;
+    let ticks = some(trace, &[(ticks::NAME, &["tick", "at_us"], &Table::clone)])?;
     events.ticks(&ticks)?;
     // Each group of players needs a pass through the file, so a group is as large as memory allows.
     let groups: Vec<&[u32]> = players.chunks(at_once(trace, frames::NAME, players.len())).collect();
     for group in &groups {
-        let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
+        let of_group = |rows: &Table| rows.select_where(rows.u32s("player").iter(), |player| group.contains(player));
         events.frames(&some(trace, &[(frames::NAME, &FRAME, &of_group)])?)?;
     }
     for group in &groups {
-        let of_group = |rows: &Table| rows_where(rows, "player", |player, _| group.contains(&player));
+        let of_group = |rows: &Table| rows.select_where(rows.u32s("player").iter(), |player| group.contains(player));
         let mut acked = some(
             trace,
             &[
@@ -101,12 +101,15 @@ pub fn write(
         acked.tables.extend(ticks.tables.iter().cloned());
         events.acks(&acked)?;
     }
-    let mut shot = some(trace, &[(shots::NAME, &[], &all)])?;
+    let mut shot = some(trace, &[(shots::NAME, &[], &Table::clone)])?;
     let fired = {
         let shots = shots::Columns::of(&shot);
         shots.shooter.iter().copied().zip(shots.command.iter().copied()).collect::<BTreeSet<(u32, u32)>>()
     };
-    let of_shots = |rows: &Table| rows_where(rows, "player", |player, command| fired.contains(&(player, command)));
+    let of_shots = |rows: &Table| {
+        let usercmds = rows.u32s("player").iter().zip(rows.u32s("command"));
+        rows.select_where(usercmds, |(player, command)| fired.contains(&(*player, *command)))
+    };
     shot.tables.extend(some(trace, &[(frames::NAME, &MADE, &of_shots)])?.tables);
     events.shots(&shot)?;
     events.packets(packets)?;
@@ -124,24 +127,13 @@ fn at_once(trace: &dyn TraceSource, table: &str, players: usize) -> usize {
 const FRAME: [&str; 5] = ["player", "at_us", "command", "ran", "buttons"];
 const MADE: [&str; 3] = ["player", "at_us", "command"];
 
-/// A table, its columns (all if there are none), and the rows to keep.
-type TableQuery<'w> = (&'w str, &'w [&'w str], &'w dyn Fn(&Table) -> Vec<u32>);
+/// A table, its columns (all if there are none), and the choice of its rows.
+type TableQuery<'w> = (&'w str, &'w [&'w str], &'w dyn Fn(&Table) -> Table);
 
 fn some(trace: &dyn TraceSource, wanted: &[TableQuery<'_>]) -> Result<Trace, PerfettoError> {
-    let tables = wanted.iter().map(|(table, columns, keep)| select_rows(trace, table, (columns, None), keep));
+    let tables = wanted.iter().map(|(table, columns, select)| select_rows(trace, table, (columns, None), select));
     let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(PerfettoError::Unread)?;
     Ok(Trace { header: trace.header().clone(), tables })
-}
-
-fn all(rows: &Table) -> Vec<u32> {
-    (0..rows.rows() as u32).collect()
-}
-
-/// Selects rows by owner and usercmd number.
-fn rows_where(rows: &Table, whose: &str, keep: impl Fn(u32, u32) -> bool) -> Vec<u32> {
-    let commands = rows.u32s("command").iter().copied().chain(std::iter::repeat(0));
-    let keys = rows.u32s(whose).iter().copied().zip(commands);
-    (0..).zip(keys).filter(|(_, (whose, command))| keep(*whose, *command)).map(|(row, _)| row).collect()
 }
 
 /// All players with a frame, a shot or an ack.

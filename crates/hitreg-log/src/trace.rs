@@ -354,6 +354,12 @@ impl Table {
         Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
     }
 
+    /// Returns a copy with only the rows whose value `keep` accepts. `values` has one value for each row.
+    pub fn select_where<T>(&self, values: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Table {
+        let rows: Vec<u32> = (0..).zip(values).filter_map(|(row, value)| keep(value).then_some(row)).collect();
+        self.select(&rows)
+    }
+
     /// Returns the column with the times of the rows: the first column of times whose name ends with `at_us`, or else the
     /// ticks. A [`TraceSource`] finds rows by it.
     pub fn time_column(&self) -> Option<&Column> {

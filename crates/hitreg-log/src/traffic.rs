@@ -342,11 +342,10 @@ fn by_player<'s>(
     let players: Vec<u32> = players.into_iter().collect();
     let groups: Vec<Vec<u32>> = players.chunks(at_once).map(<[u32]>::to_vec).collect();
     Ok(groups.into_iter().flat_map(move |group| {
-        let of_group = |rows: &Table| rows_of(rows, &group);
+        let of_group = |rows: &Table| of_players(rows, &group);
         let (all, failed) = match tables.map(|table| select_rows(trace, table, (&[], None), &of_group)) {
             [Ok(one), Ok(other)] => {
-                let of =
-                    |player: &u32| packets(*player, [&one, &other].map(|rows| rows.select(&rows_of(rows, &[*player]))));
+                let of = |player: &u32| packets(*player, [&one, &other].map(|rows| of_players(rows, &[*player])));
                 (group.iter().flat_map(of).collect(), None)
             }
             [one, other] => (Vec::new(), one.err().or(other.err())),
@@ -355,8 +354,8 @@ fn by_player<'s>(
     }))
 }
 
-fn rows_of(rows: &Table, players: &[u32]) -> Vec<u32> {
-    (0..).zip(rows.u32s("player")).filter(|(_, player)| players.contains(player)).map(|(row, _)| row).collect()
+fn of_players(rows: &Table, players: &[u32]) -> Table {
+    rows.select_where(rows.u32s("player").iter(), |player| players.contains(player))
 }
 
 fn of_rows(player: u32, sent: &Table, arrived: &Table, is_received: bool) -> Vec<Packet> {

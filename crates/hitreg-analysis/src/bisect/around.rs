@@ -15,9 +15,8 @@ pub(super) fn around<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Resu
     let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
     let of_tick = |table, tick: u32| {
         let span = ColumnSpan { column: "tick", first: tick.into(), last: tick.into() };
-        let is_of =
-            |rows: &Table| (0..).zip(rows.u32s("tick")).filter(|(_, of)| **of == tick).map(|(row, _)| row).collect();
-        select_rows(trace, table, (&[], Some(span)), &is_of)
+        let of_tick = |rows: &Table| rows.select_where(rows.u32s("tick").iter(), |of| *of == tick);
+        select_rows(trace, table, (&[], Some(span)), &of_tick)
     };
     if let Some(tick) = first.place.tick {
         around.tables.extend([of_tick(executed::NAME, tick)?, of_tick(shots::NAME, tick)?]);

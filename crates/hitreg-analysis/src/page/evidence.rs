@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::why::{CorrectionRows, shot_target};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceSource, each_part};
+use hitreg_log::trace::{Table, Trace, TraceSource, select_rows};
 
 /// What explains the shots and corrections of a trace.
 #[derive(Debug)]
@@ -61,12 +61,8 @@ pub(super) const FRAMES: &[&str] = &[
 impl Evidence {
     /// Reads all evidence except views.
     pub(super) fn read(trace: &dyn TraceSource) -> Result<Evidence, String> {
-        let mut fired = Table::new(shots::NAME, Vec::new());
-        each_part(trace, shots::NAME, (&[], None), &mut |rows| fired.append(rows.clone()))?;
-        let mut corrected = Table::new(corrections::NAME, Vec::new());
-        each_part(trace, corrections::NAME, (&[], None), &mut |rows| {
-            corrected.append(CorrectionRows::corrected(rows))
-        })?;
+        let fired = select_rows(trace, shots::NAME, (&[], None), &Table::clone)?;
+        let corrected = select_rows(trace, corrections::NAME, (&[], None), &CorrectionRows::corrected)?;
         let found = Trace { header: trace.header().clone(), tables: vec![fired, corrected] };
 
         let (mut usercmds, mut states) = (BTreeSet::new(), BTreeSet::new());
@@ -95,24 +91,20 @@ impl Evidence {
         usercmds.extend(of_acks.player.iter().copied().zip(of_acks.command.iter().copied()));
 
         let mut evidence = Evidence { trace: found, views: needed_views.into_iter().collect(), last: 0 };
-        let is_usercmd = |players: &[u32], commands: &[u32]| {
-            rows_of(players.iter().zip(commands), |(player, command)| usercmds.contains(&(*player, *command)))
+        let of_usercmds = |table: &Table| {
+            let all = table.u32s("player").iter().zip(table.u32s("command"));
+            table.select_where(all, |(player, command)| usercmds.contains(&(*player, *command)))
         };
-        evidence.add(trace, frames::NAME, FRAMES, &|table| {
-            let table = frames::Columns::read(table);
-            is_usercmd(table.player, table.command)
-        })?;
-        evidence.add(trace, executed::NAME, &[], &|table| {
-            let table = executed::Columns::read(table);
-            is_usercmd(table.player, table.command)
-        })?;
-        evidence.add(trace, errors::NAME, &[], &|table| (0..table.rows() as u32).collect())?;
+        evidence.add(trace, frames::NAME, FRAMES, &of_usercmds)?;
+        evidence.add(trace, executed::NAME, &[], &of_usercmds)?;
+        evidence.add(trace, errors::NAME, &[], &Table::clone)?;
         evidence.add(trace, bodies::NAME, BODIES, &|table| {
-            let table = bodies::Columns::read(table);
-            rows_of(table.tick.iter().zip(table.entity), |(tick, entity)| states.contains(&(*tick, *entity)))
+            let rows = bodies::Columns::read(table);
+            let all = rows.tick.iter().zip(rows.entity);
+            table.select_where(all, |(tick, entity)| states.contains(&(*tick, *entity)))
         })?;
         if !has_times {
-            evidence.add(trace, ticks::NAME, &[], &|table| (0..table.rows() as u32).collect())?;
+            evidence.add(trace, ticks::NAME, &[], &Table::clone)?;
         }
         evidence.trace.tables.push(Table::new(views::NAME, Vec::new()));
         Ok(evidence)
@@ -123,15 +115,11 @@ impl Evidence {
         trace: &dyn TraceSource,
         name: &str,
         only: &[&str],
-        keep: &dyn Fn(&Table) -> Vec<u32>,
+        select: &dyn Fn(&Table) -> Table,
     ) -> Result<(), String> {
-        let mut kept = Table::new(name, Vec::new());
-        each_part(trace, name, (only, None), &mut |rows| {
-            let mut found = rows.select(&keep(rows));
-            // A trace in memory has all columns.
-            found.columns.retain(|column| only.is_empty() || only.contains(&&*column.name));
-            kept.append(found)
-        })?;
+        let mut kept = select_rows(trace, name, (only, None), select)?;
+        // A trace in memory has all columns.
+        kept.columns.retain(|column| only.is_empty() || only.contains(&&*column.name));
         self.trace.tables.push(kept);
         Ok(())
     }
@@ -203,9 +191,4 @@ impl NeededViews {
         }
         self.next_judged > before
     }
-}
-
-/// The indices of the rows that `keep` accepts.
-fn rows_of<T>(all: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Vec<u32> {
-    (0..).zip(all).filter_map(|(row, of)| keep(of).then_some(row)).collect()
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
-use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, each_part};
+use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, select_rows};
 
 /// Views of the target are read for this long before and after the rewound time, in microseconds. The explanation needs
 /// no views further away.
@@ -30,8 +30,9 @@ impl ShotRows {
     /// Finds the rows of a shot among the shots of a trace.
     pub fn of(trace: &Trace, shot: ShotName) -> ShotRows {
         let table = shots::Columns::of(trace);
-        let found = rows_of(table.shooter.iter().zip(table.command), |of| of == (&shot.shooter, &shot.command));
-        let rows = trace.table(shots::NAME).map(|table| table.select(&found)).unwrap_or_default();
+        let usercmds = table.shooter.iter().zip(table.command);
+        let is_its = |of| of == (&shot.shooter, &shot.command);
+        let rows = trace.table(shots::NAME).map(|table| table.select_where(usercmds, is_its)).unwrap_or_default();
         let found = shots::Columns::read(&rows);
         let judged = found.at_us.iter().zip(found.rewind_us).map(|(at, rewind)| at.saturating_sub(*rewind));
         let shown = around(judged);
@@ -72,21 +73,22 @@ impl ShotRows {
         let of_shot = shots::Columns::read(&self.rows).tick;
         let is_its_tick =
             |tick: &u32| of_shot.iter().any(|of_shot| of_shot == tick || of_shot.checked_sub(1) == Some(*tick));
-        table.select(&match table.name.as_str() {
-            ticks::NAME => rows_of(ticks::Columns::read(table).tick.iter(), is_its_tick),
-            bodies::NAME => rows_of(bodies::Columns::read(table).tick.iter(), is_its_tick),
-            executed::NAME | frames::NAME => rows_of_usercmd(table, shooter, command),
+        match table.name.as_str() {
+            ticks::NAME | bodies::NAME => table.select_where(table.u32s("tick").iter(), is_its_tick),
+            executed::NAME | frames::NAME => of_usercmd(table, shooter, command),
             views::NAME => {
-                let table = views::Columns::read(table);
-                let is_near = |row: usize| match (self.shown, table.drawn_at_us.get(row)) {
+                let rows = views::Columns::read(table);
+                let is_near = |row: usize| match (self.shown, rows.drawn_at_us.get(row)) {
                     (Some((from, to)), Some(at)) => (from..=to).contains(at),
                     _ => false,
                 };
-                let of_row = table.player.iter().zip(table.command).enumerate();
-                rows_of(of_row, |(row, (player, of))| *player == shooter && (*of == command || is_near(row)))
+                let of_row = rows.player.iter().zip(rows.command).enumerate();
+                let explains =
+                    |(row, (player, of)): (usize, (&u32, &u32))| *player == shooter && (*of == command || is_near(row));
+                table.select_where(of_row, explains)
             }
-            _ => Vec::new(),
-        })
+            _ => table.select(&[]),
+        }
     }
 
     /// A trace with these rows, which [`ShotRows::select`] selected, and the rows of the shot.
@@ -113,7 +115,7 @@ impl CorrectionRows {
 
     /// The rows of `corrections` in which a state was corrected.
     pub fn corrected(table: &Table) -> Table {
-        table.select(&rows_of(corrections::Columns::read(table).fields.iter(), |fields| *fields > 0))
+        table.select_where(corrections::Columns::read(table).fields.iter(), |fields| *fields > 0)
     }
 
     /// Counts [corrected](CorrectionRows::corrected) rows by player.
@@ -151,10 +153,10 @@ impl CorrectionRows {
 
     /// The rows of a table that explain the correction.
     pub fn select(&self, table: &Table) -> Table {
-        table.select(&match table.name.as_str() {
-            frames::NAME | errors::NAME => rows_of_usercmd(table, self.player, self.command),
-            _ => Vec::new(),
-        })
+        match table.name.as_str() {
+            frames::NAME | errors::NAME => of_usercmd(table, self.player, self.command),
+            _ => table.select(&[]),
+        }
     }
 
     /// A trace with these rows, which [`CorrectionRows::select`] selected, and the rows of all corrections.
@@ -175,7 +177,7 @@ pub fn near<'t>(trace: &'t dyn TraceSource, asked: &WhyQuery) -> Result<Result<C
     }
     let header = trace.header().clone();
     if let WhyQuery::Correction { player, number } = *asked {
-        let corrected = of_table(trace, corrections::NAME, None, &CorrectionRows::corrected)?;
+        let corrected = select_rows(trace, corrections::NAME, (&[], None), &CorrectionRows::corrected)?;
         let rows = match CorrectionRows::of(corrected, &OtherCorrections::default(), player, number) {
             Ok(rows) => rows,
             Err(error) => return Ok(Err(error)),
@@ -185,7 +187,8 @@ pub fn near<'t>(trace: &'t dyn TraceSource, asked: &WhyQuery) -> Result<Result<C
         let tables = CorrectionRows::TABLES.into_iter().map(of).collect::<Result<_, _>>()?;
         return Ok(Ok(Cow::Owned(rows.with(Trace { header, tables }))));
     }
-    let fired = Trace { header: header.clone(), tables: vec![of_table(trace, shots::NAME, None, &Table::clone)?] };
+    let fired =
+        Trace { header: header.clone(), tables: vec![select_rows(trace, shots::NAME, (&[], None), &Table::clone)?] };
     let shot = match asked.shot(&fired) {
         Ok(shot) => shot,
         Err(error) => return Ok(Err(error)),
@@ -196,31 +199,17 @@ pub fn near<'t>(trace: &'t dyn TraceSource, asked: &WhyQuery) -> Result<Result<C
     Ok(Ok(Cow::Owned(rows.with(Trace { header, tables }))))
 }
 
-type Selection<'a> = &'a dyn Fn(&Table) -> Table;
-
-/// The selected rows of a table. With `span`, rows outside it may be missing.
-fn of_table(
-    trace: &dyn TraceSource,
-    name: &str,
-    span: Option<ColumnSpan<'_>>,
-    select: Selection<'_>,
-) -> Result<Table, String> {
-    let mut all = Table::new(name, Vec::new());
-    each_part(trace, name, (&[], span), &mut |rows| all.append(select(rows)))?;
-    Ok(all)
-}
-
 /// The selected rows of a table near a span, or of the whole table if there are none.
 fn found_near(
     trace: &dyn TraceSource,
     name: &str,
     span: Option<ColumnSpan<'_>>,
-    select: Selection<'_>,
+    select: &dyn Fn(&Table) -> Table,
 ) -> Result<Table, String> {
-    let near = span.map(|span| of_table(trace, name, Some(span), select)).transpose()?;
+    let near = span.map(|span| select_rows(trace, name, (&[], Some(span)), select)).transpose()?;
     match near.filter(|near| near.rows() > 0) {
         Some(near) => Ok(near),
-        None => of_table(trace, name, None, select),
+        None => select_rows(trace, name, (&[], None), select),
     }
 }
 
@@ -231,11 +220,6 @@ fn around(times: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
 }
 
 /// The rows of a player's usercmd, in a table with the columns `player` and `command`.
-fn rows_of_usercmd(table: &Table, player: u32, command: u32) -> Vec<u32> {
-    rows_of(table.u32s("player").iter().zip(table.u32s("command")), |of| of == (&player, &command))
-}
-
-/// The indices of the rows that `keep` accepts.
-fn rows_of<T>(all: impl Iterator<Item = T>, keep: impl Fn(T) -> bool) -> Vec<u32> {
-    (0..).zip(all).filter_map(|(row, of)| keep(of).then_some(row)).collect()
+fn of_usercmd(table: &Table, player: u32, command: u32) -> Table {
+    table.select_where(table.u32s("player").iter().zip(table.u32s("command")), |of| of == (&player, &command))
 }

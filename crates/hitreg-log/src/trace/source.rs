@@ -86,8 +86,8 @@ impl TraceSource for Trace {
     }
 }
 
-/// Returns the rows of a table that `keep` selects; none if the table does not exist. `only` and `span` are those of
-/// [`TraceSource::rows_between`].
+/// Returns the rows that `select` takes from the parts of a table; none if the table does not exist. `only` and `span`
+/// are those of [`TraceSource::rows_between`].
 ///
 /// # Errors
 /// A message when the rows cannot be read.
@@ -95,10 +95,10 @@ pub fn select_rows(
     trace: &dyn TraceSource,
     table: &str,
     (only, span): (&[&str], Option<ColumnSpan<'_>>),
-    keep: &dyn Fn(&Table) -> Vec<u32>,
+    select: &dyn Fn(&Table) -> Table,
 ) -> Result<Table, String> {
     let mut all = Table::new(table, Vec::new());
-    each_part(trace, table, (only, span), &mut |rows| all.append(rows.select(&keep(rows))))?;
+    each_part(trace, table, (only, span), &mut |rows| all.append(select(rows)))?;
     Ok(all)
 }
 
