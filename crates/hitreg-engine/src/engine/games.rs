@@ -63,12 +63,6 @@ impl Games {
         self
     }
 
-    /// Adds a game whose logs can be replayed.
-    #[must_use]
-    pub fn replaying<G: Netcode>(self) -> Games {
-        self.with(replaying::<G>())
-    }
-
     /// Adds a game that can also record synthetic and live sessions. `rules` makes its rules.
     #[must_use]
     pub fn recording<G: Bots + Netcode>(
