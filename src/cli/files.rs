@@ -1,7 +1,6 @@
-//! Input files of the command line. Opening, writing and renaming are in [`store`].
+//! Input files of the command line. Opening, writing and renaming are in [`store`](crate::store).
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -12,7 +11,6 @@ use crate::engine::{Engine, Games, LogFile};
 use crate::info::passed_over;
 use crate::record::{GapRecord, SessionHeader};
 use crate::report::printable::printable;
-use crate::store;
 use crate::units::ClockTime;
 
 /// An engine that prints a note about the parts of a log that this build skips.
@@ -22,19 +20,12 @@ pub(super) fn engine(games: &Games) -> Engine<'_> {
 
 /// Reads a complete log.
 pub(super) fn read_log(games: &Games, path: &Path) -> Result<LogFile, CommandError> {
-    log_in(games, path, store::open(path)?)
+    Ok(engine(games).read_log(path)?)
 }
 
 /// Reads a complete log again, without another note about skipped parts.
 pub(super) fn read_log_again(games: &Games, path: &Path) -> Result<LogFile, CommandError> {
-    LogFile::read(games.memory(), store::open(path)?).map_err(|error| CommandError::file(path, error))
-}
-
-/// Reads a complete log from an open file.
-pub(super) fn log_in(games: &Games, path: &Path, from: impl Read) -> Result<LogFile, CommandError> {
-    let log = LogFile::read(games.memory(), from).map_err(|error| CommandError::file(path, error))?;
-    note_passed_over(path, &log.session.header);
-    Ok(log)
+    Ok(Engine::new(games).read_log(path)?)
 }
 
 /// Notes the parts of a log that this build does not know, because the results lack them.

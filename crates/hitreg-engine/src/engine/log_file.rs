@@ -6,7 +6,7 @@ use std::path::Path;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{Engine, EngineError};
-use hitreg_log::log::{self, LogError};
+use hitreg_log::log;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::store;
@@ -27,11 +27,7 @@ impl Engine<'_> {
     /// # Errors
     /// Fails if the file cannot be read or is not a complete log.
     pub fn read_log(&self, path: &Path) -> Result<LogFile, EngineError> {
-        self.log_in(path, store::open(path)?)
-    }
-
-    fn log_in(&self, path: &Path, from: impl Read) -> Result<LogFile, EngineError> {
-        let log = LogFile::read(self.games.memory(), from).map_err(|source| EngineError::content(path, source))?;
+        let log = LogFile::read(self.games.memory(), path)?;
         (self.read)(path, &log.session.header);
         Ok(log)
     }
@@ -39,18 +35,11 @@ impl Engine<'_> {
 
 impl LogFile {
     /// Reads a complete log.
-    pub(super) fn read_at(memory: MemoryLimit, path: &Path) -> Result<LogFile, EngineError> {
-        LogFile::read(memory, store::open(path)?).map_err(|source| EngineError::content(path, source))
-    }
-
-    /// Reads a complete log from a stream.
-    ///
-    /// # Errors
-    /// Fails if the log is damaged or incomplete, or needs more memory than the limit.
-    pub fn read(memory: MemoryLimit, from: impl Read) -> Result<LogFile, LogError> {
-        let mut read = HashingReader::new(from);
-        // The log reader reads to the end of the stream, so the digest covers all of it.
-        let session = log::read_session_within(memory, &mut read)?;
+    pub(super) fn read(memory: MemoryLimit, path: &Path) -> Result<LogFile, EngineError> {
+        let mut read = HashingReader::new(store::open(path)?);
+        // The log reader reads to the end of the file, so the digest covers all of it.
+        let session =
+            log::read_session_within(memory, &mut read).map_err(|source| EngineError::content(path, source))?;
         Ok(LogFile { session, digest: read.digest() })
     }
 }

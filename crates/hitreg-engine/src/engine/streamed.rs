@@ -237,7 +237,7 @@ impl SurveyedLog {
     pub(crate) fn request(&self) -> Result<BuildRequest<'_>, EngineError> {
         let log_digest = match self.digest {
             Some(digest) => digest,
-            None => LogFile::read_at(self.memory, &self.path)?.digest,
+            None => LogFile::read(self.memory, &self.path)?.digest,
         };
         Ok(BuildRequest { log: &self.path, log_digest, options: &[] })
     }
@@ -259,7 +259,7 @@ impl SurveyedLog {
 
     /// Reads the log into memory.
     pub(crate) fn session(&self) -> Result<Session, EngineError> {
-        Ok(LogFile::read_at(self.memory, &self.path)?.session)
+        Ok(LogFile::read(self.memory, &self.path)?.session)
     }
 
     /// Returns the facts against which replays of the log are judged.
