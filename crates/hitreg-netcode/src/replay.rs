@@ -292,15 +292,7 @@ pub fn compare_hashes(session: &Session, trace: Trace) -> ReplayOutput {
             first_difference = Some(HashDifference { tick, at, recorded, replayed: Some(replayed) });
         }
     }
-    ReplayOutput {
-        trace,
-        first_difference,
-        hashes_compared,
-        traffic: None,
-        rollbacks: 0,
-        rollback_error: None,
-        jumps: Vec::new(),
-    }
+    ReplayOutput { trace, first_difference, hashes_compared, ..ReplayOutput::default() }
 }
 
 /// Runs a session's input over its links and records the result as a new session. The new session is consistent even

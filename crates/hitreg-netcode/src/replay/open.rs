@@ -51,13 +51,5 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         tables.push_rejudged::<G>(&shot);
     }
     let trace = tables.finish::<G>();
-    Ok(ReplayOutput {
-        trace,
-        first_difference: None,
-        hashes_compared: 0,
-        traffic: None,
-        rollbacks: 0,
-        rollback_error: None,
-        jumps,
-    })
+    Ok(ReplayOutput { trace, jumps, ..ReplayOutput::default() })
 }

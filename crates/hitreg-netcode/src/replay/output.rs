@@ -7,7 +7,7 @@ use hitreg_log::trace::Trace;
 use hitreg_log::units::{Micros, PlayerId, Tick};
 
 /// The result of a replay of a session in memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ReplayOutput {
     /// The output tables of the pipelines.
     pub trace: Trace,
@@ -49,21 +49,17 @@ pub struct PlayerJumps {
 impl ReplayOutput {
     /// Returns the output of a closed loop, whose rows are in `trace`.
     pub(super) fn of(trace: Trace, report: StreamReport) -> ReplayOutput {
-        let StreamReport {
-            first_difference,
-            hashes_compared,
-            hashes_before: _,
-            traffic,
-            rollbacks,
-            rollback_error,
-            ..
-        } = report;
-        let (traffic, jumps) = (Some(traffic), Vec::new());
-        ReplayOutput { trace, first_difference, hashes_compared, traffic, rollbacks, rollback_error, jumps }
+        ReplayOutput {
+            trace,
+            first_difference: report.first_difference,
+            hashes_compared: report.hashes_compared,
+            traffic: Some(report.traffic),
+            rollbacks: report.rollbacks,
+            rollback_error: report.rollback_error,
+            jumps: Vec::new(),
+        }
     }
-}
 
-impl ReplayOutput {
     /// Returns everything but the rows, as a streamed replay reports it.
     pub fn report(&self) -> StreamReport {
         StreamReport {
