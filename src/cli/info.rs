@@ -59,6 +59,8 @@ struct LogInfo {
     shots_unknown: Option<String>,
     size_bytes: u64,
     bytes_per_usercmd: Option<f64>,
+    /// The number of keyframes; `None` if the log is cut off.
+    keyframes: Option<usize>,
     /// Settings that differ from the preset.
     settings_changed: Vec<(String, String)>,
     /// Data of a later format version that this build skips.
@@ -95,6 +97,10 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let torn = reader.outlines(&mut |outline| figures.add(outline)).map_err(|error| CommandError::file(path, error))?;
     files::note_passed_over(path, header);
     let size_bytes = store::size_bytes(path)?;
+    let keyframes = match torn {
+        Some(_) => None,
+        None => Some(store::open_indexed_log(path)?.keyframe_times().len()),
+    };
     let warning = torn.map(|torn| {
         let path = path.display();
         format!("{torn}. Run: hitreg recover {path} -o recovered.hitlog")
@@ -113,6 +119,7 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
         shots_unknown,
         size_bytes,
         bytes_per_usercmd: (info.usercmds > 0).then(|| size_bytes as f64 / info.usercmds as f64),
+        keyframes,
         settings_changed: settings_changed(header),
         passed_over: games.passed_over(header),
         foreign: is_foreign(header),
@@ -220,7 +227,12 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
         _ => page.pair("shots", shown.shots_unknown.as_deref().unwrap_or_default()),
     }
     let per_usercmd = shown.bytes_per_usercmd.map_or(String::new(), |b| format!(", {b:.1} bytes per usercmd"));
-    page.pair("size", &format!("{}{per_usercmd}, format {}", bytes(shown.size_bytes), shown.format_version));
+    let keyframes = match shown.keyframes {
+        None | Some(0) => String::new(),
+        Some(some) => format!(", {}", counted(some as u64, "keyframe")),
+    };
+    let version = &shown.format_version;
+    page.pair("size", &format!("{}{per_usercmd}{keyframes}, format {version}", bytes(shown.size_bytes)));
     for gap in &info.gaps {
         let whose = gap.player.map_or(String::new(), |player| format!(", player {player}"));
         let text =

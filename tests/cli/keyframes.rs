@@ -13,6 +13,8 @@ fn parts_replay_from_keyframes_and_verify_checks_keyframes() {
     folder.done("record synth --players 3 --seconds 16 --delay-ms 40 --jitter-ms 5 --loss 2% -o a.hitlog");
     let made = folder.json("keyframes a.hitlog --every 3 -o k.hitlog");
     assert_eq!(made["keyframes"], 5);
+    assert_eq!(["a", "k"].map(|name| folder.json(&format!("info {name}.hitlog"))["keyframes"].clone()), [0, 5]);
+    assert!(folder.done("info k.hitlog").contains(", 5 keyframes, format"));
     // A replay from a keyframe does not read earlier chunks, so damage in them does not matter.
     let whole = folder.json("replay a.hitlog --from 11 --to 12.5");
     let mut bytes = fs::read(folder.path("k.hitlog")).unwrap();
