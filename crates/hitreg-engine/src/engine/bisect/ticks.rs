@@ -38,7 +38,7 @@ pub struct TickBisectionResult {
 /// last common state.
 ///
 /// # Errors
-/// Fails as [`ComparisonSpec::traces`] does, and if the traces cannot be compared with these options.
+/// Fails as [`ComparisonSpec::traces_in_files`] does, and if the traces cannot be compared with these options.
 pub fn bisect_ticks(
     engine: &Engine<'_>,
     sides: &ComparisonSpec,
