@@ -438,3 +438,15 @@ fn a_file_that_is_no_golden_is_named() {
     assert_eq!(output.status.code(), Some(128));
     assert!(stdout_text(&output).contains("a.golden: this is no golden of hitreg"), "{}", stdout_text(&output));
 }
+
+#[test]
+fn a_golden_of_another_recording_is_told_apart() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 2 --seconds 3 -o a.hitlog");
+    folder.done("verify a.hitlog --accept");
+    folder.done("record synth --players 2 --seconds 4 -o a.hitlog --force");
+    let output = folder.run("verify a.hitlog");
+    let page = stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code(&output), 1);
+    assert!(page.contains("the golden differs. It has 384 usercmds, and this log 512: it may be of another"), "{page}");
+}

@@ -102,6 +102,11 @@ pub fn is_golden(text: &str) -> bool {
     text.starts_with("hitreg golden ")
 }
 
+/// The number of usercmds in a golden; `None` if it has no such line.
+pub fn usercmds_of(golden: &str) -> Option<u64> {
+    golden.lines().find_map(|line| line.strip_prefix("usercmds ")?.trim().parse().ok())
+}
+
 /// The golden of a trace.
 pub fn golden(trace: &Trace) -> String {
     ReplaySummary::of(trace).golden().unwrap_or_default()

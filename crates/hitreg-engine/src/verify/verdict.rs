@@ -226,6 +226,16 @@ pub(super) fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyR
     judge_figures(facts, &figures, &ran, None, (against, None))
 }
 
+/// Says that a golden differs. The number of usercmds is that of the recording, so another one shows another recording.
+fn golden_differs(accepted: Option<&str>, usercmds: u64) -> String {
+    match accepted.and_then(golden::usercmds_of).filter(|of_golden| *of_golden != usercmds) {
+        Some(other) => format!(
+            "the golden differs. It has {other} usercmds, and this log {usercmds}: it may be of another recording"
+        ),
+        None => "the golden differs".to_owned(),
+    }
+}
+
 /// Judges the figures. `replays` is the difference between replays, `difference` the one from the golden.
 fn judge_figures(
     facts: &LogFacts,
@@ -243,7 +253,8 @@ fn judge_figures(
         .or_else(|| compare_recorded(facts, ran))
         .or(replays)
         .or_else(|| {
-            difference.is_some().then(|| (LogVerdict::Differs, VerdictReason::Golden, "the golden differs".to_owned()))
+            let detail = || golden_differs(against.golden, figures.exercised.usercmds);
+            difference.is_some().then(|| (LogVerdict::Differs, VerdictReason::Golden, detail()))
         })
         .or_else(|| not_judged(facts, ran, figures, &exercised, against));
     let mut report = LogReport::new(LogVerdict::Same);
