@@ -44,6 +44,9 @@ pub fn diff_line(diff: &TraceDiff) -> String {
     words.join(" ")
 }
 
+/// The changed shots that the full report lists.
+const MOST_SHOTS: usize = 100;
+
 /// The full report: the line for CI, the tables, the first divergence, what follows from it, shots, and distributions.
 pub fn diff_page(diff: &TraceDiff) -> Page {
     let mut page = Page::default();
@@ -59,7 +62,7 @@ pub fn diff_page(diff: &TraceDiff) -> Page {
     page.append(diff.first.as_ref().map(divergence).unwrap_or_default());
     changed_settings(&mut page, diff, 3, usize::MAX);
     page.append(follow(&diff.tables));
-    page.append(hits(&diff.hits));
+    page.append(hits(&diff.hits, MOST_SHOTS));
     page.append(reconciliation(&diff.reconciliation));
     page.append(interpolation(&diff.interpolation));
     page

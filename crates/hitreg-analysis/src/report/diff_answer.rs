@@ -6,7 +6,9 @@ use super::figures::{clipped, count, counted, seconds};
 use super::hits::{change, hits};
 use super::page::Page;
 use super::text_diff::settings;
-use crate::diff::{DiffScope, ShotChange, Status, TableDiff, TraceDiff, TraceVerdict, settings_that_differ};
+use crate::diff::{
+    ChangedShots, DiffScope, ShotChange, Status, TableDiff, TraceDiff, TraceVerdict, settings_that_differ,
+};
 
 /// A sentence and about 25 lines at most; for equal traces the sentence and its notes. For hits ([`DiffScope::Hits`]): every changed
 /// shot, with the result on the server and on the shooter's screen.
@@ -26,7 +28,7 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
         return page;
     }
     if on == DiffScope::Hits {
-        page.append(hits(&diff.hits));
+        page.append(hits(&diff.hits, ChangedShots::MOST));
         changed_settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
         return page;
     }

@@ -2,10 +2,10 @@
 
 use super::figures::{count, counted, seconds};
 use super::page::Page;
-use crate::diff::{ChangedShot, ChangedShots, HitChanges, Outcome, ShotChange};
+use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
 
-/// The matrix of hits, and each changed shot with its number, which `hitreg diff --why` takes.
-pub(super) fn hits(hits: &HitChanges) -> Page {
+/// The matrix of hits, and at most `most` changed shots, each with its number, which `hitreg diff --why` takes.
+pub(super) fn hits(hits: &HitChanges, most: usize) -> Page {
     let mut page = Page::default();
     let in_both = hits.both + hits.other_target + hits.other_wound;
     if in_both + hits.only_a + hits.only_b + hits.neither == 0 {
@@ -23,10 +23,10 @@ pub(super) fn hits(hits: &HitChanges) -> Page {
     if hits.other_reason > 0 {
         page.note(2, &format!("hit in neither, but for another reason: {}", count(hits.other_reason)));
     }
-    for (number, shot) in (1..).zip(hits.changed.first()).take(ChangedShots::MOST) {
+    for (number, shot) in (1..).zip(hits.changed.first()).take(most) {
         changed(&mut page, number, &shot);
     }
-    if let Some(more @ 1..) = hits.changed.len().checked_sub(ChangedShots::MOST) {
+    if let Some(more @ 1..) = hits.changed.len().checked_sub(most) {
         page.note(2, &format!("and {} (--format json has all)", counted(more as u64, "more changed shot")));
     }
     page
