@@ -95,9 +95,6 @@ impl Outputs {
     /// # Errors
     /// When two logs have one name, or the folder cannot be created.
     pub(super) fn names_in(&mut self, folder: &OutputPath, logs: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
-        if is_standard_stream(folder) {
-            return Err(CommandError::request("several logs need a folder for their outputs: write -o FOLDER"));
-        }
         let mut names: BTreeMap<&OsStr, &Path> = BTreeMap::new();
         for log in logs {
             let name = log.file_stem().unwrap_or_default();
@@ -111,7 +108,7 @@ impl Outputs {
             }
         }
         self.targets.add_inputs(logs);
-        store::create_folder(folder)?;
+        create_folder(folder, "logs")?;
         Ok(logs.iter().map(|log| folder.join(log.file_stem().unwrap_or_default())).collect())
     }
 
@@ -119,6 +116,16 @@ impl Outputs {
     pub(super) fn target_at(&self, path: &Path, kind: FileType) -> Result<Target, CommandError> {
         Ok(self.targets.file(path, kind)?)
     }
+}
+
+/// Creates the folder for the outputs of several inputs.
+pub(super) fn create_folder(folder: &OutputPath, inputs: &str) -> Result<(), CommandError> {
+    if is_standard_stream(folder) {
+        return Err(CommandError::request(format!(
+            "several {inputs} need a folder for their outputs: write -o FOLDER"
+        )));
+    }
+    Ok(store::create_folder(folder)?)
 }
 
 fn add_inputs(command: &Command, matches: &ArgMatches, inputs: &mut Vec<PathBuf>) {

@@ -19,6 +19,7 @@ use crate::record::{Session, SessionHeader};
 use crate::replay::{ReplayOptions, ReplayOutput, WhatIf};
 use crate::report::layout::WIDTH;
 use crate::report::what_if_line;
+use crate::report::{on_screen, verdict};
 use crate::session::scenario::Scenario;
 use crate::settings::Settings;
 use crate::store::{self, FileType};
@@ -237,24 +238,14 @@ impl QuickstartReport<'_> {
         let first = MOST_ROWS.min(all.len());
         page.paragraph(2, &format!("{} changed, the first {first}:", counted(all.len() as u64, "shot")));
         let head = [">at", "shooter", ">rewind", "shooter saw", "with (damage)", "without (damage)"];
-        let result = |outcome: &Outcome| match outcome.target.as_str() {
-            "none" => outcome.reason.to_string(),
-            target => {
-                format!("{} {target} {} {}", outcome.reason, outcome.hitgroup, outcome.damage.unwrap_or_default())
-            }
+        let of = |side: &Option<Outcome>, words: fn(&Outcome) -> String| {
+            side.as_ref().map_or_else(|| "not fired".to_owned(), words)
         };
-        let not_fired = || "not fired".to_owned();
         let row = |shot: &ChangedShot| {
             let at = format!("{:.2} s", Micros(shot.at_us().unwrap_or_default()).as_s_f64());
-            let with = shot.a.as_ref();
-            let rewind = with
-                .and_then(|with| with.rewind_us)
-                .map_or(String::new(), |by| format!("{:.0} ms", Micros(by).as_ms_f64()));
-            let saw = with.map_or_else(not_fired, |with| match with.predicted_target.as_str() {
-                "none" => with.predicted_reason.to_string(),
-                target => format!("{} {target}", with.predicted_reason),
-            });
-            let [with, without] = [&shot.a, &shot.b].map(|side| side.as_ref().map_or_else(not_fired, result));
+            let rewind = shot.a.as_ref().and_then(|with| with.rewind_us);
+            let rewind = rewind.map_or(String::new(), |by| format!("{:.0} ms", Micros(by).as_ms_f64()));
+            let (saw, with, without) = (of(&shot.a, on_screen), of(&shot.a, verdict), of(&shot.b, verdict));
             [at, format!("p{}", shot.shooter), rewind, saw, with, without]
         };
         page.table(&head, all.iter().take(MOST_ROWS).map(row));

@@ -97,11 +97,6 @@ impl ReplaySummary {
     }
 }
 
-/// Whether a text begins as a golden does, of any version.
-pub fn is_golden(text: &str) -> bool {
-    text.starts_with("hitreg golden ")
-}
-
 /// The number of usercmds in a golden; `None` if it has no such line.
 pub fn usercmds_of(golden: &str) -> Option<u64> {
     golden.lines().find_map(|line| line.strip_prefix("usercmds ")?.trim().parse().ok())

@@ -28,6 +28,7 @@ pub use diff::{diff_line, diff_page};
 pub use diff_answer::diff_answer;
 pub use diff_junit::diff_junit;
 pub use histogram::{DistributionCollector, round_trips};
+pub use hits::{on_screen, verdict};
 pub use page::Page;
 pub use sweep::sweep_page;
 pub use why::{why_answer, why_page, why_svg};

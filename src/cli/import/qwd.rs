@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::cli::figures::{bytes, count, duration, share};
 use crate::cli::files::FileSize;
 use crate::cli::output::Output;
-use crate::cli::outputs::OutputPath;
+use crate::cli::outputs::{OutputPath, create_folder};
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, CommandResult};
@@ -118,10 +118,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         let what = "there are no demos (*.qwd or *.mvd, also .xz and .gz) in this folder or below it: name another";
         return Err(CommandError::file(&args.demos[0], what));
     }
-    if store::is_standard_stream(&args.output) {
-        return Err(CommandError::request("several demos need a folder for their logs: write -o FOLDER"));
-    }
-    store::create_folder(&args.output)?;
+    create_folder(&args.output, "demos")?;
     let targets = targets(&demos, args, output);
     let jobs = demos.par_iter().zip(targets);
     let imported: Vec<Result<QwdImportReport, CommandError>> =

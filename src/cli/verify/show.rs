@@ -9,6 +9,7 @@ use crate::cli::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
 use crate::cli::replay::exercised;
 use crate::cli::trouble::naming_file;
 use crate::report::{corpus_page, verdict_line};
+use crate::store::is_standard_stream;
 use crate::text_diff::{LineOrigin, TextDiff};
 use crate::verify::{Golden, LogReport, LogVerdict, THREADS, VerdictReason};
 
@@ -92,6 +93,7 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
 
 fn compared(log: &LogReport) -> String {
     let golden = match log.golden {
+        Golden::None if is_standard_stream(&log.path) => "no golden",
         Golden::None => "no golden (create one with --accept)",
         Golden::Compared if log.why == Some(VerdictReason::Golden) || log.difference.is_some() => "golden compared",
         Golden::Compared => "golden matches",

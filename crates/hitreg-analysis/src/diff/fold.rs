@@ -124,9 +124,7 @@ impl<'o> TableFold<'o> {
             }
             let pairing = Pairing::of([&rows, &rows], self.before, self.key.clone(), [&times, &times])?;
             match rows.name.as_str() {
-                shots::NAME => {
-                    self.found.hits.add(&pairing, self.options.overlap_only, &mut self.texts, &mut |_, _| {})
-                }
+                shots::NAME => self.found.hits.add(&pairing, self.options, &mut self.texts, &mut |_, _| {}),
                 _ => self.found.causes.add(&pairing),
             }
         }
@@ -156,7 +154,7 @@ impl<'o> TableFold<'o> {
             }
             shots::NAME => {
                 let mut note = |spot: &RowSpot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
-                self.found.hits.add(&pairing, self.options.overlap_only, &mut self.texts, &mut note);
+                self.found.hits.add(&pairing, self.options, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.causes.add(&pairing),
             views::NAME => self.found.apart.add(&pairing, &scan, self.exactness.relocations),
@@ -386,15 +384,9 @@ fn status(diff: &TableDiff, joined: JoinRule, options: &DiffOptions) -> Status {
 /// The first difference: a value, a missing row, or a pair whose times differ.
 fn first_spot(pairing: &Pairing<'_>, scan: &ScanResult, options: &DiffOptions) -> Option<RowSpot> {
     let values = scan.columns.iter().flat_map(|(_, runs)| runs.iter().flatten()).map(|run| pairing.spot(run.first));
-    let missing_of = |side, rows: &'_ [u32]| -> Vec<RowSpot> {
-        if options.overlap_only { Vec::new() } else { rows.iter().map(|row| pairing.spot_of(side, *row)).collect() }
-    };
-    let missing = missing_of(TraceSide::A, &pairing.joined.only_a)
-        .into_iter()
-        .chain(missing_of(TraceSide::B, &pairing.joined.only_b));
     let timed = pairing.key.joined == JoinRule::AtSameTime;
     let other_time = (0..scan.pairs.len()).filter(|&p| timed && scan.pairs[p].other_time).map(|p| pairing.spot(p));
-    values.chain(missing).chain(other_time).min_by(|x, y| pairing.cmp(x, y))
+    values.chain(pairing.lone(options)).chain(other_time).min_by(|x, y| pairing.cmp(x, y))
 }
 
 /// Ticks whose bodies differ only within tolerance.

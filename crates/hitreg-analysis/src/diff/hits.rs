@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::cell::CellValue;
 use super::changed::ChangedShots;
-use super::keys::TraceSide;
+use super::options::DiffOptions;
 use super::pairing::{Pairing, RowSpot};
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{NOT_RUN, shots};
@@ -165,20 +165,18 @@ pub struct Outcome {
 }
 
 impl HitChanges {
-    /// Counts the shots of some rows, and passes each changed shot to `changed`. With `overlap_only`, only shots that
-    /// both traces have.
+    /// Counts the shots of some rows, and passes each changed shot to `changed`. With
+    /// [`DiffOptions::overlap_only`], only shots that both traces have.
     pub(crate) fn add(
         &mut self,
         pairing: &Pairing<'_>,
-        overlap_only: bool,
+        options: &DiffOptions,
         texts: &mut TextTable,
         changed: &mut dyn FnMut(&RowSpot, &ChangedShot),
     ) {
         let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ShotRows::of(table, texts));
         let pairs = (0..pairing.joined.len()).map(|pair| pairing.spot(pair));
-        let only_a = pairing.joined.only_a.iter().map(|row| pairing.spot_of(TraceSide::A, *row));
-        let only_b = pairing.joined.only_b.iter().map(|row| pairing.spot_of(TraceSide::B, *row));
-        for spot in pairs.chain(only_a.chain(only_b).filter(|_| !overlap_only)) {
+        for spot in pairs.chain(pairing.lone(options)) {
             let a = spot.a.map(|row| of_a.outcome(row as usize));
             let b = spot.b.map(|row| of_b.outcome(row as usize));
             self.shots_only_in_a += u64::from(b.is_none());

@@ -7,6 +7,7 @@ use super::clock::{RowTimes, TickTimes, UNKNOWN, known};
 use super::join::RowJoin as Rows;
 use super::keys::{KeyCells, RowKey, TraceSide};
 use super::mark::{RowMark, RowRank, by_time};
+use super::options::DiffOptions;
 use super::place::RowPlace;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::JoinRule;
@@ -76,6 +77,13 @@ impl<'a> Pairing<'a> {
     /// The time of a pair: the earlier one of its rows.
     fn time(&self, i: usize, j: usize) -> i64 {
         self.times[0][i].min(self.times[1][j])
+    }
+
+    /// Rows that one trace lacks. With [`DiffOptions::overlap_only`] they are no difference, so there are none.
+    pub(crate) fn lone(&self, options: &DiffOptions) -> impl Iterator<Item = RowSpot> {
+        let sides = [(TraceSide::A, &self.joined.only_a), (TraceSide::B, &self.joined.only_b)];
+        let sides = sides.into_iter().filter(|_| !options.overlap_only);
+        sides.flat_map(move |(side, rows)| rows.iter().map(move |row| self.spot_of(side, *row)))
     }
 
     pub(crate) fn spot_of(&self, side: TraceSide, row: u32) -> RowSpot {

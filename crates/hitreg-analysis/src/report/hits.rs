@@ -60,11 +60,7 @@ fn changed(page: &mut Page, number: u64, shot: &ChangedShot) {
 
 /// The result of a shot: `hit p2 chest 24, rewound 120.0 ms, view error 0.000; on screen: hit p2`.
 fn words(outcome: &Outcome) -> String {
-    let mut text = outcome.reason.to_string();
-    if !matches!(outcome.target.as_str(), "" | "none") {
-        text.push_str(&format!(" {} {}", outcome.target, outcome.hitgroup));
-        text.extend(outcome.damage.map(|damage| format!(" {damage}")));
-    }
+    let mut text = verdict(outcome);
     if let Some(rewind) = outcome.rewind_us.filter(|rewind| *rewind != 0) {
         text.push_str(&format!(", rewound {:.1} ms", rewind as f64 / 1000.0));
         if !matches!(outcome.limit.as_str(), "" | "none" | "off") {
@@ -75,10 +71,25 @@ fn words(outcome: &Outcome) -> String {
         text.push_str(&format!(", view error {error:.3}"));
     }
     if !matches!(outcome.predicted_reason.as_str(), "" | "not predicted") {
-        text.push_str(&format!("; on screen: {}", outcome.predicted_reason));
-        if !matches!(outcome.predicted_target.as_str(), "" | "none") {
-            text.push_str(&format!(" {}", outcome.predicted_target));
-        }
+        text.push_str(&format!("; on screen: {}", on_screen(outcome)));
     }
     text
+}
+
+/// The server's verdict on a shot: `hit p2 chest 24`, or the reason of a miss.
+pub fn verdict(outcome: &Outcome) -> String {
+    let mut text = outcome.reason.to_string();
+    if !matches!(outcome.target.as_str(), "" | "none") {
+        text.push_str(&format!(" {} {}", outcome.target, outcome.hitgroup));
+        text.extend(outcome.damage.map(|damage| format!(" {damage}")));
+    }
+    text
+}
+
+/// The result of a shot on the shooter's screen: `hit p2`, or the reason of a miss.
+pub fn on_screen(outcome: &Outcome) -> String {
+    match outcome.predicted_target.as_str() {
+        "" | "none" => outcome.predicted_reason.to_string(),
+        target => format!("{} {target}", outcome.predicted_reason),
+    }
 }

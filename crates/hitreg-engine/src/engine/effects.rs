@@ -37,16 +37,12 @@ pub fn look_for_effects(
     options: &DiffOptions,
     found: &mut TraceDiff,
 ) -> Result<(), EngineError> {
-    let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
-    if found.verdict != TraceVerdict::Differs || changed.len() < 2 || sides.one_log().is_none() {
+    if found.verdict != TraceVerdict::Differs {
         return Ok(());
     }
-    let quiet = Engine::new(engine.games);
-    let source = ComparisonSource::of(&quiet, &sides.first)?;
-    let brief = DiffOptions { brief: true, ..options.clone() };
-    let trial = SettingTrial { engine: &quiet, sides, runner, source: &source, options: &brief };
+    let Some((trial, changed)) = SettingTrial::of(engine, sides, runner, [a, b], options)? else { return Ok(()) };
     // A build of another program runs the whole log.
-    let played = if sides.run_builds() { None } else { source.log().and_then(|log| log.survey.played()) };
+    let played = if sides.run_builds() { None } else { trial.source.log().and_then(|log| log.survey.played()) };
     let starts = played.map_or_else(Vec::new, |(from, to)| starts(from, to));
     let (mut left, mut until) = (changed, None);
     for part in starts.iter().copied() {
@@ -81,14 +77,7 @@ pub(super) fn setting_behind(
     options: &DiffOptions,
     first: &Divergence,
 ) -> Result<Option<ChangedSetting>, EngineError> {
-    let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
-    if changed.len() < 2 || sides.one_log().is_none() {
-        return Ok(None);
-    }
-    let quiet = Engine::new(engine.games);
-    let source = ComparisonSource::of(&quiet, &sides.first)?;
-    let brief = DiffOptions { brief: true, ..options.clone() };
-    let trial = SettingTrial { engine: &quiet, sides, runner, source: &source, options: &brief };
+    let Some((trial, changed)) = SettingTrial::of(engine, sides, runner, [a, b], options)? else { return Ok(None) };
     let until = first.place.at_us.map(|at_us| Micros(at_us.saturating_add(AFTER_DIVERGENCE.0)));
     let part = until.filter(|_| !sides.run_builds()).map(|to| Part { from: Micros(i64::MIN), to });
     let Some(before) = trial.replayed(TraceSide::A, None, part)? else { return Ok(None) };
@@ -97,7 +86,7 @@ pub(super) fn setting_behind(
         check(&runner.stop)?;
         let Some(value) = value_of_other(&setting.key, &a.header().settings, of_b) else { return Ok(false) };
         let other = trial.replayed(TraceSide::A, Some(format!("{}={value}", setting.key)), part)?;
-        let found = other.and_then(|other| diff_sources(before.source(), other.source(), &brief).ok()?.first);
+        let found = other.and_then(|other| diff_sources(before.source(), other.source(), &trial.options).ok()?.first);
         Ok(found.is_some_and(|found| {
             (&found.table, &found.place, &found.field, &found.a, &found.b)
                 == (&first.table, &first.place, &first.field, &first.a, &first.b)
@@ -109,14 +98,33 @@ pub(super) fn setting_behind(
 
 /// Replays the common log of both sides under single settings.
 struct SettingTrial<'a> {
-    engine: &'a Engine<'a>,
+    engine: Engine<'a>,
     sides: &'a ComparisonSpec,
     runner: &'a BuildRunner,
-    source: &'a ComparisonSource<'a>,
-    options: &'a DiffOptions,
+    source: ComparisonSource<'a>,
+    options: DiffOptions,
 }
 
-impl SettingTrial<'_> {
+impl<'a> SettingTrial<'a> {
+    /// Prepares trials of the settings that differ. `None` if fewer than two differ, or if the sides do not replay one
+    /// log.
+    fn of(
+        engine: &Engine<'a>,
+        sides: &'a ComparisonSpec,
+        runner: &'a BuildRunner,
+        traces: [&dyn TraceSource; 2],
+        options: &DiffOptions,
+    ) -> Result<Option<(SettingTrial<'a>, Vec<ChangedSetting>)>, EngineError> {
+        let changed = settings_that_differ(traces.map(|trace| &trace.header().settings[..]));
+        if changed.len() < 2 || sides.one_log().is_none() {
+            return Ok(None);
+        }
+        let engine = Engine::new(engine.games);
+        let source = ComparisonSource::of(&engine, &sides.first)?;
+        let options = DiffOptions { brief: true, ..options.clone() };
+        Ok(Some((SettingTrial { engine, sides, runner, source, options }, changed)))
+    }
+
     /// Those of the settings that have no effect in a part of the log; `traces` are the traces of both sides.
     fn without_effect(
         &self,
@@ -131,7 +139,7 @@ impl SettingTrial<'_> {
                 let Some(value) = value_of_other(&setting.key, own, other) else { return Ok(false) };
                 let pair = format!("{}={value}", setting.key);
                 let same = |other: &SideTrace| {
-                    let compared = diff_sources(trace, other.source(), self.options);
+                    let compared = diff_sources(trace, other.source(), &self.options);
                     compared.is_ok_and(|found| found.verdict == TraceVerdict::Same)
                 };
                 if !self.replayed(side, Some(pair), part)?.as_ref().is_some_and(same) {
@@ -152,7 +160,7 @@ impl SettingTrial<'_> {
         pair: Option<String>,
         part: Option<Part>,
     ) -> Result<Option<SideTrace>, EngineError> {
-        self.sides.with_setting(self.engine, self.runner, self.source, side, (pair, part))
+        self.sides.with_setting(&self.engine, self.runner, &self.source, side, (pair, part))
     }
 }
 

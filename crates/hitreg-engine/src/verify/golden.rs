@@ -125,7 +125,7 @@ impl Goldens {
                 if verified.why.is_some() || verified.golden == Golden::None =>
             {
                 store::save_bytes(target, text.as_bytes())?;
-                Ok(self.settled(verified, Golden::Accepted))
+                Ok(self.settled(target, verified, Golden::Accepted))
             }
             (_, Some(VerdictReason::RecordedState)) => self.accept_rerecorded(target, verified, anew),
             _ => Ok(verified),
@@ -164,20 +164,20 @@ impl Goldens {
         let golden = store::prepare(target, |out| Ok(out.write_all(text.as_bytes())?))?;
         log.put()?;
         golden.put()?;
-        let settled = self.settled(anew.verified, Golden::Rerecorded);
+        let settled = self.settled(target, anew.verified, Golden::Rerecorded);
         Ok(LogReport { detail: Some(format!("before: {before}")), ..settled })
     }
 
-    fn settled(&self, verified: LogReport, golden: Golden) -> LogReport {
-        match (self.keep, self.path()) {
-            (GoldenUpdate::Propose { .. }, Some(path)) => {
-                let detail = format!("the proposed golden is {}", new(path).display());
+    fn settled(&self, target: &Target, verified: LogReport, golden: Golden) -> LogReport {
+        match self.keep {
+            GoldenUpdate::Propose { .. } => {
+                let detail = format!("the proposed golden is {}", target.path().display());
                 LogReport {
                     golden: Golden::Proposed,
                     ..verified.but(LogVerdict::Differs, VerdictReason::Golden, detail)
                 }
             }
-            _ => {
+            GoldenUpdate::Accept { .. } | GoldenUpdate::Nothing => {
                 // Only the missing golden was wrong.
                 let held = verified.why == Some(VerdictReason::NeedsGolden);
                 let (why, detail) = if held { (None, None) } else { (verified.why, verified.detail) };
@@ -254,7 +254,8 @@ fn read(path: &Path) -> Result<Option<String>, EngineError> {
     if !path.exists() {
         return Ok(None);
     }
-    let text = String::from_utf8(store::read_regular(path)?).ok().filter(|text| golden::is_golden(text));
+    let bytes = Some(store::read_regular(path)?).filter(|bytes| FileType::Golden.is_of(bytes));
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or_else(|| EngineError::NoGolden { path: path.to_owned() })?;
     Ok(Some(text.replace("\r\n", "\n")))
 }

@@ -41,7 +41,8 @@ use super::limits::{Budget, MAX_CHUNK_MEMORY};
 use super::schema::Schema;
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, OF_PLAYERS, OF_SESSION,
-    PacketRecord, PresenceRecord, SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord, each_stream,
+    PacketRecord, PlayerRecords, PresenceRecord, SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord,
+    each_stream, widest,
 };
 
 /// The keys of a chunk that are not kinds of records.
@@ -133,7 +134,9 @@ each_stream!(code);
 
 /// Returns what a part of a session has in each table.
 pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> ChunkRows {
-    let players = OF_PLAYERS.iter().enumerate().filter_map(|(kind, (name, _))| rows_of(name, part.of_kind(kind), true));
+    let streams: Vec<_> = part.session.players.iter().map(PlayerRecords::streams).zip(&part.players).collect();
+    let of_kind = |kind: usize| streams.iter().map(|(streams, ranges)| (streams[kind], ranges[kind].clone())).collect();
+    let players = OF_PLAYERS.iter().enumerate().filter_map(|(kind, (name, _))| rows_of(name, of_kind(kind), true));
     let session = (OF_SESSION.iter().zip(part.session.own).zip(&part.own))
         .filter_map(|((name, records), range)| rows_of(name, vec![(records, range.clone())], false));
     let mut tables: ChunkRows = players.chain(session).collect();
@@ -153,10 +156,8 @@ fn rows_of(name: &str, parts: Vec<RecordRange<'_>>, of_players: bool) -> Option<
     for (player, (records, range)) in (0..).zip(parts).filter(|(_, (_, range))| !range.is_empty()) {
         part.rows += range.len() as u32;
         part.players.extend(of_players.then_some(player));
-        if let Some((first, last)) = records.span(range) {
-            let (lowest, highest) = part.times.unwrap_or((first.0, last.0));
-            part.times = Some((lowest.min(first.0), highest.max(last.0)));
-        }
+        let times = records.span(range).map(|(first, last)| (first.0, last.0));
+        part.times = widest(part.times.into_iter().chain(times));
     }
     (part.rows > 0).then(|| (name.to_owned(), part))
 }

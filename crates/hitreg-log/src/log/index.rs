@@ -16,6 +16,7 @@ use super::container::{Chain, SeekTable};
 use super::error::{LogError, WriteError};
 use super::limits::{MAX_CHUNK_BYTES, MAX_PLAYERS};
 use super::trace_file::{TableMap, empty_table, table_map};
+use crate::record::widest;
 use crate::trace::Table;
 pub(super) use end::{IndexCheck, chunk_at, chunk_frame, content_of, keyframes_in, read_index};
 
@@ -68,8 +69,7 @@ impl IndexedTable {
 
     /// Returns the least and the greatest time of all rows.
     pub fn times(&self) -> Option<(i64, i64)> {
-        let times = self.parts.iter().filter_map(|part| part.times);
-        times.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)))
+        widest(self.parts.iter().filter_map(|part| part.times))
     }
 }
 

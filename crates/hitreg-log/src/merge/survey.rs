@@ -7,9 +7,7 @@ use super::packets::PacketMatcher;
 use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
 use super::{MergeError, Offset, first_unknown, judged, offset};
-use crate::record::{
-    SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, lowest_and_highest,
-};
+use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, widest};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// The furthest, in time, that a chunk may reach back behind earlier chunks. Other logs are merged in memory.
@@ -146,9 +144,9 @@ impl MergeSurvey {
     fn add_of_kinds(&mut self, log: usize, stretch: &SessionStretch, kinds: &[UnknownKind]) -> Option<()> {
         for records in &stretch.unknown {
             // Records without times come at the start of a log that is written in one piece.
-            let times = kinds.iter().find(|kind| kind.name == records.kind).and_then(|kind| records.times(kind))?;
-            let span = lowest_and_highest(times.iter().map(|at| Micros(*at)));
-            span.is_none_or(is_in_time).then_some(())?;
+            let kind = kinds.iter().find(|kind| kind.name == records.kind)?;
+            records.times(kind)?;
+            records.time_span(kind).is_none_or(is_in_time).then_some(())?;
             self.note_unknown(records);
         }
         self.logs[log].add(stretch, kinds)?;
@@ -295,12 +293,10 @@ impl LogProgress {
         let unknown = stretch.unknown.iter().filter_map(|records| {
             kinds.iter().find(|kind| kind.name == records.kind).and_then(|kind| records.time_span(kind))
         });
-        let spans: Vec<(Micros, Micros)> = stretch.time_span().into_iter().chain(unknown).collect();
-        let first = spans.iter().map(|(first, _)| *first).min();
-        if let (Some(newest), Some(first)) = (self.newest, first) {
-            self.back = self.back.max(newest - first);
+        if let Some((first, last)) = widest(stretch.time_span().into_iter().chain(unknown)) {
+            self.back = self.newest.map_or(self.back, |newest| self.back.max(newest - first));
+            self.newest = self.newest.max(Some(last));
         }
-        self.newest = self.newest.max(spans.iter().map(|(_, last)| *last).max());
         (self.back <= BACK_MOST).then_some(())
     }
 }

@@ -94,10 +94,12 @@ fn is_firing(command: &Usercmd) -> bool {
     command.input.buttons & buttons::ATTACK != 0
 }
 
+/// Returns the span from the lowest to the highest number of some spans.
+pub(crate) fn widest<T: Ord + Copy>(spans: impl Iterator<Item = (T, T)>) -> Option<(T, T)> {
+    spans.reduce(|(lowest, highest), (from, to)| (lowest.min(from), highest.max(to)))
+}
+
 /// Returns the lowest and the highest of some numbers.
 pub(crate) fn lowest_and_highest<T: Ord + Copy>(numbers: impl Iterator<Item = T>) -> Option<(T, T)> {
-    numbers.fold(None, |span, number| {
-        let (lowest, highest) = span.unwrap_or((number, number));
-        Some((lowest.min(number), highest.max(number)))
-    })
+    widest(numbers.map(|number| (number, number)))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Class, ClockOwner, CustomRow, DamageRecord, EventTime, GapRecord, PlayerRecords, Record, RecordStream,
-    SessionHeader, StateKey, States, Texts, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+    SessionHeader, StateKey, States, Texts, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, widest,
 };
 use crate::units::{Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
@@ -183,8 +183,7 @@ impl<H> Session<H> {
         let mut add = |stream: &dyn RecordStream| times.extend(stream.span(0..stream.len()));
         self.players.iter().for_each(|player| player.streams().into_iter().for_each(&mut add));
         self.streams().into_iter().for_each(add);
-        let first = times.iter().map(|(first, _)| *first).min();
-        first.zip(times.iter().map(|(_, last)| *last).max())
+        widest(times.into_iter())
     }
 
     /// Returns whether there are no records.

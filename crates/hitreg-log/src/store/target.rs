@@ -200,7 +200,7 @@ impl FileType {
     }
 
     /// Returns whether a file with these first bytes is of this kind.
-    fn is_of(&self, head: &[u8]) -> bool {
+    pub fn is_of(&self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
             FileType::Log => log::kind_of(head) == FileKind::Log,

@@ -74,32 +74,24 @@ impl<'a> SessionSlice<'a> {
 
     /// Returns the records of one player and kind.
     pub(super) fn of_player<T>(&self, player: usize, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> &'a [T] {
-        match self.session.players.get(player) {
-            Some(records) => &of(records)[self.range_of(player, kind)],
-            None => &[],
-        }
+        let ranges = self.session.players.get(player).zip(self.players.get(player)).zip(place_of(kind));
+        ranges.map_or(&[], |((records, ranges), place)| &of(records)[ranges[place].clone()])
     }
 
     /// Returns the records of all players who have some of a kind.
     pub(super) fn of_players<T>(&self, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> RecordSeries<'a, T> {
         let mut series = RecordSeries::new();
-        for (player, records) in self.session.players.iter().enumerate() {
-            let range = self.range_of(player, kind);
-            if !range.is_empty() {
-                series.push((player as u32, &of(records)[range]));
+        let Some(place) = place_of(kind) else { return series };
+        for (player, (records, ranges)) in (0..).zip(self.session.players.iter().zip(&self.players)) {
+            if !ranges[place].is_empty() {
+                series.push((player, &of(records)[ranges[place].clone()]));
             }
         }
         series
     }
+}
 
-    fn range_of(&self, player: usize, kind: &str) -> Range<usize> {
-        let ranges = self.players.get(player).zip(OF_PLAYERS.iter().position(|(name, _)| *name == kind));
-        ranges.map_or(0..0, |(ranges, kind)| ranges[kind].clone())
-    }
-
-    /// Returns each player's records of a kind, by its index in [`OF_PLAYERS`].
-    pub(super) fn of_kind(&self, kind: usize) -> Vec<RecordRange<'a>> {
-        let ranges = self.session.players.iter().zip(&self.players);
-        ranges.map(|(records, ranges)| (records.streams()[kind], ranges[kind].clone())).collect()
-    }
+/// Returns the index of a kind in [`OF_PLAYERS`].
+fn place_of(kind: &str) -> Option<usize> {
+    OF_PLAYERS.iter().position(|(name, _)| *name == kind)
 }
