@@ -4,6 +4,7 @@ mod action;
 mod bisect_builds;
 mod browser;
 mod builds;
+mod compared;
 #[expect(dead_code, reason = "this crate needs a part of it")]
 #[path = "../hostile/container.rs"]
 mod container;

@@ -1,0 +1,68 @@
+//! Comparisons of settings, of parts and of shots, and the causes that `bisect ticks` names.
+
+use serde_json::Value;
+
+use super::folder::{Folder, code, text};
+
+#[test]
+fn a_setting_of_one_player_is_compared_with_a_preset() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 3 --seconds 4 --set p1.interpolation.lerp_ms=50 --delay-ms 80 -o mix.hitlog");
+    for line in ["--b-preset quake3", "--a-preset quake3", "--b-preset quake3 --on hits"] {
+        let output = folder.run(&format!("diff mix.hitlog {line}"));
+        assert_eq!(code(&output), 1, "{line}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn the_cause_among_several_settings_is_one_that_alone_gives_the_difference() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 4 --seconds 6 --loss 10% --delay-ms 40 -o a.hitlog");
+    let bisected = |sides: &str| -> Value {
+        let output = folder.run(&format!("bisect ticks a.hitlog {sides} --format json"));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    for preset in ["quake3", "dumb-client"] {
+        let found = bisected(&format!("--b-preset {preset}"));
+        let evidence = found["cause"]["evidence"].as_str().expect("evidence");
+        assert!(evidence.ends_with("and alone gives this difference"), "{preset}: {evidence}");
+        let (key, rest) = evidence.split_once(" is ").expect("a key");
+        let (_, value) = rest.split_once(" in A, ").expect("two values");
+        let (value, _) = value.split_once(" in B").expect("a value of B");
+        let alone = bisected(&format!("--b-set {key}={value}"));
+        for what in ["table", "place", "field", "a", "b"] {
+            assert_eq!(alone["first"][what], found["first"][what], "{preset}: {what}");
+        }
+    }
+}
+
+#[test]
+fn overlap_compares_only_what_both_traces_have() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 4 --seconds 8 -o a.hitlog");
+    folder.done("replay a.hitlog -o whole.hittrace");
+    folder.done("replay a.hitlog --from 3 --to 6 -o part.hittrace");
+    folder.done("replay a.hitlog --tables shots,corrections -o some.hittrace");
+    let part = folder.json("diff whole.hittrace part.hittrace --overlap");
+    assert_eq!((&part["verdict"], &part["hits"]["only_a"]), (&"same".into(), &0.into()));
+    assert_eq!(part["hits"]["changed"], serde_json::json!([]));
+    let some = folder.done("diff whole.hittrace some.hittrace --overlap");
+    assert!(some.contains("same: 2 tables") && some.contains("not compared: 9 tables"), "{some}");
+}
+
+#[test]
+fn diff_on_hits_lists_all_changed_shots_with_the_numbers_that_why_takes() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 8 --seconds 12 --delay-ms 80 -o a.hitlog");
+    let sides = "a.hitlog --b-set lag_compensation.enabled=false";
+    let output = folder.run(&format!("diff {sides} --format json"));
+    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let changed = diff["hits"]["changed"].as_array().expect("shots").len();
+    let page = text(&folder.run(&format!("diff {sides} --on hits")).stdout);
+    let line = |number: usize| page.lines().find(|line| line.trim_start().starts_with(&format!("{number}. p")));
+    assert!(changed > 10 && line(changed).is_some() && line(changed + 1).is_none(), "{changed}: {page}");
+    let name = |line: &str| line.split_whitespace().skip(1).take(2).collect::<Vec<_>>().join("");
+    let named = name(line(12).expect("a line"));
+    let why = text(&folder.run(&format!("diff {sides} --on hits --why 12")).stdout);
+    assert!(why.contains(&named), "{named}: {why}");
+}
