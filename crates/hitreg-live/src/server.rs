@@ -148,8 +148,8 @@ struct ServerConnections<'a, B> {
     /// The connections by player; `None` until a player joins. A player who has left keeps the connection, so that the
     /// log still holds the snapshots made for it.
     connections: Vec<Option<ServerConnection<B>>>,
-    /// The entity states that the connections remember.
-    states: SharedStates,
+    /// The entity states that the connections share.
+    states: SharedStates<B>,
     /// Whether each player has confirmed that it is ready.
     is_ready: Vec<bool>,
     /// Each player's own settings.

@@ -60,7 +60,7 @@ pub(crate) struct LinkedPair {
     pub(crate) sender: Sender<Runner>,
     pub(crate) receiver: Receiver<Runner>,
     pub(crate) line: LossyLink,
-    states: SharedStates,
+    states: SharedStates<Runner>,
 }
 
 impl LinkedPair {

@@ -91,7 +91,7 @@ pub struct ClientAsk {
 /// How packets and snapshots travel.
 enum Transport<B> {
     /// Encoded as datagrams.
-    Datagrams { servers: Vec<ServerConnection<B>>, clients: Vec<ClientConnection<B>>, states: SharedStates },
+    Datagrams { servers: Vec<ServerConnection<B>>, clients: Vec<ClientConnection<B>>, states: SharedStates<B> },
     /// Unencoded, with nominal sizes.
     Nominal,
     /// Unencoded, as long as encoding would make no difference.

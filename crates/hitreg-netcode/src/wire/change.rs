@@ -17,36 +17,37 @@ const BASE_CHUNK_BITS: u32 = 4;
 
 /// A change of one entity that the client has to receive.
 #[derive(Clone, Debug)]
-pub(crate) struct EntityChange {
+pub(crate) struct EntityChange<'a> {
     pub(crate) id: EntityId,
+    /// The place of the entity's track in the sender.
+    pub(crate) track: usize,
     /// The state to send; `None` when the entity is removed.
-    pub(crate) cells: Option<Arc<[u32]>>,
+    pub(crate) cells: Option<&'a Arc<[u32]>>,
     pub(crate) urgency: Urgency,
     controller: u16,
     /// The state to code against, and how many snapshots ago a message carried it.
     base: Option<(u32, Arc<[u32]>)>,
 }
 
-impl EntityChange {
+impl<'a> EntityChange<'a> {
     pub(crate) fn new<B: Body>(
         layout: &BodyLayout<B>,
-        id: EntityId,
+        (place, id, track): (usize, EntityId, &EntityTrack),
         controller: u16,
-        track: &EntityTrack,
-        cells: Option<Arc<[u32]>>,
+        cells: Option<&'a Arc<[u32]>>,
         distance_units: f32,
         now: SnapshotSeq,
-    ) -> EntityChange {
+    ) -> EntityChange<'a> {
         let base = track.base(now);
-        let bits = match (&base, &cells) {
+        let bits = match (&base, cells) {
             (Some((_, old)), Some(new)) => layout.update_bits(old, new),
             // An entity that appears or disappears has the highest importance.
             _ => u8::MAX,
         };
-        let echo = track.is_echo(cells.as_ref());
+        let echo = track.is_echo(cells);
         let urgency = Urgency { bits, echo, distance_units, waited: track.waited };
         let base = base.map(|(seq, old)| (now.0 - seq.0, Arc::clone(old)));
-        EntityChange { id, cells, urgency, controller, base }
+        EntityChange { id, track: place, cells, urgency, controller, base }
     }
 
     /// Returns the number of submessages: an entity that appears needs a definition first.
@@ -72,7 +73,7 @@ impl EntityChange {
         };
         let base = self.base.as_ref().map(|(distance, old)| (*distance, &old[..]));
         let who = (self.id, self.controller);
-        put_change(layout, who, usual, base, self.cells.as_deref(), &mut values, out);
+        put_change(layout, who, usual, base, self.cells.map(|cells| &cells[..]), &mut values, out);
         bit_counts.naming = (out.len_bits() - begun - all_values) as u32;
         bit_counts
     }

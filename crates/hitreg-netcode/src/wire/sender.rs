@@ -2,9 +2,10 @@
 //! as the difference from its last state that the client acked.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::bit_counts::{CategoryCounter, CategoryOf, SnapshotBitCounts};
+use super::bits::BitWriter;
 use super::change::EntityChange;
 use super::fragment::MESSAGE_BYTES_MAX;
 use super::header::SEAL_BYTES;
@@ -16,6 +17,7 @@ use super::shared_states::SharedStates;
 use super::track::EntityTrack;
 use super::{ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};
+use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::state::{state, value};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
@@ -35,7 +37,8 @@ pub struct Sender<B> {
     players: u16,
     score: fn(&Urgency) -> i64,
     categories: CategoryCounter<B>,
-    tracks: BTreeMap<EntityId, EntityTrack>,
+    /// In ascending order of id.
+    tracks: Vec<(EntityId, EntityTrack)>,
     /// The last [`WINDOW`] snapshots sent.
     sent: VecDeque<SentRecord>,
     /// The newest snapshot that the client has acked.
@@ -115,7 +118,7 @@ impl<B: Body> Sender<B> {
             players,
             score: Urgency::score,
             categories: CategoryCounter::new(player.entity()),
-            tracks: BTreeMap::new(),
+            tracks: Vec::new(),
             sent: VecDeque::new(),
             acked: None,
             warnings: VecDeque::new(),
@@ -170,14 +173,14 @@ impl<B: Body> Sender<B> {
             self.acked = Some(newest);
         }
         self.outbox.handle_ack(newest.next_notice);
-        for track in self.tracks.values_mut() {
+        for (_, track) in &mut self.tracks {
             track.handle_ack(received);
         }
     }
 
     /// Encodes a snapshot in at most `budget_bytes` (and `MESSAGE_BYTES_MAX`), including the seal. The caller must send
     /// longer messages than a datagram as [`fragments`](super::fragments). `calibration_ms` is the calibration helper.
-    /// `states` holds the states that this sender remembers; share it among the senders of all clients.
+    /// `states` holds the states of the frame; share it among the senders of all clients.
     ///
     /// # Errors
     /// When the client's own body does not fit into the budget, or the snapshot is not newer than the last. The sender
@@ -187,7 +190,7 @@ impl<B: Body> Sender<B> {
         snapshot: &Snapshot<B>,
         calibration_ms: Option<i16>,
         budget_bytes: usize,
-        states: &mut SharedStates,
+        states: &mut SharedStates<B>,
     ) -> Result<EncodedSnapshot, EncodeError> {
         if let Some(last) = self.sent.back().filter(|last| last.seq >= snapshot.seq) {
             return Err(EncodeError::OutOfOrder { last: last.seq, next: snapshot.seq });
@@ -202,14 +205,12 @@ impl<B: Body> Sender<B> {
         let told_from = from.map(|acked| (acked.seq, acked.server_time));
         let mut page = DatagramPage::begin(snapshot, calibration_ms, told_from, budget.saturating_sub(SEAL_BYTES) * 8);
         let mut carried: Vec<&EntityChange> = Vec::with_capacity(changes.len());
-        let mut deferred = Vec::new();
+        let mut deferred: Vec<&EntityChange> = Vec::new();
         let (own, others) = changes.split_at(changes.partition_point(|change| change.id == self.avatar));
         for change in own {
-            let body = snapshot.frame.get(change.id);
-            let categories = body.map_or(&[][..], |body| self.categories.of(change.id, body));
-            if !page.put(change.submessages(), 0, |out| change.put(&self.layout, usual, categories, out)) {
+            if !page.put(change.submessages(), 0, |out| self.put_change(snapshot, usual, change, out)) {
                 let mut whole = page.out;
-                change.put(&self.layout, usual, categories, &mut whole);
+                self.put_change(snapshot, usual, change, &mut whole);
                 let needed_bytes = whole.len_bits().div_ceil(8) + SEAL_BYTES;
                 return Err(EncodeError::TooSmall { needed_bytes, budget_bytes: budget });
             }
@@ -228,13 +229,9 @@ impl<B: Body> Sender<B> {
         // reserved for them.
         let reserved = (self.effects.len() * EFFECT_BITS_MAX).min(page.left() / 4);
         for change in others {
-            let body = snapshot.frame.get(change.id);
-            let categories = body.map_or(&[][..], |body| self.categories.of(change.id, body));
-            if page.put(change.submessages(), reserved, |out| change.put(&self.layout, usual, categories, out)) {
-                carried.push(change);
-            } else {
-                deferred.push(change.id);
-            }
+            let is_carried =
+                page.put(change.submessages(), reserved, |out| self.put_change(snapshot, usual, change, out));
+            if is_carried { &mut carried } else { &mut deferred }.push(change);
         }
         self.put_effects(&mut page, snapshot, &carried);
         self.remember(snapshot, next_notice, &carried, &deferred);
@@ -243,7 +240,7 @@ impl<B: Body> Sender<B> {
             datagram,
             bit_counts,
             carried: carried.iter().map(|change| change.id).collect(),
-            deferred,
+            deferred: deferred.iter().map(|change| change.id).collect(),
             effects_waiting: self.effects.len(),
             warnings_dropped,
         })
@@ -256,36 +253,23 @@ impl<B: Body> Sender<B> {
         in_order
             && self.sent.len() <= WINDOW as usize
             && self.acked.is_none_or(|acked| acked.seq <= last)
-            && self.tracks.values().all(|track| track.is_valid(last, B::CELLS))
+            && self.tracks.is_sorted_by(|(a, _), (b, _)| a < b)
+            && self.tracks.iter().all(|(_, track)| track.is_valid(last, B::CELLS))
             && self.warnings.len() <= WARNINGS_WAITING_MAX
             && self.effects.len() <= EFFECTS_WAITING_MAX
     }
 
     /// Returns the changes that the client has to receive, in ascending order of entity.
-    fn changes(&mut self, snapshot: &Snapshot<B>, states: &mut SharedStates) -> Vec<EntityChange> {
+    fn changes<'a>(&mut self, snapshot: &'a Snapshot<B>, states: &'a mut SharedStates<B>) -> Vec<EntityChange<'a>> {
         let frame = &snapshot.frame;
-        for (id, _) in &frame.entities {
-            self.tracks.entry(*id).or_insert_with(EntityTrack::new);
-        }
-        // An entity that was never sent, but still waits for room, is dropped only after it has left the frame.
-        self.tracks.retain(|id, track| {
-            let is_kept = !track.is_over() || frame.get(*id).is_some();
-            if !is_kept {
-                self.categories.forget(*id);
-                states.forget(*id);
-            }
-            is_kept
-        });
+        self.follow(frame);
         let viewer = frame.get(self.avatar).map(Body::origin);
         let mut changes = Vec::with_capacity(self.tracks.len());
-        let mut cells = vec![0; B::CELLS];
-        for (id, track) in &self.tracks {
-            let body = frame.get(*id);
-            let truth = body.map(|body| {
-                body.write(&mut cells);
-                states.share(*id, &cells)
-            });
-            if !track.needs(truth.as_ref()) {
+        let mut present = states.of(frame).peekable();
+        for (place, (id, track)) in self.tracks.iter().enumerate() {
+            let (body, truth) =
+                present.next_if(|(shown, ..)| shown == id).map(|(_, body, state)| (body, state)).unzip();
+            if !track.needs(truth) {
                 continue;
             }
             let distance = match (body, viewer) {
@@ -293,9 +277,47 @@ impl<B: Body> Sender<B> {
                 _ => 0.0,
             };
             let controller = controller(*id, self.players);
-            changes.push(EntityChange::new(&self.layout, *id, controller, track, truth, distance, snapshot.seq));
+            let tracked = (place, *id, track);
+            changes.push(EntityChange::new(&self.layout, tracked, controller, truth, distance, snapshot.seq));
         }
         changes
+    }
+
+    /// Begins a track for each new entity of a frame, and drops the tracks of entities that are gone for both sides. An
+    /// entity that was never sent, but still waits for room, is dropped only after it has left the frame.
+    fn follow(&mut self, frame: &Frame<B>) {
+        let mut place = 0;
+        for (id, _) in &frame.entities {
+            while self.tracks.get(place).is_some_and(|(tracked, _)| tracked < id) {
+                place += 1;
+            }
+            if self.tracks.get(place).is_none_or(|(tracked, _)| tracked != id) {
+                self.tracks.insert(place, (*id, EntityTrack::new()));
+            }
+            place += 1;
+        }
+        if self.tracks.len() == frame.entities.len() {
+            return;
+        }
+        self.tracks.retain(|(id, track)| {
+            let is_kept = !track.is_over() || frame.get(*id).is_some();
+            if !is_kept {
+                self.categories.forget(*id);
+            }
+            is_kept
+        });
+    }
+
+    fn put_change(
+        &mut self,
+        snapshot: &Snapshot<B>,
+        usual: Option<u32>,
+        change: &EntityChange,
+        out: &mut BitWriter,
+    ) -> SnapshotBitCounts {
+        let body = snapshot.frame.get(change.id);
+        let categories = body.map_or(&[][..], |body| self.categories.of(change.id, body));
+        change.put(&self.layout, usual, categories, out)
     }
 
     /// Writes warnings and notices. Returns the number of the first notice that did not fit.
@@ -333,17 +355,13 @@ impl<B: Body> Sender<B> {
         snapshot: &Snapshot<B>,
         next_notice: Wrapping16,
         carried: &[&EntityChange],
-        deferred: &[EntityId],
+        deferred: &[&EntityChange],
     ) {
         for change in carried {
-            if let Some(track) = self.tracks.get_mut(&change.id) {
-                track.remember_sent(snapshot.seq, change.cells.clone());
-            }
+            self.tracks[change.track].1.remember_sent(snapshot.seq, change.cells.cloned());
         }
-        for id in deferred {
-            if let Some(track) = self.tracks.get_mut(id) {
-                track.waited += 1;
-            }
+        for change in deferred {
+            self.tracks[change.track].1.waited += 1;
         }
         self.sent.push_back(SentRecord { seq: snapshot.seq, server_time: snapshot.frame.server_time, next_notice });
         if self.sent.len() > WINDOW as usize {

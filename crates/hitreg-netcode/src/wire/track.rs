@@ -77,8 +77,8 @@ impl EntityTrack {
     /// it has a newer one that is itself outside the window.
     pub(crate) fn base(&self, now: SnapshotSeq) -> Option<(SnapshotSeq, &Arc<[u32]>)> {
         let acked = self.acked.as_ref()?;
-        let forgotten = self.sent.front().is_some_and(|next| now.0 - next.seq.0 > WINDOW);
         let cells = acked.cells.as_ref()?;
+        let forgotten = self.sent.front().is_some_and(|next| now.0 - next.seq.0 > WINDOW);
         (!forgotten).then_some((acked.seq, cells))
     }
 

@@ -169,7 +169,7 @@ impl<B: Body> ServerConnection<B> {
     pub fn send_snapshot(
         &mut self,
         snapshot: &Snapshot<B>,
-        states: &mut SharedStates,
+        states: &mut SharedStates<B>,
     ) -> Result<QueuedSnapshot, EncodeError> {
         for warning in &snapshot.warnings {
             let index = Wrapping16::of(warning.command.0);
