@@ -27,11 +27,5 @@ pub use glam;
 /// Usercmds, for [`game::input!`].
 pub use hitreg_log::usercmd;
 
-// Unit tests run the built-in game. They compile it into this crate, because a dependency on hitreg-arena would use
-// other copies of this crate's types.
 #[cfg(test)]
-extern crate self as hitreg_netcode;
-#[cfg(test)]
-#[path = "../../hitreg-arena/src/lib.rs"]
-#[expect(unused_imports, unreachable_pub, reason = "tests of this crate need some of the game")]
-mod arena;
+mod rink;

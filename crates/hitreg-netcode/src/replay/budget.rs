@@ -251,9 +251,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::arena::{Arena, ArenaBody, ArenaRules};
     use crate::game::Simulate;
     use crate::link::{LinkModel, Loss};
+    use crate::rink::{Rink, Skater};
     use crate::session::record_synthetic;
     use crate::session::scenario::Scenario;
 
@@ -266,11 +266,11 @@ mod tests {
         kinds: [usize; 6],
     }
 
-    impl Observer<Arena> for Tally {
-        fn event(&mut self, _: Micros, event: SessionEvent<'_, Arena>) {
+    impl Observer<Rink> for Tally {
+        fn event(&mut self, _: Micros, event: SessionEvent<'_, Rink>) {
             match event {
                 SessionEvent::Frame { player, output, screen } => {
-                    self.bytes += 128 + 6 * ArenaBody::CELLS + 48 * screen.drawn.len();
+                    self.bytes += 128 + 6 * Skater::CELLS + 48 * screen.drawn.len();
                     self.bytes += 256 * output.shots.len() + 48 * output.effects.len();
                     self.frames[usize::from(player.0)] += 1;
                     self.kinds[0] += output.shots.len();
@@ -288,7 +288,7 @@ mod tests {
                     self.kinds[3] += 1;
                 }
                 SessionEvent::Ticked { world, .. } => {
-                    self.bytes += 32 + Arena::entities(world).len() * (8 + 6 * ArenaBody::CELLS);
+                    self.bytes += 32 + Rink::entities(world).len() * (8 + 6 * Skater::CELLS);
                 }
                 SessionEvent::SnapshotSent { .. } => {
                     self.bytes += 96;
@@ -304,8 +304,8 @@ mod tests {
 
     fn count(scenario: &Scenario) -> (usize, Tally) {
         let (budget, mut tally) = (ReplayBudget::streaming(), Tally::default());
-        let rules = Arc::new(ArenaRules::default());
-        record_synthetic::<Arena>(scenario, &rules, &mut BudgetObserver::new(&budget, &mut tally)).expect("a scenario");
+        let rules = Arc::new(());
+        record_synthetic::<Rink>(scenario, &rules, &mut BudgetObserver::new(&budget, &mut tally)).expect("a scenario");
         (budget.bytes.get(), tally)
     }
 
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn rows_in_memory_have_a_limit_and_streamed_rows_have_none() {
-        let header = Scenario::default().header::<Arena>(&ArenaRules::default()).expect("a header");
+        let header = Scenario::default().header::<Rink>(&()).expect("a header");
         let session = Session::new(header);
         let budget = ReplayBudget::holding(&session, TableSet::ALL, MemoryLimit::of_bytes(1_000));
         budget.add(1_000);
@@ -384,11 +384,11 @@ mod tests {
     #[test]
     fn estimate_by_counts_refuses_before_the_replay_begins() {
         let scenario = Scenario { players: 3, seconds: 4.0, ..Scenario::default() };
-        let rules = Arc::new(ArenaRules::default());
-        let session = Session::new(scenario.header::<Arena>(&rules).expect("a header"));
+        let rules = Arc::new(());
+        let session = Session::new(scenario.header::<Rink>(&rules).expect("a header"));
         let limit = MemoryLimit::of_bytes(32 << 20);
         let begin = |ticks: usize, tables: TableSet| {
-            ReplayBudget::holding(&session, tables, limit).begin::<Arena>(&session, ticks)
+            ReplayBudget::holding(&session, tables, limit).begin::<Rink>(&session, ticks)
         };
         assert!(begin(4 * 64, TableSet::ALL).is_ok());
         assert!(matches!(begin(1_500_000, TableSet::ALL), Err(ReplayError::NeedsMemory(_))));

@@ -140,18 +140,18 @@ impl std::fmt::Debug for CoverTracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::{Arena, ArenaBody, ArenaRules};
+    use crate::rink::{Rink, Skater};
 
     /// A body below the floor, hidden from everywhere above.
     fn below(x: f32) -> Vec<u32> {
-        let body = ArenaBody { origin: Vec3::new(x, 0.0, -4_000.0), alive: true, ..ArenaBody::default() };
-        let mut cells = vec![0; ArenaBody::CELLS];
+        let body = Skater { origin: Vec3::new(x, 0.0, -4_000.0), alive: true, ..Skater::default() };
+        let mut cells = vec![0; Skater::CELLS];
         body.write(&mut cells);
         cells
     }
 
     fn hidden(frames: &[(i64, f32)], shot_ms: i64) -> Option<(Micros, f32)> {
-        let mut covers = CoverTracker::new::<Arena>(2, Arc::new(ArenaRules::default()));
+        let mut covers = CoverTracker::new::<Rink>(2, Arc::new(()));
         for (ms, x) in frames {
             covers.frame(PlayerId(1), Micros::from_ms(*ms), Micros::ZERO, Some(&below(*x)));
         }

@@ -300,8 +300,8 @@ impl PacketFates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::{Arena, ArenaRules};
     use crate::link::Link;
+    use crate::rink::Rink;
     use crate::session::scenario::Scenario;
     use hitreg_log::record::PlayerRecords;
     use hitreg_log::units::CommandSeq;
@@ -345,7 +345,7 @@ mod tests {
 
     fn survey(chunks: &[SessionStretch]) -> LogSurvey {
         let scenario = Scenario { players: 1, ..Scenario::default() };
-        let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
+        let header = scenario.header::<Rink>(&()).expect("a good scenario");
         let mut survey = LogSurvey::new(&header);
         chunks.iter().for_each(|chunk| survey.add(&header, &mut chunk.clone()));
         survey.end();

@@ -294,8 +294,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::arena::{Arena, ArenaRules};
     use crate::game::{RecordedHit, RejudgedVerdict};
+    use crate::rink::Rink;
     use hitreg_log::trace::schema::shots::Columns;
 
     fn again(rewind_ms: i64, is_cut: bool, damage: i32) -> RecordedShot {
@@ -332,7 +332,7 @@ mod tests {
         for shot in [again(0, false, 0), again(80, false, 12), again(80, true, 0)] {
             // Drawn entities outside the judged targets do not count, however near they are.
             let mut drawn = [drawn(2, 10.0), drawn(4, 56.0)].into_iter();
-            shots.push_rejudged::<Arena>(&shot, &mut drawn);
+            shots.push_rejudged::<Rink>(&shot, &mut drawn);
         }
         let table = shots.take();
         let rows = Columns::read(&table);
@@ -357,7 +357,7 @@ mod tests {
                 ..again(0, false, 0)
             },
         ] {
-            shots.push_rejudged::<Arena>(&shot, &mut [drawn(4, 56.0)].into_iter());
+            shots.push_rejudged::<Rink>(&shot, &mut [drawn(4, 56.0)].into_iter());
         }
         let table = shots.take();
         assert!(Columns::read(&table).view_error_units.iter().all(|error| error.is_nan()));
@@ -366,11 +366,11 @@ mod tests {
     #[test]
     fn a_shot_waits_for_the_frames_at_its_time() {
         let mut shots = ShotTable::default();
-        shots.push_rejudged::<Arena>(&again(0, false, 0), &mut std::iter::empty());
+        shots.push_rejudged::<Rink>(&again(0, false, 0), &mut std::iter::empty());
         let at = Micros::from_ms(900);
         let sight = ShotView { at, tick: Tick(40), muzzle: Vec3::ZERO, target: EntityId(4) };
         shots.waiting.push((0, sight));
-        let covers = CoverTracker::new::<Arena>(5, Arc::new(ArenaRules::default()));
+        let covers = CoverTracker::new::<Rink>(5, Arc::new(()));
         shots.settle(at, &covers);
         assert_eq!((shots.oldest_waiting(), shots.rows()), (Some(at), 0));
         shots.settle(at + Micros(1), &covers);

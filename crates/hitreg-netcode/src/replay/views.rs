@@ -166,14 +166,14 @@ mod tests {
     use glam::Vec3;
 
     use super::*;
-    use crate::arena::ArenaBody;
     use crate::game::PlacementKind;
+    use crate::rink::Skater;
 
     #[test]
     fn only_the_oldest_screens_are_dropped() {
         let mut views = ViewTable::new(1);
         let drawn = |x: u32| {
-            let body = ArenaBody { origin: Vec3::X * x as f32, ..ArenaBody::default() };
+            let body = Skater { origin: Vec3::X * x as f32, ..Skater::default() };
             [(EntityId(3), PlacedBody::new(body, PlacementKind::Held))]
         };
         let push = |views: &mut ViewTable, command: u32| {

@@ -186,9 +186,9 @@ impl StateReader {
 mod tests {
     use super::super::StateWriter;
     use super::*;
-    use crate::arena::ArenaBody;
     use crate::game::Touch;
     use crate::history::Frame;
+    use crate::rink::Skater;
     use hitreg_log::units::{CommandSeq, EntityId, Micros, Tick};
     use hitreg_log::usercmd::Usercmd;
 
@@ -217,13 +217,12 @@ mod tests {
 
     #[test]
     fn frames_that_are_dropped_while_writing_come_back() {
-        let frame =
-            |tick: u32| Frame::<ArenaBody> { tick: Tick(tick), server_time: Micros::ZERO, entities: Vec::new() };
+        let frame = |tick: u32| Frame::<Skater> { tick: Tick(tick), server_time: Micros::ZERO, entities: Vec::new() };
         let mut to = StateWriter::new(SharedValues::default());
         (0..3).for_each(|tick| Arc::new(frame(tick)).put(&mut to));
         let bytes = to.into_bytes();
         let mut from = StateReader::new(&bytes, SharedValues::default()).expect("its own state");
-        let read = [(); 3].map(|()| <Arc<Frame<ArenaBody>>>::get(&mut from).expect("its own state"));
+        let read = [(); 3].map(|()| <Arc<Frame<Skater>>>::get(&mut from).expect("its own state"));
         assert_eq!(read.map(|frame| frame.tick), [0, 1, 2].map(Tick));
     }
 
@@ -262,7 +261,7 @@ mod tests {
     fn refuses_values_that_refer_to_themselves_or_are_of_another_type() {
         // A frame of tick 0 and time 0 whose only body is shared value 0: the frame itself.
         let itself = [1, 5, 0, 0b1, 0, 0, 1, 0, 0];
-        let found = read::<Arc<Frame<ArenaBody>>>(&itself, SharedValues::default());
+        let found = read::<Arc<Frame<Skater>>>(&itself, SharedValues::default());
         assert!(matches!(found, Err(StateError::Unknown { .. })), "{found:?}");
         let both = written(&(Usercmd::default(), Usercmd::default()), SharedValues::default());
         assert!(read::<(Usercmd, Arc<[u32]>)>(&both, SharedValues::default()).is_err());

@@ -95,10 +95,10 @@ fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::ArenaBody;
+    use crate::rink::Skater;
 
-    fn at(x: f32, teleports: u32) -> ArenaBody {
-        ArenaBody { origin: Vec3::X * x, teleports: teleports as _, ..ArenaBody::default() }
+    fn at(x: f32, teleports: u32) -> Skater {
+        Skater { origin: Vec3::X * x, teleports: teleports as _, ..Skater::default() }
     }
 
     #[test]

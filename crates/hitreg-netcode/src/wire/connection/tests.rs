@@ -5,10 +5,10 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::*;
-use crate::arena::ArenaBody;
 use crate::game::{Category, Effect};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
+use crate::rink::Skater;
 use crate::wire::{
     ClientRequest, ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, IncomingMessage, Key,
     MESSAGE_BYTES_MAX, MessageType, Notice, PerceivedAvatar, RequestKind, SharedStates, SnapshotBitCounts, Wrapping16,
@@ -19,16 +19,16 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
 
 /// Creates both connected ends.
-fn pair() -> (ServerConnection<ArenaBody>, ClientConnection<ArenaBody>) {
+fn pair() -> (ServerConnection<Skater>, ClientConnection<Skater>) {
     let options = EndpointOptions {
-        game: "arena".to_owned(),
+        game: "rink".to_owned(),
         places: 1,
         welcome: Vec::new(),
         unready_per_host: 1,
         secret: Key(1, 2),
     };
     let mut endpoint = Endpoint::new(options);
-    let mut client = ClientConnection::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
+    let mut client = ClientConnection::new(ConnectOptions::new("rink"), 7, Micros::ZERO);
     loop {
         assert_eq!(client.handle_timeout(Micros::ZERO), None);
         let datagram = client.poll_transmit().expect("it asks until it has a place");
@@ -44,11 +44,11 @@ fn pair() -> (ServerConnection<ArenaBody>, ClientConnection<ArenaBody>) {
     }
 }
 
-fn body(seq: u32, id: u16) -> ArenaBody {
-    ArenaBody { origin: Vec3::new(seq as f32 * 1.37, f32::from(id) * 40.0, 36.0), alive: true, ..ArenaBody::default() }
+fn body(seq: u32, id: u16) -> Skater {
+    Skater { origin: Vec3::new(seq as f32 * 1.37, f32::from(id) * 40.0, 36.0), alive: true, ..Skater::default() }
 }
 
-fn snapshot(seq: u32, bodies: u16) -> Snapshot<ArenaBody> {
+fn snapshot(seq: u32, bodies: u16) -> Snapshot<Skater> {
     let entities = (0..bodies).map(|id| (EntityId(id), body(seq, id))).collect();
     let frame = Frame { tick: Tick(seq), server_time: Micros(i64::from(seq) * 15_625), entities };
     Snapshot::new(SnapshotSeq(seq), CommandSeq(0), Arc::new(frame))
@@ -59,12 +59,12 @@ fn packet(number: u32) -> ClientPacket {
     ClientPacket { number, ack: SnapshotSeq(0), commands: vec![command] }
 }
 
-fn send(server: &mut ServerConnection<ArenaBody>, snapshot: &Snapshot<ArenaBody>) -> (QueuedSnapshot, Vec<Vec<u8>>) {
+fn send(server: &mut ServerConnection<Skater>, snapshot: &Snapshot<Skater>) -> (QueuedSnapshot, Vec<Vec<u8>>) {
     let sent = server.send_snapshot(snapshot, &mut SharedStates::default()).expect("the own body has room");
     (sent, std::iter::from_fn(|| server.poll_transmit()).collect())
 }
 
-fn ack(client: &mut ClientConnection<ArenaBody>, server: &mut ServerConnection<ArenaBody>, number: u32) {
+fn ack(client: &mut ClientConnection<Skater>, server: &mut ServerConnection<Skater>, number: u32) {
     client.send_packet(&mut packet(number), None).expect("one usercmd");
     let datagram = client.poll_transmit().expect("it was just made");
     assert!(server.handle_datagram(Micros::ZERO, &datagram).is_ok());
