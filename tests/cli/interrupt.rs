@@ -59,13 +59,19 @@ impl InterruptedRun {
         assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
         for pid in std::fs::read_to_string(self.path("pids")).unwrap().lines() {
             let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
-            wait_for("a build to be gone", || test_kill_process(pid).is_err());
+            wait_for("a build to end", || has_ended(pid));
         }
         assert_eq!(String::from_utf8_lossy(&output.stdout), "", "an interrupted build is no result");
         let left: Vec<_> = std::fs::read_dir(self.path("tmp")).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(left.is_empty(), "{left:?}");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
+}
+
+/// Returns whether a process has ended. Its parent may not have asked for its exit code yet.
+fn has_ended(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    test_kill_process(pid).is_err() || stat.contains(") Z ")
 }
 
 fn wait_for(what: &str, done: impl Fn() -> bool) {
