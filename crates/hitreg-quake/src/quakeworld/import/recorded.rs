@@ -35,22 +35,33 @@ pub(crate) fn recorded_demo(session: &Session, rules: &QuakeWorldRules) -> Quake
         end: rules.end,
         cut: None,
     };
-    let mut rebuild = DemoRebuilder { session, rules, demo, level: 0, move_vars: 0 };
+    let mut rebuild = DemoRebuilder { bodies: RecordedBodies::of(session), rules, demo, level: 0, move_vars: 0 };
     for snapshot in &records.snapshots {
         rebuild.add(snapshot);
     }
     rebuild.demo
 }
 
-/// Returns the body of a state in a session.
-pub(crate) fn body_of(session: &Session, tick: Tick, player: PlayerId, entity: EntityId) -> QuakeWorldBody {
-    let (class, cells) = session.states.row(tick, player, entity).expect("a state");
-    let rows = StateRows::new::<QuakeWorld>(&session.header.classes).expect("an import's");
-    rows.read::<QuakeWorld>(class, cells).expect("a body").expect("a class of this game")
+/// The bodies of a session.
+pub(crate) struct RecordedBodies<'a> {
+    session: &'a Session,
+    rows: StateRows,
+}
+
+impl RecordedBodies<'_> {
+    pub(crate) fn of(session: &Session) -> RecordedBodies<'_> {
+        let rows = StateRows::new::<QuakeWorld>(&session.header.classes).expect("an import's");
+        RecordedBodies { session, rows }
+    }
+
+    pub(crate) fn get(&self, tick: Tick, player: PlayerId, entity: EntityId) -> QuakeWorldBody {
+        let (class, cells) = self.session.states.row(tick, player, entity).expect("a state");
+        self.rows.read::<QuakeWorld>(class, cells).expect("a body").expect("a class of this game")
+    }
 }
 
 struct DemoRebuilder<'a> {
-    session: &'a Session,
+    bodies: RecordedBodies<'a>,
     rules: &'a QuakeWorldRules,
     demo: QuakeWorldDemo,
     level: u16,
@@ -67,7 +78,7 @@ impl DemoRebuilder<'_> {
         self.demo.events.extend(sorted.events().expect("an import's"));
         let mut own = None;
         for entity in &snapshot.entities {
-            let row = body_of(self.session, snapshot.tick, self.rules.player, *entity);
+            let row = self.bodies.get(snapshot.tick, self.rules.player, *entity);
             if *entity == self.rules.player.entity() {
                 own = Some(row.own());
             } else if row.has(flag::UNSENT) {

@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::packed::tests::gzip;
-use super::recorded::{body_of, recorded_demo};
+use super::recorded::{RecordedBodies, recorded_demo};
 use crate::bsp::testing::{STANDING_Z, quake_bytes};
 use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
@@ -96,7 +96,7 @@ fn a_demo_becomes_a_session() {
     assert_eq!((after.seq.0, after.choked, after.tick), (10 + CHOKED + 1, 1, Tick(CHOKED)));
     assert_eq!(after.entities, [EntityId(3), EntityId(7)]);
     assert!(records.snapshots[1].extra.is_empty(), "nothing to tell takes no bytes");
-    let other = body_of(&session, Tick(2), PlayerId(0), EntityId(7));
+    let other = RecordedBodies::of(&session).get(Tick(2), PlayerId(0), EntityId(7));
     assert_eq!((other.origin, other.velocity), (Vec3::new(100.0, 16.0, 24.0), Vec3::new(0.0, 400.0, 0.0)));
     assert_eq!((other.viewangles.y, other.forwardmove, other.age_ms, other.flags), (90.0, 400, 2, flag::COMMAND));
 }
@@ -314,14 +314,14 @@ fn a_servers_demo_scores_drawing_and_names_hit_players() {
     assert_eq!(session.damage, [hit(Some(PlayerId(4)), 24), hit(None, 5)]);
     let ran = session.players[4].frames.iter().map(|frame| (frame.command.seq.0, frame.command.input.msec));
     assert_eq!(ran.collect::<Vec<_>>(), (0..40).map(|n| (n + 1, n as u8)).collect::<Vec<_>>());
-    let body = body_of(&session, at, PlayerId(5), EntityId(0));
+    let body = RecordedBodies::of(&session).get(at, PlayerId(5), EntityId(0));
     assert_eq!((body.velocity.y, body.viewangles.y, body.alive), (400.0, 90.0, true));
 }
 
 #[test]
 fn bodies_keep_the_fields_that_prediction_needs() {
     let (session, rules) = imported(&demo(1, |_| Vec::new()));
-    let other = body_of(&session, Tick(5), PlayerId(0), EntityId(7));
+    let other = RecordedBodies::of(&session).get(Tick(5), PlayerId(0), EntityId(7));
     let ahead = QuakeWorld::extrapolate(&rules, &other, Micros::from_ms(95));
     assert_eq!(other.age_ms, 5);
     // Half of 100 ms, at the speed in which friction and acceleration balance.
@@ -343,7 +343,7 @@ fn bodies_keep_the_fields_that_prediction_needs() {
 #[test]
 fn nan_values_end_only_the_movement() {
     let (session, rules) = imported(&demo(1, |_| Vec::new()));
-    let other = body_of(&session, Tick(5), PlayerId(0), EntityId(7));
+    let other = RecordedBodies::of(&session).get(Tick(5), PlayerId(0), EntityId(7));
     let nowhere = QuakeWorldBody { origin: Vec3::NAN, ..other };
     assert!(QuakeWorld::extrapolate(&rules, &nowhere, Micros::from_ms(95)).origin.is_nan());
     let dizzy = QuakeWorldBody { viewangles: Vec3::NAN, ..other };
