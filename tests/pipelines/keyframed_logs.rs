@@ -1,4 +1,4 @@
-//! KeyframedLogs with keyframes in the engine: verified by the replay that runs anyway, and replayed from any keyframe.
+//! Logs with keyframes in the engine: verified by the replay that runs anyway, and replayed from any keyframe.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
