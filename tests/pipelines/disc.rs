@@ -61,13 +61,31 @@ pub(crate) struct DiscRules {
     pub(crate) rooted: bool,
     /// How far a hit pushes its target, in units.
     pub(crate) push_units: f32,
-    /// Counts the usercmds that run in [`STEPS`].
+    /// Counts the usercmds that run, in a counter of one test.
     #[serde(default)]
-    pub(crate) counted: bool,
+    pub(crate) counter: Option<StepCounter>,
 }
 
-/// The number of usercmds that ran with [`DiscRules`] that count.
-pub(crate) static STEPS: AtomicU64 = AtomicU64::new(0);
+/// A counter of usercmds. Tests run at the same time, so each has its own.
+#[derive(serde::Serialize, serde::Deserialize, Clone, Copy, Debug)]
+pub(crate) enum StepCounter {
+    Keyframes,
+    Legs,
+    Corrections,
+}
+
+static STEPS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+impl StepCounter {
+    fn add(self) {
+        STEPS[self as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of usercmds that ran so far.
+    pub(crate) fn steps(self) -> u64 {
+        STEPS[self as usize].load(Ordering::Relaxed)
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct DiscLine {
@@ -104,8 +122,8 @@ impl Simulate for Discs {
         command: &Usercmd,
         out: &mut impl Sink<DiscLine>,
     ) -> Disc {
-        if rules.counted {
-            STEPS.fetch_add(1, Ordering::Relaxed);
+        if let Some(counter) = rules.counter {
+            counter.add();
         }
         let input = &command.input;
         let mut next = *body;

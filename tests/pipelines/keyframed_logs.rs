@@ -1,8 +1,6 @@
 //! Logs with keyframes in the engine: verified by the replay that runs anyway, and replayed from any keyframe.
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hitreg::engine::{Engine, ExplainedLog, Games, SurveyedLog};
 use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
@@ -14,15 +12,8 @@ use hitreg::verify::{GoldenUpdate, LogReport, LogVerdict, ReplayRunner, VerifyOp
 use hitreg::why::WhyQuery;
 use tempfile::TempDir;
 
-use crate::disc::{Disc, DiscRules, Discs, STEPS};
+use crate::disc::{Disc, DiscRules, Discs, StepCounter};
 use crate::{streams, traces};
-
-/// Held while a test counts steps, because the counter is global.
-static COUNTING: Mutex<()> = Mutex::new(());
-
-fn lock_counter() -> MutexGuard<'static, ()> {
-    COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn games() -> Games {
     Games::default().recording::<Discs>(|_| Ok(DiscRules::default()))
@@ -84,12 +75,13 @@ impl KeyframedLogs {
 /// A full replay of a log with keyframes runs no more usercmds than one without, and detects a wrong keyframe.
 #[test]
 fn keyframes_are_verified_without_another_replay() {
-    let _alone = lock_counter();
-    let logs = KeyframedLogs::of(&traces::session(3, 9.0, DiscRules { counted: true, ..DiscRules::default() }));
+    let counter = StepCounter::Keyframes;
+    let logs =
+        KeyframedLogs::of(&traces::session(3, 9.0, DiscRules { counter: Some(counter), ..DiscRules::default() }));
     let steps = |name| {
-        let before = STEPS.load(Ordering::Relaxed);
+        let before = counter.steps();
         assert_eq!(logs.verified(name, None).verdict, LogVerdict::Same, "{name}");
-        STEPS.load(Ordering::Relaxed) - before
+        counter.steps() - before
     };
     let without = steps("a.hitlog");
     assert!(without > 1_000, "{without}");
@@ -131,14 +123,14 @@ fn keyframes_are_verified_without_another_replay() {
 /// every difference, and names the first tick.
 #[test]
 fn a_log_with_keyframes_is_verified_in_legs() {
-    let _alone = lock_counter();
-    let session = traces::session(3, 64.0, DiscRules { counted: true, ..DiscRules::default() });
+    let counter = StepCounter::Legs;
+    let session = traces::session(3, 64.0, DiscRules { counter: Some(counter), ..DiscRules::default() });
     let logs = KeyframedLogs::of(&session);
-    let before = STEPS.load(Ordering::Relaxed);
+    let before = counter.steps();
     let plain = logs.verified("a.hitlog", None);
-    let twice = STEPS.load(Ordering::Relaxed) - before;
+    let twice = counter.steps() - before;
     let report = logs.verified_in_legs("k.hitlog", 1);
-    let once = STEPS.load(Ordering::Relaxed) - before - twice;
+    let once = counter.steps() - before - twice;
     assert!(once * 10 < twice * 9, "{once} steps, and {twice} as a whole");
     assert_eq!((report.verdict, report.keyframes), (LogVerdict::Same, Some(logs.keyframes.len())), "{report:?}");
     assert!(report.legs.is_some_and(|legs| legs >= 6), "{report:?}");
@@ -186,18 +178,18 @@ fn a_log_with_keyframes_is_verified_in_legs() {
 /// Keyframes count corrections, so one of them is found without a replay of the whole session.
 #[test]
 fn a_correction_of_a_log_with_keyframes_is_found_in_a_part() {
-    let _alone = lock_counter();
-    let session = traces::session(3, 64.0, DiscRules { counted: true, ..DiscRules::default() });
+    let counter = StepCounter::Corrections;
+    let session = traces::session(3, 64.0, DiscRules { counter: Some(counter), ..DiscRules::default() });
     let logs = KeyframedLogs::of(&session);
     let games = games();
     let steps = |name: &str, player: u32, number: u32| {
         let (engine, path) = (Engine::new(&games), logs.folder.path().join(name));
         let game = games.of_header(&session.header).expect("discs");
-        let before = STEPS.load(Ordering::Relaxed);
+        let before = counter.steps();
         let log = ExplainedLog::new(&engine, &path, game, ReplayOptions::default()).expect("a log of this build");
         let found = log.find(&WhyQuery::Correction { player, number }).expect("a log of this build");
         let frames = found.map(|found| found.trace.table("frames").map(Table::rows));
-        (STEPS.load(Ordering::Relaxed) - before, frames.map_err(|error| error.to_string()))
+        (counter.steps() - before, frames.map_err(|error| error.to_string()))
     };
     for (player, number, is_there) in [(0, 1, true), (0, 2, true), (1, 1, true), (1, 9_999, false)] {
         let [(whole, of_whole), (part, of_part)] = ["a.hitlog", "k.hitlog"].map(|name| steps(name, player, number));

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use rayon::prelude::*;
+
 use crate::built_in::replay;
 use hitreg::game::Simulate;
 use hitreg::log::{WriterOptions, read_session, write_session};
@@ -80,10 +82,11 @@ fn matches(data: &Path) -> Vec<PathBuf> {
     [9, 16, 22, 31, 3, 6, 11, 25, 38].map(|number| data.join(format!("matches/demo{number:02}.qwd.xz"))).to_vec()
 }
 
-/// The matches in the order of [`matches`]. All tests share one import of each.
-fn cases(data: &Path) -> impl Iterator<Item = &'static DemoCase> {
-    static CASES: [OnceLock<DemoCase>; 9] = [const { OnceLock::new() }; 9];
-    CASES.iter().zip(matches(data)).map(move |(case, path)| case.get_or_init(|| DemoCase::new(data, &path)))
+/// The matches in the order of [`matches`]. All tests share one import of each. Tests that wait for it would leave
+/// processors idle, so all are imported at the same time.
+fn cases(data: &Path) -> std::slice::Iter<'static, DemoCase> {
+    static CASES: OnceLock<Vec<DemoCase>> = OnceLock::new();
+    CASES.get_or_init(|| matches(data).par_iter().map(|path| DemoCase::new(data, path)).collect()).iter()
 }
 
 /// The limits from docs/accuracy.md. The first two are the least shares of exact or near predictions on the ground and
