@@ -53,7 +53,7 @@ pub enum CostKind {
 named!(CostKind {
     Players = "players",
     Ticks = "ticks",
-    Usercmds = "usercmds",
+    Usercmds = "usercmds with input",
     Losses = "lost packets",
     Duplicates = "duplicated packets",
     Delays = "uneven delays",
