@@ -369,3 +369,28 @@ impl<B: Body> Sender<B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rink::Skater;
+    use hitreg_log::units::{CommandSeq, Tick};
+    use std::sync::Arc;
+
+    #[test]
+    fn an_entity_is_tracked_until_the_client_acks_its_removal() {
+        let (mut sender, mut states) = (Sender::<Skater>::new(PlayerId(0), 1), SharedStates::default());
+        let mut tracked = Vec::new();
+        for (seq, entities, is_acked) in [(1, 3, true), (2, 1, false), (3, 1, true), (4, 1, false)] {
+            let entities = (0..entities).map(|id| (EntityId(id), Skater::default())).collect();
+            let frame = Frame { tick: Tick(seq), server_time: Micros::ZERO, entities };
+            let snapshot = Snapshot::new(SnapshotSeq(seq), CommandSeq(0), Arc::new(frame));
+            sender.encode(&snapshot, None, MESSAGE_BYTES_MAX, &mut states).expect("there is room");
+            if is_acked {
+                sender.handle_ack(&ReceivedSet { newest: SnapshotSeq(seq), before: 0 });
+            }
+            tracked.push(sender.tracks.len());
+        }
+        assert_eq!(tracked, [3, 3, 3, 1]);
+    }
+}
