@@ -267,8 +267,7 @@ impl<B: Body> Sender<B> {
         let mut changes = Vec::with_capacity(self.tracks.len());
         let mut present = states.of(frame).peekable();
         for (place, (id, track)) in self.tracks.iter().enumerate() {
-            let (body, truth) =
-                present.next_if(|(shown, ..)| shown == id).map(|(_, body, state)| (body, state)).unzip();
+            let (body, truth) = present.next_if(|(shown, _)| shown == id).map(|(_, present)| present).unzip();
             if !track.needs(truth) {
                 continue;
             }
@@ -296,16 +295,16 @@ impl<B: Body> Sender<B> {
             }
             place += 1;
         }
-        if self.tracks.len() == frame.entities.len() {
-            return;
+        // Every entity of the frame has a track, so there are others only if there are more.
+        if self.tracks.len() > frame.entities.len() {
+            self.tracks.retain(|(id, track)| {
+                let is_kept = !track.is_over() || frame.get(*id).is_some();
+                if !is_kept {
+                    self.categories.forget(*id);
+                }
+                is_kept
+            });
         }
-        self.tracks.retain(|(id, track)| {
-            let is_kept = !track.is_over() || frame.get(*id).is_some();
-            if !is_kept {
-                self.categories.forget(*id);
-            }
-            is_kept
-        });
     }
 
     fn put_change(

@@ -24,16 +24,16 @@ impl<B> Default for SharedStates<B> {
 }
 
 impl<B: Body> SharedStates<B> {
-    /// Returns the entities of `frame` and their states, in ascending order of id. An entity whose state is that of the
-    /// last frame keeps its memory.
+    /// Returns the entities of `frame`, each with its body and its state, in ascending order of id. An entity whose
+    /// state is that of the last frame keeps its memory.
     pub(super) fn of<'a>(
         &'a mut self,
         frame: &'a Arc<Frame<B>>,
-    ) -> impl Iterator<Item = (EntityId, &'a B, &'a Arc<[u32]>)> {
+    ) -> impl Iterator<Item = (EntityId, (&'a B, &'a Arc<[u32]>))> {
         if !self.frame.as_ref().is_some_and(|last| Arc::ptr_eq(last, frame)) {
             self.replace(frame);
         }
-        frame.entities.iter().zip(&self.states).map(|((id, body), state)| (*id, body, state))
+        frame.entities.iter().zip(&self.states).map(|((id, body), state)| (*id, (body, state)))
     }
 
     fn replace(&mut self, frame: &Arc<Frame<B>>) {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     fn states(shared: &mut SharedStates<Stone>, frame: &Arc<Frame<Stone>>) -> Vec<(EntityId, Arc<[u32]>)> {
-        shared.of(frame).map(|(id, _, state)| (id, Arc::clone(state))).collect()
+        shared.of(frame).map(|(id, (_, state))| (id, Arc::clone(state))).collect()
     }
 
     #[test]
