@@ -1,7 +1,5 @@
 //! Comparisons of settings, of parts and of shots, and the causes that `bisect ticks` names.
 
-use serde_json::Value;
-
 use super::folder::{Folder, code, text};
 
 #[test]
@@ -18,10 +16,7 @@ fn a_setting_of_one_player_is_compared_with_a_preset() {
 fn the_cause_among_several_settings_is_one_that_alone_gives_the_difference() {
     let folder = Folder::empty();
     folder.done("record synth --players 4 --seconds 6 --loss 10% --delay-ms 40 -o a.hitlog");
-    let bisected = |sides: &str| -> Value {
-        let output = folder.run(&format!("bisect ticks a.hitlog {sides} --format json"));
-        serde_json::from_slice(&output.stdout).expect("JSON")
-    };
+    let bisected = |sides: &str| folder.differs(&format!("bisect ticks a.hitlog {sides}"));
     for preset in ["quake3", "dumb-client"] {
         let found = bisected(&format!("--b-preset {preset}"));
         let evidence = found["cause"]["evidence"].as_str().expect("evidence");
@@ -55,8 +50,7 @@ fn diff_on_hits_lists_all_changed_shots_with_the_numbers_that_why_takes() {
     let folder = Folder::empty();
     folder.done("record synth --players 8 --seconds 12 --delay-ms 80 -o a.hitlog");
     let sides = "a.hitlog --b-set lag_compensation.enabled=false";
-    let output = folder.run(&format!("diff {sides} --format json"));
-    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let diff = folder.differs(&format!("diff {sides}"));
     let changed = diff["hits"]["changed"].as_array().expect("shots").len();
     let page = text(&folder.run(&format!("diff {sides} --on hits")).stdout);
     let line = |number: usize| page.lines().find(|line| line.trim_start().starts_with(&format!("{number}. p")));

@@ -62,6 +62,13 @@ impl Folder {
         serde_json::from_str(&self.done(&format!("{line} --format json"))).expect("JSON alone on stdout")
     }
 
+    /// Runs a command that must find a difference. Returns its JSON.
+    pub(crate) fn differs(&self, line: &str) -> Value {
+        let output = self.run(&format!("{line} --format json"));
+        assert_eq!(code(&output), 1, "{line}: {}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON alone on stdout")
+    }
+
     /// Runs a command that must fail with a message and leave the folder unchanged. Returns the message.
     pub(crate) fn refused(&self, line: &str) -> String {
         let before = self.names();

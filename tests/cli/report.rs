@@ -245,8 +245,7 @@ fn a_page_of_two_sides_has_the_differences_of_diff() {
     let folder = Folder::with_session();
     let sides = "a.hitlog --b-set lag_compensation.enabled=false";
     let (_, contents) = page(&folder, sides);
-    let output = folder.run(&format!("diff {sides} --format json"));
-    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let diff = folder.differs(&format!("diff {sides}"));
     assert_eq!(contents["sides"].as_array().map(Vec::len), Some(2));
     assert_eq!(contents["difference"]["hits"], diff["hits"]);
     assert_eq!(contents["difference"]["first"]["place"], diff["first"]["place"]);

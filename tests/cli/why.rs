@@ -344,8 +344,7 @@ fn a_changed_shot_is_explained_on_both_sides() {
     let folder = Folder::empty();
     folder.done("quickstart");
     let line = "diff quickstart.hitlog --b-set lag_compensation.enabled=false --what-if rejudge";
-    let output = folder.run(&format!("{line} --why 2 --format json"));
-    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = folder.differs(&format!("{line} --why 2"));
     let changed = &found["hits"]["changed"][1];
     assert_eq!(found["why"]["shot"], format!("p{}#{}", changed["shooter"], changed["command"]));
     for side in ["a", "b"] {
