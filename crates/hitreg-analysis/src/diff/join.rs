@@ -11,9 +11,9 @@ use super::owners::OwnerMap;
 pub(crate) struct RowJoin {
     /// All pairs.
     pub(crate) runs: Vec<PairRun>,
-    /// Rows that B lacks.
+    /// Rows that B lacks, in any order.
     pub(crate) only_a: Vec<u32>,
-    /// Rows that A lacks.
+    /// Rows that A lacks, in any order.
     pub(crate) only_b: Vec<u32>,
     /// Whether the rows of later pairs come later in both tables.
     pub(crate) in_order: bool,
@@ -67,36 +67,31 @@ impl RowJoin {
         let owner = |side: TraceSide, row: usize| if by_owner { keys.part(0, side, row) } else { 0 };
         let is_unique = |side: TraceSide| ascends(keys, side, rest[side as usize].clone(), owner);
         // Without a second row of the same key, any two rows of one key are a pair.
-        let mut left = match is_unique(TraceSide::A) && is_unique(TraceSide::B) {
+        match is_unique(TraceSide::A) && is_unique(TraceSide::B) {
             true => joined.owner_by_owner(keys, owner, rest),
-            false => rest.map(|rows| rows.map(|row| row as u32).collect()),
-        };
-        for (side, rows) in [TraceSide::A, TraceSide::B].into_iter().zip(&mut left) {
-            rows.sort_unstable_by(|x, y| keys.cmp((side, *x as usize), (side, *y as usize)).then(x.cmp(y)));
+            false => joined.by_key(keys, rest),
         }
-        joined.by_key(keys, left);
         joined
     }
 
-    /// Joins tables in which the keys of each owner ascend. Returns the rows without a partner.
+    /// Joins tables in which the keys of each owner ascend.
     fn owner_by_owner(
         &mut self,
         keys: &KeyCells<'_>,
         owner: impl Fn(TraceSide, usize) -> i64,
         [rows_a, rows_b]: [Range<usize>; 2],
-    ) -> [Vec<u32>; 2] {
+    ) {
         let mut of_b = OwnerMap::<OwnerRows>::default();
         for row in rows_b.clone() {
             of_b.or_insert_with(owner(TraceSide::B, row), OwnerRows::default).rows.push(row as u32);
         }
-        let [mut left_a, mut left_b] = [Vec::new(), Vec::new()];
         let cmp = |a: usize, b: usize| keys.cmp((TraceSide::B, b), (TraceSide::A, a));
         let mut a = rows_a.start;
         while a < rows_a.end {
             let of_owner = of_b.get_mut(owner(TraceSide::A, a));
-            let next = of_owner.and_then(|of| of.pass(&mut left_b, |b| cmp(a, b) == Ordering::Less));
+            let next = of_owner.and_then(|of| of.pass(&mut self.only_b, |b| cmp(a, b) == Ordering::Less));
             let Some(b) = next.filter(|b| cmp(a, *b) == Ordering::Equal) else {
-                left_a.push(a as u32);
+                self.only_a.push(a as u32);
                 a += 1;
                 continue;
             };
@@ -105,19 +100,23 @@ impl RowJoin {
             self.push(a, b, same);
             for row in b..b + same {
                 if let Some(of_owner) = of_b.get_mut(owner(TraceSide::B, row)) {
-                    of_owner.pass(&mut left_b, |other| other < row);
+                    of_owner.pass(&mut self.only_b, |other| other < row);
                     of_owner.passed += 1;
                 }
             }
             a += same;
         }
-        left_b.extend(of_b.iter().flat_map(|(_, of_owner)| &of_owner.rows[of_owner.passed..]));
-        [left_a, left_b]
+        self.only_b.extend(of_b.iter().flat_map(|(_, of_owner)| &of_owner.rows[of_owner.passed..]));
     }
 
-    /// Joins rows that are sorted by key.
-    fn by_key(&mut self, keys: &KeyCells<'_>, [a, b]: [Vec<u32>; 2]) {
-        let (mut left, mut right) = (a.into_iter().peekable(), b.into_iter().peekable());
+    /// Joins rows in any order.
+    fn by_key(&mut self, keys: &KeyCells<'_>, [a, b]: [Range<usize>; 2]) {
+        let sorted = |side: TraceSide, rows: Range<usize>| {
+            let mut rows: Vec<u32> = rows.map(|row| row as u32).collect();
+            rows.sort_unstable_by(|x, y| keys.cmp((side, *x as usize), (side, *y as usize)).then(x.cmp(y)));
+            rows.into_iter().peekable()
+        };
+        let (mut left, mut right) = (sorted(TraceSide::A, a), sorted(TraceSide::B, b));
         while let (Some(&i), Some(&j)) = (left.peek(), right.peek()) {
             match keys.cmp((TraceSide::A, i as usize), (TraceSide::B, j as usize)) {
                 Ordering::Less => self.only_a.extend(left.next()),

@@ -124,9 +124,9 @@ impl<'a> RecordedRows<'a> {
         self.chunks.drain(..chunks).for_each(|chunk| session.append(chunk));
         session.put_in_order();
         let mut played = Trace::default();
-        for rows in self.before.iter().chain(&self.rows) {
+        for rows in std::mem::take(&mut self.before).into_iter().chain(self.rows.iter().cloned()) {
             // All rows of one replay have the same columns.
-            played.append(rows.clone()).unwrap_or_default();
+            played.append(rows).unwrap_or_default();
         }
         self.found = self.found.take().or_else(|| contradicts(&recorded_without(&session, self.hidden), &played));
         self.before = std::mem::take(&mut self.rows);

@@ -92,7 +92,11 @@ pub(super) fn of(states: &TickStates, entity: u32) -> Option<(usize, &DrawnColum
 /// precision, in exactly this order.
 #[inline]
 pub(super) fn between(from: &DrawnColumns, to: &DrawnColumns, share: f32) -> DrawnColumns {
-    [0, 1, 2, 3, 4].map(|part| part_between(from, to, share, part))
+    let mut drawn = *from;
+    for (part, cell) in drawn.iter_mut().enumerate() {
+        *cell = part_between(from, to, share, part);
+    }
+    drawn
 }
 
 /// Returns whether the values are those of [`between`], bit by bit. Reads no value after the first that differs.
