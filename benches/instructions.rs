@@ -41,9 +41,6 @@ const SECONDS: f64 = 10.0;
 const REPORTED_PERCENT: f64 = 3.0;
 const REPORTED_COUNT: u64 = 20_000;
 
-#[global_allocator]
-static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
-
 /// The measured work, after its preparation.
 type BenchJob = Box<dyn FnOnce()>;
 

@@ -18,29 +18,35 @@ const MAX_MEMORY: usize = 512 << 20;
 /// The limit of all allocations of a command, a measure of work.
 const MAX_WORK: usize = 8 << 30;
 
-/// The commands that read logs; `F` is the file.
-const LOG_COMMANDS: &[&str] = &[
-    "info F",
-    "info F --replay",
-    "replay F",
-    "replay F -o out.hittrace",
-    "replay F --mode open",
-    "replay F --set server.tick_hz=1000",
-    "replay F --record out.hitlog",
-    "verify F",
-    "diff F F",
-    "diff F --b-set interpolation.lerp_ms=50",
-    "bisect ticks F F",
-    "export F --all -o out",
-    "export F --perfetto -o out/time.json",
-    "report F -o out/page.html",
-    "report F --b-set interpolation.lerp_ms=50 -o out/page.html",
-    "why F p0#20",
-    "why F --correction 1 --player p1",
-    "recover F -o out.hitlog",
-    "merge F F -o out.hitlog",
-    "sweep F --set interpolation.lerp_ms=50..100:50",
-    "shrink F --while true -o out.hitlog",
+/// The commands that read logs, in groups that take about the same time; `F` is the file.
+const LOG_COMMANDS: [&[&str]; 3] = [
+    &[
+        "info F",
+        "info F --replay",
+        "replay F",
+        "replay F -o out.hittrace",
+        "replay F --mode open",
+        "replay F --set server.tick_hz=1000",
+        "replay F --record out.hitlog",
+    ],
+    &[
+        "verify F",
+        "diff F F",
+        "diff F --b-set interpolation.lerp_ms=50",
+        "bisect ticks F F",
+        "merge F F -o out.hitlog",
+        "sweep F --set interpolation.lerp_ms=50..100:50",
+        "shrink F --while true -o out.hitlog",
+    ],
+    &[
+        "export F --all -o out",
+        "export F --perfetto -o out/time.json",
+        "report F -o out/page.html",
+        "report F --b-set interpolation.lerp_ms=50 -o out/page.html",
+        "why F p0#20",
+        "why F --correction 1 --player p1",
+        "recover F -o out.hitlog",
+    ],
 ];
 
 const TRACE_COMMANDS: &[&str] = &[
@@ -84,9 +90,16 @@ fn run_bounded_with_files(folder: &Path, line: &str, there: &[&str]) -> (i32, St
 
 /// Runs every command on a file and checks its limits. With `refused`, all commands must fail with that text.
 pub(crate) fn run_all_bounded(file: &[u8], of_traces: bool, refused: Option<&str>) {
+    let (name, lines) = match of_traces {
+        true => ("f.hittrace", TRACE_COMMANDS.to_vec()),
+        false => ("f.hitlog", LOG_COMMANDS.concat()),
+    };
+    run_each_bounded(file, (name, &lines), refused);
+}
+
+fn run_each_bounded(file: &[u8], (name, lines): (&str, &[&str]), refused: Option<&str>) {
     assert!(file.len() < 1 << 20, "{} bytes", file.len());
     let folder = TempDir::new().expect("a folder");
-    let (name, lines) = if of_traces { ("f.hittrace", TRACE_COMMANDS) } else { ("f.hitlog", LOG_COMMANDS) };
     fs::write(folder.path().join(name), file).expect("written");
     for line in lines {
         let (code, output) = run_bounded(folder.path(), &line.replace('F', name));
@@ -95,6 +108,30 @@ pub(crate) fn run_all_bounded(file: &[u8], of_traces: bool, refused: Option<&str
             assert!(code == 128 && output.contains(what), "{line}: exit {code}: {output}");
         }
     }
+}
+
+/// A test for each group of commands on a log that takes them some seconds each.
+macro_rules! run_groups_bounded {
+    ($name:ident, $file:expr) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn replays() {
+                run_each_bounded(&$file, ("f.hitlog", LOG_COMMANDS[0]), None);
+            }
+
+            #[test]
+            fn comparisons() {
+                run_each_bounded(&$file, ("f.hitlog", LOG_COMMANDS[1]), None);
+            }
+
+            #[test]
+            fn exports_and_explanations() {
+                run_each_bounded(&$file, ("f.hitlog", LOG_COMMANDS[2]), None);
+            }
+        }
+    };
 }
 
 /// A short session of two players.
@@ -166,8 +203,7 @@ fn rules_with_millions_of_entries_are_refused() {
 }
 
 /// The maximum of players, with almost no records of each.
-#[test]
-fn the_maximum_of_players_without_records_stays_within_limits() {
+fn the_maximum_of_players() -> Vec<u8> {
     let mut session = session();
     let player = session.header.players[1].clone();
     session.header.players.resize(log::MAX_PLAYERS, player);
@@ -180,8 +216,10 @@ fn the_maximum_of_players_without_records_stays_within_limits() {
             hash: None,
         }));
     }
-    run_all_bounded(&log_bytes(&session), false, None);
+    log_bytes(&session)
 }
+
+run_groups_bounded!(the_maximum_of_players_without_records_stays_within_limits, the_maximum_of_players());
 
 /// A trace of terabytes is refused before it is made, under the default limit of any machine.
 #[test]
@@ -202,14 +240,14 @@ fn traces_larger_than_any_memory_are_refused() {
 
 /// Ticks without hashes take almost no bytes in a file, and each becomes a row for each player. A quiet session of
 /// hours is valid, so it is replayed. The work grows with its length; 400,000 ticks stay below the limit.
-#[test]
-fn many_ticks_stay_within_limits() {
+fn many_ticks() -> Vec<u8> {
     let mut session = session();
     let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
     session.ticks = (0..400_000).map(tick).collect();
-    let file = log_bytes(&session);
-    run_all_bounded(&file, false, None);
+    log_bytes(&session)
 }
+
+run_groups_bounded!(many_ticks_stay_within_limits, many_ticks());
 
 #[test]
 fn distant_ticks_do_not_make_replays_long() {
@@ -291,35 +329,36 @@ fn repeated_series_are_refused() {
     run_all_bounded(&pack_chunks(&chunks), true, Some("series"));
 }
 
-/// The maximum of chunks, all empty.
-#[test]
-fn many_empty_chunks_stay_within_limits() {
+/// The maximum of chunks, all empty, in the log of a whole session or of one `side`. Commands that stream give an
+/// answer. Commands that hold the session refuse it under the limit of these tests.
+fn many_empty_chunks(side: Option<RecordedSide>) -> Vec<u8> {
     let mut session = session();
     let player = session.header.players[1].clone();
     session.header.players.resize(log::MAX_PLAYERS, player);
+    session.header.side = side;
     session.players.resize_with(log::MAX_PLAYERS, Default::default);
-    let many = |session: &Session| {
-        let mut chunks = unpack_chunks(&log_bytes(session));
-        chunks.truncate(2);
-        let nothing = Vec::from([(Value::from("index"), 0.into()), (Value::from("before"), 0.into())]);
-        chunks.resize(12_000, Value::Map(nothing));
-        pack_chunks(&chunks)
-    };
-    session.header.side = Some(RecordedSide { session: SessionId(1), player: None });
-    let folder = TempDir::new().expect("a folder");
-    fs::write(folder.path().join("f.hitlog"), many(&session)).expect("written");
-    let (code, output) = run_bounded(folder.path(), "merge f.hitlog -o out.hitlog");
-    assert!(code == 128 && output.contains("memory"), "merge of a side: exit {code}: {output}");
-    session.header.side = None;
-    // Commands that stream give an answer. Commands that hold the session refuse it under the limit of these tests.
-    run_all_bounded(&many(&session), false, None);
+    let mut chunks = unpack_chunks(&log_bytes(&session));
+    chunks.truncate(2);
+    let nothing = Vec::from([(Value::from("index"), 0.into()), (Value::from("before"), 0.into())]);
+    chunks.resize(12_000, Value::Map(nothing));
+    pack_chunks(&chunks)
 }
 
-/// Rows without columns take no bytes, and tables and columns take only their names.
+run_groups_bounded!(many_empty_chunks_stay_within_limits, many_empty_chunks(None));
+
 #[test]
-fn many_empty_rows_and_columns_stay_within_limits() {
-    let trace = unpack_chunks(&short_trace());
-    let chunk = |table: String, rows: u32, columns: usize| {
+fn a_merge_refuses_many_empty_chunks() {
+    let folder = TempDir::new().expect("a folder");
+    let side = RecordedSide { session: SessionId(1), player: None };
+    fs::write(folder.path().join("f.hitlog"), many_empty_chunks(Some(side))).expect("written");
+    let (code, output) = run_bounded(folder.path(), "merge f.hitlog -o out.hitlog");
+    assert!(code == 128 && output.contains("memory"), "merge of a side: exit {code}: {output}");
+}
+
+/// A trace whose tables have so many rows and columns without values. Rows without columns take no bytes, and tables
+/// and columns take only their names.
+fn run_empty_tables(tables: impl Iterator<Item = (u32, u32, usize)>, refused: Option<&str>) {
+    let chunk = |(name, rows, columns): (u32, u32, usize)| {
         let column = |n: usize| {
             let entries = [("name", n.to_string().into()), ("type", "u32".into()), ("transform", "packed".into())];
             let data = ("data", Value::Binary(Vec::new()));
@@ -328,16 +367,29 @@ fn many_empty_rows_and_columns_stay_within_limits() {
         let entries = [
             ("index", Value::from(0)),
             ("before", 0.into()),
-            ("table", table.into()),
+            ("table", name.to_string().into()),
             ("rows", rows.into()),
             ("columns", Value::Array((0..columns).map(column).collect())),
         ];
         Value::Map(entries.into_iter().map(|(key, value)| (Value::from(key), value)).collect())
     };
-    let file = |chunks: Vec<Value>| pack_chunks(&[vec![trace[0].clone()], chunks].concat());
-    run_all_bounded(&file(vec![chunk("a".into(), 0, 100_000)]), true, Some("columns"));
-    run_all_bounded(&file((0..150).map(|_| chunk("a".into(), 0, 4000)).collect()), true, None);
-    run_all_bounded(&file((0..3_000).map(|n| chunk(n.to_string(), 0, 1)).collect()), true, None);
-    run_all_bounded(&file((0..64).map(|_| chunk("a".into(), 500_000, 2)).collect()), true, None);
-    run_all_bounded(&file((0..18).map(|n| chunk(n.to_string(), 500_000, 2)).collect()), true, None);
+    let chunks = [unpack_chunks(&short_trace()).swap_remove(0)].into_iter().chain(tables.map(chunk));
+    run_all_bounded(&pack_chunks(&chunks.collect::<Vec<_>>()), true, refused);
+}
+
+#[test]
+fn many_empty_columns_stay_within_limits() {
+    run_empty_tables([(0, 0, 100_000)].into_iter(), Some("columns"));
+    run_empty_tables((0..150).map(|_| (0, 0, 4000)), None);
+}
+
+#[test]
+fn many_empty_tables_stay_within_limits() {
+    run_empty_tables((0..3_000).map(|name| (name, 0, 1)), None);
+}
+
+#[test]
+fn many_empty_rows_stay_within_limits() {
+    run_empty_tables((0..64).map(|_| (0, 500_000, 2)), None);
+    run_empty_tables((0..18).map(|name| (name, 500_000, 2)), None);
 }

@@ -29,7 +29,4 @@ mod quakeworld {
     }
 }
 
-use cap::Cap;
-
-#[global_allocator]
-static MEMORY: Cap<std::alloc::System> = Cap::new(std::alloc::System, usize::MAX);
+use counted_heap::MEMORY;
