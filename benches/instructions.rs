@@ -16,6 +16,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use counted_heap::MEMORY;
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg::drawing::ViewErrorCollector;
