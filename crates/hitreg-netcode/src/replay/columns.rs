@@ -11,15 +11,21 @@ use hitreg_log::trace::{Column, ColumnData};
 pub(super) struct CellRows {
     fields: Vec<FieldSchema>,
     cells: Vec<u32>,
+    /// The number of cells taken last time, as an estimate for the next.
+    taken: usize,
 }
 
 impl CellRows {
     pub(super) fn new(fields: Vec<FieldSchema>) -> CellRows {
-        CellRows { fields, cells: Vec::new() }
+        CellRows { fields, cells: Vec::new(), taken: 0 }
     }
 
     /// Adds a row of zeros for the caller to write.
     pub(super) fn next_row(&mut self) -> &mut [u32] {
+        if self.cells.is_empty() {
+            let cells = std::mem::take(&mut self.taken);
+            self.cells.reserve(cells + cells / 8);
+        }
         let start = self.cells.len();
         self.cells.resize(start + self.fields.len(), 0);
         &mut self.cells[start..]
@@ -32,7 +38,9 @@ impl CellRows {
 
     /// Takes the rows so far as columns.
     pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
-        let (rows, width) = (&self.cells, self.fields.len());
+        let rows = std::mem::take(&mut self.cells);
+        self.taken = rows.len();
+        let width = self.fields.len();
         let columns = |(group, fields): (usize, &[FieldSchema])| {
             // `vec![…; n]` would clone the first one, without its capacity.
             let mut all: Vec<Vec<u32>> = fields.iter().map(|_| Vec::with_capacity(rows.len() / width)).collect();
@@ -54,10 +62,7 @@ impl CellRows {
             };
             fields.iter().zip(all).map(column).collect::<Vec<_>>()
         };
-        let columns = self.fields.par_chunks(AT_ONCE_FIELDS).enumerate().flat_map_iter(columns).collect();
-        // The next rows use the same memory.
-        self.cells.clear();
-        columns
+        self.fields.par_chunks(AT_ONCE_FIELDS).enumerate().flat_map_iter(columns).collect()
     }
 }
 
