@@ -60,6 +60,7 @@ pub(crate) fn run_within(limit_mib: Option<&str>, folder: &Path, line: &str) -> 
     output.read_to_string(&mut text).expect("UTF-8");
     let (output, figures) = text.rsplit_once("\u{1}").unwrap_or_else(|| panic!("`hitreg {line}` ended early: {text}"));
     let figures: Vec<usize> = figures.split_whitespace().map(|n| n.parse().expect("a number")).collect();
+    assert!(figures[2] > 0, "allocations are not counted");
     CommandResult { code: figures[0] as i32, peak: figures[1], total: figures[2], output: output.to_owned() }
 }
 

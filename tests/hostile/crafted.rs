@@ -19,34 +19,32 @@ const MAX_MEMORY: usize = 512 << 20;
 const MAX_WORK: usize = 8 << 30;
 
 /// The commands that read logs, in groups that take about the same time; `F` is the file.
-const LOG_COMMANDS: [&[&str]; 3] = [
-    &[
-        "info F",
-        "info F --replay",
-        "replay F",
-        "replay F -o out.hittrace",
-        "replay F --mode open",
-        "replay F --set server.tick_hz=1000",
-        "replay F --record out.hitlog",
-    ],
-    &[
-        "verify F",
-        "diff F F",
-        "diff F --b-set interpolation.lerp_ms=50",
-        "bisect ticks F F",
-        "merge F F -o out.hitlog",
-        "sweep F --set interpolation.lerp_ms=50..100:50",
-        "shrink F --while true -o out.hitlog",
-    ],
-    &[
-        "export F --all -o out",
-        "export F --perfetto -o out/time.json",
-        "report F -o out/page.html",
-        "report F --b-set interpolation.lerp_ms=50 -o out/page.html",
-        "why F p0#20",
-        "why F --correction 1 --player p1",
-        "recover F -o out.hitlog",
-    ],
+const REPLAYS: &[&str] = &[
+    "info F",
+    "info F --replay",
+    "replay F",
+    "replay F -o out.hittrace",
+    "replay F --mode open",
+    "replay F --set server.tick_hz=1000",
+    "replay F --record out.hitlog",
+];
+const COMPARISONS: &[&str] = &[
+    "verify F",
+    "diff F F",
+    "diff F --b-set interpolation.lerp_ms=50",
+    "bisect ticks F F",
+    "merge F F -o out.hitlog",
+    "sweep F --set interpolation.lerp_ms=50..100:50",
+    "shrink F --while true -o out.hitlog",
+];
+const EXPORTS_AND_EXPLANATIONS: &[&str] = &[
+    "export F --all -o out",
+    "export F --perfetto -o out/time.json",
+    "report F -o out/page.html",
+    "report F --b-set interpolation.lerp_ms=50 -o out/page.html",
+    "why F p0#20",
+    "why F --correction 1 --player p1",
+    "recover F -o out.hitlog",
 ];
 
 const TRACE_COMMANDS: &[&str] = &[
@@ -92,7 +90,7 @@ fn run_bounded_with_files(folder: &Path, line: &str, there: &[&str]) -> (i32, St
 pub(crate) fn run_all_bounded(file: &[u8], of_traces: bool, refused: Option<&str>) {
     let (name, lines) = match of_traces {
         true => ("f.hittrace", TRACE_COMMANDS.to_vec()),
-        false => ("f.hitlog", LOG_COMMANDS.concat()),
+        false => ("f.hitlog", [REPLAYS, COMPARISONS, EXPORTS_AND_EXPLANATIONS].concat()),
     };
     run_each_bounded(file, (name, &lines), refused);
 }
@@ -118,17 +116,17 @@ macro_rules! run_groups_bounded {
 
             #[test]
             fn replays() {
-                run_each_bounded(&$file, ("f.hitlog", LOG_COMMANDS[0]), None);
+                run_each_bounded(&$file, ("f.hitlog", REPLAYS), None);
             }
 
             #[test]
             fn comparisons() {
-                run_each_bounded(&$file, ("f.hitlog", LOG_COMMANDS[1]), None);
+                run_each_bounded(&$file, ("f.hitlog", COMPARISONS), None);
             }
 
             #[test]
             fn exports_and_explanations() {
-                run_each_bounded(&$file, ("f.hitlog", LOG_COMMANDS[2]), None);
+                run_each_bounded(&$file, ("f.hitlog", EXPORTS_AND_EXPLANATIONS), None);
             }
         }
     };
