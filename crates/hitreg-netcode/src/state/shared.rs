@@ -4,10 +4,12 @@
 //! all but a few words with one that the log has nearby.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::{StateError, StateReader, StateValue, StateWriter, check};
 use hitreg_log::varint::put_varint;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The most earlier values that a new value is compared with, apart from the neighbours of the most similar one.
 const COMPARED_MAX: usize = 1024;
@@ -21,7 +23,8 @@ const BLOCK: usize = 8 * WORD;
 #[derive(Clone, Debug, Default)]
 pub struct SharedValues {
     pub(super) values: Vec<Arc<[u8]>>,
-    index: BTreeMap<Arc<[u8]>, usize>,
+    /// The place of each value by its XXH3-64, or by the next free number where another value has the same hash.
+    places: BTreeMap<u64, usize>,
 }
 
 impl SharedValues {
@@ -33,13 +36,18 @@ impl SharedValues {
     }
 
     pub(super) fn index_of(&mut self, value: &[u8]) -> usize {
-        if let Some(index) = self.index.get(value) {
-            return *index;
+        let mut hash = xxh3_64(value);
+        loop {
+            match self.places.entry(hash) {
+                Entry::Occupied(place) if *self.values[*place.get()] == *value => return *place.get(),
+                Entry::Occupied(_) => hash = hash.wrapping_add(1),
+                Entry::Vacant(place) => {
+                    let index = *place.insert(self.values.len());
+                    self.values.push(value.into());
+                    return index;
+                }
+            }
         }
-        let (value, index): (Arc<[u8]>, _) = (value.into(), self.values.len());
-        self.values.push(Arc::clone(&value));
-        self.index.insert(value, index);
-        index
     }
 }
 

@@ -33,10 +33,11 @@ impl Leg {
     }
 }
 
-/// The minimum number of legs in a log with enough keyframes.
-const LEGS: usize = 8;
-/// The number of keyframes per leg. Each leg also replays some time before its own part, so short legs are wasteful.
-const KEYFRAMES: std::ops::RangeInclusive<usize> = 4..=12;
+/// The number of legs in a log with enough keyframes: two for each of those that run at once. Each leg also replays some
+/// time before its own part, so more legs cost more.
+const LEGS: usize = 4;
+/// The fewest keyframes of a leg.
+const MIN_KEYFRAMES: usize = 4;
 /// The tables that a log records itself, and the tables that show which features were exercised.
 const TABLES: [&str; 6] = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME, corrections::NAME, shots::NAME];
 
@@ -87,7 +88,8 @@ impl SurveyedLog {
 /// Plans the legs of a log that has keyframes at these times and ends at `last`. Rows from a time on depend on records
 /// since `needed_from` that time.
 fn legs(keyframes: &[Micros], last: Micros, needed_from: &dyn Fn(Micros) -> Micros) -> Vec<Leg> {
-    let each = (keyframes.len() / LEGS).clamp(*KEYFRAMES.start(), *KEYFRAMES.end());
+    // With these keyframes, a log has one more stretch than keyframes.
+    let each = (keyframes.len() + 1).div_ceil(LEGS).max(MIN_KEYFRAMES);
     let ends = (0..keyframes.len()).skip(each - 1).step_by(each).filter(|end| keyframes[*end] < last);
     let bounds: Vec<Option<usize>> = std::iter::once(None).chain(ends.map(Some)).chain([None]).collect();
     let leg = |bounds: &[Option<usize>]| {
@@ -124,7 +126,7 @@ mod tests {
                 assert!(from < leg.to.start && keyframes[from] <= needed_from(leg.part.from));
                 assert!(keyframes[from + 1] > needed_from(leg.part.from), "no sooner than it must");
             }
-            assert!(count < 300 || legs.len() >= 2 * LEGS, "{} legs", legs.len());
+            assert!(count < 29 || legs.len() == LEGS, "{} legs", legs.len());
         }
         // There is nothing after a keyframe at the very end.
         let keyframes = [10, 20, 30, 40].map(Micros::from_s);
