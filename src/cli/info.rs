@@ -218,7 +218,7 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
     page.pair("duration", &format!("{}, {ticks}", duration(Micros(info.duration_us))));
     // Only the game knows which button fires.
     let firing = format!(", {} with the fire button held", count(info.usercmds_firing as u64));
-    let firing = if shown.foreign { "" } else { &firing };
+    let firing = if shown.foreign || info.usercmds_firing == 0 { "" } else { &firing };
     page.pair("usercmds", &format!("{}{firing}", count(info.usercmds as u64)));
     match (shown.shots, shown.hits) {
         (Some(shots), Some(hits)) => {

@@ -194,14 +194,19 @@ impl ServerPositions {
         for (row, (tick, entity)) in rows.tick.iter().zip(rows.entity).enumerate() {
             let at_us = times.get(*tick);
             self.newest_us = self.newest_us.max(at_us.or(Some(i64::MIN)));
+            // A game in a plane has no z.
             let origin = [x, y, z].map(|axis| axis.get(row).copied());
-            let ([Some(x), Some(y), Some(z)], Some(at_us)) = (origin, at_us) else { continue };
+            let ([Some(x), Some(y), z], Some(at_us)) = (origin, at_us) else { continue };
             let teleports = teleports.get(row).copied().unwrap_or_default();
             let place = self.place_of(*entity).unwrap_or_else(|place| {
                 self.entities.insert(place, EntityHistory { number: *entity, states: VecDeque::new(), asked: 0 });
                 place
             });
-            self.entities[place].states.push_back(BodySample { at_us, origin: Vec3::new(x, y, z), teleports });
+            self.entities[place].states.push_back(BodySample {
+                at_us,
+                origin: Vec3::new(x, y, z.unwrap_or(0.0)),
+                teleports,
+            });
         }
     }
 
@@ -291,6 +296,14 @@ mod tests {
         // There is no known place during the teleport and after the last tick.
         let error_units = Tail::of([0.0, 3.0]);
         assert_eq!(drawn, [DrawingScore { by: "interpolated".to_owned(), views: 4, error_units }]);
+    }
+
+    #[test]
+    fn positions_in_a_plane_are_compared_without_z() {
+        let mut flat = moving();
+        flat.tables.iter_mut().for_each(|table| table.columns.retain(|column| column.name != "origin.z"));
+        let drawn = drawn(&with_views(flat, &[(1, 20_000, 23.0, None)]));
+        assert_eq!(drawn[0].error_units, Tail::of([3.0]));
     }
 
     #[test]

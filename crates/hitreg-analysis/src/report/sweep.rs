@@ -38,7 +38,7 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
         [range(sweep, |f| f.launched), range(sweep, |f| f.impacts), range(sweep, |f| f.not_run)];
     if launched.is_some() || impacts.is_some() {
         let [launched, impacts] = [launched, impacts].map(|range| range.unwrap_or("0".to_owned()));
-        page.paragraph(0, &format!("projectiles: {launched} launched, {impacts} hit something"));
+        page.paragraph(0, &format!("projectiles: {launched} launched, {impacts} impacts"));
     }
     if let Some(not_run) = not_run {
         page.paragraph(0, &format!("shots that clients predicted and no server ran, not counted: {not_run}"));

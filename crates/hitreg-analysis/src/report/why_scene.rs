@@ -115,8 +115,9 @@ impl WhyDrawing {
         let mut lines = vec![format!("{}. {scale}.", points.join(", "))];
         match self.shooter {
             Some((player, distance)) => lines.push(format!(
-                "--> p{player}'s line of fire; p{player} is {} units left of the first letter. {}.",
-                measure(distance),
+                "--> p{player}'s line of fire; p{player} is {} units {} of the first letter. {}.",
+                measure(distance.abs()),
+                if distance < 0.0 { "right" } else { "left" },
                 if self.is_from_side { "Up in the picture is up" } else { "Down in the picture is to p's right" }
                     .replace("p's", &format!("p{player}'s"))
             )),
