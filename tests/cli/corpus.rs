@@ -347,7 +347,7 @@ fn thresholds_decide_and_ci_gets_a_summary() {
     let output = command.env("GITHUB_STEP_SUMMARY", "step.md").env("GITHUB_ACTIONS", "true").output().expect("it runs");
     let [page, step] = ["page.md", "step.md"].map(|name| fs::read_to_string(folder.path(name)).expect(name));
     assert_eq!(page, step);
-    assert!(page.contains("| weapon | shots |") && page.contains("3 logs: "), "{page}");
+    assert!(page.contains("| weapon | shots A | shots B |") && page.contains("3 logs: "), "{page}");
     let notes = text(&output.stderr);
     assert!(notes.contains("::warning file=logs/") && notes.contains(" differs at tick "), "{notes}");
     assert!(notes.contains("::error::hitreg: hits-changed is "), "{notes}");

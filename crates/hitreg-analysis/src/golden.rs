@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::diff::CellValue;
+use crate::shot_counter::ShotCounter;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::text_diff::TextDiff;
 use hitreg_log::stats::CountedValues;
@@ -68,6 +69,11 @@ impl ReplaySummary {
     /// The headline figures.
     pub fn summary(&self) -> Summary {
         self.summing.summary()
+    }
+
+    /// The shots.
+    pub fn shots(&self) -> &ShotCounter {
+        self.summing.shots()
     }
 
     /// The view errors of all shots, in units.

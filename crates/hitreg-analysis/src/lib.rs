@@ -14,6 +14,7 @@ pub mod perfetto;
 mod recent_times;
 pub mod report;
 pub mod row_text;
+pub mod shot_counter;
 pub mod summary;
 pub mod swept;
 pub mod text_diff;

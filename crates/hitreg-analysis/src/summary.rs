@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::shot_counter::ShotCounter;
 use hitreg_log::stats::{CountedValues, Delivery, Spread};
 use hitreg_log::trace::schema::{
-    CellType as _, OptionalBits, corrections, executed, frames, own_input, packets, shots, snapshots, ticks,
+    CellType as _, NOT_RUN, OptionalBits, corrections, executed, frames, own_input, packets, shots, snapshots, ticks,
 };
 use hitreg_log::trace::{ColumnData, Table, Trace};
 
@@ -116,11 +117,11 @@ pub struct ShotSummary {
     pub fired: u64,
     /// The projectiles among `fired`.
     pub launched: u64,
-    /// Impacts of projectiles. They count in `fired` only if their launch is missing.
+    /// Impacts of projectiles. They count in `fired` only if their launch is missing. One projectile may have several.
     pub impacts: u64,
     /// Shots that a client predicted but the server never ran. They are not in `fired`.
     pub not_run: u64,
-    /// Shots and projectiles that hit a player.
+    /// Shots and projectiles that hit a player. A projectile that hits several players counts once.
     pub hit: u64,
     /// Shots for which the replay has the result on the shooter's screen.
     pub predicted: u64,
@@ -155,6 +156,7 @@ pub struct Coverage {
 #[derive(Clone, Debug, Default)]
 pub struct SummaryBuilder {
     summary: Summary,
+    shots: ShotCounter,
     executed: u64,
     error_units: CountedValues,
     view_error_units: CountedValues,
@@ -224,6 +226,7 @@ impl SummaryBuilder {
                 let shots = shots::Columns::read(rows);
                 shots.view_error_units.iter().for_each(|error| self.view_error_units.add(*error));
                 self.summary.shots.add(&shots);
+                shots.reason.iter().enumerate().for_each(|(row, reason)| self.shots.add_row(&shots, row, reason));
             }
             packets::NAME => {
                 let packets = packets::Columns::read(rows);
@@ -244,6 +247,11 @@ impl SummaryBuilder {
         }
     }
 
+    /// The shots so far.
+    pub fn shots(&self) -> &ShotCounter {
+        &self.shots
+    }
+
     /// The view errors of all shots so far, in units.
     pub fn view_errors(&self) -> &CountedValues {
         &self.view_error_units
@@ -257,7 +265,8 @@ impl SummaryBuilder {
         prediction.exact = prediction.ground.exact + prediction.air.exact;
         prediction.near = prediction.ground.near + prediction.air.near;
         shots.view_error_units = self.view_error_units.spread();
-        shots.fired += shots.impacts.saturating_sub(shots.launched);
+        (shots.fired, shots.hit) = (self.shots.fired(), self.shots.hit());
+        (shots.launched, shots.impacts) = (self.shots.launched(), self.shots.impacts());
         if exercised.usercmds == 0 {
             exercised.usercmds = self.executed;
         }
@@ -359,17 +368,13 @@ impl ShotSummary {
         let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
         let judged: Vec<(&str, &str)> = table.reason.iter().zip(table.target.iter()).collect();
         for (row, (reason, target)) in judged.iter().enumerate() {
-            self.hit += u64::from(*reason == "hit");
             if table.impact.get(row) == Some(&1) {
-                self.impacts += 1;
                 continue;
             }
-            if *reason == "not run" {
+            if *reason == NOT_RUN {
                 self.not_run += 1;
                 continue;
             }
-            self.fired += 1;
-            self.launched += u64::from(*reason == "launched");
             self.rewound += u64::from(table.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0));
             if let Some((seen, seen_target)) = predicted.get(row) {
                 self.predicted += u64::from(*seen != "not predicted");

@@ -65,6 +65,8 @@ pub struct LogRow {
     pub first_weapon: String,
     /// Server ticks.
     pub ticks: u64,
+    /// Client frames on side A.
+    pub usercmds_a: Option<u64>,
     /// Client frames on side B.
     pub usercmds: u64,
     /// Shots on side A.
@@ -77,6 +79,8 @@ pub struct LogRow {
     pub hits_b: u64,
     /// Shots with another outcome: hit or miss, target, or wound.
     pub hits_changed: Option<u64>,
+    /// Shots and impacts that a server judged on side A or B.
+    pub shots_judged: Option<u64>,
     /// Corrections on side A.
     pub corrections_a: Option<u64>,
     /// Corrections on side B.
@@ -247,9 +251,11 @@ pub fn sample_rows() -> [ResultRow; 4] {
     let (count, part) = (Some(0), Some(0.5));
     let log = LogRow {
         tick: Some(0),
+        usercmds_a: count,
         shots_a: count,
         hits_a: count,
         hits_changed: count,
+        shots_judged: count,
         corrections_a: count,
         view_error_p95_a: part,
         view_error_p95_b: part,

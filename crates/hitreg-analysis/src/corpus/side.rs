@@ -6,6 +6,7 @@ use super::band::LatencyBand;
 use super::rows::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow};
 use crate::diff::{ChangedShot, Outcome, ShotChange, TraceDiff, TraceVerdict};
 use crate::fairness::FairnessBuilder;
+use crate::shot_counter::ShotCounter;
 use crate::summary::{Summary, SummaryBuilder};
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{NOT_RUN, corrections, executed, frames, shots, ticks};
@@ -24,8 +25,7 @@ pub struct SideFigures {
 
 #[derive(Debug, Default)]
 struct WeaponSums {
-    shots: u64,
-    hits: u64,
+    shots: ShotCounter,
     damage: u64,
 }
 
@@ -70,9 +70,7 @@ impl SideFigures {
             }
             let latency = shots.shooter.get(row).and_then(|shooter| self.latencies.get(shooter).copied());
             let sums = self.weapons.entry((weapon.to_owned(), latency)).or_default();
-            // An impact belongs to a projectile that counts already.
-            sums.shots += u64::from(shots.impact.get(row) != Some(&1));
-            sums.hits += u64::from(reason == "hit");
+            sums.shots.add_row(shots, row, reason);
             let damage = shots.damage.get(row).copied().unwrap_or_default();
             sums.damage += u64::try_from(damage).unwrap_or_default();
         }
@@ -141,7 +139,7 @@ pub fn compared_rows(
                 0 => [&mut row.shots_a, &mut row.hits_a, &mut row.damage_a],
                 _ => [&mut row.shots_b, &mut row.hits_b, &mut row.damage_b],
             };
-            to.into_iter().zip([sums.shots, sums.hits, sums.damage]).for_each(|(to, sum)| *to = sum);
+            to.into_iter().zip([sums.shots.fired(), sums.shots.hit(), sums.damage]).for_each(|(to, sum)| *to = sum);
         }
     }
     let mut changed = Vec::new();
@@ -186,9 +184,11 @@ pub fn compared_rows(
         field: first.and_then(|first| first.field.clone()).unwrap_or_default(),
         next,
         first_weapon,
+        usercmds_a: Some(a.summary.exercised.usercmds),
         shots_a: Some(a.summary.shots.fired),
         hits_a: Some(a.summary.shots.hit),
         hits_changed: Some(found.hits.outcomes_changed()),
+        shots_judged: Some(found.hits.judged),
         corrections_a: Some(a.corrections()),
         view_error_p95_a: a.view_errors.percentile(95.0),
         view_errors_a: counted_text(&a.view_errors),
@@ -254,7 +254,7 @@ fn shot_row(shot: &ChangedShot, about: &LogRow, latency_ms: Option<LatencyBand>,
 fn counted_text(values: &CountedValues) -> String {
     let mut rounded: Vec<(String, u64)> = Vec::new();
     for (value, count) in values.iter() {
-        let text = three_digits(value);
+        let text = three_digits(value).to_string();
         match rounded.last_mut() {
             Some((last, before)) if *last == text => *before += count,
             _ => rounded.push((text, count)),
@@ -263,9 +263,9 @@ fn counted_text(values: &CountedValues) -> String {
     rounded.into_iter().map(|(value, count)| format!("{value}:{count}")).collect::<Vec<_>>().join(" ")
 }
 
-fn three_digits(value: f32) -> String {
-    let text = format!("{value:.2e}");
-    text.parse::<f32>().map_or(text, |rounded| rounded.to_string())
+/// Rounds a value to three digits.
+pub(super) fn three_digits(value: f32) -> f32 {
+    format!("{value:.2e}").parse().unwrap_or(value)
 }
 
 /// Reads values with their counts. A part in another form is left out.

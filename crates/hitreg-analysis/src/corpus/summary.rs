@@ -38,6 +38,8 @@ pub struct CorpusSummary {
     pub b: SideCounts,
     /// Shots with another outcome; `None` for `verify`.
     pub hits_changed: Option<u64>,
+    /// Shots and impacts that a server judged on side A or B; `None` for `verify`.
+    pub shots_judged: Option<u64>,
     /// View errors of both sides.
     pub view_errors: ViewErrors,
     /// The shots by weapon.
@@ -80,7 +82,7 @@ pub struct VerdictCounts {
 /// The figures of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SideCounts {
-    /// Client frames; for side A those of side B, because both run the same usercmds.
+    /// Client frames.
     pub usercmds: u64,
     /// Shots.
     pub shots: u64,
@@ -233,11 +235,15 @@ impl CorpusSummaryBuilder {
             SideCounts { usercmds: log.usercmds, shots: log.shots_b, hits: log.hits_b, corrections: log.corrections_b };
         summary.b.add(&b);
         if let (Some(shots), Some(hits), Some(corrections)) = (log.shots_a, log.hits_a, log.corrections_a) {
-            let a = SideCounts { usercmds: log.usercmds, shots, hits, corrections };
+            let a = SideCounts { usercmds: log.usercmds_a.unwrap_or_default(), shots, hits, corrections };
             summary.a.get_or_insert_default().add(&a);
         }
-        if let Some(changed) = log.hits_changed {
-            *summary.hits_changed.get_or_insert(0) += changed;
+        for (sum, of_log) in
+            [(&mut summary.hits_changed, log.hits_changed), (&mut summary.shots_judged, log.shots_judged)]
+        {
+            if let Some(count) = of_log {
+                *sum.get_or_insert(0) += count;
+            }
         }
         for (side, text) in [&log.view_errors_a, &log.view_errors_b].into_iter().enumerate() {
             for (value, count) in counted_values(text) {

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use super::side::three_digits;
 use super::summary::CorpusSummary;
 use crate::swept::SweepFigures;
 use hitreg_log::units::named;
@@ -16,7 +17,7 @@ pub enum ThresholdFigure {
     Corrections,
     /// The 95th percentile of the view error on side B, in units.
     ViewErrorP95,
-    /// Shots with another outcome: a count, or a share of the shots on side B.
+    /// Shots with another outcome: a count, or a share of the shots that a server judged on side A or B.
     HitsChanged,
 }
 
@@ -85,8 +86,10 @@ pub struct MeasuredFigures {
     corrections: Option<u64>,
     usercmds: u64,
     view_error_p95: Option<f64>,
+    /// Whether `view_error_p95` is rounded to three digits, as view errors in results are.
+    is_rounded: bool,
     hits_changed: Option<u64>,
-    shots: u64,
+    shots_judged: u64,
 }
 
 impl From<&CorpusSummary> for MeasuredFigures {
@@ -95,8 +98,9 @@ impl From<&CorpusSummary> for MeasuredFigures {
             corrections: Some(summary.b.corrections),
             usercmds: summary.b.usercmds,
             view_error_p95: summary.view_errors.b.map(|spread| f64::from(spread.p95)),
+            is_rounded: true,
             hits_changed: summary.hits_changed,
-            shots: summary.b.shots,
+            shots_judged: summary.shots_judged.unwrap_or_default(),
         }
     }
 }
@@ -106,9 +110,10 @@ impl From<&SweepFigures> for MeasuredFigures {
         MeasuredFigures {
             corrections: figures.corrections,
             usercmds: figures.usercmds.unwrap_or_default(),
+            is_rounded: false,
             view_error_p95: figures.view_error_units.map(|spread| f64::from(spread.p95)),
             hits_changed: None,
-            shots: figures.shots.unwrap_or_default(),
+            shots_judged: 0,
         }
     }
 }
@@ -120,22 +125,28 @@ impl Threshold {
         match self.figure {
             ThresholdFigure::Corrections => share(of.corrections?, of.usercmds),
             ThresholdFigure::ViewErrorP95 => of.view_error_p95,
-            ThresholdFigure::HitsChanged if self.is_share => share(of.hits_changed?, of.shots),
+            ThresholdFigure::HitsChanged if self.is_share => share(of.hits_changed?, of.shots_judged),
             // No changed shot among no shots proves nothing.
-            ThresholdFigure::HitsChanged => of.hits_changed.filter(|_| of.shots > 0).map(|changed| changed as f64),
+            ThresholdFigure::HitsChanged => {
+                of.hits_changed.filter(|_| of.shots_judged > 0).map(|changed| changed as f64)
+            }
         }
     }
 
     /// Compares the figures with the threshold: those of a corpus, or of each row of a sweep. The greatest value counts.
+    /// The view errors of a corpus have three digits, so the threshold is rounded to three digits as well.
     pub fn check(self, measured: &[MeasuredFigures]) -> ThresholdResult {
+        let is_rounded = self.figure == ThresholdFigure::ViewErrorP95 && measured.iter().any(|of| of.is_rounded);
+        let threshold =
+            if is_rounded { Threshold { max: f64::from(three_digits(self.max as f32)), ..self } } else { self };
         let values: Option<Vec<f64>> = measured.iter().map(|of| self.value(of)).collect();
         let value = values.and_then(|values| values.into_iter().reduce(f64::max));
         let verdict = match value {
             None => "untestable",
-            Some(value) if value > self.max => "differs",
+            Some(value) if value > threshold.max => "differs",
             Some(_) => "same",
         };
-        ThresholdResult { threshold: self, value, verdict }
+        ThresholdResult { threshold, value, verdict }
     }
 
     /// A value of this figure as text: `1.2 %`, `4.8 units`, `12`.
@@ -171,6 +182,7 @@ mod tests {
         let measured = CorpusSummary {
             b: SideCounts { shots: 100, usercmds: 1_000, corrections: 30, ..SideCounts::default() },
             hits_changed: Some(2),
+            shots_judged: Some(100),
             view_errors: ViewErrors { a: None, b: Some(Spread { p50: 1.0, p95: 5.0, max: 9.0 }) },
             ..CorpusSummary::default()
         };
@@ -179,12 +191,15 @@ mod tests {
         for (within, above) in [
             ("corrections=3%", "corrections=2.9%"),
             ("view-error-p95=5", "view-error-p95=4.9"),
+            ("view-error-p95=4.996", "view-error-p95=4.994"),
             ("hits-changed=2", "hits-changed=1"),
             ("hits-changed=2%", "hits-changed=1.9%"),
         ] {
             assert_eq!([verdict(within, &measured), verdict(above, &measured)], ["same", "differs"]);
             assert_eq!(verdict(within, &CorpusSummary::default()), "untestable");
         }
+        let lost = CorpusSummary { b: SideCounts::default(), hits_changed: Some(40), ..measured.clone() };
+        assert_eq!(verdict("hits-changed=0", &lost), "differs", "B has no shots, and A has");
         let of_rows = |text: &str, of: &[&CorpusSummary]| {
             let rows: Vec<MeasuredFigures> = of.iter().map(|of| (*of).into()).collect();
             text.parse::<Threshold>().expect(text).check(&rows)

@@ -95,8 +95,9 @@ fn group_table(title: &str, groups: &[ShotGroup]) -> String {
         .iter()
         .map(|group| {
             format!(
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}</tr>\n",
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}</tr>\n",
                 text(if group.name.is_empty() { "(no name)" } else { &group.name }),
+                count(group.shots_a),
                 count(group.shots_b),
                 share(group.hits_a, group.shots_a),
                 share(group.hits_b, group.shots_b),
@@ -106,7 +107,7 @@ fn group_table(title: &str, groups: &[ShotGroup]) -> String {
         })
         .collect();
     format!(
-        "<h2>{title}</h2>\n<div class=\"wide\"><table><tr><th></th><th>shots</th><th>hits A</th><th>hits B</th><th>changed</th>\
+        "<h2>{title}</h2>\n<div class=\"wide\"><table><tr><th></th><th>shots A</th><th>shots B</th><th>hits A</th><th>hits B</th><th>changed</th>\
          <th class=\"track\"></th></tr>\n{rows}</table></div>\n"
     )
 }

@@ -126,8 +126,14 @@ fn figures(page: &mut Page, summary: &CorpusSummary) {
     let rows = rows.into_iter().map(|(name, values)| [name.to_owned()].into_iter().chain(values).collect::<Vec<_>>());
     page.section("", columns, rows);
     if let Some(changed) = summary.hits_changed {
-        let of_all = share(changed, b.shots);
-        page.note(2, &format!("{} with another outcome ({of_all} of all)", counted(changed, "shot")));
+        let judged = summary.shots_judged.unwrap_or_default();
+        let text = format!(
+            "{} with another outcome ({} of {} that A or B judged, impacts included)",
+            counted(changed, "shot"),
+            share(changed, judged),
+            count(judged)
+        );
+        page.note(2, &text);
     }
 }
 
@@ -137,18 +143,18 @@ fn groups(page: &mut Page, title: &str, groups: &[ShotGroup]) {
         let name = if group.name.is_empty() { "(no name)".to_owned() } else { group.name.clone() };
         [
             name,
+            count(group.shots_a),
             count(group.shots_b),
             share(group.hits_a, group.shots_a),
             share(group.hits_b, group.shots_b),
             count(group.changed),
-            share(group.changed, group.shots_b),
         ]
     };
     // One map says nothing beside the totals.
     if title == "map" && groups.len() < 2 || !groups.iter().any(|group| has_shots(&group)) {
         return;
     }
-    let columns = [">shots", ">hits A", ">hits B", ">changed", ">share"];
+    let columns = [">shots A", ">shots B", ">hits A", ">hits B", ">changed"];
     page.section(title, &columns, groups.iter().filter(has_shots).map(row));
 }
 
@@ -169,7 +175,7 @@ fn weapon_changed(page: &mut Page, change: Option<&WeaponChange>) {
         return;
     };
     let WeaponChange { weapon, rate_a, rate_b, interval, first_in, changed_logs, resamples, seed } = change;
-    let points = |share: f64| format!("{:+.3}", 100.0 * share);
+    let points = |share: f64| format!("{:+.1}", 100.0 * share);
     let text = format!(
         "{weapon}: its hit rate changed most, from {:.2} % to {:.2} %: {} points, 95 % confidence {} to {}. It has the \
          first changed shot in {} of {}.",

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{LogFacts, MissingPart};
 use super::golden::Golden;
 use hitreg_analysis::golden::{self, ReplaySummary};
+use hitreg_analysis::shot_counter::ShotCounter;
 use hitreg_analysis::summary::Coverage;
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::stats::CountedValues;
@@ -179,10 +180,8 @@ struct ReplayFigures {
     /// Predictions that were compared with acks.
     held: u64,
     is_closed: bool,
-    /// Projectiles launched.
-    launched: u64,
-    /// Impacts of projectiles. The launch of one may be in an earlier leg.
-    impacts: u64,
+    /// The shots. The launch of a projectile may be in an earlier leg than its impact.
+    shots: ShotCounter,
 }
 
 impl ReplayFigures {
@@ -193,23 +192,20 @@ impl ReplayFigures {
             exercised: summary.exercised,
             held: predictions.exact + predictions.near + predictions.misses_by_cause.values().sum::<u64>(),
             is_closed: replay.header.mode == "closed",
-            launched: summary.shots.launched,
-            impacts: summary.shots.impacts,
+            shots: replay.shots().clone(),
         }
     }
 
-    /// Adds the figures of consecutive legs. An impact counts as a shot only if no leg has its launch.
+    /// Adds the figures of consecutive legs.
     fn of_legs<'a>(legs: impl Iterator<Item = &'a ReplayFigures>) -> ReplayFigures {
         let mut all = ReplayFigures { is_closed: true, ..ReplayFigures::default() };
         for leg in legs {
             all.exercised.add(&leg.exercised);
-            all.exercised.shots -= leg.impacts.saturating_sub(leg.launched);
             all.held += leg.held;
             all.is_closed &= leg.is_closed;
-            all.launched += leg.launched;
-            all.impacts += leg.impacts;
+            all.shots.add(&leg.shots);
         }
-        all.exercised.shots += all.impacts.saturating_sub(all.launched);
+        (all.exercised.shots, all.exercised.hits) = (all.shots.fired(), all.shots.hit());
         all
     }
 }
@@ -400,24 +396,4 @@ fn not_judged(
 
 fn seconds(at: Micros) -> String {
     format!("{:.2} s", at.as_s_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_projectile_that_flies_into_the_next_leg_is_one_shot() {
-        let leg = |shots, launched, impacts| ReplayFigures {
-            exercised: Coverage { shots, ..Coverage::default() },
-            launched,
-            impacts,
-            ..ReplayFigures::default()
-        };
-        let shots = |legs: &[ReplayFigures]| ReplayFigures::of_legs(legs.iter()).exercised.shots;
-        // The second leg has one impact more than launches, and counted it as a shot.
-        assert_eq!(shots(&[leg(5, 2, 1), leg(4, 1, 2)]), 8);
-        // An impact whose launch no leg has is a shot.
-        assert_eq!(shots(&[leg(5, 1, 1), leg(4, 1, 2)]), 9);
-    }
 }

@@ -18,9 +18,10 @@ export function shotName({ shooter, command, index, is_impact: isImpact }) {
 
 /** The number of shots that the server judged. An impact counts only if its launch is unknown; a shot that did not run does not count. */
 export function countFired(shots) {
-  const of = (reason) => shots.filter((shot) => shot.server.reason === reason && !shot.is_impact).length;
-  const impacts = shots.filter((shot) => shot.is_impact).length;
-  return shots.length - impacts - of("not run") + Math.max(0, impacts - of("launched"));
+  const usercmd = (shot) => `${shot.shooter}#${shot.command}`;
+  const launched = new Set(shots.filter((shot) => shot.server.reason === "launched").map(usercmd));
+  const counts = (shot) => (shot.is_impact ? !launched.has(usercmd(shot)) : shot.server.reason !== "not run");
+  return shots.filter(counts).length;
 }
 
 /** Prepares a side for lookups; `index` is 0 for A and 1 for B. */

@@ -1,0 +1,126 @@
+//! Counts shots and hits in rows of the table `shots`.
+
+use std::collections::BTreeMap;
+
+use hitreg_log::trace::schema::{NOT_RUN, shots};
+
+/// The number of shots, and how many of them hit a player. A projectile is one shot, however many players and surfaces it
+/// hits: its impacts count only if the row of its launch is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShotCounter {
+    hitscan_fired: u64,
+    hitscan_hit: u64,
+    /// The projectiles of each usercmd, by shooter and usercmd.
+    projectiles: BTreeMap<(u32, u32), ProjectileRows>,
+}
+
+/// The rows about the projectiles of one usercmd.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ProjectileRows {
+    launches: u64,
+    impacts: u64,
+    /// The impacts that hit a player.
+    hits: u64,
+}
+
+impl ShotCounter {
+    /// Adds a row. Shots that the server never ran do not count.
+    pub(crate) fn add_row(&mut self, shots: &shots::Columns<'_>, row: usize, reason: &str) {
+        let is_impact = shots.impact.get(row) == Some(&1);
+        if is_impact || reason == "launched" {
+            let [shooter, command] =
+                [shots.shooter, shots.command].map(|ids| ids.get(row).copied().unwrap_or_default());
+            let rows = self.projectiles.entry((shooter, command)).or_default();
+            rows.launches += u64::from(!is_impact);
+            rows.impacts += u64::from(is_impact);
+            rows.hits += u64::from(is_impact && reason == "hit");
+        } else if reason != NOT_RUN {
+            self.hitscan_fired += 1;
+            self.hitscan_hit += u64::from(reason == "hit");
+        }
+    }
+
+    /// Adds the shots of another part of the same session.
+    pub fn add(&mut self, other: &ShotCounter) {
+        self.hitscan_fired += other.hitscan_fired;
+        self.hitscan_hit += other.hitscan_hit;
+        for (usercmd, more) in &other.projectiles {
+            let rows = self.projectiles.entry(*usercmd).or_default();
+            rows.launches += more.launches;
+            rows.impacts += more.impacts;
+            rows.hits += more.hits;
+        }
+    }
+
+    /// The number of shots.
+    pub fn fired(&self) -> u64 {
+        self.hitscan_fired + self.projectiles.values().map(ProjectileRows::fired).sum::<u64>()
+    }
+
+    /// The number of shots that hit a player.
+    pub fn hit(&self) -> u64 {
+        self.hitscan_hit + self.projectiles.values().map(|rows| rows.hits.min(rows.fired())).sum::<u64>()
+    }
+
+    /// The number of projectiles launched.
+    pub(crate) fn launched(&self) -> u64 {
+        self.projectiles.values().map(|rows| rows.launches).sum()
+    }
+
+    /// The number of impacts.
+    pub(crate) fn impacts(&self) -> u64 {
+        self.projectiles.values().map(|rows| rows.impacts).sum()
+    }
+}
+
+impl ProjectileRows {
+    /// Without the rows of launches, each impact counts as a projectile.
+    fn fired(&self) -> u64 {
+        if self.launches > 0 { self.launches } else { self.impacts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::trace::Table;
+
+    /// Counts rows of a usercmd: whether each is an impact, and its reason.
+    fn counted(rows: &[(u32, bool, &str)]) -> ShotCounter {
+        let impact: Vec<u32> = rows.iter().map(|(_, is_impact, _)| u32::from(*is_impact)).collect();
+        let command: Vec<u32> = rows.iter().map(|(command, ..)| *command).collect();
+        let shooter = vec![0; rows.len()];
+        let nothing = Table::default();
+        let columns =
+            shots::Columns { shooter: &shooter, command: &command, impact: &impact, ..shots::Columns::read(&nothing) };
+        let mut counter = ShotCounter::default();
+        rows.iter().enumerate().for_each(|(row, (.., reason))| counter.add_row(&columns, row, reason));
+        counter
+    }
+
+    fn numbers(counter: &ShotCounter) -> [u64; 4] {
+        [counter.fired(), counter.hit(), counter.launched(), counter.impacts()]
+    }
+
+    #[test]
+    fn a_projectile_that_hits_several_players_is_one_shot() {
+        let rows =
+            [(1, false, "launched"), (1, true, "hit"), (1, true, "hit"), (1, true, "hit the world"), (2, false, "hit")];
+        assert_eq!(numbers(&counted(&rows)), [2, 2, 1, 3]);
+    }
+
+    #[test]
+    fn an_impact_counts_as_a_shot_only_without_its_own_launch() {
+        let rows = [(1, false, "launched"), (2, true, "hit"), (3, false, NOT_RUN), (4, false, "missed")];
+        assert_eq!(numbers(&counted(&rows)), [3, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_projectile_that_flies_into_the_next_part_is_one_shot() {
+        let mut parts = counted(&[(1, false, "launched"), (2, false, "hit")]);
+        let later = counted(&[(1, true, "hit"), (5, true, "missed")]);
+        assert_eq!((parts.fired(), later.fired()), (2, 2));
+        parts.add(&later);
+        assert_eq!(numbers(&parts), [3, 2, 1, 2]);
+    }
+}
