@@ -68,9 +68,9 @@ A scenario file:
   seconds = 30.0
   [settings]
   \"interpolation.lerp_ms\" = \"50\"
-  [[links]]                      # player 1
+  [[links]]                      # p0
   delay_ms = 15.0
-  [[links]]                      # player 2 and all others
+  [[links]]                      # p1 and all others
   delay_ms = 90.0
   jitter = { exponential = 8.0 } # or uniform, normal; in ms
   loss = { burst = { enter = 0.01, leave = 0.3 } } # or { random = 0.02 }")]

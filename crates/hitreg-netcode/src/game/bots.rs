@@ -8,7 +8,8 @@ pub trait Bots: Game {
     /// The state of one bot.
     type Bot: Send;
 
-    /// The built-in maps: name and file contents of each. The first is the default.
+    /// The built-in maps: name and file contents of each. The function that makes the game's rules gets the map that the
+    /// user names, or none.
     const MAPS: &'static [(&'static str, &'static str)] = &[];
 
     /// Creates the bot of one player. The same seed and player give the same bot.

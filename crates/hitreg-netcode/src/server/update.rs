@@ -71,8 +71,13 @@ fn held_back(now: Micros, due_at: Micros, rate_free_at: Micros, [update, tick]: 
 }
 
 /// Converts the world to a frame, without client-only fields.
+///
+/// # Panics
+/// When the game gives its entities out of order, or one of them twice.
 pub(super) fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Arc<Frame<G::Body>> {
     let mut entities = G::entities(world).to_vec();
+    let in_order = entities.is_sorted_by(|(a, _), (b, _)| a < b);
+    assert!(in_order, "`Simulate::entities` of `{}` must give each id once, in ascending order", G::NAME);
     for (_, body) in &mut entities {
         body.strip_client_only();
     }
@@ -92,6 +97,17 @@ pub(super) fn tell<G: Game>(connections: &mut [PlayerConnection<G>], effect: Eff
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::game::Simulate;
+    use crate::rink::Rink;
+    use hitreg_log::units::Seed;
+
+    #[test]
+    #[should_panic(expected = "must give each id once, in ascending order")]
+    fn entities_out_of_order_are_named() {
+        let mut world = Rink::spawn(&(), Seed(1), 2);
+        world.reverse();
+        frame_of::<Rink>(&world, Tick(1), Micros::ZERO);
+    }
 
     #[test]
     fn only_the_rate_delays_updates() {
