@@ -53,11 +53,12 @@ pub fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A duration: `20.0 s`, `19 min 58 s`, `2 h 03 min`.
+/// A duration: `47 ms`, `20.0 s`, `19 min 58 s`, `2 h 03 min`.
 pub fn duration(span: Micros) -> String {
     let seconds = span.as_s_f64();
     let whole = seconds.round() as u64;
     match whole {
+        _ if span < Micros::from_ms(1_000) => format!("{:.0} ms", 1_000.0 * seconds),
         0..120 => format!("{seconds:.1} s"),
         120..7_200 => format!("{} min {:02} s", whole / 60, whole % 60),
         _ => format!("{} h {:02} min", whole / 3_600, whole % 3_600 / 60),
@@ -70,7 +71,7 @@ pub fn speed(factor: f64) -> String {
     format!("{number} times real time")
 }
 
-/// A measured value with about three digits: `0`, `0.0008`, `0.25`, `12.3`, `1,234`.
+/// A measured value with about three digits: `0`, `0.0008`, `0.25`, `12.3`, `1234`.
 pub fn measure(value: f32) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -142,6 +143,7 @@ mod tests {
 
     #[test]
     fn spans_and_sizes_are_short() {
+        assert_eq!(duration(Micros(46_875)), "47 ms");
         assert_eq!(duration(Micros::from_ms(19_950)), "19.9 s");
         assert_eq!(duration(Micros::from_s(1_198)), "19 min 58 s");
         assert_eq!(duration(Micros::from_ms(179_984)), "3 min 00 s", "one tick short of it");
