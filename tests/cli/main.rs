@@ -55,4 +55,5 @@ mod trouble;
 mod unknown_game;
 mod verify;
 mod why;
+mod why_recorded;
 mod workflow;

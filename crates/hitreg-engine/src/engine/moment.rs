@@ -95,6 +95,7 @@ impl Engine<'_> {
                 players,
                 ticks: chunk.ticks,
                 gaps: chunk.gaps,
+                texts: chunk.texts,
                 ..SessionStretch::default()
             });
         }

@@ -1,0 +1,54 @@
+//! `why` of logs of games with their own netcode: it answers from the log's own records.
+
+use hitreg::record::{
+    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, Reason, Record, Scope, ShotRecord,
+};
+use hitreg::recorder::{Description, Recorder, RecorderOptions};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg::usercmd::Usercmd;
+
+use super::folder::Folder;
+
+/// A second of two players. Usercmd 1 launches a rocket that hits in tick 20; usercmd 5 hits at once.
+fn record(described: impl FnOnce(Description) -> Description) -> Folder {
+    let folder = Folder::empty();
+    let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
+    let about = Description::new("mygame").tick_hz(100).player("p0").player("p1");
+    let about = described(about.class(Class::new("player", vec![x])));
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    let [rocket, needler] = ["rocket", "needler"].map(|name| stream.text(name).unwrap());
+    for tick in 1..=100u32 {
+        let at = Micros::from_ms(10 * i64::from(tick));
+        let command = CommandSeq(tick);
+        stream.usercmd(PlayerId(0), at - Micros::from_ms(6), Usercmd { seq: command, ..Usercmd::default() }).unwrap();
+        stream.tick(Tick(tick), at, None).unwrap();
+        let done = ExecutionRecord { command, tick: Tick(tick), how: Execution::Run };
+        stream.push(Record::Executed(PlayerId(0), done)).unwrap();
+        let hit = ShotRecord { at, reason: Reason::Hit, target: Some(EntityId(1)), damage: 9, ..Default::default() };
+        let launched = ShotRecord { reason: Reason::Launched, target: None, damage: 0, ..hit };
+        let shot = match tick {
+            1 => Some(ShotRecord { command, weapon: rocket, ..launched }),
+            5 => Some(ShotRecord { command, weapon: needler, rewound: Micros::from_ms(30), ..hit }),
+            20 => Some(ShotRecord { command: CommandSeq(1), weapon: rocket, impact: true, ..hit }),
+            _ => None,
+        };
+        if let Some(shot) = shot {
+            stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
+        }
+        for entity in [EntityId(0), EntityId(1)] {
+            stream.body(Tick(tick), entity, ClassId(0), &[(tick as f32).to_bits()]).unwrap();
+        }
+    }
+    recorder.finish().unwrap();
+    folder
+}
+
+#[test]
+fn a_recorded_shot_has_the_name_of_its_weapon() {
+    let folder = record(|about| about);
+    let page = folder.done("why a.hitlog p0#5");
+    assert!(page.contains("shot p0#5 (needler) at 0.050 s"), "{page}");
+    let json = folder.json("why a.hitlog p0#1.255");
+    assert_eq!((&json["shot"]["weapon"], &json["shot"]["is_impact"]), (&"rocket".into(), &true.into()));
+}
