@@ -52,3 +52,13 @@ fn a_recorded_shot_has_the_name_of_its_weapon() {
     let json = folder.json("why a.hitlog p0#1.255");
     assert_eq!((&json["shot"]["weapon"], &json["shot"]["is_impact"]), (&"rocket".into(), &true.into()));
 }
+
+/// Tick 1 ran the usercmd, and the rocket hit in tick 20.
+#[test]
+fn an_impact_has_the_tick_that_ran_its_usercmd_and_its_own() {
+    let folder = record(|about| about);
+    let page = folder.done("why a.hitlog p0#1.255");
+    assert!(page.contains("executed      tick 1 (0.010 s), 6.0 ms after the client made it"), "{page}");
+    assert!(page.contains("impact        tick 20 (0.200 s), 196 ms after the client made it"), "{page}");
+    assert!(!page.contains("rewound") && !page.contains("view error  "), "{page}");
+}

@@ -157,21 +157,48 @@ fn travelled(carried: &UsercmdPath, made_us: Option<i64>) -> String {
 
 fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
     let made_us = shot.made.and_then(|made| made.at_us);
-    let after = made_us
-        .zip(judged.at_us)
-        .map(|(made, ran)| format!(", {} after the client made it", rounded_ms(ran.saturating_sub(made))));
-    let when = match (judged.tick, judged.at_us.map(seconds)) {
-        (Some(tick), Some(at)) => format!("tick {tick} ({at})"),
-        (Some(tick), None) => format!("tick {tick}"),
-        (None, Some(at)) => format!("at {at}"),
-        (None, None) => "time not recorded".to_owned(),
+    let when = |tick: Option<u32>, at_us: Option<i64>| {
+        let after = made_us
+            .zip(at_us)
+            .map(|(made, at)| format!(", {} after the client made it", rounded_ms(at.saturating_sub(made))));
+        let time = match (tick, at_us.map(seconds)) {
+            (Some(tick), Some(at)) => format!("tick {tick} ({at})"),
+            (Some(tick), None) => format!("tick {tick}"),
+            (None, Some(at)) => format!("at {at}"),
+            (None, None) => "time not recorded".to_owned(),
+        };
+        format!("{time}{}", after.unwrap_or_default())
     };
-    page.pair("executed", &format!("{when}{}", after.unwrap_or_default()));
+    let judged_at = when(judged.tick, judged.at_us);
+    let ran = judged.ran.as_ref().filter(|(_, how)| how == "run");
+    let executed = match shot.is_impact {
+        true => known(ran.map(|(tick, _)| when(Some(*tick), judged.ran_at_us))),
+        false => judged_at.clone(),
+    };
+    page.pair("executed", &executed);
     let how = judged.ran.as_ref().filter(|(_, how)| how != "run");
     page.pair_if(
         "instead",
         how.map(|(tick, how)| format!("{} in tick {tick}", name(how).replace('_', " "))).as_deref(),
     );
+    page.pair_if("impact", Some(&*judged_at).filter(|_| shot.is_impact));
+    if !shot.is_impact {
+        rewound(page, shot, judged, settings);
+    }
+    page.pair("result", &came(&shot.server));
+    page.pair_if("recorded", shot.given.as_ref().map(given).as_deref());
+    let covered = judged.in_cover_ms.map(|ms| format!("; out of sight on its own screen for {} ms", measure(ms)));
+    let who = shot.about.as_deref().map_or("the target".to_owned(), name);
+    let visible = match judged.visible_at_present.as_str() {
+        "yes" => Some(format!("yes: {who} was in sight when the server ran the shot")),
+        "no" => Some(format!("no: {who} was out of sight when the server ran the shot")),
+        _ => None,
+    };
+    page.pair_if("now visible", visible.map(|seen| format!("{seen}{}", covered.unwrap_or_default())).as_deref());
+}
+
+/// The rewind of a shot, and the error that is left.
+fn rewound(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
     let back = judged.rewind_us.map(|rewind| match (rewind, judged.at_us) {
         (0, _) => "0 ms: judged at the present positions".to_owned(),
         (rewind, Some(at)) => format!("{}, to {}", rounded_ms(rewind), seconds(at.saturating_sub(rewind))),
@@ -187,16 +214,6 @@ fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome,
         _ => "not known: no target was drawn, or the target spawned or teleported since".to_owned(),
     };
     page.pair("view error", &error);
-    page.pair("result", &came(&shot.server));
-    page.pair_if("recorded", shot.given.as_ref().map(given).as_deref());
-    let covered = judged.in_cover_ms.map(|ms| format!("; out of sight on its own screen for {} ms", measure(ms)));
-    let who = shot.about.as_deref().map_or("the target".to_owned(), name);
-    let visible = match judged.visible_at_present.as_str() {
-        "yes" => Some(format!("yes: {who} was in sight when the server ran the shot")),
-        "no" => Some(format!("no: {who} was out of sight when the server ran the shot")),
-        _ => None,
-    };
-    page.pair_if("now visible", visible.map(|seen| format!("{seen}{}", covered.unwrap_or_default())).as_deref());
 }
 
 /// The hit that the recorded server reported for a shot.

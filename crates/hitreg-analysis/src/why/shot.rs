@@ -94,6 +94,9 @@ pub struct JudgedOutcome {
     pub tick: Option<u32>,
     /// The tick in which the usercmd was due, and what the server did with it.
     pub ran: Option<(u32, String)>,
+    /// The session time of that tick, in microseconds.
+    #[serde(skip)]
+    pub ran_at_us: Option<i64>,
     /// The rewind, in microseconds.
     pub rewind_us: Option<i64>,
     /// The limit that bounded the rewind.
@@ -307,16 +310,15 @@ fn judged(reader: &TraceRows<'_>, row: usize, is_reported: bool) -> JudgedOutcom
     let executed = executed::Columns::of(trace);
     let of_it = cell(shots.shooter, row).zip(cell(shots.command, row));
     let ran = of_it.and_then(|(shooter, command)| reader.executed.at([shooter, 0], command).next());
+    let ran = ran.and_then(|ran| Some((cell(executed.tick, ran)?, executed.how.get(ran).to_owned())));
     let tick = cell(shots.tick, row);
     let ticks = ticks::Columns::of(trace);
-    let tick_us = || {
-        let place = ticks.tick.iter().position(|known| Some(*known) == tick)?;
-        cell(ticks.at_us, place)
-    };
+    let time_of = |tick: u32| cell(ticks.at_us, ticks.tick.iter().position(|known| *known == tick)?);
     JudgedOutcome {
-        at_us: cell(shots.at_us, row).or_else(tick_us),
+        at_us: cell(shots.at_us, row).or_else(|| time_of(tick?)),
         tick,
-        ran: ran.and_then(|ran| Some((cell(executed.tick, ran)?, executed.how.get(ran).to_owned()))),
+        ran_at_us: ran.as_ref().and_then(|(tick, _)| time_of(*tick)),
+        ran,
         rewind_us: cell(shots.rewind_us, row).filter(|_| !is_reported),
         limit: if is_reported { String::new() } else { shots.limit.get(row).to_owned() },
         visible_at_present: shots.visible_at_present.get(row).to_owned(),

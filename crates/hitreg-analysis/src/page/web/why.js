@@ -25,6 +25,8 @@ const sideOf = (contents, { side }) => (contents.sides.length > 1 ? `${"AB"[side
 function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.name}${shot.weapon ? ` (${shot.weapon})` : ""} at ${seconds(shot.at_us)}`) {
   const { judged, made, drawn } = shot;
   const wait = made?.at_us !== undefined && judged?.at_us !== undefined && made && judged ? `, ${ms(judged.at_us - made.at_us)} after the client made it` : "";
+  const judgedAt = judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : "never";
+  const isImpact = shot.is_impact;
   return [
     el("h2", {}, heading),
     el("p", { className: "answer" }, shot.answer),
@@ -36,10 +38,11 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
       [`drew ${shot.about ?? "no target"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null ? "" : `, ${ms(drawn.age_us)} old`}` : null],
       ["between", madeOf(shot.drawn_from)],
       ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "arrival time not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
-      ["executed", judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : "never"],
-      ["rewound", !judged ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? "0 ms: judged at the present positions" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
-      ["rewind limit", judged ? (judged.limit === "" ? "not known" : judged.limit === "none" ? "not reached" : judged.limit.replaceAll("_", " ")) : null],
-      ["view error", shot.view_error_units === null ? "not known" : `${measure(shot.view_error_units)} units between target drawn and target judged`],
+      ["executed", isImpact ? (judged?.ran?.[1] === "run" ? `in tick ${judged.ran[0]}` : "not known") : judgedAt],
+      ["impact", isImpact ? judgedAt : null],
+      ["rewound", !judged || isImpact ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? "0 ms: judged at the present positions" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
+      ["rewind limit", judged && !isImpact ? (judged.limit === "" ? "not known" : judged.limit === "none" ? "not reached" : judged.limit.replaceAll("_", " ")) : null],
+      ["view error", isImpact ? null : shot.view_error_units === null ? "not known" : `${measure(shot.view_error_units)} units between target drawn and target judged`],
       ["on the server", shot.is_reported ? `${cameOnServer(shot)}, as the recorded server reported it; other data of the shot is not known` : came(shot.server)],
       ["impact", shot.impact ? came(shot.impact) : null],
       ["now visible", judged?.visible_at_present === "no" ? `no: out of sight when the server ran the shot${judged.in_cover_ms === null ? "" : `, and on its own screen for ${measure(judged.in_cover_ms)} ms`}` : judged?.visible_at_present === "yes" ? "yes: in sight when the server ran the shot" : null],
