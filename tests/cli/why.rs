@@ -368,3 +368,15 @@ fn a_player_is_an_argument_or_an_option_and_diff_counts_changed_shots_first() {
          other reasons or on one side only differs at";
     assert!(page.contains(&format!("24 shots changed, {story}")), "{page}");
 }
+
+/// Rockets fly between players and may be drawn nearest to a shot's line, but no shot hits them.
+#[test]
+fn a_miss_aims_at_an_entity_that_shots_can_hit() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 16 --seconds 8 --loss 2% --jitter-ms 8 --seed 7 -o a.hitlog");
+    let trace = trace_of(&folder, "replay a.hitlog");
+    let table = shots::Columns::of(&trace);
+    let nearest = (0..table.rows).filter(|row| table.aimed_by.get(*row) == "nearest");
+    let aimed: Vec<u32> = nearest.map(|row| table.aimed_at.get(row)[1..].parse().unwrap()).collect();
+    assert!(aimed.len() > 40 && aimed.iter().all(|entity| *entity < 16), "{aimed:?}");
+}

@@ -88,6 +88,10 @@ impl Judge for Patched {
         Arena::judge(rules, fire, targets)
     }
 
+    fn is_target(body: &ArenaBody) -> bool {
+        Arena::is_target(body)
+    }
+
     fn aim(fire: &ArenaFire) -> (Vec3, Vec3) {
         Arena::aim(fire)
     }

@@ -108,6 +108,10 @@ impl Judge for Arena {
         judge::judge(rules, fire, targets)
     }
 
+    fn is_target(body: &ArenaBody) -> bool {
+        body.is_target()
+    }
+
     fn sees(rules: &ArenaRules, from: Vec3, body: &ArenaBody) -> Option<bool> {
         Some(judge::sees_any_part(rules, from, body))
     }

@@ -127,7 +127,7 @@ fn chosen(shot: &ShotExplanation) -> Option<&'static str> {
     match shot.aimed_by.as_deref().filter(|_| !shot.is_impact)? {
         "hit" => Some("the server hit this player"),
         "predicted_hit" => Some("the shooter's screen showed a hit"),
-        "nearest" => Some("no hit; the player drawn nearest to the line of fire"),
+        "nearest" => Some("no hit; the target drawn nearest to the line of fire"),
         _ => None,
     }
 }

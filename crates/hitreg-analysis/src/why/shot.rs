@@ -40,7 +40,7 @@ pub struct ShotExplanation {
     pub impact: Option<ShotResult>,
     /// The aim line on the shooter's screen.
     pub line: Option<AimLine>,
-    /// The target: the player hit on the server, else the player hit on the screen, else the player drawn nearest to
+    /// The target: the player hit on the server, else the player hit on the screen, else the target drawn nearest to
     /// the line.
     pub about: Option<String>,
     /// The target for which the trace measured the view error. The angle is its drawn distance from the aim in degrees,

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{Reason, ShotVerdict, Simulate, WorldSink};
+use super::{Body as _, Reason, ShotVerdict, Simulate, WorldSink};
 use hitreg_log::units::{EntityId, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
@@ -11,6 +11,11 @@ pub trait Judge: Simulate {
     /// Judges a shot against `targets`: the other entities as the shooter saw them, or at their present places.
     fn judge(_rules: &Self::Rules, _fire: &Self::Fire, _targets: &[(EntityId, Self::Body)]) -> ShotVerdict {
         ShotVerdict::miss(Reason::Missed)
+    }
+
+    /// Whether a shot can hit a body.
+    fn is_target(body: &Self::Body) -> bool {
+        body.is_alive()
     }
 
     /// Whether any part of a body is visible from a place; the walls of the map may hide it. `None` if the game does

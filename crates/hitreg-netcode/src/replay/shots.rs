@@ -56,10 +56,12 @@ impl ShotTable {
     ) {
         let key = (judged.shooter, judged.command, judged.index);
         let predicted = self.pending.remove(&key).map(|(_, _, verdict)| verdict);
-        let aimed = aimed_at(G::aim(&judged.fire), on_screen, &judged.verdict, predicted.as_ref());
+        let targets = &judged.rewind.targets;
+        let can_hit = |entity| targets.iter().any(|(id, body)| *id == entity && G::is_target(body));
+        let aimed = aimed_at(G::aim(&judged.fire), on_screen, &judged.verdict, predicted.as_ref(), can_hit);
         let view_error = aimed.filter(|_| judged.verdict.reason != Reason::Launched).and_then(|aimed| {
             let left = judged.rewind.left_in_present.contains(&aimed.entity);
-            let (_, body) = judged.rewind.targets.iter().find(|(id, _)| *id == aimed.entity)?;
+            let (_, body) = targets.iter().find(|(id, _)| *id == aimed.entity)?;
             // The distance to the place of a respawn says nothing about the shooter's view.
             let same_life = aimed.drawn.filter(|drawn| !left && drawn.teleports == body.teleports());
             same_life.map(|drawn| body.origin().distance(drawn.origin))
@@ -105,11 +107,8 @@ impl ShotTable {
     pub(super) fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot, on_screen: DrawnEntities<'_>) {
         let judged = shot.judged.as_ref();
         let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
-        let aimed = judged.and_then(|judged| {
-            // Only drawn entities that the shot could hit count.
-            let on_screen = &mut on_screen.filter(|drawn| place(drawn.entity).is_some());
-            aimed_at(judged.aim, on_screen, &shot.verdict, None)
-        });
+        let aimed = judged
+            .and_then(|judged| aimed_at(judged.aim, on_screen, &shot.verdict, None, |entity| place(entity).is_some()));
         let flies = shot.is_impact || shot.verdict.reason == Reason::Launched;
         let view_error = aimed.filter(|_| !flies).and_then(|aimed| {
             let (_, judged) = place(aimed.entity)?;

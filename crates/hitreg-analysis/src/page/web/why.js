@@ -54,7 +54,7 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
 
 /** The target and how it was chosen. */
 function chosen({ about, aimed_by: by, is_impact: isImpact }) {
-  const how = { hit: "the server hit this player", predicted_hit: "the shooter's screen showed a hit", nearest: "no hit; the player drawn nearest to the line of fire" }[by];
+  const how = { hit: "the server hit this player", predicted_hit: "the shooter's screen showed a hit", nearest: "no hit; the target drawn nearest to the line of fire" }[by];
   return about && how && !isImpact ? `${about}: ${how}` : null;
 }
 

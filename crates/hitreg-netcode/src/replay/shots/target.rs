@@ -34,16 +34,18 @@ pub(super) enum AimedBy {
     Hit = 1,
     /// The shot missed on the server. The verdict on the shooter's screen names the target.
     PredictedHit = 2,
-    /// The shot missed on both. The target is the entity that was drawn nearest to the line.
+    /// The shot missed on both. The target is the one that was drawn nearest to the line.
     Nearest = 3,
 }
 
-/// The target of a shot: the entity that was hit, or the one that was drawn nearest to the line of a miss.
+/// The target of a shot: the entity that was hit, or of a miss, the one that was drawn nearest to the line among those
+/// that the shot could hit.
 pub(super) fn aimed_at(
     (from, direction): (Vec3, Vec3),
     mut on_screen: DrawnEntities<'_>,
     server: &ShotVerdict,
     screen: Option<&ShotVerdict>,
+    can_hit: impl Fn(EntityId) -> bool,
 ) -> Option<ShotTarget> {
     let off = |drawn: DrawnEntity| angle_off(from, direction, drawn.origin);
     let hit = |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
@@ -53,7 +55,8 @@ pub(super) fn aimed_at(
         let drawn = Iterator::find(&mut on_screen, |drawn| drawn.entity == entity);
         return Some(ShotTarget { entity, by, drawn, off: drawn.map_or(f32::NAN, off) });
     }
-    let (drawn, off) = on_screen.map(|drawn| (drawn, off(drawn))).min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    let targets = on_screen.filter(|drawn| can_hit(drawn.entity));
+    let (drawn, off) = targets.map(|drawn| (drawn, off(drawn))).min_by(|(_, a), (_, b)| a.total_cmp(b))?;
     Some(ShotTarget { entity: drawn.entity, by: AimedBy::Nearest, drawn: Some(drawn), off })
 }
 
@@ -71,12 +74,14 @@ mod tests {
     fn the_target_is_the_hit_player_then_that_on_screen_then_the_nearest() {
         let miss = ShotVerdict::miss(Reason::Missed);
         let target = |server: &ShotVerdict, screen: Option<&ShotVerdict>| {
-            let drawn = [(EntityId(2), Vec3::X * 10.0), (EntityId(4), Vec3::new(9.0, 1.0, 0.0))];
+            let drawn = [(2, Vec3::new(10.0, 0.1, 0.0)), (4, Vec3::new(9.0, 1.0, 0.0)), (3, Vec3::X * 9.0)];
+            let drawn = drawn.map(|(id, origin)| (EntityId(id), origin));
             let mut drawn = drawn.map(|(entity, origin)| DrawnEntity { entity, origin, teleports: 0 }).into_iter();
-            let aimed = aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen).expect("a target");
+            let aimed =
+                aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen, |id| id != EntityId(3)).expect("a target");
             (aimed.entity.0, aimed.by, aimed.drawn.is_some())
         };
-        assert_eq!(target(&miss, Some(&miss)), (2, AimedBy::Nearest, true));
+        assert_eq!(target(&miss, Some(&miss)), (2, AimedBy::Nearest, true), "a shot cannot hit entity 3");
         assert_eq!(target(&miss, Some(&hit(4))), (4, AimedBy::PredictedHit, true));
         assert_eq!(target(&hit(4), Some(&hit(2))), (4, AimedBy::Hit, true));
         assert_eq!(target(&hit(9), None), (9, AimedBy::Hit, false), "the screen did not draw who was hit");
