@@ -62,3 +62,15 @@ fn an_impact_has_the_tick_that_ran_its_usercmd_and_its_own() {
     assert!(page.contains("impact        tick 20 (0.200 s), 196 ms after the client made it"), "{page}");
     assert!(!page.contains("rewound") && !page.contains("view error  "), "{page}");
 }
+
+/// A recorded shot has no limit of its rewind, and the log does not say what was drawn.
+#[test]
+fn values_that_a_game_does_not_record_are_not_known() {
+    let folder = record(|about| about);
+    let page = folder.done("why a.hitlog p0#5");
+    assert!(page.contains("rewound       30 ms, to 0.020 s"), "{page}");
+    assert!(page.contains("rewind limit  not known"), "{page}");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("view error not known: there is no record of what p0's screen drew"), "{page}");
+    assert!(!folder.done("export a.hitlog --table shots --to csv").contains("limit"));
+}

@@ -211,9 +211,20 @@ fn rewound(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, sett
             format!("{} units between {1} as drawn and {1} as judged", measure(error), name(who))
         }
         _ if shot.server.reason == "launched" => "none: a projectile is not judged at launch".to_owned(),
-        _ => "not known: no target was drawn, or the target spawned or teleported since".to_owned(),
+        (_, about) => format!("not known: {}", without_view_error(shot, about.as_deref())),
     };
     page.pair("view error", &error);
+}
+
+/// The reason why the view error of a shot is not known.
+fn without_view_error(shot: &ShotExplanation, about: Option<&str>) -> String {
+    let shooter = shot.shooter;
+    match about.map(name) {
+        _ if !shot.has_views => format!("there is no record of what p{shooter}'s screen drew"),
+        None => "no target was drawn".to_owned(),
+        Some(who) if shot.drawn.is_none() => format!("p{shooter}'s screen did not draw {who}"),
+        Some(who) => format!("{who} spawned or teleported since, or was not judged"),
+    }
 }
 
 /// The hit that the recorded server reported for a shot.

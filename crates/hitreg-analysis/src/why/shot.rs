@@ -53,6 +53,9 @@ pub struct ShotExplanation {
     pub view_error_units: Option<f32>,
     /// The packets of the usercmd, from the log.
     pub carried: Option<UsercmdPath>,
+    /// Whether the trace says what any client drew.
+    #[serde(skip)]
+    pub has_views: bool,
     /// How the client drew the target.
     pub drawn: Option<DrawnTarget>,
     /// The snapshots between which the client drew the target, from the log.
@@ -193,6 +196,7 @@ impl ShotExplanation {
             screen,
             server,
             carried: None,
+            has_views: trace.table(views::NAME).is_some_and(|views| !views.columns.is_empty()),
             drawn: None,
             drawn_from: None,
             places: Vec::new(),

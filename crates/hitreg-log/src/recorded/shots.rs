@@ -41,6 +41,8 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
         push(&mut table, tick, *key, *sides, &session.texts);
     }
     let mut table = table.finish(Vec::new());
+    // No record of a shot says whether a limit applied.
+    table.columns.retain(|column| column.name != "limit");
     let sides = || rows.iter().flat_map(|(_, sides)| sides).flatten();
     if sides().all(|shot| shot.weapon == TextCode::default()) {
         table.columns.retain(|column| column.name != "weapon");
