@@ -17,6 +17,7 @@ use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
 use crate::log::FileKind;
 use crate::record::{LogContents, SessionHeader};
+use crate::recorder::are_usercmds_as_received;
 use crate::replay::{Mode, ReplayOptions};
 use crate::report::round_trips;
 use crate::store;
@@ -72,6 +73,9 @@ struct LogInfo {
     /// The record kinds that only the log's header describes.
     #[serde(skip)]
     own: Vec<String>,
+    /// Whether the times of usercmds are their arrivals at the server.
+    #[serde(skip)]
+    as_received: bool,
     /// A warning if the log is cut off and only its beginning is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -124,6 +128,7 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
         passed_over: games.passed_over(header),
         foreign: is_foreign(header),
         own: header.unknown.iter().filter(|kind| !kind.is_known_kind()).map(|kind| kind.name.clone()).collect(),
+        as_received: are_usercmds_as_received(&header.settings),
         info,
         warning,
     };
@@ -219,7 +224,8 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
     // Only the game knows which button fires.
     let firing = format!(", {} with the fire button held", count(info.usercmds_firing as u64));
     let firing = if shown.foreign || info.usercmds_firing == 0 { "" } else { &firing };
-    page.pair("usercmds", &format!("{}{firing}", count(info.usercmds as u64)));
+    let arrivals = if shown.as_received { ", with the times of their arrivals" } else { "" };
+    page.pair("usercmds", &format!("{}{firing}{arrivals}", count(info.usercmds as u64)));
     match (shown.shots, shown.hits) {
         (Some(shots), Some(hits)) => {
             page.pair("shots", &format!("{}, {} hits ({})", count(shots), count(hits), share(hits, shots)));
@@ -256,10 +262,11 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
         page.pair("skipped", &shown.passed_over.join(", "));
     }
     page.heading("Connections");
-    print_connections(page, info);
+    print_connections(page, shown);
 }
 
-fn print_connections(page: &mut Page, info: &SessionInfo) {
+fn print_connections(page: &mut Page, shown: &LogInfo) {
+    let info = &shown.info;
     const MOST_ROWS: usize = 8;
     let (down, up) = ([">from\nsent", ">server\nlost", ">\nchoked"], [">to\nsent", ">server\nlost"]);
     let rtt = [">round\np5", ">trip,\np50", ">ms\np95", ">\np99"];
@@ -279,7 +286,8 @@ fn print_connections(page: &mut Page, info: &SessionInfo) {
     let all = || row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms);
     let all = (info.by_player.len() > 1).then(all);
     page.table(&head, info.by_player.iter().take(MOST_ROWS).map(of_player).chain(all));
-    page.faint(2, "packets; round trip: from making a usercmd to receiving its ack");
+    let first = if shown.as_received { "the arrival of a usercmd" } else { "making a usercmd" };
+    page.faint(2, &format!("packets; round trip: from {first} to receiving its ack"));
     if info.by_player.len() > MOST_ROWS {
         page.faint(2, "(--format json lists the other players)");
     }

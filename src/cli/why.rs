@@ -14,6 +14,7 @@ use super::what_if::WhatIfArgs;
 use super::{CommandResult, files, moment};
 use crate::engine::{Engine, EngineError, ExplainedLog, Games, Moment, Playable};
 use crate::log::FileKind;
+use crate::recorder::are_usercmds_as_received;
 use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, FileType, TraceFile};
 use crate::trace::schema::shots;
@@ -77,6 +78,9 @@ struct WhyReport<'a> {
     answer: String,
     #[serde(flatten)]
     why: &'a Why,
+    /// Whether times of usercmds (`made`) are their arrivals at the server.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    usercmds_as_received: bool,
     /// The same shot, judged again under other settings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rejudged: &'a Vec<RejudgedShot>,
@@ -224,6 +228,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         what_if: args.what_if.question().name(),
         answer: why_answer(&why, settings),
         why: &why,
+        usercmds_as_received: are_usercmds_as_received(settings),
         rejudged: &rejudged,
         svg: args.svg.as_ref().map(|svg| svg.display().to_string()),
     };

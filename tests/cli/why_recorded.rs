@@ -74,3 +74,14 @@ fn values_that_a_game_does_not_record_are_not_known() {
     assert!(page.contains("view error not known: there is no record of what p0's screen drew"), "{page}");
     assert!(!folder.done("export a.hitlog --table shots --to csv").contains("limit"));
 }
+
+#[test]
+fn usercmds_with_the_times_of_their_arrivals_are_said_to_arrive() {
+    let folder = record(Description::usercmds_as_received);
+    let page = folder.done("why a.hitlog p0#5");
+    assert!(page.contains("usercmd       #5, arrived at 0.044 s"), "{page}");
+    assert!(page.contains("executed      tick 5 (0.050 s)\n") && !page.contains("made"), "{page}");
+    assert_eq!(folder.json("why a.hitlog p0#5")["usercmds_as_received"], true);
+    let info = folder.done("info a.hitlog");
+    assert!(info.contains("usercmds      100, with the times of their arrivals\n"), "{info}");
+}

@@ -53,7 +53,7 @@ use std::thread::JoinHandle;
 
 pub use crate::record::USERCMD_BYTES;
 pub(crate) use description::Y_AXIS;
-pub use description::{CustomKind, Description, usercmd_bytes};
+pub use description::{CustomKind, Description, are_usercmds_as_received, usercmd_bytes};
 pub use error::{FinishError, PushError};
 pub use playback::{Playback, PlaybackError, PlaybackStep, PlaybackSteps};
 pub use rotating::Rotation;

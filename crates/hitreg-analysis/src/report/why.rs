@@ -8,13 +8,14 @@ use crate::why::{
     CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot,
     RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
+use hitreg_log::recorder::are_usercmds_as_received;
 
 /// The page about a shot or a correction. `settings` are the settings of the trace.
 pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[RejudgedShot]) -> Page {
     let mut page = Page::default();
     match why {
         Why::Shot(shot) => about_shot(&mut page, why, shot, settings, otherwise),
-        Why::Correction(correction) => about_correction(&mut page, why, correction),
+        Why::Correction(correction) => about_correction(&mut page, why, correction, settings),
     }
     page
 }
@@ -71,7 +72,8 @@ fn about_shot(
     page.note(2, &verdict(shot, settings));
 
     page.heading(&format!("On p{}'s screen", shot.shooter));
-    page.pair("usercmd", &usercmd(shot.command, shot.made.and_then(|made| made.at_us)));
+    let frame_us = shot.made.and_then(|made| made.at_us);
+    page.pair("usercmd", &usercmd(shot.command, frame_us, settings));
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
     page.pair_if("aim", looks.as_deref());
     let about = shot.about.as_deref().map(name);
@@ -80,7 +82,8 @@ fn about_shot(
     if let Some(who) = &about {
         let drawn = shot.drawn.as_ref().map(|drawn| {
             let at = drawn.at_us.map_or(String::new(), |at| format!(" as of server time {}", seconds(at)));
-            let age = drawn.age_us.map_or(String::new(), |age| format!(", {} old", rounded_ms(age)));
+            let age = drawn.age_us.filter(|_| made(frame_us, settings).is_some());
+            let age = age.map_or(String::new(), |age| format!(", {} old", rounded_ms(age)));
             let category = drawn.category.as_ref().map_or(String::new(), |category| format!(" ({})", name(category)));
             format!("{}{category}{at}{age}", name(&drawn.how))
         });
@@ -90,7 +93,7 @@ fn about_shot(
     page.pair("result", &came(&shot.screen));
 
     page.heading("On the server");
-    let made_us = shot.made.and_then(|made| made.at_us);
+    let made_us = made(frame_us, settings);
     page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
     match &shot.judged {
         Some(judged) => about_judged(page, shot, judged, settings),
@@ -114,9 +117,15 @@ fn about_shot(
     }
 }
 
+/// The time at which the client made a usercmd; `None` if the log has the time of its arrival.
+fn made(frame_us: Option<i64>, settings: &[(String, String)]) -> Option<i64> {
+    frame_us.filter(|_| !are_usercmds_as_received(settings))
+}
+
 /// A usercmd's number and time.
-fn usercmd(number: u32, made_us: Option<i64>) -> String {
-    match made_us {
+fn usercmd(number: u32, frame_us: Option<i64>, settings: &[(String, String)]) -> String {
+    match frame_us {
+        Some(at) if made(frame_us, settings).is_none() => format!("#{number}, arrived at {}", seconds(at)),
         Some(at) => format!("#{number}, made at {}", seconds(at)),
         None => format!("#{number}; its time is not recorded"),
     }
@@ -156,7 +165,7 @@ fn travelled(carried: &UsercmdPath, made_us: Option<i64>) -> String {
 }
 
 fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
-    let made_us = shot.made.and_then(|made| made.at_us);
+    let made_us = made(shot.made.and_then(|made| made.at_us), settings);
     let when = |tick: Option<u32>, at_us: Option<i64>| {
         let after = made_us
             .zip(at_us)
@@ -394,13 +403,12 @@ fn mispredicted(correction: &CorrectionExplanation) -> String {
     )
 }
 
-fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanation) {
+fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanation, settings: &[(String, String)]) {
     page.line(&title(why));
     page.note(2, &mispredicted(correction));
     page.blank();
-    page.pair("usercmd", &usercmd(correction.command, correction.made_us));
-    let took = correction
-        .made_us
+    page.pair("usercmd", &usercmd(correction.command, correction.made_us, settings));
+    let took = made(correction.made_us, settings)
         .zip(correction.at_us)
         .map(|(made, ack)| format!(", {} later", rounded_ms(ack.saturating_sub(made))));
     let acked = known(correction.at_us.map(seconds));

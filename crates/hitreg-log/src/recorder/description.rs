@@ -149,7 +149,7 @@ impl Description {
     /// Declares that the server recorded the usercmds. Their times are arrival times at the server.
     #[must_use]
     pub fn usercmds_as_received(self) -> Description {
-        self.setting(USERCMDS, "as_received")
+        self.setting(USERCMDS, AS_RECEIVED)
     }
 
     /// Checks the description and returns the log's header.
@@ -217,6 +217,13 @@ const TICK_HZ: &str = "server.tick_hz";
 pub(crate) const Y_AXIS: &str = "recorder.y_axis";
 /// The setting that says whether clients or the server recorded the usercmds.
 const USERCMDS: &str = "recorder.usercmds";
+const AS_RECEIVED: &str = "as_received";
+
+/// Returns whether the settings of a log say that its usercmds have the times of their arrivals at the server
+/// ([`Description::usercmds_as_received`]).
+pub fn are_usercmds_as_received(settings: &[(String, String)]) -> bool {
+    settings.iter().any(|(key, value)| key == USERCMDS && value == AS_RECEIVED)
+}
 
 /// Whether a setting's name is words with dots between them.
 fn is_dotted_name(key: &str) -> bool {
