@@ -400,11 +400,16 @@ fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_
         page.pair("not run", &format!("{} {why}", counted(shots.not_run, "shot")));
     }
     let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
+    let (predicted, rest) = match shots.fired.saturating_sub(shots.predicted) {
+        0 => ("shot", String::new()),
+        1 => ("predicted shot", "; 1 shot was not predicted".to_owned()),
+        others => ("predicted shot", format!("; {} shots were not predicted", count(others))),
+    };
     let agreed = format!(
-        "client and server agree on {} of {} ({})",
+        "client and server agree on {} of {} ({}){rest}",
         count(shots.agreed),
-        counted(shots.fired, "shot"),
-        share(shots.agreed, shots.fired)
+        counted(shots.predicted, predicted),
+        share(shots.agreed, shots.predicted)
     );
     let screen = match shots.predicted {
         0 => "no shot was predicted in this log".to_owned(),

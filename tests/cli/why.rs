@@ -380,3 +380,17 @@ fn a_miss_aims_at_an_entity_that_shots_can_hit() {
     let aimed: Vec<u32> = nearest.map(|row| table.aimed_at.get(row)[1..].parse().unwrap()).collect();
     assert!(aimed.len() > 40 && aimed.iter().all(|entity| *entity < 16), "{aimed:?}");
 }
+
+/// A shot without a prediction has nothing to agree with.
+#[test]
+fn agreement_is_a_share_of_the_predicted_shots() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 4 --seconds 8 --set p1.prediction.mode=movement --seed 5 -o a.hitlog");
+    let shots = &folder.json("replay a.hitlog")["shots"];
+    let [fired, predicted, agreed] = ["fired", "predicted", "agreed"].map(|name| shots[name].as_u64().unwrap());
+    assert!(predicted > 0 && predicted + 1 < fired, "{shots}");
+    let page = folder.done("replay a.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
+    let share = format!("agree on {agreed} of {predicted} predicted shots (");
+    let rest = format!("; {} shots were not predicted", fired - predicted);
+    assert!(page.contains(&share) && page.contains(&rest), "{page}");
+}
