@@ -247,14 +247,16 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
     }
     let own = shown.own.iter().map(String::as_str).filter(|_| shown.foreign);
     let known = [
-        ("presence", "join and leave records"),
-        ("predicted", "predicted states"),
-        ("judged", "judged shots"),
-        ("damage", "damage records"),
+        ("presence", "join and leave record"),
+        ("predicted", "predicted shot"),
+        ("judged", "judged shot"),
+        ("damage", "damage record"),
     ];
-    let more = known.into_iter().chain(own.map(|kind| (kind, kind)));
-    let more = more.filter_map(|(kind, name)| Some(format!("{} {name}", count(*info.records.get(kind)? as u64))));
-    let more: Vec<String> = more.collect();
+    let number = |kind: &str| info.records.get(kind).map(|number| *number as u64);
+    let known = known.into_iter().filter_map(|(kind, one)| Some(counted(number(kind)?, one)));
+    // The game names its own kinds, in the singular or plural.
+    let own = own.filter_map(|kind| Some(format!("{} {kind}", count(number(kind)?))));
+    let more: Vec<String> = known.chain(own).collect();
     if !more.is_empty() {
         page.pair("also", &more.join(", "));
     }

@@ -102,6 +102,10 @@ fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {
             let shot = ShotRecord { command, at, reason: Reason::Hit, target: Some(EntityId(0)), ..Default::default() };
             stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
         }
+        if tick == 5 {
+            let shot = ShotRecord { command, at, ..Default::default() };
+            stream.push(Record::Predicted(PlayerId(0), shot)).unwrap();
+        }
         stream.tick(Tick(tick), at + Micros(3), None).unwrap();
         stream.body(Tick(tick), EntityId(0), ClassId(0), &[(tick as f32).to_bits()]).unwrap();
     }
@@ -113,7 +117,8 @@ fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {
     let places = [place("command", &headers), place("tick", &headers)];
     let ticks: Vec<[String; 2]> = rows.records().map(|row| places.map(|at| row.as_ref().unwrap()[at].into())).collect();
     assert_eq!(ticks, ["5", "10", "15", "20"].map(|tick| [tick.to_owned(), tick.to_owned()]));
-    assert!(text(&folder.run("info a.hitlog").stdout).contains("4 judged shots recorded"));
+    let info = folder.done("info a.hitlog");
+    assert!(info.contains("4 judged shots recorded") && info.contains("1 predicted shot, 4 judged shots"), "{info}");
     let games = hitreg::registry::built_in();
     let engine = Engine { games: &games, read: |_, _| {} };
     let trace = engine.shown_records(&path).expect("a log of an unknown game");
