@@ -416,7 +416,11 @@ fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_
         _ => format!("{on_screen}; {agreed}"),
     };
     page.pair("screen", &screen);
-    page.pair("view error", &view_error(shots));
+    let view_error = match only_hits {
+        true => "not known: the log does not say whether the server rewound its shots".to_owned(),
+        false => view_error(shots),
+    };
+    page.pair("view error", &view_error);
     if exposure.known > 0 {
         let hidden_for = exposure.in_cover_ms.map(|ms| match exposure.in_cover {
             1 => format!("; the target had been out of sight for {} ms on its own screen", measure(ms.p50)),

@@ -98,6 +98,8 @@ fn a_session_without_its_map_is_compared_with_a_golden() {
     };
     assert!(!shots.is_empty() && shots.iter().all(is_reported), "{shots:#?}");
     // JSON also has no verdict for these shots, and no jumps of players without prediction.
+    let page = folder.done("replay duel.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("view error not known: the log does not say whether the server rewound"), "{page}");
     let replay = folder.json("replay duel.hitlog");
     assert!(replay["hits_again"].as_array().expect("a list").iter().all(|hit| hit["judged"].is_null()), "{replay:#}");
     assert!(replay["jumps"].is_null(), "{replay:#}");
