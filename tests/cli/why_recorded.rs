@@ -1,13 +1,15 @@
 //! `why` of logs of games with their own netcode: it answers from the log's own records.
 
 use hitreg::record::{
-    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, Reason, Record, Scope, ShotRecord,
+    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, Reason, Record, Scope,
+    ShotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg::usercmd::Usercmd;
 
 use super::folder::Folder;
+use super::report;
 
 /// A second of two players. Usercmd 1 launches a rocket that hits in tick 20; usercmd 5 hits at once.
 fn record(described: impl FnOnce(Description) -> Description) -> Folder {
@@ -84,4 +86,45 @@ fn usercmds_with_the_times_of_their_arrivals_are_said_to_arrive() {
     assert_eq!(folder.json("why a.hitlog p0#5")["usercmds_as_received"], true);
     let info = folder.done("info a.hitlog");
     assert!(info.contains("usercmds      100, with the times of their arrivals\n"), "{info}");
+}
+
+/// The corrections of a game: p1's second is the third row.
+fn record_corrections(with_fields: bool) -> Folder {
+    let folder = Folder::empty();
+    let kinds = [("player", CellKind::U32), ("command", CellKind::U32), ("result", CellKind::Text)];
+    let fields = with_fields.then_some(("fields", CellKind::U32));
+    let kinds = kinds.into_iter().chain([("cause", CellKind::Text)]).chain(fields);
+    let about = Description::new("mygame").tick_hz(100).player("p0").player("p1");
+    let about = about.kind("corrections", kinds.map(|(name, kind)| (name.to_owned(), kind)).collect());
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for (number, result) in (1..).zip(["miss", "exact", "near"]) {
+        let (at, command) = (Micros::from_ms(100 * i64::from(number)), CommandSeq(number));
+        stream.usercmd(PlayerId(1), at, Usercmd { seq: command, ..Usercmd::default() }).unwrap();
+        stream.tick(Tick(number), at, None).unwrap();
+        let [result_text, push] = [result, "push"].map(|text| OwnValue::Text(stream.text(text).unwrap()));
+        let [player, command] = [1, i64::from(number)].map(OwnValue::Number);
+        let fields = with_fields.then_some(OwnValue::Number(i64::from(result != "exact")));
+        let row: Vec<_> = [player, command, result_text, push].into_iter().chain(fields).collect();
+        stream.row(0, 1, at + Micros::from_ms(50), &row).unwrap();
+    }
+    recorder.finish().unwrap();
+    folder
+}
+
+#[test]
+fn corrections_that_a_game_records_are_explained() {
+    for with_fields in [true, false] {
+        let folder = record_corrections(with_fields);
+        let page = folder.done("why a.hitlog p1 --correction 2");
+        assert!(page.contains("correction 2 of 2 of p1 at 0.350 s"), "{page}");
+        assert!(page.contains("#3, made at 0.300 s"), "{page}");
+        assert!(page.contains("push: usercmd #3 was predicted with an unknown error."), "{page}");
+        let (_, contents) = report::page(&folder, "a.hitlog");
+        assert_eq!(contents["sides"][0]["corrections"].as_array().map(Vec::len), Some(2));
+        let refused = folder.refused("why a.hitlog p1 --correction 3");
+        assert!(refused.contains("p1 has only 2 corrections, not 3; players with corrections: p1 (2)"), "{refused}");
+    }
+    let refused = record(|about| about).refused("why a.hitlog p0 --correction 1");
+    assert!(refused.contains("the log does not record corrections"), "{refused}");
 }

@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::why::is_corrected;
 use hitreg_log::trace::schema::{corrections, executed, frames, shots, ticks};
 use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, select_rows};
 use hitreg_log::traffic::Packet;
@@ -222,7 +223,7 @@ impl EventWriter<'_> {
             let (player, command, at) = (acks.player[row], acks.command[row], acks.at_us[row]);
             let next = rows.get(place + 1).filter(|next| acks.player[**next] == player);
             let dur = next.map_or(MOMENT_US, |next| acks.at_us[*next].saturating_sub(at).min(MOMENT_US));
-            let is_corrected = acks.fields.get(row).is_some_and(|fields| *fields > 0);
+            let is_corrected = is_corrected(&acks, row);
             let cause = acks.cause.get(row).replace('_', " ");
             let name = if is_corrected { format!("correction: {cause}") } else { "ack".to_owned() };
             let error = acks.error_units.get(row).copied().filter(|error| error.is_finite());

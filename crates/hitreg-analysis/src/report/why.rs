@@ -393,14 +393,25 @@ fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(Str
 
 fn mispredicted(correction: &CorrectionExplanation) -> String {
     let first = correction.errors.first().map_or(String::new(), |first| format!(", {} first", name(&first.field)));
-    let fields = counted(correction.errors.len() as u64, "field");
+    let fields = match correction.errors.len() as u64 {
+        0 => String::new(),
+        fields => format!("; {} corrected", counted(fields, "field")),
+    };
     let error = correction.error_units.map(|error| format!("{} units off", measure(error)));
-    format!(
-        "{}: usercmd #{} was predicted {}; {fields} corrected{first}.",
-        name(&correction.cause).replace('_', " "),
-        correction.command,
-        known(error),
-    )
+    let error = error.unwrap_or_else(|| "with an unknown error".to_owned());
+    let cause = match correction.cause.is_empty() {
+        true => "cause not known".to_owned(),
+        false => cause(correction),
+    };
+    format!("{cause}: usercmd #{} was predicted {error}{fields}{first}.", correction.command)
+}
+
+/// The cause of a correction, in words.
+fn cause(correction: &CorrectionExplanation) -> String {
+    match correction.cause.as_str() {
+        "" => "not known".to_owned(),
+        cause => name(cause).replace('_', " "),
+    }
 }
 
 fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanation, settings: &[(String, String)]) {
@@ -422,7 +433,7 @@ fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanati
         format!("{}{ground}", counted(u64::from(commands), "usercmd"))
     });
     page.pair("spans", &known(with));
-    page.pair("cause", &name(&correction.cause).replace('_', " "));
+    page.pair("cause", &cause(correction));
     page.pair("evidence", &evidence(&correction.evidence));
     let [place, velocity] = [(correction.error_units, "units"), (correction.velocity_error_units_per_s, "units/s")]
         .map(|(error, unit)| known(error.map(|error| format!("{} {unit}", measure(error)))));

@@ -98,6 +98,11 @@ pub enum WhyError {
         /// The time at which it was judged.
         at: Micros,
     },
+    /// The log has no table of corrections.
+    #[error(
+        "the log does not record corrections: name the build that replays it (--build), or record a table `corrections`"
+    )]
+    NoCorrectionTable,
     /// The player has fewer corrections.
     #[error("p{player} has only {count} corrections, not {number}; players with corrections: {}", list(.players))]
     NoCorrection {

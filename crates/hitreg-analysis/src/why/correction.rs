@@ -167,11 +167,19 @@ pub(super) fn row(trace: &Trace, others: &OtherCorrections, player: u32, number:
     })
 }
 
+/// Whether a row of `corrections` corrected a state. A game's own table may lack `fields`; then `result` decides.
+pub(crate) fn is_corrected(table: &corrections::Columns<'_>, row: usize) -> bool {
+    match cell(table.fields, row) {
+        Some(fields) => fields > 0,
+        None => !matches!(table.result.get(row), "" | "none" | "exact"),
+    }
+}
+
 /// The rows with a correction, by player.
 fn corrected(trace: &Trace) -> BTreeMap<u32, Vec<usize>> {
     let table = corrections::Columns::of(trace);
     let mut corrected: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for row in (0..table.rows).filter(|row| cell(table.fields, *row).is_some_and(|fields| fields > 0)) {
+    for row in (0..table.rows).filter(|row| is_corrected(&table, *row)) {
         if let Some(player) = cell(table.player, row) {
             corrected.entry(player).or_default().push(row);
         }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::correction::is_corrected;
 use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, select_rows};
@@ -115,7 +116,8 @@ impl CorrectionRows {
 
     /// The rows of `corrections` in which a state was corrected.
     pub fn corrected(table: &Table) -> Table {
-        table.select_where(corrections::Columns::read(table).fields.iter(), |fields| *fields > 0)
+        let rows = corrections::Columns::read(table);
+        table.select_where(0..rows.rows, |row| is_corrected(&rows, row))
     }
 
     /// Counts [corrected](CorrectionRows::corrected) rows by player.

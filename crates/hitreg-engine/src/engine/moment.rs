@@ -10,7 +10,7 @@ use super::{Engine, EngineError, Games, Playable};
 use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots, ShotRows, WhyError, WhyQuery};
 use hitreg_log::log::{KeyframeQuery, LogReader};
 use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch, viewer_specific_fields};
-use hitreg_log::recorded::{all_records_without, recorded_shots};
+use hitreg_log::recorded::{all_records, all_records_without, recorded_shots};
 use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
@@ -42,7 +42,7 @@ impl Engine<'_> {
         records.map_err(|source| EngineError::content(path, source))
     }
 
-    /// What explains one of a log's recorded shots, for a log that this build does not replay.
+    /// What explains one of a log's recorded shots or corrections, for a log that this build does not replay.
     ///
     /// # Errors
     /// Fails if the log cannot be read. If it does not contain the shot, the inner error names the nearest ones.
@@ -53,11 +53,7 @@ impl Engine<'_> {
         asked: &WhyQuery,
     ) -> Result<Result<Moment, WhyError>, EngineError> {
         if let WhyQuery::Correction { player, number } = *asked {
-            // A log has no corrections of its own.
-            let none = Table::new(corrections::NAME, Vec::new());
-            return Ok(Err(CorrectionRows::of(none, &OtherCorrections::default(), player, number)
-                .err()
-                .unwrap_or(WhyError::NoShots)));
+            return self.recorded_correction(path, (player, number));
         }
         let shot = match asked.shot(&fired.trace) {
             Ok(shot) => shot,
@@ -71,6 +67,40 @@ impl Engine<'_> {
         }
         let (rejudged, other_corrections) = (Vec::new(), OtherCorrections::default());
         Ok(Ok(Moment { trace: rows.with(trace), session, rejudged, other_corrections }))
+    }
+
+    /// What explains a correction in the table `corrections` that a game records.
+    fn recorded_correction(
+        &self,
+        path: &Path,
+        (player, number): (u32, u32),
+    ) -> Result<Result<Moment, WhyError>, EngineError> {
+        let fail = |source| EngineError::content(path, source);
+        let mut reader = LogReader::new(store::open(path)?).map_err(fail)?;
+        let mut session = Session::new(reader.header().clone());
+        while let Some(mut chunk) = reader.next_chunk().map_err(fail)? {
+            chunk.unknown.retain(|records| records.kind == corrections::NAME);
+            session.append(SessionStretch { unknown: chunk.unknown, texts: chunk.texts, ..SessionStretch::default() });
+        }
+        session.put_in_order();
+        let Some(recorded) = all_records(&session).tables.into_iter().find(|table| table.name == corrections::NAME)
+        else {
+            return Ok(Err(WhyError::NoCorrectionTable));
+        };
+        let other_corrections = OtherCorrections::default();
+        let corrected = CorrectionRows::corrected(&recorded);
+        let rows = match CorrectionRows::of(corrected, &other_corrections, player, number) {
+            Ok(rows) => rows,
+            Err(error) => return Ok(Err(error)),
+        };
+        let at = Micros(rows.ack().2.unwrap_or_default());
+        let around = [at.0.saturating_sub(AROUND.0), at.0.saturating_add(AROUND.0)].map(Micros);
+        let session = store::open_indexed_log(path)?.records_between(around[0], around[1]).map_err(fail)?;
+        let mut trace = all_records(&session);
+        for table in trace.tables.iter_mut().filter(|table| CorrectionRows::TABLES.contains(&&*table.name)) {
+            *table = rows.select(table);
+        }
+        Ok(Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections }))
     }
 
     /// The shots among the records of a log.
