@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::recent_times::RecentTimes;
+use crate::round_trips::{FoundTrip, RoundTripFinder};
 use hitreg_log::stats::{CountedValues, Spread};
-use hitreg_log::trace::schema::{executed, frames, shots, ticks};
+use hitreg_log::trace::schema::{corrections, frames, shots, snapshots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 
 /// The fairness of the shots in a trace.
@@ -29,9 +29,9 @@ pub struct PlayerPair {
     pub shooter: u32,
     /// The player who was hit.
     pub target: u32,
-    /// The shooter's median round-trip latency, in ms; `None` if the trace lacks it.
+    /// The shooter's median round trip, in ms; `None` if the trace lacks it.
     pub shooter_latency_ms: Option<f32>,
-    /// The target's median round-trip latency, in ms; `None` if the trace lacks it.
+    /// The target's median round trip, in ms; `None` if the trace lacks it.
     pub target_latency_ms: Option<f32>,
     /// The hits.
     #[serde(flatten)]
@@ -67,8 +67,8 @@ impl Fairness {
     /// Computes the fairness from a trace's tables. Values that the trace lacks are unknown.
     pub fn of(trace: &Trace) -> Fairness {
         let mut weighing = FairnessBuilder::default();
-        for name in [ticks::NAME, frames::NAME, executed::NAME, shots::NAME] {
-            trace.table(name).into_iter().for_each(|table| weighing.gather(table));
+        for name in [frames::NAME, corrections::NAME, snapshots::NAME, shots::NAME] {
+            trace.table(name).into_iter().for_each(|table| weighing.add(table));
         }
         weighing.fairness()
     }
@@ -79,48 +79,36 @@ impl Fairness {
 pub struct FairnessBuilder {
     all: FairnessSums,
     pairs: BTreeMap<(u32, u32), FairnessSums>,
-    tick_at: RecentTimes,
-    /// The rows since the last rows of `ticks`.
-    executed: Vec<Table>,
-    /// The time at which each player made each usercmd.
-    made_at: BTreeMap<u32, RecentTimes>,
-    up: BTreeMap<u32, CountedValues>,
-    down: BTreeMap<u32, CountedValues>,
-    /// Whether the replay has no times at which usercmds ran.
-    is_open_loop: bool,
+    trips: RoundTripFinder,
+    latencies: PlayerLatencies,
+}
+
+/// The round trips of each player, in ms.
+#[derive(Debug, Default)]
+pub(crate) struct PlayerLatencies {
+    of_acks: BTreeMap<u32, CountedValues>,
+    of_snapshots: BTreeMap<u32, CountedValues>,
 }
 
 impl FairnessBuilder {
     /// Starts with a replay that has written no rows yet.
     pub fn of(trace: &TraceHeader) -> FairnessBuilder {
-        FairnessBuilder { is_open_loop: trace.is_open(), ..FairnessBuilder::default() }
+        FairnessBuilder { trips: RoundTripFinder::of(trace), ..FairnessBuilder::default() }
     }
 
     /// Adds rows. Rows of `ticks` complete all earlier rows.
     pub fn add(&mut self, rows: &Table) {
-        self.gather(rows);
-        if rows.name == ticks::NAME {
-            self.look();
-        }
-    }
-
-    fn gather(&mut self, rows: &Table) {
-        match rows.name.as_str() {
-            ticks::NAME => {
-                let ticks = ticks::Columns::read(rows);
-                ticks.tick.iter().zip(ticks.at_us).for_each(|(tick, at_us)| self.tick_at.add(*tick, *at_us));
-            }
-            frames::NAME => self.add_frames(&frames::Columns::read(rows)),
-            executed::NAME => self.executed.push(rows.clone()),
-            shots::NAME => self.add_shots(&shots::Columns::read(rows)),
-            _ => {}
+        let FairnessBuilder { trips, latencies, .. } = self;
+        trips.add(rows, &mut |trip| latencies.add(&trip));
+        if rows.name == shots::NAME {
+            self.add_shots(&shots::Columns::read(rows));
         }
     }
 
     /// The fairness of all rows.
     pub fn fairness(mut self) -> Fairness {
-        self.look();
-        let latency = self.latencies_ms();
+        self.trips.look(&mut |trip| self.latencies.add(&trip));
+        let latency = self.latencies.medians_ms();
         let pair = |((shooter, target), gathered): ((u32, u32), FairnessSums)| PlayerPair {
             shooter,
             target,
@@ -147,51 +135,18 @@ impl FairnessBuilder {
             }
         }
     }
+}
 
-    fn add_frames(&mut self, frames: &frames::Columns<'_>) {
-        for row in 0..frames.rows {
-            let [Some(player), Some(command)] = [frames.player, frames.command].map(|c| c.get(row).copied()) else {
-                continue;
-            };
-            let [Some(made), Some(shown)] = [frames.at_us, frames.server_time_us].map(|c| c.get(row).copied()) else {
-                continue;
-            };
-            if !self.is_open_loop {
-                self.made_at.entry(player).or_default().add(command, made);
-            }
-            // A client has no clock before its first snapshot.
-            if frames.has_body.get(row) == Some(&1) {
-                self.down.entry(player).or_default().add((made - shown) as f32);
-            }
-        }
+impl PlayerLatencies {
+    pub(crate) fn add(&mut self, trip: &FoundTrip) {
+        let of = if trip.is_snapshot { &mut self.of_snapshots } else { &mut self.of_acks };
+        of.entry(trip.player).or_default().add(trip.ms);
     }
 
-    /// Looks up when the executed usercmds were made.
-    fn look(&mut self) {
-        for table in std::mem::take(&mut self.executed) {
-            let executed = executed::Columns::read(&table);
-            let usercmds = executed.player.iter().zip(executed.command);
-            for ((how, tick), (player, command)) in executed.how.iter().zip(executed.tick).zip(usercmds) {
-                let made = self.made_at.get(player).and_then(|made| made.get(*command));
-                if let (Some(ran), Some(made), "run") = (self.tick_at.get(*tick), made, how) {
-                    self.up.entry(*player).or_default().add((ran - made) as f32);
-                }
-            }
-        }
-        if let Some(newest_us) = self.tick_at.last() {
-            self.tick_at.forget(newest_us);
-            self.made_at.values_mut().for_each(|made| made.forget(newest_us));
-        }
-    }
-
-    /// The median round-trip latency of each player, in ms. It adds two medians: from making a usercmd to the tick that
-    /// ran it, and from a snapshot's tick to the client's clock.
-    pub fn latencies_ms(&self) -> BTreeMap<u32, f32> {
-        let there_and_back = |(player, down): (&u32, &CountedValues)| {
-            let up = self.up.get(player)?.percentile(50.0)?;
-            Some((*player, (up + down.percentile(50.0)?) / 1000.0))
-        };
-        self.down.iter().filter_map(there_and_back).collect()
+    /// The median round trip of each player. Snapshots count for players without prediction.
+    pub(crate) fn medians_ms(&self) -> BTreeMap<u32, f32> {
+        let medians = self.of_snapshots.iter().chain(&self.of_acks);
+        medians.filter_map(|(player, trips)| Some((*player, trips.percentile(50.0)?))).collect()
     }
 }
 

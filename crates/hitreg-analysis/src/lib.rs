@@ -13,6 +13,7 @@ pub mod page;
 pub mod perfetto;
 mod recent_times;
 pub mod report;
+mod round_trips;
 pub mod row_text;
 pub mod shot_counter;
 pub mod summary;

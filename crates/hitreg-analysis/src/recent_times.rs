@@ -36,9 +36,14 @@ impl RecentTimes {
         self.at_us.get(&number).copied()
     }
 
-    /// Returns the time of the greatest number.
-    pub(crate) fn last(&self) -> Option<i64> {
-        self.at_us.last_key_value().map(|(_, at_us)| *at_us)
+    /// Returns the greatest number.
+    pub(crate) fn last(&self) -> Option<u32> {
+        self.at_us.last_key_value().map(|(number, _)| *number)
+    }
+
+    /// Returns the number of times.
+    pub(crate) fn len(&self) -> usize {
+        self.at_us.len()
     }
 
     /// Removes times that are much older than `newest_us`. Call it when all rows so far have found their times.
@@ -64,6 +69,6 @@ mod tests {
             assert_eq!(times.get(second.saturating_sub(64)), Some(s(second.saturating_sub(64))));
             assert!(times.at_us.len() <= 69, "{} times", times.at_us.len());
         }
-        assert_eq!((times.get(200), times.last()), (None, Some(s(299))));
+        assert_eq!((times.get(200), times.last()), (None, Some(299)));
     }
 }

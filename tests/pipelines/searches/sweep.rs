@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::built_in;
 use crate::disc::{DiscRules, Discs};
-use hitreg::arena::ArenaRules;
+use hitreg::arena::{Arena, ArenaRules};
 use hitreg::engine::Games;
 use hitreg::fairness::Fairness;
+use hitreg::info::SessionInfo;
 use hitreg::link::{Jitter, LinkModel};
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
@@ -197,6 +198,32 @@ fn lag_compensation_causes_hits_around_corners() {
     let (near, far) = (latency(0).expect("p0 hit a target"), latency(1).expect("p1 hit a target"));
     assert!((20.0..60.0).contains(&near) && (300.0..350.0).contains(&far), "{near} {far}");
     assert!(with.pairs.is_sorted_by(|a, b| a.later_by_ms() >= b.later_by_ms()));
+}
+
+/// A client's clock may run ahead of the server's. It does not change the round trips, and they exist without prediction.
+#[test]
+fn latencies_are_round_trips() {
+    let link = LinkModel { delay_ms: 40.0, ..LinkModel::default() };
+    let settings = [("client.clock", "calibrated"), ("prediction.mode", "off")];
+    for (setting, value) in settings {
+        let settings = [(setting.to_owned(), value.to_owned())].into();
+        let scenario = Scenario { seconds: 12.0, link: link.clone(), settings, ..Scenario::default() };
+        let session = built_in::record(&scenario, ArenaRules::default());
+        let expected = SessionInfo::of(&session).by_player;
+        let options = ReplayOptions { network: true, ..ReplayOptions::default() };
+        let pairs =
+            Fairness::of(&replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build").trace).pairs;
+        assert!(pairs.len() > 1, "{pairs:?}");
+        for pair in pairs {
+            for (player, ms) in [(pair.shooter, pair.shooter_latency_ms), (pair.target, pair.target_latency_ms)] {
+                let of_log = expected[player as usize].rtt_ms.p50.expect("acks");
+                assert!(
+                    (f64::from(ms.expect("acks")) - of_log).abs() < 1.0,
+                    "{setting}: p{player} has {ms:?}, not {of_log} ms"
+                );
+            }
+        }
+    }
 }
 
 /// The values of a numeric column of any type.

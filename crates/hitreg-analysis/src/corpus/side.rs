@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use super::band::LatencyBand;
 use super::rows::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow};
 use crate::diff::{ChangedShot, Outcome, ShotChange, TraceDiff, TraceVerdict};
-use crate::fairness::FairnessBuilder;
+use crate::fairness::PlayerLatencies;
+use crate::round_trips::each_round_trip;
 use crate::shot_counter::ShotCounter;
 use crate::summary::{Summary, SummaryBuilder};
 use hitreg_log::stats::CountedValues;
-use hitreg_log::trace::schema::{NOT_RUN, corrections, executed, frames, shots, ticks};
+use hitreg_log::trace::schema::{NOT_RUN, corrections, frames, shots, ticks};
 use hitreg_log::trace::{TraceSource, each_part};
 
 /// The figures of one replay.
@@ -81,34 +82,14 @@ impl SideFigures {
     }
 }
 
-/// How much of a session measures latency, in microseconds.
-const MEASURED_US: i64 = 60_000_000;
-
-/// The latency band of each player, from the first minute of a trace.
+/// The latency band of each player, from all acks of a trace. Empty in open loop, where no shot is judged.
 fn latencies_of(trace: &dyn TraceSource) -> Result<BTreeMap<u32, LatencyBand>, String> {
-    let mut fairness = FairnessBuilder::of(trace.header());
-    // Rows of `ticks` complete the others.
-    for (name, time) in [(frames::NAME, "at_us"), (executed::NAME, ""), (ticks::NAME, "at_us")] {
-        if let Some(trace) = trace.in_memory() {
-            trace.table(name).into_iter().for_each(|table| fairness.add(table));
-            continue;
-        }
-        let mut rows = trace.rows(name, &[]);
-        let mut ticks_seen = 0;
-        while let Some(rows) = rows()? {
-            ticks_seen += rows.rows();
-            let is_late = rows.i64s(time).first().is_some_and(|at_us| *at_us > MEASURED_US);
-            fairness.add(&rows);
-            if is_late || ticks_seen > MOST_ROWS {
-                break;
-            }
-        }
+    let mut latencies = PlayerLatencies::default();
+    if !trace.header().is_open() {
+        each_round_trip(trace, &mut |trip| latencies.add(&trip))?;
     }
-    Ok(fairness.latencies_ms().into_iter().map(|(player, ms)| (player, LatencyBand::of_ms(ms))).collect())
+    Ok(latencies.medians_ms().into_iter().map(|(player, ms)| (player, LatencyBand::of_ms(ms))).collect())
 }
-
-/// The most rows of a table that measure latency.
-const MOST_ROWS: usize = 1 << 20;
 
 /// What is known of a log before it is compared, and how its rows name commands.
 pub struct ComparedRows<'a> {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::figures::{count, measure};
 use super::page::Page;
-use crate::recent_times::RecentTimes;
+use crate::round_trips::RoundTripFinder;
 use hitreg_log::stats::CountedValues;
-use hitreg_log::trace::schema::{corrections, frames, ticks};
+use hitreg_log::trace::schema::{corrections, snapshots};
 use hitreg_log::trace::{Table, TraceHeader};
 
 /// The longest bar, in columns.
@@ -15,73 +15,32 @@ const LONGEST: u64 = 40;
 /// Collects the distributions of round trips and prediction errors from the rows of a replay.
 #[derive(Debug, Default)]
 pub struct DistributionCollector {
-    /// When each player made each usercmd.
-    made_at: BTreeMap<u32, RecentTimes>,
-    /// The player of the last usercmd.
-    last_player: Option<u32>,
-    newest_us: i64,
-    /// The acks since the last rows of `ticks`.
-    acks: Vec<Table>,
+    trips: RoundTripFinder,
     round_trip_ms: CountedValues,
     error_units: CountedValues,
-    /// Whether the replay is open loop: clients come one after the other, without ticks.
-    is_open: bool,
 }
 
 impl DistributionCollector {
     /// The distributions of a replay before its first rows.
     pub fn of(trace: &TraceHeader) -> DistributionCollector {
-        DistributionCollector { is_open: trace.is_open(), ..DistributionCollector::default() }
+        DistributionCollector { trips: RoundTripFinder::of(trace), ..DistributionCollector::default() }
     }
 
-    /// Adds rows. Rows of `ticks` show that all earlier rows have been added. In open loop, rows of `frames` show that
-    /// all usercmds of earlier acks have been added.
+    /// Adds rows, in the order in which the replay writes them.
     pub fn add(&mut self, rows: &Table) {
-        match rows.name.as_str() {
-            ticks::NAME => {
-                self.look();
-                self.forget(self.newest_us);
-            }
-            frames::NAME => self.add_frames(&frames::Columns::read(rows)),
-            corrections::NAME => self.acks.push(rows.clone()),
-            _ => {}
+        if rows.name == snapshots::NAME {
+            return;
         }
-    }
-
-    fn add_frames(&mut self, frames: &frames::Columns<'_>) {
-        for ((player, command), at_us) in frames.player.iter().zip(frames.command).zip(frames.at_us) {
-            // In open loop, each client has the times of the whole session again.
-            if self.is_open && self.last_player.replace(*player) != Some(*player) {
-                self.look();
-                self.made_at.clear();
-            }
-            self.made_at.entry(*player).or_default().add(*command, *at_us);
-            self.newest_us = self.newest_us.max(*at_us);
+        if rows.name == corrections::NAME {
+            corrections::Columns::read(rows).error_units.iter().for_each(|error| self.error_units.add(*error));
         }
-        if self.is_open {
-            self.look();
-            self.forget(frames.at_us.last().copied().unwrap_or_default());
-        }
-    }
-
-    fn forget(&mut self, newest_us: i64) {
-        self.made_at.values_mut().for_each(|made| made.forget(newest_us));
-    }
-
-    fn look(&mut self) {
-        for table in std::mem::take(&mut self.acks) {
-            let acks = corrections::Columns::read(&table);
-            acks.error_units.iter().for_each(|error| self.error_units.add(*error));
-            for ((player, command), at_us) in acks.player.iter().zip(acks.command).zip(acks.at_us) {
-                let made = self.made_at.get(player).and_then(|made| made.get(*command));
-                made.into_iter().for_each(|made| self.round_trip_ms.add(at_us.saturating_sub(made) as f32 / 1e3));
-            }
-        }
+        let DistributionCollector { trips, round_trip_ms, .. } = self;
+        trips.add(rows, &mut |trip| round_trip_ms.add(trip.ms));
     }
 
     /// The histograms, after all rows.
     pub fn page(mut self) -> Page {
-        self.look();
+        self.trips.look(&mut |trip| self.round_trip_ms.add(trip.ms));
         let mut page = histogram("round trip", "ms", &self.round_trip_ms);
         page.append(histogram("prediction error", "units", &self.error_units));
         page

@@ -1,0 +1,210 @@
+//! Round trips in the rows of a replay. A round trip is the time from making a usercmd to receiving its ack.
+
+use std::collections::BTreeMap;
+
+use crate::recent_times::RecentTimes;
+use hitreg_log::trace::schema::{corrections, frames, snapshots, ticks};
+use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
+
+/// Pairs acks with their usercmds, in the rows of a replay.
+#[derive(Debug, Default)]
+pub(crate) struct RoundTripFinder {
+    /// When each player made each usercmd.
+    made_at: BTreeMap<u32, RecentTimes>,
+    /// The player of the last usercmd.
+    last_player: Option<u32>,
+    newest_us: i64,
+    /// The acks since the last rows of `ticks`.
+    acks: Vec<Table>,
+    /// Whether the replay is open loop: clients come one after the other, without ticks.
+    is_open: bool,
+}
+
+/// The most usercmds in memory.
+const MOST_USERCMDS: usize = 1 << 20;
+
+/// Passes on the round trips of the acks in `corrections`, of a trace in closed loop. It reads usercmds only as far as
+/// the acks, so that a trace of any length needs little memory.
+///
+/// # Errors
+/// A message when the trace cannot be read.
+pub(crate) fn each_round_trip(trace: &dyn TraceSource, found: &mut dyn FnMut(FoundTrip)) -> Result<(), String> {
+    let mut finder = RoundTripFinder::default();
+    if let Some(trace) = trace.in_memory() {
+        [frames::NAME, corrections::NAME]
+            .iter()
+            .filter_map(|name| trace.table(name))
+            .for_each(|t| finder.add(t, found));
+        finder.look(found);
+        return Ok(());
+    }
+    let only = ["player", "command", "at_us"];
+    let mut frames = trace.rows(frames::NAME, &only);
+    let mut is_more = true;
+    each_part(trace, corrections::NAME, (&only, None), &mut |rows| {
+        let acks = corrections::Columns::read(rows);
+        while is_more && !finder.has_usercmds_of(&acks) && finder.usercmds() < MOST_USERCMDS {
+            match frames()? {
+                Some(rows) => finder.add(&rows, found),
+                None => is_more = false,
+            }
+        }
+        finder.add(rows, found);
+        finder.look(found);
+        finder.forget(acks.at_us.last().copied().unwrap_or_default());
+        Ok(())
+    })
+}
+
+/// A round trip.
+#[derive(Debug)]
+pub(crate) struct FoundTrip {
+    /// The player.
+    pub(crate) player: u32,
+    /// The duration, in ms.
+    pub(crate) ms: f32,
+    /// Whether the ack is a row of `snapshots`. They repeat the acks of `corrections`, and exist without prediction.
+    pub(crate) is_snapshot: bool,
+}
+
+impl RoundTripFinder {
+    /// Starts with a replay that has written no rows yet.
+    pub(crate) fn of(trace: &TraceHeader) -> RoundTripFinder {
+        RoundTripFinder { is_open: trace.is_open(), ..RoundTripFinder::default() }
+    }
+
+    /// Adds rows, and passes on the round trips that are complete. Rows of `ticks` show that all earlier rows have been
+    /// added. In open loop, rows of `frames` show that all usercmds of earlier acks have been added.
+    pub(crate) fn add(&mut self, rows: &Table, found: &mut dyn FnMut(FoundTrip)) {
+        match rows.name.as_str() {
+            ticks::NAME => {
+                self.look(found);
+                self.forget(self.newest_us);
+            }
+            frames::NAME => self.add_frames(&frames::Columns::read(rows), found),
+            corrections::NAME | snapshots::NAME => self.acks.push(rows.clone()),
+            _ => {}
+        }
+    }
+
+    fn add_frames(&mut self, frames: &frames::Columns<'_>, found: &mut dyn FnMut(FoundTrip)) {
+        for ((player, command), at_us) in frames.player.iter().zip(frames.command).zip(frames.at_us) {
+            // In open loop, each client has the times of the whole session again.
+            if self.is_open && self.last_player.replace(*player) != Some(*player) {
+                self.look(found);
+                self.made_at.clear();
+            }
+            self.made_at.entry(*player).or_default().add(*command, *at_us);
+            self.newest_us = self.newest_us.max(*at_us);
+        }
+        if self.is_open {
+            self.look(found);
+            self.forget(frames.at_us.last().copied().unwrap_or_default());
+        }
+    }
+
+    /// Whether all acked usercmds have been added, or later ones of the same players.
+    fn has_usercmds_of(&self, acks: &corrections::Columns<'_>) -> bool {
+        let newest = |player| self.made_at.get(player).and_then(RecentTimes::last).unwrap_or_default();
+        acks.player.iter().zip(acks.command).all(|(player, command)| newest(player) >= *command)
+    }
+
+    fn usercmds(&self) -> usize {
+        self.made_at.values().map(RecentTimes::len).sum()
+    }
+
+    /// Removes usercmds that were made long before `newest_us`.
+    fn forget(&mut self, newest_us: i64) {
+        self.made_at.values_mut().for_each(|made| made.forget(newest_us));
+    }
+
+    /// Passes on the round trips of all acks so far.
+    pub(crate) fn look(&mut self, found: &mut dyn FnMut(FoundTrip)) {
+        for table in std::mem::take(&mut self.acks) {
+            let is_snapshot = table.name == snapshots::NAME;
+            let mut end = |player: u32, command: u32, at_us: f64| {
+                let made = self.made_at.get(&player).and_then(|made| made.get(command));
+                let ms = made.map(|made| ((at_us - made as f64) / 1e3) as f32);
+                ms.into_iter().for_each(|ms| found(FoundTrip { player, ms, is_snapshot }));
+            };
+            match is_snapshot {
+                true => {
+                    let sent = snapshots::Columns::read(&table);
+                    for (row, ((player, ack), at_us)) in sent.player.iter().zip(sent.ack).zip(sent.at_us).enumerate() {
+                        let took_ms = sent.took_ms.get(row).filter(|_| sent.arrived.get(row).is_some_and(|n| *n > 0));
+                        took_ms.into_iter().for_each(|ms| end(*player, *ack, *at_us as f64 + f64::from(*ms) * 1e3));
+                    }
+                }
+                false => {
+                    let acks = corrections::Columns::read(&table);
+                    let of_player = acks.player.iter().zip(acks.command).zip(acks.at_us);
+                    of_player.for_each(|((player, command), at_us)| end(*player, *command, *at_us as f64));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::trace::{Column, ColumnData, ColumnSpan, NextRows};
+
+    /// A trace whose tables are read in parts.
+    struct PartTrace {
+        header: TraceHeader,
+        parts: Vec<Table>,
+    }
+
+    impl TraceSource for PartTrace {
+        fn header(&self) -> &TraceHeader {
+            &self.header
+        }
+
+        fn tables(&self) -> Vec<(&Table, u64)> {
+            Vec::new()
+        }
+
+        fn rows_between<'s>(&'s self, name: &'s str, _: &'s [&'s str], _: Option<ColumnSpan<'s>>) -> NextRows<'s> {
+            let mut parts = self.parts.iter().filter(move |part| part.name == name);
+            Box::new(move || Ok(parts.next().cloned()))
+        }
+    }
+
+    fn part(name: &str, rows: &[(u32, u32, i64)]) -> Table {
+        let columns = [
+            ("player", ColumnData::U32(rows.iter().map(|row| row.0).collect())),
+            ("command", ColumnData::U32(rows.iter().map(|row| row.1).collect())),
+            ("at_us", ColumnData::I64(rows.iter().map(|row| row.2).collect())),
+        ];
+        Table::new(name, columns.map(|(name, data)| Column::new(name, data)).into())
+    }
+
+    /// Two players of 300 s; the second joins after 150 s. Parts of acks are longer than parts of usercmds.
+    #[test]
+    fn all_acks_of_a_long_trace_have_round_trips() {
+        let made: Vec<(u32, u32, i64)> = (1..=30_000_u32)
+            .flat_map(|n| [(0, n, i64::from(n) * 10_000), (1, n.saturating_sub(15_000), i64::from(n) * 10_000)])
+            .filter(|(_, command, _)| *command > 0)
+            .collect();
+        let acked =
+            made.iter().map(|(player, command, at)| (*player, *command, at + 50_000 + 40_000 * i64::from(*player)));
+        let acked: Vec<(u32, u32, i64)> = acked.collect();
+        let by_player = |rows: &[(u32, u32, i64)]| {
+            let mut rows = rows.to_vec();
+            rows.sort_by_key(|(player, ..)| *player);
+            rows
+        };
+        for (made, acked) in [(made.clone(), acked.clone()), (by_player(&made), by_player(&acked))] {
+            let parts = made.chunks(700).map(|rows| part(frames::NAME, rows));
+            let parts = parts.chain(acked.chunks(9_000).map(|rows| part(corrections::NAME, rows))).collect();
+            let mut counts = [0; 2];
+            each_round_trip(&PartTrace { header: TraceHeader::default(), parts }, &mut |trip| {
+                assert_eq!(trip.ms, 50.0 + 40.0 * trip.player as f32);
+                counts[trip.player as usize] += 1;
+            })
+            .expect("rows");
+            assert_eq!(counts, [30_000, 15_000]);
+        }
+    }
+}
