@@ -208,9 +208,15 @@ fn a_page_has_the_sums_of_all_comparisons() {
     };
     assert_eq!([of_groups("weapons"), of_groups("latencies"), of_groups("players")], [sums[0]; 3]);
     // The named commands explain the changes.
-    let next = together["worst"][0]["next"].as_str().expect("a command");
-    let line = next.split_once(' ').expect("a program").1;
-    assert_eq!(code(&folder.run(line)), 1, "{next}");
+    for worst in together["worst"].as_array().expect("logs") {
+        let next = worst["next"].as_str().expect("a command");
+        let output = folder.run(&format!("{} --format json", next.split_once(' ').expect("a program").1));
+        assert_eq!(code(&output), 1, "{next}");
+        let explained: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let number: usize = next.rsplit(' ').next().and_then(|number| number.parse().ok()).expect("--why N");
+        let change = explained["hits"]["changed"][number - 1]["change"].as_str().expect("a changed shot");
+        assert_ne!(change, "other_reason", "{next}");
+    }
 }
 
 #[test]

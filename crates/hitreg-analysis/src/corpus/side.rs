@@ -125,12 +125,14 @@ pub fn compared_rows(
     }
     let mut changed = Vec::new();
     let mut first_weapon = String::new();
+    let mut first_number = None;
     for (place, shot) in found.hits.changed.iter().enumerate() {
         let shot = shot?;
         let latency_ms = a.latencies.get(&shot.shooter).copied();
         let row = shot_row(&shot, &about, latency_ms, format!("{command} --why {}", place + 1));
         if shot.change != ShotChange::OtherReason {
             weapons.entry((row.weapon.clone(), latency_ms)).or_default().changed += 1;
+            first_number = first_number.or(Some(place + 1));
             if first_weapon.is_empty() {
                 first_weapon.clone_from(&row.weapon);
             }
@@ -151,7 +153,7 @@ pub fn compared_rows(
     let next = match (differs, found.hits.changed.is_empty()) {
         (false, _) => String::new(),
         (true, true) => command.to_owned(),
-        (true, false) => format!("{command} --why 1"),
+        (true, false) => format!("{command} --why {}", first_number.unwrap_or(1)),
     };
     rows.push(ResultRow::Log(Box::new(LogRow {
         verdict: match found.verdict {
