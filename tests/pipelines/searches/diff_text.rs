@@ -81,6 +81,29 @@ fn the_answer_comes_before_the_evidence() {
     assert!(text.contains("hits: A ") && text.contains("in A only"), "{text}");
 }
 
+/// A miss for another reason comes before a changed hit, and does not count as a changed shot.
+#[test]
+fn the_first_changed_shot_is_one_that_counts() {
+    let (mut a, mut b) = (small(), with_a_bug());
+    set(&mut a, "shots", "reason", 0, 1.0);
+    set(&mut b, "shots", "reason", 0, 2.0);
+    let text = diff_answer(&diff_of(&a, &b), DiffScope::Any).text();
+    assert!(text.starts_with("1 shot changed, the first at 0.096 s. 1 more shot hit in neither"), "{text}");
+}
+
+/// The last line has the counts of the first.
+#[test]
+fn the_shots_below_are_those_that_the_first_line_counts() {
+    let log = session(3, 12.0, DiscRules { push_units: 4.0, ..DiscRules::default() });
+    let mut found = diff_of(&replay_with(&log, &[]), &replay_with(&log, &["lag_compensation.enabled=false"]));
+    let (changed, misses) = (found.hits.outcomes_changed(), 24);
+    assert!(changed > 5, "{changed}");
+    found.hits.other_reason = misses;
+    let text = diff_answer(&found, DiffScope::Any).text();
+    let more = format!("and {} more changed shots, {misses} more that hit in neither", changed - 4);
+    assert!(text.contains(&more) && text.starts_with(&format!("{changed} shots changed, ")), "{more}\n{text}");
+}
+
 #[test]
 fn other_settings() {
     let (mut a, mut b) = (small(), small());

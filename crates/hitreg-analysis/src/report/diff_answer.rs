@@ -50,7 +50,7 @@ fn story(diff: &TraceDiff) -> Option<String> {
         return None;
     }
     let hits = &diff.hits;
-    let first = changed.first().next().and_then(|shot| shot.at_us());
+    let first = changed.first_hits().next().and_then(|shot| shot.at_us());
     let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
     let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
         [] => String::new(),
@@ -108,7 +108,17 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
     for shot in found.changed.first_hits().chain(misses).take(MOST_SHOTS) {
         page.note(2, &change(&shot));
     }
-    if let Some(more) = found.changed.len().checked_sub(MOST_SHOTS).filter(|more| *more > 0) {
-        page.note(2, &format!("and {} (--on hits lists all)", counted(more as u64, "more changed shot")));
+    let shown = found.outcomes_changed().min(MOST_SHOTS as u64);
+    let changed = found.outcomes_changed() - shown;
+    let misses = found.other_reason.saturating_sub(MOST_SHOTS as u64 - shown);
+    let mut more = Vec::new();
+    if changed > 0 {
+        more.push(counted(changed, "more changed shot"));
+    }
+    if misses > 0 {
+        more.push(format!("{} more that hit in neither", count(misses)));
+    }
+    if !more.is_empty() {
+        page.note(2, &format!("and {} (--on hits lists all)", more.join(", ")));
     }
 }
