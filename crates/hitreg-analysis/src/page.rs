@@ -61,6 +61,9 @@ pub trait PageLog {
     /// Fails with a message if the log cannot be read.
     fn each(&self, to: &mut dyn FnMut(&SessionStretch)) -> Result<(), String>;
 
+    /// Whether the page shows a time. [`PageLog::each`] may pass on earlier and later records.
+    fn shows(&self, at: Micros) -> bool;
+
     /// The records between two times.
     ///
     /// # Errors
@@ -77,6 +80,10 @@ impl PageLog for Session {
     fn each(&self, to: &mut dyn FnMut(&SessionStretch)) -> Result<(), String> {
         to(&self.clone().without_header());
         Ok(())
+    }
+
+    fn shows(&self, _: Micros) -> bool {
+        true
     }
 
     fn between(&self, _: Micros, _: Micros) -> Result<Session, String> {

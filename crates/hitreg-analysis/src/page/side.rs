@@ -16,7 +16,8 @@ use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_o
 use super::{PageInput, notes};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
 use hitreg_log::trace::{Table, TraceSource, each_part};
-use hitreg_log::traffic::PacketReader;
+use hitreg_log::traffic::{Packet, PacketReader};
+use hitreg_log::units::Micros;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
 /// what screens showed. With more samples, lines become coarser.
@@ -273,14 +274,20 @@ impl ScreenRows {
     }
 }
 
-/// The packets of the log, which has the sizes of its datagrams, or those of the trace.
+/// The packets that were sent in the shown part: those of the log, which has the sizes of its datagrams, or those of the
+/// trace.
 fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<Packets, String> {
     let mut packets = Packets::new(most);
     match shown.log {
         Some(log) => {
             let mut reader = PacketReader::new(log.header());
-            log.each(&mut |stretch| reader.add(stretch, &mut |packet| packets.push(packet)))?;
-            reader.end(&mut |packet| packets.push(packet));
+            let mut push = |packet: Packet| {
+                if log.shows(Micros(packet.sent_us)) {
+                    packets.push(packet);
+                }
+            };
+            log.each(&mut |stretch| reader.add(stretch, &mut push))?;
+            reader.end(&mut push);
         }
         None => packets.add_rows(shown.trace)?,
     }

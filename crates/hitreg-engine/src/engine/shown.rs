@@ -34,11 +34,11 @@ pub struct LogRecords<'a> {
     path: &'a Path,
     header: SessionHeader,
     log: RefCell<IndexedLog<BufReader<InputFile>>>,
-    /// The records that are passed on.
+    /// The shown part.
     part: Part,
 }
 
-/// How much of the log is kept before and after a part. It includes datagrams in flight at its ends.
+/// How much of the log is read before and after a part. It includes the arrivals of packets that were sent in the part.
 const AROUND: Micros = Micros::from_s(4);
 
 impl Engine<'_> {
@@ -152,8 +152,7 @@ impl<'a> LogRecords<'a> {
     /// Fails if the log cannot be read.
     pub fn open(path: &'a Path, part: Part) -> Result<LogRecords<'a>, EngineError> {
         let log = store::open_indexed_log(path)?;
-        let [from, to] = [part.from.0.saturating_sub(AROUND.0), part.to.0.saturating_add(AROUND.0)].map(Micros);
-        Ok(LogRecords { path, header: log.header().clone(), log: RefCell::new(log), part: Part { from, to } })
+        Ok(LogRecords { path, header: log.header().clone(), log: RefCell::new(log), part })
     }
 
     /// The first missing part of the session.
@@ -189,11 +188,17 @@ impl PageLog for LogRecords<'_> {
     }
 
     fn each(&self, to: &mut dyn FnMut(&SessionStretch)) -> Result<(), String> {
+        let [first, last] =
+            [self.part.from.0.saturating_sub(AROUND.0), self.part.to.0.saturating_add(AROUND.0)].map(Micros);
         let mut log = self.log.borrow_mut();
-        for chunk in log.chunks_between(self.part.from, self.part.to) {
+        for chunk in log.chunks_between(first, last) {
             to(&log.chunk(chunk).map_err(|error| self.named(error))?);
         }
         Ok(())
+    }
+
+    fn shows(&self, at: Micros) -> bool {
+        self.part.has(at)
     }
 
     fn between(&self, first: Micros, last: Micros) -> Result<Session, String> {
