@@ -105,6 +105,22 @@ fn the_shots_below_are_those_that_the_first_line_counts() {
 }
 
 #[test]
+fn a_place_has_the_tick_and_the_time_of_one_side() {
+    let (a, mut b) = (small(), small());
+    for (row, at_us) in (2..8).zip([70_000.0, 86_000.0, 102_000.0, 118_000.0, 134_000.0, 150_000.0]) {
+        set(&mut b, "ticks", "at_us", row, at_us);
+    }
+    // Usercmd 4 runs in A in tick 4, at 64 ms, and in B in tick 3, at 70 ms.
+    set(&mut b, "executed", "tick", 6, 3.0);
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let found = diff_of(a, b);
+        let first = found.tables.iter().find(|table| table.name == "executed").and_then(|table| table.first.as_ref());
+        let place = &first.expect("a difference").place;
+        assert_eq!((place.tick, place.at_us, place.command), (Some(4), Some(64_000), Some(4)));
+    }
+}
+
+#[test]
 fn other_settings() {
     let (mut a, mut b) = (small(), small());
     a.header.settings = vec![("interpolation.lerp_ms".into(), "100".into())];

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::cell::CellValue;
 use super::clock::TickTimes;
-use super::keys::TraceSide;
 use super::pairing::{Pairing, RowSpot};
 use hitreg_log::trace::Table;
 
@@ -53,17 +52,10 @@ pub struct RowDump {
 
 impl RowPlace {
     pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> RowPlace {
-        let of = |side: TraceSide, row: Option<u32>| {
-            let (table, clock) = (pairing.table(side), clocks[side as usize]);
-            row.map(|row| RowPlace::of_row(table, row as usize, &pairing.key.columns, spot.at_us, clock))
-        };
-        match (of(TraceSide::A, spot.a), of(TraceSide::B, spot.b)) {
-            (Some(a), Some(b)) => {
-                let tick = a.tick.into_iter().chain(b.tick).min();
-                RowPlace { tick, ..a }
-            }
-            (a, b) => a.or(b).unwrap_or_default(),
-        }
+        // The earlier row of a pair has the time of the spot.
+        let Some((side, row)) = pairing.earlier(spot) else { return RowPlace::default() };
+        let (table, clock) = (pairing.table(side), clocks[side as usize]);
+        RowPlace::of_row(table, row, &pairing.key.columns, spot.at_us, clock)
     }
 
     pub(crate) fn of_row(table: &Table, row: usize, key: &[String], at_us: Option<i64>, clock: &TickTimes) -> RowPlace {
