@@ -20,7 +20,7 @@ pub(super) fn reconciliation(both: &Reconciliation) -> Page {
         counts("near", a.near, b.near),
     ];
     let causes = merged(&a.misses_by_cause, &b.misses_by_cause);
-    rows.extend(causes.into_iter().map(|(cause, (a, b))| counts(&format!("corrected: {cause}"), a, b)));
+    rows.extend(causes.into_iter().map(|(cause, (a, b))| counts(&format!("misses: {cause}"), a, b)));
     rows.extend(spread("error, units", a.error_units, b.error_units));
     rows.extend(spread("usercmds run again", both.reran_a, both.reran_b));
     page.section("reconciliation", &SIDES, rows);
