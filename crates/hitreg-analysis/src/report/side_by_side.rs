@@ -26,8 +26,12 @@ pub(super) fn reconciliation(both: &Reconciliation) -> Page {
     page.section("reconciliation", &SIDES, rows);
     let c = &both.corrected;
     if c.both + c.only_a + c.only_b > 0 {
+        let of = count(c.both + c.only_a + c.only_b + c.neither);
         let (both, only_a, only_b) = (count(c.both), count(c.only_a), count(c.only_b));
-        page.note(2, &format!("corrected in both {both}, only in A {only_a}, only in B {only_b}"));
+        page.note(
+            2,
+            &format!("corrected in both {both}, only in A {only_a}, only in B {only_b}, of {of} checked in both"),
+        );
     }
     page
 }
