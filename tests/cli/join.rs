@@ -372,7 +372,7 @@ fn a_killed_client_loses_at_most_a_second() {
 #[test]
 fn ctrl_c_ends_each_side_with_a_complete_log() {
     let Some(place) = SessionFolder::new() else { return };
-    let server = place.serve("--players 2 --seconds 60");
+    let server = place.serve("--players 2 --seconds 60 --format json");
     let clients = [0, 1].map(|number| place.join(number, ""));
     std::thread::sleep(Duration::from_secs(3));
     let interrupt = |child: &Child| {
@@ -384,8 +384,14 @@ fn ctrl_c_ends_each_side_with_a_complete_log() {
     assert_done(leaves);
     std::thread::sleep(Duration::from_secs(1));
     interrupt(&server);
-    assert_done(server);
+    let server = server.wait_with_output().expect("it was started");
+    assert_eq!(server.status.code(), Some(0), "{}", text(&server.stderr));
     assert_done(stays);
+    // Snapshots for a player that left are not sent.
+    let report: Value = serde_json::from_slice(&server.stdout).expect("JSON alone on stdout");
+    let count = |of: &str, name: &str| report[of][name].as_u64().expect(name);
+    assert!(count("snapshots", "sent") <= count("down", "datagrams"), "{report}");
+    assert!(count("snapshots", "whole") <= count("snapshots", "sent"), "{report}");
     // The log of a player that left is complete, and the session continues without it.
     let merged = place.done("merge server.hitlog client0.hitlog client1.hitlog -o session.hitlog");
     assert_eq!(merged["ends_early"], Value::Null);

@@ -331,6 +331,10 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
         let Ok(sent) = connection.send_snapshot(snapshot, &mut self.states) else {
             return Some(SnapshotSize::default());
         };
+        // A player who has left gets no datagrams.
+        if self.endpoint.address(player).is_none() {
+            return Some(SnapshotSize::of(&sent));
+        }
         let counters = self.counters;
         if let Some(is_right) = sent.saw_avatar_right {
             counters.perceived.add(1);
