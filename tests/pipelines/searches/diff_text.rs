@@ -120,6 +120,19 @@ fn a_place_has_the_tick_and_the_time_of_one_side() {
     }
 }
 
+/// Rows of other times are not compared, so the page does not say how many of them differ.
+#[test]
+fn rows_of_other_times_are_counted_apart() {
+    let mut b = small();
+    set(&mut b, "ticks", "at_us", 4, 81_000.0);
+    for row in 0..16 {
+        set(&mut b, "frames", "at_us", row, f64::from(row as u32 / 2 + 1) * 16_000.0 - 7_998.0);
+    }
+    let text = diff_answer(&diff_of(&small(), &b), DiffScope::Any).text();
+    assert!(text.contains("\nticks: 1 row with another time in B, from 0.080 s on\nframes: 16 rows with another time in B, from 0.008 s on\n"), "{text}");
+    assert!(text.contains("\nnot compared, because their times differ: 33 rows in 4 tables\n"), "{text}");
+}
+
 #[test]
 fn other_settings() {
     let (mut a, mut b) = (small(), small());

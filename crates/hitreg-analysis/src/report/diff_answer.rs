@@ -78,6 +78,9 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
         let apart = rows.differing + rows.only_in_a + rows.only_in_b;
         let at = table.first.as_ref().and_then(|first| first.place.at_us);
         let text = match (table.status, at) {
+            (Status::Differs, Some(at)) if apart == 0 && rows.other_time > 0 => {
+                format!("{} with another time in B, from {} on", counted(rows.other_time, "row"), seconds(at))
+            }
             (Status::Differs, Some(at)) => {
                 let of = rows.compared + rows.only_in_a + rows.only_in_b;
                 format!("{} of {} differ, from {} on", count(apart), counted(of, "row"), seconds(at))
@@ -89,6 +92,13 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
     }
     if let Some(more) = differing.len().checked_sub(MOST_TABLES).filter(|more| *more > 0) {
         page.note(0, &format!("and {}", counted(more as u64, "more table")));
+    }
+    let other_times: Vec<u64> =
+        diff.tables.iter().map(|table| table.rows.other_time).filter(|rows| *rows > 0).collect();
+    if !other_times.is_empty() {
+        let tables = counted(other_times.len() as u64, "table");
+        let rows = counted(other_times.iter().sum(), "row");
+        page.note(0, &format!("not compared, because their times differ: {rows} in {tables}"));
     }
 }
 
