@@ -281,6 +281,13 @@ fn any_build_is_verified() {
     build("good", 1);
     build("bug", 99);
     script(&folder.path("crash"), "echo no such thing >&2; exit 3");
+    let varies = "case $(echo run >>runs; wc -l <runs) in *1) exec ./bug \"$@\";; *) exec ./good \"$@\";; esac";
+    script(&folder.path("varies"), varies);
+    let output = folder.run("verify game.hitlog --build ./varies");
+    let printed = stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code(&output), 1);
+    assert!(printed.contains("replayed twice, with different results; 768 of 768 tick hashes compared;"), "{printed}");
+    assert!(printed.contains("two replays by the same build differ"), "{printed}");
     assert_eq!(exit_of(&folder, "verify game.hitlog"), 125, "hitreg itself does not play it");
     folder.done("verify game.hitlog --build ./good --accept");
     let printed = folder.done("verify game.hitlog --build ./good --require-golden");

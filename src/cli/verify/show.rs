@@ -11,7 +11,7 @@ use crate::cli::trouble::naming_file;
 use crate::report::{corpus_page, verdict_line};
 use crate::store::is_standard_stream;
 use crate::text_diff::{LineOrigin, TextDiff};
-use crate::verify::{Golden, LogReport, LogVerdict, THREADS, VerdictReason};
+use crate::verify::{Golden, LogReport, LogVerdict, VerdictReason};
 
 /// The level of detail.
 pub(super) struct Verbosity<'a> {
@@ -106,17 +106,18 @@ fn compared(log: &LogReport) -> String {
             let keyframes = counted(keyframes as u64, "keyframe");
             format!("replayed once in {}, {keyframes} compared", counted(legs as u64, "part"))
         }
-        _ if log.why == Some(VerdictReason::Replays) => format!("replayed {} times", THREADS.len()),
+        _ if log.replays_differ || log.why == Some(VerdictReason::Replays) => {
+            "replayed twice, with different results".to_owned()
+        }
         _ => "replayed twice, identical".to_owned(),
     };
-    let states = match (log.ticks_recorded, log.why) {
-        (0, _) => "no tick hashes in the log".to_owned(),
-        (recorded, Some(VerdictReason::RecordedState)) => {
-            format!("{} of {} tick hashes compared", count(log.hashes_compared), count(recorded))
-        }
-        (recorded, _) => {
-            format!("{} of {} tick hashes match the recording", count(log.hashes_compared), count(recorded))
-        }
+    let outcome = match log.why {
+        Some(VerdictReason::RecordedState | VerdictReason::Replays) => "compared",
+        _ => "match the recording",
+    };
+    let states = match log.ticks_recorded {
+        0 => "no tick hashes in the log".to_owned(),
+        recorded => format!("{} of {} tick hashes {outcome}", count(log.hashes_compared), count(recorded)),
     };
     let rollbacks = (log.rollbacks > 0).then(|| counted(u64::from(log.rollbacks), "rollback"));
     let parts = [replays, states].into_iter().chain(rollbacks).chain([golden.to_owned()]);

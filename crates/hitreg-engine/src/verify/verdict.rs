@@ -34,6 +34,9 @@ pub struct LogReport {
     pub ticks_recorded: u64,
     /// The number of recorded tick hashes that were compared.
     pub hashes_compared: u64,
+    /// Whether replays of the whole log differ from each other.
+    #[serde(skip)]
+    pub replays_differ: bool,
     /// The number of rollback checks.
     pub rollbacks: u32,
     /// The number of legs, if the log was replayed in legs. Each leg starts from a keyframe and is compared with the
@@ -241,13 +244,14 @@ fn judge_figures(
     (against, difference): (VerifyReference<'_>, Option<TextDiff>),
 ) -> LogReport {
     let exercised = facts.completed(figures.exercised);
+    let replays_differ = replays.is_some();
     let broken = |detail: &String| (LogVerdict::Broken, VerdictReason::Contradiction, detail.clone());
     let found = facts
         .contradiction
         .as_ref()
         .map(broken)
-        .or_else(|| compare_recorded(facts, ran))
         .or(replays)
+        .or_else(|| compare_recorded(facts, ran))
         .or_else(|| {
             let detail = || golden_differs(against.golden, figures.exercised.usercmds);
             difference.is_some().then(|| (LogVerdict::Differs, VerdictReason::Golden, detail()))
@@ -263,6 +267,7 @@ fn judge_figures(
         exercised,
         ticks_recorded: facts.ticks,
         hashes_compared: ran.hashes_compared,
+        replays_differ,
         rollbacks: ran.rollbacks,
         golden: if against.golden.is_some() { Golden::Compared } else { Golden::None },
         ..report
@@ -279,6 +284,7 @@ impl LogReport {
             exercised: Coverage::default(),
             ticks_recorded: 0,
             hashes_compared: 0,
+            replays_differ: false,
             rollbacks: 0,
             legs: None,
             keyframes: None,
@@ -334,17 +340,11 @@ fn compare_recorded(facts: &LogFacts, ran: &StreamReport) -> Option<LogFinding> 
 fn compare_replays(replays: &[VerifiedReplay]) -> Option<LogFinding> {
     let VerifiedReplay { summary: first, .. } = replays.first()?;
     let digest = first.digest();
-    for (again, threads) in replays.iter().zip(THREADS).skip(1) {
-        let other = again.summary.digest();
-        if other != digest {
-            let table = first.first_unlike(&again.summary).unwrap_or_default();
-            let detail = format!(
-                "two replays of this build differ, first in the table `{table}`: {digest} with 1 thread, {other} with {threads}"
-            );
-            return Some((LogVerdict::Differs, VerdictReason::Replays, detail));
-        }
-    }
-    None
+    let again = replays.iter().skip(1).find(|again| again.summary.digest() != digest)?;
+    let (table, other) = (first.first_unlike(&again.summary).unwrap_or_default(), again.summary.digest());
+    let detail =
+        format!("two replays by the same build differ, first in the table `{table}`: digests {digest} and {other}");
+    Some((LogVerdict::Differs, VerdictReason::Replays, detail))
 }
 
 /// Why agreement shows nothing, or does not cover the whole log.
@@ -396,4 +396,35 @@ fn not_judged(
 
 fn seconds(at: Micros) -> String {
     format!("{:.2} s", at.as_s_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::trace::schema::ticks;
+    use hitreg_log::trace::{Trace, TraceHeader};
+    use hitreg_netcode::replay::HashDifference;
+
+    fn replay(hash: u64) -> VerifiedReplay {
+        let mut rows = ticks::Writer::default();
+        rows.push(ticks::Row { tick: 1, at_us: 16_667, hash });
+        let trace = Trace { header: TraceHeader::default(), tables: vec![rows.finish(Vec::new())] };
+        let difference = HashDifference { tick: Tick(1), at: Micros(16_667), recorded: 7, replayed: Some(hash) };
+        let ran = StreamReport { first_difference: Some(difference), hashes_compared: 1, ..StreamReport::default() };
+        VerifiedReplay { summary: ReplaySummary::of(&trace), ran }
+    }
+
+    /// A build whose runs differ shows nothing about the recorded states.
+    #[test]
+    fn replays_that_differ_come_before_recorded_states() {
+        let facts = LogFacts { ticks: 1, with_hash: 1, has_hashes: true, ..LogFacts::default() };
+        let judged = |replays: [VerifiedReplay; 2], facts: &LogFacts| {
+            let report = judge(facts, Ok(&replays), VerifyReference::default());
+            (report.why, report.replays_differ)
+        };
+        assert_eq!(judged([replay(1), replay(2)], &facts), (Some(VerdictReason::Replays), true));
+        assert_eq!(judged([replay(1), replay(1)], &facts), (Some(VerdictReason::RecordedState), false));
+        let broken = LogFacts { contradiction: Some(String::new()), ..facts };
+        assert_eq!(judged([replay(1), replay(2)], &broken), (Some(VerdictReason::Contradiction), true));
+    }
 }
