@@ -70,6 +70,8 @@ struct ClientClock {
     error_us: Option<i64>,
     /// Whether its log has no packets, so that ticks with equal numbers give the offset.
     by_ticks: bool,
+    /// Whether the server received packets that are older than its log. The earlier usercmds are the server's.
+    begins_late: bool,
     usercmds: usize,
 }
 
@@ -107,6 +109,7 @@ impl MergeReport {
             offset_us: aligned.offset.map(|found| found.offset.0),
             error_us: aligned.offset.map(|found| found.error.0),
             by_ticks: aligned.is_by_ticks,
+            begins_late: aligned.begins_late,
             usercmds,
         };
         MergeReport {
@@ -146,13 +149,20 @@ impl MergeReport {
             let path = client.path.clone().unwrap_or("none: from the server's packets".to_owned());
             [client.player.to_string(), offset, error, usercmds, path]
         };
-        let by_ticks: Vec<String> =
-            self.clients.iter().filter(|client| client.by_ticks).map(|client| format!("p{}", client.player)).collect();
+        let names = |is_meant: fn(&ClientClock) -> bool| {
+            let meant = self.clients.iter().filter(|client| is_meant(client));
+            meant.map(|client| format!("p{}", client.player)).collect::<Vec<String>>()
+        };
+        let (by_ticks, late) = (names(|client| client.by_ticks), names(|client| client.begins_late));
         page.table(&[">player", ">offset", ">error", ">usercmds", "log"], self.clients.iter().map(row));
         if !by_ticks.is_empty() {
             let text = "their logs have no packets, so ticks with equal numbers give the offset; transit times and losses are \
                         not known";
             page.paragraph(2, &format!("{}: {text}", by_ticks.join(", ")));
+        }
+        if !late.is_empty() {
+            let text = "the client's log begins late, and the server's log provides the earlier usercmds";
+            page.paragraph(2, &format!("{}: {text}", late.join(", ")));
         }
     }
 }

@@ -20,7 +20,8 @@ pub use offset::Offset;
 pub use plan::{MergePlan, PlanFailure, SideLogs};
 
 use crate::record::{
-    ClockOwner, OF_PLAYERS, PlayerRecords, Session, Texts, TickRecord, USERCMD_BYTES, UnknownKind, UnknownRecords,
+    ClockOwner, FrameRecord, OF_PLAYERS, PlayerRecords, Session, Texts, TickRecord, USERCMD_BYTES, UnknownKind,
+    UnknownRecords,
 };
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 use offset::OffsetError;
@@ -48,6 +49,8 @@ pub struct AlignedClient {
     pub offset: Option<Offset>,
     /// Whether the log has no packets, so that ticks with equal numbers give the offset.
     pub is_by_ticks: bool,
+    /// Whether the server received packets that are older than the log. The earlier usercmds are the server's.
+    pub begins_late: bool,
 }
 
 /// The end of a session that was cut.
@@ -74,25 +77,34 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
             Some(side) => {
                 let is_by_ticks = side.has_no_packets();
                 let offset = align(side, (server, &session.ticks), &session.header.unknown, player)?;
-                AlignedClient { player, log: Some(side.log), offset, is_by_ticks: is_by_ticks && offset.is_some() }
+                let (is_by_ticks, begins_late) = (is_by_ticks && offset.is_some(), side.begins_late(server));
+                AlignedClient { player, log: Some(side.log), offset, is_by_ticks, begins_late }
             }
-            None => AlignedClient { player, log: None, offset: None, is_by_ticks: false },
+            None => AlignedClient { player, log: None, offset: None, is_by_ticks: false, begins_late: false },
         });
+    }
+    for (client, server) in clients.iter().zip(&session.players).filter(|(client, _)| client.begins_late) {
+        check_earlier_usercmds(client.player, client.log, !server.frames.is_empty())?;
     }
     let (end, cut) = common_end(&session, &sides)?;
     for (player, side) in sides.into_iter().enumerate() {
         let Some(mut side) = side else { continue };
+        let has_bytes = side.unknown.iter().any(|records| records.kind == USERCMD_BYTES);
+        let own = has_bytes.then(|| side.own_usercmds());
+        let server = &mut session.players[player];
         if side.has_no_packets() {
-            side.keep_known_usercmds(&mut session.players[player]);
+            side.keep_known_usercmds(server);
+        } else if clients[player].begins_late {
+            side.keep_earlier_usercmds(server);
         }
         session.players[player].take(ClockOwner::Client, side.records);
         session.players[player].heard.clear();
         session.header.players[player].recorded = true;
         // Unknown columns of client records belong to the client's clock. Of entirely unknown kinds the clock is
         // unknown: the merge keeps the server's rows and drops the clients'.
-        if side.unknown.iter().any(|records| records.kind == USERCMD_BYTES) {
+        if let Some(own) = own {
             let bytes = session.unknown.iter_mut().filter(|records| records.kind == USERCMD_BYTES);
-            bytes.for_each(|records| records.drop_series(player as u32));
+            bytes.for_each(|records| drop_bytes(records, player as u32, &own));
         }
         side.unknown.into_iter().for_each(|records| session.append_unknown(records));
         session.texts.append(&side.texts);
@@ -120,10 +132,28 @@ impl ClientSide {
         self.records.sent.is_empty() && !self.records.frames.is_empty()
     }
 
+    /// Whether the server received packets that are older than the log.
+    fn begins_late(&self, server: &PlayerRecords) -> bool {
+        let first = self.records.sent.first();
+        first.is_some_and(|first| server.reached.iter().any(|arrival| arrival.number < first.number))
+    }
+
+    fn own_usercmds(&self) -> BTreeSet<CommandSeq> {
+        self.records.frames.iter().map(|frame| frame.command.seq).collect()
+    }
+
+    /// Keeps the server's usercmds from before the first one in the client's log.
+    fn keep_earlier_usercmds(&mut self, server: &mut PlayerRecords) {
+        let first = self.records.frames.iter().map(|frame| frame.command.seq).min();
+        let earlier = server.frames.drain(..).filter(|frame| first.is_some_and(|first| frame.command.seq < first));
+        let earlier: Vec<FrameRecord> = earlier.collect();
+        self.records.frames.splice(..0, earlier);
+    }
+
     /// Without packets, the server's records show which usercmds arrived. Of those that the client's log lacks, the
     /// server's own are kept.
     fn keep_known_usercmds(&mut self, server: &mut PlayerRecords) {
-        let own: BTreeSet<CommandSeq> = self.records.frames.iter().map(|frame| frame.command.seq).collect();
+        let own = self.own_usercmds();
         let heard = server.frames.iter().map(|frame| frame.command.seq);
         let last = heard.chain(server.executed.iter().map(|executed| executed.command)).max();
         without_later(&mut self.records, last);
@@ -172,6 +202,23 @@ fn split_by_side(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>
     let mut server = logs[sides.server].take().ok_or(MergeError::NoServer)?;
     server.header.unknown = sides.kinds;
     Ok((server, clients))
+}
+
+/// Checks that the server's log has the usercmds that a client's log lacks because it begins late.
+fn check_earlier_usercmds(player: PlayerId, log: Option<usize>, has_frames: bool) -> Result<(), MergeError> {
+    match log {
+        Some(log) if !has_frames => Err(MergeError::BeginsLate { log, player }),
+        _ => Ok(()),
+    }
+}
+
+/// Removes the server's extra bytes of the usercmds that the client's log has.
+fn drop_bytes(records: &mut UnknownRecords, player: u32, own: &BTreeSet<CommandSeq>) {
+    let command = |row: usize| records.columns.get(1).map(|commands| CommandSeq(commands.values[row] as u32));
+    let is_own = |row: usize| command(row).is_none_or(|command| own.contains(&command));
+    let is_kept = |row: &usize| records.series[*row] != player || !is_own(*row);
+    let kept: Vec<usize> = (0..records.len()).filter(is_kept).collect();
+    *records = records.rows(&kept);
 }
 
 /// Returns whether these are columns of records that clients record.
@@ -228,7 +275,7 @@ fn judged(
     }
 }
 
-/// Returns the last tick up to which the clients' logs contain every packet that the server received.
+/// Returns the last tick up to which the clients' logs contain every packet that the server received since they began.
 fn common_end(
     session: &Session,
     sides: &[Option<ClientSide>],
@@ -237,7 +284,8 @@ fn common_end(
     let unknown = |(player, (server, side)): (usize, (&PlayerRecords, &Option<ClientSide>))| {
         let side = side.as_ref().filter(|side| !side.has_no_packets())?;
         let is_known = |number| side.records.sent.binary_search_by_key(&number, |packet| packet.number).is_ok();
-        let first = server.reached.iter().find(|arrival| !is_known(arrival.number))?;
+        let begins = side.records.sent.first().map_or(0, |packet| packet.number);
+        let first = server.reached.iter().find(|arrival| arrival.number >= begins && !is_known(arrival.number))?;
         Some((first.at, PlayerId(player as u16), side.log))
     };
     let unknown = session.players.iter().zip(sides).enumerate().filter_map(unknown);
@@ -249,11 +297,78 @@ fn common_end(
     Ok(((end.tick, end.at), Some(SessionCut { tick: end.tick, at: end.at, player })))
 }
 
-/// Returns the earliest of the clients' first packets that reached the server and are in no client's log, up to the
-/// time of the last tick.
+/// Returns the earliest of the clients' first packets that reached the server and are missing after the beginning of
+/// the client's log, up to the time of the last tick.
 fn first_unknown(
     of_clients: impl Iterator<Item = (Micros, PlayerId, usize)>,
     last: Micros,
 ) -> Option<(Micros, PlayerId, usize)> {
     of_clients.min().filter(|(until, _, _)| *until <= last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ArrivalRecord, PacketRecord, SnapshotRecord};
+    use crate::recorder::Description;
+    use crate::units::SnapshotSeq;
+    use crate::usercmd::Usercmd;
+
+    fn at(number: u32) -> Micros {
+        Micros(i64::from(number) * 10_000)
+    }
+
+    fn frame(number: u32, at: Micros) -> FrameRecord {
+        FrameRecord { at, command: Usercmd { seq: CommandSeq(number), ..Usercmd::default() } }
+    }
+
+    /// The logs of a server of 20 ticks and of a client whose log begins with usercmd and packet `begins`.
+    fn sides(begins: u32) -> Vec<Session> {
+        let about = || Description::new("mygame").player("p0").usercmds_as_received();
+        let mut server = Session::new(about().server_side(7).into_header().unwrap().0);
+        let mut client = Session::new(about().client_side(7, PlayerId(0)).into_header().unwrap().0);
+        for number in 1..=20 {
+            server.ticks.push(TickRecord { tick: Tick(number), at: at(number), hash: None });
+            let of_server = &mut server.players[0];
+            of_server.frames.push(frame(number, at(number) - Micros(1_000)));
+            of_server.reached.push(ArrivalRecord { number, at: at(number) - Micros(1_000) });
+            let snapshot =
+                SnapshotRecord { seq: SnapshotSeq(number), tick: Tick(number), at: at(number), ..Default::default() };
+            of_server.snapshots.push(snapshot);
+            if number >= begins {
+                let (of_client, sent_at) = (&mut client.players[0], at(number) - Micros(3_000));
+                of_client.frames.push(frame(number, sent_at));
+                let newest = CommandSeq(number);
+                of_client.sent.push(PacketRecord { number, at: sent_at, newest, count: 1, ..PacketRecord::default() });
+                of_client.received.push(ArrivalRecord { number, at: at(number) + Micros(2_000) });
+            }
+        }
+        vec![server, client]
+    }
+
+    #[test]
+    fn a_log_that_begins_late_lacks_only_its_own_beginning() {
+        let merged = merge(sides(12)).unwrap();
+        assert_eq!((merged.cut, merged.clients[0].begins_late, merged.session.ticks.len()), (None, true, 20));
+        let frames = &merged.session.players[0].frames;
+        assert_eq!(frames.iter().map(|frame| frame.command.seq.0).collect::<Vec<_>>(), (1..=20).collect::<Vec<_>>());
+        let received = |number: u32| frames[number as usize - 1].at == at(number) - Micros(1_000);
+        assert_eq!((received(11), received(12)), (true, false), "each by the log that has it first");
+        assert!(!merge(sides(1)).unwrap().clients[0].begins_late);
+    }
+
+    #[test]
+    fn a_later_missing_packet_is_the_end_of_a_log() {
+        let mut logs = sides(5);
+        logs[1].players[0].sent.truncate(8);
+        let merged = merge(logs).unwrap();
+        assert_eq!(merged.cut.map(|cut| cut.tick), Some(Tick(12)));
+    }
+
+    #[test]
+    fn a_missing_beginning_needs_the_servers_usercmds() {
+        let mut logs = sides(12);
+        logs[0].players[0].frames.clear();
+        assert_eq!(merge(logs).unwrap_err(), MergeError::BeginsLate { log: 1, player: PlayerId(0) });
+    }
 }

@@ -106,8 +106,19 @@ pub enum MergeError {
     /// The server's log has no ticks.
     #[error("the server's log holds no tick: the session had not begun")]
     NoTicks,
-    /// A client's log ends before the first tick that could be replayed.
-    #[error("the server's log has no packets from clients, so the session cannot be replayed")]
+    /// A client's log begins late, and the server's log does not have the usercmds from before.
+    #[error(
+        "this log begins late: the server received earlier packets of player {player}. Leave this log out if the server \
+         recorded the packets that it received"
+    )]
+    BeginsLate {
+        /// Index of the log.
+        log: usize,
+        /// The client's player.
+        player: PlayerId,
+    },
+    /// A client's log lacks a packet that the server received before its first tick.
+    #[error("this log lacks a packet that the server received before its first tick, so no tick can be replayed")]
     NothingLeft {
         /// Index of the log.
         log: usize,
@@ -127,6 +138,7 @@ impl MergeError {
             | MergeError::OutOfTime { log }
             | MergeError::Unbounded { log, .. }
             | MergeError::Drift { log, .. }
+            | MergeError::BeginsLate { log, .. }
             | MergeError::NothingLeft { log } => Some(*log),
             MergeError::NoServer | MergeError::Missing { .. } | MergeError::NoTicks => None,
         }

@@ -10,6 +10,8 @@ use crate::units::Micros;
 pub(super) struct PacketMatcher {
     /// Sent packets that may still arrive, by ascending number.
     sent: VecDeque<(u32, Micros)>,
+    /// The first sent number.
+    first: Option<u32>,
     /// The newest sent number.
     newest: Option<u32>,
     /// The newest number dropped from `sent`.
@@ -37,7 +39,7 @@ impl PacketMatcher {
     /// Adds a packet from the sender's log.
     pub(super) fn send(&mut self, number: u32, at: Micros) -> Result<(), UnorderedPackets> {
         let is_next = self.newest.is_none_or(|newest| newest < number);
-        self.newest = Some(number);
+        (self.first, self.newest) = (self.first.or(Some(number)), Some(number));
         if !(self.receives_no_more && self.waiting.is_empty()) {
             self.sent.push_back((number, at));
         }
@@ -66,6 +68,11 @@ impl PacketMatcher {
     /// Returns whether an arrival waits for more of the sender's log.
     pub(super) fn waits_for_sender(&self) -> bool {
         !self.sends_no_more && !self.waiting.is_empty()
+    }
+
+    /// Returns whether the sender's log begins after a packet.
+    pub(super) fn begins_after(&self, number: u32) -> bool {
+        self.first.is_some_and(|first| number < first)
     }
 
     /// Returns how many packets were sent after the newest that arrived.
@@ -118,6 +125,7 @@ mod tests {
         packets.arrive(arrival(9)).expect("near");
         assert_eq!(packets.next(), Ok(Some((arrival(2), Some(Micros(2))))), "overtaken");
         assert_eq!(packets.next(), Ok(Some((arrival(1), None))), "not in the log");
+        assert_eq!([1, 2, 9].map(|number| packets.begins_after(number)), [true, false, false]);
         assert_eq!((packets.next(), packets.waits_for_sender()), (Ok(None), true));
         packets.end_sending();
         assert_eq!(packets.next(), Ok(Some((arrival(9), None))), "the log was cut off before it");

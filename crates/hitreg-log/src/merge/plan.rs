@@ -63,6 +63,7 @@ impl MergePlan {
     pub fn of<L: SideLogs>(headers: &[&SessionHeader], logs: &mut L) -> Result<MergePlan, PlanFailure<L::Error>> {
         let survey = MergeSurvey::of(headers, logs)?;
         let offsets = survey.offsets()?;
+        survey.check_beginnings()?;
         let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
         let (mut end, mut cut) = ((last.tick, last.at), None);
         if let Some((until, player, log)) = survey.first_unknown(last.at) {
@@ -70,8 +71,10 @@ impl MergePlan {
             let tick = tick.ok_or(MergeError::NothingLeft { log })?;
             (end, cut) = ((tick.tick, tick.at), Some(SessionCut { tick: tick.tick, at: tick.at, player }));
         }
-        let aligned =
-            |((player, log), offset)| AlignedClient { player: PlayerId(player), log, offset, is_by_ticks: false };
+        let aligned = |((player, log), offset)| {
+            let player = PlayerId(player);
+            AlignedClient { player, log, offset, is_by_ticks: false, begins_late: false }
+        };
         Ok(MergePlan {
             header: survey.sides.header(headers[survey.sides.server]),
             clients: (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).map(aligned).collect(),

@@ -6,7 +6,7 @@ use super::offset::OffsetBound;
 use super::packets::PacketMatcher;
 use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
-use super::{MergeError, Offset, first_unknown, judged, offset};
+use super::{MergeError, Offset, check_earlier_usercmds, first_unknown, judged, offset};
 use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, widest};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
@@ -45,7 +45,9 @@ struct PlayerMerge {
     /// Whether the client's log has usercmds, and packets.
     has_usercmds: bool,
     has_packets: bool,
-    /// Arrival time of the first packet that is not in the client's log.
+    /// Whether the server received packets that are older than the client's log.
+    begins_late: bool,
+    /// Arrival time of the first packet that is missing after the beginning of the client's log.
     unknown_at: Option<Micros>,
     /// The newest usercmd of the last packet that the client sent.
     last_sent: Option<CommandSeq>,
@@ -84,6 +86,7 @@ impl MergeSurvey {
             below: OffsetBounds::below(),
             has_usercmds: false,
             has_packets: false,
+            begins_late: false,
             unknown_at: None,
             last_sent: None,
         };
@@ -238,8 +241,18 @@ impl MergeSurvey {
         (0..).zip(&self.sides.clients).zip(&self.players).map(of).collect()
     }
 
-    /// Returns the first packet up to the last tick that reached the server and is in no client's log, with the client
-    /// and its log.
+    /// Checks that no client's log begins late. The merge in memory takes the earlier usercmds from the server's log.
+    pub(super) fn check_beginnings<E>(&self) -> Result<(), PlanFailure<E>> {
+        let late = (0..).zip(&self.sides.clients).zip(&self.players).filter(|(_, of)| of.begins_late);
+        let late: Vec<_> = late.collect();
+        for ((player, log), of) in &late {
+            check_earlier_usercmds(PlayerId(*player), **log, of.has_frames)?;
+        }
+        if late.is_empty() { Ok(()) } else { Err(PlanFailure::Whole) }
+    }
+
+    /// Returns the first packet up to the last tick that reached the server and is missing after the beginning of the
+    /// client's log, with the client and its log.
     pub(super) fn first_unknown(&self, last: Micros) -> Option<(Micros, PlayerId, usize)> {
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
             Some((of.unknown_at?, PlayerId(player), (*log)?))
@@ -274,6 +287,7 @@ impl PlayerMerge {
         while let Some((arrival, sent_at)) = self.up.next().ok()? {
             match sent_at {
                 Some(sent_at) => self.above.add(OffsetBound::above(sent_at, arrival.at)).ok()?,
+                None if self.up.begins_after(arrival.number) => self.begins_late = true,
                 None => self.unknown_at = self.unknown_at.or(Some(arrival.at)),
             }
         }

@@ -233,12 +233,6 @@ impl UnknownRecords {
         }
     }
 
-    /// Removes the rows of a series.
-    pub(crate) fn drop_series(&mut self, series: u32) {
-        let kept: Vec<usize> = (0..self.len()).filter(|&row| self.series[row] != series).collect();
-        *self = self.rows(&kept);
-    }
-
     /// Removes the rows later than `end`, if the kind has times.
     pub(crate) fn end_at(&mut self, kind: &UnknownKind, end: Micros) {
         let Some(times) = self.times(kind) else { return };
