@@ -3,7 +3,6 @@
 //! A build is the engine's own loop, driven by [`Playback::next`] in place of the network. The engine pushes ticks and
 //! bodies with the function that also records them.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
 use std::ops::Range;
@@ -15,7 +14,7 @@ use crate::log::{self, LogError};
 use crate::record::{Execution, PlayerRecords, Presence, Record, Session, TickRecord, USERCMD_BYTES};
 use crate::store::{self, StoreError};
 use crate::trace::Digest;
-use crate::units::{CommandSeq, PlayerId, Tick};
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// What a server does next in a recorded session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,17 +70,32 @@ struct PlayerCursor {
     executed: usize,
     /// Usercmds that the trace has.
     frames: usize,
-    frame_of: BTreeMap<CommandSeq, usize>,
+    /// The usercmds by number and time, with their indices.
+    by_number: Vec<(CommandSeq, Micros, usize)>,
     last_run: Option<usize>,
+}
+
+impl PlayerCursor {
+    fn new(player: &PlayerRecords) -> PlayerCursor {
+        let usercmds = player.frames.iter().zip(0..).map(|(frame, index)| (frame.command.seq, frame.at, index));
+        let mut by_number: Vec<(CommandSeq, Micros, usize)> = usercmds.collect();
+        by_number.sort_unstable();
+        PlayerCursor { by_number, ..PlayerCursor::default() }
+    }
+
+    /// Returns the index of the usercmd that runs in a tick at `at`. If several have the number, this is the newest one
+    /// that is not later than the tick. The usercmds of a player who rejoins may begin with number 1 again.
+    fn usercmd(&self, number: CommandSeq, at: Micros) -> Option<usize> {
+        let later = self.by_number.partition_point(|(of, then, _)| (*of, *then) <= (number, at));
+        let candidates = [later.checked_sub(1), Some(later)].into_iter().flatten();
+        let mut candidates = candidates.filter_map(|place| self.by_number.get(place));
+        candidates.find(|(of, ..)| *of == number).map(|(.., index)| *index)
+    }
 }
 
 impl PlaybackSteps {
     /// Returns the steps of a session.
     pub fn new(session: &Session) -> PlaybackSteps {
-        let cursor = |player: &PlayerRecords| PlayerCursor {
-            frame_of: player.frames.iter().map(|frame| frame.command.seq).zip(0..).collect(),
-            ..PlayerCursor::default()
-        };
         let kinds = session.header.unknown.iter().enumerate().filter(|(_, kind)| kind.name != USERCMD_BYTES);
         let rows = kinds.filter_map(|(index, kind)| {
             let records = session.unknown.iter().position(|records| records.kind == kind.name)?;
@@ -92,7 +106,7 @@ impl PlaybackSteps {
             restored: 0..session.states.keys().partition_point(|key| key.tick == Tick(0)),
             tick: 0,
             now: TickRecord::default(),
-            players: session.players.iter().map(cursor).collect(),
+            players: session.players.iter().map(PlayerCursor::new).collect(),
             has_executions: session.players.iter().any(|player| !player.executed.is_empty()),
         }
     }
@@ -149,7 +163,7 @@ impl PlaybackSteps {
                 copy(Record::Executed(player, *done))?;
                 cursor.executed += 1;
                 let frame = match done.how {
-                    Execution::Run => cursor.frame_of.get(&done.command).copied(),
+                    Execution::Run => cursor.usercmd(done.command, end.at),
                     Execution::StoodIn => cursor.last_run,
                     Execution::Missing | Execution::Late | Execution::OverBudget => None,
                 };
@@ -392,7 +406,7 @@ impl Playback {
 mod tests {
     use super::*;
     use crate::record::{ClassId, CustomRow, ExecutionRecord, FrameRecord, OwnValue, PresenceRecord, StateRecord};
-    use crate::units::{EntityId, Micros};
+    use crate::units::EntityId;
     use crate::usercmd::Usercmd;
 
     fn session(executions: &[(u16, u32, u32, Execution)]) -> Session {
@@ -464,6 +478,19 @@ mod tests {
         let join = PlaybackStep::Join(PlayerId(1));
         let expected = [input(0, run), PlaybackStep::Tick, join, input(1, run), PlaybackStep::Tick];
         assert_eq!(steps(&session(&[])), (expected.to_vec(), 2));
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_runs_its_newest_usercmd() {
+        use Execution::Run;
+        let mut session = session(&[(0, 1, 1, Run), (0, 1, 2, Run), (0, 2, 2, Run)]);
+        session.players[0].frames[1].command.seq = CommandSeq(1);
+        let command = Usercmd { seq: CommandSeq(2), ..Usercmd::default() };
+        // The clock of this usercmd is ahead of the tick that runs it.
+        session.players[0].frames.push(FrameRecord { at: Micros(20_001), command });
+        let join = PlaybackStep::Join(PlayerId(1));
+        let expected = [input(0, Run), PlaybackStep::Tick, join, input(1, Run), input(2, Run), PlaybackStep::Tick];
+        assert_eq!(steps(&session).0, expected);
     }
 
     #[test]
