@@ -19,7 +19,7 @@ use crate::units::PlayerId;
 )]
 pub struct StatesMissing;
 
-/// Returns the tables of a log's own records: `ticks` with the recorded hashes, `bodies` with the sent states,
+/// Returns the tables of a log's own records: `ticks` with a recorded hash, `bodies` with the sent states,
 /// `executed`, and `frames` with the players' input. They lack everything that the server did not send. Compare them
 /// with `DiffOptions::overlap_only`.
 ///
@@ -79,20 +79,20 @@ fn header_of(session: &Session) -> TraceHeader {
     }
 }
 
-/// Returns the ticks with their hashes, or without the `hash` column if no tick has one.
+/// Returns every tick with its hash: 0 for a tick without one. If no tick has a hash, there is no `hash` column.
 fn all_ticks(session: &Session) -> Table {
-    if session.ticks.iter().any(|tick| tick.hash.is_some()) {
-        return ticks(session);
-    }
     let mut ticks = ticks::Writer::default();
     for tick in &session.ticks {
-        ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash: 0 });
+        ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash: tick.hash.unwrap_or(0) });
     }
     let mut table = ticks.finish(Vec::new());
-    table.columns.retain(|column| column.name != "hash");
+    if session.ticks.iter().all(|tick| tick.hash.is_none()) {
+        table.columns.retain(|column| column.name != "hash");
+    }
     table
 }
 
+/// Returns the ticks that have a hash. The others cannot be compared with a replay.
 fn ticks(session: &Session) -> Table {
     let mut ticks = ticks::Writer::default();
     for (tick, hash) in session.ticks.iter().filter_map(|tick| Some((tick, tick.hash?))) {
@@ -181,4 +181,27 @@ fn frames(session: &Session) -> Table {
     let recorded: Vec<&str> = recorded.collect();
     table.columns.retain(|column| recorded.contains(&column.name.as_str()));
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::TickRecord;
+    use crate::recorder::Description;
+    use crate::units::{Micros, Tick};
+
+    #[test]
+    fn ticks_without_a_hash_are_shown_but_not_compared() {
+        let mut session = Session::new(Description::new("mygame").player("p0").into_header().unwrap().0);
+        let tick = |number, hash| TickRecord { tick: Tick(number), at: Micros(i64::from(number) * 10_000), hash };
+        session.ticks = vec![tick(1, None), tick(2, Some(7)), tick(3, None)];
+        let rows = |trace: &Trace| {
+            let rows = ticks::Columns::of(trace);
+            (rows.tick.to_vec(), rows.hash.to_vec())
+        };
+        assert_eq!(rows(&all_records(&session)), (vec![1, 2, 3], vec![0, 7, 0]));
+        assert_eq!(rows(&recorded(&session).unwrap()), (vec![2], vec![7]));
+        session.ticks[1].hash = None;
+        assert_eq!(rows(&all_records(&session)), (vec![1, 2, 3], vec![]));
+    }
 }

@@ -52,7 +52,7 @@ table! {
     tick: u32;
     /// Time of the tick.
     at_us: i64, unit = Unit::Micros;
-    /// Hash of the server's complete state after the tick.
+    /// Hash of the server's complete state after the tick; 0 for a recorded tick without a hash.
     hash: u64;
 }
 
