@@ -3,8 +3,9 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use hitreg::record::{Execution, Session};
+use hitreg::record::{Execution, ExecutionRecord, Session};
 use hitreg::store;
+use hitreg::units::{CommandSeq, Tick};
 use serde_json::Value;
 
 use super::folder::{Folder, code, exit_of, text, word};
@@ -308,6 +309,20 @@ fn any_build_is_verified() {
 /// At a terminal, `review` shows each proposal and asks for an answer. It repeats the question after an invalid answer.
 #[test]
 #[cfg(unix)]
+#[test]
+fn a_log_that_lacks_a_usercmd_that_ran_is_broken() {
+    let folder = Folder::empty();
+    session(folder.dir.path());
+    let mut lacking = log(&folder, "game.hitlog");
+    let done = ExecutionRecord { command: CommandSeq(9_999), tick: Tick(5), how: Execution::Run };
+    lacking.players[0].executed.insert(0, done);
+    folder.save_log("lacking.hitlog", &lacking);
+    let output = folder.run(&format!("verify lacking.hitlog --build {}", word(example("pucks_bug"))));
+    let printed = stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(code(&output), 128);
+    assert!(printed.contains("records p0 #9999 as run in tick 5, but does not hold this usercmd"), "{printed}");
+}
+
 fn review_asks_about_each_proposal_at_a_terminal() {
     use std::io::Write;
 

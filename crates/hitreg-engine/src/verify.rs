@@ -19,6 +19,7 @@ use crate::corpus::{CorpusRun, JudgedLog, VerifiedCorpus};
 use crate::engine::{Engine, EngineError, SurveyedLog};
 pub(crate) use golden::Goldens;
 use hitreg_analysis::corpus::LogRow;
+use replays::LogDifference;
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
@@ -106,7 +107,11 @@ impl VerifyOptions<'_> {
     ) -> Result<LogReport, EngineError> {
         let replays = self.player.replays(engine, log, self.rollback_every, (golden, at_once))?;
         let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
-        let verified = judge(&log.facts()?, played, against);
+        let mut facts = log.facts()?;
+        if let Ok((_, LogDifference { missing_usercmd: Some(missing), .. })) = &replays {
+            facts.contradiction.get_or_insert_with(|| missing.describe());
+        }
+        let verified = judge(&facts, played, against);
         Ok(match replays {
             Ok((_, unlike)) if verified.verdict == LogVerdict::Same => unlike.judge(&self.player, verified),
             _ => verified,

@@ -116,6 +116,7 @@ fn compared(log: &LogReport) -> String {
         _ => "match the recording",
     };
     let states = match log.ticks_recorded {
+        Some(VerdictReason::Contradiction) if log.tick.is_some() => "compared",
         0 => "no tick hashes in the log".to_owned(),
         recorded => format!("{} of {} tick hashes {outcome}", count(log.hashes_compared), count(recorded)),
     };

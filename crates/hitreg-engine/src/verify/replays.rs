@@ -1,5 +1,6 @@
 //! Replays for verification: of the whole log or leg by leg, by this build or another.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
@@ -15,11 +16,11 @@ use crate::in_order;
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::log::WriterOptions as LogOptions;
-use hitreg_log::record::SessionStretch;
+use hitreg_log::record::{Execution, PlayerRecords, Session, SessionStretch};
 use hitreg_log::recorded::recorded;
 use hitreg_log::store::{self, Target};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
-use hitreg_log::units::Tick;
+use hitreg_log::units::{CommandSeq, PlayerId, Tick};
 use hitreg_netcode::replay::{ReplayError, ReplayOptions, StreamReport, compare_hashes};
 
 /// The build that replays a log.
@@ -77,6 +78,7 @@ impl ReplayRunner<'_> {
 fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Replays, EngineError> {
     let runner = BuildRunner { cache: None, ..runner.clone() };
     let session = log.session()?;
+    let missing_usercmd = MissingUsercmd::of(&session);
     let (mut replays, mut contradicts) = (Vec::with_capacity(THREADS.len()), None);
     for _ in THREADS {
         let made = runner.trace(build, &log.request()?);
@@ -93,7 +95,7 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
         }
         replays.push(VerifiedReplay::of(&replayed));
     }
-    Ok(Ok((replays, LogDifference { contradicts, keyframe: None })))
+    Ok(Ok((replays, LogDifference { contradicts, keyframe: None, missing_usercmd })))
 }
 
 fn describe(untestable: &UntestableBuild) -> String {
@@ -147,6 +149,38 @@ pub(super) struct LogDifference {
     pub(super) contradicts: Option<Contradiction>,
     /// The first tick whose keyframe differs from the state of the last replay.
     pub(super) keyframe: Option<Tick>,
+    /// A usercmd that another build cannot run.
+    pub(super) missing_usercmd: Option<MissingUsercmd>,
+}
+
+/// The first usercmd that the log records as run but does not hold.
+pub(super) struct MissingUsercmd {
+    player: PlayerId,
+    command: CommandSeq,
+    tick: Tick,
+}
+
+impl MissingUsercmd {
+    /// Returns `None` if the log holds every usercmd up to its first missing part.
+    fn of(session: &Session) -> Option<MissingUsercmd> {
+        let until = session.first_hole().map(|hole| hole.from);
+        let is_before = |tick: Tick| {
+            let place = session.ticks.partition_point(|of| of.tick < tick);
+            until.is_none_or(|until| session.ticks.get(place).is_some_and(|of| of.at <= until))
+        };
+        let of_player = |(player, records): (u16, &PlayerRecords)| {
+            let held: BTreeSet<CommandSeq> = records.frames.iter().map(|frame| frame.command.seq).collect();
+            let ran = records.executed.iter().filter(|done| done.how == Execution::Run && is_before(done.tick));
+            let missing = ran.filter(|done| !held.contains(&done.command)).min_by_key(|done| done.tick)?;
+            Some(MissingUsercmd { player: PlayerId(player), command: missing.command, tick: missing.tick })
+        };
+        (0..).zip(&session.players).filter_map(of_player).min_by_key(|missing| missing.tick)
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let MissingUsercmd { player, command, tick } = self;
+        format!("it records p{player} #{command} as run in tick {tick}, but does not hold this usercmd")
+    }
 }
 
 impl LogDifference {
@@ -158,7 +192,7 @@ impl LogDifference {
                 let detail = format!("the keyframe after tick {tick} differs from the replayed state");
                 verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
             }
-            LogDifference { contradicts: None, keyframe: None } => verified,
+            LogDifference { contradicts: None, keyframe: None, .. } => verified,
         }
     }
 }
@@ -240,8 +274,9 @@ fn compared(
         false => (run(&mut |_| {}, &mut |header, rows| gather(header, &rows))?, None),
     };
     let played = ran.zip(summary);
-    Ok(played
-        .map(|((ran, keyframe), summary)| (VerifiedReplay { summary, ran }, LogDifference { contradicts, keyframe })))
+    Ok(played.map(|((ran, keyframe), summary)| {
+        (VerifiedReplay { summary, ran }, LogDifference { contradicts, keyframe, missing_usercmd: None })
+    }))
 }
 
 /// The maximum number of legs to replay at once. Each takes about 65 MB for its pipelines and rows.
@@ -292,5 +327,7 @@ pub(super) fn in_legs(
     let is_same = verified.verdict == LogVerdict::Same && verified.hashes_compared > 0;
     // After a keyframe that differs, every other finding follows from it or comes later.
     let contradicts = unlike.contradicts.filter(|_| is_same && keyframe.is_none());
-    Ok(Some(counted(LogDifference { contradicts, keyframe }.judge(&ReplayRunner::Own, verified))))
+    Ok(Some(counted(
+        LogDifference { contradicts, keyframe, missing_usercmd: None }.judge(&ReplayRunner::Own, verified),
+    )))
 }
