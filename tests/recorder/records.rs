@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use hitreg::log::read_session;
 use hitreg::record::{
-    ArrivalRecord, CellKind, DamageRecord, Execution, ExecutionRecord, FieldSchema, OwnValue, PacketRecord, Presence,
-    PresenceRecord, Reason, Record, Scope, Session, ShotRecord, SnapshotRecord,
+    ArrivalRecord, CellKind, DamageRecord, Execution, ExecutionRecord, FieldSchema, GapCause, OwnValue, PacketRecord,
+    Presence, PresenceRecord, Reason, Record, Scope, Session, ShotRecord, SnapshotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions, Stream, USERCMD_BYTES, usercmd_bytes};
 use hitreg::trace::{Digest, Table};
@@ -265,6 +265,8 @@ fn late_records_are_sorted_or_refused() {
     assert_eq!(written.late_records, 1);
     let session = memory.session();
     assert!(session.players[0].frames.iter().map(|frame| frame.command.seq.0).eq(1..=480));
+    let [gap] = &session.gaps[..] else { panic!("{:?}", session.gaps) };
+    assert_eq!((gap.from, gap.to, gap.why), (at(470), at(470), GapCause::Overrun));
 }
 
 /// An authoritative server that knows no client frames.

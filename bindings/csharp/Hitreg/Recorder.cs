@@ -34,7 +34,7 @@ namespace Hitreg {
         public ulong LostRows;
         /// <summary>Chunks dropped because the disk was too slow.</summary>
         public ulong DroppedChunks;
-        /// <summary>Rows refused because they were older than the reorder window.</summary>
+        /// <summary>Rows refused because they were older than the reorder window. Gaps in the log mark when.</summary>
         public ulong LateRows;
     }
 

@@ -319,7 +319,7 @@ typedef struct hitreg_written {
   uint64_t lost_rows;
   // Chunks dropped because the disk was too slow.
   uint64_t dropped_chunks;
-  // Rows refused because they were older than the reorder window.
+  // Rows refused because they were older than the reorder window. Gaps in the log mark when.
   uint64_t late_rows;
 } hitreg_written;
 

@@ -40,7 +40,7 @@ pub struct hitreg_written {
     pub lost_rows: u64,
     /// Chunks dropped because the disk was too slow.
     pub dropped_chunks: u64,
-    /// Rows refused because they were older than the reorder window.
+    /// Rows refused because they were older than the reorder window. Gaps in the log mark when.
     pub late_rows: u64,
 }
 

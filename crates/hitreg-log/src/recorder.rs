@@ -97,7 +97,8 @@ impl Default for RecorderOptions {
 }
 
 impl RecorderOptions {
-    /// Returns options for a session that does not run in real time: the recorder waits and drops nothing.
+    /// Returns options for a session that does not run in real time: a push waits while the ring or the disk is busy. A
+    /// stream that is further behind the others than [`RecorderOptions::window`] still loses its records.
     pub fn patient() -> RecorderOptions {
         RecorderOptions { when_full: QueuePolicy::Wait, ..RecorderOptions::default() }
     }
@@ -122,7 +123,7 @@ pub struct RecordingSummary {
     pub lost_records: u64,
     /// Chunks dropped because the disk was too slow. Gap records in the log mark when.
     pub dropped_chunks: u64,
-    /// Records refused because they were older than the reorder window.
+    /// Records refused because they were older than the reorder window. Gap records in the log mark when.
     pub late_records: u64,
 }
 

@@ -81,7 +81,7 @@ impl Collector {
             }
             let done = answered
                 .and_then(|()| self.release(until))
-                .and_then(|()| if flush { self.out.flush() } else { Ok(()) });
+                .and_then(|()| if flush { self.mark_late().and_then(|()| self.out.flush()) } else { Ok(()) });
             if let Err(error) = done {
                 self.shared.failed();
                 // The writer's own error has the cause; `error` may only say that the writer stopped.
@@ -129,6 +129,7 @@ impl Collector {
             let complete = self.newest - self.window;
             self.take();
             self.release(complete)?;
+            self.mark_late()?;
         }
         for request in requests {
             let Some(mut kept) = self.out.kept() else { continue };
@@ -164,7 +165,7 @@ impl Collector {
     /// Passes on one item and returns the number of records written.
     fn write_item(&mut self, at: Micros, item: Item) -> Result<u64, FinishError> {
         if at < self.released && !matches!(item, Item::Lost(..)) {
-            self.shared.late.fetch_add(1, Ordering::Relaxed);
+            self.shared.lose_late(at);
             return Ok(0);
         }
         if let Item::Lost(records, from) = item {
@@ -180,8 +181,13 @@ impl Collector {
         self.out.push(&gap(from, to))
     }
 
+    /// Writes a gap for the late records since the last one.
+    fn mark_late(&mut self) -> Result<(), FinishError> {
+        self.shared.take_late().map_or(Ok(()), |(from, to)| self.gap(from, to))
+    }
+
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
-        let mut done = self.write_first(self.held.len());
+        let mut done = self.write_first(self.held.len()).and_then(|()| self.mark_late());
         if done.is_ok() && self.shared.lost.load(Ordering::Relaxed) > self.gaps_for {
             // No later record of the stream carried the loss, so the gap is written here.
             let last = self.newest;

@@ -59,7 +59,10 @@ pub(super) struct RecorderShared {
     pub(super) records: AtomicU64,
     pub(super) lost: AtomicU64,
     pub(super) dropped_chunks: AtomicU64,
-    pub(super) late: AtomicU64,
+    late: AtomicU64,
+    /// The times of the first and the last late record that no gap covers yet, in microseconds.
+    late_from: AtomicI64,
+    late_to: AtomicI64,
     /// Streams that the thread has not seen yet. Pushing never takes this lock.
     added: Mutex<Vec<Consumer<RingEntry>>>,
     /// Pending save requests; `None` after the thread has ended.
@@ -87,6 +90,8 @@ impl RecorderShared {
             lost: AtomicU64::new(0),
             dropped_chunks: AtomicU64::new(0),
             late: AtomicU64::new(0),
+            late_from: AtomicI64::new(i64::MAX),
+            late_to: AtomicI64::new(i64::MIN),
             added: Mutex::default(),
             save_requests: Mutex::new(Some(Vec::new())),
             texts: Mutex::default(),
@@ -174,11 +179,25 @@ impl RecorderShared {
         let released = Micros(self.released.load(Ordering::Relaxed));
         match at {
             Some(at) if at < released => {
-                self.late.fetch_add(1, Ordering::Relaxed);
+                self.lose_late(at);
                 Err(PushError::Late { at, released })
             }
             _ => Ok(()),
         }
+    }
+
+    /// Counts a record that is too late.
+    pub(super) fn lose_late(&self, at: Micros) {
+        self.late.fetch_add(1, Ordering::Relaxed);
+        self.late_to.fetch_max(at.0, Ordering::AcqRel);
+        self.late_from.fetch_min(at.0, Ordering::AcqRel);
+    }
+
+    /// Takes the span of the late records since the last call; `None` without late records.
+    pub(super) fn take_late(&self) -> Option<(Micros, Micros)> {
+        let from = self.late_from.swap(i64::MAX, Ordering::AcqRel);
+        let to = self.late_to.swap(i64::MIN, Ordering::AcqRel);
+        (from != i64::MAX).then_some((Micros(from), Micros(to.max(from))))
     }
 
     pub(super) fn written(&self) -> RecordingSummary {
