@@ -34,8 +34,8 @@ pub(super) use show::MOST_LINES;
 /// the changes. --propose writes LOG.golden.new beside it for `hitreg review`. After an intended change of the
 /// simulation, --rerecord also records the log again.
 ///
-/// A log in which nothing happened is untestable, and so is a log with a missing part. The worst verdict sets the exit
-/// code: broken 128, differs 1, untestable 125, same or accepted 0.
+/// A log in which nothing happened is untestable, and so are a log with a missing part and a golden without a log. The
+/// worst verdict sets the exit code: broken 128, differs 1, untestable 125, same or accepted 0.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -60,7 +60,7 @@ pub(super) struct Args {
     /// If recorded states differ, record the log again from its input and links; with --accept or --propose
     #[arg(long)]
     rerecord: bool,
-    /// Treat a log without a golden as untestable, and a golden without a log, too
+    /// Treat a log without a golden as untestable
     #[arg(long)]
     require_golden: bool,
     /// The build that replays: any program that runs `replay LOG -o TRACE` [default: this one]
@@ -166,11 +166,11 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let checks = args.results.checks();
     let thresholds = checks.report_corpus(markdown.as_ref(), &mut summary)?;
     let logs: Vec<LogReport> = judged.logs.into_iter().map(JudgedLog::verified).collect();
-    let lone = (args.require_golden && !orphans.is_empty()).then_some(LogVerdict::Untestable);
+    let lone = (!orphans.is_empty()).then_some(LogVerdict::Untestable);
     let worst = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
     let report = VerifyReport { verdict: worst, logs, orphans, summary };
     if let Some(target) = &junit {
-        junit::write(target, &report.logs)?;
+        junit::write(target, &report.logs, &report.orphans)?;
     }
     let has_page = report.logs.len() > LISTED_LOGS || args.results.is_given() || args.corpus.takes_a_part();
     output.show(&report, |page| show::print(page, &report, &style, has_page))?;

@@ -225,8 +225,11 @@ fn missing_goldens_and_missing_logs_are_reported() {
     fs::write(folder.path("a.golden"), read(&folder, "a.golden").replace('\n', "\r\n")).unwrap();
     folder.done("verify a.hitlog --require-golden");
     fs::copy(folder.path("a.golden"), folder.path("gone.golden")).unwrap();
-    assert!(folder.done("verify .").contains("orphan     ./gone.golden"));
-    assert_eq!(exit_of(&folder, "verify . --require-golden"), 125);
+    let output = folder.run("verify . --junit report.xml");
+    assert_eq!(code(&output), 125);
+    assert!(stdout_text(&output).contains("orphan     ./gone.golden"), "{}", stdout_text(&output));
+    let report = read(&folder, "report.xml");
+    assert!(report.contains("name=\"./gone.golden\"") && report.contains("errors=\"1\""), "{report}");
     // An unreadable golden affects only the verdict of its own log.
     fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
     fs::write(folder.path("b.golden"), [0xff, 0xfe]).unwrap();
@@ -306,9 +309,6 @@ fn any_build_is_verified() {
     assert_eq!(exit_of(&folder, "verify game.hitlog --build ./good"), 1);
 }
 
-/// At a terminal, `review` shows each proposal and asks for an answer. It repeats the question after an invalid answer.
-#[test]
-#[cfg(unix)]
 #[test]
 fn a_log_that_lacks_a_usercmd_that_ran_is_broken() {
     let folder = Folder::empty();
@@ -323,6 +323,9 @@ fn a_log_that_lacks_a_usercmd_that_ran_is_broken() {
     assert!(printed.contains("records p0 #9999 as run in tick 5, but does not hold this usercmd"), "{printed}");
 }
 
+/// At a terminal, `review` shows each proposal and asks for an answer. It repeats the question after an invalid answer.
+#[test]
+#[cfg(unix)]
 fn review_asks_about_each_proposal_at_a_terminal() {
     use std::io::Write;
 

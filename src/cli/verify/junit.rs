@@ -1,22 +1,31 @@
 //! Writes the results as a JUnit report for CI systems.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::word;
+use super::{show, word};
 use crate::cli::replay::exercised;
 use crate::cli::trouble::CommandError;
 use crate::store::{self, Target};
 use crate::verify::{LogReport, LogVerdict};
 
-/// Writes the report. Logs that differ are failures, broken logs are errors, and untestable logs are skipped.
-pub(super) fn write(target: &Target, logs: &[LogReport]) -> Result<(), CommandError> {
+/// Writes the report. Logs that differ are failures, broken logs are errors, and untestable logs are skipped. A golden
+/// without a log is an error, because a test is missing.
+pub(super) fn write(target: &Target, logs: &[LogReport], orphans: &[PathBuf]) -> Result<(), CommandError> {
     let mut suite = TestSuite::new("hitreg verify");
     for log in logs {
         let mut case = TestCase::new(log.path.display().to_string(), status(log));
         case.set_classname("hitreg.verify").set_time(Duration::from_secs_f64(log.seconds));
         case.set_system_out(exercised(&log.exercised));
+        suite.add_test_case(case);
+    }
+    for golden in orphans {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_type(word(LogVerdict::Untestable)).set_message(show::ORPHAN);
+        let mut case = TestCase::new(golden.display().to_string(), status);
+        case.set_classname("hitreg.verify");
         suite.add_test_case(case);
     }
     let mut report = Report::new("hitreg");

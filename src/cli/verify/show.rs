@@ -23,6 +23,9 @@ pub(super) struct Verbosity<'a> {
     pub(super) build: Option<&'a Path>,
 }
 
+/// The problem of a golden without a log.
+pub(super) const ORPHAN: &str = "this golden has no log beside it: delete it, or restore the log";
+
 /// Prints the logs, and then the page of the corpus, or only its first line.
 pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_>, has_page: bool) {
     let mut logs: Vec<&LogReport> = report.logs.iter().collect();
@@ -37,7 +40,7 @@ pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_
     }
     for golden in &report.orphans {
         page.parts(vec![PageCell::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
-        page.paragraph(11, "this golden has no log beside it: delete it, or restore the log");
+        page.paragraph(11, ORPHAN);
     }
     if !style.quiet || report.verdict != LogVerdict::Same {
         page.blank();
@@ -113,10 +116,10 @@ fn compared(log: &LogReport) -> String {
     };
     let outcome = match log.why {
         Some(VerdictReason::RecordedState | VerdictReason::Replays) => "compared",
+        Some(VerdictReason::Contradiction) if log.tick.is_some() => "compared",
         _ => "match the recording",
     };
     let states = match log.ticks_recorded {
-        Some(VerdictReason::Contradiction) if log.tick.is_some() => "compared",
         0 => "no tick hashes in the log".to_owned(),
         recorded => format!("{} of {} tick hashes {outcome}", count(log.hashes_compared), count(recorded)),
     };
