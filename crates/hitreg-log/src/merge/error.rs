@@ -14,7 +14,7 @@ pub enum MergeError {
         log: usize,
     },
     /// All given logs are clients'.
-    #[error("none of these logs is the server's: give the log that `hitreg serve` recorded, too")]
+    #[error("none of these logs is the server's: add the log that the server recorded")]
     NoServer,
     /// Two logs are servers'.
     #[error("this is a second server's log: a session has one server")]
@@ -25,7 +25,7 @@ pub enum MergeError {
         log: usize,
     },
     /// The log belongs to another session.
-    #[error("this log is of another session than the server's: take the logs of one run of `hitreg serve`")]
+    #[error("this log is of another session than the server's: merge the logs of one run of the server")]
     OtherSession {
         /// Index of the log.
         log: usize,

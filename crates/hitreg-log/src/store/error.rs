@@ -157,7 +157,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Another process is writing the recording.
-    #[error("{}: another process is recording to this file: give -o another name", path.display())]
+    #[error("{}: another process is recording to this file: use another name", path.display())]
     BeingRecorded {
         /// The path.
         path: PathBuf,
