@@ -292,6 +292,24 @@ fn every_page_that_the_code_names_exists() {
     assert!(named > 20, "pages are named in the code: {named}");
 }
 
+/// A caller in C or Rust has no command line.
+#[test]
+fn errors_of_the_log_library_name_no_option() {
+    let mut errors = 0;
+    for file in files_below(Path::new("crates/hitreg-log/src"), &["rs"]) {
+        let text = fs::read_to_string(&file).unwrap();
+        for (at, _) in text.match_indices("#[error(") {
+            let message = &text[at..at + text[at..].find(")]").unwrap()];
+            let names_option = [" -o ", "hitreg serve"].into_iter().any(|word| message.contains(word));
+            // Whole commands of hitreg and of builds are for everybody.
+            let is_command = ["run: hitreg ", "replay LOG -o TRACE"].into_iter().any(|word| message.contains(word));
+            assert!(!names_option || is_command, "{}: {message}", file.display());
+            errors += 1;
+        }
+    }
+    assert!(errors > 50, "errors of the library: {errors}");
+}
+
 /// All files below a folder with one of these extensions.
 fn files_below(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();

@@ -115,7 +115,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The path is a pipe or a device, but the output needs a file that can be renamed when it is complete.
-    #[error("{}: this is a pipe or device, and a live recording needs a file: give -o the path of a file", path.display())]
+    #[error("{}: this is a pipe or device, and a live recording needs a file: use the path of a file", path.display())]
     NoFile {
         /// The path.
         path: PathBuf,
@@ -169,7 +169,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The recording is still in progress.
-    #[error("{}: this recording is still running: end it first, or name another file with -o to save its part so far", path.display())]
+    #[error("{}: this recording is still running: end it first, or save its part so far under another name", path.display())]
     StillRecorded {
         /// The unfinished file.
         path: PathBuf,
