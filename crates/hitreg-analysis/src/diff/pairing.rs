@@ -79,15 +79,6 @@ impl<'a> Pairing<'a> {
         self.times[0][i].min(self.times[1][j])
     }
 
-    /// The earlier row of a spot; the row in A if both have the same time.
-    pub(crate) fn earlier(&self, spot: &RowSpot) -> Option<(TraceSide, usize)> {
-        let b = spot.a.zip(spot.b).map(|(a, b)| (a as usize, b as usize));
-        match b.filter(|(a, b)| self.times[1][*b] < self.times[0][*a]) {
-            Some((_, b)) => Some((TraceSide::B, b)),
-            None => spot.row(),
-        }
-    }
-
     /// Rows that one trace lacks. With [`DiffOptions::overlap_only`] they are no difference, so there are none.
     pub(crate) fn lone(&self, options: &DiffOptions) -> impl Iterator<Item = RowSpot> {
         let sides = [(TraceSide::A, &self.joined.only_a), (TraceSide::B, &self.joined.only_b)];

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::cell::CellValue;
-use super::clock::TickTimes;
+use super::clock::{TickTimes, known};
+use super::keys::TraceSide;
 use super::pairing::{Pairing, RowSpot};
 use hitreg_log::trace::Table;
 
@@ -52,10 +53,15 @@ pub struct RowDump {
 
 impl RowPlace {
     pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> RowPlace {
-        // The earlier row of a pair has the time of the spot.
-        let Some((side, row)) = pairing.earlier(spot) else { return RowPlace::default() };
-        let (table, clock) = (pairing.table(side), clocks[side as usize]);
-        RowPlace::of_row(table, row, &pairing.key.columns, spot.at_us, clock)
+        let at_spot = |(side, row): (TraceSide, Option<u32>)| {
+            let row = row? as usize;
+            let (table, clock) = (pairing.table(side), clocks[side as usize]);
+            let is_at_spot = known(pairing.times[side as usize][row]) == spot.at_us;
+            is_at_spot.then(|| RowPlace::of_row(table, row, &pairing.key.columns, spot.at_us, clock))
+        };
+        // The later row of a pair has another tick and another time.
+        let places = [(TraceSide::A, spot.a), (TraceSide::B, spot.b)].into_iter().filter_map(at_spot);
+        places.min_by_key(|place| place.tick.unwrap_or(u32::MAX)).unwrap_or_default()
     }
 
     pub(crate) fn of_row(table: &Table, row: usize, key: &[String], at_us: Option<i64>, clock: &TickTimes) -> RowPlace {
