@@ -114,11 +114,8 @@ fn compared(log: &LogReport) -> String {
         }
         _ => "replayed twice, identical".to_owned(),
     };
-    let outcome = match log.why {
-        Some(VerdictReason::RecordedState | VerdictReason::Replays) => "compared",
-        Some(VerdictReason::Contradiction) if log.tick.is_some() => "compared",
-        _ => "match the recording",
-    };
+    let is_other = matches!(log.why, Some(VerdictReason::RecordedState | VerdictReason::Replays));
+    let outcome = if log.tick.is_some() || is_other { "compared" } else { "match the recording" };
     let states = match log.ticks_recorded {
         0 => "no tick hashes in the log".to_owned(),
         recorded => format!("{} of {} tick hashes {outcome}", count(log.hashes_compared), count(recorded)),
