@@ -16,7 +16,7 @@ use crate::in_order;
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::log::WriterOptions as LogOptions;
-use hitreg_log::record::{Execution, PlayerRecords, Session, SessionStretch};
+use hitreg_log::record::{Execution, ExecutionRecord, PlayerRecords, Session, SessionStretch};
 use hitreg_log::recorded::recorded;
 use hitreg_log::store::{self, Target};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
@@ -161,7 +161,8 @@ pub(super) struct MissingUsercmd {
 }
 
 impl MissingUsercmd {
-    /// Returns `None` if the log holds every usercmd up to its first missing part.
+    /// Returns `None` if the log holds every usercmd up to its first missing part. A log that begins inside a session may
+    /// run usercmds that were made before it begins.
     fn of(session: &Session) -> Option<MissingUsercmd> {
         let until = session.first_hole().map(|hole| hole.from);
         let is_before = |tick: Tick| {
@@ -169,9 +170,13 @@ impl MissingUsercmd {
             until.is_none_or(|until| session.ticks.get(place).is_some_and(|of| of.at <= until))
         };
         let of_player = |(player, records): (u16, &PlayerRecords)| {
-            let held: BTreeSet<CommandSeq> = records.frames.iter().map(|frame| frame.command.seq).collect();
+            let heard = records.heard.iter().flat_map(|packet| &packet.commands).map(|command| command.seq);
+            let made = records.frames.iter().map(|frame| frame.command.seq);
+            let held: BTreeSet<CommandSeq> = made.chain(heard).collect();
+            let first = *held.first()?;
             let ran = records.executed.iter().filter(|done| done.how == Execution::Run && is_before(done.tick));
-            let missing = ran.filter(|done| !held.contains(&done.command)).min_by_key(|done| done.tick)?;
+            let is_missing = |done: &&ExecutionRecord| done.command > first && !held.contains(&done.command);
+            let missing = ran.filter(is_missing).min_by_key(|done| done.tick)?;
             Some(MissingUsercmd { player: PlayerId(player), command: missing.command, tick: missing.tick })
         };
         (0..).zip(&session.players).filter_map(of_player).min_by_key(|missing| missing.tick)
