@@ -128,7 +128,7 @@ mod tests {
         let rows = vec![row(3, 4), row(5, 4)];
         let sweep = Sweep { what_if: WhatIf::Replay, repeats: 1, keys, rows, is_by_build: true };
         let text = sweep_page(&sweep).text();
-        assert!(text.contains("\nprojectiles: 3 to 5 launched, 2 hit something\n"), "{text}");
+        assert!(text.contains("\nprojectiles: 3 to 5 launched, 2 impacts\n"), "{text}");
         assert!(text.contains("\nshots that clients predicted and no server ran, not counted: 4\n"), "{text}");
         assert!(text.contains("\nnot in the build's traces: usercmds, hits, hit_share,"), "{text}");
         assert!(
