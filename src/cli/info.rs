@@ -241,8 +241,11 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
     page.pair("size", &format!("{}{per_usercmd}{keyframes}, format {version}", bytes(shown.size_bytes)));
     for gap in &info.gaps {
         let whose = gap.player.map_or(String::new(), |player| format!(", player {player}"));
-        let text =
-            format!("  {} of records are missing{whose}: {}", duration(Micros(gap.to_us - gap.from_us)), gap.why);
+        let text = format!(
+            "  {} of records are missing{whose}: {}",
+            duration(Micros(gap.to_us.saturating_sub(gap.from_us))),
+            gap.why
+        );
         page.styled(UNSURE, &text);
     }
     let own = shown.own.iter().map(String::as_str).filter(|_| shown.foreign);
