@@ -96,10 +96,7 @@ def check_log(session: Session, path: Path) -> None:
         if name.partition(".")[0] == "bodies":
             found = recorded_bodies(log, name) if log.header.classes else {key: np.zeros(0, np.uint32) for key in ("tick", "entity")}
         else:
-            table = log[name]
-            if name == "ticks" and table["hashed"].any():
-                table = table.take(table["hashed"])
-            found = dict(table)
+            found = dict(log[name])
         if name == "frames":
             found.update(command=found["seq"], lerp_msec=found["lerp_ms"])
         if name == "damage":
