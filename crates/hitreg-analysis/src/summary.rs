@@ -225,8 +225,7 @@ impl SummaryBuilder {
             shots::NAME => {
                 let shots = shots::Columns::read(rows);
                 shots.view_error_units.iter().for_each(|error| self.view_error_units.add(*error));
-                self.summary.shots.add(&shots);
-                shots.reason.iter().enumerate().for_each(|(row, reason)| self.shots.add_row(&shots, row, reason));
+                self.summary.shots.add(&shots, &mut self.shots);
             }
             packets::NAME => {
                 let packets = packets::Columns::read(rows);
@@ -364,10 +363,12 @@ impl ShotSummary {
         [("launched", self.launched), ("impacts", self.impacts), ("not run", self.not_run)].into_iter()
     }
 
-    fn add(&mut self, table: &shots::Columns<'_>) {
+    /// Adds rows; `counter` counts the shots that the server judged.
+    fn add(&mut self, table: &shots::Columns<'_>, counter: &mut ShotCounter) {
         let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
         let judged: Vec<(&str, &str)> = table.reason.iter().zip(table.target.iter()).collect();
         for (row, (reason, target)) in judged.iter().enumerate() {
+            counter.add_row(table, row, reason);
             if table.impact.get(row) == Some(&1) {
                 continue;
             }

@@ -19,7 +19,6 @@ use crate::corpus::{CorpusRun, JudgedLog, VerifiedCorpus};
 use crate::engine::{Engine, EngineError, SurveyedLog};
 pub(crate) use golden::Goldens;
 use hitreg_analysis::corpus::LogRow;
-use replays::LogDifference;
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
@@ -108,9 +107,8 @@ impl VerifyOptions<'_> {
         let replays = self.player.replays(engine, log, self.rollback_every, (golden, at_once))?;
         let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
         let mut facts = log.facts()?;
-        if let Ok((_, LogDifference { missing_usercmd: Some(missing), .. })) = &replays {
-            facts.contradiction.get_or_insert_with(|| missing.describe());
-        }
+        let missing = replays.as_ref().ok().and_then(|(_, unlike)| unlike.missing_usercmd.clone());
+        facts.contradiction = facts.contradiction.or(missing);
         let verified = judge(&facts, played, against);
         Ok(match replays {
             Ok((_, unlike)) if verified.verdict == LogVerdict::Same => unlike.judge(&self.player, verified),

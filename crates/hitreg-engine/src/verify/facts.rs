@@ -1,8 +1,10 @@
 //! The facts of a log against which its replays are judged.
 
+use std::collections::BTreeSet;
+
 use hitreg_analysis::summary::Coverage;
-use hitreg_log::record::{LogContents, SessionHeader};
-use hitreg_log::units::{Micros, Tick};
+use hitreg_log::record::{Execution, ExecutionRecord, LogContents, PlayerRecords, Session, SessionHeader};
+use hitreg_log::units::{CommandSeq, Micros, Tick};
 use hitreg_netcode::replay::{LogSurvey, TickCounts};
 
 /// The facts of a log against which its replays are judged.
@@ -63,4 +65,28 @@ const ALL_NAN: &str = "every recorded state is NaN";
 
 fn disorder(before: Tick, after: Tick) -> String {
     format!("its ticks are out of order: after tick {before} comes tick {after}")
+}
+
+/// Describes the first usercmd that a log records as run but does not hold. Returns `None` if the log holds every usercmd
+/// up to its first missing part. A log that begins inside a session may run usercmds that were made before it begins.
+pub(super) fn missing_usercmd(session: &Session) -> Option<String> {
+    let until = session.first_hole().map(|hole| hole.from);
+    let is_before = |tick: Tick| {
+        let place = session.ticks.partition_point(|of| of.tick < tick);
+        until.is_none_or(|until| session.ticks.get(place).is_some_and(|of| of.at <= until))
+    };
+    let of_player = |(player, records): (usize, &PlayerRecords)| {
+        let heard = records.heard.iter().flat_map(|packet| &packet.commands).map(|command| command.seq);
+        let made = records.frames.iter().map(|frame| frame.command.seq);
+        let held: BTreeSet<CommandSeq> = made.chain(heard).collect();
+        let first = *held.first()?;
+        let ran = records.executed.iter().filter(|done| done.how == Execution::Run && is_before(done.tick));
+        let is_missing = |done: &&ExecutionRecord| done.command > first && !held.contains(&done.command);
+        let missing = ran.filter(is_missing).min_by_key(|done| done.tick)?;
+        Some((missing.tick, player, missing.command))
+    };
+    let missing = session.players.iter().enumerate().filter_map(of_player).min_by_key(|(tick, ..)| *tick);
+    missing.map(|(tick, player, command)| {
+        format!("it records p{player} #{command} as run in tick {tick}, but does not hold this usercmd")
+    })
 }

@@ -1,10 +1,10 @@
 //! Replays for verification: of the whole log or leg by leg, by this build or another.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
+use super::facts::missing_usercmd;
 use super::recorded_rows::{self, RecordedRows};
 use super::thread_pool;
 use super::verdict::{
@@ -16,11 +16,11 @@ use crate::in_order;
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::log::WriterOptions as LogOptions;
-use hitreg_log::record::{Execution, ExecutionRecord, PlayerRecords, Session, SessionStretch};
+use hitreg_log::record::SessionStretch;
 use hitreg_log::recorded::recorded;
 use hitreg_log::store::{self, Target};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
-use hitreg_log::units::{CommandSeq, PlayerId, Tick};
+use hitreg_log::units::Tick;
 use hitreg_netcode::replay::{ReplayError, ReplayOptions, StreamReport, compare_hashes};
 
 /// The build that replays a log.
@@ -78,7 +78,7 @@ impl ReplayRunner<'_> {
 fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Replays, EngineError> {
     let runner = BuildRunner { cache: None, ..runner.clone() };
     let session = log.session()?;
-    let missing_usercmd = MissingUsercmd::of(&session);
+    let missing_usercmd = missing_usercmd(&session);
     let (mut replays, mut contradicts) = (Vec::with_capacity(THREADS.len()), None);
     for _ in THREADS {
         let made = runner.trace(build, &log.request()?);
@@ -95,7 +95,7 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
         }
         replays.push(VerifiedReplay::of(&replayed));
     }
-    Ok(Ok((replays, LogDifference { contradicts, keyframe: None, missing_usercmd })))
+    Ok(Ok((replays, LogDifference { contradicts, missing_usercmd, ..LogDifference::default() })))
 }
 
 fn describe(untestable: &UntestableBuild) -> String {
@@ -149,43 +149,8 @@ pub(super) struct LogDifference {
     pub(super) contradicts: Option<Contradiction>,
     /// The first tick whose keyframe differs from the state of the last replay.
     pub(super) keyframe: Option<Tick>,
-    /// A usercmd that another build cannot run.
-    pub(super) missing_usercmd: Option<MissingUsercmd>,
-}
-
-/// The first usercmd that the log records as run but does not hold.
-pub(super) struct MissingUsercmd {
-    player: PlayerId,
-    command: CommandSeq,
-    tick: Tick,
-}
-
-impl MissingUsercmd {
-    /// Returns `None` if the log holds every usercmd up to its first missing part. A log that begins inside a session may
-    /// run usercmds that were made before it begins.
-    fn of(session: &Session) -> Option<MissingUsercmd> {
-        let until = session.first_hole().map(|hole| hole.from);
-        let is_before = |tick: Tick| {
-            let place = session.ticks.partition_point(|of| of.tick < tick);
-            until.is_none_or(|until| session.ticks.get(place).is_some_and(|of| of.at <= until))
-        };
-        let of_player = |(player, records): (u16, &PlayerRecords)| {
-            let heard = records.heard.iter().flat_map(|packet| &packet.commands).map(|command| command.seq);
-            let made = records.frames.iter().map(|frame| frame.command.seq);
-            let held: BTreeSet<CommandSeq> = made.chain(heard).collect();
-            let first = *held.first()?;
-            let ran = records.executed.iter().filter(|done| done.how == Execution::Run && is_before(done.tick));
-            let is_missing = |done: &&ExecutionRecord| done.command > first && !held.contains(&done.command);
-            let missing = ran.filter(is_missing).min_by_key(|done| done.tick)?;
-            Some(MissingUsercmd { player: PlayerId(player), command: missing.command, tick: missing.tick })
-        };
-        (0..).zip(&session.players).filter_map(of_player).min_by_key(|missing| missing.tick)
-    }
-
-    pub(super) fn describe(&self) -> String {
-        let MissingUsercmd { player, command, tick } = self;
-        format!("it records p{player} #{command} as run in tick {tick}, but does not hold this usercmd")
-    }
+    /// A usercmd that another build cannot run, because the log does not hold it.
+    pub(super) missing_usercmd: Option<String>,
 }
 
 impl LogDifference {
@@ -280,7 +245,7 @@ fn compared(
     };
     let played = ran.zip(summary);
     Ok(played.map(|((ran, keyframe), summary)| {
-        (VerifiedReplay { summary, ran }, LogDifference { contradicts, keyframe, missing_usercmd: None })
+        (VerifiedReplay { summary, ran }, LogDifference { contradicts, keyframe, ..LogDifference::default() })
     }))
 }
 
@@ -333,6 +298,6 @@ pub(super) fn in_legs(
     // After a keyframe that differs, every other finding follows from it or comes later.
     let contradicts = unlike.contradicts.filter(|_| is_same && keyframe.is_none());
     Ok(Some(counted(
-        LogDifference { contradicts, keyframe, missing_usercmd: None }.judge(&ReplayRunner::Own, verified),
+        LogDifference { contradicts, keyframe, ..LogDifference::default() }.judge(&ReplayRunner::Own, verified),
     )))
 }
