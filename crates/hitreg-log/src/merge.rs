@@ -83,8 +83,10 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
             None => AlignedClient { player, log: None, offset: None, is_by_ticks: false, begins_late: false },
         });
     }
-    for (client, server) in clients.iter().zip(&session.players).filter(|(client, _)| client.begins_late) {
-        check_earlier_usercmds(client.player, client.log, !server.frames.is_empty())?;
+    for (client, server) in clients.iter().zip(&session.players) {
+        if let Some(log) = client.log.filter(|_| client.begins_late && server.frames.is_empty()) {
+            return Err(MergeError::BeginsLate { log, player: client.player });
+        }
     }
     let (end, cut) = common_end(&session, &sides)?;
     for (player, side) in sides.into_iter().enumerate() {
@@ -204,14 +206,6 @@ fn split_by_side(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>
     Ok((server, clients))
 }
 
-/// Checks that the server's log has the usercmds that a client's log lacks because it begins late.
-fn check_earlier_usercmds(player: PlayerId, log: Option<usize>, has_frames: bool) -> Result<(), MergeError> {
-    match log {
-        Some(log) if !has_frames => Err(MergeError::BeginsLate { log, player }),
-        _ => Ok(()),
-    }
-}
-
 /// Removes the server's extra bytes of the usercmds that the client's log has.
 fn drop_bytes(records: &mut UnknownRecords, player: u32, own: &BTreeSet<CommandSeq>) {
     let command = |row: usize| records.columns.get(1).map(|commands| CommandSeq(commands.values[row] as u32));
@@ -309,7 +303,7 @@ fn first_unknown(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ArrivalRecord, PacketRecord, SnapshotRecord};
+    use crate::record::{ArrivalRecord, PacketRecord, SessionStretch, SnapshotRecord};
     use crate::recorder::Description;
     use crate::units::SnapshotSeq;
     use crate::usercmd::Usercmd;
@@ -370,5 +364,34 @@ mod tests {
         let mut logs = sides(12);
         logs[0].players[0].frames.clear();
         assert_eq!(merge(logs).unwrap_err(), MergeError::BeginsLate { log: 1, player: PlayerId(0) });
+    }
+
+    /// Logs in one stretch each, and whether each was read.
+    struct WholeLogs(Vec<(Session, bool)>);
+
+    impl SideLogs for WholeLogs {
+        type Error = std::convert::Infallible;
+
+        fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, Self::Error> {
+            let (session, is_read) = &mut self.0[log];
+            let is_first = !std::mem::replace(is_read, true);
+            Ok(is_first.then(|| session.clone().without_header()))
+        }
+
+        fn rewind(&mut self, log: usize) -> Result<(), Self::Error> {
+            self.0[log].1 = false;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn streams_leave_a_log_that_begins_late_to_the_merge_in_memory() {
+        let planned = |logs: Vec<Session>| {
+            let headers: Vec<_> = logs.iter().map(|log| log.header.clone()).collect();
+            let mut logs = WholeLogs(logs.into_iter().map(|log| (log, false)).collect());
+            MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut logs)
+        };
+        assert!(matches!(planned(sides(12)), Err(PlanFailure::Whole)));
+        assert!(planned(sides(1)).is_ok_and(|plan| plan.cut().is_none()));
     }
 }

@@ -63,7 +63,9 @@ impl MergePlan {
     pub fn of<L: SideLogs>(headers: &[&SessionHeader], logs: &mut L) -> Result<MergePlan, PlanFailure<L::Error>> {
         let survey = MergeSurvey::of(headers, logs)?;
         let offsets = survey.offsets()?;
-        survey.check_beginnings()?;
+        if survey.begins_late() {
+            return Err(PlanFailure::Whole);
+        }
         let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
         let (mut end, mut cut) = ((last.tick, last.at), None);
         if let Some((until, player, log)) = survey.first_unknown(last.at) {

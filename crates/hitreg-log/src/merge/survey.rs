@@ -6,7 +6,7 @@ use super::offset::OffsetBound;
 use super::packets::PacketMatcher;
 use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
-use super::{MergeError, Offset, check_earlier_usercmds, first_unknown, judged, offset};
+use super::{MergeError, Offset, first_unknown, judged, offset};
 use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, widest};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
@@ -241,14 +241,9 @@ impl MergeSurvey {
         (0..).zip(&self.sides.clients).zip(&self.players).map(of).collect()
     }
 
-    /// Checks that no client's log begins late. The merge in memory takes the earlier usercmds from the server's log.
-    pub(super) fn check_beginnings<E>(&self) -> Result<(), PlanFailure<E>> {
-        let late = (0..).zip(&self.sides.clients).zip(&self.players).filter(|(_, of)| of.begins_late);
-        let late: Vec<_> = late.collect();
-        for ((player, log), of) in &late {
-            check_earlier_usercmds(PlayerId(*player), **log, of.has_frames)?;
-        }
-        if late.is_empty() { Ok(()) } else { Err(PlanFailure::Whole) }
+    /// Whether a client's log begins late. The earlier usercmds are then in the server's log, which streams do not share.
+    pub(super) fn begins_late(&self) -> bool {
+        self.players.iter().any(|player| player.begins_late)
     }
 
     /// Returns the first packet up to the last tick that reached the server and is missing after the beginning of the
