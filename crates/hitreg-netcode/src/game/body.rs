@@ -163,24 +163,27 @@ macro_rules! hitreg_body {
             }
 
             #[inline]
+            #[allow(unused_mut, unused_assignments, reason = "a body may lack the field")]
             fn origin(&self) -> $crate::glam::Vec3 {
-                None::<$crate::glam::Vec3>
-                    $( .or($crate::hitreg_body!(@place origin, $field, self.$field)) )*
-                    .unwrap_or_default()
+                let mut value = $crate::glam::Vec3::ZERO;
+                $( $crate::hitreg_body!(@place origin, $field, value, self.$field); )*
+                value
             }
 
             #[inline]
+            #[allow(unused_mut, unused_assignments, reason = "a body may lack the field")]
             fn velocity(&self) -> $crate::glam::Vec3 {
-                None::<$crate::glam::Vec3>
-                    $( .or($crate::hitreg_body!(@place velocity, $field, self.$field)) )*
-                    .unwrap_or_default()
+                let mut value = $crate::glam::Vec3::ZERO;
+                $( $crate::hitreg_body!(@place velocity, $field, value, self.$field); )*
+                value
             }
 
             #[inline]
+            #[allow(unused_mut, unused_assignments, reason = "a body may lack the field")]
             fn viewangles(&self) -> $crate::glam::Vec3 {
-                None::<$crate::glam::Vec3>
-                    $( .or($crate::hitreg_body!(@place viewangles, $field, self.$field)) )*
-                    .unwrap_or_default()
+                let mut value = $crate::glam::Vec3::ZERO;
+                $( $crate::hitreg_body!(@place viewangles, $field, value, self.$field); )*
+                value
             }
 
             #[inline]
@@ -226,10 +229,10 @@ macro_rules! hitreg_body {
     (@only teleports, teleports, $value:expr, $else:expr) => { $value };
     (@only alive, alive, $value:expr, $else:expr) => { $value };
     (@only $known:ident, $field:ident, $value:expr, $else:expr) => { $else };
-    (@place origin, origin, $value:expr) => { Some($crate::game::SpatialKind::in_space($value)) };
-    (@place velocity, velocity, $value:expr) => { Some($crate::game::SpatialKind::in_space($value)) };
-    (@place viewangles, viewangles, $value:expr) => { Some($crate::game::SpatialKind::in_space($value)) };
-    (@place $known:ident, $field:ident, $value:expr) => { None };
+    (@place origin, origin, $to:expr, $value:expr) => { $to = $crate::game::SpatialKind::in_space($value) };
+    (@place velocity, velocity, $to:expr, $value:expr) => { $to = $crate::game::SpatialKind::in_space($value) };
+    (@place viewangles, viewangles, $to:expr, $value:expr) => { $to = $crate::game::SpatialKind::in_space($value) };
+    (@place $known:ident, $field:ident, $to:expr, $value:expr) => {};
     (@move origin, $value:expr, $to:expr) => { $value = $crate::game::SpatialKind::moved_in_space($value, $to) };
     (@move $field:ident, $value:expr, $to:expr) => {};
     (@when_client_only ClientOnly, $do:expr) => { $do };
