@@ -4,11 +4,11 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use hitreg::arena::{Arena, ArenaRules};
+use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::{Origin, Record, RecordType, RecordedSide, SessionHeader, SessionId};
 use hitreg::session::scenario::Scenario;
-use hitreg::session::{RecordSink, SessionRecorder, record_synthetic};
+use hitreg::session::{RecordSink, SessionRecorder};
 use hitreg::store::{FileType, Recording, StoreError, Targets};
 use hitreg::units::{Micros, PlayerId};
 
@@ -67,7 +67,7 @@ pub(crate) fn write(seconds: f64, players: u16, folder: &Path) -> Result<(), Box
         failed: None,
     };
     let mut recorder = SessionRecorder::new(&mut sides).with_heard((0..players).map(PlayerId));
-    record_synthetic::<Arena>(&scenario, &rules, &mut recorder)?;
+    record_synthetic(&scenario, &rules, &mut recorder)?;
     sides.server.finish()?;
     sides.clients.into_iter().try_for_each(Recording::finish)?;
     sides.failed.map_or(Ok(()), |error| Err(error.into()))

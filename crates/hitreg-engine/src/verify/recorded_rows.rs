@@ -16,6 +16,8 @@ use hitreg_log::units::{Micros, Tick};
 pub(super) struct RecordedRows<'a> {
     header: &'a SessionHeader,
     hidden: &'a BTreeSet<String>,
+    /// The tables that a log records, without rows.
+    recorded: Trace,
     chunks: VecDeque<SessionStretch>,
     /// The rows between the last two finished ticks, and the rows since the last one.
     before: Vec<Table>,
@@ -83,8 +85,9 @@ pub(super) fn meanwhile<T, E: From<EngineError>>(
 
 impl<'a> RecordedRows<'a> {
     pub(super) fn new(header: &'a SessionHeader, hidden: &'a BTreeSet<String>) -> RecordedRows<'a> {
+        let recorded = recorded_without(&Session::new(header.clone()), hidden);
         let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
-        RecordedRows { header, hidden, chunks, before, rows, reached: None, found: None }
+        RecordedRows { header, hidden, recorded, chunks, before, rows, reached: None, found: None }
     }
 
     fn add(&mut self, heard: VerifyInput) {
@@ -98,7 +101,9 @@ impl<'a> RecordedRows<'a> {
     }
 
     /// Adds rows of the replay. Rows of `ticks` complete all earlier rows.
-    fn rows(&mut self, rows: Table) {
+    fn rows(&mut self, mut rows: Table) {
+        let recorded = self.recorded.table(&rows.name);
+        rows.columns.retain(|column| recorded.is_some_and(|recorded| recorded.column(&column.name).is_some()));
         if rows.name == ticks::NAME {
             if let Some((tick, at)) = self.reached {
                 let is_there = |chunk: &SessionStretch| is_before(chunk, tick, at);
