@@ -249,9 +249,6 @@ fn compared(
     }))
 }
 
-/// The maximum number of legs to replay at once. Each takes about 65 MB for its pipelines and rows.
-const LEGS_AT_ONCE: usize = 2;
-
 /// Verifies a log leg by leg. Returns `None` if it has no keyframes, or if datagrams may have affected the outcome.
 /// Keyframes hold no datagram state.
 pub(super) fn in_legs(
@@ -266,7 +263,7 @@ pub(super) fn in_legs(
     }
     let counted =
         |report| LogReport { legs: Some(legs.len()), keyframes: Some(legs.iter().map(Leg::keyframes).sum()), ..report };
-    let at_once = LEGS_AT_ONCE.min(rayon::current_num_threads());
+    let at_once = legs.len().min(rayon::current_num_threads());
     let replays = in_order(legs.len(), at_once, |number| {
         let leg = compared(log, true, false, |seen, to| log.run_leg(game, &legs[number], seen, to))?;
         Ok(leg.map(|(VerifiedReplay { summary, ran }, unlike)| (LegFigures::of(&summary, ran), unlike)))
