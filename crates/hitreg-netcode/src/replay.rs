@@ -73,6 +73,8 @@ pub struct ReplayOptions {
     /// The tables of the trace. The replay makes no other rows and draws nothing that no table needs, so fewer tables
     /// make a closed loop faster.
     pub tables: TableSet,
+    /// Whether a closed loop leaves the predicted bodies out of the `frames` table. No log records them.
+    pub without_predicted_bodies: bool,
     /// The part of the session whose rows go into the trace; `None` for the whole session. The replay also runs what
     /// precedes the part. A streamed replay ([`stream`]) stops after the part, once it has completed the part's rows.
     pub part: Option<Part>,

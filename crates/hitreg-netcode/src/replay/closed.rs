@@ -241,6 +241,9 @@ impl ClosedRun<'_, '_> {
         let ClosedRun { feed, source, options, budget: _ } = self;
         let mut tables =
             TraceTables::new::<G>(source.header.players.len(), Arc::clone(&setup.rules)).only(options.tables);
+        if options.without_predicted_bodies {
+            tables = tables.without_predicted_bodies();
+        }
         tables.also_judged(options.also_judged.len());
         if options.network {
             tables.watch_network(options.sizes, source.survey.longest_flight());

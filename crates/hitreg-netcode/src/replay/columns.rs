@@ -31,11 +31,6 @@ impl CellRows {
         &mut self.cells[start..]
     }
 
-    /// Returns the last written row.
-    pub(super) fn newest_row(&self) -> Option<&[u32]> {
-        Some(&self.cells[self.cells.len().checked_sub(self.fields.len())?..])
-    }
-
     /// Takes the rows so far as columns.
     pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
         let rows = std::mem::take(&mut self.cells);

@@ -20,6 +20,8 @@ pub(super) const LONGEST: Micros = Micros::from_s(3);
 pub(super) struct CoverTracker {
     eyes: CoverView,
     width: usize,
+    /// The last body written as cells.
+    written: Vec<u32>,
     /// The last tick; `entities` and `cells` are the bodies after it.
     tick: Tick,
     entities: Vec<EntityId>,
@@ -61,6 +63,7 @@ impl CoverTracker {
         CoverTracker {
             eyes: CoverView { sees: Box::new(sees), state },
             width: G::Body::CELLS,
+            written: vec![0; G::Body::CELLS],
             tick: Tick(0),
             entities: Vec::new(),
             cells: Vec::new(),
@@ -76,13 +79,15 @@ impl CoverTracker {
     }
 
     /// Adds a body after the tick.
-    pub(super) fn body(&mut self, entity: EntityId, cells: &[u32]) {
+    pub(super) fn body(&mut self, entity: EntityId, body: &impl Body) {
         self.entities.push(entity);
-        self.cells.extend_from_slice(cells);
+        let start = self.cells.len();
+        self.cells.resize(start + self.width, 0);
+        body.write(&mut self.cells[start..]);
     }
 
     /// Adds a player's frame, with its own body. Shots since `oldest` may still need the frames before them.
-    pub(super) fn frame(&mut self, player: PlayerId, at: Micros, oldest: Micros, own: Option<&[u32]>) {
+    pub(super) fn frame(&mut self, player: PlayerId, at: Micros, oldest: Micros, own: Option<&impl Body>) {
         let Some(OwnFrames { frames, cells }) = self.own.get_mut(usize::from(player.0)) else { return };
         // The last frame before that time stays, because it shows the screen until the next one.
         while frames.get(1).is_some_and(|(next, _)| next.0 < oldest.0.saturating_sub(LONGEST.0)) {
@@ -92,7 +97,8 @@ impl CoverTracker {
         }
         frames.push_back((at, own.is_some()));
         if let Some(own) = own {
-            cells.extend(own);
+            own.write(&mut self.written);
+            cells.extend(&self.written);
         }
     }
 
@@ -143,11 +149,8 @@ mod tests {
     use crate::rink::{Rink, Skater};
 
     /// A body below the floor, hidden from everywhere above.
-    fn below(x: f32) -> Vec<u32> {
-        let body = Skater { origin: Vec3::new(x, 0.0, -4_000.0), alive: true, ..Skater::default() };
-        let mut cells = vec![0; Skater::CELLS];
-        body.write(&mut cells);
-        cells
+    fn below(x: f32) -> Skater {
+        Skater { origin: Vec3::new(x, 0.0, -4_000.0), alive: true, ..Skater::default() }
     }
 
     fn hidden(frames: &[(i64, f32)], shot_ms: i64) -> Option<(Micros, f32)> {

@@ -12,7 +12,8 @@ use hitreg_log::units::{Micros, PlayerId};
 #[derive(Debug)]
 pub(super) struct FrameTable {
     rows: Writer,
-    own: CellRows,
+    /// The predicted bodies, if they are wanted.
+    own: Option<CellRows>,
     /// The usercmd fields that the game declares.
     input: CellRows,
 }
@@ -20,7 +21,11 @@ pub(super) struct FrameTable {
 impl FrameTable {
     pub(super) fn new<G: Game>() -> FrameTable {
         let (own, input) = (CellRows::new(G::Body::fields()), CellRows::new(G::Input::own_fields()));
-        FrameTable { rows: Writer::default(), own, input }
+        FrameTable { rows: Writer::default(), own: Some(own), input }
+    }
+
+    pub(super) fn without_bodies(self) -> FrameTable {
+        FrameTable { own: None, ..self }
     }
 
     pub(super) fn push<G: Game>(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>) {
@@ -31,16 +36,13 @@ impl FrameTable {
             drawn: commanded.drawn_origin.unwrap_or(Vec3::ZERO),
             ..Row::of_usercmd(player, at, &commanded.command)
         });
-        let row = self.own.next_row();
-        if let Some(body) = &commanded.predicted {
-            body.write(row);
+        if let Some(own) = &mut self.own {
+            let row = own.next_row();
+            if let Some(body) = &commanded.predicted {
+                body.write(row);
+            }
         }
         commanded.command.input.own.write(self.input.next_row());
-    }
-
-    /// The cells of the player's own body in the newest frame.
-    pub(super) fn newest(&self) -> Option<&[u32]> {
-        self.own.newest_row()
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -49,7 +51,8 @@ impl FrameTable {
 
     /// Takes the rows so far.
     pub(super) fn take(&mut self) -> Table {
-        let own = self.own.take(SCHEMA.fields.unwrap_or_default());
+        let take_own = |own: &mut CellRows| own.take(SCHEMA.fields.unwrap_or_default());
+        let own = self.own.as_mut().map(take_own).unwrap_or_default();
         self.rows.take([own, self.input.take("")].concat())
     }
 }

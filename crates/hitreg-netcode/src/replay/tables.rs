@@ -71,9 +71,8 @@ impl TableSelection {
         TableSelection {
             tables,
             ticks: tables.has(&ticks::SCHEMA),
-            // The cover of shots needs the bodies after ticks, and the players' own bodies in frames.
-            bodies: shots || tables.has(&bodies::SCHEMA),
-            frames: shots || tables.has(&frames::SCHEMA),
+            bodies: tables.has(&bodies::SCHEMA),
+            frames: tables.has(&frames::SCHEMA),
             executed: tables.has(&executed::SCHEMA),
             corrections: tables.has(&corrections::SCHEMA) || tables.has(&errors::SCHEMA),
             views: tables.has(&views::SCHEMA),
@@ -110,6 +109,12 @@ impl TraceTables {
     #[must_use]
     pub fn only(self, tables: TableSet) -> TraceTables {
         TraceTables { wanted: TableSelection::of(tables), ..self }
+    }
+
+    /// Leaves the players' predicted bodies out of the frames.
+    #[must_use]
+    pub(super) fn without_predicted_bodies(self) -> TraceTables {
+        TraceTables { frames: self.frames.without_bodies(), ..self }
     }
 
     /// Also fills the network tables, with sizes if the replay encodes datagrams for them. `longest` is the longest
@@ -294,7 +299,7 @@ impl TraceTables {
         }
         if wanted.shots {
             let oldest = self.shots.oldest_waiting().unwrap_or(at);
-            self.covers.frame(player, at, oldest, self.frames.newest().filter(|_| output.predicted.is_some()));
+            self.covers.frame(player, at, oldest, output.predicted.as_ref());
             self.views.remember(player, command, &screen);
             for (command, index, fire, verdict) in &output.shots {
                 self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
@@ -310,12 +315,13 @@ impl TraceTables {
         if wanted.shots {
             self.covers.ticked(outcome.tick);
         }
-        for (entity, body) in G::entities(world).iter().filter(|_| wanted.bodies) {
-            self.bodies.0.push(bodies::Row { tick: outcome.tick.0, entity: entity.0.into() });
-            let cells = self.bodies.1.next_row();
-            body.write(cells);
+        for (entity, body) in G::entities(world) {
+            if wanted.bodies {
+                self.bodies.0.push(bodies::Row { tick: outcome.tick.0, entity: entity.0.into() });
+                body.write(self.bodies.1.next_row());
+            }
             if wanted.shots {
-                self.covers.body(*entity, cells);
+                self.covers.body(*entity, body);
             }
         }
     }

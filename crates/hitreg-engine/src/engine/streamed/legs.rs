@@ -68,8 +68,8 @@ impl SurveyedLog {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
         let said = &self.keyframes[leg.to.clone()];
         let source = ReplaySource { start: start.as_ref(), ..self.source() };
-        let options =
-            ReplayOptions { part: Some(leg.part), tables: TableSet::named(TABLES), ..ReplayOptions::default() };
+        let (part, tables) = (Some(leg.part), TableSet::named(TABLES));
+        let options = ReplayOptions { part, tables, without_predicted_bodies: true, ..ReplayOptions::default() };
         self.run_beside(said, game, &source, (&options, false), seen, to)
     }
 
