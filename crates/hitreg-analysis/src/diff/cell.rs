@@ -85,17 +85,19 @@ impl std::fmt::Display for CellValue {
 }
 
 impl Serialize for CellValue {
-    /// Writes numbers as JSON numbers. Hashes and non-finite floats become text, because JSON has neither.
+    /// Writes numbers as JSON numbers. Hashes and non-finite floats become text, because JSON has neither. So do `u64`
+    /// values, because many readers keep only 53 bits of a number.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             CellValue::Integer(v) => serializer.serialize_i64(*v),
-            CellValue::Unsigned(v) => serializer.serialize_u64(*v),
             CellValue::Flag(v) => serializer.serialize_bool(*v),
             CellValue::Float(v) if v.is_finite() => serializer.serialize_f32(*v),
             CellValue::Double(v) if v.is_finite() => serializer.serialize_f64(*v),
-            CellValue::Hash(_) | CellValue::Float(_) | CellValue::Double(_) | CellValue::Name(_) => {
-                serializer.collect_str(self)
-            }
+            CellValue::Hash(_)
+            | CellValue::Unsigned(_)
+            | CellValue::Float(_)
+            | CellValue::Double(_)
+            | CellValue::Name(_) => serializer.collect_str(self),
         }
     }
 }
@@ -310,8 +312,11 @@ mod tests {
         };
         assert_eq!(compare(true), CellComparison::Differs { class: DifferenceClass::Difference, error: Some(3.0) });
         assert_eq!(compare(false), CellComparison::Differs { class: DifferenceClass::Hash, error: None });
-        let value = |name: &str| CellValue::at(&Column::new(name, ColumnData::U64(a.to_vec())), 0).unwrap().to_string();
-        assert_eq!([value("id"), value("state_hash")], ["18446744073709551615", "ffffffffffffffff"]);
+        let value = |name: &str| CellValue::at(&Column::new(name, ColumnData::U64(a.to_vec())), 0).unwrap();
+        let values = [value("id"), value("state_hash")];
+        let expected = ["18446744073709551615", "ffffffffffffffff"];
+        assert_eq!(values.each_ref().map(ToString::to_string), expected);
+        assert_eq!(serde_json::to_value(&values).unwrap(), serde_json::json!(expected), "JSON numbers have 53 bits");
     }
 
     #[test]
