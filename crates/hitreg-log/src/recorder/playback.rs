@@ -223,6 +223,12 @@ pub enum PlaybackError {
         /// The argument.
         argument: String,
     },
+    /// The arguments name no log or no trace.
+    #[error("{missing} is missing: replay LOG -o TRACE [--set KEY=VALUE]...")]
+    Missing {
+        /// What is missing.
+        missing: &'static str,
+    },
     /// The log is of another game.
     #[error("{}: the log is of `{found}`, and this build plays `{game}`", path.display())]
     OtherGame {
@@ -269,6 +275,7 @@ impl PlaybackError {
     pub fn exit_code(&self) -> u8 {
         match self {
             PlaybackError::Unknown { .. }
+            | PlaybackError::Missing { .. }
             | PlaybackError::OtherGame { .. }
             | PlaybackError::NoSetting { .. }
             | PlaybackError::NotRestored { .. } => 125,
@@ -310,7 +317,8 @@ impl Playback {
                 Some(_) | None => return Err(unknown(Some(arg))),
             }
         }
-        let (Some(log), Some(to)) = (log, to) else { return Err(unknown(command)) };
+        let log = log.ok_or(PlaybackError::Missing { missing: "the log" })?;
+        let to = to.ok_or(PlaybackError::Missing { missing: "`-o TRACE`" })?;
         Playback::open(Path::new(&log), PathBuf::from(to), game, changed)
     }
 
@@ -501,6 +509,9 @@ mod tests {
         {
             assert_eq!(play(args).exit_code(), 125, "{args:?}");
         }
+        let usage = "replay LOG -o TRACE [--set KEY=VALUE]...";
+        assert_eq!(play(&["replay", "a.hitlog"]).to_string(), format!("`-o TRACE` is missing: {usage}"));
+        assert_eq!(play(&["replay", "-o", "b"]).to_string(), format!("the log is missing: {usage}"));
         assert_eq!(play(&["replay", "no-such.hitlog", "-o", "b.hittrace"]).exit_code(), 128);
     }
 }
