@@ -22,8 +22,8 @@ impl<'a> JsonlWriter<'a> {
         JsonlWriter { out: BufWriter::with_capacity(1 << 16, out), keys }
     }
 
-    /// Writes all rows of a table. A measurement that is missing or infinite is null. Hashes and ids are text, because
-    /// many JSON readers keep only 53 bits of a number.
+    /// Writes all rows of a table. A missing measurement, which is NaN, is null; an infinite one is the text `inf` or
+    /// `-inf`. Hashes and ids are text, because many JSON readers keep only 53 bits of a number.
     ///
     /// # Errors
     /// When the output cannot be written.
@@ -37,9 +37,9 @@ impl<'a> JsonlWriter<'a> {
                 out.write_all(key.as_bytes())?;
                 out.write_all(b":")?;
                 match &column.data {
-                    ColumnData::F32(values) if !values[row].is_finite() => out.write_all(b"null")?,
-                    ColumnData::F64(values) if !values[row].is_finite() => out.write_all(b"null")?,
-                    ColumnData::U64(_) => {
+                    ColumnData::F32(values) if values[row].is_nan() => out.write_all(b"null")?,
+                    ColumnData::F64(values) if values[row].is_nan() => out.write_all(b"null")?,
+                    data if is_text_in_json(data, row) => {
                         out.write_all(b"\"")?;
                         out.write_all(value(column, row, &mut text).as_bytes())?;
                         out.write_all(b"\"")?;
@@ -120,12 +120,22 @@ fn value<'t>(column: &'t Column, row: usize, text: &'t mut String) -> &'t str {
         ColumnData::U64(values) if column.is_hash() => write!(text, "{:016x}", values[row]),
         ColumnData::U64(values) => write!(text, "{}", values[row]),
         ColumnData::Bool(values) => write!(text, "{}", values[row]),
-        ColumnData::F64(values) if values[row].is_finite() => write!(text, "{}", values[row]),
-        ColumnData::F32(values) if values[row].is_finite() => write!(text, "{}", values[row]),
+        ColumnData::F64(values) if !values[row].is_nan() => write!(text, "{}", values[row]),
+        ColumnData::F32(values) if !values[row].is_nan() => write!(text, "{}", values[row]),
         ColumnData::F32(_) | ColumnData::F64(_) => Ok(()),
         ColumnData::Name { names, codes } => return names.get(codes[row] as usize).map_or("", String::as_str),
     };
     text
+}
+
+/// Returns whether a number is text in JSON, because JSON or its readers cannot hold it.
+fn is_text_in_json(data: &ColumnData, row: usize) -> bool {
+    match data {
+        ColumnData::U64(_) => true,
+        ColumnData::F32(values) => values[row].is_infinite(),
+        ColumnData::F64(values) => values[row].is_infinite(),
+        _ => false,
+    }
 }
 
 /// Returns the names of a column in JSON; none for a column of another type.
@@ -154,6 +164,7 @@ mod tests {
                 column("tick", ColumnData::U32(vec![1, 2])),
                 column("hash", ColumnData::U64(vec![u64::MAX, 1])),
                 column("error", ColumnData::F32(vec![0.1, f32::NAN])),
+                column("speed", ColumnData::F64(vec![f64::NEG_INFINITY, 2.5])),
                 column("reason", ColumnData::Name { names, codes: vec![0, 1] }),
             ],
         }
@@ -165,9 +176,9 @@ mod tests {
         let mut rows = CsvWriter::new(&table(), &mut out).unwrap();
         rows.write(&table()).unwrap();
         rows.finish().unwrap();
-        let expected = "tick,hash,error,reason\n\
-                        1,ffffffffffffffff,0.1,hit\n\
-                        2,0000000000000001,,\"so, \"\"wide\"\"\"\n";
+        let expected = "tick,hash,error,speed,reason\n\
+                        1,ffffffffffffffff,0.1,-inf,hit\n\
+                        2,0000000000000001,,2.5,\"so, \"\"wide\"\"\"\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
@@ -181,6 +192,7 @@ mod tests {
         let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(rows[0]["hash"], "ffffffffffffffff");
         assert_eq!(rows[1]["error"], serde_json::Value::Null);
+        assert_eq!([&rows[0]["speed"], &rows[1]["speed"]], [&serde_json::json!("-inf"), &serde_json::json!(2.5)]);
         assert_eq!(rows[1]["reason"], "so, \"wide\"");
     }
 }
