@@ -2,13 +2,14 @@
 //! `impulse`. Sessions are recorded, replayed, verified, compared and bisected, and results depend on the game's own
 //! input fields.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
 use glam::Vec3;
 use hitreg::bisect::bisect_ticks;
-use hitreg::diff::{DiffOptions, diff};
+use hitreg::diff::{DiffOptions, UsercmdRow, diff};
 use hitreg::engine::{Engine, Games};
 use hitreg::game::{
     BadCells, Body, Bots, Categorize, GameInput, Judge, PlacedBody, PlayerCommand, Reconcile, Scene, Simulate, Sink,
@@ -16,13 +17,15 @@ use hitreg::game::{
 };
 use hitreg::log::{WriterOptions, read_session, write_keyframes};
 use hitreg::record::Session;
+use hitreg::recorded::recorded;
 use hitreg::replay::{KeyframeSchedule, Mode, Part, ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
+use hitreg::trace::schema::own_input;
 use hitreg::trace::{ColumnData, Trace, TraceHeader};
-use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, Tick};
 use hitreg::usercmd::{Input, OwnCells, Usercmd};
 use hitreg::verify::{GoldenUpdate, LogVerdict, ReplayRunner, VerifyOptions};
 
@@ -352,6 +355,49 @@ fn a_wrong_build_is_bisected_to_its_tick_and_field() {
     let first = found.first.expect("they differ");
     assert_eq!((&*first.table, first.place.player, first.place.command), ("frames", Some(0), Some(200)));
     assert_eq!(first.field.as_deref(), Some("own.east.lo"));
+}
+
+/// A recording lists usercmds player by player, and a replay lists them as they ran.
+#[test]
+fn a_recording_lists_the_same_usercmds_as_its_replay() {
+    let session = session("half-life");
+    let log = recorded(&session).expect("a log with a server");
+    let overlap = DiffOptions { overlap_only: true, ..DiffOptions::default() };
+    let played = trace(&session);
+    let frames = [&log, &played].map(|trace| trace.table("frames").expect("frames"));
+    let [recorded, replayed] = frames.map(|frames| own_input(frames).map(|c| (&*c.name, &*c.unit)).collect::<Vec<_>>());
+    let own = ["rudder", "thrust.lo", "thrust.hi", "target.lo", "target.hi", "sail"];
+    assert_eq!(recorded.iter().map(|(name, _)| *name).collect::<Vec<_>>(), own);
+    assert!(replayed.starts_with(&recorded), "{replayed:?}");
+    assert!(diff(&log, &played, &overlap).expect("no tolerance").first.is_none());
+
+    // A tick in which one player ran several usercmds, and others ran some.
+    let mut ran: BTreeMap<Tick, Vec<usize>> = BTreeMap::new();
+    for (player, records) in session.players.iter().enumerate() {
+        records.executed.iter().for_each(|done| ran.entry(done.tick).or_default().push(player));
+    }
+    let is_mixed = |players: &[usize]| players.len() > 3 && players.iter().any(|player| *player != players[0]);
+    let tick = session.states.keys().iter().map(|key| key.tick).find(|tick| is_mixed(ran.get(tick).map_or(&[], |p| p)));
+    let tick = tick.expect("such a tick").0;
+    let mut wrong = played.clone();
+    let bodies = wrong.tables.iter_mut().find(|table| table.name == "bodies").expect("bodies");
+    let keys = bodies.u32s("tick").iter().zip(bodies.u32s("entity"));
+    let row = keys.zip(0..).find(|(key, _)| *key == (&tick, &1)).expect("a state").1;
+    let course = bodies.columns.iter_mut().find(|column| column.name == "course").expect("a column");
+    let ColumnData::F32(course) = &mut course.data else { panic!("another type") };
+    course[row] += 1.0;
+    let found = bisect_ticks(&log, &wrong, &overlap, None).expect("no tolerance");
+    let first = found.first.expect("they differ");
+    assert_eq!((&*first.table, first.place.tick), ("bodies", Some(tick)));
+    assert_eq!(first.usercmds_a, first.usercmds_b);
+    let names = |usercmd: &UsercmdRow| usercmd.input.iter().map(|named| named.name.clone()).collect::<Vec<_>>();
+    assert!(first.usercmds_a.iter().all(|usercmd| names(usercmd).ends_with(&own.map(str::to_owned))));
+    let made = |usercmd: &UsercmdRow| {
+        let frames = &session.players[usercmd.player as usize].frames;
+        let frame = frames.iter().find(|frame| frame.command.seq.0 == usercmd.command).expect("recorded");
+        (usercmd.player != 1, frame.at, usercmd.player, usercmd.command)
+    };
+    assert!(first.usercmds_a.is_sorted_by_key(made), "{:?}", first.usercmds_a);
 }
 
 /// A server's log replays without the clients' logs.

@@ -168,7 +168,8 @@ fn executed(session: &Session) -> Table {
     executed.finish(Vec::new())
 }
 
-/// Returns the input of every client frame. Logs do not record what the client made of it.
+/// Returns the input of every client frame, with the fields that the game declares. Logs do not record what the client
+/// made of it.
 fn frames(session: &Session) -> Table {
     let mut frames = frames::Writer::default();
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
@@ -180,6 +181,7 @@ fn frames(session: &Session) -> Table {
     let recorded = ["player", "at_us", "command"].into_iter().chain(frames::SCHEMA.names_of(ColumnRole::Input));
     let recorded: Vec<&str> = recorded.collect();
     table.columns.retain(|column| recorded.contains(&column.name.as_str()));
+    table.columns.extend(own::of_usercmds(session));
     table
 }
 

@@ -47,8 +47,8 @@ pub struct Divergence {
     pub last_agreeing: Option<RowDump>,
     /// The last earlier authoritative state of the divergence's entity, if it is a row of another table.
     pub last_state: Option<RowDump>,
-    /// In A: the usercmds that ran in the divergence's tick, those of its entity first, or the one usercmd that it
-    /// concerns.
+    /// In A: the usercmds that ran in the divergence's tick, or the one usercmd that it concerns. Those of its entity
+    /// come first; then the order is that of the times at which clients made them, and of the players.
     pub usercmds_a: Vec<UsercmdRow>,
     /// The same for B.
     pub usercmds_b: Vec<UsercmdRow>,

@@ -1,6 +1,6 @@
 //! The context of a divergence: the usercmds of its tick, and the state before it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -32,6 +32,15 @@ impl Divergence {
         let inputs = inputs(traces);
         self.usercmds_a = ran(a, self, &inputs);
         self.usercmds_b = ran(b, self, &inputs);
+        let listed = [&self.usercmds_a, &self.usercmds_b].into_iter().flatten();
+        let made = made(traces, &listed.map(|usercmd| (usercmd.player, usercmd.command)).collect());
+        let entity = self.place.entity;
+        for usercmds in [&mut self.usercmds_a, &mut self.usercmds_b] {
+            usercmds.sort_by_key(|usercmd| {
+                let name = (usercmd.player, usercmd.command);
+                (Some(usercmd.player) != entity, made.get(&name), name)
+            });
+        }
         if self.table != bodies::NAME {
             self.last_state = last_state(a, clocks[0], &self.place);
         }
@@ -132,8 +141,20 @@ pub(crate) fn pick(
     Ok(Some(picked))
 }
 
-/// The usercmd that a divergence concerns. If it concerns none: the usercmds that ran in its tick, those of the entity
-/// first.
+/// When the client made each of the `listed` usercmds, by player and number. A recording lists the usercmds of each player in turn, and a
+/// replay lists them as they ran; this time is the same in both.
+fn made(traces: [&Trace; 2], listed: &BTreeSet<(u32, u32)>) -> BTreeMap<(u32, u32), i64> {
+    let mut made = BTreeMap::new();
+    for frames in traces.map(frames::Columns::of) {
+        let names = frames.player.iter().copied().zip(frames.command.iter().copied());
+        for (name, at_us) in names.zip(frames.at_us).filter(|(name, _)| listed.contains(name)) {
+            made.entry(name).or_insert(*at_us);
+        }
+    }
+    made
+}
+
+/// The usercmd that a divergence concerns. If it concerns none: the usercmds that ran in its tick.
 fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRow> {
     let place = &divergence.place;
     let executed = executed::Columns::of(trace);
@@ -146,9 +167,8 @@ fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRo
     }
     let Some(tick) = place.tick else { return Vec::new() };
     let rows = executed.tick.len().min(executed.player.len()).min(executed.command.len());
-    let mut in_tick: Vec<usize> = (0..rows).filter(|&row| executed.tick[row] == tick).collect();
-    in_tick.sort_by_key(|&row| Some(executed.player[row]) != place.entity);
-    in_tick.into_iter().map(|row| usercmd(executed.player[row], executed.command[row], Some(row))).collect()
+    let in_tick = (0..rows).filter(|&row| executed.tick[row] == tick);
+    in_tick.map(|row| usercmd(executed.player[row], executed.command[row], Some(row))).collect()
 }
 
 impl Divergence {

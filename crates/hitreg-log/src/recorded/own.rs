@@ -7,11 +7,8 @@ use crate::record::{CellKind, FieldSchema, NumberForm, Session, UnknownColumn, U
 use crate::trace::schema::frames;
 use crate::trace::{Column, ColumnData, Table};
 
-/// Adds the session's custom tables and columns.
+/// Adds the session's custom tables, and the unknown columns of usercmds.
 pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
-    if let Some(known) = tables.iter_mut().find(|table| table.name == frames::NAME) {
-        known.columns.extend(of_usercmds(session));
-    }
     for records in &session.unknown {
         let header = &session.header;
         let Some(kind) = header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
@@ -36,7 +33,7 @@ fn table(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Tab
 }
 
 /// Returns the columns of the usercmd fields that the game declares, in the order of the `frames` rows.
-fn of_usercmds(session: &Session) -> Vec<Column> {
+pub(super) fn of_usercmds(session: &Session) -> Vec<Column> {
     let fields = session.header.own_usercmd_fields();
     let frames = || session.players.iter().flat_map(|player| &player.frames);
     let column = |(field, place): (&FieldSchema, Range<usize>)| {
