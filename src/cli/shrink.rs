@@ -26,9 +26,10 @@ use crate::store::{self, FileType};
 
 /// Reduce a log to a minimal one that still shows a problem
 ///
-/// It removes players, time, usercmds, buttons, angles and moves, and lost, late and duplicate packets. It stops when
-/// removing any single one hides the problem. The problem is defined by a command, or by two builds, presets or
-/// settings that play the log differently. In that case, the same table and field must be the first to differ.
+/// It removes players, time, usercmds, buttons, angles, moves and own input fields, and lost, late and duplicate
+/// packets. It stops when removing any single one hides the problem. The problem is defined by a command, or by two
+/// builds, presets or settings that play the log differently. In that case, the same table and field must be the first
+/// to differ.
 ///
 /// The game records each reduced session again. If its build cannot, the log is only cut: it begins later, ends
 /// earlier, and has fewer players and less input. All other records stay.

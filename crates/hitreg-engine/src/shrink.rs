@@ -48,6 +48,8 @@ pub enum CostKind {
     Angles,
     /// Forward, side and up moves that are not zero.
     Moves,
+    /// Input fields that the game declares, with values other than zero.
+    OwnInput,
 }
 
 named!(CostKind {
@@ -60,6 +62,7 @@ named!(CostKind {
     Buttons = "buttons",
     Angles = "angles",
     Moves = "moves",
+    OwnInput = "own input fields",
 });
 
 /// The number of things of each kind in a session. Compared kind by kind, in the order of [`CostKind::ALL`].

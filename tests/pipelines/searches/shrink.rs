@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::built_in::{self, replay, rerecord, shrink as shrink_arena};
 use crate::disc::{DiscRules, Discs};
+use crate::helm::{Helm, Sail, Sea, Ships};
 use crate::patched::Patched;
 use hitreg::arena::ArenaRules;
+use hitreg::game::GameInput;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
 use hitreg::record::Session;
@@ -195,6 +197,26 @@ fn a_game_that_begins_only_at_its_spawn_is_shrunk() {
     assert_eq!(shrunk.states.of_tick(Tick(0)).count(), 0);
     assert!(shrunk.players.len() == 2 && shrunk.ticks.len() < 20, "{} ticks", shrunk.ticks.len());
     assert_eq!(removable_parts(&shrunk, rerecord_discs, &shows), []);
+}
+
+/// Of the fields that a game declares, only those of the problem keep a value.
+#[test]
+fn the_games_own_input_is_removed_too() {
+    let (scenario, rules) = (without_redundancy(scenario(2, 4.0, 0.0)), Arc::new(Sea::default()));
+    let mut session = Session::new(scenario.header::<Ships>(&rules).expect("a good scenario"));
+    record_synthetic::<Ships>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
+    let helms = |session: &Session| -> Vec<Helm> {
+        session.players.iter().flat_map(|player| &player.frames).map(|f| Helm::read(&f.command.input)).collect()
+    };
+    let shows = |session: &Session| helms(session).iter().any(|helm| helm.target != 0 && helm.thrust != 0.0);
+    let shrunk = shrink::<Ships, Infallible>(&session, &|s| Ok(shows(s)), &mut |_| {}).expect("it shows it");
+    let left: Vec<Helm> = helms(&shrunk.session).into_iter().filter(|helm| helm.target != 0).collect();
+    let [helm] = &left[..] else { panic!("one usercmd is enough: {left:?}") };
+    assert!(helm.thrust != 0.0 && (helm.rudder, helm.sail) == (0.0, Sail::Furled), "{helm:?}");
+    let own = shrunk.removed.iter().find(|removed| removed.kind == CostKind::OwnInput).expect("every kind");
+    assert!(own.before > 100 && own.after == 2, "{own:?}");
+    let rerecord = |session: &Session| hitreg::replay::rerecord::<Ships>(session, None);
+    assert_eq!(removable_parts(&shrunk.session, rerecord, &shows), []);
 }
 
 proptest! {

@@ -33,6 +33,8 @@ pub enum Removable {
     Angles(usize, usize),
     /// A player's move in a client frame: 0 is forward, 1 sideways, 2 up.
     Move(usize, usize, usize),
+    /// An input field that the game declares, in a player's client frame, by the places of its cells: first and end.
+    OwnInput(usize, usize, [usize; 2]),
 }
 
 /// The direction of a packet.
@@ -86,7 +88,9 @@ pub fn things(session: &Session, kind: CostKind) -> Vec<Removable> {
     match kind {
         CostKind::Players => (0..session.players.len()).map(Removable::Player).collect(),
         CostKind::Ticks => (0..session.ticks.len()).rev().map(Removable::Tick).collect(),
-        CostKind::Usercmds | CostKind::Buttons | CostKind::Angles | CostKind::Moves => hands::things(session, kind),
+        CostKind::Usercmds | CostKind::Buttons | CostKind::Angles | CostKind::Moves | CostKind::OwnInput => {
+            hands::things(session, kind)
+        }
         CostKind::Losses | CostKind::Duplicates | CostKind::Delays => links::things(session, kind),
     }
 }
@@ -107,9 +111,11 @@ pub fn without(session: &Session, things: &[Removable]) -> Session {
             Removable::Tick(tick) => {
                 ticks.insert(tick);
             }
-            Removable::Usercmd(..) | Removable::Button(..) | Removable::Angles(..) | Removable::Move(..) => {
-                hands::remove(&mut edited, *thing);
-            }
+            Removable::Usercmd(..)
+            | Removable::Button(..)
+            | Removable::Angles(..)
+            | Removable::Move(..)
+            | Removable::OwnInput(..) => hands::remove(&mut edited, *thing),
             Removable::Loss(..) | Removable::Duplicate(..) | Removable::Delay(..) => {}
         }
     }

@@ -11,7 +11,7 @@ use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
 
 /// The order in which kinds are reduced. Coarse kinds come first, because they make every later step cheaper.
-const ORDER: [CostKind; 9] = [
+const ORDER: [CostKind; 10] = [
     CostKind::Players,
     CostKind::Ticks,
     CostKind::Losses,
@@ -20,6 +20,7 @@ const ORDER: [CostKind; 9] = [
     CostKind::Usercmds,
     CostKind::Buttons,
     CostKind::Moves,
+    CostKind::OwnInput,
     CostKind::Angles,
 ];
 

@@ -20,7 +20,9 @@ pub(super) fn things(session: &Session, kind: CostKind) -> Vec<Removable> {
             session.players.iter().enumerate().filter(has_records).map(|(index, _)| Removable::Player(index)).collect()
         }
         CostKind::Ticks => (0..session.ticks.len()).rev().map(Removable::Tick).collect(),
-        CostKind::Usercmds | CostKind::Buttons | CostKind::Angles | CostKind::Moves => hands::things(session, kind),
+        CostKind::Usercmds | CostKind::Buttons | CostKind::Angles | CostKind::Moves | CostKind::OwnInput => {
+            hands::things(session, kind)
+        }
         CostKind::Losses | CostKind::Duplicates | CostKind::Delays => Vec::new(),
     }
 }
@@ -40,9 +42,11 @@ pub(super) fn without(session: &Session, things: &[Removable]) -> Session {
         match *thing {
             Removable::Player(player) => edited.empty_player(player),
             Removable::Tick(_) | Removable::Loss(..) | Removable::Duplicate(..) | Removable::Delay(..) => {}
-            Removable::Usercmd(..) | Removable::Button(..) | Removable::Angles(..) | Removable::Move(..) => {
-                hands::remove(&mut edited, *thing);
-            }
+            Removable::Usercmd(..)
+            | Removable::Button(..)
+            | Removable::Angles(..)
+            | Removable::Move(..)
+            | Removable::OwnInput(..) => hands::remove(&mut edited, *thing),
         }
     }
     edited

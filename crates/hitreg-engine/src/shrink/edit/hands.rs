@@ -4,11 +4,12 @@ use glam::Vec3;
 
 use super::super::CostKind;
 use super::{InputKey, Removable};
-use hitreg_log::record::Session;
-use hitreg_log::usercmd::Input;
+use hitreg_log::record::{Session, cells_of};
+use hitreg_log::usercmd::{Input, OwnCells};
 
 /// The things of a kind that concerns usercmds.
 pub(super) fn things(session: &Session, kind: CostKind) -> Vec<Removable> {
+    let own_fields = session.header.own_usercmd_fields();
     let mut things = Vec::new();
     for (player, records) in session.players.iter().enumerate() {
         for (frame, record) in records.frames.iter().enumerate() {
@@ -22,6 +23,11 @@ pub(super) fn things(session: &Session, kind: CostKind) -> Vec<Removable> {
                     let moved = (0..moves.len()).filter(|axis| moves[*axis] != 0.0);
                     things.extend(moved.map(|axis| Removable::Move(player, frame, axis)));
                 }
+                CostKind::OwnInput => {
+                    let places = cells_of(&own_fields).map(|(_, place)| [place.start, place.end]);
+                    let given = places.filter(|place| own_cells(&input.own, *place).any(|cell| cell != 0));
+                    things.extend(given.map(|place| Removable::OwnInput(player, frame, place)));
+                }
                 _ => {}
             }
         }
@@ -34,7 +40,8 @@ pub(super) fn remove(session: &mut Session, thing: Removable) {
     let (Removable::Usercmd(player, frame)
     | Removable::Button(player, frame, _)
     | Removable::Angles(player, frame)
-    | Removable::Move(player, frame, _)) = thing
+    | Removable::Move(player, frame, _)
+    | Removable::OwnInput(player, frame, _)) = thing
     else {
         return;
     };
@@ -48,6 +55,11 @@ pub(super) fn remove(session: &mut Session, thing: Removable) {
         Removable::Move(.., 0) => input.forwardmove = 0.0,
         Removable::Move(.., 1) => input.sidemove = 0.0,
         Removable::Move(..) => input.upmove = 0.0,
+        Removable::OwnInput(.., [first, end]) => {
+            let mut cells = input.own.stored().to_vec();
+            cells.iter_mut().take(end).skip(first).for_each(|cell| *cell = 0);
+            input.own = OwnCells::new(&cells);
+        }
         Removable::Player(..)
         | Removable::Tick(..)
         | Removable::Loss(..)
@@ -63,6 +75,11 @@ fn is_idle(input: &Input) -> bool {
 /// Only the duration and the view angles of an input.
 fn idle(input: &Input) -> Input {
     Input { msec: input.msec, viewangles: input.viewangles, ..Input::default() }
+}
+
+/// The stored cells with these places.
+fn own_cells(own: &OwnCells, [first, end]: [usize; 2]) -> impl Iterator<Item = u32> {
+    own.stored().iter().copied().take(end).skip(first)
 }
 
 fn keys(input: &Input) -> impl Iterator<Item = InputKey> + use<> {
