@@ -201,6 +201,33 @@ fn values_missing_in_a_trace_are_shown_as_not_known() {
     assert!(none.contains("there are no shots in it"), "{none}");
 }
 
+/// Every usercmd has a pitch and a yaw. A game with another kind of aim leaves them 0, which is no direction.
+#[test]
+fn a_game_without_view_angles_has_no_line_of_fire() {
+    let (_folder, mut traces) = sessions();
+    let mut trace = traces.remove(0).1;
+    let name = ShotName { shooter: 1, command: 95, index: None };
+    for table in &mut trace.tables {
+        table.columns.retain(|column| !column.name.contains("viewangles"));
+    }
+    assert!(shot(&trace, name).0.line.is_some(), "usercmds have yaws");
+    let mut set = |table: &str, value: fn(usize) -> f32| {
+        let table = trace.tables.iter_mut().find(|known| known.name == table).expect("the table");
+        for column in table.columns.iter_mut().filter(|column| ["pitch", "yaw"].contains(&&*column.name)) {
+            let ColumnData::F32(values) = &mut column.data else { panic!("angles") };
+            values.iter_mut().enumerate().for_each(|(row, angle)| *angle = value(row));
+        }
+        shot(&trace, name)
+    };
+    let (without, text) = set(schema::frames::NAME, |_| 0.0);
+    assert!(without.line.is_none() && without.places.len() == 3, "{text}");
+    assert!(without.places.iter().all(|place| place.off.is_none() && place.origin.is_some()), "{text}");
+    assert!(text.contains("aim           not known: the game has no view angles\n"), "{text}");
+    assert!(text.contains("no picture: without view angles") && !text.contains("from line"), "{text}");
+    let (with, text) = set(schema::frames::NAME, |row| if row == 0 { 1.0 } else { 0.0 });
+    assert!(with.line.is_some() && text.contains("from line"), "another usercmd shows that there are angles: {text}");
+}
+
 #[test]
 fn a_missing_shot_is_answered_with_the_nearest_shots() {
     let folder = Folder::empty();

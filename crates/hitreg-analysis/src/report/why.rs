@@ -48,6 +48,9 @@ fn title(why: &Why) -> String {
     }
 }
 
+/// Says why a shot has no line of fire.
+const NO_VIEW_ANGLES: &str = "not known: the game has no view angles";
+
 fn at_time(at_us: Option<i64>) -> String {
     at_us.map_or(String::new(), |at| format!(" at {}", seconds(at)))
 }
@@ -75,6 +78,7 @@ fn about_shot(
     let frame_us = shot.made.and_then(|made| made.at_us);
     page.pair("usercmd", &usercmd(shot.command, frame_us, settings));
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
+    let looks = looks.or_else(|| (!shot.has_view_angles && !shot.is_impact).then(|| NO_VIEW_ANGLES.to_owned()));
     page.pair_if("aim", looks.as_deref());
     let about = shot.about.as_deref().map(name);
     let target = about.as_ref().zip(chosen(shot)).map(|(who, by)| format!("{who}: {by}"));
@@ -272,6 +276,13 @@ const SAME_DEGREES: f32 = 0.05;
 
 /// The table of the target's places: drawn, judged and present.
 fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
+    if !shot.has_view_angles {
+        let row = |place: &TargetPosition| {
+            [place.which.name().to_owned(), known(place.at_us.map(seconds)), place.known_by.to_owned()]
+        };
+        page.section(&format!("Where {who} was"), &[">server time", "source"], shot.places.iter().map(row));
+        return;
+    }
     let row = |place: &TargetPosition| {
         let off = place.off.as_ref();
         let distance = off.map(|off| format!("{} units", measure(off.distance_units)));
@@ -477,6 +488,7 @@ const MOST_FIELDS: usize = 16;
 fn picture(page: &mut Page, why: &Why) {
     let Some(scene) = WhyDrawing::of(why) else {
         let reason = match why {
+            Why::Shot(shot) if !shot.has_view_angles => "without view angles, no line of fire is known",
             Why::Shot(_) => "the trace has no line of fire for it, or no positions of the target",
             Why::Correction(_) => "the position was predicted correctly, or the trace lacks origin.x and origin.y",
         };

@@ -3,7 +3,7 @@
 use glam::Vec3;
 use serde::Serialize;
 
-use super::measure;
+use super::{TraceRows, measure};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, frames};
 
@@ -33,6 +33,17 @@ pub struct Axes {
     pub is_y_down: bool,
 }
 
+/// Whether a field of a body is a view angle, by its name: `viewangles.y`, `yaw`.
+pub(super) fn is_view_angle(field: &str) -> bool {
+    field.split('.').any(|part| matches!(part, "viewangles" | "pitch" | "yaw"))
+}
+
+/// The first row of `frames` whose usercmd has a pitch or a yaw.
+pub(super) fn first_with_angles(frames: &frames::Columns<'_>) -> Option<usize> {
+    let first = |angles: &[f32]| angles.iter().position(|angle| *angle != 0.0);
+    first(frames.yaw).or_else(|| first(frames.pitch))
+}
+
 impl Axes {
     pub(super) fn of(trace: &Trace) -> Axes {
         let has = |table: &str, column: &str| trace.table(table).is_some_and(|table| table.column(column).is_some());
@@ -58,8 +69,9 @@ pub struct LineOffset {
 
 impl AimLine {
     /// The aim line of the usercmd in a row of the `frames` table. It begins at the predicted body, or at `body` if the
-    /// trace has no predictions.
-    pub(super) fn of(trace: &Trace, row: usize, body: Option<Vec3>) -> Option<AimLine> {
+    /// trace has no predictions. `None` if the game has no view angles.
+    pub(super) fn of(reader: &TraceRows<'_>, row: usize, body: Option<Vec3>) -> Option<AimLine> {
+        let trace = Some(reader.trace).filter(|_| reader.has_view_angles)?;
         let frames = trace.table(frames::NAME)?;
         let columns = frames::Columns::read(frames);
         let own = |name: &str| measure(&frames.floats(&format!("own.{name}")), row);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::correction::is_corrected;
+use super::line::first_with_angles;
 use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, select_rows};
@@ -76,7 +77,16 @@ impl ShotRows {
             |tick: &u32| of_shot.iter().any(|of_shot| of_shot == tick || of_shot.checked_sub(1) == Some(*tick));
         match table.name.as_str() {
             ticks::NAME | bodies::NAME => table.select_where(table.u32s("tick").iter(), is_its_tick),
-            executed::NAME | frames::NAME => of_usercmd(table, shooter, command),
+            executed::NAME => of_usercmd(table, shooter, command),
+            frames::NAME => {
+                let rows = frames::Columns::read(table);
+                let is_its =
+                    |row: usize| (rows.player.get(row), rows.command.get(row)) == (Some(&shooter), Some(&command));
+                let its: Vec<usize> = (0..rows.rows).filter(|row| is_its(*row)).collect();
+                // A usercmd with view angles shows that the game has them, even if those of the shot are 0.
+                let with_angles = first_with_angles(&rows).filter(|_| !its.is_empty());
+                table.select_where(0..rows.rows, |row| its.contains(&row) || with_angles == Some(row))
+            }
             views::NAME => {
                 let rows = views::Columns::read(table);
                 let is_near = |row: usize| match (self.shown, rows.drawn_at_us.get(row)) {

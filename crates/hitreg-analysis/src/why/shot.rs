@@ -40,6 +40,8 @@ pub struct ShotExplanation {
     pub impact: Option<ShotResult>,
     /// The aim line on the shooter's screen.
     pub line: Option<AimLine>,
+    /// Whether the game has view angles. Without them, it has an aim of its own, and no line is known.
+    pub has_view_angles: bool,
     /// The target: the player hit on the server, else the player hit on the screen, else the target drawn nearest to
     /// the line.
     pub about: Option<String>,
@@ -166,7 +168,7 @@ impl ShotExplanation {
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
         // An impact has no aim; the line belongs to its launch.
         let body = cell(shots.tick, row).and_then(|tick| places::body(reader, tick, shooter));
-        let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(trace, row, body));
+        let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(reader, row, body));
         let given = shots.given_target.iter().nth(row).map(|_| ReportedHit {
             target: named(shots.given_target, row),
             damage: measure(shots.given_damage, row),
@@ -189,6 +191,7 @@ impl ShotExplanation {
             is_reported,
             impact: if is_impact { None } else { impact(reader, shooter, command) },
             line,
+            has_view_angles: reader.has_view_angles || frame.is_none(),
             view_error_units: measure(shots.view_error_units, row).filter(|_| about == aimed_at),
             about,
             aimed_by: named(shots.aimed_by, row),

@@ -71,13 +71,15 @@ function madeOf(from) {
   return from.after ? `snapshots ${at(from.before)} and ${at(from.after)}, ${(from.fraction * 100).toFixed(0)} %` : `snapshot ${at(from.before)}, the last received, and no later one`;
 }
 
-function places({ places: all, about, line }) {
+function places({ places: all, about, line, has_view_angles: hasAngles }) {
   if (all.length === 0) return null;
-  const head = ["", "server time", "from line", "", "source"];
+  // Without view angles, no line of fire is known.
+  const ofLine = (words) => (hasAngles ? words : words.filter((_, column) => column !== 2 && column !== 3));
+  const head = ofLine(["", "server time", "from line", "", "source"]);
   const side = ({ right_units: right, up_units: up }) => `${measure(Math.abs(right))} ${right < 0 ? "left" : "right"}${up === null ? "" : `, ${measure(Math.abs(up))} ${up < 0 ? "below" : "above"}`}`;
-  const row = (place) => [`${place.which} (${place.which[0].toUpperCase()})`, seconds(place.at_us), place.off ? `${measure(place.off.distance_units)} units` : "not known", place.off ? side(place.off) : "", place.known_by];
+  const row = (place) => ofLine([`${place.which} (${place.which[0].toUpperCase()})`, seconds(place.at_us), place.off ? `${measure(place.off.distance_units)} units` : "not known", place.off ? side(place.off) : "", place.known_by]);
   const cells = (name, words) => words.map((word) => el(name, {}, word));
-  return el("table", {}, el("caption", {}, `where ${about} was${line?.has_height || line?.is_flat ? "" : ", seen from above"}`), el("thead", {}, el("tr", {}, ...cells("th", head))), el("tbody", {}, ...all.map((place) => el("tr", {}, ...cells("td", row(place))))));
+  return el("table", {}, el("caption", {}, `where ${about} was${!hasAngles || line?.has_height || line?.is_flat ? "" : ", seen from above"}`), el("thead", {}, el("tr", {}, ...cells("th", head))), el("tbody", {}, ...all.map((place) => el("tr", {}, ...cells("td", row(place))))));
 }
 
 /** The targets beside the line of fire, which runs from left to right: from above, and from the side. */
