@@ -102,6 +102,12 @@ fn the_shots_below_are_those_that_the_first_line_counts() {
     let text = diff_answer(&found, DiffScope::Any).text();
     let more = format!("and {} more changed shots, {misses} more that hit in neither", changed - 4);
     assert!(text.contains(&more) && text.starts_with(&format!("{changed} shots changed, ")), "{more}\n{text}");
+    // The long page uses the same words for the shots that it does not list.
+    found.hits.only_a += 200;
+    let text = diff_page(&found).text().split_whitespace().collect::<Vec<_>>().join(" ");
+    let left_out = found.hits.outcomes_changed() - found.hits.changed.first().take(100).count() as u64;
+    let more = format!("and {left_out} more changed shots, {misses} more that hit in neither (--format json has all)");
+    assert!(text.contains(&more), "{more}\n{text}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::diff::{changed_settings, column_words, diff_line, diff_page, judgement};
 use super::divergence::{place, values};
 use super::figures::{clipped, count, counted, seconds};
-use super::hits::{change, hits};
+use super::hits::{change, hits, more};
 use super::page::Page;
 use super::text_diff::settings;
 use crate::diff::{
@@ -121,14 +121,7 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
     let shown = found.outcomes_changed().min(MOST_SHOTS as u64);
     let changed = found.outcomes_changed() - shown;
     let misses = found.other_reason.saturating_sub(MOST_SHOTS as u64 - shown);
-    let mut more = Vec::new();
-    if changed > 0 {
-        more.push(counted(changed, "more changed shot"));
-    }
-    if misses > 0 {
-        more.push(format!("{} more that hit in neither", count(misses)));
-    }
-    if !more.is_empty() {
-        page.note(2, &format!("and {} (--on hits lists all)", more.join(", ")));
+    if let Some(more) = more(changed, misses) {
+        page.note(2, &format!("and {more} (--on hits lists all)"));
     }
 }

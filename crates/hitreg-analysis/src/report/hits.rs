@@ -1,10 +1,11 @@
-//! The page of changed shots.
+//! The page of shots whose results differ: changed shots, and shots that hit in neither trace.
 
 use super::figures::{count, counted, seconds};
 use super::page::Page;
 use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
 
-/// The matrix of hits, and at most `most` changed shots, each with its number, which `hitreg diff --why` takes.
+/// The matrix of hits, and at most `most` shots whose results differ, each with its number, which `hitreg diff --why`
+/// takes.
 pub(super) fn hits(hits: &HitChanges, most: usize) -> Page {
     let mut page = Page::default();
     let in_both = hits.both + hits.other_target + hits.other_wound;
@@ -21,18 +22,32 @@ pub(super) fn hits(hits: &HitChanges, most: usize) -> Page {
         page.note(2, &format!("hit in both, but: {}", words.join(", ")));
     }
     if hits.other_reason > 0 {
-        page.note(2, &format!("hit in neither, but for another reason: {}", count(hits.other_reason)));
+        page.note(
+            2,
+            &format!("hit in neither, but for another reason or on one side only: {}", count(hits.other_reason)),
+        );
     }
+    let (mut changed, mut misses) = (hits.outcomes_changed(), hits.other_reason);
     for (number, shot) in (1..).zip(hits.changed.first()).take(most) {
-        changed(&mut page, number, &shot);
+        both_sides(&mut page, number, &shot);
+        let of_kind = if shot.change == ShotChange::OtherReason { &mut misses } else { &mut changed };
+        *of_kind = of_kind.saturating_sub(1);
     }
-    if let Some(more @ 1..) = hits.changed.len().checked_sub(most) {
-        page.note(2, &format!("and {} (--format json has all)", counted(more as u64, "more changed shot")));
+    if let Some(more) = more(changed, misses) {
+        page.note(2, &format!("and {more} (--format json has all)"));
     }
     page
 }
 
-/// A changed shot in one line: `p3 #59 pistol, 0.984 s: hit in B only`.
+/// The shots that a list leaves out; `None` without any. A shot that hit in neither trace is no changed shot.
+pub(super) fn more(changed: u64, misses: u64) -> Option<String> {
+    let changed = (changed > 0).then(|| counted(changed, "more changed shot"));
+    let misses = (misses > 0).then(|| format!("{} more that hit in neither", count(misses)));
+    let more: Vec<String> = changed.into_iter().chain(misses).collect();
+    (!more.is_empty()).then(|| more.join(", "))
+}
+
+/// A shot whose results differ, in one line: `p3 #59 pistol, 0.984 s: hit in B only`.
 pub(super) fn change(shot: &ChangedShot) -> String {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
     let weapon = of_either.map_or("", |outcome| outcome.weapon.as_str());
@@ -41,7 +56,9 @@ pub(super) fn change(shot: &ChangedShot) -> String {
         ShotChange::OnlyB => "hit in B only",
         ShotChange::OtherTarget => "other target",
         ShotChange::OtherWound => "other hitgroup or damage",
-        ShotChange::OtherReason => "other reason",
+        ShotChange::OtherReason if shot.a.is_none() => "fired in B only, no hit",
+        ShotChange::OtherReason if shot.b.is_none() => "fired in A only, no hit",
+        ShotChange::OtherReason => "hit in neither, other reason",
     };
     let impact = if shot.is_impact { " impact" } else { "" };
     let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));
@@ -50,7 +67,7 @@ pub(super) fn change(shot: &ChangedShot) -> String {
     format!("p{} #{}{weapon}{impact}{at}: {change}", shot.shooter, shot.command)
 }
 
-fn changed(page: &mut Page, number: u64, shot: &ChangedShot) {
+fn both_sides(page: &mut Page, number: u64, shot: &ChangedShot) {
     page.note(2, &format!("{number}. {}", change(shot)));
     for (side, outcome) in [("A", &shot.a), ("B", &shot.b)] {
         let words = outcome.as_ref().map_or("not fired".to_owned(), words);
