@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::shot_counter::ShotCounter;
+use crate::why::is_corrected;
 use hitreg_log::stats::{CountedValues, Delivery, Spread};
 use hitreg_log::trace::schema::{
     CellType as _, NOT_RUN, OptionalBits, corrections, executed, frames, own_input, packets, shots, snapshots, ticks,
@@ -327,11 +328,12 @@ impl PredictionSummary {
             add_shares([ground, air], &as_played, &on_ground);
         }
         let mut corrections = 0;
-        for (result, cause) in result.iter().zip(table.cause.iter()) {
-            corrections += u64::from(cause != "none");
-            self.relocations += u64::from(is_relocation(cause));
-            if !matches!(*result, "exact" | "near" | "none") {
-                let cause = if cause == "none" { "unknown" } else { cause };
+        for row in 0..table.rows {
+            let (is_corrected, cause) = (is_corrected(table, row), table.cause.get(row));
+            corrections += u64::from(is_corrected);
+            self.relocations += u64::from(is_corrected && is_relocation(cause));
+            if !matches!(table.result.get(row), "exact" | "near" | "none" | "") {
+                let cause = if matches!(cause, "none" | "") { "unknown" } else { cause };
                 *self.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
             }
         }
@@ -395,4 +397,37 @@ fn active(rows: &Table, frames: &frames::Columns<'_>) -> u64 {
     let pressed = |row: usize| keys.iter().any(|column| column.get(row).is_some_and(|v| *v != 0));
     let has_own = |row: usize| own.iter().any(|data| !data.is_zero(row));
     (0..frames.rows).filter(|&row| moved(row) || pressed(row) || has_own(row)).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::trace::Column;
+
+    /// A game's own table of corrections may lack columns, and may name a cause where nothing was corrected.
+    #[test]
+    fn corrections_are_counted_as_why_counts_them() {
+        let names = |name: &str, names: [&str; 3]| {
+            Column::new(name, ColumnData::Name { names: names.map(str::to_owned).into(), codes: vec![0, 1, 2] })
+        };
+        let all = [
+            Column::new("fields", ColumnData::U32(vec![2, 0, 1])),
+            names("result", ["miss", "exact", "near"]),
+            names("cause", ["push", "push", "none"]),
+        ];
+        let counted = |columns: &[usize]| {
+            let table = columns.iter().map(|column| all[*column].clone()).collect();
+            let trace = Trace { tables: vec![Table::new(corrections::NAME, table)], ..Trace::default() };
+            let rows = corrections::Columns::of(&trace);
+            let corrections = (0..rows.rows).filter(|row| is_corrected(&rows, *row)).count() as u64;
+            let summary = Summary::of(&trace);
+            assert_eq!(summary.exercised.corrections, corrections, "{columns:?}");
+            (corrections, summary.prediction.misses_by_cause.get("push").copied())
+        };
+        assert_eq!(counted(&[0, 1, 2]), (2, Some(1)));
+        assert_eq!(counted(&[1, 2]), (2, Some(1)));
+        assert_eq!(counted(&[0]), (2, None));
+        assert_eq!(counted(&[2]), (2, None));
+        assert_eq!(counted(&[1]), (2, None));
+    }
 }

@@ -8,6 +8,7 @@ use super::pairing::Pairing;
 use super::relocations::{RelocationSearch, Relocations};
 use super::scan::ScanResult;
 use crate::summary::{PredictionSummary, SummaryBuilder};
+use crate::why::is_corrected;
 use hitreg_log::stats::{CountedValues, Spread, Tail};
 use hitreg_log::trace::schema::{corrections, views};
 use hitreg_log::trace::{Table, TraceSource};
@@ -97,24 +98,24 @@ pub(crate) struct CorrectionOverlap {
 
 impl CorrectionOverlap {
     pub(crate) fn add(&mut self, pairing: &Pairing<'_>) {
-        let [causes_a, causes_b] = [pairing.a, pairing.b].map(|table| corrections::Columns::read(table).cause);
-        if causes_a.codes.is_empty() || causes_b.codes.is_empty() {
+        let [acks_a, acks_b] = [pairing.a, pairing.b].map(corrections::Columns::read);
+        if acks_a.cause.codes.is_empty() || acks_b.cause.codes.is_empty() {
             return;
         }
         let CorrectionOverlap { corrected, causes } = self;
         for (i, j) in pairing.joined.pairs() {
-            let (a, b) = (causes_a.get(i), causes_b.get(j));
-            match (a == "none", b == "none") {
-                (false, false) => corrected.both += 1,
-                (false, true) => {
+            let (a, b) = (acks_a.cause.get(i), acks_b.cause.get(j));
+            match (is_corrected(&acks_a, i), is_corrected(&acks_b, j)) {
+                (true, true) => corrected.both += 1,
+                (true, false) => {
                     corrected.only_a += 1;
                     *causes.only_a.entry(a.to_owned()).or_default() += 1;
                 }
-                (true, false) => {
+                (false, true) => {
                     corrected.only_b += 1;
                     *causes.only_b.entry(b.to_owned()).or_default() += 1;
                 }
-                (true, true) => corrected.neither += 1,
+                (false, false) => corrected.neither += 1,
             }
         }
     }

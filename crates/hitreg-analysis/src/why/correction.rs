@@ -167,10 +167,12 @@ pub(super) fn row(trace: &Trace, others: &OtherCorrections, player: u32, number:
     })
 }
 
-/// Whether a row of `corrections` corrected a state. A game's own table may lack `fields`; then `result` decides.
-pub(crate) fn is_corrected(table: &corrections::Columns<'_>, row: usize) -> bool {
+/// Whether a row of `corrections` corrected a state. A game's own table may lack `fields`; then `result` decides, and
+/// without a result the cause.
+pub fn is_corrected(table: &corrections::Columns<'_>, row: usize) -> bool {
     match cell(table.fields, row) {
         Some(fields) => fields > 0,
+        None if table.result.codes.is_empty() => !matches!(table.cause.get(row), "" | "none"),
         None => !matches!(table.result.get(row), "" | "none" | "exact"),
     }
 }

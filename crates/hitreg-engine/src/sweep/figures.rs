@@ -2,6 +2,7 @@
 
 use hitreg_analysis::summary::{Summary, is_relocation};
 use hitreg_analysis::swept::SweepFigures;
+use hitreg_analysis::why::is_corrected;
 use hitreg_log::record::Session;
 use hitreg_log::stats::Spread;
 use hitreg_log::trace::Trace;
@@ -74,9 +75,9 @@ impl FigureSums {
         };
         gathered.add_shots(&columns);
         let corrections = corrections::Columns::of(trace);
-        for (row, cause) in corrections.cause.iter().enumerate().filter(|(_, cause)| *cause != "none") {
+        for row in (0..corrections.rows).filter(|row| is_corrected(&corrections, *row)) {
             gathered.corrections += 1;
-            if !is_relocation(cause) {
+            if !is_relocation(corrections.cause.get(row)) {
                 gathered.correction_units.extend(corrections.error_units.get(row));
             }
         }
