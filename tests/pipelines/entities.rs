@@ -12,6 +12,7 @@ use hitreg::replay::{Mode, ReplayError, ReplayOptions, ReplayOutput, replay};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::summary::Summary;
+use hitreg::trace::ColumnData;
 use hitreg::verify;
 
 const PLAYERS: u16 = 3;
@@ -63,14 +64,15 @@ fn the_trace_has_the_engines_components() {
         assert_eq!(column.len(), bodies.rows(), "{name}");
         column
     };
-    let [tick, number, low, high] = ["tick", "entity", "id.lo", "id.hi"].map(column);
+    let [tick, number] = ["tick", "entity"].map(column);
+    let ColumnData::U64(id) = &bodies.column("id").expect("ids").data else { panic!("another type") };
     let [kind, shield, gun, stone] = ["kind", "shield", "gun", "stone"].map(column);
     assert_eq!(bodies.f32s("stone.turned.w").len(), bodies.rows());
     let mut ids: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
     let mut owners: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
     let (mut gone, mut shields, mut in_tick) = (0, [0, 0], BTreeMap::<u32, usize>::new());
     for row in 0..bodies.rows() {
-        let id = u64::from(high[row]) << 32 | u64::from(low[row]);
+        let id = id[row];
         *in_tick.entry(tick[row]).or_default() += 1;
         if id == 0 {
             assert!(number[row] < u32::from(PLAYERS), "only a player can be without an entity");

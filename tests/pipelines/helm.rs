@@ -5,18 +5,19 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use glam::Vec3;
 use hitreg::bisect::bisect_ticks;
-use hitreg::diff::{DiffOptions, UsercmdRow, diff};
+use hitreg::diff::{DiffOptions, DifferenceClass, TraceVerdict, UsercmdRow, diff};
 use hitreg::engine::{Engine, Games};
 use hitreg::game::{
     BadCells, Body, Bots, Categorize, GameInput, Judge, PlacedBody, PlayerCommand, Reconcile, Scene, Simulate, Sink,
-    body, cells, input,
+    StateRows, body, cells, input,
 };
-use hitreg::log::{WriterOptions, read_session, write_keyframes};
-use hitreg::record::Session;
+use hitreg::log::{WriterOptions, read_session, write_keyframes, write_trace};
+use hitreg::record::{Session, StateKey};
 use hitreg::recorded::recorded;
 use hitreg::replay::{KeyframeSchedule, Mode, Part, ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::rng::Rng;
@@ -242,19 +243,93 @@ fn traces_show_own_input_beside_the_fixed_fields() {
     let frames = trace.table("frames").expect("frames");
     let (players, commands) = (frames.u32s("player"), frames.u32s("command"));
     let column = |name: &str| &frames.column(name).unwrap_or_else(|| panic!("no {name}")).data;
-    let (ColumnData::F32(rudder), ColumnData::U32(low), ColumnData::U32(high), ColumnData::U32(sail)) =
-        (column("rudder"), column("thrust.lo"), column("thrust.hi"), column("sail"))
+    let (ColumnData::F32(rudder), ColumnData::F64(thrust), ColumnData::U64(target), ColumnData::U32(sail)) =
+        (column("rudder"), column("thrust"), column("target"), column("sail"))
     else {
         panic!("other types")
     };
-    assert_eq!(frames.column("thrust.hi").map(|column| column.unit.as_str()), Some("m/s"));
+    assert_eq!(frames.column("thrust").map(|column| column.unit.as_str()), Some("m/s"));
     for row in 0..frames.rows() {
         let of = &session.players[players[row] as usize].frames;
         let frame = of.iter().find(|frame| frame.command.seq == CommandSeq(commands[row])).expect("recorded");
         let helm = Helm::read(&frame.command.input);
-        let thrust = f64::from_bits(u64::from(low[row]) | u64::from(high[row]) << 32);
-        assert_eq!((rudder[row], thrust, sail[row]), (helm.rudder, helm.thrust, helm.sail as u32));
+        let shown = (rudder[row], thrust[row], target[row], sail[row]);
+        assert_eq!(shown, (helm.rudder, helm.thrust, helm.target, helm.sail as u32));
     }
+}
+
+/// Every command reads the game's 64-bit values as single columns, with all their digits.
+#[test]
+fn values_of_64_bits_are_exported_bit_for_bit() {
+    let session = session("half-life");
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let (log, traced) = (folder.path().join("a.hitlog"), folder.path().join("a.hittrace"));
+    std::fs::write(&log, streams::file(&session, Micros::from_ms(400))).expect("written");
+    let trace = trace(&session);
+    std::fs::write(&traced, write_trace(Vec::new(), &trace).expect("written")).expect("written");
+    // The rows of a table: the columns with these names, as text.
+    let exported = |file: &Path, table: &str, names: &[&str]| -> Vec<Vec<String>> {
+        let file = file.to_str().expect("UTF-8");
+        let run = Command::new(env!("CARGO_BIN_EXE_hitreg"))
+            .args(["export", file, "--table", table, "--to", "csv"])
+            .output()
+            .expect("the command runs");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        let text = String::from_utf8(run.stdout).expect("UTF-8");
+        let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let columns = rows.next().expect("a line of names");
+        let place = |name: &&str| columns.iter().position(|column| column == name).expect("a column");
+        let places: Vec<usize> = names.iter().map(place).collect();
+        rows.map(|row| places.iter().map(|place| row[*place].clone()).collect()).collect()
+    };
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let double = |text: &str| text.parse::<f64>().expect("a number").to_bits();
+    for file in [&log, &traced] {
+        let rows = exported(file, "frames", &["player", "command", "thrust", "target"]);
+        assert!(rows.len() > 1_000, "{}", rows.len());
+        for row in rows {
+            let of = &session.players[row[0].parse::<usize>().expect("a player")].frames;
+            let frame = of.iter().find(|frame| frame.command.seq.0.to_string() == row[1]).expect("recorded");
+            let helm = Helm::read(&frame.command.input);
+            assert_eq!((double(&row[2]), number(&row[3])), (helm.thrust.to_bits(), helm.target));
+        }
+    }
+    let states = StateRows::new::<Ships>(&session.header.classes).expect("the classes of this build");
+    let ship = |(key, cells): (StateKey, &[u32])| {
+        let ship = states.read::<Ships>(key.class, cells).expect("a ship").expect("a known class");
+        ([key.tick.0.to_string(), key.entity.0.to_string()], ship)
+    };
+    let recorded: BTreeMap<[String; 2], Ship> = session.states.iter().map(ship).collect();
+    for file in [&log, &traced] {
+        let mut found = 0;
+        for row in exported(file, "bodies", &["tick", "entity", "id", "east", "north"]) {
+            // A trace has the ships of every tick, and the log those that it sent.
+            let Some(ship) = recorded.get(&[row[0].clone(), row[1].clone()]) else { continue };
+            found += 1;
+            assert_eq!(
+                (number(&row[2]), double(&row[3]), double(&row[4])),
+                (ship.id, ship.east.to_bits(), ship.north.to_bits())
+            );
+        }
+        assert_eq!(found, recorded.len());
+    }
+}
+
+/// A tolerance on a double excuses its last bit.
+#[test]
+fn doubles_are_compared_within_a_tolerance() {
+    let session = session("half-life");
+    let mut wrong = session.clone();
+    wrong.header.rules = rmp_serde::to_vec_named(&Sea { wrong_at: Some(200) }).expect("MessagePack").into();
+    let (good, wrong) = (trace(&session), trace(&wrong));
+    let within = |text: &str| {
+        let tolerances = [text.parse().expect("a tolerance")].into_iter().collect();
+        diff(&good, &wrong, &DiffOptions { tolerances, ..DiffOptions::default() }).expect("a column")
+    };
+    let found = within("east=1e-9");
+    assert_eq!(found.verdict, TraceVerdict::Same, "{:?}", found.first);
+    let first = within("east=1e-30").first.expect("the last bit differs");
+    assert_eq!((first.field.as_deref(), first.class), (Some("own.east"), Some(DifferenceClass::Drift)));
 }
 
 /// With keyframes, in parts, from a keyframe, and under other settings.
@@ -333,8 +408,8 @@ fn a_change_of_an_own_field_is_named() {
     type Change = fn(&mut Helm);
     let changes: [(&str, Change); 3] = [
         ("rudder of usercmd 61 of p1 is", |helm| helm.rudder += 45.0),
-        ("thrust.lo of usercmd 61 of p1 is", |helm| helm.thrust = helm.thrust.next_up()),
-        ("target.lo of usercmd 61 of p1 is", |helm| helm.target ^= 1),
+        ("thrust of usercmd 61 of p1 is", |helm| helm.thrust = helm.thrust.next_up()),
+        ("target of usercmd 61 of p1 is", |helm| helm.target ^= 1),
     ];
     for (evidence, change) in changes {
         let found = bisect_ticks(&good, &with(&change), &DiffOptions::default(), None).expect("no tolerance");
@@ -354,7 +429,7 @@ fn a_wrong_build_is_bisected_to_its_tick_and_field() {
     // The client's prediction is the first to run it.
     let first = found.first.expect("they differ");
     assert_eq!((&*first.table, first.place.player, first.place.command), ("frames", Some(0), Some(200)));
-    assert_eq!(first.field.as_deref(), Some("own.east.lo"));
+    assert_eq!(first.field.as_deref(), Some("own.east"));
 }
 
 /// A recording lists usercmds player by player, and a replay lists them as they ran.
@@ -366,7 +441,7 @@ fn a_recording_lists_the_same_usercmds_as_its_replay() {
     let played = trace(&session);
     let frames = [&log, &played].map(|trace| trace.table("frames").expect("frames"));
     let [recorded, replayed] = frames.map(|frames| own_input(frames).map(|c| (&*c.name, &*c.unit)).collect::<Vec<_>>());
-    let own = ["rudder", "thrust.lo", "thrust.hi", "target.lo", "target.hi", "sail"];
+    let own = ["rudder", "thrust", "target", "sail"];
     assert_eq!(recorded.iter().map(|(name, _)| *name).collect::<Vec<_>>(), own);
     assert!(replayed.starts_with(&recorded), "{replayed:?}");
     assert!(diff(&log, &played, &overlap).expect("no tolerance").first.is_none());

@@ -23,10 +23,11 @@ mod states;
 
 pub use acked::shown_by_either;
 pub use acked::{AckedPrediction, Evidence, LostInput, PredictionGrade, SnapshotExtras};
+pub(crate) use body::fields_by_cell;
 pub use body::{BadCells, Body, body};
 pub use bots::Bots;
 pub use category::{Categorize, Category, FIRST_LOCAL_ENTITY, Rendering};
-pub use cells::{CellMeaning, Cells, SpatialKind, cell, cells, put_next, take_next};
+pub use cells::{CellMeaning, Cells, SpatialKind, cells, field, put_next, take_next};
 pub use imported::{ImportedSessions, RecordedHit, RecordedShot, Rejudge, RejudgedVerdict, SnapshotCheck};
 pub(crate) use input::check_own_fields;
 pub use input::{GameInput, input};

@@ -10,7 +10,7 @@ mod server;
 
 use std::sync::Arc;
 
-pub use client::{CellError, ClientFrameOutput, Comparison, Correction, ReconcileOutcome};
+pub use client::{ClientFrameOutput, Comparison, Correction, FieldMisprediction, ReconcileOutcome};
 pub use server::{Event, JudgedShot, Limit, Rewind, RollbackError, Rollbacks, TickOutcome};
 
 use crate::game::{Game, PlacedBody};

@@ -125,13 +125,18 @@ impl<'a> ColumnPair<'a> {
             },
             Rule::BitsOf { values, codes, measures } => match self.cells.compare(i, j, NumberComparison::default()) {
                 CellComparison::Same | CellComparison::Within => CellComparison::Same,
-                CellComparison::Differs { .. } => match values.compare(i, j, of_field(codes, measures)) {
-                    // A counter too large for a float to represent exactly.
-                    CellComparison::Same => CellComparison::Differs { class: DifferenceClass::Difference, error: None },
-                    CellComparison::Within => CellComparison::Within,
-                    // The column of the values already reports it.
-                    CellComparison::Differs { .. } => CellComparison::Same,
-                },
+                CellComparison::Differs { .. } => {
+                    let measure = of_field(codes, measures);
+                    match values.compare(i, j, measure) {
+                        // Numbers that no float represents exactly. A tolerance applies to the floats.
+                        CellComparison::Same if measure.within.is_none() => {
+                            CellComparison::Differs { class: DifferenceClass::Difference, error: None }
+                        }
+                        CellComparison::Same | CellComparison::Within => CellComparison::Within,
+                        // The column of the values already reports it.
+                        CellComparison::Differs { .. } => CellComparison::Same,
+                    }
+                }
             },
         }
     }

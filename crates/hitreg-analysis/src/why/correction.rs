@@ -117,12 +117,26 @@ impl CorrectionExplanation {
 /// The state that the frame of a usercmd predicted, by field; `None` if it does not match the corrected values.
 pub(crate) fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Option<Vec<(String, String)>> {
     let columns = trace.table(frames::NAME)?.columns.iter();
-    let own = columns.filter_map(|column| {
-        Some((column.name.strip_prefix("own.")?.to_owned(), CellValue::at(column, row)?.to_string()))
-    });
-    let fields: Vec<(String, String)> = own.collect();
-    let is_it = |error: &FieldError| fields.contains(&(error.field.clone(), error.predicted.to_string()));
-    errors.iter().all(is_it).then_some(fields)
+    let own = columns.filter_map(|column| Some((column.name.strip_prefix("own.")?, CellValue::at(column, row)?)));
+    let fields: Vec<(&str, CellValue)> = own.collect();
+    let is_it = |error: &FieldError| {
+        let of_field = fields.iter().filter(|(field, _)| *field == error.field);
+        of_field.filter_map(|(_, value)| as_error(value)).any(|value| value.total_cmp(&error.predicted).is_eq())
+    };
+    let text = |(field, value): &(&str, CellValue)| ((*field).to_owned(), value.to_string());
+    errors.iter().all(is_it).then(|| fields.iter().map(text).collect())
+}
+
+/// A field's value in the form of the table of errors.
+fn as_error(value: &CellValue) -> Option<f32> {
+    match value {
+        CellValue::Integer(number) => Some(*number as f32),
+        CellValue::Unsigned(number) => Some(*number as f32),
+        CellValue::Float(number) => Some(*number),
+        CellValue::Double(number) => Some(*number as f32),
+        CellValue::Flag(flag) => Some(f32::from(u8::from(*flag))),
+        CellValue::Hash(_) | CellValue::Name(_) => None,
+    }
 }
 
 /// The numbers of corrections, by player, before and after the rows at hand. By default these are all rows.

@@ -8,6 +8,7 @@ use glam::Vec3;
 use super::smooth::EasedEntities;
 use crate::game::{
     Body, Category, FIRST_LOCAL_ENTITY, FieldSchema, Game, Meaning, PlacedBody, PlacementKind, Rendering,
+    fields_by_cell,
 };
 use crate::history::Frame;
 use crate::settings::Settings;
@@ -41,6 +42,7 @@ pub(super) struct DrawContext<G: Game> {
 
 /// The client's memory for drawing by category.
 pub(super) struct CategoryDrawer<G: Game> {
+    /// The field of each cell.
     fields: Vec<FieldSchema>,
     /// The first cell of the origin.
     origin: usize,
@@ -111,7 +113,7 @@ impl<G: Game> CategoryDrawer<G> {
     }
 
     pub(super) fn new(settings: &Settings) -> CategoryDrawer<G> {
-        let fields = G::Body::fields();
+        let fields = fields_by_cell::<G::Body>();
         CategoryDrawer {
             origin: fields.iter().position(|field| field.meaning == Meaning::Position).unwrap_or_default(),
             fields,

@@ -2,7 +2,7 @@
 //! hypothesis reproduces the server's state exactly.
 
 use super::context::PredictionContext;
-use super::fields::PredictedCells;
+use super::fields::PredictedFields;
 use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Game, Sink, Touch};
 use crate::state::value;
 use hitreg_log::units::{CommandSeq, EntityId};
@@ -28,7 +28,7 @@ impl CauseCounts {
     pub(super) fn explain<G: Game>(
         &mut self,
         context: &PredictionContext<'_, G>,
-        fields: &PredictedCells,
+        fields: &PredictedFields,
         miss: &AckedPrediction<'_, G::Body>,
     ) -> MissExplanation {
         if !self.is_worth_it() {
@@ -56,7 +56,7 @@ pub(super) struct MissExplanation {
 
 fn explain<G: Game>(
     context: &PredictionContext<'_, G>,
-    fields: &PredictedCells,
+    fields: &PredictedFields,
     miss: &AckedPrediction<'_, G::Body>,
     effects: &mut Option<Vec<(CommandSeq, Effect)>>,
 ) -> (Cause, Evidence) {
@@ -105,7 +105,7 @@ fn touches_when_rerun<G: Game>(context: &PredictionContext<'_, G>, miss: &AckedP
 /// usercmds are replaced as the server replaces them.
 fn effects_with_input_lost<G: Game>(
     context: &PredictionContext<'_, G>,
-    fields: &PredictedCells,
+    fields: &PredictedFields,
     miss: &AckedPrediction<'_, G::Body>,
 ) -> Option<Vec<(CommandSeq, Effect)>> {
     let from = miss.from?;

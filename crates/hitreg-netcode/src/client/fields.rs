@@ -1,36 +1,48 @@
 //! The predicted fields of a body, and the comparison of their values with the server's.
 
-use crate::game::{Body, Scope};
-use crate::pipeline::CellError;
-use crate::settings::PredictionMode;
+use std::ops::Range;
 
-/// The cells of a body that a client predicts.
-pub(super) struct PredictedCells {
-    cells: Vec<bool>,
+use crate::game::{Body, CellKind, Scope};
+use crate::pipeline::FieldMisprediction;
+use crate::settings::PredictionMode;
+use hitreg_log::record::cells_of;
+
+/// The fields of a body that a client predicts.
+pub(super) struct PredictedFields {
+    /// The index, kind and cells of each.
+    fields: Vec<(usize, CellKind, Range<usize>)>,
 }
 
-impl PredictedCells {
-    pub(super) fn new<B: Body>(mode: PredictionMode) -> PredictedCells {
+impl PredictedFields {
+    pub(super) fn new<B: Body>(mode: PredictionMode) -> PredictedFields {
         let is_predicted = |scope: Scope| match scope {
             Scope::Movement => mode != PredictionMode::Off,
             Scope::Weapons => mode == PredictionMode::Weapons,
             Scope::Status | Scope::ClientOnly => false,
         };
-        PredictedCells { cells: B::fields().iter().map(|f| is_predicted(f.scope)).collect() }
+        let all = B::fields();
+        let predicted = cells_of(&all).enumerate().filter(|(_, (field, _))| is_predicted(field.scope));
+        PredictedFields { fields: predicted.map(|(index, (field, place))| (index, field.kind, place)).collect() }
     }
 
-    /// Returns the predicted cells that differ from the server's and that `resumed` does not keep.
-    pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B, resumed: &B) -> Vec<CellError> {
+    /// Returns the predicted fields that differ from the server's and that `resumed` does not keep.
+    pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B, resumed: &B) -> Vec<FieldMisprediction> {
         let cells = |body: &B| {
             let mut cells = vec![0; B::CELLS];
             body.write(&mut cells);
             cells
         };
         let (ours, theirs, kept) = (cells(predicted), cells(authoritative), cells(resumed));
-        (0..B::CELLS)
-            .filter(|&i| ours[i] != theirs[i] && ours[i] != kept[i] && self.cells[i])
-            .map(|i| CellError { field: i, predicted: ours[i], authoritative: theirs[i] })
-            .collect()
+        let is_wrong = |place: &Range<usize>| {
+            let ours = &ours[place.clone()];
+            *ours != theirs[place.clone()] && *ours != kept[place.clone()]
+        };
+        let error = |(field, kind, place): &(usize, CellKind, Range<usize>)| FieldMisprediction {
+            field: *field,
+            predicted: kind.number(&ours[place.clone()]),
+            authoritative: kind.number(&theirs[place.clone()]),
+        };
+        self.fields.iter().filter(|(_, _, place)| is_wrong(place)).map(error).collect()
     }
 }
 
@@ -38,12 +50,35 @@ impl PredictedCells {
 mod tests {
     use super::*;
     use crate::client::dot::DotBody;
+    use crate::game::body;
+
+    body! {
+        struct Boat {
+            Status id: u64,
+            Movement east: f64,
+        }
+    }
+
+    #[test]
+    fn a_wrong_double_is_one_error() {
+        let boat = |east| Boat { id: 1, east };
+        let errors = |ours, theirs| {
+            let fields = PredictedFields::new::<Boat>(PredictionMode::Movement);
+            fields.errors(&boat(ours), &Boat { id: 2, ..boat(theirs) }, &boat(theirs))
+        };
+        // The high words are the same, then both words differ.
+        for (ours, theirs) in [(0.1_f64, 0.1_f64.next_up()), (0.1, -1e9)] {
+            let [predicted, authoritative] = [ours, theirs].map(|east| east.to_bits() as i64);
+            assert_eq!(errors(ours, theirs), [FieldMisprediction { field: 1, predicted, authoritative }]);
+        }
+        assert_eq!(errors(0.1, 0.1), []);
+    }
 
     #[test]
     fn errors_are_predicted_fields_that_differ_and_are_not_kept() {
         let found = |mode, [ours, theirs, kept]: [u32; 3]| {
             let dot = |shots| DotBody { shots, ..DotBody::default() };
-            PredictedCells::new::<DotBody>(mode).errors(&dot(ours), &dot(theirs), &dot(kept)).len()
+            PredictedFields::new::<DotBody>(mode).errors(&dot(ours), &dot(theirs), &dot(kept)).len()
         };
         let weapons = PredictionMode::Weapons;
         assert_eq!(

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::PredictedOutput;
 use super::cause::{CauseCounts, MissExplanation};
 use super::context::PredictionContext;
-use super::fields::PredictedCells;
+use super::fields::PredictedFields;
 use crate::game::{AckedPrediction, Body, Effect, Game, LostInput, PredictionGrade, Sink, Touch, shown_by_either};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -29,7 +29,7 @@ pub(super) struct Window<G: Game> {
     /// The most time that is predicted.
     push: Micros,
     /// The predicted cells.
-    fields: PredictedCells,
+    fields: PredictedFields,
     among: Among,
     lost_input: LostInput,
     base: Option<G::Body>,
@@ -91,7 +91,7 @@ impl<G: Game> Window<G> {
         Window {
             mode: settings.prediction.mode,
             push: Micros::from_ms(-settings.prediction.push_latency_ms),
-            fields: PredictedCells::new::<G::Body>(settings.prediction.mode),
+            fields: PredictedFields::new::<G::Body>(settings.prediction.mode),
             among: settings.prediction.among,
             lost_input: LostInput {
                 backups: (settings.client.redundancy - 1).max(0) as usize,

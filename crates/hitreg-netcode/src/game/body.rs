@@ -1,5 +1,5 @@
-//! A body is a row of named 32-bit cells. Logs store the cells, traces show them, diffs name them, and the state hash
-//! runs over them, so that a game declares its fields once.
+//! A body is a row of 32-bit cells, which named fields divide. Logs store the cells, traces show the fields, diffs name
+//! them, and the state hash runs over the cells, so that a game declares its fields once.
 
 use glam::Vec3;
 
@@ -20,7 +20,7 @@ pub struct BadCells {
 pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// The number of cells.
     const CELLS: usize;
-    /// Names and kinds of the cells, in order.
+    /// The fields, in the order of their cells. A field has one cell or two, by its [kind](super::CellKind::cells).
     fn fields() -> Vec<FieldSchema>;
     /// Writes the cells; `cells` has exactly [`Body::CELLS`] words.
     fn write(&self, cells: &mut [u32]);
@@ -58,6 +58,12 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// Copies the [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields from the client's prediction of the
     /// same usercmd.
     fn adopt_client_only(&mut self, predicted: &Self);
+}
+
+/// Returns the field of each cell: a field of two cells comes twice.
+pub(crate) fn fields_by_cell<B: Body>() -> Vec<FieldSchema> {
+    let by_cell = |field: FieldSchema| std::iter::repeat_n(field.clone(), field.kind.cells());
+    B::fields().into_iter().flat_map(by_cell).collect()
 }
 
 /// Declares a struct whose fields are [`Cells`](crate::game::Cells), and implements [`Body`] from the list of fields.

@@ -1,7 +1,7 @@
 //! Values as 32-bit cells, from which bodies are built: numbers, glam's vectors, arrays, options, and a game's own
 //! types composed of them ([`cells!`](macro@crate::game::cells)).
 
-use glam::{EulerRot, Quat, Vec2, Vec3, Vec4};
+use glam::{DVec2, DVec3, EulerRot, Quat, Vec2, Vec3, Vec4};
 
 use super::{BadCells, CellKind, FieldSchema, Meaning, Scope};
 
@@ -12,7 +12,8 @@ pub type CellMeaning = Option<(Meaning, Option<&'static str>)>;
 pub trait Cells: Sized {
     /// The number of cells.
     const COUNT: usize;
-    /// Describes the cells as parts of a field called `name`. `said` overrides the type's own meaning.
+    /// Describes the value as a field called `name`, or as several whose names begin with it, in the order of the cells.
+    /// `said` overrides the type's own meaning.
     fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema>;
     /// Writes exactly [`Cells::COUNT`] words.
     fn put(&self, cells: &mut [u32]);
@@ -23,8 +24,8 @@ pub trait Cells: Sized {
     fn get(cells: &[u32]) -> Result<Self, u32>;
 }
 
-/// Describes one cell. Its meaning is `usual`, unless `said` overrides it.
-pub fn cell(name: &str, kind: CellKind, scope: Scope, said: CellMeaning, usual: Meaning) -> FieldSchema {
+/// Describes one field. Its meaning is `usual`, unless `said` overrides it.
+pub fn field(name: &str, kind: CellKind, scope: Scope, said: CellMeaning, usual: Meaning) -> FieldSchema {
     let (meaning, unit) = said.unwrap_or((usual, None));
     let field = FieldSchema::new(name, kind, scope).meaning(meaning);
     match unit {
@@ -57,7 +58,7 @@ macro_rules! one_cell {
         impl Cells for $type {
             const COUNT: usize = 1;
             fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
-                vec![cell(name, CellKind::$kind, scope, said, Meaning::$meaning)]
+                vec![field(name, CellKind::$kind, scope, said, Meaning::$meaning)]
             }
             fn put(&self, cells: &mut [u32]) {
                 let $v = *self;
@@ -85,13 +86,12 @@ one_cell!(bool, U32, Flag, |v| u32::from(v), |w| match w {
 });
 
 macro_rules! two_cells {
-    ($type:ty, |$v:ident| $bits:expr, |$b:ident| $value:expr) => {
-        /// Two cells, `.lo` and `.hi`.
+    ($type:ty, $kind:ident, |$v:ident| $bits:expr, |$b:ident| $value:expr) => {
+        /// One field of two cells: the low word, then the high word.
         impl Cells for $type {
             const COUNT: usize = 2;
             fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
-                let half = |part| cell(&format!("{name}.{part}"), CellKind::U32, scope, said, Meaning::Plain);
-                ["lo", "hi"].map(half).to_vec()
+                vec![field(name, CellKind::$kind, scope, said, Meaning::Plain)]
             }
             fn put(&self, cells: &mut [u32]) {
                 let $v = *self;
@@ -106,36 +106,38 @@ macro_rules! two_cells {
     };
 }
 
-two_cells!(u64, |v| v, |b| b);
-two_cells!(i64, |v| v as u64, |b| b as i64);
-two_cells!(f64, |v| v.to_bits(), |b| f64::from_bits(b));
+two_cells!(u64, U64, |v| v, |b| b);
+two_cells!(i64, I64, |v| v as u64, |b| b as i64);
+two_cells!(f64, F64, |v| v.to_bits(), |b| f64::from_bits(b));
 
 macro_rules! floats {
-    ($type:ident: $($part:ident)+) => {
+    ($type:ident of $float:ident: $($part:ident)+) => {
         impl Cells for $type {
-            const COUNT: usize = [$(stringify!($part)),+].len();
+            const COUNT: usize = [$(stringify!($part)),+].len() * $float::COUNT;
             fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
-                let part = |part| cell(&format!("{name}.{part}"), CellKind::F32, scope, said, Meaning::Plain);
-                [$(stringify!($part)),+].map(part).to_vec()
+                let part = |part| $float::fields(&format!("{name}.{part}"), scope, said);
+                [$(stringify!($part)),+].map(part).concat()
             }
             fn put(&self, cells: &mut [u32]) {
-                for (cell, value) in cells.iter_mut().zip([$(self.$part),+]) {
-                    *cell = value.to_bits();
+                for (cells, value) in cells.chunks_exact_mut($float::COUNT).zip([$(self.$part),+]) {
+                    value.put(cells);
                 }
             }
             fn get(cells: &[u32]) -> Result<Self, u32> {
-                let mut values = cells.iter().map(|cell| f32::from_bits(*cell));
-                $(let $part = values.next().unwrap_or_default();)+
+                let mut values = cells.chunks_exact($float::COUNT).map($float::get);
+                $(let $part = values.next().unwrap_or(Ok(0.0))?;)+
                 Ok($type::from_array([$($part),+]))
             }
         }
     };
 }
 
-floats!(Vec2: x y);
-floats!(Vec3: x y z);
-floats!(Vec4: x y z w);
-floats!(Quat: x y z w);
+floats!(Vec2 of f32: x y);
+floats!(Vec3 of f32: x y z);
+floats!(Vec4 of f32: x y z w);
+floats!(Quat of f32: x y z w);
+floats!(DVec2 of f64: x y);
+floats!(DVec3 of f64: x y z);
 
 /// The cells of the elements, named `name.0`, `name.1` and so on.
 impl<T: Cells, const N: usize> Cells for [T; N] {
@@ -162,7 +164,7 @@ impl<T: Cells> Cells for Option<T> {
     fn fields(name: &str, scope: Scope, said: CellMeaning) -> Vec<FieldSchema> {
         let mut fields = bool::fields(name, scope, None);
         let values = T::fields(name, scope, said);
-        // A value whose cell has the flag's name gets the name `NAME.is`.
+        // A value whose field has the flag's name gets the name `NAME.is`.
         let is_taken = values.iter().any(|field| field.name == name);
         fields.extend(if is_taken { T::fields(&format!("{name}.is"), scope, said) } else { values });
         fields
@@ -327,7 +329,7 @@ macro_rules! hitreg_cells {
                 said: $crate::game::CellMeaning,
             ) -> Vec<$crate::game::FieldSchema> {
                 let kind = $crate::game::CellKind::U32;
-                vec![$crate::game::cell(name, kind, scope, said, $crate::game::Meaning::Name)]
+                vec![$crate::game::field(name, kind, scope, said, $crate::game::Meaning::Name)]
             }
             fn put(&self, cells: &mut [u32]) {
                 cells[0] = *self as u32;
@@ -356,7 +358,8 @@ mod tests {
         let mut cells = vec![7; T::COUNT];
         value.put(&mut cells);
         assert_eq!(T::get(&cells).as_ref(), Ok(&value), "{cells:?}");
-        assert_eq!(names::<T>().len(), T::COUNT);
+        let fields = T::fields("a", Scope::Status, None);
+        assert_eq!(fields.iter().map(|field| field.kind.cells()).sum::<usize>(), T::COUNT);
     }
 
     #[test]
@@ -365,6 +368,7 @@ mod tests {
         comes_back(i64::MIN + 1);
         comes_back(-0.1_f64);
         comes_back([-3_i8, 4]);
+        comes_back(DVec3::new(1e9 + 0.1, -0.0, 0.3));
         comes_back(Quat::from_xyzw(0.1, 0.2, 0.3, 0.9));
         comes_back([[Vec2::new(1.0, -2.0); 3]; 2]);
         comes_back([Some(3_u64), None]);
@@ -375,9 +379,20 @@ mod tests {
     }
 
     #[test]
-    fn cell_names_are_unique() {
-        assert_eq!(names::<Option<u64>>(), ["a", "a.lo", "a.hi"]);
-        assert_eq!(names::<Option<f32>>(), ["a", "a.is"]);
+    fn a_value_of_64_bits_is_one_field() {
+        let kinds = |fields: Vec<FieldSchema>| fields.iter().map(|field| field.kind).collect::<Vec<_>>();
+        let of = |fields: fn(&str, Scope, CellMeaning) -> Vec<FieldSchema>| kinds(fields("a", Scope::Status, None));
+        assert_eq!([of(u64::fields), of(i64::fields)].concat(), [CellKind::U64, CellKind::I64]);
+        assert_eq!(of(DVec2::fields), [CellKind::F64; 2]);
+        let mut cells = [0; 2];
+        (-0.1_f64).put(&mut cells);
+        assert_eq!(CellKind::F64.number(&cells) as u64, (-0.1_f64).to_bits());
+    }
+
+    #[test]
+    fn field_names_are_unique() {
+        assert_eq!(names::<Option<u64>>(), ["a", "a.is"]);
+        assert_eq!(names::<Option<DVec2>>(), ["a", "a.x", "a.y"]);
         assert_eq!(names::<[Option<u8>; 2]>(), ["a.0", "a.0.is", "a.1", "a.1.is"]);
         assert_eq!(names::<Option<Option<bool>>>(), ["a", "a.is", "a.is.is"]);
     }

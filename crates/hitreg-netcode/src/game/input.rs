@@ -10,7 +10,8 @@ use hitreg_log::usercmd::{Input, OwnCells, Usercmd};
 /// The input of one client frame. Declare it with [`input!`](macro@crate::game::input); a game that needs only
 /// Bernier's fields uses [`Input`].
 pub trait GameInput: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// Names and kinds of the fields that only this game has: one for each cell, in order.
+    /// The fields that only this game has, in the order of their cells. A field has one cell or two, by its
+    /// [kind](super::CellKind::cells).
     fn own_fields() -> Vec<FieldSchema>;
 
     /// Returns the input as logs and packets hold it.
@@ -42,10 +43,10 @@ pub trait GameInput: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync
         if let Some(taken) = own.iter().find(|field| is_frames_column(&field.name)) {
             panic!("a usercmd field is called `{}`, as a column of every log or trace", taken.name);
         }
+        let cells: usize = own.iter().map(|field| field.kind.cells()).sum();
         assert!(
-            own.len() <= OWN_CELLS_MAX,
-            "a usercmd has {} own cells, and at most {OWN_CELLS_MAX} go into a packet",
-            own.len()
+            cells <= OWN_CELLS_MAX,
+            "a usercmd has {cells} own cells, and at most {OWN_CELLS_MAX} go into a packet"
         );
         [hitreg_log::record::usercmd_fields(), own].concat()
     }
@@ -123,8 +124,8 @@ pub(crate) fn check_own_fields<I: GameInput>(log: &[FieldSchema]) -> Result<(), 
 /// assert_eq!((input.msec, input.buttons, input.impulse), (16, 1, 0));
 /// assert_eq!(Helm::read(&input), helm);
 /// let fields = Helm::own_fields();
-/// assert_eq!((&*fields[0].name, fields[0].unit()), ("thrust.lo", "m/s"));
-/// assert_eq!(fields.len(), 4);
+/// assert_eq!((&*fields[0].name, fields[0].unit()), ("thrust", "m/s"));
+/// assert_eq!(fields.len(), 2);
 /// ```
 #[macro_export]
 macro_rules! hitreg_input {

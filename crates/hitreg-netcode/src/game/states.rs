@@ -1,12 +1,12 @@
 //! Conversion between bodies and the states of a log: which cells of a body each class holds.
 
 use super::{BadCells, Body, Class, ClassId, FieldSchema, Game, GameInput};
-use hitreg_log::record::SessionHeader;
+use hitreg_log::record::{SessionHeader, cells_of};
 
 /// Converts a build's bodies to states of a log's classes and back.
 #[derive(Clone, Debug)]
 pub struct StateRows {
-    /// For each class of the log, the body's cell of each field. `None` for a class that this build does not know.
+    /// For each class of the log, the body's cell of each of its cells. `None` for a class that this build does not know.
     classes: Vec<Option<Vec<Option<usize>>>>,
     body_cells: usize,
 }
@@ -49,9 +49,7 @@ impl StateRows {
                 let log = class.fields.iter().find(|log| log.name == build.name);
                 return Err(OtherFields::new(&class.name, index, log, build));
             }
-            let cell = |field: &FieldSchema| body.iter().position(|cell| cell.is_same_cell(field));
-            let cells = |field: &FieldSchema| std::iter::repeat_n(cell(field), field.kind.cells());
-            Ok(Some(class.fields.iter().flat_map(cells).collect()))
+            Ok(Some(body_cells(&body, class, FieldSchema::is_same_cell)))
         };
         let classes = classes.iter().map(cells).collect::<Result<_, _>>()?;
         Ok(StateRows { classes, body_cells: G::Body::CELLS })
@@ -60,8 +58,7 @@ impl StateRows {
     /// Creates the conversion for a log that this build writes.
     pub fn own<G: Game>() -> StateRows {
         let body = G::Body::fields();
-        let cell = |field: &FieldSchema| body.iter().position(|cell| cell.name == field.name);
-        let cells = |class: &Class| Some(class.fields.iter().map(cell).collect());
+        let cells = |class: &Class| Some(body_cells(&body, class, |own, field| own.name == field.name));
         StateRows { classes: G::classes().iter().map(cells).collect(), body_cells: G::Body::CELLS }
     }
 
@@ -97,7 +94,16 @@ impl StateRows {
     }
 }
 
-/// Whether each field is the cell at the same index.
+/// Returns the body's cell of each cell of a class; `None` for cells of a field that the body lacks.
+fn body_cells(body: &[FieldSchema], class: &Class, same: fn(&FieldSchema, &FieldSchema) -> bool) -> Vec<Option<usize>> {
+    let cells = |field: &FieldSchema| {
+        let begin = cells_of(body).find(|(own, _)| same(own, field)).map(|(_, place)| place.start);
+        (0..field.kind.cells()).map(move |cell| begin.map(|begin| begin + cell))
+    };
+    class.fields.iter().flat_map(cells).collect()
+}
+
+/// Whether each cell is the body's cell at the same index.
 fn in_order(of_class: &[Option<usize>]) -> bool {
     of_class.iter().zip(0..).all(|(cell, place)| *cell == Some(place))
 }

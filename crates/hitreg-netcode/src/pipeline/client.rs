@@ -47,7 +47,7 @@ pub struct Correction {
     /// The acked usercmd.
     pub command: CommandSeq,
     /// All predicted fields that differ.
-    pub errors: Vec<CellError>,
+    pub errors: Vec<FieldMisprediction>,
     /// The number of usercmds that run again because of it.
     pub reran: u32,
     /// The cause.
@@ -58,15 +58,15 @@ pub struct Correction {
     pub cut: Vec<(CommandSeq, Effect)>,
 }
 
-/// One cell that was predicted wrongly.
+/// One field that was predicted wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellError {
-    /// The cell's index in [`Body::fields`](crate::game::Body::fields).
+pub struct FieldMisprediction {
+    /// The field's index in [`Body::fields`](crate::game::Body::fields).
     pub field: usize,
-    /// The predicted value.
-    pub predicted: u32,
-    /// The server's value.
-    pub authoritative: u32,
+    /// The predicted value, as a [number](crate::game::CellKind::number).
+    pub predicted: i64,
+    /// The server's value, as a number.
+    pub authoritative: i64,
 }
 
 /// The comparison of the prediction for an acked usercmd with the server's result.

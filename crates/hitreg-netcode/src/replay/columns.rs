@@ -1,15 +1,20 @@
 //! Collects the cells of bodies row by row, and returns them as columns.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::game::{CellKind, FieldSchema};
-use hitreg_log::record::Texts;
+use hitreg_log::record::{Texts, cells_of};
 use hitreg_log::trace::{Column, ColumnData};
 
 /// Rows of cells, to become columns.
 #[derive(Clone, Debug)]
 pub(super) struct CellRows {
-    fields: Vec<FieldSchema>,
+    /// The fields, each with the place of its cells in a row.
+    fields: Vec<(FieldSchema, Range<usize>)>,
+    /// The number of cells of a row.
+    width: usize,
     cells: Vec<u32>,
     /// The number of cells taken last time, as an estimate for the next.
     taken: usize,
@@ -17,7 +22,9 @@ pub(super) struct CellRows {
 
 impl CellRows {
     pub(super) fn new(fields: Vec<FieldSchema>) -> CellRows {
-        CellRows { fields, cells: Vec::new(), taken: 0 }
+        let fields: Vec<_> = cells_of(&fields).map(|(field, place)| (field.clone(), place)).collect();
+        let width = fields.last().map_or(0, |(_, place)| place.end);
+        CellRows { fields, width, cells: Vec::new(), taken: 0 }
     }
 
     /// Adds a row of zeros for the caller to write.
@@ -27,7 +34,7 @@ impl CellRows {
             self.cells.reserve(cells + cells / 8);
         }
         let start = self.cells.len();
-        self.cells.resize(start + self.fields.len(), 0);
+        self.cells.resize(start + self.width, 0);
         &mut self.cells[start..]
     }
 
@@ -35,21 +42,26 @@ impl CellRows {
     pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
         let rows = std::mem::take(&mut self.cells);
         self.taken = rows.len();
-        let width = self.fields.len();
-        let columns = |(group, fields): (usize, &[FieldSchema])| {
+        let width = self.width;
+        let columns = |fields: &[(FieldSchema, Range<usize>)]| {
+            let capacity = |place: &Range<usize>| rows.len() / width * place.len();
             // `vec![…; n]` would clone the first one, without its capacity.
-            let mut all: Vec<Vec<u32>> = fields.iter().map(|_| Vec::with_capacity(rows.len() / width)).collect();
+            let mut all: Vec<Vec<u32>> = fields.iter().map(|(_, place)| Vec::with_capacity(capacity(place))).collect();
             for block in rows.chunks(width * AT_ONCE_ROWS) {
-                for (index, cells) in (group * AT_ONCE_FIELDS..).zip(&mut all) {
-                    cells.extend(block.chunks_exact(width).map(|row| row[index]));
+                for ((_, place), cells) in fields.iter().zip(&mut all) {
+                    let rows = block.chunks_exact(width);
+                    match place.len() {
+                        1 => cells.extend(rows.map(|row| row[place.start])),
+                        _ => rows.for_each(|row| cells.extend_from_slice(&row[place.clone()])),
+                    }
                 }
             }
-            let column = |(field, cells): (&FieldSchema, Vec<u32>)| {
+            let column = |((field, _), cells): (&(FieldSchema, Range<usize>), Vec<u32>)| {
                 let data = match field.kind {
                     CellKind::F32 => ColumnData::F32(bytemuck::cast_vec(cells)),
                     CellKind::U32 => ColumnData::U32(cells),
                     kind => {
-                        let numbers = cells.into_iter().map(|cell| kind.number(&[cell])).collect();
+                        let numbers = cells.chunks_exact(kind.cells()).map(|cells| kind.number(cells)).collect();
                         ColumnData::of_numbers(kind, numbers, &Texts::default())
                     }
                 };
@@ -57,7 +69,7 @@ impl CellRows {
             };
             fields.iter().zip(all).map(column).collect::<Vec<_>>()
         };
-        self.fields.par_chunks(AT_ONCE_FIELDS).enumerate().flat_map_iter(columns).collect()
+        self.fields.par_chunks(AT_ONCE_FIELDS).flat_map_iter(columns).collect()
     }
 }
 
@@ -65,10 +77,12 @@ impl CellRows {
 const AT_ONCE_ROWS: usize = 64;
 const AT_ONCE_FIELDS: usize = 16;
 
-/// Converts a cell to a number, for tables with the values of several fields in one column.
-pub(super) fn value(kind: CellKind, cell: u32) -> f32 {
+/// Returns the value of a field's [number](CellKind::number), for tables with the values of several fields in one column.
+pub(super) fn value(kind: CellKind, number: i64) -> f32 {
     match kind {
-        CellKind::F32 => f32::from_bits(cell),
-        kind => kind.number(&[cell]) as f32,
+        CellKind::F32 => f32::from_bits(number as u32),
+        CellKind::F64 => f64::from_bits(number as u64) as f32,
+        CellKind::U64 => number as u64 as f32,
+        _ => number as f32,
     }
 }

@@ -47,8 +47,8 @@ impl Corrections {
                 field: &field.name,
                 predicted: value(field.kind, error.predicted),
                 authoritative: value(field.kind, error.authoritative),
-                predicted_bits: error.predicted,
-                authoritative_bits: error.authoritative,
+                predicted_bits: error.predicted as u32,
+                authoritative_bits: error.authoritative as u32,
             });
         }
     }

@@ -34,6 +34,7 @@ const VIEWS_TIMES: usize = 4;
 #[derive(Debug)]
 pub struct TraceTables {
     fields: Vec<FieldSchema>,
+    body_cells: usize,
     ticks: ticks::Writer,
     bodies: (bodies::Writer, CellRows),
     frames: FrameTable,
@@ -101,6 +102,7 @@ impl TraceTables {
             executed: executed::Writer::default(),
             network: None,
             wanted: TableSelection::of(TableSet::ALL),
+            body_cells: G::Body::CELLS,
             fields,
         }
     }
@@ -194,7 +196,7 @@ impl TraceTables {
 
     /// Passes on the rows of each table with at least this many bytes, in table order.
     pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
-        let (cells, wanted) = (self.fields.len(), self.wanted.tables);
+        let (cells, wanted) = (self.body_cells, self.wanted.tables);
         let is_wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|table| wanted.has(table));
         let mut to = |table| {
             if is_wanted(&table) {

@@ -4,10 +4,12 @@
 //! not depend on earlier screens.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::columns::value;
 use super::part::LOOKED_BACK;
 use crate::game::{Body, Category, FieldSchema, Game, PlacedBody};
+use hitreg_log::record::cells_of;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::variables::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
@@ -16,20 +18,21 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 pub(super) struct Variables {
     rows: Writer,
     /// What each player's screen shows of each entity.
-    shown: BTreeMap<(PlayerId, EntityId), OwnCategoryCells>,
+    shown: BTreeMap<(PlayerId, EntityId), OwnCategoryFields>,
 }
 
-/// The cells of one entity whose category differs from the category of its position.
+/// The fields of one entity whose category differs from the category of its position.
 #[derive(Debug)]
-struct OwnCategoryCells {
+struct OwnCategoryFields {
     /// When the entity was on the screen last.
     seen: Micros,
     /// The body's teleport count; a change means a new appearance.
     teleports: u32,
     place: Category,
-    cells: Vec<(usize, Category)>,
-    /// The last shown value of each cell; `None` before the first.
-    last: Vec<Option<u32>>,
+    /// The index and cells of each field, and its category.
+    fields: Vec<(usize, Range<usize>, Category)>,
+    /// The last shown number of each field; `None` before the first.
+    last: Vec<Option<i64>>,
 }
 
 impl Variables {
@@ -44,35 +47,36 @@ impl Variables {
         // The client's own reactive entities have one category for all their variables.
         let Some(by) = placed.by.filter(|by| by.category != Category::Reactive) else { return };
         let body = &placed.body;
-        let same = |shown: &OwnCategoryCells| {
+        let same = |shown: &OwnCategoryFields| {
             shown.teleports == body.teleports() && shown.place == by.category && at - shown.seen <= LOOKED_BACK
         };
         let shown = match self.shown.get_mut(&(player, entity)).filter(|shown| same(shown)) {
             Some(shown) => shown,
             None => {
-                let new = OwnCategoryCells::of::<G>(entity == player.entity(), fields, body, by.category);
+                let new = OwnCategoryFields::of::<G>(entity == player.entity(), fields, body, by.category);
                 let before = self.shown.entry((player, entity)).insert_entry(new);
                 before.into_mut()
             }
         };
         shown.seen = at;
-        if shown.cells.is_empty() {
+        if shown.fields.is_empty() {
             return;
         }
-        let mut words = vec![0; G::Body::CELLS];
-        body.write(&mut words);
-        for ((cell, category), last) in shown.cells.iter().zip(&mut shown.last) {
-            let word = words[*cell];
-            if last.replace(word) == Some(word) {
+        let mut cells = vec![0; G::Body::CELLS];
+        body.write(&mut cells);
+        for ((index, place, category), last) in shown.fields.iter().zip(&mut shown.last) {
+            let field = &fields[*index];
+            let number = field.kind.number(&cells[place.clone()]);
+            if last.replace(number) == Some(number) {
                 continue;
             }
             self.rows.push(Row {
                 player: player.0.into(),
                 command: command.0,
                 entity: entity.0.into(),
-                variable: &fields[*cell].name,
+                variable: &field.name,
                 category: *category as u8,
-                value: value(fields[*cell].kind, word),
+                value: value(field.kind, number),
             });
         }
     }
@@ -87,16 +91,17 @@ impl Variables {
     }
 }
 
-impl OwnCategoryCells {
-    fn of<G: Game>(own: bool, fields: &[FieldSchema], body: &G::Body, place: Category) -> OwnCategoryCells {
-        let categories = fields.iter().map(|field| G::category(body, own, field));
-        let cells: Vec<_> = categories.enumerate().filter(|(_, category)| *category != place).collect();
-        OwnCategoryCells {
+impl OwnCategoryFields {
+    fn of<G: Game>(own: bool, fields: &[FieldSchema], body: &G::Body, place: Category) -> OwnCategoryFields {
+        let categories =
+            (0..).zip(cells_of(fields)).map(|(index, (field, cells))| (index, cells, G::category(body, own, field)));
+        let fields: Vec<_> = categories.filter(|(_, _, category)| *category != place).collect();
+        OwnCategoryFields {
             seen: Micros::ZERO,
             teleports: body.teleports(),
             place,
-            last: vec![None; cells.len()],
-            cells,
+            last: vec![None; fields.len()],
+            fields,
         }
     }
 }

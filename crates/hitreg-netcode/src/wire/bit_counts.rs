@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::game::{Body, Category, FieldSchema};
+use crate::game::{Body, Category, FieldSchema, fields_by_cell};
 use crate::state::state;
 use hitreg_log::units::EntityId;
 
@@ -60,6 +60,7 @@ pub(super) type CategoryOf<B> = fn(&B, own: bool, &FieldSchema) -> Category;
 /// The categories of the fields of all entities that a client receives.
 #[derive(Clone, Debug)]
 pub(super) struct CategoryCounter<B> {
+    /// The field of each cell.
     fields: Vec<FieldSchema>,
     avatar: EntityId,
     of: CategoryOf<B>,
@@ -78,7 +79,7 @@ impl<B: Body> CategoryCounter<B> {
     /// until [`CategoryCounter::count_by`] sets another function.
     pub(super) fn new(avatar: EntityId) -> CategoryCounter<B> {
         let by_scope = |_: &B, own: bool, field: &FieldSchema| Category::by_default(own, field.scope);
-        CategoryCounter { fields: B::fields(), avatar, of: by_scope, known: BTreeMap::new() }
+        CategoryCounter { fields: fields_by_cell::<B>(), avatar, of: by_scope, known: BTreeMap::new() }
     }
 
     pub(super) fn count_by(&mut self, of: CategoryOf<B>) {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::game::{Body, CellKind, CellRole, Scope};
+use crate::game::{Body, CellKind, CellRole, Scope, fields_by_cell};
 
 /// The number of bits in the update bitfield.
 pub(crate) const GROUPS: usize = 8;
@@ -14,6 +14,7 @@ pub(crate) const ORIENTATION: usize = 1;
 /// The cells of a body, grouped by bit.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyLayout<B> {
+    /// The kind of each cell's field.
     pub(crate) kinds: Vec<CellKind>,
     /// The cells of each bit, without those of `turn`.
     pub(crate) groups: [Vec<usize>; GROUPS],
@@ -34,7 +35,7 @@ pub(crate) struct OrientationCells {
 
 impl<B: Body> BodyLayout<B> {
     pub(crate) fn new() -> BodyLayout<B> {
-        let fields = B::fields();
+        let fields = fields_by_cell::<B>();
         let sent = |i: &usize| fields[*i].scope != Scope::ClientOnly;
         let with = |role| (0..fields.len()).filter(sent).find(|i| B::role(&fields[*i]) == role);
         let is_angle =

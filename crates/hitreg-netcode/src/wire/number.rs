@@ -64,7 +64,7 @@ pub(crate) fn get_signed(from: &mut BitReader<'_>) -> Result<i64, DecodeError> {
 pub(crate) fn put_change(out: &mut BitWriter, kind: CellKind, old: u32, new: u32) {
     match kind {
         CellKind::F32 => put_float_change(out, old, new),
-        // The bodies that the pipelines send have cells of 32 bits.
+        // Each half of a 64-bit value is an integer.
         _ => {
             let change = zigzag_change(old, new);
             let class = INTEGER_WIDTHS.iter().position(|width| bits_of(change) <= *width).unwrap_or(7);

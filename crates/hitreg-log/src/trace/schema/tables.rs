@@ -174,9 +174,9 @@ table! {
     predicted: f32;
     /// Authoritative value.
     authoritative: f32;
-    /// Bits of the predicted value.
+    /// Bits of the predicted value, of 64 the low 32.
     predicted_bits: u32;
-    /// Bits of the authoritative value.
+    /// Bits of the authoritative value, of 64 the low 32.
     authoritative_bits: u32;
 }
 
