@@ -49,7 +49,7 @@ fn title(why: &Why) -> String {
 }
 
 /// Says why a shot has no line of fire.
-const NO_VIEW_ANGLES: &str = "not known: the game has no view angles";
+const NO_VIEW_ANGLES: &str = "not known: all view angles are 0";
 
 fn at_time(at_us: Option<i64>) -> String {
     at_us.map_or(String::new(), |at| format!(" at {}", seconds(at)))
@@ -488,7 +488,7 @@ const MOST_FIELDS: usize = 16;
 fn picture(page: &mut Page, why: &Why) {
     let Some(scene) = WhyDrawing::of(why) else {
         let reason = match why {
-            Why::Shot(shot) if !shot.has_view_angles => "without view angles, no line of fire is known",
+            Why::Shot(shot) if !shot.has_view_angles => "all view angles are 0, so no line of fire is known",
             Why::Shot(_) => "the trace has no line of fire for it, or no positions of the target",
             Why::Correction(_) => "the position was predicted correctly, or the trace lacks origin.x and origin.y",
         };
