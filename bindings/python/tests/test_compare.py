@@ -30,12 +30,12 @@ def same(found: np.ndarray, expected: list, what: str) -> None:
     """Compares a column bit for bit."""
     assert len(found) == len(expected), what
     if found.dtype.kind == "f":
-        # Numbers that are not finite are null.
-        finite = np.isfinite(found)
-        assert [value is not None for value in expected] == finite.tolist(), what
+        # NaN is null, and infinite numbers are text.
+        known = ~np.isnan(found)
+        assert [value is not None for value in expected] == known.tolist(), what
         texts = np.array([value for value in expected if value is not None], dtype="U")
         numbers = texts.astype(np.float64).astype(found.dtype)
-        assert numbers.tobytes() == found[finite].tobytes(), what
+        assert numbers.tobytes() == found[known].tobytes(), what
     elif found.dtype == np.uint64:
         is_hash = "hash" in what
         assert [int(value, 16 if is_hash else 10) for value in expected] == found.tolist(), what
