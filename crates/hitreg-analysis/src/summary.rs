@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::shot_counter::ShotCounter;
-use crate::why::is_corrected;
+use crate::why::{is_corrected, known_cause};
 use hitreg_log::stats::{CountedValues, Delivery, Spread};
 use hitreg_log::trace::schema::{
     CellType as _, NOT_RUN, OptionalBits, corrections, executed, frames, own_input, packets, shots, snapshots, ticks,
@@ -333,8 +333,7 @@ impl PredictionSummary {
             corrections += u64::from(is_corrected);
             self.relocations += u64::from(is_corrected && is_relocation(cause));
             if !matches!(table.result.get(row), "exact" | "near" | "none" | "") {
-                let cause = if matches!(cause, "none" | "") { "unknown" } else { cause };
-                *self.misses_by_cause.entry(cause.to_owned()).or_default() += 1;
+                *self.misses_by_cause.entry(known_cause(table, row).to_owned()).or_default() += 1;
             }
         }
         corrections

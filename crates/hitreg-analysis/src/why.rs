@@ -14,6 +14,7 @@ mod shot;
 
 pub use asked::{NEAR, ShotName, WhyError, WhyQuery, player, shots_of};
 pub use carried::{DrawnSnapshots, ReceivedSnapshot, UsercmdPath};
+pub(crate) use correction::known_cause;
 pub use correction::{CorrectionExplanation, FieldError, OtherCorrections, is_corrected};
 pub use line::{AimLine, Axes, LineOffset};
 pub use near::{CorrectionRows, ShotRows, near};

@@ -9,7 +9,7 @@ use crate::fairness::PlayerLatencies;
 use crate::round_trips::each_round_trip;
 use crate::shot_counter::ShotCounter;
 use crate::summary::{Summary, SummaryBuilder};
-use crate::why::is_corrected;
+use crate::why::{is_corrected, known_cause};
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{NOT_RUN, corrections, frames, shots, ticks};
 use hitreg_log::trace::{TraceSource, each_part};
@@ -61,8 +61,7 @@ impl SideFigures {
 
     fn add_corrections(&mut self, acks: &corrections::Columns<'_>) {
         for row in (0..acks.rows).filter(|row| is_corrected(acks, *row)) {
-            let cause = Some(acks.cause.get(row)).filter(|cause| !matches!(*cause, "none" | "")).unwrap_or("unknown");
-            *self.causes.entry(cause.to_owned()).or_default() += 1;
+            *self.causes.entry(known_cause(acks, row).to_owned()).or_default() += 1;
         }
     }
 

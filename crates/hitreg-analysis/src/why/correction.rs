@@ -139,6 +139,11 @@ fn as_error(value: &CellValue) -> Option<f32> {
     }
 }
 
+/// The cause of a correction or a miss; `unknown` if the table names none.
+pub(crate) fn known_cause<'t>(table: &corrections::Columns<'t>, row: usize) -> &'t str {
+    Some(table.cause.get(row)).filter(|cause| !matches!(*cause, "none" | "")).unwrap_or("unknown")
+}
+
 /// The numbers of corrections, by player, before and after the rows at hand. By default these are all rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherCorrections {

@@ -28,7 +28,7 @@ pub(super) struct Window<G: Game> {
     mode: PredictionMode,
     /// The most time that is predicted.
     push: Micros,
-    /// The predicted cells.
+    /// The predicted fields.
     fields: PredictedFields,
     among: Among,
     lost_input: LostInput,
