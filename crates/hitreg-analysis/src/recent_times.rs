@@ -1,7 +1,7 @@
 //! The times of a streamed replay's last ticks and usercmds. Rows of one table name them, and rows of another have
 //! their times.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use hitreg_log::units::Micros;
 
@@ -14,31 +14,42 @@ const REMOVAL_INTERVAL: Micros = Micros::from_s(4);
 /// Times in µs by number: those of ticks, or of a player's usercmds.
 #[derive(Debug)]
 pub(crate) struct RecentTimes {
-    at_us: BTreeMap<u32, i64>,
+    /// Numbers with their times, in ascending order of number.
+    at_us: VecDeque<(u32, i64)>,
     /// When older times are removed next.
     removal_us: i64,
 }
 
 impl Default for RecentTimes {
     fn default() -> RecentTimes {
-        RecentTimes { at_us: BTreeMap::new(), removal_us: i64::MIN }
+        RecentTimes { at_us: VecDeque::new(), removal_us: i64::MIN }
     }
 }
 
 impl RecentTimes {
     /// Adds a time. A later one of the same number replaces an earlier one.
     pub(crate) fn add(&mut self, number: u32, at_us: i64) {
-        self.at_us.insert(number, at_us);
+        // Numbers nearly always come in order.
+        let is_next = self.last().is_none_or(|last| last < number);
+        match if is_next { Err(self.at_us.len()) } else { self.place_of(number) } {
+            Ok(place) => self.at_us[place].1 = at_us,
+            Err(place) => self.at_us.insert(place, (number, at_us)),
+        }
     }
 
     /// Returns the time of a tick or usercmd.
     pub(crate) fn get(&self, number: u32) -> Option<i64> {
-        self.at_us.get(&number).copied()
+        Some(self.at_us[self.place_of(number).ok()?].1)
     }
 
     /// Returns the greatest number.
     pub(crate) fn last(&self) -> Option<u32> {
-        self.at_us.last_key_value().map(|(number, _)| *number)
+        self.at_us.back().map(|(number, _)| *number)
+    }
+
+    /// Returns the index of a number, or the index at which to insert it.
+    fn place_of(&self, number: u32) -> Result<usize, usize> {
+        self.at_us.binary_search_by_key(&number, |(number, _)| *number)
     }
 
     /// Returns the number of times.
@@ -50,7 +61,7 @@ impl RecentTimes {
     pub(crate) fn forget(&mut self, newest_us: i64) {
         if newest_us >= self.removal_us {
             self.removal_us = newest_us.saturating_add(REMOVAL_INTERVAL.0);
-            self.at_us.retain(|_, at_us| *at_us >= newest_us.saturating_sub(KEPT.0));
+            self.at_us.retain(|(_, at_us)| *at_us >= newest_us.saturating_sub(KEPT.0));
         }
     }
 }
@@ -70,5 +81,13 @@ mod tests {
             assert!(times.at_us.len() <= 69, "{} times", times.at_us.len());
         }
         assert_eq!((times.get(200), times.last()), (None, Some(299)));
+    }
+
+    #[test]
+    fn numbers_may_come_in_any_order_and_twice() {
+        let mut times = RecentTimes::default();
+        [(5, 50), (2, 20), (9, 90), (2, 21), (7, 70)].iter().for_each(|(number, at_us)| times.add(*number, *at_us));
+        assert_eq!([2, 5, 6, 7, 9].map(|number| times.get(number)), [Some(21), Some(50), None, Some(70), Some(90)]);
+        assert_eq!((times.len(), times.last()), (4, Some(9)));
     }
 }
