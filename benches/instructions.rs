@@ -29,7 +29,6 @@ use hitreg::log::{
 };
 use hitreg::record::{Record, Session, SessionHeader};
 use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, replay, stream};
-use hitreg::report::DistributionCollector;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{RecordBatcher, RecordSink, SessionRecorder, record_synthetic};
 use hitreg::trace::schema::TableSet;
@@ -274,15 +273,13 @@ fn replayed(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || {
         let mut summary = ReplaySummary::new(TraceHeader::default(), false);
-        let (mut fairness, mut view_errors, mut distributions) =
-            (FairnessBuilder::default(), ViewErrorCollector::default(), DistributionCollector::default());
+        let (mut fairness, mut view_errors) = (FairnessBuilder::default(), ViewErrorCollector::default());
         streamed(&log, &mut |_, rows| {
             summary.add(&rows);
             fairness.add(&rows);
             view_errors.add(&rows);
-            distributions.add(&rows);
         });
-        black_box((summary.digest(), summary.summary(), fairness.fairness(), view_errors.drawn(), distributions));
+        black_box((summary.digest(), summary.summary(), fairness.fairness(), view_errors.drawn()));
     })
 }
 

@@ -88,6 +88,8 @@ pub struct FairnessBuilder {
 pub(crate) struct PlayerLatencies {
     of_acks: BTreeMap<u32, CountedValues>,
     of_snapshots: BTreeMap<u32, CountedValues>,
+    /// The round trips of all acks.
+    all_acks: CountedValues,
 }
 
 impl FairnessBuilder {
@@ -103,6 +105,12 @@ impl FairnessBuilder {
         if rows.name == shots::NAME {
             self.add_shots(&shots::Columns::read(rows));
         }
+    }
+
+    /// The round trips from usercmds to their acks, in ms, after all rows.
+    pub fn round_trips_ms(&mut self) -> &CountedValues {
+        self.trips.look(&mut |trip| self.latencies.add(&trip));
+        &self.latencies.all_acks
     }
 
     /// The fairness of all rows.
@@ -139,6 +147,9 @@ impl FairnessBuilder {
 
 impl PlayerLatencies {
     pub(crate) fn add(&mut self, trip: &FoundTrip) {
+        if !trip.is_snapshot {
+            self.all_acks.add(trip.ms);
+        }
         let of = if trip.is_snapshot { &mut self.of_snapshots } else { &mut self.of_acks };
         of.entry(trip.player).or_default().add(trip.ms);
     }

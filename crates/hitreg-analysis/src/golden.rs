@@ -76,6 +76,11 @@ impl ReplaySummary {
         self.summing.shots()
     }
 
+    /// The prediction errors of all acks, in units, without relocations.
+    pub fn prediction_errors(&self) -> &CountedValues {
+        self.summing.prediction_errors()
+    }
+
     /// The view errors of all shots, in units.
     pub fn view_errors(&self) -> &CountedValues {
         self.summing.view_errors()

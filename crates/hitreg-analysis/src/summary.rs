@@ -252,6 +252,11 @@ impl SummaryBuilder {
         &self.shots
     }
 
+    /// The prediction errors of all acks so far, in units, without relocations.
+    pub fn prediction_errors(&self) -> &CountedValues {
+        &self.error_units
+    }
+
     /// The view errors of all shots so far, in units.
     pub fn view_errors(&self) -> &CountedValues {
         &self.view_error_units

@@ -16,7 +16,7 @@ use crate::golden::ReplaySummary;
 use crate::log::{TraceLayout, WriterOptions as LogOptions};
 use crate::record::{GapRecord, SessionHeader};
 use crate::replay::{HashDifference, Part, PlayerJumps, ReplayOptions, StreamReport, own_settings};
-use crate::report::DistributionCollector;
+use crate::report::distributions;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
 use crate::summary::Summary;
@@ -52,7 +52,6 @@ struct RowCollectors {
     summary: ReplaySummary,
     weighing: FairnessBuilder,
     drawing: ViewErrorCollector,
-    spreads: DistributionCollector,
     /// The shots, for a game that judges another server's hits again.
     hits: Option<Trace>,
 }
@@ -62,7 +61,6 @@ impl RowCollectors {
         RowCollectors {
             weighing: FairnessBuilder::of(&header),
             drawing: ViewErrorCollector::of(&header),
-            spreads: DistributionCollector::of(&header),
             hits: keeps_shots.then(|| Trace { header: header.clone(), ..Trace::default() }),
             summary: ReplaySummary::new(header, false),
         }
@@ -72,7 +70,6 @@ impl RowCollectors {
         self.summary.add(rows);
         self.weighing.add(rows);
         self.drawing.add(rows);
-        self.spreads.add(rows);
         if let Some(hits) = self.hits.as_mut().filter(|_| rows.name == shots::NAME) {
             // All rows of one replay have the same columns.
             hits.append(rows.clone()).unwrap_or_default();
@@ -107,7 +104,7 @@ pub(super) fn play(
         let options = (&options, encoded);
         log.attempt(game, options, &mut |_| {}, to, &mut |at| progress.reached(at))
     };
-    let (gathered, ran) = run(args, game, attempt, trace)?;
+    let (mut gathered, ran) = run(args, game, attempt, trace)?;
     let seconds = watch.elapsed_s();
     if let Some(target) = record {
         let session = files::read_log_again(games, path)?.session;
@@ -129,12 +126,12 @@ pub(super) fn play(
         part,
         digest: part.is_none().then(|| gathered.summary.digest().to_string()),
         summary,
+        spreads: distributions(gathered.weighing.round_trips_ms(), gathered.summary.prediction_errors()),
         fairness: gathered.weighing.fairness(),
         drawn,
         scores,
         jumps: jumps(&gathered.summary.header, &ran.jumps),
         hits_again: gathered.hits.as_ref().map_or_else(Vec::new, RejudgedHit::of),
-        spreads: gathered.spreads.page(),
         hashes_compared: ran.hashes_compared,
         first_difference: ran.first_difference,
         hole: log.survey.first_hole().copied(),

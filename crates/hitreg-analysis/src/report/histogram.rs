@@ -4,47 +4,16 @@ use std::collections::BTreeMap;
 
 use super::figures::{count, measure};
 use super::page::Page;
-use crate::round_trips::RoundTripFinder;
 use hitreg_log::stats::CountedValues;
-use hitreg_log::trace::schema::{corrections, snapshots};
-use hitreg_log::trace::{Table, TraceHeader};
 
 /// The longest bar, in columns.
 const LONGEST: u64 = 40;
 
-/// Collects the distributions of round trips and prediction errors from the rows of a replay.
-#[derive(Debug, Default)]
-pub struct DistributionCollector {
-    trips: RoundTripFinder,
-    round_trip_ms: CountedValues,
-    error_units: CountedValues,
-}
-
-impl DistributionCollector {
-    /// The distributions of a replay before its first rows.
-    pub fn of(trace: &TraceHeader) -> DistributionCollector {
-        DistributionCollector { trips: RoundTripFinder::of(trace), ..DistributionCollector::default() }
-    }
-
-    /// Adds rows, in the order in which the replay writes them.
-    pub fn add(&mut self, rows: &Table) {
-        if rows.name == snapshots::NAME {
-            return;
-        }
-        if rows.name == corrections::NAME {
-            corrections::Columns::read(rows).error_units.iter().for_each(|error| self.error_units.add(*error));
-        }
-        let DistributionCollector { trips, round_trip_ms, .. } = self;
-        trips.add(rows, &mut |trip| round_trip_ms.add(trip.ms));
-    }
-
-    /// The histograms, after all rows.
-    pub fn page(mut self) -> Page {
-        self.trips.look(&mut |trip| self.round_trip_ms.add(trip.ms));
-        let mut page = histogram("round trip", "ms", &self.round_trip_ms);
-        page.append(histogram("prediction error", "units", &self.error_units));
-        page
-    }
+/// The histograms of round trips and prediction errors.
+pub fn distributions(round_trips_ms: &CountedValues, error_units: &CountedValues) -> Page {
+    let mut page = histogram("round trip", "ms", round_trips_ms);
+    page.append(histogram("prediction error", "units", error_units));
+    page
 }
 
 /// The histogram of round trips, in milliseconds.
