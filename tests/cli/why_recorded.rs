@@ -1,5 +1,9 @@
 //! `why` of logs of games with their own netcode: it answers from the log's own records.
 
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use hitreg::record::{
     CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, Reason, Record, Scope,
     ShotRecord,
@@ -7,9 +11,10 @@ use hitreg::record::{
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg::usercmd::Usercmd;
+use serde_json::{Value, json};
 
 use super::folder::Folder;
-use super::report;
+use super::{note, report};
 
 /// A second of two players. Usercmd 1 launches a rocket that hits in tick 20; usercmd 5 hits at once.
 fn record(described: impl FnOnce(Description) -> Description) -> Folder {
@@ -86,6 +91,49 @@ fn usercmds_with_the_times_of_their_arrivals_are_said_to_arrive() {
     assert_eq!(folder.json("why a.hitlog p0#5")["usercmds_as_received"], true);
     let info = folder.done("info a.hitlog");
     assert!(info.contains("usercmds      100, with the times of their arrivals\n"), "{info}");
+}
+
+/// The words are those of the scripts, which node runs.
+#[test]
+fn a_page_says_of_usercmds_what_why_says() {
+    for (described, expected) in [
+        (Description::usercmds_as_received as fn(Description) -> Description, ["#5, arrived at 0.044 s", "tick 5 "]),
+        (|about| about, ["#5, made at 0.044 s", "tick 5, 6.0 ms after the client made it "]),
+    ] {
+        let (_, contents) = report::page(&record(described), "a.hitlog");
+        let shots = contents["sides"][0]["shots"].as_array().expect("shots");
+        let mut shot = shots.iter().find(|shot| shot["command"] == 5).expect("the shot").clone();
+        (shot["side"], shot["name"], shot["at_us"]) = (0.into(), "p0#5".into(), 50_000.into());
+        let mut correction =
+            json!({ "side": 0, "number": 1, "of": 1, "command": 5, "made_us": 44_000, "cause": "", "errors": [] });
+        for unknown in ["at_us", "commands", "on_ground", "error_units", "velocity_error_units_per_s", "reran"] {
+            correction[unknown] = Value::Null;
+        }
+        let selected = [("shot", shot), ("correction", correction)];
+        let selected = selected.map(|(kind, item)| json!({ "kind": kind, "item": item }));
+        let words = words_of(&json!({ "contents": contents, "selected": selected }));
+        if words.is_empty() {
+            return;
+        }
+        let [shot, correction] = words.lines().collect::<Vec<_>>()[..] else { panic!("{words}") };
+        assert!(expected.iter().all(|words| shot.contains(words)), "{shot}");
+        assert!(correction.contains(expected[0]), "{correction}");
+    }
+}
+
+/// What the page's scripts say of the selected items; empty without node.
+fn words_of(selected: &Value) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/why_words.mjs");
+    let mut node = Command::new("node");
+    node.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut node) = node.spawn() else {
+        note::skipped("node is not on the path; it runs the scripts of pages");
+        return String::new();
+    };
+    node.stdin.take().expect("a pipe").write_all(selected.to_string().as_bytes()).expect("written");
+    let output = node.wait_with_output().expect("node");
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).expect("UTF-8")
 }
 
 /// The corrections of a game: p1's second is the third row.

@@ -14,6 +14,7 @@ use super::series::{Packets, PagePackets, Series};
 use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet};
 use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::{PageInput, notes};
+use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
 use hitreg_log::trace::{Table, TraceSource, each_part};
 use hitreg_log::traffic::{Packet, PacketReader};
@@ -40,6 +41,8 @@ pub(super) struct PageSide {
     map: String,
     mode: String,
     settings: Vec<(String, String)>,
+    /// Whether the times of usercmds are those of their arrivals.
+    usercmds_as_received: bool,
     tables: Vec<(String, u64)>,
     /// What the trace does not say.
     notes: Vec<String>,
@@ -105,6 +108,7 @@ impl PageSide {
             map: shown.map.to_owned(),
             mode: trace.header().mode.clone(),
             settings: trace.header().settings.clone(),
+            usercmds_as_received: are_usercmds_as_received(&trace.header().settings),
             tables: rows,
             notes: notes::notes(shown, is_timed, !packets.is_empty()),
             thinned,

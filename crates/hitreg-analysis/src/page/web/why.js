@@ -19,12 +19,23 @@ function list(pairs) {
   return el("dl", {}, ...known.flatMap(([word, words]) => [el("dt", {}, word), el("dd", {}, words)]));
 }
 
+/** The time at which the client made a usercmd; null if it is not known, or if the log has the time of its arrival. */
+const madeAt = (contents, { side }, at) => (contents.sides[side].usercmds_as_received ? null : (at ?? null));
+
+/** A usercmd's number and time, in the words of `why`. */
+function usercmd(contents, item, at) {
+  if (at === null || at === undefined) return `#${item.command}; its time is not recorded`;
+  return `#${item.command}, ${contents.sides[item.side].usercmds_as_received ? "arrived" : "made"} at ${seconds(at)}`;
+}
+
 /** The side, before the heading. */
 const sideOf = (contents, { side }) => (contents.sides.length > 1 ? `${"AB"[side]}: ` : "");
 
 function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.name}${shot.weapon ? ` (${shot.weapon})` : ""} at ${seconds(shot.at_us)}`) {
   const { judged, made, drawn } = shot;
-  const wait = made?.at_us !== undefined && judged?.at_us !== undefined && made && judged ? `, ${ms(judged.at_us - made.at_us)} after the client made it` : "";
+  const madeUs = madeAt(contents, shot, made?.at_us);
+  const judgedUs = judged?.at_us ?? null;
+  const wait = madeUs === null || judgedUs === null ? "" : `, ${ms(judgedUs - madeUs)} after the client made it`;
   const judgedAt = judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : "never";
   const isImpact = shot.is_impact;
   return [
@@ -32,10 +43,10 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
     el("p", { className: "answer" }, shot.answer),
     drawing(shot),
     list([
-      ["usercmd", `#${shot.command}, made at ${seconds(made?.at_us)}`],
+      ["usercmd", usercmd(contents, shot, made?.at_us)],
       [`on the screen`, came(shot.screen)],
       ["target", chosen(shot)],
-      [`drew ${shot.about ?? "no target"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null ? "" : `, ${ms(drawn.age_us)} old`}` : null],
+      [`drew ${shot.about ?? "no target"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null || madeUs === null ? "" : `, ${ms(drawn.age_us)} old`}` : null],
       ["between", madeOf(shot.drawn_from)],
       ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "arrival time not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
       ["executed", isImpact ? (judged?.ran?.[1] === "run" ? `in tick ${judged.ran[0]}` : "not known") : judgedAt],
@@ -124,14 +135,15 @@ function drawing(shot) {
 }
 
 function ofCorrection(item, contents) {
+  const madeUs = madeAt(contents, item, item.made_us);
   const rows = item.errors.map((error) => el("tr", {}, el("td", {}, error.field), ...[error.predicted, error.authoritative, error.predicted === null || error.authoritative === null ? null : error.authoritative - error.predicted].map((value) => el("td", { className: "number" }, value === null ? "?" : String(+value.toPrecision(7))))));
   const head = el("tr", {}, el("th", {}, "field"), ...["predicted", "actual", "difference"].map((word) => el("th", { className: "number" }, word)));
   return [
     el("h2", {}, `${sideOf(contents, item)}correction ${count(item.number)} of ${count(item.of)} of p${item.player} at ${seconds(item.at_us)}`),
     el("p", { className: "answer" }, item.answer),
     list([
-      ["usercmd", `#${item.command}, made at ${seconds(item.made_us)}`],
-      ["acked", item.made_us === null || item.at_us === null ? null : `${ms(item.at_us - item.made_us)} later`],
+      ["usercmd", usercmd(contents, item, item.made_us)],
+      ["acked", madeUs === null || item.at_us === null ? null : `${ms(item.at_us - madeUs)} later`],
       ["spans", item.commands === null ? null : `${count(item.commands)} ${item.commands === 1 ? "usercmd" : "usercmds"}`],
       ["began", item.on_ground === null ? null : item.on_ground ? "on the ground" : "in the air"],
       ["cause", item.cause.replaceAll("_", " ")],

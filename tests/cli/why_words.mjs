@@ -1,0 +1,46 @@
+// Prints what the page's `why.js` says of a shot and a correction, whose data is JSON on standard input. It needs no
+// browser: elements only collect their text.
+
+import { register } from "node:module";
+
+const web = new URL("../../crates/hitreg-analysis/src/page/web/", import.meta.url).href;
+const hooks = `
+  import { readFile } from "node:fs/promises";
+  export const resolve = (name, context, next) =>
+    name.startsWith("page/") ? { url: "${web}" + name.slice(5), format: "module", shortCircuit: true } : next(name, context);
+  export const load = async (url, context, next) =>
+    url.startsWith("${web}") ? { source: await readFile(new URL(url)), format: "module", shortCircuit: true } : next(url, context);
+`;
+register(`data:text/javascript,${encodeURIComponent(hooks)}`);
+
+class Element {
+  style = {};
+  dataset = {};
+  children = [];
+  append(...children) {
+    this.children.push(...children);
+  }
+  replaceChildren(...children) {
+    this.children = children;
+  }
+  setAttribute() {}
+  getContext() {
+    return {};
+  }
+  get text() {
+    return this.children.map((child) => child.text ?? String(child)).join(" ");
+  }
+}
+const why = new Element();
+const create = () => new Element();
+globalThis.document = { getElementById: () => why, createElement: create, createElementNS: create, documentElement: create() };
+globalThis.getComputedStyle = () => ({ getPropertyValue: () => "" });
+
+let json = "";
+for await (const part of process.stdin) json += part;
+const { contents, selected } = JSON.parse(json);
+const { showWhy } = await import("page/why.js");
+for (const item of selected) {
+  showWhy(contents, item);
+  console.log(why.text);
+}
