@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use hitreg::log::read_session;
 use hitreg::record::{
-    ArrivalRecord, CellKind, DamageRecord, Execution, ExecutionRecord, FieldSchema, GapCause, OwnValue, PacketRecord,
-    Presence, PresenceRecord, Reason, Record, Scope, Session, ShotRecord, SnapshotRecord,
+    ArrivalRecord, CellKind, ClassId, DamageRecord, Execution, ExecutionRecord, FieldSchema, GapCause, OwnValue,
+    PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, Session, ShotRecord, SnapshotRecord,
 };
-use hitreg::recorder::{Description, Recorder, RecorderOptions, Stream, USERCMD_BYTES, usercmd_bytes};
+use hitreg::recorder::{Description, PushError, Recorder, RecorderOptions, Stream, USERCMD_BYTES, usercmd_bytes};
 use hitreg::trace::{Digest, Table};
-use hitreg::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 
 use super::{about, at, tick, usercmd};
 
@@ -267,6 +267,84 @@ fn late_records_are_sorted_or_refused() {
     assert!(session.players[0].frames.iter().map(|frame| frame.command.seq.0).eq(1..=480));
     let [gap] = &session.gaps[..] else { panic!("{:?}", session.gaps) };
     assert_eq!((gap.from, gap.to, gap.why), (at(470), at(470), GapCause::Overrun));
+}
+
+/// A server that counts from 1 again, and one that goes back in time. What was recorded before is kept.
+#[test]
+fn ticks_that_contradict_earlier_ones_are_refused_with_their_states() {
+    let memory = SharedMemory::default();
+    let recorder = Recorder::to(memory.clone(), about(1), RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    let body = |stream: &mut Stream, number: u32| stream.body(Tick(number), EntityId(0), ClassId(0), &[number, 0]);
+    for number in 1..=10u32 {
+        stream.tick(Tick(number), at(number), Some(7)).unwrap();
+        body(&mut stream, number).unwrap();
+    }
+    let refused = [stream.tick(Tick(1), at(11), None), body(&mut stream, 1), stream.tick(Tick(11), at(9), None)];
+    let done = ExecutionRecord { command: CommandSeq(1), tick: Tick(11), how: Execution::Run };
+    let of_refused = stream.push(Record::Executed(PlayerId(0), done));
+    let output = refused.map(|outcome| outcome.unwrap_err().to_string());
+    let advice = "later ticks have higher numbers. When the server counts from 1 again, start a new recording or go on from the last number";
+    assert_eq!(
+        output,
+        [
+            format!("tick 1 at 110.000 ms does not follow tick 1 at 10.000 ms: {advice}"),
+            "tick 1 was refused, and so are its states and usercmds".to_owned(),
+            format!("tick 11 at 90.000 ms does not follow tick 10 at 100.000 ms: {advice}"),
+        ]
+    );
+    assert_eq!(of_refused, Err(PushError::OfRefusedTick { tick: Tick(11) }));
+    // A tick that is pushed twice is refused once; its states are not.
+    assert!(stream.tick(Tick(10), at(10), None).is_err());
+    stream.tick(Tick(11), at(11), Some(7)).unwrap();
+    body(&mut stream, 11).unwrap();
+    recorder.finish().unwrap();
+    let session = memory.session();
+    assert!(session.ticks.iter().map(|tick| (tick.tick.0, tick.at)).eq((1..=11).map(|number| (number, at(number)))));
+    assert!(session.states.keys().iter().map(|key| key.tick.0).eq(1..=11));
+    assert!(session.gaps.is_empty(), "{:?}", session.gaps);
+}
+
+/// Two threads take turns and one is behind; the server runs three ticks at once, pauses for an hour, and counts on.
+#[test]
+fn ticks_of_an_honest_server_are_recorded() {
+    let memory = SharedMemory::default();
+    let recorder = Recorder::to(memory.clone(), about(2), RecorderOptions::patient()).unwrap();
+    let mut threads = [recorder.stream(), recorder.stream()];
+    for pair in 0..50u32 {
+        for (place, number) in [(1, 2 * pair + 2), (0, 2 * pair + 1)] {
+            threads[place].tick(Tick(number), at(number), None).unwrap();
+        }
+    }
+    let [first, _] = &mut threads;
+    for number in 101..=103 {
+        first.tick(Tick(number), at(103), None).unwrap();
+    }
+    // A client's clock goes back by 100 ms, and the usercmds of two players alternate.
+    for (player, seq, time) in [(0, 1, 103), (1, 1, 103), (0, 2, 93), (1, 2, 104), (0, 3, 94)] {
+        first.usercmd(PlayerId(player), at(time), usercmd(seq)).unwrap();
+    }
+    let later = at(103) + Micros::from_s(3600);
+    first.tick(Tick(104), later, None).unwrap();
+    first.tick(Tick(9_000), later + Micros(1), None).unwrap();
+    recorder.finish().unwrap();
+    let session = memory.session();
+    assert!(session.ticks.iter().map(|tick| tick.tick.0).eq((1..=104).chain([9_000])));
+    assert_eq!(session.players.iter().map(|player| player.frames.len()).collect::<Vec<_>>(), [3, 2]);
+}
+
+/// A client learns of ticks from snapshots, which overtake each other.
+#[test]
+fn a_client_records_ticks_in_the_order_of_arrival() {
+    let memory = SharedMemory::default();
+    let recorder =
+        Recorder::to(memory.clone(), about(1).client_side(7, PlayerId(0)), RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for (number, time) in [(2, 10), (1, 11), (2, 12)] {
+        stream.tick(Tick(number), at(time), None).unwrap();
+    }
+    recorder.finish().unwrap();
+    assert_eq!(memory.session().ticks.len(), 3);
 }
 
 /// An authoritative server that knows no client frames.

@@ -67,7 +67,10 @@ namespace Hitreg {
             }
         }
 
-        /// <summary>Pushes the end of a server tick.</summary>
+        /// <summary>
+        /// Pushes the end of a server tick. Later ticks have higher numbers. A tick that contradicts another one is refused
+        /// (<see cref="Code.Misfit"/>), as are its states and usercmds.
+        /// </summary>
         public bool PushTick(uint tick, long atUs, ulong? hash = null) {
             Value* row = stackalloc Value[2];
             row[0] = tick;

@@ -71,7 +71,7 @@ typedef enum hitreg_code {
   // Text is not UTF-8, an enum value does not exist, or a number does not fit its column.
   HITREG_ERROR_VALUE = 3,
   // The row does not fit its table or the description: an unknown player, class or table, a wrong number of values,
-  // or a value of a wrong kind.
+  // a value of a wrong kind, or a tick that contradicts another one.
   HITREG_ERROR_MISFIT = 4,
   // The row is older than the reorder window.
   HITREG_ERROR_LATE = 5,
@@ -521,7 +521,8 @@ hitreg_code hitreg_push_row(hitreg_stream *stream,
 
 /* ---- What the server does: ticks, bodies, executed usercmds, damage ---- */
 
-// Pushes the end of a server tick. `hash` points to a hash of the state; null if the game has none.
+// Pushes the end of a server tick. `hash` points to a hash of the state; null if the game has none. Later ticks have
+// higher numbers. A tick that contradicts another one returns HITREG_ERROR_MISFIT, as do its states and usercmds.
 static inline hitreg_code hitreg_push_tick(hitreg_stream *stream, uint32_t tick, int64_t at_us, const uint64_t *hash) {
   hitreg_value row[2];
   row[0] = hitreg_number(tick);

@@ -20,7 +20,7 @@ pub enum hitreg_code {
     /// Text is not UTF-8, an enum value does not exist, or a number does not fit its column.
     HITREG_ERROR_VALUE = 3,
     /// The row does not fit its table or the description: an unknown player, class or table, a wrong number of values,
-    /// or a value of a wrong kind.
+    /// a value of a wrong kind, or a tick that contradicts another one.
     HITREG_ERROR_MISFIT = 4,
     /// The row is older than the reorder window.
     HITREG_ERROR_LATE = 5,

@@ -44,6 +44,7 @@ mod playback;
 mod rotating;
 mod shared;
 mod stream;
+mod tick_order;
 mod trace_output;
 
 use std::io::Write;
@@ -188,12 +189,9 @@ impl Recorder {
         let capabilities = about.capabilities.clone();
         let (header, kinds) = about.into_header()?;
         let target = Targets::new([], true).file(path, FileType::Trace)?;
-        Recorder::begin(
-            Box::new(PendingTrace::new(target, log, capabilities, header.clone())),
-            header,
-            kinds,
-            RecorderOptions::patient(),
-        )
+        let out = Box::new(PendingTrace::new(target, log, capabilities, header.clone()));
+        // A build may replay a log of any order.
+        Recorder::begin_with(RecorderShared::new(header, kinds, QueuePolicy::Wait), out, RecorderOptions::patient())
     }
 
     fn begin(
@@ -202,7 +200,18 @@ impl Recorder {
         kinds: Vec<CustomKind>,
         options: RecorderOptions,
     ) -> Result<Recorder, FinishError> {
-        let shared = Arc::new(RecorderShared::new(header, kinds, options.when_full));
+        // The ticks of a client's log are those that it received, in any order.
+        let is_of_client = header.side.is_some_and(|side| side.player.is_some());
+        let shared = RecorderShared::new(header, kinds, options.when_full);
+        Recorder::begin_with(if is_of_client { shared } else { shared.with_tick_order() }, out, options)
+    }
+
+    fn begin_with(
+        shared: RecorderShared,
+        out: Box<dyn RecordOutput>,
+        options: RecorderOptions,
+    ) -> Result<Recorder, FinishError> {
+        let shared = Arc::new(shared);
         let collector = Collector::new(Arc::clone(&shared), out, options.window);
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || collector.run());
         let thread = thread.map_err(log::WriteError::Io)?;

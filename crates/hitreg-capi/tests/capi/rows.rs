@@ -482,6 +482,14 @@ fn a_row_that_does_not_match_its_table_is_refused() {
     says(with(HITREG_TABLE_DAMAGE, 5, number(-1)), HITREG_ERROR_VALUE, "armour is -1");
     says(with(HITREG_TABLE_DAMAGE, 7, number(1)), HITREG_ERROR_MISFIT, "force is not a float");
     says(with(HITREG_TABLE_DAMAGE, 2, number(70_000)), HITREG_ERROR_VALUE, "attacker is 70000");
+    let tick = |at_us, number_of: i64| {
+        let values = [number(number_of), none()];
+        // SAFETY: the stream and the array are valid.
+        unsafe { hitreg_push_row(stream, 9, 0, at_us, values.as_ptr(), 2) }
+    };
+    must(tick(1000, 5));
+    says(tick(2000, 4), HITREG_ERROR_MISFIT, "tick 4 at 2.000 ms does not follow tick 5 at 1.000 ms");
+    must(tick(900, 4));
     // SAFETY: the stream is valid.
     says(unsafe { hitreg_push_row(stream, 9, 0, 1000, null(), 2) }, HITREG_ERROR_NULL, "values is null");
     end(recorder, stream);

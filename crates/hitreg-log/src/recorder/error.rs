@@ -1,9 +1,9 @@
 //! Errors of a recorder.
 
 use crate::log::{LogError, WriteError};
-use crate::record::{MisplacedRecord, TextError};
+use crate::record::{MisplacedRecord, TextError, TickRecord};
 use crate::store::StoreError;
-use crate::units::Micros;
+use crate::units::{Micros, Tick};
 
 /// Why a push was refused. Earlier records are not affected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +34,23 @@ pub enum PushError {
     /// Ticks count from 1.
     #[error("there is no tick 0: ticks count from 1")]
     TickZero,
+    /// The tick contradicts another one: with later times, ticks have higher numbers, and each number is pushed once.
+    #[error(
+        "tick {} at {} does not follow tick {} at {}: later ticks have higher numbers. When the server counts from 1 again, start a new recording or go on from the last number",
+        tick.tick, tick.at, other.tick, other.at
+    )]
+    TickOrder {
+        /// The refused tick.
+        tick: TickRecord,
+        /// The recorded tick that it contradicts.
+        other: TickRecord,
+    },
+    /// The state or the executed usercmd belongs to a tick that was refused.
+    #[error("tick {tick} was refused, and so are its states and usercmds")]
+    OfRefusedTick {
+        /// The refused tick.
+        tick: Tick,
+    },
     /// No custom kind has this number.
     #[error("there is no kind {kind}: the description declares {kinds} kinds")]
     NoKind {

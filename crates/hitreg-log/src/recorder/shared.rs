@@ -8,10 +8,11 @@ use std::thread::Thread;
 use rtrb::Consumer;
 
 use super::flight::FlightRecording;
+use super::tick_order::TickOrder;
 use super::{CustomKind, PushError, RecordingSummary};
 use crate::log::QueuePolicy;
-use crate::record::{Record, SessionHeader, TextCode, TextError, Texts};
-use crate::units::{CommandSeq, Micros, PlayerId};
+use crate::record::{Record, SessionHeader, TextCode, TextError, Texts, TickRecord};
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// One item in a stream's ring.
 #[derive(Clone, Debug)]
@@ -63,6 +64,8 @@ pub(super) struct RecorderShared {
     /// The times of the first and the last late record that no gap covers yet, in microseconds.
     late_from: AtomicI64,
     late_to: AtomicI64,
+    /// The recent ticks, whose order is checked; `None` if it is not. Only pushes of ticks take this lock.
+    ticks: Option<Mutex<TickOrder>>,
     /// Streams that the thread has not seen yet. Pushing never takes this lock.
     added: Mutex<Vec<Consumer<RingEntry>>>,
     /// Pending save requests; `None` after the thread has ended.
@@ -92,10 +95,30 @@ impl RecorderShared {
             late: AtomicU64::new(0),
             late_from: AtomicI64::new(i64::MAX),
             late_to: AtomicI64::new(i64::MIN),
+            ticks: None,
             added: Mutex::default(),
             save_requests: Mutex::new(Some(Vec::new())),
             texts: Mutex::default(),
             thread: OnceLock::new(),
+        }
+    }
+
+    /// Refuses ticks whose numbers contradict their times.
+    pub(super) fn with_tick_order(self) -> RecorderShared {
+        RecorderShared { ticks: Some(Mutex::default()), ..self }
+    }
+
+    /// Checks a tick against the ticks so far, and adds it.
+    pub(super) fn add_tick(&self, tick: TickRecord) -> Result<(), PushError> {
+        let Some(ticks) = &self.ticks else { return Ok(()) };
+        let released = Micros(self.released.load(Ordering::Relaxed));
+        ticks.lock().unwrap_or_else(PoisonError::into_inner).add(tick, released)
+    }
+
+    /// Removes a tick that the ring did not take.
+    pub(super) fn remove_tick(&self, tick: Tick) {
+        if let Some(ticks) = &self.ticks {
+            ticks.lock().unwrap_or_else(PoisonError::into_inner).remove(tick);
         }
     }
 

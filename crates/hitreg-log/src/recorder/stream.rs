@@ -34,6 +34,8 @@ pub struct Stream {
     lost: (u64, Option<Micros>),
     /// Codes of the texts that the recorder knows.
     texts: BTreeSet<TextCode>,
+    /// The last tick, if it was refused because of its number or time.
+    refused: Option<Tick>,
     /// Number of pushes before the stream wakes the recorder's thread.
     until_waking: usize,
 }
@@ -41,7 +43,7 @@ pub struct Stream {
 impl Stream {
     pub(super) fn new(shared: Arc<RecorderShared>, ring: Producer<RingEntry>) -> Stream {
         let until_waking = ring.buffer().capacity() / 4;
-        Stream { shared, ring, now: None, lost: (0, None), texts: BTreeSet::new(), until_waking }
+        Stream { shared, ring, now: None, lost: (0, None), texts: BTreeSet::new(), refused: None, until_waking }
     }
 
     /// Pushes a client frame's usercmd. On a server that does not know client frame times, `at` is the arrival time.
@@ -89,10 +91,11 @@ impl Stream {
         Ok(code)
     }
 
-    /// Pushes the end of a server tick, with the state hash if the game has one.
+    /// Pushes the end of a server tick, with the state hash if the game has one. Later ticks have higher numbers; ticks of
+    /// one frame may have the same time.
     ///
     /// # Errors
-    /// As [`Stream::push`].
+    /// As [`Stream::push`]; also when the tick contradicts another one. Its states and usercmds are then refused, too.
     pub fn tick(&mut self, tick: Tick, at: Micros, hash: Option<u64>) -> Result<(), PushError> {
         self.push(Record::Tick(TickRecord { tick, at, hash }))
     }
@@ -130,13 +133,39 @@ impl Stream {
     #[inline]
     pub fn push(&mut self, record: Record) -> Result<(), PushError> {
         record.check(&self.shared.header)?;
-        if matches!(&record, Record::Tick(TickRecord { tick: Tick(0), .. })) {
+        self.fits(record.bytes())?;
+        if let Record::Tick(tick) = record {
+            return self.push_tick(tick);
+        }
+        let (at, tick) = match record.when() {
+            EventTime::At(at) => (Some(at), None),
+            EventTime::In(tick) => (None, Some(tick)),
+        };
+        self.shared.check(at)?;
+        match (tick, self.refused) {
+            (Some(tick), Some(refused)) if tick == refused => Err(PushError::OfRefusedTick { tick }),
+            _ => self.send(at, Item::Record(record)),
+        }
+    }
+
+    fn push_tick(&mut self, tick: TickRecord) -> Result<(), PushError> {
+        if tick.tick == Tick(0) {
             return Err(PushError::TickZero);
         }
-        self.fits(record.bytes())?;
-        let at = if let EventTime::At(at) = record.when() { Some(at) } else { None };
-        self.shared.check(at)?;
-        self.send(at, Item::Record(record))
+        self.shared.check(Some(tick.at))?;
+        if let Err(error) = self.shared.add_tick(tick) {
+            // The states of a tick that was only pushed twice are its own.
+            let is_repeated =
+                matches!(&error, PushError::TickOrder { other, .. } if (other.tick, other.at) == (tick.tick, tick.at));
+            self.refused = (!is_repeated).then_some(tick.tick);
+            return Err(error);
+        }
+        let sent = self.send(Some(tick.at), Item::Record(Record::Tick(tick)));
+        match sent {
+            Ok(()) => self.refused = None,
+            Err(_) => self.shared.remove_tick(tick.tick),
+        }
+        sent
     }
 
     /// Pushes a row of a custom kind, by its number in the [`Description`](super::Description). `series` is the player,
