@@ -1,4 +1,4 @@
-//! Writes a table as a Parquet file, with zstd pages and dictionaries of names. A missing measurement is null.
+//! Writes a table as a Parquet file, with zstd pages and dictionaries of names. A missing measurement or hash is null.
 
 use std::io::Write;
 use std::ops::Range;
@@ -91,8 +91,12 @@ impl<W: Write + Send> ParquetWriter<W> {
                     writer.typed::<Int32Type>().write_batch(&values, None, None)?;
                 }
                 ColumnData::U64(values) => {
-                    let values: Vec<i64> = values[rows.clone()].iter().map(|value| *value as i64).collect();
-                    writer.typed::<Int64Type>().write_batch(&values, None, None)?;
+                    let is_known: Vec<bool> = rows.clone().map(|row| !column.is_missing(row)).collect();
+                    let is_there: Vec<i16> = is_known.iter().map(|is_known| i16::from(*is_known)).collect();
+                    let known = values[rows.clone()].iter().zip(is_known).filter(|(_, is_known)| *is_known);
+                    let known: Vec<i64> = known.map(|(value, _)| *value as i64).collect();
+                    let levels = column.is_hash().then_some(&is_there[..]);
+                    writer.typed::<Int64Type>().write_batch(&known, levels, None)?;
                 }
                 ColumnData::I64(values) => {
                     writer.typed::<Int64Type>().write_batch(&values[rows.clone()], None, None)?;
@@ -138,6 +142,7 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
     };
     let repetition = match column.data {
         ColumnData::F32(_) | ColumnData::F64(_) => Repetition::OPTIONAL,
+        ColumnData::U64(_) if column.is_hash() => Repetition::OPTIONAL,
         _ => Repetition::REQUIRED,
     };
     let field = Type::primitive_type_builder(&column.name, stored).with_repetition(repetition);

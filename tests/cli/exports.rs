@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
+use hitreg::recorder::{Description, Recorder, RecorderOptions};
+use hitreg::trace::Digest;
+use hitreg::units::{Micros, Tick};
 use serde_json::Value;
 
-use super::folder::{Folder, text};
+use super::folder::{Folder, exit_of, text};
 use super::habits::fed;
 
 fn events(folder: &Folder, line: &str) -> Vec<Value> {
@@ -202,4 +205,44 @@ fn parquet_files_equal_csv_files() {
         assert_eq!(answers[4][0][0], 0, "{table}: {answers}");
     }
     assert!(folder.refused("export a.hittrace --table shots --to parquet -o csv/shots.csv").contains("Parquet file"));
+}
+
+/// An engine that hashes its state in every n-th of 600 ticks: a trace, or a log.
+fn every_nth_hash(folder: &Folder, name: &str, nth: u32, hash: impl Fn(u32) -> u64) {
+    let about = Description::new("mygame").tick_hz(60).player("p0");
+    let path = folder.path(name);
+    let recorder = match name.ends_with("trace") {
+        true => Recorder::trace(&path, about, Digest::of_bytes(b"log")),
+        false => Recorder::create(&path, about, RecorderOptions::patient()),
+    };
+    let recorder = recorder.expect("a file");
+    let mut stream = recorder.stream();
+    for tick in 1..=600u32 {
+        let hash = tick.is_multiple_of(nth).then(|| hash(tick));
+        stream.tick(Tick(tick), Micros::from_ms(16 * i64::from(tick)), hash).expect("recorded");
+    }
+    drop(stream);
+    recorder.finish().expect("whole");
+}
+
+#[test]
+fn ticks_without_a_hash_have_no_value_and_are_not_compared() {
+    let folder = Folder::empty();
+    let hash = |tick: u32| 1000 + u64::from(tick);
+    every_nth_hash(&folder, "a.hitlog", 150, hash);
+    let rows = folder.done("export a.hitlog --table ticks --to jsonl");
+    let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+    let hashes = rows.iter().filter(|row| !row["hash"].is_null()).map(|row| (&row["tick"], &row["hash"]));
+    let hashes: Vec<String> = hashes.map(|(tick, hash)| format!("{tick} {hash}")).collect();
+    assert_eq!((rows.len(), hashes.len(), &*hashes[0]), (600, 4, "150 \"000000000000047e\""));
+    let csv = folder.done("export a.hitlog --table ticks --to csv");
+    assert!(csv.contains("\n149,2384000,\n150,2400000,000000000000047e\n"), "{csv}");
+
+    every_nth_hash(&folder, "a.hittrace", 4, hash);
+    every_nth_hash(&folder, "same.hittrace", 6, hash);
+    every_nth_hash(&folder, "other.hittrace", 6, |tick| hash(tick) + u64::from(tick >= 60));
+    assert_eq!(exit_of(&folder, "diff a.hittrace same.hittrace"), 0);
+    assert_eq!(exit_of(&folder, "diff a.hittrace other.hittrace"), 1);
+    let found = folder.run("diff a.hittrace other.hittrace");
+    assert!(text(&found.stdout).contains("tick 60"), "{}", text(&found.stdout));
 }

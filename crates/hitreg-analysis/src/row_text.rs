@@ -22,8 +22,8 @@ impl<'a> JsonlWriter<'a> {
         JsonlWriter { out: BufWriter::with_capacity(1 << 16, out), keys }
     }
 
-    /// Writes all rows of a table. A missing measurement, which is NaN, is null; an infinite one is the text `inf` or
-    /// `-inf`. Hashes and ids are text, because many JSON readers keep only 53 bits of a number.
+    /// Writes all rows of a table. A missing measurement, which is NaN, and a missing hash, which is 0, are null. An
+    /// infinite measurement is the text `inf` or `-inf`. Hashes and ids are text, because many JSON readers keep only 53 bits of a number.
     ///
     /// # Errors
     /// When the output cannot be written.
@@ -37,8 +37,7 @@ impl<'a> JsonlWriter<'a> {
                 out.write_all(key.as_bytes())?;
                 out.write_all(b":")?;
                 match &column.data {
-                    ColumnData::F32(values) if values[row].is_nan() => out.write_all(b"null")?,
-                    ColumnData::F64(values) if values[row].is_nan() => out.write_all(b"null")?,
+                    _ if column.is_missing(row) => out.write_all(b"null")?,
                     data if is_text_in_json(data, row) => {
                         out.write_all(b"\"")?;
                         out.write_all(value(column, row, &mut text).as_bytes())?;
@@ -79,7 +78,7 @@ impl<'a> CsvWriter<'a> {
         Ok(CsvWriter(out))
     }
 
-    /// Writes all rows of a table. A missing measurement is empty.
+    /// Writes all rows of a table. A missing measurement or hash is empty.
     ///
     /// # Errors
     /// When the output cannot be written.
@@ -111,18 +110,18 @@ fn io_error(error: csv::Error) -> io::Error {
     }
 }
 
-/// Formats a value, using `text` as the buffer if needed. A missing measurement is empty.
+/// Formats a value, using `text` as the buffer if needed. A missing measurement or hash is empty.
 fn value<'t>(column: &'t Column, row: usize, text: &'t mut String) -> &'t str {
     text.clear();
     let _ = match &column.data {
+        _ if column.is_missing(row) => Ok(()),
         ColumnData::U32(values) => write!(text, "{}", values[row]),
         ColumnData::I64(values) => write!(text, "{}", values[row]),
         ColumnData::U64(values) if column.is_hash() => write!(text, "{:016x}", values[row]),
         ColumnData::U64(values) => write!(text, "{}", values[row]),
         ColumnData::Bool(values) => write!(text, "{}", values[row]),
-        ColumnData::F64(values) if !values[row].is_nan() => write!(text, "{}", values[row]),
-        ColumnData::F32(values) if !values[row].is_nan() => write!(text, "{}", values[row]),
-        ColumnData::F32(_) | ColumnData::F64(_) => Ok(()),
+        ColumnData::F64(values) => write!(text, "{}", values[row]),
+        ColumnData::F32(values) => write!(text, "{}", values[row]),
         ColumnData::Name { names, codes } => return names.get(codes[row] as usize).map_or("", String::as_str),
     };
     text
@@ -162,7 +161,7 @@ mod tests {
             key: Vec::new(),
             columns: vec![
                 column("tick", ColumnData::U32(vec![1, 2])),
-                column("hash", ColumnData::U64(vec![u64::MAX, 1])),
+                column("hash", ColumnData::U64(vec![u64::MAX, 0])),
                 column("error", ColumnData::F32(vec![0.1, f32::NAN])),
                 column("speed", ColumnData::F64(vec![f64::NEG_INFINITY, 2.5])),
                 column("reason", ColumnData::Name { names, codes: vec![0, 1] }),
@@ -178,7 +177,7 @@ mod tests {
         rows.finish().unwrap();
         let expected = "tick,hash,error,speed,reason\n\
                         1,ffffffffffffffff,0.1,-inf,hit\n\
-                        2,0000000000000001,,2.5,\"so, \"\"wide\"\"\"\n";
+                        2,,,2.5,\"so, \"\"wide\"\"\"\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
@@ -191,7 +190,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(rows[0]["hash"], "ffffffffffffffff");
-        assert_eq!(rows[1]["error"], serde_json::Value::Null);
+        assert_eq!([&rows[1]["hash"], &rows[1]["error"]], [&serde_json::Value::Null; 2]);
         assert_eq!([&rows[0]["speed"], &rows[1]["speed"]], [&serde_json::json!("-inf"), &serde_json::json!(2.5)]);
         assert_eq!(rows[1]["reason"], "so, \"wide\"");
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::record::{Class, FieldSchema, LogContents, Scope, Session, StateKey, cells_of, viewer_specific_fields};
-use crate::trace::schema::{BODIES_OF_CLASS, ColumnRole, bodies, executed, frames, ticks};
+use crate::trace::schema::{BODIES_OF_CLASS, ColumnRole, NO_HASH, bodies, executed, frames, ticks};
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
 
@@ -79,11 +79,11 @@ fn header_of(session: &Session) -> TraceHeader {
     }
 }
 
-/// Returns every tick with its hash: 0 for a tick without one. If no tick has a hash, there is no `hash` column.
+/// Returns every tick with its hash, or [`NO_HASH`]. If no tick has a hash, there is no `hash` column.
 fn all_ticks(session: &Session) -> Table {
     let mut ticks = ticks::Writer::default();
     for tick in &session.ticks {
-        ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash: tick.hash.unwrap_or(0) });
+        ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash: tick.hash.unwrap_or(NO_HASH) });
     }
     let mut table = ticks.finish(Vec::new());
     if session.ticks.iter().all(|tick| tick.hash.is_none()) {

@@ -220,6 +220,16 @@ impl Column {
         let is_named = || self.name.split(['.', '_']).any(|word| word == "hash");
         matches!(self.data, ColumnData::U64(_)) && (self.unit == "hash" || self.unit.is_empty() && is_named())
     }
+
+    /// Returns whether a row has no value: a float that is NaN, or a hash of 0.
+    pub fn is_missing(&self, row: usize) -> bool {
+        match &self.data {
+            ColumnData::F32(values) => values[row].is_nan(),
+            ColumnData::F64(values) => values[row].is_nan(),
+            ColumnData::U64(values) => values[row] == schema::NO_HASH && self.is_hash(),
+            _ => false,
+        }
+    }
 }
 
 /// Returns whether the name of a column or field without a unit denotes an angle: `pitch`, `yaw`, `roll`, `angles.x`,

@@ -44,7 +44,7 @@ use crate::session::SessionRecorder;
 use crate::settings::{SettingError, Settings};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord};
-use hitreg_log::trace::schema::{TableSchema, TableSet, ticks};
+use hitreg_log::trace::schema::{NO_HASH, TableSchema, TableSet, ticks};
 use hitreg_log::trace::{RECORD, STEP, SessionSource, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 
@@ -288,7 +288,7 @@ pub fn compare_hashes(session: &Session, trace: Trace) -> ReplayOutput {
     let (mut hashes_compared, mut first_difference) = (0, None);
     let with_hash = session.ticks.iter().filter_map(|record| Some((record, record.hash?)));
     for (&TickRecord { tick, at, .. }, recorded) in with_hash {
-        let Some(replayed) = played.get(&tick.0).copied() else { continue };
+        let Some(replayed) = played.get(&tick.0).copied().filter(|hash| *hash != NO_HASH) else { continue };
         hashes_compared += 1;
         if replayed != recorded && first_difference.is_none() {
             first_difference = Some(HashDifference { tick, at, recorded, replayed: Some(replayed) });

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
+use hitreg_log::trace::schema::NO_HASH;
 use hitreg_log::trace::{Column, ColumnData};
 
 /// Floats at most this many representable values apart have drifted: the same arithmetic ran in another order or at
@@ -166,6 +167,11 @@ impl<'a> CellPair<'a> {
             CellPair::Bool(a, b) => a[of_a] == b[of_b],
             CellPair::Names { a, b, names: [names_a, names_b] } => names_a == names_b && a[of_a] == b[of_b],
         }
+    }
+
+    /// Whether row `i` of A or row `j` of B has no hash, in a column of hashes.
+    pub(crate) fn lacks_hash(&self, i: usize, j: usize) -> bool {
+        matches!(self, CellPair::U64(a, b) if a[i] == NO_HASH || b[j] == NO_HASH)
     }
 
     /// Compares row `i` of A with row `j` of B.

@@ -49,7 +49,7 @@ pub(crate) struct ColumnPair<'a> {
 enum Rule<'a> {
     /// Within the column's own tolerance, if it has one.
     Plain(NumberComparison),
-    /// State hashes, with the ticks of A.
+    /// State hashes, with the ticks of A. A tick without a hash on one side is not compared.
     Hash { ticks: &'a [u32], tolerated: &'a BTreeSet<u32> },
     /// Values of many fields, with the field codes of A. Each value has the tolerance of its field.
     ByField { codes: &'a [u32], measures: Vec<NumberComparison> },
@@ -117,6 +117,7 @@ impl<'a> ColumnPair<'a> {
         match &self.rule {
             Rule::Plain(measure) => self.cells.compare(i, j, *measure),
             Rule::ByField { codes, measures } => self.cells.compare(i, j, of_field(codes, measures)),
+            Rule::Hash { .. } if self.cells.lacks_hash(i, j) => CellComparison::Same,
             Rule::Hash { ticks, tolerated } => match self.cells.compare(i, j, NumberComparison::default()) {
                 CellComparison::Differs { .. } if ticks.get(i).is_some_and(|tick| tolerated.contains(tick)) => {
                     CellComparison::Within

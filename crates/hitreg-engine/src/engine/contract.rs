@@ -15,7 +15,7 @@ use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session};
 use hitreg_log::recorded::all_records;
 use hitreg_log::store::{self, TemporaryFolder};
-use hitreg_log::trace::schema::{bodies, ticks};
+use hitreg_log::trace::schema::{NO_HASH, bodies, ticks};
 use hitreg_log::trace::{Digest, RECORD, Table, Trace};
 use hitreg_log::units::Tick;
 use hitreg_netcode::settings::Settings;
@@ -174,6 +174,9 @@ impl ContractTest<'_> {
                     rows.tick.iter().copied().zip(rows.hash.iter().copied()).collect();
                 let differs = hashed.iter().find(|(tick, hash)| replayed.get(&tick.0) != Some(hash));
                 match differs {
+                    Some((tick, _)) if replayed.get(&tick.0).is_none_or(|hash| *hash == NO_HASH) => {
+                        (PointResult::Wrong, format!("the trace has no hash of tick {tick}, and the log has one"))
+                    }
                     Some((tick, _)) => (PointResult::Wrong, format!("the hash of tick {tick} is not the recorded one")),
                     None => (PointResult::Ok, format!("all {} recorded hashes", hashed.len())),
                 }

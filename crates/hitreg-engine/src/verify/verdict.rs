@@ -368,8 +368,9 @@ fn not_judged(
     }
     if is_closed && ran.hashes_compared < with_hash {
         let compared = ran.hashes_compared;
-        let detail =
-            format!("only {compared} of its {with_hash} ticks could be compared: later ticks are out of order");
+        let detail = format!(
+            "only {compared} of its {with_hash} ticks could be compared: the replay has no hash of the others, or they are out of order"
+        );
         return untestable(VerdictReason::Hole, detail);
     }
     if exercised.usercmds == 0 {

@@ -31,6 +31,8 @@ const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", 
 const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", NOT_RUN];
 /// The beginning of the names of tables with the states of one class, besides `bodies`.
 pub const BODIES_OF_CLASS: &str = "bodies.";
+/// The hash of a tick without one.
+pub const NO_HASH: u64 = 0;
 /// The reason of a shot that no server judged.
 pub const NOT_RUN: &str = "not run";
 const GRADES: [&str; 3] = ["exact", "near", "miss"];
@@ -52,7 +54,7 @@ table! {
     tick: u32;
     /// Time of the tick.
     at_us: i64, unit = Unit::Micros;
-    /// Hash of the server's complete state after the tick; 0 for a recorded tick without a hash.
+    /// Hash of the server's complete state after the tick; 0 for a tick without a hash, which no command compares.
     hash: u64;
 }
 
