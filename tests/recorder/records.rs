@@ -66,6 +66,7 @@ fn shots_and_damage_have_the_columns_that_the_game_pushes() {
         let impact = ShotRecord { impact: true, at: at(2), ..launched };
         let pellets = ShotRecord { index: 1, reason: Reason::Hit, weapon: shotgun, pellets: Some(9), ..shot };
         let bare = ShotRecord { index: 2, reason: Reason::Hit, ..shot };
+        stream.push(Record::Predicted(PlayerId(0), ShotRecord { pellets: None, ..pellets })).unwrap();
         for shot in [launched, impact, ShotRecord { index: 1, ..impact }, pellets, bare] {
             stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
         }
@@ -82,7 +83,8 @@ fn shots_and_damage_have_the_columns_that_the_game_pushes() {
     assert_eq!(shots.u32s("index"), [0, 1, 2, 254, 255]);
     assert_eq!(shots.u32s("impact"), [0, 0, 0, 1, 1]);
     assert_eq!(names(shots, "weapon"), ["rocket", "shotgun", "", "rocket", "rocket"]);
-    assert_eq!(shots.u32s("pellets"), [0, 9, 1, 0, 0], "a shot without a count is one pellet");
+    assert_eq!(shots.u32s("pellets"), [0, 9, 1, 0, 0], "a hit without a count is one pellet");
+    assert!(shots.column("predicted_pellets").is_none(), "the client counts none");
     let damage = trace.table("damage").unwrap();
     assert_eq!(names(damage, "weapon"), ["", "rocket"]);
     let measures = ["armour", "force.x", "force.y", "force.z"].map(|name| damage.f32s(name));

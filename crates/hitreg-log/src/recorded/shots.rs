@@ -47,8 +47,11 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
     if sides().all(|shot| shot.weapon == TextCode::default()) {
         table.columns.retain(|column| column.name != "weapon");
     }
-    if sides().all(|shot| shot.pellets.is_none()) {
-        table.columns.retain(|column| !["pellets", "predicted_pellets"].contains(&column.name.as_str()));
+    // A client may count no pellets although the server does.
+    for (side, name) in ["predicted_pellets", "pellets"].into_iter().enumerate() {
+        if rows.iter().filter_map(|(_, sides)| sides[side]).all(|shot| shot.pellets.is_none()) {
+            table.columns.retain(|column| column.name != name);
+        }
     }
     (!rows.is_empty()).then_some(table)
 }
@@ -93,7 +96,7 @@ fn push(
         _ => "none".to_owned(),
     };
     let damage = |shot: Option<&ShotRecord>| shot.map_or(0, |shot| i64::from(shot.damage));
-    // A shot without a count is one pellet.
+    // In a game that counts pellets, a hit without a count is one pellet.
     let pellets = |shot: Option<&ShotRecord>| {
         let uncounted = |shot: &ShotRecord| u8::from(shot.reason == Reason::Hit);
         shot.map_or(0, |shot| shot.pellets.unwrap_or_else(|| uncounted(shot))).into()

@@ -246,7 +246,7 @@ table! {
     predicted_hitgroup: TextColumn, names = &["none"], role = ColumnRole::Predicted;
     /// Damage there, in health points.
     predicted_damage: i64, role = ColumnRole::Predicted;
-    /// Number of pellets that hit there.
+    /// Number of pellets that hit there; 1 for a hit without a count.
     predicted_pellets: u32, role = ColumnRole::Predicted;
     /// Result on the server.
     reason: Code, names = &ON_SERVER, role = ColumnRole::Outcome;
@@ -256,7 +256,7 @@ table! {
     hitgroup: TextColumn, names = &["none"], role = ColumnRole::Outcome;
     /// Damage, in health points.
     damage: i64, role = ColumnRole::Outcome;
-    /// Number of pellets that hit.
+    /// Number of pellets that hit; 1 for a hit without a count.
     pellets: u32, role = ColumnRole::Outcome;
     /// Whether the target's present server position was visible from the muzzle.
     visible_at_present: Code, names = &["unknown", "yes", "no"], role = ColumnRole::Judged;
