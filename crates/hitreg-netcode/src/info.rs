@@ -241,7 +241,8 @@ impl PacketCounts {
 mod tests {
     use super::*;
     use hitreg_log::record::{
-        ArrivalRecord, FrameRecord, HeardRecord, PlayerInfo, Record, SessionHeader, SnapshotRecord,
+        ArrivalRecord, FrameRecord, HeardRecord, PlayerInfo, Presence, PresenceRecord, Record, SessionHeader,
+        SnapshotRecord,
     };
     use hitreg_log::units::{CommandSeq, PlayerId, Seed, SnapshotSeq, Tick};
     use hitreg_log::usercmd::{Usercmd, buttons};
@@ -344,6 +345,49 @@ mod tests {
         let rtt = SessionInfo::of(&session()).rtt_ms;
         let expected = Percentiles { p5: Some(41.0), p50: Some(45.0), p95: Some(49.0), p99: Some(49.0) };
         assert_eq!(rtt, expected);
+    }
+
+    /// A player leaves for 20 s. The server first acks the last usercmd before that, once before usercmds begin again.
+    #[test]
+    fn an_absence_is_no_round_trip() {
+        let away = Micros::from_s(20);
+        let rejoins = |first_again: u32, acks: &[u32], has_presence: bool| {
+            let mut session = session();
+            let player = &mut session.players[0];
+            let presence = [(Presence::Left, Micros::from_ms(160)), (Presence::Joined, away)];
+            if has_presence {
+                player.presence = presence.map(|(change, at)| PresenceRecord { tick: Tick(16), at, change }).into();
+            }
+            for n in 0..10 {
+                let at = away + Micros::from_ms(10 * i64::from(n) + 10);
+                let command = Usercmd { seq: CommandSeq(first_again + n), ..Usercmd::default() };
+                player.frames.push(FrameRecord { at, command });
+            }
+            for (seq, ack) in (11..).zip(acks) {
+                let at = away + Micros::from_ms(10 * i64::from(seq) - 80);
+                let snapshot = player.snapshots[0].clone();
+                player.snapshots.push(SnapshotRecord { seq: SnapshotSeq(seq), at, ack: CommandSeq(*ack), ..snapshot });
+                player.received.push(ArrivalRecord { number: seq, at: at + Micros::from_ms(20) });
+            }
+            SessionInfo::of(&session).rtt_ms.p99
+        };
+        // Numbers go on, and begin again. Usercmd 11 is made 60 ms before its ack arrives.
+        assert_eq!(rejoins(11, &[10, 10, 11, 12], true), Some(60.0));
+        assert_eq!(rejoins(1, &[1, 2, 3, 4], true), Some(49.0));
+        assert_eq!(rejoins(1, &[1, 2, 3, 4], false), Some(49.0));
+    }
+
+    /// Usercmds whose recorded times are not in the order of their numbers keep their round trips.
+    #[test]
+    fn usercmds_out_of_order_have_round_trips() {
+        let mut session = session();
+        session.players[0].frames.swap(4, 5);
+        let acked = |session: &Session| {
+            let mut figures = InfoBuilder::new(&session.header);
+            figures.add(Outline::of(session, &session.header.unknown));
+            figures.round_trips_ms().count()
+        };
+        assert_eq!(acked(&session), 8);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Session, UnknownKind};
+use super::{GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Presence, PresenceRecord, Session, UnknownKind};
 use crate::units::Micros;
 use crate::usercmd::{Usercmd, buttons};
 
@@ -39,6 +39,8 @@ pub struct PlayerOutline {
     pub choked: u64,
     /// Snapshots that reached the client: number and arrival time.
     pub received: Vec<(u32, Micros)>,
+    /// When the player left.
+    pub left: Vec<Micros>,
 }
 
 impl Outline {
@@ -86,8 +88,14 @@ impl PlayerOutline {
             snapshots: records.snapshots.iter().map(|s| (s.seq.0, s.at, s.ack.0)).collect(),
             choked: records.snapshots.iter().map(|snapshot| u64::from(snapshot.choked)).sum(),
             received: records.received.iter().map(|arrival| (arrival.number, arrival.at)).collect(),
+            left: leave_times(&records.presence),
         }
     }
+}
+
+/// Returns the times at which a player left.
+pub(crate) fn leave_times(presence: &[PresenceRecord]) -> Vec<Micros> {
+    presence.iter().filter(|record| record.change == Presence::Left).map(|record| record.at).collect()
 }
 
 fn is_firing(command: &Usercmd) -> bool {

@@ -28,8 +28,10 @@ pub(super) struct ConnectionBuilder {
     down: PacketNumbers,
     choked: u64,
     pub(super) round_trips: TimeCounts,
-    /// The last frames, in the order in which they were made.
+    /// The last frames, by ascending numbers.
     made: VecDeque<(u32, Micros)>,
+    /// When the player left last.
+    left: Option<Micros>,
     /// Snapshots that have not arrived: when each was sent, and when the usercmd that it acks was made.
     sent: BTreeMap<u32, (Micros, Option<Micros>)>,
 }
@@ -59,20 +61,56 @@ impl ConnectionBuilder {
             self.up.came.insert(*number);
         }
         self.choked += outline.choked;
-        self.made.extend(&outline.frames);
-        let mut newest = self.made.back().map_or(Micros::ZERO, |(_, at)| *at);
-        for (number, at, ack) in &outline.snapshots {
-            self.down.send(Some((*number, *number)));
-            self.sent.insert(*number, (*at, self.made_at(*ack)));
-            newest = newest.max(*at);
+        let mut snapshots = outline.snapshots.iter().peekable();
+        for frame in &outline.frames {
+            // Earlier snapshots ack the earlier usercmds of these numbers.
+            while self.is_known(frame.0)
+                && let Some(snapshot) = snapshots.next_if(|(_, at, _)| *at < frame.1)
+            {
+                self.send(*snapshot, outline);
+            }
+            self.make(*frame);
         }
+        snapshots.for_each(|snapshot| self.send(*snapshot, outline));
+        let newest = outline.frames.iter().chain(&outline.received).map(|(_, at)| *at);
+        let sent = outline.snapshots.iter().map(|(_, at, _)| *at);
+        let newest = newest.chain(sent).max();
         for (number, at) in &outline.received {
             self.down.came.insert(*number);
             if let Some((_, Some(made))) = self.sent.remove(number) {
                 self.round_trips.add(*at - made);
             }
         }
-        self.forget(newest);
+        self.left = outline.left.last().copied().or(self.left);
+        newest.into_iter().for_each(|newest| self.forget(newest));
+    }
+
+    /// Adds a snapshot that was sent.
+    fn send(&mut self, (number, at, ack): (u32, Micros, u32), outline: &PlayerOutline) {
+        self.down.send(Some((number, number)));
+        let left = outline.left.iter().rev().find(|left| **left < at).copied().or(self.left);
+        // A player who left was absent between the usercmd and its ack.
+        let made = self.made_at(ack).filter(|made| left.is_none_or(|left| *made > left || at <= left));
+        self.sent.insert(number, (at, made));
+    }
+
+    fn is_known(&self, usercmd: u32) -> bool {
+        let is_old = self.made.back().is_some_and(|(last, _)| usercmd <= *last);
+        is_old && self.made.binary_search_by_key(&usercmd, |(number, _)| *number).is_ok()
+    }
+
+    /// Adds a frame. A player who rejoins may begin with usercmd 1 again; acks are then those of the newest usercmds.
+    fn make(&mut self, frame: (u32, Micros)) {
+        if self.made.back().is_none_or(|(last, _)| *last < frame.0) {
+            return self.made.push_back(frame);
+        }
+        match self.made.binary_search_by_key(&frame.0, |(number, _)| *number) {
+            Ok(place) => {
+                self.made.truncate(place);
+                self.made.push_back(frame);
+            }
+            Err(place) => self.made.insert(place, frame),
+        }
     }
 
     /// When a usercmd was made. The last few are searched first, because most acks are for them.

@@ -7,7 +7,8 @@ use crate::log::column;
 use crate::log::limits::{Budget, MAX_CHUNK_MEMORY};
 use crate::log::schema::Schema;
 use crate::record::{
-    GapRecord, HeardRecord, Outline, PlayerOutline, SessionHeader, SessionStretch, lowest_and_highest,
+    GapRecord, HeardRecord, Outline, PlayerOutline, PresenceRecord, SessionHeader, SessionStretch, leave_times,
+    lowest_and_highest,
 };
 use crate::units::Micros;
 use crate::usercmd::buttons;
@@ -72,11 +73,18 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         let at = whole(&ticks, "at_us")?;
         outline.ticks = at.first().zip(at.last()).map(|(first, last)| (Micros(*first), Micros(*last)));
     }
-    // Few logs have gaps or heard packets, and no log has many.
+    // Few logs have gaps, presence or heard packets, and no log has many.
     let (texts, nothing) = (TextPlaces::default(), SessionStretch::of(header));
     let context = ChunkContext::new(&[], &[], &texts);
-    if let Some(mut gaps) = columns("gaps")? {
+    let (gaps, presence) = (columns("gaps")?, columns("presence")?);
+    if let Some(mut gaps) = gaps {
         outline.gaps = decode_kind::<GapRecord>(&mut gaps, &context, &mut budget, &nothing)?;
+    }
+    if let Some(mut presence) = presence {
+        let records = decode_kind::<PresenceRecord>(&mut presence, &context, &mut budget, &nothing)?;
+        for (player, rows) in each(&presence, &mut outline.players)? {
+            player.left = leave_times(&records[rows]);
+        }
     }
     let heard = tables.of("heard");
     if let Some(mut heard) =
