@@ -132,6 +132,37 @@ impl RowJoin {
         self.only_b.extend(right);
     }
 
+    /// Pairs rows of equal keys by their values first, and only the others in their order. `is_equal` compares a row of A
+    /// with one of B.
+    pub(crate) fn prefer_equal(self, keys: &KeyCells<'_>, is_equal: impl Fn(usize, usize) -> bool) -> RowJoin {
+        let of_side = |side: TraceSide, paired: Vec<usize>, only: &[u32]| {
+            let mut rows: Vec<usize> = paired.into_iter().chain(only.iter().map(|row| *row as usize)).collect();
+            rows.sort_unstable_by(|x, y| keys.cmp((side, *x), (side, *y)).then(x.cmp(y)));
+            rows
+        };
+        let a = of_side(TraceSide::A, self.pairs().map(|(a, _)| a).collect(), &self.only_a);
+        let b = of_side(TraceSide::B, self.pairs().map(|(_, b)| b).collect(), &self.only_b);
+        let mut left = &b[..];
+        let mut pairs: Vec<(usize, usize)> = Vec::with_capacity(self.len());
+        for of_a in a.chunk_by(|x, y| keys.cmp((TraceSide::A, *x), (TraceSide::A, *y)).is_eq()) {
+            let cmp = |b: &usize| keys.cmp((TraceSide::B, *b), (TraceSide::A, of_a[0]));
+            left = &left[left.partition_point(|b| cmp(b).is_lt())..];
+            let (of_b, later) = left.split_at(left.partition_point(|b| cmp(b).is_eq()));
+            left = later;
+            pair_of_key(of_a, of_b, &is_equal, &mut pairs);
+        }
+        pairs.sort_unstable();
+        let mut joined = RowJoin { in_order: true, ..RowJoin::default() };
+        let [mut has_a, mut has_b] = [vec![false; a.len()], vec![false; b.len()]];
+        for (a, b) in pairs {
+            (has_a[a], has_b[b]) = (true, true);
+            joined.push(a, b, 1);
+        }
+        let lone = |has: Vec<bool>| (0..).zip(has).filter(|(_, has)| !has).map(|(row, _)| row).collect();
+        (joined.only_a, joined.only_b) = (lone(has_a), lone(has_b));
+        joined
+    }
+
     fn push(&mut self, a: usize, b: usize, rows: usize) {
         let first = self.len();
         match self.runs.last_mut() {
@@ -159,6 +190,30 @@ impl RowJoin {
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.runs.iter().flat_map(|run| (run.a..run.a + run.rows).zip(run.b..))
     }
+}
+
+/// The most comparisons of rows with one key. With more, the rows are paired in their order.
+const MOST_COMPARED: usize = 1 << 14;
+
+/// Pairs the rows of one key: those with equal values first.
+fn pair_of_key(
+    of_a: &[usize],
+    of_b: &[usize],
+    is_equal: &impl Fn(usize, usize) -> bool,
+    pairs: &mut Vec<(usize, usize)>,
+) {
+    let (mut rest_a, mut rest_b) = (Vec::new(), of_b.to_vec());
+    if of_a.len().saturating_mul(of_b.len()) > MOST_COMPARED {
+        rest_a = of_a.to_vec();
+    } else {
+        for a in of_a {
+            match rest_b.iter().position(|b| is_equal(*a, *b)) {
+                Some(place) => pairs.push((*a, rest_b.remove(place))),
+                None => rest_a.push(*a),
+            }
+        }
+    }
+    pairs.extend(rest_a.into_iter().zip(rest_b));
 }
 
 /// Whether the keys of each owner ascend, so that no key occurs twice.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use super::cell::{CellComparison, CellPair, NumberComparison};
 use super::clock::{RowTimes, TickTimes, UNKNOWN, known};
 use super::join::RowJoin as Rows;
 use super::keys::{KeyCells, RowKey, TraceSide};
@@ -10,7 +11,7 @@ use super::mark::{RowMark, RowRank, by_time};
 use super::options::DiffOptions;
 use super::place::RowPlace;
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::JoinRule;
+use hitreg_log::trace::schema::{JoinRule, effects};
 
 /// A row of one trace, or a pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,18 @@ impl<'a> Pairing<'a> {
         times: [&RowTimes<'_>; 2],
     ) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(&key, a, b)?;
-        let joined = Rows::of(&keys, key.series.contains(&0), a.rows(), b.rows());
+        let mut joined = Rows::of(&keys, key.series.contains(&0), a.rows(), b.rows());
+        // One shot may cause several effects of one kind.
+        if a.name == effects::NAME {
+            let cells: Vec<CellPair<'_>> = a
+                .columns
+                .iter()
+                .filter_map(|column| CellPair::of(&column.data, &b.column(&column.name)?.data))
+                .collect();
+            let is_same = |pair: CellComparison| pair == CellComparison::Same;
+            let exactly = NumberComparison::default();
+            joined = joined.prefer_equal(&keys, |i, j| cells.iter().all(|cells| is_same(cells.compare(i, j, exactly))));
+        }
         let times = [times[0].of_rows(a), times[1].of_rows(b)];
         let is_ordered = |times: &[i64]| times.is_sorted() && times.last().is_none_or(|at| *at != UNKNOWN);
         let in_time_order = joined.in_order && times.iter().all(|times| is_ordered(times));
@@ -179,5 +191,37 @@ impl RowSpot {
             (None, Some(b)) => Some((TraceSide::B, b as usize)),
             (None, None) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DiffOptions, Status, diff};
+    use hitreg_log::trace::schema::effects;
+    use hitreg_log::trace::{Trace, schema::ticks};
+
+    /// The effects of one shot, by their x.
+    fn trace(all: &[f32]) -> Trace {
+        let mut rows = effects::Writer::default();
+        for x in all {
+            let at = glam::Vec3::new(*x, 0.0, 0.0);
+            rows.push(effects::Row { player: 0, at_us: 10_000, kind: "spark", entity: 0, at, predicted: 1 });
+        }
+        let mut ticks = ticks::Writer::default();
+        ticks.push(ticks::Row { tick: 1, at_us: 10_000, hash: 7 });
+        Trace { tables: vec![ticks.finish(Vec::new()), rows.finish(Vec::new())], ..Trace::default() }
+    }
+
+    #[test]
+    fn effects_of_one_shot_are_paired_by_their_places() {
+        let compare = |a: &[f32], b: &[f32]| {
+            let found = diff(&trace(a), &trace(b), &DiffOptions::default()).unwrap();
+            let table = found.tables.into_iter().find(|table| table.name == effects::NAME).unwrap();
+            (table.status, [table.rows.compared, table.rows.differing, table.rows.only_in_a, table.rows.only_in_b])
+        };
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]), (Status::Same, [3, 0, 0, 0]));
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0]), (Status::Same, [3, 0, 0, 0]), "in any order");
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0]), (Status::Differs, [2, 0, 1, 0]), "one is missing");
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0, 9.0]), (Status::Differs, [3, 1, 0, 0]), "one has moved");
     }
 }
