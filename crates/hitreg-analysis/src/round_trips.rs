@@ -23,35 +23,62 @@ pub(crate) struct RoundTripFinder {
 /// The most usercmds in memory.
 const MOST_USERCMDS: usize = 1 << 20;
 
-/// Passes on the round trips of the acks in `corrections`, of a trace in closed loop. It reads usercmds only as far as
-/// the acks, so that a trace of any length needs little memory.
+/// Passes on the round trips of the acks in `corrections`.
 ///
 /// # Errors
 /// A message when the trace cannot be read.
 pub(crate) fn each_round_trip(trace: &dyn TraceSource, found: &mut dyn FnMut(FoundTrip)) -> Result<(), String> {
+    each_ack(trace, &ACKS, &mut |acks, row, trip_us| {
+        let trip = trip_us.map(|us| FoundTrip { player: acks.player[row], ms: ms(us), is_snapshot: false });
+        trip.into_iter().for_each(&mut *found);
+    })
+}
+
+/// The columns of acks, and of frames, that a round trip follows from.
+const ACKS: [&str; 3] = ["player", "command", "at_us"];
+
+fn ms(us: i64) -> f32 {
+    (us as f64 / 1e3) as f32
+}
+
+/// Passes on each ack in `corrections`: the columns, which include [`ACKS`], its row, and its round trip in microseconds if
+/// the usercmd is known. It reads usercmds only as far as the acks, so that a trace of any length needs little memory.
+///
+/// # Errors
+/// A message when the trace cannot be read.
+pub(crate) fn each_ack(
+    trace: &dyn TraceSource,
+    columns: &[&str],
+    found: &mut dyn FnMut(&corrections::Columns<'_>, usize, Option<i64>),
+) -> Result<(), String> {
     let mut finder = RoundTripFinder::default();
+    let mut pass = |finder: &RoundTripFinder, acks: &corrections::Columns<'_>| {
+        for (row, ((player, command), at_us)) in acks.player.iter().zip(acks.command).zip(acks.at_us).enumerate() {
+            let made = finder.made(*player, *command);
+            found(acks, row, made.map(|made| at_us.saturating_sub(made)));
+        }
+    };
     if let Some(trace) = trace.in_memory() {
-        [frames::NAME, corrections::NAME]
-            .iter()
-            .filter_map(|name| trace.table(name))
-            .for_each(|t| finder.add(t, found));
-        finder.look(found);
+        trace.table(frames::NAME).into_iter().for_each(|rows| finder.add(rows, &mut |_| {}));
+        pass(&finder, &corrections::Columns::of(trace));
         return Ok(());
     }
-    let only = ["player", "command", "at_us"];
-    let mut frames = trace.rows(frames::NAME, &only);
+    let mut frames = trace.rows(frames::NAME, &ACKS);
     let mut is_more = true;
-    each_part(trace, corrections::NAME, (&only, None), &mut |rows| {
+    each_part(trace, corrections::NAME, (columns, None), &mut |rows| {
         let acks = corrections::Columns::read(rows);
         while is_more && !finder.has_usercmds_of(&acks) && finder.usercmds() < MOST_USERCMDS {
             match frames()? {
-                Some(rows) => finder.add(&rows, found),
+                Some(rows) => finder.add(&rows, &mut |_| {}),
                 None => is_more = false,
             }
         }
-        finder.add(rows, found);
-        finder.look(found);
-        finder.forget(acks.at_us.last().copied().unwrap_or_default());
+        pass(&finder, &acks);
+        // Players may come one after the other, each with the times of the whole session.
+        let last: BTreeMap<u32, i64> = acks.player.iter().copied().zip(acks.at_us.iter().copied()).collect();
+        for (player, at_us) in last {
+            finder.made_at.entry(player).or_default().forget(at_us);
+        }
         Ok(())
     })
 }
@@ -109,6 +136,11 @@ impl RoundTripFinder {
         acks.player.iter().zip(acks.command).all(|(player, command)| newest(player) >= *command)
     }
 
+    /// When a usercmd was made; the newest one if players used its number again.
+    fn made(&self, player: u32, command: u32) -> Option<i64> {
+        self.made_at.get(&player).and_then(|made| made.get(command))
+    }
+
     fn usercmds(&self) -> usize {
         self.made_at.values().map(RecentTimes::len).sum()
     }
@@ -123,8 +155,7 @@ impl RoundTripFinder {
         for table in std::mem::take(&mut self.acks) {
             let is_snapshot = table.name == snapshots::NAME;
             let mut end = |player: u32, command: u32, at_us: f64| {
-                let made = self.made_at.get(&player).and_then(|made| made.get(command));
-                let ms = made.map(|made| ((at_us - made as f64) / 1e3) as f32);
+                let ms = self.made(player, command).map(|made| ((at_us - made as f64) / 1e3) as f32);
                 ms.into_iter().for_each(|ms| found(FoundTrip { player, ms, is_snapshot }));
             };
             match is_snapshot {
@@ -197,7 +228,7 @@ mod tests {
         };
         for (made, acked) in [(made.clone(), acked.clone()), (by_player(&made), by_player(&acked))] {
             let parts = made.chunks(700).map(|rows| part(frames::NAME, rows));
-            let parts = parts.chain(acked.chunks(9_000).map(|rows| part(corrections::NAME, rows))).collect();
+            let parts = parts.chain(acked.chunks(9_970).map(|rows| part(corrections::NAME, rows))).collect();
             let mut counts = [0; 2];
             each_round_trip(&PartTrace { header: TraceHeader::default(), parts }, &mut |trip| {
                 assert_eq!(trip.ms, 50.0 + 40.0 * trip.player as f32);

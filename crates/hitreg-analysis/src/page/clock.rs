@@ -116,11 +116,6 @@ impl StepTimes {
         Some(step as u32)
     }
 
-    /// The time of a step by its number.
-    pub(super) fn time_of(&self, number: u32) -> Option<i64> {
-        self.step_of(number).map(|step| self.times_us[step as usize])
-    }
-
     pub(super) fn pack(&self, player: Option<u32>, columns: &mut PageColumns) -> PackedClock {
         PackedClock {
             player,

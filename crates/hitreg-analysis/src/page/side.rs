@@ -86,7 +86,7 @@ impl PageSide {
         let own = own.pack(true, columns);
         let set = TrackSet::new(exactness, most(MOST_VIEWS));
         let ScreenRows { tracks: views, how, evidence } = ScreenRows::of(trace, &clocks, set, evidence, &mut players)?;
-        let (acks, trips) = acks_of(trace, &clocks, exactness, most(MOST_ACKS), &mut players)?;
+        let (acks, trips) = acks_of(trace, exactness, most(MOST_ACKS), &mut players)?;
         let unrun = UnrunRows::of(trace, &server, most(MOST_UNRUN), &mut players)?;
         let packets = packets_of(shown, most(MOST_PACKETS))?;
         let rows: Vec<(String, u64)> = trace.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();

@@ -8,7 +8,8 @@ use super::clock::StepTimes;
 use super::packed::{ColumnSpan, PageColumns, whole};
 use super::series::{Ack, RoundTrips, Sample, Series, TIME_UNIT_US};
 use super::tracks::TrackPrecision;
-use hitreg_log::trace::schema::{corrections, executed};
+use crate::round_trips::each_ack;
+use hitreg_log::trace::schema::executed;
 use hitreg_log::trace::{TraceSource, each_part};
 
 /// A player's acks.
@@ -54,24 +55,17 @@ pub(super) struct UnrunUsercmds {
 /// Reads all acks, and the round trips of each player.
 pub(super) fn acks_of(
     trace: &dyn TraceSource,
-    clocks: &BTreeMap<u32, StepTimes>,
     exactness: TrackPrecision,
     most: usize,
     players: &mut BTreeSet<u32>,
 ) -> Result<(Series<Ack>, BTreeMap<u32, RoundTrips>), String> {
     let (mut acks, mut trips) = (Series::new(most, Ack::merge), BTreeMap::<u32, RoundTrips>::new());
-    let columns = ["player", "command", "at_us", "error_units"];
-    each_part(trace, corrections::NAME, (&columns, None), &mut |rows| {
-        let table = corrections::Columns::read(rows);
-        players.extend(table.player);
-        for (row, ((player, command), at_us)) in table.player.iter().zip(table.command).zip(table.at_us).enumerate() {
-            let made = clocks.get(player).and_then(|clock| clock.time_of(*command));
-            let round_trip_us = made.map_or(-1, |made| at_us.saturating_sub(made));
-            let error = whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);
-            let jitter_us = trips.entry(*player).or_default().add(round_trip_us);
-            acks.push(*player, Ack { at_us: *at_us, round_trip_us, error, jitter_us });
-        }
-        Ok(())
+    each_ack(trace, &["player", "command", "at_us", "error_units"], &mut |table, row, trip_us| {
+        let (player, at_us, round_trip_us) = (table.player[row], table.at_us[row], trip_us.unwrap_or(-1));
+        players.insert(player);
+        let error = whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);
+        let jitter_us = trips.entry(player).or_default().add(round_trip_us);
+        acks.push(player, Ack { at_us, round_trip_us, error, jitter_us });
     })?;
     Ok((acks, trips))
 }
@@ -146,5 +140,35 @@ impl UnrunRows {
         let mut column = |place: usize| columns.push(self.rows.iter().map(|row| i64::from(row[place])), 1.0);
         let [player, step, how] = [0, 1, 2].map(&mut column);
         Some(UnrunUsercmds { player, step, how, names })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::round_trips::each_round_trip;
+    use hitreg_log::trace::schema::{corrections, frames};
+    use hitreg_log::trace::{Column, ColumnData, Table, Trace};
+
+    /// A player who rejoins after 20 s uses number 1 again.
+    #[test]
+    fn a_page_has_the_round_trips_of_fairness() {
+        let table = |name: &str, rows: [(u32, i64); 2]| {
+            let columns = [
+                ("player", ColumnData::U32(vec![0; 2])),
+                ("command", ColumnData::U32(rows.map(|row| row.0).into())),
+                ("at_us", ColumnData::I64(rows.map(|row| row.1).into())),
+            ];
+            Table::new(name, columns.map(|(name, data)| Column::new(name, data)).into())
+        };
+        let frames = table(frames::NAME, [(1, 10_000), (1, 20_000_000)]);
+        let acks = table(corrections::NAME, [(1, 20_050_000), (7, 20_060_000)]);
+        let trace = Trace { tables: vec![frames, acks], ..Trace::default() };
+        let (acks, _) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut BTreeSet::new()).unwrap();
+        let trips: Vec<i64> = acks.iter().flat_map(|(_, acks)| acks.iter().map(|ack| ack.round_trip_us)).collect();
+        assert_eq!(trips, [50_000, -1]);
+        let mut found = Vec::new();
+        each_round_trip(&trace, &mut |trip| found.push(trip.ms)).unwrap();
+        assert_eq!(found, [50.0]);
     }
 }
