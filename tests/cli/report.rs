@@ -9,8 +9,11 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hitreg::log::{read_session, read_trace, write_trace};
+use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Scope};
+use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::trace::schema::shots;
 use hitreg::trace::{Column, ColumnData, Table, Trace};
+use hitreg::units::{EntityId, Micros, Tick};
 use serde_json::Value;
 
 use super::folder::Folder;
@@ -330,4 +333,27 @@ fn an_empty_trace_makes_an_empty_page() {
     assert!(
         folder.refused("report empty.hittrace -o notes.html").contains("notes.html: exists and is not a hitreg report")
     );
+}
+
+/// A game in a plane has one view angle, or two.
+#[test]
+fn a_page_shows_view_directions_in_a_plane() {
+    for (angles, turned) in [(&["viewangles"][..], true), (&["viewangles.x", "viewangles.y"], true), (&["turn"], false)]
+    {
+        let folder = Folder::empty();
+        let field = |name: &str| FieldSchema::new(name, CellKind::F32, Scope::Movement);
+        let fields = ["origin.x", "origin.y"].iter().chain(angles).map(|name| field(name)).collect();
+        let about = Description::new("mygame").player("p0").class(Class::new("player", fields));
+        let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).expect("a file");
+        let mut stream = recorder.stream();
+        for tick in 1..=20u32 {
+            stream.tick(Tick(tick), Micros::from_ms(10 * i64::from(tick)), None).expect("recorded");
+            let cells = vec![(tick as f32).to_bits(); 2 + angles.len()];
+            stream.body(Tick(tick), EntityId(0), ClassId(0), &cells).expect("recorded");
+        }
+        drop(stream);
+        recorder.finish().expect("whole");
+        let (_, contents) = page(&folder, "a.hitlog");
+        assert_eq!(contents["sides"][0]["bodies"][0]["yaw"].is_null(), !turned, "{angles:?}");
+    }
 }

@@ -142,7 +142,7 @@ const WALL_UNIT: f64 = 1.0 / 8.0;
 pub fn only_shown(mut table: Table) -> Table {
     let columns: &[&str] = match &*table.name {
         name if name == bodies::NAME || name.starts_with(BODIES_OF_CLASS) => {
-            &["tick", "entity", "origin.x", "origin.y", "origin.z", "viewangles.x", "viewangles.y"]
+            &["tick", "entity", "origin.x", "origin.y", "origin.z", "viewangles.x", "viewangles.y", "viewangles"]
         }
         frames::NAME => evidence::FRAMES,
         // The page says how many rows these have.

@@ -52,6 +52,7 @@ pub(super) const FRAMES: &[&str] = &[
     "yaw",
     "has_body",
     "own.viewangles.y",
+    "own.viewangles",
     "own.origin.x",
     "own.origin.y",
     "own.origin.z",

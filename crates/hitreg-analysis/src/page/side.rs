@@ -167,7 +167,9 @@ struct Places<'t> {
 impl<'t> Places<'t> {
     /// Reads the columns with a prefix.
     fn of(table: &'t Table, prefix: &str, yaw: &str) -> Places<'t> {
-        let yaw = [format!("{prefix}viewangles.y"), yaw.to_owned()].map(|name| table.floats(&name));
+        // A game in a plane may have one view angle.
+        let names = [format!("{prefix}viewangles.y"), format!("{prefix}viewangles"), yaw.to_owned()];
+        let yaw = names.map(|name| table.floats(&name));
         Places {
             places: ["x", "y", "z"].map(|axis| table.floats(&format!("{prefix}origin.{axis}"))),
             yaw: yaw.into_iter().find(|column| !column.is_empty()).unwrap_or_default(),
@@ -184,7 +186,7 @@ impl<'t> Places<'t> {
 }
 
 fn bodies_of(trace: &dyn TraceSource, server: &StepTimes, mut set: TrackSet) -> Result<TrackSet, String> {
-    let columns = ["tick", "entity", "origin.x", "origin.y", "origin.z", "viewangles.y"];
+    let columns = ["tick", "entity", "origin.x", "origin.y", "origin.z", "viewangles.y", "viewangles"];
     let tables = trace.tables();
     let names = tables.iter().map(|(table, _)| &*table.name);
     let names = names.filter(|name| *name == bodies::NAME || name.starts_with(BODIES_OF_CLASS));
@@ -210,7 +212,7 @@ fn frames_of(
     most_ran: usize,
 ) -> Result<(TrackSet, Series<u32>), String> {
     let own = ["x", "y", "z"].map(|axis| format!("own.origin.{axis}"));
-    let columns = ["player", "command", "ran", "has_body", "yaw", "own.viewangles.y"];
+    let columns = ["player", "command", "ran", "has_body", "yaw", "own.viewangles.y", "own.viewangles"];
     let columns: Vec<&str> = columns.into_iter().chain(own.iter().map(|name| &**name)).collect();
     let mut ran = Series::new(most_ran, |most: &mut u32, more: &u32| *most = (*most).max(*more));
     each_part(trace, frames::NAME, (&columns, None), &mut |rows| {
