@@ -13,13 +13,12 @@ use super::trouble::CommandError;
 use super::what_if::one_of;
 use super::{CommandOutcome, CommandResult, files};
 use crate::corpus::MeasuredFigures;
-use crate::engine::{Engine, EngineError, Games, ReplaySpec};
+use crate::engine::{self, Engine, EngineError, Games, ReplaySpec, SurveyedLog, SweepError};
 use crate::page::{SweepPage, sweep_html};
-use crate::record::Session;
 use crate::replay::WhatIf;
 use crate::report::{self, print_thresholds, sweep_page, what_if_line};
 use crate::store::{self, FileType};
-use crate::sweep::{Axis, PRESET, Sweep, SweepBuilder, SweepError, SweepPlan, figure_names};
+use crate::sweep::{Axis, PRESET, Sweep, SweepBuilder, SweepPlan, figure_names};
 
 /// Run logs under many values of a setting, and compare hits, view error and corrections
 ///
@@ -189,7 +188,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     Ok(if problems.is_empty() { outcome } else { CommandOutcome::Trouble })
 }
 
-/// Sweeps the logs of a game that this program plays. Only the logs of one group are in memory at a time.
+/// Sweeps the logs of a game that this program plays.
 fn sweep(games: &Games, logs: Vec<PathBuf>, plan: &SweepPlan) -> Result<(Sweep, SweptLogs), CommandError> {
     let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
     let mut sweep = OwnSweep {
@@ -201,19 +200,19 @@ fn sweep(games: &Games, logs: Vec<PathBuf>, plan: &SweepPlan) -> Result<(Sweep, 
     };
     let (mut group, mut game) = (Vec::new(), None);
     for path in logs {
-        let session = match files::read_log(games, &path) {
-            Ok(log) => log.session,
+        let log = match files::engine(games).survey(&path) {
+            Ok(log) => log,
             Err(error) => {
-                sweep.swept.problems.push(error);
+                sweep.swept.problems.push(error.into());
                 continue;
             }
         };
-        if game.get_or_insert_with(|| session.header.game.clone()) != &session.header.game {
+        if game.get_or_insert_with(|| log.header.game.clone()) != &log.header.game {
             sweep.swept.problems.push(EngineError::OtherGame { path }.into());
             continue;
         }
-        files::note_hole(&path, session.first_hole());
-        group.push((path, session));
+        files::note_hole(&path, log.survey.first_hole());
+        group.push((path, log));
         // A group keeps all cores busy.
         if group.len() * plan.runs() >= rayon::current_num_threads() {
             sweep.run(std::mem::take(&mut group))?;
@@ -234,22 +233,20 @@ struct OwnSweep<'a> {
 }
 
 impl OwnSweep<'_> {
-    /// Adds the logs of a group. If they do not run together, for example for lack of memory, each runs alone.
-    fn run(&mut self, group: Vec<(PathBuf, Session)>) -> Result<(), CommandError> {
-        let (paths, sessions): (Vec<PathBuf>, Vec<Session>) = group.into_iter().unzip();
-        let Some(first) = sessions.first() else { return Ok(()) };
-        let game = self.games.of(first).map_err(|error| CommandError::file(&paths[0], error))?;
-        match game.sweep(self.games.memory(), &sessions, self.plan, self.done) {
+    /// Adds the logs of a group. If one of them does not run, each runs alone.
+    fn run(&mut self, group: Vec<(PathBuf, SurveyedLog)>) -> Result<(), CommandError> {
+        let (paths, logs): (Vec<PathBuf>, Vec<SurveyedLog>) = group.into_iter().unzip();
+        let Some(first) = logs.first() else { return Ok(()) };
+        let game = self.games.of_header(&first.header).map_err(|error| CommandError::file(&paths[0], error))?;
+        match engine::sweep(game, &logs, self.plan, self.done) {
             Ok(figures) => {
                 self.builder.add(figures);
                 self.swept.logs.extend(paths);
             }
             Err(SweepError::Settings { log, source }) => return Err(CommandError::file(&paths[log], source)),
-            Err(SweepError::Run { source, .. }) if sessions.len() == 1 => {
-                self.swept.problems.push(CommandError::file(&paths[0], source));
-            }
+            Err(SweepError::Run { source, .. }) if logs.len() == 1 => self.swept.problems.push(source.into()),
             Err(SweepError::Run { .. }) => {
-                for alone in paths.into_iter().zip(sessions) {
+                for alone in paths.into_iter().zip(logs) {
                     self.run(vec![alone])?;
                 }
             }

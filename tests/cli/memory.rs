@@ -10,6 +10,9 @@ use crate::pucks::script;
 /// A setting that changes shots and predictions.
 const CHANGED: &str = "--b-set lag_compensation.enabled=false";
 
+/// A sweep in which bots play again, which takes the session and its trace in memory.
+const PLAYED_AGAIN: &str = "--set interpolation.lerp_ms=50 --what-if rerecord --seeds 2";
+
 /// The variable that sets the memory limit, in MiB, of commands that hold a session or trace.
 const LIMIT: &str = "HITREG_MEMORY_MIB";
 
@@ -62,8 +65,7 @@ fn work_over_the_memory_limit_is_trouble_and_names_the_need() {
         "bisect builds L.hitlog ./same ./same --no-cache".to_owned(),
         changed("shrink L.hitlog -o small.hitlog"),
         "shrink L.hitlog -o small.hitlog --while true".to_owned(),
-        "sweep L.hitlog --set interpolation.lerp_ms=50".to_owned(),
-        "sweep L.hitlog L.hitlog --set lag_compensation.enabled=false --what-if rejudge".to_owned(),
+        format!("sweep L.hitlog {PLAYED_AGAIN}"),
     ];
     for line in lines {
         let before = folder.names();
@@ -84,8 +86,9 @@ fn work_over_the_memory_limit_is_trouble_and_names_the_need() {
 fn the_need_that_a_refusal_names_suffices() {
     let folder = Folder::empty();
     folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
-    let sweep = "sweep L.hitlog --set interpolation.lerp_ms=50";
-    for line in [&format!("shrink L.hitlog -o s.hitlog --force {CHANGED}")[..], sweep] {
+    let (shrink, sweep) =
+        (format!("shrink L.hitlog -o s.hitlog --force {CHANGED}"), format!("sweep L.hitlog {PLAYED_AGAIN}"));
+    for line in [&shrink, &sweep] {
         let mut limit = "2".to_owned();
         // The first estimate, from counts, may be lower than a later one.
         for _ in 0..4 {
@@ -102,7 +105,7 @@ fn the_need_that_a_refusal_names_suffices() {
             std::fs::copy(folder.path("L.hitlog"), folder.path(copy)).expect("copied");
         }
         let of_many = line.replace("L.hitlog", &logs.join(" "));
-        for line in [Some(line), (line == sweep).then_some(&of_many)].into_iter().flatten() {
+        for line in [Some(line), (line == &sweep).then_some(&of_many)].into_iter().flatten() {
             let output = folder.command(line).env(LIMIT, &limit).output().expect("hitreg starts");
             assert!([0, 1].contains(&code(&output)), "{line} with {limit} MiB: {}", text(&output.stderr));
         }
@@ -126,6 +129,8 @@ fn commands_that_stream_ignore_the_limit() {
         "why L.hitlog --at 30s",
         "why L.hitlog p1 --correction 3",
         "why T.hittrace --at 30s",
+        "sweep L.hitlog --set interpolation.lerp_ms=50,100",
+        "sweep L.hitlog L.hitlog --set lag_compensation.enabled=false --what-if rejudge",
     ];
     for line in lines {
         let output = folder.command(line).env(LIMIT, "1").output().expect("hitreg starts");
@@ -142,10 +147,7 @@ fn a_builds_refusal_for_memory_is_trouble_too() {
     folder.done("record synth --players 4 --seconds 20 -o L.hitlog");
     build(&folder, "same", "");
     let program = word(env!("CARGO_BIN_EXE_hitreg"));
-    script(
-        &folder.path("small"),
-        &format!("exec env {LIMIT}=2 {program} sweep \"$2\" --set lag_compensation.enabled=true,false"),
-    );
+    script(&folder.path("small"), &format!("exec env {LIMIT}=2 {program} sweep \"$2\" {PLAYED_AGAIN}"));
     script(&folder.path("mapless"), "echo error: no such map >&2; exit 128");
     let lines = |build: &str| {
         [

@@ -52,7 +52,7 @@ pub use rejudge::SideRejudgement;
 pub use shown::{LogRecords, ShownReplay};
 pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
 pub(crate) use streamed::Leg;
-pub use streamed::{SurveyedLog, retry_with_encoding, write_replayed};
+pub use streamed::{SurveyedLog, SweepError, retry_with_encoding, sweep, write_replayed};
 
 use std::path::Path;
 

@@ -7,11 +7,11 @@ mod figures;
 pub use axis::PRESET;
 pub use axis::{Axis, AxisError};
 
-pub(crate) use figures::FigureSums;
+pub(crate) use figures::{FigureCollector, FigureSums};
 pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, figure_names};
-use hitreg_log::record::Session;
+use hitreg_log::record::SessionHeader;
 use hitreg_log::stats::confidence_95;
-use hitreg_netcode::replay::{ReplayError, ReplayOutput, WhatIf, own_settings};
+use hitreg_netcode::replay::{WhatIf, own_settings};
 use hitreg_netcode::settings::{SettingError, Settings};
 
 /// The limit on the number of combinations in one sweep.
@@ -57,27 +57,6 @@ pub enum PlanError {
     TooManyPoints {
         /// The number of combinations.
         points: usize,
-    },
-}
-
-/// The error for a session that cannot be swept.
-#[derive(Debug, thiserror::Error)]
-pub enum SweepError {
-    /// The log's own settings are not valid in this build.
-    #[error("log {}: {source}", .log + 1)]
-    Settings {
-        /// The index of the log, from 0.
-        log: usize,
-        /// The reason.
-        source: SettingError,
-    },
-    /// The session could not be run.
-    #[error("log {}: {source}", .log + 1)]
-    Run {
-        /// The index of the log, from 0.
-        log: usize,
-        /// The reason.
-        source: ReplayError,
     },
 }
 
@@ -156,8 +135,8 @@ impl SweepPlan {
     }
 
     /// A session's settings at one point: the preset's settings if presets are swept, else its own settings.
-    pub(crate) fn settings(&self, session: &Session, point: &[&str]) -> Result<Settings, SettingError> {
-        let mut settings = own_settings(&session.header)?;
+    pub(crate) fn settings(&self, header: &SessionHeader, point: &[&str]) -> Result<Settings, SettingError> {
+        let mut settings = own_settings(header)?;
         for (axis, value) in self.axes.iter().zip(point) {
             match axis.key() {
                 PRESET => settings = settings.under_preset(value)?,
@@ -172,7 +151,7 @@ impl SweepPlan {
 #[derive(Debug)]
 pub struct LogFigures(Vec<FigureSums>);
 
-/// Adds up the figures of logs, so that only the logs of one group need to be in memory.
+/// Adds up the figures of logs.
 #[derive(Debug)]
 pub struct SweepBuilder<'p> {
     plan: &'p SweepPlan,
@@ -219,30 +198,6 @@ impl<'p> SweepBuilder<'p> {
         let keys = plan.axes.iter().map(|axis| axis.key().to_owned()).collect();
         Sweep { what_if: plan.what_if, repeats: plan.repeats(), keys, rows, is_by_build: false }
     }
-}
-
-/// Makes the trace of a session under settings. The number is the index of the repetition, from 0.
-pub type SweepRun<'a> = dyn Fn(&Session, Settings, u16) -> Result<ReplayOutput, ReplayError> + Sync + 'a;
-
-/// Runs every session at every point, `plan.repeats()` times each, in parallel. `done` is called at the end of each run;
-/// each session has [`SweepPlan::runs`] of them.
-///
-/// # Errors
-/// When this build cannot run a session.
-pub fn sweep(
-    sessions: &[Session],
-    plan: &SweepPlan,
-    (run, at_once): (&SweepRun<'_>, usize),
-    done: &(dyn Fn() + Sync),
-) -> Result<Vec<LogFigures>, SweepError> {
-    let one = |log: usize, point: &[&str], repeat: u16| {
-        let session = &sessions[log];
-        let settings = plan.settings(session, point).map_err(|source| SweepError::Settings { log, source })?;
-        let replayed = run(session, settings, repeat).map_err(|source| SweepError::Run { log, source })?;
-        done();
-        Ok(FigureSums::of(session, &replayed))
-    };
-    sweep_by(sessions.len(), plan, (&one, at_once))
 }
 
 /// Makes the figures of one log, by its index, at one point. The number is the index of the repetition, from 0.

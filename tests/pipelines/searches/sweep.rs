@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::built_in;
 use crate::disc::{DiscRules, Discs};
 use hitreg::arena::{Arena, ArenaRules};
-use hitreg::engine::Games;
+use hitreg::engine::{self, Engine, Games, SurveyedLog};
 use hitreg::fairness::Fairness;
 use hitreg::info::SessionInfo;
 use hitreg::link::{Jitter, LinkModel};
+use hitreg::log::{WriterOptions, write_session};
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
@@ -47,13 +48,21 @@ fn sweep_axes(sessions: &[Session], axes: &[&str]) -> Sweep {
     run_sweep(sessions, &plan(axes), &|| {})
 }
 
-fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Sweep {
+pub(super) fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Sweep {
     let games = Games::default().recording::<Discs>(|_| Ok(DiscRules::default()));
     let game = games.of(&sessions[0]).expect("discs");
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = |(number, session): (usize, &Session)| {
+        let path = folder.path().join(format!("{number}.hitlog"));
+        let bytes = write_session(Vec::new(), session, WriterOptions::whole()).expect("memory takes all");
+        std::fs::write(&path, bytes).expect("the folder takes files");
+        Engine::new(&games).survey(&path).expect("a sound log")
+    };
+    let logs: Vec<SurveyedLog> = sessions.iter().enumerate().map(log).collect();
     let of_groups = |size, done| {
         let mut builder = SweepBuilder::new(plan);
-        for group in sessions.chunks(size) {
-            builder.add(game.sweep(games.memory(), group, plan, done).expect("logs of this build"));
+        for group in logs.chunks(size) {
+            builder.add(engine::sweep(game, group, plan, done).expect("logs of this build"));
         }
         builder.finish()
     };

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use super::sweep::run_sweep;
 use crate::disc::{DiscRules, Discs};
-use hitreg::engine::Games;
 use hitreg::link::LinkModel;
 use hitreg::record::Session;
 use hitreg::replay::{ReplayError, ReplayOptions, ReplayOutput, WhatIf, replay};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
-use hitreg::sweep::{Axis, PlanError, Sweep, SweepBuilder, SweepPlan};
+use hitreg::sweep::{Axis, PlanError, Sweep, SweepPlan};
 use hitreg::trace::schema::shots;
 
 /// Discs at constant distances, recorded with this interpolation delay in ms.
@@ -37,12 +37,7 @@ fn rejudge(session: &Session, change: &str) -> Result<ReplayOutput, ReplayError>
 fn sweep_values(session: &Session, what_if: WhatIf) -> Sweep {
     let axes = vec![Axis::parse("interpolation.lerp_ms=0,50,100").expect("an axis")];
     let plan = SweepPlan::new(axes).expect("a plan").asking(what_if).with_seeds(3).expect("enough seeds");
-    let games = Games::default().recording::<Discs>(|_| Ok(DiscRules::default()));
-    let game = games.of(session).expect("discs");
-    let figures = game.sweep(games.memory(), std::slice::from_ref(session), &plan, &|| {});
-    let mut builder = SweepBuilder::new(&plan);
-    builder.add(figures.expect("a log of this build"));
-    builder.finish()
+    run_sweep(std::slice::from_ref(session), &plan, &|| {})
 }
 
 #[test]

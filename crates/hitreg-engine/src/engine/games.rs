@@ -11,17 +11,16 @@ pub use bots::JoinError;
 pub use bots::{ReadySession, SelfPlaying, SetupError};
 pub use error::{NoBots, ScoreError, StepError, UnknownGame};
 
-use crate::sweep::{self, LogFigures, SweepError, SweepPlan};
 use bots::BotGame;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::trace::{Table, TraceHeader};
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_netcode::game::{self, Body, Bots, Effect, GameInput as _, Scene, Simulate, Sink, Touch, Wall};
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::replay::{
-    self, LogPass, LogSurvey, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport, WhatIf,
+    self, LogPass, LogSurvey, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport,
 };
 use hitreg_netcode::score::{self, ModeScore};
 use hitreg_netcode::settings::Settings;
@@ -211,19 +210,6 @@ pub trait Playable: Send + Sync {
         entities: &Bodies,
     ) -> Result<Vec<u32>, StepError>;
 
-    /// Runs the sessions under every combination of settings in the plan; [`SweepBuilder`](crate::sweep::SweepBuilder)
-    /// adds up their figures. `done` is called after each run.
-    ///
-    /// # Errors
-    /// Fails if a session cannot be run under one of them, or not within this memory limit.
-    fn sweep(
-        &self,
-        memory: MemoryLimit,
-        sessions: &[Session],
-        plan: &SweepPlan,
-        done: &(dyn Fn() + Sync),
-    ) -> Result<Vec<LogFigures>, SweepError>;
-
     /// Descriptions of the entity classes and fields in a log that this build of the game does not know.
     fn unknown_fields(&self, header: &SessionHeader) -> Vec<String>;
 
@@ -346,41 +332,6 @@ impl<G: Netcode> Playable for GameEntry<G> {
         let mut cells = vec![0; G::Body::CELLS];
         after.write(&mut cells);
         Ok(cells)
-    }
-
-    fn sweep(
-        &self,
-        memory: MemoryLimit,
-        sessions: &[Session],
-        plan: &SweepPlan,
-        done: &(dyn Fn() + Sync),
-    ) -> Result<Vec<LogFigures>, SweepError> {
-        let run = |session: &Session, settings: Settings, repeat: u16| {
-            if plan.what_if() == WhatIf::Rerecord {
-                let bots = self.bots.as_ref().ok_or(ReplayError::NoBots(G::NAME))?;
-                let seed = Seed(session.header.seed.0.wrapping_add(u64::from(repeat)));
-                return bots.replay_with_bots(memory, session, &settings, seed);
-            }
-            let rejudge = plan.what_if() == WhatIf::Rejudge;
-            let options =
-                ReplayOptions { sizes: true, memory, ..ReplayOptions::default() }.under(Some(settings), rejudge);
-            replay::replay::<G>(session, &options, &mut |_| {})
-        };
-        let held = sessions.iter().map(Session::bytes).fold(0, usize::saturating_add);
-        let left = MemoryLimit::of_bytes(memory.bytes().saturating_sub(held));
-        let mut at_once = rayon::current_num_threads();
-        for (log, session) in sessions.iter().enumerate() {
-            for point in plan.points() {
-                let settings = plan.settings(session, &point).map_err(|source| SweepError::Settings { log, source })?;
-                let options = ReplayOptions::default().under(Some(settings), plan.what_if() == WhatIf::Rejudge);
-                let of_replay = replay::trace_memory::<G>(session, &options);
-                let of_replay = of_replay.map_err(|source| SweepError::Run { log, source })?;
-                let checked = memory.check(held.saturating_add(of_replay));
-                checked.map_err(|needs| SweepError::Run { log, source: needs.into() })?;
-                at_once = left.tasks_at_once(of_replay, at_once);
-            }
-        }
-        sweep::sweep(sessions, plan, (&run, at_once), done)
     }
 
     fn unknown_fields(&self, header: &SessionHeader) -> Vec<String> {

@@ -3,6 +3,7 @@
 
 mod keyframes;
 mod legs;
+mod swept;
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use keyframes::KeyframeRef;
 pub(super) use keyframes::part_of_correction;
 pub(crate) use legs::Leg;
+pub use swept::{SweepError, sweep};
 
 use super::log_file::{HashingReader, LogFile};
 use super::{Engine, EngineError, Playable};

@@ -1,13 +1,13 @@
-//! The figures of one combination of settings, gathered from the traces of its replays.
+//! The figures of one combination of settings, collected from the rows of its replays.
 
-use hitreg_analysis::summary::{Summary, is_relocation};
+use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
 use hitreg_analysis::swept::SweepFigures;
 use hitreg_analysis::why::is_corrected;
-use hitreg_log::record::Session;
 use hitreg_log::stats::Spread;
-use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{corrections, executed, frames, shots};
-use hitreg_netcode::replay::ReplayOutput;
+use hitreg_log::trace::Table;
+use hitreg_log::trace::schema::{TableSchema, corrections, executed, frames, shots};
+use hitreg_log::units::Micros;
+use hitreg_netcode::replay::TrafficBytes;
 
 /// The sums from which the figures are computed.
 #[derive(Clone, Debug, Default)]
@@ -43,48 +43,66 @@ struct TrafficSums {
     player_seconds: f64,
 }
 
-impl FigureSums {
-    /// The sums of a replay by this program.
-    pub(super) fn of(session: &Session, replayed: &ReplayOutput) -> FigureSums {
-        let traffic = replayed.traffic.map(|traffic| TrafficSums {
-            down_bytes: traffic.down_bytes,
-            up_bytes: traffic.up_bytes,
-            player_seconds: session.duration().as_s_f64() * session.players.len() as f64,
-        });
-        FigureSums { traffic, ..FigureSums::of_trace(&replayed.trace) }
+/// Collects the sums from the rows of a replay.
+#[derive(Debug, Default)]
+pub(crate) struct FigureCollector {
+    summary: SummaryBuilder,
+    sums: FigureSums,
+}
+
+impl FigureCollector {
+    /// The tables that have figures.
+    pub(crate) const TABLES: [&TableSchema; 4] =
+        [&executed::SCHEMA, &frames::SCHEMA, &corrections::SCHEMA, &shots::SCHEMA];
+
+    /// Adds rows of a table. A table without rows has figures, too: they are 0.
+    pub(crate) fn add(&mut self, rows: &Table) {
+        self.summary.add(rows);
+        match rows.name.as_str() {
+            frames::NAME | executed::NAME => self.sums.has_usercmds = true,
+            shots::NAME => self.sums.add_shots(&shots::Columns::read(rows)),
+            corrections::NAME => self.sums.add_corrections(&corrections::Columns::read(rows)),
+            _ => {}
+        }
     }
 
-    /// The sums of the tables that a trace has.
-    pub(crate) fn of_trace(trace: &Trace) -> FigureSums {
-        let has = |name| trace.table(name).is_some();
-        let summary = Summary::of(trace);
-        let columns = shots::Columns::of(trace);
-        let mut gathered = FigureSums {
-            has_usercmds: has(frames::NAME) || has(executed::NAME),
-            has_shots: has(shots::NAME),
-            has_corrections: has(corrections::NAME),
-            usercmds: summary.exercised.usercmds,
-            shots: summary.shots.fired,
-            launched: summary.shots.launched,
-            impacts: summary.shots.impacts,
-            not_run: summary.shots.not_run,
-            hits: summary.shots.hit,
-            view_errors: columns.view_error_units.to_vec(),
-            checked: summary.prediction.checked,
-            ..FigureSums::default()
-        };
-        gathered.add_shots(&columns);
-        let corrections = corrections::Columns::of(trace);
-        for row in (0..corrections.rows).filter(|row| is_corrected(&corrections, *row)) {
-            gathered.corrections += 1;
+    /// Adds the traffic of a session of this length.
+    pub(crate) fn add_traffic(&mut self, traffic: TrafficBytes, length: Micros, players: usize) {
+        let TrafficBytes { down_bytes, up_bytes } = traffic;
+        let player_seconds = length.as_s_f64() * players as f64;
+        self.sums.traffic = Some(TrafficSums { down_bytes, up_bytes, player_seconds });
+    }
+
+    /// The sums of all rows.
+    pub(crate) fn finish(self) -> FigureSums {
+        let Summary { exercised, shots, prediction, .. } = self.summary.summary();
+        FigureSums {
+            usercmds: exercised.usercmds,
+            shots: shots.fired,
+            launched: shots.launched,
+            impacts: shots.impacts,
+            not_run: shots.not_run,
+            hits: shots.hit,
+            checked: prediction.checked,
+            ..self.sums
+        }
+    }
+}
+
+impl FigureSums {
+    fn add_corrections(&mut self, corrections: &corrections::Columns<'_>) {
+        self.has_corrections = true;
+        for row in (0..corrections.rows).filter(|row| is_corrected(corrections, *row)) {
+            self.corrections += 1;
             if !is_relocation(corrections.cause.get(row)) {
-                gathered.correction_units.extend(corrections.error_units.get(row));
+                self.correction_units.extend(corrections.error_units.get(row));
             }
         }
-        gathered
     }
 
     fn add_shots(&mut self, shots: &shots::Columns<'_>) {
+        self.has_shots = true;
+        self.view_errors.extend(shots.view_error_units);
         let screens: Vec<&str> = shots.predicted_reason.iter().collect();
         for (row, reason) in shots.reason.iter().enumerate() {
             if reason == "not run" || shots.impact.get(row) == Some(&1) {

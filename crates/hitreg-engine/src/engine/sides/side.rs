@@ -102,13 +102,6 @@ impl SideTrace {
             SideTrace::File(trace, _) => Cow::Owned(store::read_trace_within(memory, trace.path())?),
         })
     }
-
-    pub(super) fn into_trace(self, memory: MemoryLimit) -> Result<Trace, EngineError> {
-        match self {
-            SideTrace::Memory(trace) => Ok(trace),
-            SideTrace::File(trace, _) => Ok(store::read_trace_within(memory, trace.path())?),
-        }
-    }
 }
 
 impl SurveyedLog {

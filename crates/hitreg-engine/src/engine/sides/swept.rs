@@ -5,7 +5,9 @@ use std::path::Path;
 use super::{ComparisonSource, MissingSide, ReplaySpec};
 use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError, check};
-use crate::sweep::{FigureSums, Sweep, SweepBuilder, SweepPlan, sweep_by};
+use crate::sweep::{FigureCollector, Sweep, SweepBuilder, SweepPlan, sweep_by};
+use hitreg_analysis::diff::DiffError;
+use hitreg_log::trace::{TraceSource, each_part};
 use hitreg_netcode::replay::WhatIf;
 
 /// A run without figures.
@@ -18,6 +20,20 @@ impl From<EngineError> for FailedRun {
     fn from(error: EngineError) -> FailedRun {
         FailedRun::Refused(error)
     }
+}
+
+/// Adds the tables of a trace of any length that have figures.
+fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(), String> {
+    for (table, _) in trace.tables() {
+        let Some(schema) = FigureCollector::TABLES.iter().find(|schema| schema.name == table.name) else { continue };
+        figures.add(&table.without_rows());
+        let columns: Vec<&str> = schema.columns.iter().map(|column| column.name).collect();
+        each_part(trace, &table.name, (&columns, None), &mut |rows| {
+            figures.add(rows);
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 impl ReplaySpec {
@@ -50,9 +66,11 @@ impl ReplaySpec {
         let one = |log: usize, point: &[&str], _| {
             check(&runner.stop)?;
             let made = self.at(plan, point).trace(engine, runner, &sources[log], ("a", None))?;
-            let trace = made.map_err(FailedRun::Untestable)?.into_trace(engine.games.memory())?;
+            let trace = made.map_err(FailedRun::Untestable)?;
+            let mut figures = FigureCollector::default();
+            add_trace(&mut figures, trace.source()).map_err(|what| EngineError::from(DiffError::Unread(what)))?;
             done();
-            Ok(FigureSums::of_trace(&trace))
+            Ok(figures.finish())
         };
         let swept = sweep_by(sources.len(), plan, (&one, at_once));
         check(&runner.stop)?;
