@@ -11,8 +11,6 @@ use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
 pub(crate) struct RoundTripFinder {
     /// When each player made each usercmd.
     made_at: BTreeMap<u32, RecentTimes>,
-    /// The player of the last usercmd.
-    last_player: Option<u32>,
     newest_us: i64,
     /// The acks since the last rows of `ticks`.
     acks: Vec<Table>,
@@ -75,10 +73,7 @@ pub(crate) fn each_ack(
         }
         pass(&finder, &acks);
         // Players may come one after the other, each with the times of the whole session.
-        let last: BTreeMap<u32, i64> = acks.player.iter().copied().zip(acks.at_us.iter().copied()).collect();
-        for (player, at_us) in last {
-            finder.made_at.entry(player).or_default().forget(at_us);
-        }
+        finder.forget_acked(&acks);
         Ok(())
     })
 }
@@ -101,7 +96,8 @@ impl RoundTripFinder {
     }
 
     /// Adds rows, and passes on the round trips that are complete. Rows of `ticks` show that all earlier rows have been
-    /// added. In open loop, rows of `frames` show that all usercmds of earlier acks have been added.
+    /// added. In open loop, rows of `frames` show that all usercmds of earlier acks have been added, and acks may come
+    /// long after their usercmds.
     pub(crate) fn add(&mut self, rows: &Table, found: &mut dyn FnMut(FoundTrip)) {
         match rows.name.as_str() {
             ticks::NAME => {
@@ -116,17 +112,15 @@ impl RoundTripFinder {
 
     fn add_frames(&mut self, frames: &frames::Columns<'_>, found: &mut dyn FnMut(FoundTrip)) {
         for ((player, command), at_us) in frames.player.iter().zip(frames.command).zip(frames.at_us) {
-            // In open loop, each client has the times of the whole session again.
-            if self.is_open && self.last_player.replace(*player) != Some(*player) {
-                self.look(found);
-                self.made_at.clear();
-            }
             self.made_at.entry(*player).or_default().add(*command, *at_us);
             self.newest_us = self.newest_us.max(*at_us);
         }
         if self.is_open {
             self.look(found);
-            self.forget(frames.at_us.last().copied().unwrap_or_default());
+            if self.usercmds() > MOST_USERCMDS {
+                // Players without acks come before the last one, each with the times of the whole session.
+                self.made_at.retain(|player, _| frames.player.last() == Some(player));
+            }
         }
     }
 
@@ -145,14 +139,23 @@ impl RoundTripFinder {
         self.made_at.values().map(RecentTimes::len).sum()
     }
 
+    /// Removes each player's usercmds long before its last ack.
+    fn forget_acked(&mut self, acks: &corrections::Columns<'_>) {
+        let last: BTreeMap<u32, i64> = acks.player.iter().copied().zip(acks.at_us.iter().copied()).collect();
+        for (player, at_us) in last {
+            self.made_at.entry(player).or_default().forget(at_us);
+        }
+    }
+
     /// Removes usercmds that were made long before `newest_us`.
     fn forget(&mut self, newest_us: i64) {
         self.made_at.values_mut().for_each(|made| made.forget(newest_us));
     }
 
-    /// Passes on the round trips of all acks so far.
+    /// Passes on the round trips of all acks so far. In open loop, it removes the usercmds long before a player's last ack.
     pub(crate) fn look(&mut self, found: &mut dyn FnMut(FoundTrip)) {
-        for table in std::mem::take(&mut self.acks) {
+        let acks = std::mem::take(&mut self.acks);
+        for table in &acks {
             let is_snapshot = table.name == snapshots::NAME;
             let mut end = |player: u32, command: u32, at_us: f64| {
                 let ms = self.made(player, command).map(|made| ((at_us - made as f64) / 1e3) as f32);
@@ -160,18 +163,21 @@ impl RoundTripFinder {
             };
             match is_snapshot {
                 true => {
-                    let sent = snapshots::Columns::read(&table);
+                    let sent = snapshots::Columns::read(table);
                     for (row, ((player, ack), at_us)) in sent.player.iter().zip(sent.ack).zip(sent.at_us).enumerate() {
                         let took_ms = sent.took_ms.get(row).filter(|_| sent.arrived.get(row).is_some_and(|n| *n > 0));
                         took_ms.into_iter().for_each(|ms| end(*player, *ack, *at_us as f64 + f64::from(*ms) * 1e3));
                     }
                 }
                 false => {
-                    let acks = corrections::Columns::read(&table);
+                    let acks = corrections::Columns::read(table);
                     let of_player = acks.player.iter().zip(acks.command).zip(acks.at_us);
                     of_player.for_each(|((player, command), at_us)| end(*player, *command, *at_us as f64));
                 }
             }
+        }
+        if self.is_open {
+            acks.iter().for_each(|table| self.forget_acked(&corrections::Columns::read(table)));
         }
     }
 }
@@ -209,6 +215,33 @@ mod tests {
             ("at_us", ColumnData::I64(rows.iter().map(|row| row.2).collect())),
         ];
         Table::new(name, columns.map(|(name, data)| Column::new(name, data)).into())
+    }
+
+    /// In open loop, players come one after the other, and rows of acks fill up more slowly than rows of usercmds.
+    #[test]
+    fn acks_of_each_client_that_runs_alone_have_round_trips() {
+        let made = |player: u32| (1..=6_000_u32).map(move |n| (player, n, i64::from(n) * 50_000));
+        let made: Vec<(u32, u32, i64)> = (0..3).flat_map(made).collect();
+        let acked: Vec<_> = made.iter().map(|(player, number, at_us)| (*player, *number, at_us + 70_000)).collect();
+        for acks_at_once in [18_000, 7_000, 500] {
+            let open = TraceHeader { mode: "open".into(), ..TraceHeader::default() };
+            let (mut finder, mut counts, mut passed_on) = (RoundTripFinder::of(&open), [0; 3], 0);
+            let mut found = |trip: FoundTrip| {
+                assert_eq!(trip.ms, 70.0);
+                counts[trip.player as usize] += 1;
+            };
+            for (place, rows) in made.chunks(700).enumerate() {
+                while acks_at_once * (passed_on + 1) <= place * 700 {
+                    let acks = &acked[acks_at_once * passed_on..][..acks_at_once];
+                    finder.add(&part(corrections::NAME, acks), &mut found);
+                    passed_on += 1;
+                }
+                finder.add(&part(frames::NAME, rows), &mut found);
+            }
+            finder.add(&part(corrections::NAME, &acked[acks_at_once * passed_on..]), &mut found);
+            finder.look(&mut found);
+            assert_eq!(counts, [6_000; 3], "{acks_at_once} acks at once");
+        }
     }
 
     /// Two players of 300 s; the second joins after 150 s. Parts of acks are longer than parts of usercmds.
