@@ -93,3 +93,22 @@ fn pages_and_exported_tables_have_the_same_numbers() {
     }
     assert!(seen.iter().all(|seen| *seen > 0), "{seen:?}");
 }
+
+/// Packets after the last arrival are not lost by definition, so a dead link has other words.
+#[test]
+fn packets_of_a_dead_link_are_in_flight_at_the_end() {
+    let folder = Folder::empty();
+    let links = "players = 2\nseconds = 6.0\n[[links]]\ndelay_ms = 5.0\n[[links]]\ndelay_ms = 5.0\n";
+    for (end, is_dead) in [("loss = { random = 1.0 }\n", true), ("", false)] {
+        std::fs::write(folder.path("links.toml"), format!("{links}{end}")).expect("a scenario");
+        folder.done("record synth --scenario links.toml -o a.hitlog --force");
+        let network = folder.json("replay a.hitlog")["network"].clone();
+        // Long lines wrap.
+        let shown = folder.done("replay a.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
+        for (way, sent) in [("up", "packets of 2.99 usercmds"), ("down", "snapshots")] {
+            let waiting = number(&network[way]["in_flight"]);
+            let said = format!("{sent}, 0 % lost, {waiting} in flight at the end");
+            assert_eq!(shown.contains(&said), is_dead, "{said}: {shown}");
+        }
+    }
+}

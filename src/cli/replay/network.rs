@@ -10,6 +10,10 @@ pub(super) fn print(page: &mut Page, network: &NetworkSummary) {
         let took = way.took_ms.map_or(String::new(), |ms| format!(", median {} ms", measure(ms.p50)));
         let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
         let lost = match way.lost {
+            // Some packets of every session are in flight at its end. More than 5 % show a link that had stopped.
+            Some(lost) if way.in_flight * 20 > way.sent => {
+                format!("{} lost, {} in flight at the end", share(lost, way.sent), count(way.in_flight))
+            }
             Some(lost) => format!("{} lost", share(lost, way.sent)),
             None => "arrivals not known".to_owned(),
         };
