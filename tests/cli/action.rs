@@ -111,6 +111,11 @@ fn the_action_passes_and_fails_and_leaves_reports_to_upload() {
         assert!(html.starts_with("<!doctype html>"), "{page}");
         assert!(page == "summary.html" || summary.contains(&format!("<a href=\"{page}\">")), "{page} has no link");
     }
+    // A command may have several lines, and quotes.
+    let output = run(&folder, "Run hitreg", &format!("diff 'logs/*.hitlog'\n  {CHANGE}\n  --max hits-changed=0\n"));
+    assert_eq!(code(&output), 1, "{}", text(&output.stderr));
+    let unclosed = run(&folder, "Run hitreg", "verify 'logs");
+    assert!(!unclosed.status.success() && text(&unclosed.stderr).contains("quote"), "{}", text(&unclosed.stderr));
     let output = run(&folder, "Run hitreg", "verify logs");
     assert_eq!(code(&output), 0, "the kept verdicts of the first command hold: {}", text(&output.stderr));
     let summary = fs::read_to_string(folder.path("hitreg-reports/summary.html")).expect("a page");
