@@ -18,7 +18,8 @@ use crate::store::{self, FileType, Target};
 /// Print the page of results that `verify` and `diff` have kept
 ///
 /// Results are folders that --results has written, or files of rows. Those of several machines or nights concatenate:
-/// the last verdict on each log counts. If there are results of several builds, the page is that of the last one.
+/// the last verdict on each log counts. If there are results of several builds, the page is that of the build that ran
+/// last.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -69,7 +70,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         output.show(&summaries, |page| page.append(builds_page(&summaries)))?;
         return Ok(CommandOutcome::Done);
     }
-    let last = results.runs() - 1;
+    let last = results.last();
     let summary = results.summary(last, args.seed).map_err(CommandError::request)?;
     if let Some((target, kind)) = &rows {
         // The row of a log is the last of its rows.
@@ -87,7 +88,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     if let Some(target) = &html {
         store::save_bytes(target, corpus_html(&summary).as_bytes())?;
     }
-    let others = last;
+    let others = results.runs() - 1;
     finish(summary, &args.checks, markdown.as_ref(), output, |page, summary| {
         page.append(corpus_page(summary));
         if others > 0 {

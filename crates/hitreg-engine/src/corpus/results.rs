@@ -59,6 +59,8 @@ pub struct ResultFolder {
     results: LineFile,
     files: LineFile,
     known: BTreeMap<PlaceKey, LineSpan>,
+    /// The run of the newest row of a log.
+    newest: Option<RunKey>,
     digests: BTreeMap<String, FileRow>,
 }
 
@@ -82,7 +84,7 @@ impl ResultFolder {
             Some(CorpusShare { k, n }) => folder.join(format!("{kind}-{k}-of-{n}.jsonl")),
             None => folder.join(format!("{kind}.jsonl")),
         };
-        let (path, mut known, mut digests) = (name(RESULTS), BTreeMap::new(), BTreeMap::new());
+        let (path, mut known, mut newest, mut digests) = (name(RESULTS), BTreeMap::new(), None, BTreeMap::new());
         let mut broken = None;
         let mut number = 0;
         let results = LineFile::open(&path, &mut |line, span| {
@@ -90,6 +92,7 @@ impl ResultFolder {
             match read_row(line) {
                 Ok(ResultRow::Log(log)) => {
                     known.insert(place_key(&log.key, &log.log), span);
+                    newest = Some(RunKey::of(&log));
                     true
                 }
                 Ok(_) => false,
@@ -109,7 +112,7 @@ impl ResultFolder {
             }
             true
         })?;
-        Ok(ResultFolder { results, files, known, digests })
+        Ok(ResultFolder { results, files, known, newest, digests })
     }
 
     /// The digest of a log with this path, size and time of modification, if it was read before.
@@ -128,15 +131,21 @@ impl ResultFolder {
         self.files.append(&line)
     }
 
-    /// The rows of an earlier verdict.
+    /// The rows of an earlier verdict. If it is of another run than the newest rows, they are kept again, so that the
+    /// newest rows are always those of the last run.
     pub(super) fn rows(&mut self, key: &str, log: &str) -> Option<Vec<ResultRow>> {
         let span = *self.known.get(&place_key(key, log))?;
         let text = self.results.read(span).ok()?;
-        text.lines().map(|line| read_row(line).ok()).collect()
+        let rows: Vec<ResultRow> = text.lines().map(|line| read_row(line).ok()).collect::<Option<_>>()?;
+        if run_of(&rows) != self.newest {
+            self.keep(&rows).ok()?;
+        }
+        Some(rows)
     }
 
     /// Keeps the rows of a log. The last one is that of the log.
     pub(super) fn keep(&mut self, rows: &[ResultRow]) -> Result<(), StoreError> {
+        self.newest = run_of(rows);
         self.results.append(&rows.iter().map(write_row).collect::<String>())
     }
 }
@@ -156,6 +165,8 @@ pub struct ResultSet {
     files: Vec<PathBuf>,
     /// The commands, builds and options in the order of their first row, each with the last verdict on each log.
     runs: Vec<(RunKey, LastVerdicts)>,
+    /// The index of the last run: that of the newest row.
+    last: usize,
 }
 
 /// The last verdict on each log: the number of its file, and its rows there.
@@ -175,6 +186,11 @@ impl RunKey {
         let build = if row.build_digest.is_empty() { &row.build } else { &row.build_digest };
         RunKey { command: row.command.clone(), build: build.clone(), options: row.options.clone() }
     }
+}
+
+/// The run of a log's rows.
+fn run_of(rows: &[ResultRow]) -> Option<RunKey> {
+    if let Some(ResultRow::Log(log)) = rows.last() { Some(RunKey::of(log)) } else { None }
 }
 
 impl ResultSet {
@@ -225,6 +241,7 @@ impl ResultSet {
                         self.runs.len() - 1
                     });
                     self.runs[place].1.insert(place_key("", &log.log), (number, span));
+                    self.last = place;
                     true
                 }
                 Ok(_) => false,
@@ -243,6 +260,11 @@ impl ResultSet {
     /// How many commands, builds and options there are.
     pub fn runs(&self) -> usize {
         self.runs.len()
+    }
+
+    /// The index of the run that was made last.
+    pub fn last(&self) -> usize {
+        self.last
     }
 
     /// Passes the rows of each log of a run to `to`: the last verdict on it.
@@ -304,6 +326,27 @@ mod tests {
         std::fs::write(folder.path().join("results.jsonl"), "{\"v\":9,\"row\":\"log\"}\n").unwrap();
         let other = ResultFolder::open(folder.path(), None).unwrap_err().to_string();
         assert!(other.contains("results.jsonl: line 1: it is of version 9"), "{other}");
+    }
+
+    #[test]
+    fn the_last_run_is_the_one_that_used_the_folder_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let last = || {
+            let set = ResultSet::read(&[folder.path().to_owned()]).unwrap();
+            (set.last(), set.summary(set.last(), 1).unwrap().logs.total)
+        };
+        let bytes = || std::fs::metadata(folder.path().join("results.jsonl")).unwrap().len();
+        let mut results = ResultFolder::open(folder.path(), None).unwrap();
+        [("a", "1"), ("b", "2")].iter().for_each(|(log, key)| results.keep(&rows(log, key, "old")).unwrap());
+        results.keep(&rows("a", "3", "new")).unwrap();
+        assert_eq!(last(), (1, 1));
+        drop(results);
+        // The old build again, with a fresh process: nothing is judged again.
+        let mut results = ResultFolder::open(folder.path(), None).unwrap();
+        assert!(results.rows("1", "a").is_some());
+        let after_first = bytes();
+        assert!(results.rows("2", "b").is_some());
+        assert_eq!((last(), bytes()), ((0, 2), after_first));
     }
 
     #[test]
