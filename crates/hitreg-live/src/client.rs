@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use glam::Vec3;
@@ -12,7 +12,7 @@ use glam::Vec3;
 use super::LiveError;
 use super::clock::{MonotonicClock, Schedule};
 use super::counters::{Counters, RecordSender};
-use super::socket::ReceivedDatagram;
+use super::socket::{LOOK_UP_EVERY, ReceivedDatagram, receive};
 use super::transit::Outbound;
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::{Body, Bots};
@@ -28,9 +28,6 @@ use hitreg_netcode::wire::{
     AcceptedConnection, ClientConnection, ClientEvent, ConnectOptions, DecodeError, DisconnectReason, LeaveReason,
     PerceivedAvatar, REQUESTS_MAX, RequestKind,
 };
-
-/// The interval at which a client checks whether to stop.
-const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
 /// A client's socket, with its counters.
 pub(super) struct ClientSocket<'a> {
@@ -69,11 +66,8 @@ impl ClientSocket<'_> {
 
     /// Waits up to `wait` for a datagram from the server.
     fn receive(&self, wait: Duration) -> Result<Option<Vec<u8>>, LiveError> {
-        match self.inbox.recv_timeout(wait) {
-            Ok((from, bytes)) => Ok(Some(bytes).filter(|_| from == self.server)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(LiveError::ThreadGone),
-        }
+        let received = receive(&self.inbox, wait)?.filter(|(from, _)| *from == self.server);
+        Ok(received.map(|(_, bytes)| bytes))
     }
 
     fn is_over(&self) -> bool {

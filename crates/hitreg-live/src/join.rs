@@ -1,6 +1,6 @@
 //! A standalone bot client. It joins a remote server, plays, and records its side of the session.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -14,7 +14,7 @@ use super::counters::{Counters, RecordSender, WAITING_RECORDS};
 use super::main_loop::MainLoop;
 use super::own::{self, OwnSettings};
 use super::report::{LiveReport, LiveSink};
-use super::socket::open;
+use super::socket::open_towards;
 use super::threads::{read_from, spawn, wait_for};
 use super::transit::{Outbound, TransitDatagram, WAITING_IN_TRANSIT, deliver};
 use super::welcome::Welcome;
@@ -80,11 +80,7 @@ where
 {
     let JoinOptions { server, link, own, asks, stop } = *joining;
     let options = ConnectOptions { asked: own::encode(own)?, ..ConnectOptions::new(G::NAME) };
-    let any = match server {
-        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
-    };
-    let socket = Arc::new(open(SocketAddr::new(any, 0))?);
+    let socket = Arc::new(open_towards(server)?);
     let clock = MonotonicClock::start();
     let (counters, ending, over) = (Counters::default(), AtomicBool::new(false), AtomicBool::new(false));
     let (posts, posted) = sync_channel(WAITING_IN_TRANSIT);

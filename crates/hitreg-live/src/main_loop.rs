@@ -4,20 +4,18 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
 
 use super::clock::MonotonicClock;
 use super::counters::Counters;
 use super::report::{LiveSink, SessionRates};
+use super::socket::LOOK_UP_EVERY;
 use hitreg_log::record::{Record, SessionHeader};
 use hitreg_log::units::Micros;
 
-/// The interval at which the thread checks whether the session is to end.
-const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 /// The interval between progress updates.
-const SHOW_EVERY: Micros = Micros::from_ms(100);
+pub(super) const SHOW_EVERY: Micros = Micros::from_ms(100);
 /// The interval between saves of the log.
-const SAVE_EVERY: Micros = Micros::from_s(1);
+pub(super) const SAVE_EVERY: Micros = Micros::from_s(1);
 
 /// The state that the main thread watches.
 pub(super) struct MainLoop<'a> {

@@ -11,16 +11,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::Duration;
 
 use serde::Serialize;
 
 use super::clock::MonotonicClock;
+use super::main_loop::{SAVE_EVERY, SHOW_EVERY};
 use super::report::{LatenessSummary, LiveSink, SessionRates};
-use super::socket::open;
-use super::threads::spawn;
+use super::socket::{LOOK_UP_EVERY, open};
+use super::threads::{spawn, wait_for};
 use super::{LiveError, TrafficCounts};
-use forward::{ForwardedDatagram, Forwarder, ProxyTotals};
+use forward::{ForwardedDatagram, Forwarder};
 use hitreg_log::record::{EventTime, Record};
 use hitreg_log::units::{Micros, Seed};
 use hitreg_netcode::link::LinkModel;
@@ -28,8 +28,6 @@ use hitreg_netcode::protocol::{Direction, HeardCounts, PassingDatagram, SessionL
 
 /// The most datagrams that may wait for the recording thread.
 const WAITING: usize = 1 << 15;
-const SHOW_EVERY: Micros = Micros::from_ms(100);
-const SAVE_EVERY: Micros = Micros::from_s(1);
 
 /// The parameters of a proxy.
 #[derive(Clone, Debug)]
@@ -47,7 +45,7 @@ pub struct ProxyOptions {
 }
 
 /// The final report of a proxied session.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ProxyReport {
     /// The session as the listener decoded it.
     #[serde(flatten)]
@@ -68,6 +66,16 @@ pub struct ProxyReport {
     pub at_once: bool,
     /// How much later than due the datagrams were forwarded.
     pub added: Option<LatenessSummary>,
+}
+
+impl ProxyReport {
+    /// Returns one direction of the traffic.
+    fn traffic(&mut self, direction: Direction) -> &mut TrafficCounts {
+        match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        }
+    }
 }
 
 /// Forwards datagrams until `stop` is set or the time is over, and records what `listener` decodes from them.
@@ -93,25 +101,11 @@ pub fn proxy(
         let heard = hearing.run(&to_hear, options.length, stop);
         over.store(true, Ordering::Relaxed);
         // Datagrams that still wait for decoding belong to the session.
-        let passed = thread.join().unwrap_or(Err(LiveError::ThreadGone))?;
+        let forwarded = wait_for(thread)?;
         heard?;
         hearing.rest(&to_hear);
-        Ok(report(hearing.listener.heard(), passed))
+        Ok(ProxyReport { heard: hearing.listener.heard(), ..forwarded })
     })
-}
-
-fn report(heard: HeardCounts, passed: ProxyTotals) -> ProxyReport {
-    ProxyReport {
-        heard,
-        clients: passed.clients,
-        up: passed.up,
-        down: passed.down,
-        lost_on_purpose: passed.lost_on_purpose,
-        unrecorded: passed.unrecorded,
-        refused: passed.refused,
-        at_once: passed.at_once,
-        added: LatenessSummary::of(passed.added_us),
-    }
 }
 
 /// Decodes forwarded datagrams into records.
@@ -136,7 +130,7 @@ impl ProxyRecorder<'_> {
         let mut traffic = (0_u64, 0_u64);
         let mut kept = ControlFlow::Continue(());
         while kept.is_continue() && !stop.load(Ordering::Relaxed) {
-            match to_hear.recv_timeout(Duration::from_millis(50)) {
+            match to_hear.recv_timeout(LOOK_UP_EVERY) {
                 Ok(seen) => {
                     traffic = (traffic.0 + 1, traffic.1 + seen.bytes.len() as u64);
                     kept = self.handle_datagram(&seen)?;
@@ -228,13 +222,5 @@ impl ProxyRecorder<'_> {
         for (_, record) in ahead.drain(..) {
             let _ = sink.record(&record);
         }
-    }
-}
-
-/// Returns one direction of the traffic.
-fn counts_of(traffic: &mut (TrafficCounts, TrafficCounts), direction: Direction) -> &mut TrafficCounts {
-    match direction {
-        Direction::Up => &mut traffic.0,
-        Direction::Down => &mut traffic.1,
     }
 }

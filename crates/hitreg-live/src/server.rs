@@ -4,14 +4,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, SyncSender};
 
 use super::LiveError;
 use super::clock::{MonotonicClock, Schedule};
 use super::counters::{Counters, RecordSender};
 use super::own::{self, GrantLimits, OwnSettings};
-use super::socket::ReceivedDatagram;
+use super::socket::{LOOK_UP_EVERY, ReceivedDatagram, receive};
 use super::transit::Outbound;
 use super::welcome::{Welcome, WelcomeError, with_own};
 use hitreg_log::units::{Micros, PlayerId, Seed};
@@ -29,8 +28,6 @@ use hitreg_netcode::wire::{
 
 /// A client that is silent for this long counts as gone.
 const TIMEOUT: Micros = Micros::from_s(10);
-/// The interval at which the server checks whether to stop.
-const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
 /// The parameters of a server.
 pub(super) struct ServerSetup<'a> {
@@ -123,15 +120,6 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
     }
     server.ends.say_farewell(clock.now());
     Ok(server.lateness)
-}
-
-/// Waits up to `wait` for a datagram.
-fn receive(inbox: &Receiver<ReceivedDatagram>, wait: Duration) -> Result<Option<ReceivedDatagram>, LiveError> {
-    match inbox.recv_timeout(wait) {
-        Ok(datagram) => Ok(Some(datagram)),
-        Err(RecvTimeoutError::Timeout) => Ok(None),
-        Err(RecvTimeoutError::Disconnected) => Err(LiveError::ThreadGone),
-    }
 }
 
 struct LiveServer<'a, G: Netcode> {

@@ -2,19 +2,19 @@
 //! next kernel timer tick.
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use super::LiveError;
-use super::transit::InboundQueue;
-use hitreg_netcode::wire::DATAGRAM_BYTES_MAX;
 
 /// The most received datagrams that may wait; further ones are dropped, as the kernel would drop them.
 pub(super) const WAITING_DATAGRAMS: usize = 4096;
 
-/// The interval at which a reader thread checks whether the session is over.
-const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
+/// The interval at which each thread checks whether the session is over.
+pub(super) const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
 /// A datagram and its source address.
 pub(super) type ReceivedDatagram = (SocketAddr, Vec<u8>);
@@ -33,18 +33,46 @@ pub(super) fn open(address: SocketAddr) -> Result<UdpSocket, LiveError> {
     Ok(socket)
 }
 
-/// Passes datagrams on until `over` is set or the reader has ended.
-pub(super) fn read(socket: &UdpSocket, into: &InboundQueue, over: &AtomicBool) {
+/// Opens a socket on a free port, from which `peer` can be reached.
+///
+/// # Errors
+/// When no port is free.
+pub(super) fn open_towards(peer: SocketAddr) -> Result<UdpSocket, LiveError> {
+    open(match peer {
+        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    })
+}
+
+/// Passes datagrams of at most `bytes_max` bytes to `take`, until `over` is set or `take` breaks.
+pub(super) fn read(
+    socket: &UdpSocket,
+    bytes_max: usize,
+    over: &AtomicBool,
+    take: impl Fn(SocketAddr, Vec<u8>) -> ControlFlow<()>,
+) {
     // One byte more than the maximum, to detect datagrams that are too long.
-    let mut bytes = [0; DATAGRAM_BYTES_MAX + 1];
+    let mut bytes = vec![0; bytes_max + 1];
     while !over.load(Ordering::Relaxed) {
         // A receive error concerns a single datagram (such as an ICMP reply to one that was sent) or is a timeout.
         let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
-        if length > DATAGRAM_BYTES_MAX {
-            continue;
-        }
-        if into.take(from, bytes[..length].to_vec()).is_break() {
+        if length <= bytes_max && take(from, bytes[..length].to_vec()).is_break() {
             return;
         }
+    }
+}
+
+/// Waits for the next datagram that a reader thread passes on; `None` when there is none in time.
+///
+/// # Errors
+/// When the reader thread has ended.
+pub(super) fn receive(
+    inbox: &Receiver<ReceivedDatagram>,
+    wait: Duration,
+) -> Result<Option<ReceivedDatagram>, LiveError> {
+    match inbox.recv_timeout(wait) {
+        Ok(datagram) => Ok(Some(datagram)),
+        Err(RecvTimeoutError::Timeout) => Ok(None),
+        Err(RecvTimeoutError::Disconnected) => Err(LiveError::ThreadGone),
     }
 }

@@ -10,6 +10,7 @@ use super::LiveError;
 use super::clock::MonotonicClock;
 use super::socket::{ReceivedDatagram, WAITING_DATAGRAMS, read};
 use super::transit::{InboundQueue, TransitDatagram};
+use hitreg_netcode::wire::DATAGRAM_BYTES_MAX;
 
 pub(super) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
@@ -35,6 +36,7 @@ pub(super) fn read_from<'scope, 'env>(
     let (datagrams, inbox) = sync_channel(WAITING_DATAGRAMS);
     let socket = Arc::clone(socket);
     let inlet = InboundQueue::new(datagrams, delays);
-    spawn(scope, "socket", move || read(&socket, &inlet, over))?;
+    let take = move |from, bytes| inlet.take(from, bytes);
+    spawn(scope, "socket", move || read(&socket, DATAGRAM_BYTES_MAX, over, take))?;
     Ok(inbox)
 }

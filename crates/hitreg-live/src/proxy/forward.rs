@@ -2,19 +2,20 @@
 //! as it would without a proxy.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::Scope;
-use std::time::Duration;
 
-use super::{ProxyOptions, counts_of};
+use super::{ProxyOptions, ProxyReport};
+use crate::LiveError;
 use crate::clock::MonotonicClock;
-use crate::socket::open;
+use crate::report::LatenessSummary;
+use crate::socket::{LOOK_UP_EVERY, open_towards, read};
 use crate::threads::spawn;
 use crate::urgent::run_at_once;
-use crate::{LiveError, TrafficCounts};
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_netcode::link::{Link, ModelledLink};
 use hitreg_netcode::protocol::Direction;
@@ -28,8 +29,8 @@ const CAME_MAX: usize = 1 << 14;
 const ON_THEIR_WAY_MAX: usize = 1 << 16;
 /// The longest UDP datagram, in bytes.
 const DATAGRAM_BYTES: usize = 65_535;
-/// The interval at which the thread checks whether to stop.
-const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
+/// The most delays kept for the report.
+const ADDED_KEPT: usize = 1 << 20;
 
 /// A forwarded datagram.
 #[derive(Debug)]
@@ -40,24 +41,6 @@ pub(super) struct ForwardedDatagram {
     pub(super) bytes: Vec<u8>,
     pub(super) released: Option<Micros>,
 }
-
-/// The totals of a proxy.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ProxyTotals {
-    pub(super) clients: u64,
-    pub(super) up: TrafficCounts,
-    pub(super) down: TrafficCounts,
-    pub(super) lost_on_purpose: u64,
-    pub(super) unrecorded: u64,
-    pub(super) refused: u64,
-    /// Whether the forwarding threads have real-time priority.
-    pub(super) at_once: bool,
-    /// How much later than due each datagram was forwarded, in µs. Holds the last [`ADDED_KEPT`] values.
-    pub(super) added_us: Vec<u32>,
-}
-
-/// The most delays kept for the report.
-const ADDED_KEPT: usize = 1 << 20;
 
 /// A datagram that arrived at a socket.
 enum IncomingDatagram {
@@ -86,8 +69,10 @@ pub(super) struct Forwarder<'env> {
     waiting: BTreeMap<(Micros, u64), (Direction, u16, Vec<u8>)>,
     /// The number of datagrams that had to wait.
     count: u64,
-    traffic: (TrafficCounts, TrafficCounts),
-    passed: ProxyTotals,
+    /// How much later than due each datagram was forwarded, in µs. Holds the first [`ADDED_KEPT`] values.
+    added_us: Vec<u32>,
+    /// The report, without what was heard.
+    report: ProxyReport,
 }
 
 impl<'env> Forwarder<'env> {
@@ -109,19 +94,21 @@ impl<'env> Forwarder<'env> {
             ends: Vec::new(),
             waiting: BTreeMap::new(),
             count: 0,
-            traffic: Default::default(),
-            passed: ProxyTotals::default(),
+            added_us: Vec::new(),
+            report: ProxyReport::default(),
         }
     }
 
-    /// Forwards datagrams until `over` is set.
-    pub(super) fn run<'scope>(mut self, scope: &'scope Scope<'scope, 'env>) -> Result<ProxyTotals, LiveError> {
+    /// Forwards datagrams until `over` is set. The report has no counters of a listener.
+    pub(super) fn run<'scope>(mut self, scope: &'scope Scope<'scope, 'env>) -> Result<ProxyReport, LiveError> {
         let (clock, over, to) = (self.clock, self.over, self.came.0.clone());
         let front = Arc::clone(self.front);
-        self.passed.at_once = run_at_once();
+        self.report.at_once = run_at_once();
         spawn(scope, "clients", move || {
             run_at_once();
-            read(&front, over, |from, bytes| to.send(IncomingDatagram::FromClient(from, clock.now(), bytes)).is_ok());
+            read(&front, DATAGRAM_BYTES, over, |from, bytes| {
+                pass_on(&to, IncomingDatagram::FromClient(from, clock.now(), bytes))
+            });
         })?;
         while !self.over.load(Ordering::Relaxed) {
             self.send_due();
@@ -130,15 +117,15 @@ impl<'env> Forwarder<'env> {
             match self.came.1.recv_timeout(wait) {
                 Ok(IncomingDatagram::FromClient(from, at, bytes)) => match self.client(scope, from)? {
                     Some(client) => self.take(at, client, Direction::Up, bytes),
-                    None => self.passed.refused += 1,
+                    None => self.report.refused += 1,
                 },
                 Ok(IncomingDatagram::FromServer(client, at, bytes)) => self.take(at, client, Direction::Down, bytes),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        let (up, down) = self.traffic;
-        Ok(ProxyTotals { clients: self.ends.len() as u64, up, down, ..self.passed })
+        let added = LatenessSummary::of(self.added_us);
+        Ok(ProxyReport { clients: self.ends.len() as u64, added, ..self.report })
     }
 
     /// Returns the number of the client at an address. A new client gets a socket; `None` when there is no room for it.
@@ -153,11 +140,7 @@ impl<'env> Forwarder<'env> {
         if self.ends.len() == CLIENTS_MAX {
             return Ok(None);
         }
-        let any = match self.options.upstream {
-            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
-            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
-        };
-        let socket = open(any)?;
+        let socket = open_towards(self.options.upstream)?;
         socket.connect(self.options.upstream).map_err(LiveError::Socket)?;
         let socket = Arc::new(socket);
         let client = self.ends.len() as u16;
@@ -166,7 +149,9 @@ impl<'env> Forwarder<'env> {
         let reads = Arc::clone(&socket);
         spawn(scope, "server", move || {
             run_at_once();
-            read(&reads, over, |_, bytes| to.send(IncomingDatagram::FromServer(client, clock.now(), bytes)).is_ok());
+            read(&reads, DATAGRAM_BYTES, over, |_, bytes| {
+                pass_on(&to, IncomingDatagram::FromServer(client, clock.now(), bytes))
+            });
         })?;
         self.ends.push(ProxyClient { address: from, socket, links });
         self.clients.insert(from, client);
@@ -177,13 +162,13 @@ impl<'env> Forwarder<'env> {
     fn take(&mut self, came: Micros, client: u16, direction: Direction, bytes: Vec<u8>) {
         let Some(end) = self.ends.get_mut(usize::from(client)) else { return };
         let fate = end.links.link(direction).send(came, bytes.len().min(usize::from(u16::MAX)) as u16);
-        let traffic = counts_of(&mut self.traffic, direction);
+        let traffic = self.report.traffic(direction);
         traffic.datagrams += 1;
         traffic.bytes += bytes.len() as u64;
-        self.passed.lost_on_purpose += u64::from(fate.first.is_none());
+        self.report.lost_on_purpose += u64::from(fate.first.is_none());
         for due in fate.arrivals() {
             if self.waiting.len() == ON_THEIR_WAY_MAX {
-                self.passed.refused += 1;
+                self.report.refused += 1;
             } else {
                 self.waiting.insert((due, self.count), (direction, client, bytes.clone()));
                 self.count += 1;
@@ -192,7 +177,7 @@ impl<'env> Forwarder<'env> {
         self.send_due();
         let seen = ForwardedDatagram { at: came, client, direction, bytes, released: fate.first };
         if let Err(TrySendError::Full(_)) = self.seen.try_send(seen) {
-            self.passed.unrecorded += 1;
+            self.report.unrecorded += 1;
         }
     }
 
@@ -205,23 +190,16 @@ impl<'env> Forwarder<'env> {
                 Direction::Up => end.socket.send(&bytes),
                 Direction::Down => self.front.send_to(&bytes, end.address),
             };
-            counts_of(&mut self.traffic, direction).arrived += u64::from(sent.is_ok());
-            if self.passed.added_us.len() < ADDED_KEPT {
+            self.report.traffic(direction).arrived += u64::from(sent.is_ok());
+            if self.added_us.len() < ADDED_KEPT {
                 let added = (self.clock.now() - due).0;
-                self.passed.added_us.push(u32::try_from(added).unwrap_or(u32::MAX));
+                self.added_us.push(u32::try_from(added).unwrap_or(u32::MAX));
             }
         }
     }
 }
 
-/// Passes datagrams to `take` until `over` is set or `take` returns false.
-fn read(socket: &UdpSocket, over: &AtomicBool, take: impl Fn(SocketAddr, Vec<u8>) -> bool) {
-    let mut bytes = vec![0; DATAGRAM_BYTES];
-    while !over.load(Ordering::Relaxed) {
-        // A receive error concerns a single datagram or is a timeout.
-        let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
-        if !take(from, bytes[..length].to_vec()) {
-            return;
-        }
-    }
+/// Passes a datagram to the forwarding thread, unless it has ended.
+fn pass_on(to: &SyncSender<IncomingDatagram>, datagram: IncomingDatagram) -> ControlFlow<()> {
+    to.send(datagram).map_or(ControlFlow::Break(()), ControlFlow::Continue)
 }
