@@ -52,7 +52,8 @@ fn statistics_equal_those_of_the_data() {
         let [packets, lost, choked] =
             [info.packets.received, info.packets.lost, info.packets.choked].map(|count| count.expect("known") as usize);
         // The README counts choked packets as lost, too.
-        let found = [info.usercmds, info.usercmds_firing, packets, demo.others.len(), lost + choked];
+        let others = demo.packets.iter().map(|packet| packet.others.len()).sum();
+        let found = [info.usercmds, info.usercmds_firing, packets, others, lost + choked];
         assert_eq!(found, counts, "demo{number}");
         let measured = [info.rtt_ms.p5, info.rtt_ms.p50, info.rtt_ms.p95, info.rtt_ms.p99];
         for (given, measured) in rtt_ms.into_iter().zip(measured.map(|ms| ms.expect("acks"))) {

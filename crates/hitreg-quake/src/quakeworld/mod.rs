@@ -30,7 +30,7 @@ pub use crate::bsp::quake::{
 pub use body::{QuakeWorldBody, flag};
 pub use demo::{
     DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Extensions, Mover, OriginWire, OtherPlayer, OwnState,
-    QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription, ServerExtensions, ServerPacket, Span,
+    QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription, ServerExtensions, ServerPacket,
 };
 pub use game::{QuakeWorld, QuakeWorldShot};
 pub use import::{

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::players::MOST_PLAYERS;
-use super::recording::{DemoLevel, OtherPlayer, ServerPacket, Span};
+use super::recording::{DemoLevel, OtherPlayer, ServerPacket};
 
 /// Entity numbers of the bots seen so far. Bots are numbered from beyond the players' slots until they get slots.
 #[derive(Debug, Default)]
@@ -38,28 +38,23 @@ impl BotNumbers {
 
 /// Removes entities with a player's model that never move. Practice servers mark spawn points with them, and players
 /// can walk through them.
-pub(crate) fn without_markers(others: &[OtherPlayer], packets: &mut [ServerPacket]) -> Vec<OtherPlayer> {
+pub(crate) fn remove_markers(packets: &mut [ServerPacket]) {
     let mut seen: BTreeMap<u8, ([f32; 3], bool)> = BTreeMap::new();
-    for bot in others.iter().filter(|other| other.bot) {
+    for bot in packets.iter().flat_map(|packet| &packet.others).filter(|other| other.bot) {
         let (first, moved) = seen.entry(bot.slot).or_insert((bot.origin, false));
         *moved |= bot.origin != *first;
     }
-    let moves = |other: &&OtherPlayer| !other.bot || seen.get(&other.slot).is_some_and(|(_, moved)| *moved);
-    let mut left = Vec::with_capacity(others.len());
-    for packet in packets {
-        let start = left.len() as u32;
-        left.extend(packet.others.of(others).iter().filter(moves).copied());
-        packet.others = Span { start, end: left.len() as u32 };
-    }
-    left
+    let moves = |other: &OtherPlayer| !other.bot || seen.get(&other.slot).is_some_and(|(_, moved)| *moved);
+    packets.iter_mut().for_each(|packet| packet.others.retain(moves));
 }
 
 /// Gives each bot a slot that no client ever has.
-pub(crate) fn give_slots(others: &mut [OtherPlayer], levels: &[DemoLevel]) {
-    let clients = others.iter().filter(|other| !other.bot).map(|other| other.slot);
+pub(crate) fn give_slots(packets: &mut [ServerPacket], levels: &[DemoLevel]) {
+    let others = packets.iter().flat_map(|packet| &packet.others);
+    let clients = others.filter(|other| !other.bot).map(|other| other.slot);
     let taken: BTreeSet<u8> = clients.chain(levels.iter().map(|level| level.player)).collect();
     let free: Vec<u8> = (0..MOST_PLAYERS).filter(|slot| !taken.contains(slot)).collect();
-    for bot in others.iter_mut().filter(|other| other.bot) {
+    for bot in packets.iter_mut().flat_map(|packet| &mut packet.others).filter(|other| other.bot) {
         let index = usize::from(bot.slot - MOST_PLAYERS);
         // Bots beyond the free slots share the last one; of two states of one entity, the first counts.
         bot.slot = free.get(index).or(free.last()).copied().unwrap_or(MOST_PLAYERS - 1);
@@ -75,29 +70,24 @@ mod tests {
         let mut bots = BotNumbers::default();
         let client = OtherPlayer { slot: 0, bot: false, ..bots.seen(140, [1.0; 3]).expect("room") };
         let first = bots.seen(138, [2.0; 3]).expect("room");
-        let mut others = [client, first, bots.seen(140, [3.0; 3]).expect("room")];
-        give_slots(&mut others, &[DemoLevel { map: String::new(), player: 1 }]);
-        assert_eq!(others.map(|other| other.slot), [0, 3, 2]);
+        let mut packets = [packet(vec![client, first, bots.seen(140, [3.0; 3]).expect("room")])];
+        give_slots(&mut packets, &[DemoLevel { map: String::new(), player: 1 }]);
+        assert_eq!(packets[0].others.iter().map(|other| other.slot).collect::<Vec<_>>(), [0, 3, 2]);
         assert!((0..100).all(|number| bots.seen(number, [0.0; 3]).is_none_or(|bot| bot.slot < 64)));
     }
 
-    fn packet(others: Span) -> ServerPacket {
-        let none = Span { start: 0, end: 0 };
-        let (movers, events) = (none, none);
+    fn packet(others: Vec<OtherPlayer>) -> ServerPacket {
+        let (movers, events) = (Vec::new(), Vec::new());
         ServerPacket { time_s: 0.0, sequence: 1, level: 0, ack: 0, own: None, others, movers, events, move_vars: 0 }
     }
 
     #[test]
     fn entities_that_never_move_are_not_bots() {
         let mut bots = BotNumbers::default();
-        let mut others = Vec::new();
-        for x in [1.0, 2.0] {
-            others.push(bots.seen(140, [x, 0.0, 0.0]).expect("room"));
-            others.push(bots.seen(141, [7.0; 3]).expect("room"));
-        }
-        let mut packets = [0, 2].map(|start| packet(Span { start, end: start + 2 }));
-        let left = without_markers(&others, &mut packets);
-        assert_eq!(packets.each_ref().map(|packet| packet.others.of(&left).len()), [1, 1]);
-        assert!(left.iter().all(|other| other.slot == MOST_PLAYERS));
+        let mut seen = |number, origin| bots.seen(number, origin).expect("room");
+        let mut packets = [1.0, 2.0].map(|x| packet(vec![seen(140, [x, 0.0, 0.0]), seen(141, [7.0; 3])]));
+        remove_markers(&mut packets);
+        let left = packets.each_ref().map(|packet| packet.others.iter().map(|other| other.slot).collect::<Vec<_>>());
+        assert_eq!(left, [[MOST_PLAYERS], [MOST_PLAYERS]]);
     }
 }

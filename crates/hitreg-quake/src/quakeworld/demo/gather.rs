@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::bots::{BotNumbers, give_slots, without_markers};
+use super::bots::{BotNumbers, give_slots, remove_markers};
 use super::error::{QwdError, QwdResult};
 use super::players::MOST_PLAYERS;
 use super::recording::{
-    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, Mover, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand,
-    ServerDescription, ServerPacket, Span,
+    DemoCut, DemoEnd, DemoHit, DemoLevel, Mover, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand,
+    ServerDescription, ServerPacket,
 };
 use super::svc::{PacketContent, SvcState};
 use crate::quakeworld::movement::{QuakeWorldMoveVars, QuakeWorldUsercmd};
@@ -21,9 +21,8 @@ pub(super) struct DemoCollector {
     levels: Vec<DemoLevel>,
     pub(super) commands: Vec<SentCommand>,
     pub(super) packets: Vec<ServerPacket>,
-    others: Vec<OtherPlayer>,
-    movers: Vec<Mover>,
-    events: Vec<DemoEvent>,
+    /// The numbers of states of other players, of brush models and of events in the packets.
+    listed: [usize; 3],
     pub(super) hits: Vec<DemoHit>,
     pub(super) ran: Vec<(u8, u32, QuakeWorldUsercmd)>,
     move_vars: Vec<QuakeWorldMoveVars>,
@@ -41,16 +40,17 @@ impl DemoCollector {
         offset: usize,
     ) -> QwdResult {
         self.note_level(content.levels_started);
-        let lists = [self.others.len(), self.movers.len(), self.events.len(), self.hits.len(), self.ran.len()];
+        let lists = self.listed.into_iter().chain([self.hits.len(), self.ran.len()]);
         if lists.into_iter().any(|len| len > MOST_LISTED) {
             let (what, value, limit) = ("the number of states and events", MOST_LISTED as i64 + 1, MOST_LISTED as i64);
             return Err(QwdError::OutOfBounds { offset, what, value, limit });
         }
         let bots = self.client.entities.bots(sequence).map(|(number, origin)| self.bots.seen(number, origin));
-        let others = extend(&mut self.others, content.others.into_iter().chain(bots.flatten()));
-        let movers = extend(&mut self.movers, self.client.entities.movers(sequence));
-        let events = extend(&mut self.events, content.events);
-        let own = content.own;
+        let others: Vec<OtherPlayer> = content.others.into_iter().chain(bots.flatten()).collect();
+        let movers: Vec<Mover> = self.client.entities.movers(sequence).collect();
+        let (own, events) = (content.own, content.events);
+        let [all_others, all_movers, all_events] = self.listed;
+        self.listed = [all_others + others.len(), all_movers + movers.len(), all_events + events.len()];
         let move_vars = self.current_move_vars();
         let level = self.levels.len().saturating_sub(1) as u16;
         self.packets.push(ServerPacket { time_s, sequence, level, ack, own, others, movers, events, move_vars });
@@ -92,43 +92,25 @@ impl DemoCollector {
             server_extensions: info.server_extensions(),
             dialect: info.dialect(),
         };
-        let DemoCollector { mut levels, commands, mut packets, others, movers, events, hits, ran, move_vars, .. } =
-            self;
-        let mut others = without_markers(&others, &mut packets);
-        give_slots(&mut others, &levels);
-        for packet in &packets {
-            let span = packet.others.start as usize..packet.others.end as usize;
-            others[span].sort_by_key(|other| other.slot);
-        }
+        let DemoCollector { mut levels, commands, mut packets, hits, ran, move_vars, .. } = self;
+        remove_markers(&mut packets);
+        give_slots(&mut packets, &levels);
+        packets.iter_mut().for_each(|packet| packet.others.sort_by_key(|other| other.slot));
         if by == RecordedBy::Server {
-            add_velocities(&packets, &mut others);
-            give_seat(&mut levels, &others);
+            add_velocities(&mut packets);
+            give_seat(&mut levels, &packets);
         }
         let (end, cut) = (self.end.unwrap_or(DemoEnd::File), self.cut);
-        Ok(QuakeWorldDemo {
-            by,
-            server,
-            levels,
-            commands,
-            packets,
-            others,
-            movers,
-            events,
-            move_vars,
-            hits,
-            ran,
-            end,
-            cut,
-        })
+        Ok(QuakeWorldDemo { by, server, levels, commands, packets, move_vars, hits, ran, end, cut })
     }
 }
 
 /// Adds velocities to a server's recording, which lacks them. It derives them from consecutive positions, as players of
 /// such demos do.
-fn add_velocities(packets: &[ServerPacket], others: &mut [OtherPlayer]) {
+fn add_velocities(packets: &mut [ServerPacket]) {
     let mut last: BTreeMap<u8, (f32, [f32; 3], bool)> = BTreeMap::new();
     for packet in packets {
-        for other in &mut others[packet.others.start as usize..packet.others.end as usize] {
+        for other in &mut packet.others {
             let before = last.insert(other.slot, (packet.time_s, other.origin, other.dead));
             let Some((at, origin, dead)) = before else { continue };
             let seconds = packet.time_s - at;
@@ -141,14 +123,8 @@ fn add_velocities(packets: &[ServerPacket], others: &mut [OtherPlayer]) {
 }
 
 /// Gives the viewer of a server's recording a slot that no player ever has.
-fn give_seat(levels: &mut [DemoLevel], others: &[OtherPlayer]) {
-    let highest = others.iter().map(|other| other.slot).max();
+fn give_seat(levels: &mut [DemoLevel], packets: &[ServerPacket]) {
+    let highest = packets.iter().flat_map(|packet| &packet.others).map(|other| other.slot).max();
     let seat = highest.map_or(0, |slot| (slot + 1).min(MOST_PLAYERS - 1));
     levels.iter_mut().for_each(|level| level.player = seat);
-}
-
-fn extend<T>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) -> Span {
-    let start = list.len() as u32;
-    list.extend(more);
-    Span { start, end: list.len() as u32 }
 }

@@ -24,5 +24,5 @@ pub(crate) use origin_wire::cut_cell;
 pub use protocol::{Extensions, ServerExtensions};
 pub use recording::{
     DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Mover, OtherPlayer, OwnState, QuakeWorldDemo,
-    RecordedBy, SentCommand, ServerDescription, ServerPacket, Span,
+    RecordedBy, SentCommand, ServerDescription, ServerPacket,
 };

@@ -200,10 +200,10 @@ mod tests {
         );
         let last = demo.packets.last().expect("packets");
         assert!((last.time_s - 0.1).abs() < 1e-6, "{}", last.time_s);
-        let others = last.others.of(&demo.others);
+        let others = &last.others;
         let seen = |other: &OtherPlayer| (other.slot, other.origin[0], other.velocity[0], other.angles[1]);
         assert_eq!(others.iter().map(seen).collect::<Vec<_>>(), [(0, 100.0, 0, 0.0), (2, 8.0, 100, 90.0)]);
-        assert_eq!(last.movers.of(&demo.movers), [Mover { model: 1, origin: [0.0, 0.0, 4.0] }]);
+        assert_eq!(last.movers, [Mover { model: 1, origin: [0.0, 0.0, 4.0] }]);
         let index = demo.packets.len() as u32 - 1;
         assert_eq!(demo.hits, [DemoHit { packet: index, attacker: Some(0), victim: 2, damage: 40 }]);
         assert_eq!(

@@ -170,10 +170,10 @@ mod tests {
         let packet = &demo.packets[1];
         let own = packet.own.expect("a state");
         assert_eq!((own.origin, own.velocity), ([1.0, 2.0, 24.0], [320, -1, 0]));
-        assert_eq!(packet.others.of(&demo.others)[0].origin, [1.0, 2.0, 3.0]);
-        assert_eq!(packet.movers.of(&demo.movers), [Mover { model: 1, origin: [0.0, 0.0, 2.0] }]);
+        assert_eq!(packet.others[0].origin, [1.0, 2.0, 3.0]);
+        assert_eq!(packet.movers, [Mover { model: 1, origin: [0.0, 0.0, 2.0] }]);
         let hurt = DemoEvent::Damage { armor: 5, health: 7, from: [1.0; 3] };
-        assert_eq!(packet.events.of(&demo.events), [hurt, DemoEvent::Choked(3), DemoEvent::Health(88)]);
+        assert_eq!(packet.events, [hurt, DemoEvent::Choked(3), DemoEvent::Health(88)]);
         assert_eq!(demo.move_vars[usize::from(packet.move_vars)].max_speed, 256.0);
     }
 

@@ -20,12 +20,6 @@ pub struct QuakeWorldDemo {
     pub commands: Vec<SentCommand>,
     /// Packets in arrival order.
     pub packets: Vec<ServerPacket>,
-    /// States of other players, packet by packet; see [`ServerPacket::others`].
-    pub others: Vec<OtherPlayer>,
-    /// Visible brush models, packet by packet; see [`ServerPacket::movers`].
-    pub movers: Vec<Mover>,
-    /// Events, packet by packet; see [`ServerPacket::events`].
-    pub events: Vec<DemoEvent>,
     /// Movement settings in the order of their use; packets refer to them by index.
     pub move_vars: Vec<QuakeWorldMoveVars>,
     /// Damage events, from a server's recording.
@@ -129,24 +123,8 @@ pub struct SentCommand {
     pub cmd: QuakeWorldUsercmd,
 }
 
-/// A half-open range of one of the demo's flat lists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// First index.
-    pub start: u32,
-    /// One past the last index.
-    pub end: u32,
-}
-
-impl Span {
-    /// Returns the items of `list` in this range; an empty slice if the range is invalid.
-    pub fn of<T>(self, list: &[T]) -> &[T] {
-        list.get(self.start as usize..self.end as usize).unwrap_or(&[])
-    }
-}
-
 /// A server packet that the client accepted.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ServerPacket {
     /// Client time of arrival, in seconds.
     pub time_s: f32,
@@ -159,11 +137,11 @@ pub struct ServerPacket {
     /// The recording player's state; `None` before spawning, or if the packet carries no entities.
     pub own: Option<OwnState>,
     /// Other visible players.
-    pub others: Span,
+    pub others: Vec<OtherPlayer>,
     /// Visible brush models.
-    pub movers: Span,
+    pub movers: Vec<Mover>,
     /// Events since the previous packet.
-    pub events: Span,
+    pub events: Vec<DemoEvent>,
     /// Index of the movement settings in force after this packet.
     pub move_vars: u16,
 }

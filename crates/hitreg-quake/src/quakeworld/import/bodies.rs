@@ -1,14 +1,13 @@
 //! Converts one packet of a demo to bodies.
 
 use crate::quakeworld::body::{QuakeWorldBody, flag};
-use crate::quakeworld::demo::{Mover, OwnState, QuakeWorldDemo, ServerPacket};
+use crate::quakeworld::demo::{Mover, OwnState, ServerPacket};
 use crate::quakeworld::rules::{QuakeWorldRules, entity_of_model};
 use hitreg_log::units::EntityId;
 
 /// Returns the bodies of a packet, ascending by entity; of two states of one entity, the first. It omits brush models
 /// that the map lacks, and includes the `unsent` ones.
 pub(super) fn bodies_of(
-    demo: &QuakeWorldDemo,
     rules: &QuakeWorldRules,
     packet: &ServerPacket,
     own: Option<&OwnState>,
@@ -16,7 +15,7 @@ pub(super) fn bodies_of(
 ) -> Vec<(EntityId, QuakeWorldBody)> {
     let (models, is_here) = (rules.map.model_count(), rules.is_here(packet.level));
     let entity = |slot: u8| EntityId(u16::from(rules.swap_slot(packet.level, slot)));
-    let others = packet.others.of(&demo.others).iter();
+    let others = packet.others.iter();
     let own = own.map(|own| (rules.player.entity(), QuakeWorldBody::of_own(own, rules.server.origin_wire())));
     let mut bodies: Vec<(EntityId, QuakeWorldBody)> = own.into_iter().collect();
     bodies.extend(others.map(|other| (entity(other.slot), QuakeWorldBody::of_other(other))));
@@ -29,7 +28,7 @@ pub(super) fn bodies_of(
         let sent = QuakeWorldBody::of_mover(mover);
         Some((entity, QuakeWorldBody { flags: sent.flags | flag, ..sent }))
     };
-    bodies.extend(packet.movers.of(&demo.movers).iter().filter_map(|mover| row(mover, 0)));
+    bodies.extend(packet.movers.iter().filter_map(|mover| row(mover, 0)));
     bodies.extend(unsent.iter().filter_map(|mover| row(mover, flag::UNSENT)));
     bodies.sort_by_key(|(entity, _)| *entity);
     bodies.dedup_by_key(|(entity, _)| *entity);

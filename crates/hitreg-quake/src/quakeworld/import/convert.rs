@@ -122,7 +122,7 @@ fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportEr
         let own = packet.own.filter(|own| !own.dead).map(|own| own.origin);
         // Bots and gibbed heads have other boxes.
         let stands = |other: &&OtherPlayer| !(other.dead || other.gib || other.bot);
-        let others = packet.others.of(&demo.others).iter().filter(stands).map(|other| other.origin);
+        let others = packet.others.iter().filter(stands).map(|other| other.origin);
         let others = others.filter(|_| demo.by != RecordedBy::Player);
         own.into_iter().chain(others)
     });
@@ -144,7 +144,7 @@ fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportEr
 fn rules(demo: &QuakeWorldDemo, map: QuakeMap) -> Result<QuakeWorldRules, DemoImportError> {
     let shows = |packet: &&ServerPacket| match demo.by {
         RecordedBy::Player => packet.own.is_some(),
-        RecordedBy::Spectator | RecordedBy::Server => !packet.others.of(&demo.others).is_empty(),
+        RecordedBy::Spectator | RecordedBy::Server => !packet.others.is_empty(),
     };
     let first = demo.packets.iter().find(shows).ok_or(DemoImportError::NeverSpawned)?;
     let times = demo.commands.first().map(|sent| sent.time_s).into_iter().chain([first.time_s]);

@@ -99,9 +99,9 @@ pub(crate) fn follow(
         if stale || !rules.is_here(packet.level) {
             continue;
         }
-        events.extend_from_slice(packet.events.of(&demo.events));
+        events.extend_from_slice(&packet.events);
         let Some(own) = packet.own else { continue };
-        let bodies = bodies_of(demo, rules, packet, Some(&own), unsent.of(index));
+        let bodies = bodies_of(rules, packet, Some(&own), unsent.of(index));
         let LastPacket { ack, bodies: before, state: from, .. } = last.take().unwrap_or_else(|| LastPacket {
             ack: packet.ack,
             sequence: packet.sequence,

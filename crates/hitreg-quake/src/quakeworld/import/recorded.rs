@@ -1,10 +1,8 @@
 //! Reconstructs a demo from its session, for tests. The result is exact except for times, which are whole microseconds
 //! in a log. A demo that survives the round trip lost nothing in the import.
 
-use std::ops::Range;
-
 use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, command_of, flag};
-use crate::quakeworld::demo::{Mover, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket, Span};
+use crate::quakeworld::demo::{Mover, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket};
 use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::QuakeWorldRules;
@@ -28,9 +26,6 @@ pub(crate) fn recorded_demo(session: &Session, rules: &QuakeWorldRules) -> Quake
         levels: rules.levels.clone(),
         commands: records.frames.iter().map(sent).collect(),
         packets: Vec::with_capacity(records.snapshots.len()),
-        others: Vec::new(),
-        movers: Vec::new(),
-        events: Vec::new(),
         move_vars: rules.move_vars.clone(),
         end: rules.end,
         cut: None,
@@ -74,9 +69,7 @@ impl DemoRebuilder<'_> {
         self.level = extra.level.unwrap_or(self.level);
         self.move_vars = extra.move_vars.unwrap_or(self.move_vars);
         let sorted = PacketEvents { choked: snapshot.choked, effects: snapshot.effects.clone(), rest: extra.events };
-        let starts = [self.demo.others.len(), self.demo.movers.len(), self.demo.events.len()];
-        self.demo.events.extend(sorted.events().expect("an import's"));
-        let mut own = None;
+        let (mut own, mut others, mut movers) = (None, Vec::new(), Vec::new());
         for entity in &snapshot.entities {
             let row = self.bodies.get(snapshot.tick, self.rules.player, *entity);
             if *entity == self.rules.player.entity() {
@@ -84,9 +77,9 @@ impl DemoRebuilder<'_> {
             } else if row.has(flag::UNSENT) {
                 // The demo did not contain it.
             } else if let Some(model) = entity.0.checked_sub(FIRST_MODEL.0) {
-                self.demo.movers.push(Mover { model, origin: row.origin.to_array() });
+                movers.push(Mover { model, origin: row.origin.to_array() });
             } else {
-                self.demo.others.push(self.other(*entity, &row));
+                others.push(self.other(*entity, &row));
             }
         }
         self.demo.packets.push(ServerPacket {
@@ -95,9 +88,9 @@ impl DemoRebuilder<'_> {
             level: self.level,
             ack: demo_seq(self.rules, snapshot.ack),
             own,
-            others: span(starts[0]..self.demo.others.len()),
-            movers: span(starts[1]..self.demo.movers.len()),
-            events: span(starts[2]..self.demo.events.len()),
+            others,
+            movers,
+            events: sorted.events().expect("an import's"),
             move_vars: self.move_vars,
         });
     }
@@ -115,10 +108,6 @@ impl DemoRebuilder<'_> {
             bot: row.has(flag::BOT),
         }
     }
-}
-
-fn span(range: Range<usize>) -> Span {
-    Span { start: range.start as u32, end: range.end as u32 }
 }
 
 /// Returns the demo's time; the inverse of [`QuakeWorldRules::at`]. Exact from 16 s on, where a single has steps of at least a

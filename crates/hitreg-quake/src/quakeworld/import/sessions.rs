@@ -60,9 +60,10 @@ pub(crate) fn session_of(
 }
 
 fn header(demo: &QuakeWorldDemo, rules: &QuakeWorldRules) -> Result<SessionHeader, DemoImportError> {
-    let slots = demo.packets.iter().flat_map(|packet| {
-        packet.others.of(&demo.others).iter().map(|other| rules.swap_slot(packet.level, other.slot))
-    });
+    let slots = demo
+        .packets
+        .iter()
+        .flat_map(|packet| packet.others.iter().map(|other| rules.swap_slot(packet.level, other.slot)));
     let own = rules.player.0 as u8;
     let served = demo.by == RecordedBy::Server;
     let highest = slots.fold(own, u8::max);
@@ -138,12 +139,12 @@ impl Importer<'_> {
             // A client drops duplicate packets. Packets before the first state contribute only to the rules.
             let stale = self.last.is_some_and(|(last, ..)| packet.sequence <= last.0);
             let watches = self.demo.by != RecordedBy::Player;
-            let shows = packet.own.is_some() || watches && !packet.others.of(&self.demo.others).is_empty();
+            let shows = packet.own.is_some() || watches && !packet.others.is_empty();
             let before_play = self.last.is_none() && !shows;
             if stale || before_play {
                 continue;
             }
-            self.events.extend_from_slice(packet.events.of(&self.demo.events));
+            self.events.extend_from_slice(&packet.events);
             if shows {
                 self.add_snapshot(index, packet)?;
                 self.events.clear();
@@ -196,11 +197,11 @@ impl Importer<'_> {
     fn collect_states(&mut self, index: usize, packet: &ServerPacket, at: Micros) -> Result<(), DemoImportError> {
         let models = self.rules.map.model_count();
         let lacks = |mover: &&Mover| usize::from(mover.model) >= models;
-        let missing = packet.movers.of(&self.demo.movers).iter().find(lacks);
+        let missing = packet.movers.iter().find(lacks);
         if let (Some(&Mover { model, .. }), false) = (missing, self.force_map || !self.rules.is_here(packet.level)) {
             return Err(DemoImportError::NoSuchModel { sequence: packet.sequence, model, models });
         }
-        self.states = bodies_of(self.demo, self.rules, packet, packet.own.as_ref(), self.unsent.of(index));
+        self.states = bodies_of(self.rules, packet, packet.own.as_ref(), self.unsent.of(index));
         for (entity, row) in self.states.iter_mut().filter(|(entity, _)| *entity < FIRST_MODEL) {
             row.teleports = self.jumps.count(*entity, at, row, &self.events);
         }

@@ -8,7 +8,7 @@ use crate::bsp::testing::{STANDING_Z, quake_bytes};
 use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
     DemoEvent, DemoImportError, Dialect, ImportOptions, ImportResult, MoveRunner, QuakeMap, QuakeWorld, QuakeWorldBody,
-    QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldRules, QuakeWorldUsercmd, ServerPacket, Span,
+    QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldRules, QuakeWorldUsercmd, ServerPacket,
     Surroundings, flag, import, unpacked,
 };
 use hitreg_analysis::summary::Summary;
@@ -111,10 +111,10 @@ fn a_demo_comes_back() {
         let demo = QuakeWorldDemo::parse(&bytes).expect("demo");
         let back = recorded_demo(&session, &rules);
         assert_eq!(back.commands, demo.commands);
-        assert_eq!(back.others, demo.others);
-        assert_eq!(back.events, demo.events);
-        assert!(back.events.iter().any(|event| matches!(event, DemoEvent::Damage { .. })));
+        let mut events = back.packets.iter().flat_map(|packet| &packet.events);
+        assert!(events.any(|event| matches!(event, DemoEvent::Damage { .. })));
         assert_eq!(back.packets[..], demo.packets[1..], "all but the one that sets up the level");
+        assert!(demo.packets[0].others.is_empty() && demo.packets[0].events.is_empty());
         assert_eq!((back.server, back.levels, back.end), (demo.server, demo.levels, demo.end));
         assert_eq!(session.players[3].frames[0].command.seq.0, first_seq.max(1) as u32);
     }
@@ -170,33 +170,16 @@ fn a_damaged_log_is_refused() {
 /// Returns what a log keeps of a demo: packets with the player's state, including the events of the packets between
 /// them.
 fn in_play(demo: &QuakeWorldDemo) -> QuakeWorldDemo {
-    let mut kept = QuakeWorldDemo {
-        packets: Vec::new(),
-        others: Vec::new(),
-        movers: Vec::new(),
-        events: Vec::new(),
-        ..demo.clone()
-    };
+    let mut kept = QuakeWorldDemo { packets: Vec::new(), ..demo.clone() };
     let first = demo.packets.iter().position(|packet| packet.own.is_some()).expect("a state");
-    let mut told = 0;
+    let mut events = Vec::new();
     for packet in &demo.packets[first..] {
-        kept.events.extend_from_slice(packet.events.of(&demo.events));
+        events.extend_from_slice(&packet.events);
         if packet.own.is_some() {
-            let others = add(&mut kept.others, packet.others.of(&demo.others));
-            let movers = add(&mut kept.movers, packet.movers.of(&demo.movers));
-            let events = Span { start: told, end: kept.events.len() as u32 };
-            told = events.end;
-            kept.packets.push(ServerPacket { others, movers, events, ..*packet });
+            kept.packets.push(ServerPacket { events: std::mem::take(&mut events), ..packet.clone() });
         }
     }
-    kept.events.truncate(told as usize);
     kept
-}
-
-fn add<T: Copy>(to: &mut Vec<T>, items: &[T]) -> Span {
-    let start = to.len() as u32;
-    to.extend_from_slice(items);
-    Span { start, end: to.len() as u32 }
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl UnsentMovers {
         let mut unsent = UnsentMovers::default();
         let mut sightings: BTreeMap<u16, Vec<ModelSighting>> = BTreeMap::new();
         for (index, packet) in demo.packets.iter().enumerate() {
-            for mover in packet.movers.of(&demo.movers) {
+            for mover in &packet.movers {
                 sightings.entry(mover.model).or_default().push((index, mover.origin));
             }
         }

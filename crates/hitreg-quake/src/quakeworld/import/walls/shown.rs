@@ -116,7 +116,7 @@ impl ShownWall {
 fn places(demo: &QuakeWorldDemo) -> impl Iterator<Item = [f32; 3]> + '_ {
     let here = |packet: &&ServerPacket| packet.level == 0;
     let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
-    let others = demo.packets.iter().filter(here).flat_map(|packet| packet.others.of(&demo.others));
+    let others = demo.packets.iter().filter(here).flat_map(|packet| &packet.others);
     let others = others.filter(|other| !other.dead).map(|other| other.origin);
     let mut last = None;
     let own = demo.packets.iter().filter(here).filter_map(living).flat_map(move |now| {
