@@ -18,10 +18,10 @@ use super::outputs::{OutputPath, Outputs};
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
 use super::{CommandOutcome, CommandResult, each_log, files, offered};
-use crate::engine::{EngineError, Games};
+use crate::engine::{EngineError, Games, Playable, SurveyedLog};
 use crate::log::FileKind;
 use crate::recorded;
-use crate::store::{self, FileType, Target, TemporaryFolder, TraceFile};
+use crate::store::{self, FileType, Target, TraceFile};
 use crate::trace::schema::TableSchema;
 use crate::trace::{Table, Trace, TraceSource};
 use crate::traffic::{self, Packet};
@@ -114,7 +114,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.format()))?),
         _ => None,
     };
-    let source = TableSource::of(games, export)?;
+    let source = ExportSource::of_tables(games, export)?;
     match (&args.table, &args.output) {
         (Some(name), _) => match &target {
             Some(target) => source.save(name, export, target)?,
@@ -153,48 +153,60 @@ impl FileExport<'_> {
     }
 }
 
-/// The source of the tables.
-enum TableSource {
-    /// The records of a log, in memory.
-    Recorded(Trace),
+/// The source of tables and events.
+enum ExportSource {
+    /// The records and packets of a log whose game this build does not know.
+    Recorded(Trace, Vec<Packet>),
     /// A trace in a file.
     File(TraceFile),
-    /// A replay, with the requested tables in a temporary file, and the shapes of all its tables.
-    Replay { path: PathBuf, shapes: Vec<(Table, u64)>, _folder: TemporaryFolder },
+    /// A replay in a temporary file.
+    Replay(ReplayedTables),
 }
 
-impl TableSource {
-    fn of(games: &Games, export: FileExport<'_>) -> Result<TableSource, CommandError> {
-        let FileExport { args, file: path, .. } = export;
+impl ExportSource {
+    fn of(
+        games: &Games,
+        export: FileExport<'_>,
+        replay: impl FnOnce(&dyn Playable, &SurveyedLog) -> Result<ReplayedTables, CommandError>,
+    ) -> Result<ExportSource, CommandError> {
+        let path = export.file;
         if store::kind_of(path)? == FileKind::Trace {
-            return Ok(TableSource::File(TraceFile::open(path)?));
+            return Ok(ExportSource::File(TraceFile::open(path)?));
         }
         let log = files::engine(games).survey(path)?;
-        let game = match games.of_header(&log.header) {
-            Ok(game) => game,
+        match games.of_header(&log.header) {
+            Ok(game) => Ok(ExportSource::Replay(replay(game, &log)?)),
             // The log's own records can be exported without its game.
-            Err(_) if args.what_if.is_plain() => return Ok(TableSource::Recorded(said(games, path)?.0)),
-            Err(error) => return Err(CommandError::file(path, error)),
-        };
-        let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
-        let mut made = ReplayedTables::of(game, export, &log, &wanted, false)?;
-        // The requested table is missing from this replay, for example `variables`. The error then lists all tables
-        // that exist.
-        let has = |name: &str| made.shapes.iter().any(|(table, _)| table.name == name);
-        if args.table.as_deref().is_some_and(|name| TableSchema::of(name).is_some() && !has(name)) {
-            made = ReplayedTables::of(game, export, &log, &|_| false, false)?;
+            Err(_) if export.args.what_if.is_plain() => {
+                let session = files::read_log_again(games, path)?.session;
+                Ok(ExportSource::Recorded(recorded::all_records(&session), traffic::of_session(&session)))
+            }
+            Err(error) => Err(CommandError::file(path, error)),
         }
-        let ReplayedTables { folder, shapes } = made;
-        let path = folder.file(ReplayedTables::NAME).path().to_owned();
-        Ok(TableSource::Replay { path, shapes, _folder: folder })
+    }
+
+    /// The source of the requested tables.
+    fn of_tables(games: &Games, export: FileExport<'_>) -> Result<ExportSource, CommandError> {
+        let args = export.args;
+        let wanted = |name: &str| args.all || args.table.as_deref() == Some(name);
+        ExportSource::of(games, export, |game, log| {
+            let made = ReplayedTables::of(game, export, log, &wanted, false)?;
+            // The requested table is missing from this replay, for example `variables`. The error then lists all tables
+            // that exist.
+            let has = |name: &str| made.shapes.iter().any(|(table, _)| table.name == name);
+            match args.table.as_deref().is_some_and(|name| TableSchema::of(name).is_some() && !has(name)) {
+                true => ReplayedTables::of(game, export, log, &|_| false, false),
+                false => Ok(made),
+            }
+        })
     }
 
     /// The tables, without rows, and their numbers of rows.
     fn shapes(&self) -> Vec<(&Table, u64)> {
         match self {
-            TableSource::Recorded(trace) => trace.tables(),
-            TableSource::File(trace) => trace.tables(),
-            TableSource::Replay { shapes, .. } => shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
+            ExportSource::Recorded(trace, _) => trace.tables(),
+            ExportSource::File(trace) => trace.tables(),
+            ExportSource::Replay(replay) => replay.shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
         }
     }
 
@@ -219,9 +231,9 @@ impl TableSource {
         let (shapes, args) = (self.shapes(), export.args);
         let shape = find(&shapes, name, export.file)?;
         let trace = match self {
-            TableSource::Recorded(_) => return Ok(rows::write(shape, args.format(), out)?),
-            TableSource::File(trace) => Cow::Borrowed(trace),
-            TableSource::Replay { path, .. } => Cow::Owned(TraceFile::open(path)?),
+            ExportSource::Recorded(..) => return Ok(rows::write(shape, args.format(), out)?),
+            ExportSource::File(trace) => Cow::Borrowed(trace),
+            ExportSource::Replay(replay) => Cow::Owned(replay.trace()?),
         };
         let mut rows = rows::RowWriter::new(shape, args.format(), out)?;
         for part in trace.parts(name, &[], None) {
@@ -250,12 +262,6 @@ fn save(
         Some(trouble) => Err(trouble),
         None => Ok(saved?),
     }
-}
-
-/// Returns the records and the packets of a log whose game this build does not know.
-fn said(games: &Games, path: &Path) -> Result<(Trace, Vec<Packet>), CommandError> {
-    let session = files::read_log_again(games, path)?.session;
-    Ok((recorded::all_records(&session), traffic::of_session(&session)))
 }
 
 fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a Table, CommandError> {

@@ -1,6 +1,6 @@
 //! `hitreg export` of several logs or traces: the files of each in a folder.
 
-use super::{Args, FileExport, TableSource, events, like};
+use super::{Args, ExportSource, FileExport, events, like};
 use crate::cli::CommandResult;
 use crate::cli::each_log::EachLog;
 use crate::cli::output::Output;
@@ -35,7 +35,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         if let Some(target) = timelines.get(number) {
             return events::write(games, export, target);
         }
-        let source = TableSource::of(games, export)?;
+        let source = ExportSource::of_tables(games, export)?;
         let Some(name) = &args.table else { return source.save_all(export, &folders[number], outputs) };
         store::create_folder(&folders[number])?;
         let format = args.format();

@@ -10,7 +10,7 @@ use crate::engine::{Playable, SurveyedLog, write_replayed};
 use crate::log::TraceLayout;
 use crate::record::SessionStretch;
 use crate::replay::ReplayOptions;
-use crate::store::{self, TemporaryFolder};
+use crate::store::{self, StoreError, TemporaryFolder, TraceFile};
 use crate::trace::schema::{TABLES, TableSet};
 use crate::trace::{Table, TraceHeader};
 use crate::traffic;
@@ -18,14 +18,16 @@ use crate::traffic;
 /// A temporary trace and its tables.
 pub(super) struct ReplayedTables {
     /// The folder that contains [`ReplayedTables::NAME`].
-    pub(super) folder: TemporaryFolder,
+    folder: TemporaryFolder,
     /// Each table without its rows, and its number of rows.
     pub(super) shapes: Vec<(Table, u64)>,
+    /// Whether the log's packets hold only received snapshots; `None` without packets.
+    pub(super) packets_received: Option<bool>,
 }
 
 impl ReplayedTables {
     /// The trace's file name in the folder.
-    pub(super) const NAME: &str = "replayed.hittrace";
+    const NAME: &str = "replayed.hittrace";
 
     /// Replays the requested tables, and adds the log's packets if `packets` is set.
     pub(super) fn of(
@@ -63,7 +65,13 @@ impl ReplayedTables {
             let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
             Ok(ran.map(|_| shapes))
         })?;
-        Ok(ReplayedTables { folder, shapes: in_order(shapes) })
+        let packets_received = packets.then(|| traffic::is_received(&log.header));
+        Ok(ReplayedTables { folder, shapes: in_order(shapes), packets_received })
+    }
+
+    /// Opens the trace.
+    pub(super) fn trace(&self) -> Result<TraceFile, StoreError> {
+        TraceFile::open(self.folder.file(ReplayedTables::NAME).path())
     }
 }
 
