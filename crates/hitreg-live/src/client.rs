@@ -157,7 +157,7 @@ where
             DatagramSubject::SessionRuns if frames.is_some() => {}
             DatagramSubject::SessionRuns => {
                 let now = clock.now();
-                socket.counters.began_at.get_or_init(|| now);
+                socket.counters.lock().began_at.get_or_insert(now);
                 running.bot.begin(now);
                 for what in asks.iter().take(REQUESTS_MAX) {
                     // The queue has room for this many requests.
@@ -205,9 +205,11 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
         let at = self.end.socket.clock.stamp();
         match self.end.connection.handle_datagram(at, bytes) {
             Ok(Some(ClientEvent::Snapshot { mut received, bytes, datagrams })) => {
-                counters.add_notices(self.player, std::mem::take(&mut received.notices));
-                counters.down_arrived.add(datagrams as u64);
-                counters.snapshots_used.add(1);
+                counters.add_notices(std::mem::take(&mut received.notices));
+                counters.count(|report| {
+                    report.down.arrived += datagrams as u64;
+                    report.snapshots.used += 1;
+                });
                 let (player, snapshot) = (self.player, &received.snapshot);
                 if self.keeps_snapshots {
                     let bytes = bytes.min(usize::from(u16::MAX)) as u16;
@@ -218,23 +220,23 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
                 DatagramSubject::SessionRuns
             }
             Ok(Some(ClientEvent::Duplicate)) => {
-                counters.down_duplicates.add(1);
+                counters.count(|report| report.down_duplicates += 1);
                 DatagramSubject::SessionRuns
             }
             Ok(Some(ClientEvent::Part)) => DatagramSubject::SessionRuns,
             Ok(Some(ClientEvent::Waiting(waiting))) => {
-                counters.ready.set(waiting.ready.into());
-                counters.places.set(waiting.places.into());
+                let mut state = counters.lock();
+                (state.ready, state.places) = (waiting.ready.into(), waiting.places.into());
                 DatagramSubject::Nothing
             }
             Ok(Some(ClientEvent::Left(_))) => DatagramSubject::SessionOver,
             Ok(Some(ClientEvent::Connected(_) | ClientEvent::Refused(_))) => DatagramSubject::Nothing,
             Ok(None) | Err(DecodeError::MissingBase { .. } | DecodeError::MissingFrame { .. }) => {
-                counters.down_undecodable.add(1);
+                counters.count(|report| report.down_undecodable += 1);
                 DatagramSubject::Nothing
             }
             Err(_) => {
-                counters.refused.add(1);
+                counters.count(|report| report.refused += 1);
                 DatagramSubject::Nothing
             }
         }
@@ -245,7 +247,7 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
         let (bot, rules) = (&mut self.bot, &self.rules);
         let input = |screen: &PlayerScreen<'_, G>| bot.input(rules, at, screen);
         sequence::frame(&mut self.client, &mut self.end, at, self.player, (true, input), &mut self.recorder);
-        self.end.socket.counters.usercmds.add(1);
+        self.end.socket.counters.count(|report| report.usercmds += 1);
     }
 }
 
@@ -253,8 +255,10 @@ impl<B: Body> ClientEnd for ClientSocketEnd<'_, B> {
     fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16> {
         // A datagram has room for all usercmds that `client.redundancy` allows.
         let bytes = self.connection.send_packet(packet, predicted.map(PerceivedAvatar::origin)).ok().flatten()?;
-        self.socket.counters.up_datagrams.add(1);
-        self.socket.counters.up_bytes.add(bytes as u64);
+        self.socket.counters.count(|report| {
+            report.up.datagrams += 1;
+            report.up.bytes += bytes as u64;
+        });
         u16::try_from(bytes).ok()
     }
 

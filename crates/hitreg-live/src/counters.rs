@@ -3,12 +3,12 @@
 //! A thread records an action before any other thread can see its effect. The channel therefore holds causes before
 //! effects, and a log that is cut at any point replays up to that point.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::report::{LatenessSummary, LiveReport};
 use hitreg_log::record::Record;
-use hitreg_log::units::{Micros, PlayerId};
+use hitreg_log::units::Micros;
 use hitreg_netcode::session::RecordSink;
 use hitreg_netcode::wire::Notice;
 
@@ -29,68 +29,49 @@ impl RecordSink for RecordSender {
     }
 }
 
-/// A counter that increases while a session runs.
+/// What all threads know of a running session.
 #[derive(Debug, Default)]
-pub(super) struct Counter(AtomicU64);
-
-impl Counter {
-    pub(super) fn add(&self, number: u64) {
-        self.0.fetch_add(number, Ordering::Relaxed);
-    }
-
-    pub(super) fn set(&self, number: u64) {
-        self.0.store(number, Ordering::Relaxed);
-    }
-
-    pub(super) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// The counters of a session, shared by all threads.
-#[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct SessionState {
     /// The time at which the session began.
-    pub(super) began_at: OnceLock<Micros>,
+    pub(super) began_at: Option<Micros>,
     /// The number of ready players.
-    pub(super) ready: Counter,
+    pub(super) ready: u64,
     /// The number of players that the session waits for; 0 while unknown.
-    pub(super) places: Counter,
-    pub(super) ticks: Counter,
-    pub(super) ticks_left_out: Counter,
-    pub(super) usercmds: Counter,
-    pub(super) up_datagrams: Counter,
-    pub(super) up_bytes: Counter,
-    pub(super) up_arrived: Counter,
-    pub(super) down_datagrams: Counter,
-    pub(super) down_bytes: Counter,
-    pub(super) down_arrived: Counter,
-    pub(super) snapshots: Counter,
-    pub(super) snapshots_whole: Counter,
-    pub(super) snapshots_in_fragments: Counter,
-    pub(super) snapshots_used: Counter,
-    pub(super) down_duplicates: Counter,
-    pub(super) down_partial: Counter,
-    pub(super) down_undecodable: Counter,
-    pub(super) refused: Counter,
-    pub(super) perceived: Counter,
-    pub(super) perceived_right: Counter,
-    /// Notices that were dropped because a client had not acked earlier ones.
-    pub(super) notices_lost: Counter,
+    pub(super) places: u64,
+    /// The counters of the report.
+    pub(super) report: LiveReport,
     /// The notices that clients received, in order.
-    pub(super) heard: Mutex<Vec<(PlayerId, Notice)>>,
+    heard: Vec<Notice>,
 }
+
+/// The state of a session, shared by all threads.
+#[derive(Debug, Default)]
+pub(super) struct Counters(Mutex<SessionState>);
 
 impl Counters {
+    pub(super) fn lock(&self) -> MutexGuard<'_, SessionState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds to the counters of the report.
+    pub(super) fn count(&self, add: impl FnOnce(&mut LiveReport)) {
+        add(&mut self.lock().report);
+    }
+
     /// Keeps notices that a client received.
-    pub(super) fn add_notices(&self, player: PlayerId, notices: Vec<Notice>) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn add_notices(&self, notices: Vec<Notice>) {
+        let heard = &mut self.lock().heard;
         let room = HEARD_MAX.saturating_sub(heard.len());
-        heard.extend(notices.into_iter().take(room).map(|notice| (player, notice)));
+        heard.extend(notices.into_iter().take(room));
     }
 
     /// Takes the notices that clients received.
-    pub(super) fn take_heard(&self) -> Vec<(PlayerId, Notice)> {
-        std::mem::take(&mut self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn take_heard(&self) -> Vec<Notice> {
+        std::mem::take(&mut self.lock().heard)
+    }
+
+    /// Returns the report, with the lateness of the ticks in µs.
+    pub(super) fn report(&self, lateness_us: Vec<u32>) -> LiveReport {
+        LiveReport { lateness: LatenessSummary::of(lateness_us), ..self.lock().report.clone() }
     }
 }

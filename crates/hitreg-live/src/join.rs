@@ -110,14 +110,9 @@ where
         over.store(true, Ordering::Relaxed);
         ran
     })?;
-    let heard = counters.take_heard().into_iter().map(|(_, notice)| notice).collect();
+    let heard = counters.take_heard();
     let (player, granted) = player.unzip();
-    Ok(JoinResult {
-        player,
-        granted: granted.unwrap_or_default(),
-        report: LiveReport::new(&counters, Vec::new()),
-        heard,
-    })
+    Ok(JoinResult { player, granted: granted.unwrap_or_default(), report: counters.report(Vec::new()), heard })
 }
 
 /// A slot on a server, with its connection.

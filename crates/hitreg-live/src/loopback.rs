@@ -67,7 +67,7 @@ where
     let server = open_local(port)?;
     sink.listening(server.local_addr().map_err(LiveError::Socket)?);
     if sink.begin(&session.header).is_break() {
-        return Ok(LiveReport::new(&session.counters, Vec::new()));
+        return Ok(session.counters.report(Vec::new()));
     }
     let clients = (0..scenario.players).map(|_| open_local(0)).collect::<Result<Vec<_>, _>>()?;
     let lateness = std::thread::scope(|scope| {
@@ -83,7 +83,7 @@ where
         session.over.store(true, Ordering::Relaxed);
         ran
     })?;
-    Ok(LiveReport::new(&session.counters, lateness))
+    Ok(session.counters.report(lateness))
 }
 
 /// The state that all threads share.

@@ -58,7 +58,7 @@ pub struct SessionRates {
 }
 
 /// The final report of a session.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveReport {
     /// The number of ticks.
     pub ticks: u64,
@@ -89,7 +89,7 @@ pub struct LiveReport {
 }
 
 /// The comparison of the avatars that clients predict with the server's results for the same usercmds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Perception {
     /// The number of avatars compared: those after usercmds that a snapshot acked.
     pub compared: u64,
@@ -109,7 +109,7 @@ pub struct TrafficCounts {
 }
 
 /// The number of snapshots by outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SnapshotCounts {
     /// Snapshots sent.
     pub sent: u64,
@@ -148,56 +148,22 @@ impl LatenessSummary {
     }
 }
 
-impl LiveReport {
-    pub(super) fn new(counters: &Counters, lateness_us: Vec<u32>) -> LiveReport {
-        let lateness = LatenessSummary::of(lateness_us);
-        let up = (&counters.up_datagrams, &counters.up_bytes, &counters.up_arrived);
-        let down = (&counters.down_datagrams, &counters.down_bytes, &counters.down_arrived);
-        let [up, down] = [up, down].map(|(datagrams, bytes, arrived)| TrafficCounts {
-            datagrams: datagrams.get(),
-            bytes: bytes.get(),
-            arrived: arrived.get(),
-        });
-        LiveReport {
-            ticks: counters.ticks.get(),
-            ticks_left_out: counters.ticks_left_out.get(),
-            lateness,
-            usercmds: counters.usercmds.get(),
-            up,
-            down,
-            snapshots: SnapshotCounts {
-                sent: counters.snapshots.get(),
-                whole: counters.snapshots_whole.get(),
-                in_fragments: counters.snapshots_in_fragments.get(),
-                used: counters.snapshots_used.get(),
-            },
-            down_duplicates: counters.down_duplicates.get(),
-            down_partial: counters.down_partial.get(),
-            down_undecodable: counters.down_undecodable.get(),
-            refused: counters.refused.get(),
-            perceived: Perception { compared: counters.perceived.get(), right: counters.perceived_right.get() },
-            notices_lost: counters.notices_lost.get(),
-        }
-    }
-}
-
 impl SessionRates {
     pub(super) fn new(counters: &Counters, now: Micros) -> SessionRates {
-        let at = counters.began_at.get().map(|began| now - *began);
+        let state = counters.lock();
+        let LiveReport { ticks, usercmds, up, down, .. } = state.report;
+        let at = state.began_at.map(|began| now - began);
         let seconds = at.map_or(0.0, Micros::as_s_f64).max(0.1);
-        let per_s = |numbers: &[u64]| numbers.iter().sum::<u64>() as f64 / seconds;
+        let per_s = |number: u64| number as f64 / seconds;
         SessionRates {
             at,
-            ready: counters.ready.get(),
-            places: counters.places.get(),
-            usercmds_per_s: per_s(&[counters.usercmds.get()]),
-            ticks_per_s: per_s(&[counters.ticks.get()]),
+            ready: state.ready,
+            places: state.places,
+            usercmds_per_s: per_s(usercmds),
+            ticks_per_s: per_s(ticks),
             // A standalone client or server knows only those datagrams of the other side that arrived.
-            datagrams_per_s: per_s(&[
-                counters.up_datagrams.get().max(counters.up_arrived.get()),
-                counters.down_datagrams.get().max(counters.down_arrived.get()),
-            ]),
-            bytes_per_s: per_s(&[counters.up_bytes.get(), counters.down_bytes.get()]),
+            datagrams_per_s: per_s(up.datagrams.max(up.arrived) + down.datagrams.max(down.arrived)),
+            bytes_per_s: per_s(up.bytes + down.bytes),
         }
     }
 }

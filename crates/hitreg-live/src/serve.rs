@@ -87,5 +87,5 @@ where
         over.store(true, Ordering::Relaxed);
         ran
     })?;
-    Ok(LiveReport::new(&counters, lateness))
+    Ok(counters.report(lateness))
 }

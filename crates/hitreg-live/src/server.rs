@@ -87,7 +87,7 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
         running: false,
     };
     let is_over = || serving.stop.load(Ordering::Relaxed);
-    counters.places.set(places.into());
+    counters.lock().places = places.into();
     while !is_over() && ends.ready() < places {
         if let Some((from, bytes)) = receive(&inbox, LOOK_UP_EVERY)? {
             ends.handle_datagram(clock.stamp(), from, &bytes);
@@ -106,14 +106,14 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
         ends,
     };
     let begins = clock.now();
-    counters.began_at.get_or_init(|| begins);
+    counters.lock().began_at.get_or_insert(begins);
     let mut schedule = Schedule::new(begins, tick_hz);
     let has_players = |ends: &ServerConnections<'_, G::Body>| ends.endpoint.players().next().is_some();
     while !is_over() && schedule.due() - begins <= serving.length && has_players(&server.ends) {
         let due = schedule.due();
         if clock.now() >= due {
             server.tick(due);
-            counters.ticks_left_out.add(schedule.advance(clock.now()));
+            counters.count(|report| report.ticks_left_out += schedule.advance(clock.now()));
         } else if let Some((from, bytes)) = receive(&inbox, clock.until(due).min(LOOK_UP_EVERY))? {
             server.handle_datagram(from, &bytes);
         }
@@ -157,7 +157,7 @@ impl<G: Netcode> LiveServer<'_, G> {
     fn handle_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         let at = self.clock.stamp();
         if let Some((player, heard)) = self.ends.handle_datagram(at, from, bytes) {
-            self.ends.counters.up_arrived.add(1);
+            self.ends.counters.count(|report| report.up.arrived += 1);
             sequence::packet_reached::<G>(&mut self.server, at, player, heard, &mut self.recorder);
         }
     }
@@ -166,7 +166,7 @@ impl<G: Netcode> LiveServer<'_, G> {
         let at = self.clock.stamp();
         self.lateness.push(u32::try_from((at - due).0).unwrap_or(u32::MAX));
         sequence::tick::<G>(&mut self.server, &mut self.ends, at, &mut self.recorder);
-        self.ends.counters.ticks.add(1);
+        self.ends.counters.count(|report| report.ticks += 1);
         // A player who has left gets no more datagrams; its body stays in the world.
         self.ends.expire(self.clock.now());
     }
@@ -190,7 +190,7 @@ impl<B: Body> ServerConnections<'_, B> {
                 ServerEvent::Request(request) => self.answer(player, request),
                 ServerEvent::AskedAgain => {}
             },
-            IncomingMessage::Ignored(_) => self.counters.refused.add(1),
+            IncomingMessage::Ignored(_) => self.counters.count(|report| report.refused += 1),
         }
         None
     }
@@ -232,7 +232,7 @@ impl<B: Body> ServerConnections<'_, B> {
 
     fn handle_player_datagram(&mut self, now: Micros, player: PlayerId, bytes: &[u8]) -> Option<ServerEvent> {
         let connection = self.connections[usize::from(player.0)].as_mut()?;
-        connection.handle_datagram(now, bytes).inspect_err(|_| self.counters.refused.add(1)).ok()
+        connection.handle_datagram(now, bytes).inspect_err(|_| self.counters.count(|report| report.refused += 1)).ok()
     }
 
     /// Sends a waiting client the number of ready players. Once the session runs, snapshots replace this message.
@@ -265,7 +265,7 @@ impl<B: Body> ServerConnections<'_, B> {
             for notice in said.iter().chain(answer) {
                 // The queue is full only when a client has not acked anything for long.
                 let is_taken = connection.tell(notice.clone()).is_ok();
-                self.counters.notices_lost.add(u64::from(!is_taken));
+                self.counters.count(|report| report.notices_lost += u64::from(!is_taken));
             }
         }
     }
@@ -273,7 +273,7 @@ impl<B: Body> ServerConnections<'_, B> {
     /// Returns the number of players who have a slot and are ready.
     fn ready(&self) -> u16 {
         let ready = self.endpoint.players().filter(|player| self.is_ready[usize::from(player.0)]).count() as u16;
-        self.counters.ready.set(ready.into());
+        self.counters.lock().ready = ready.into();
         ready
     }
 
@@ -323,14 +323,15 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
         if self.endpoint.address(player).is_none() {
             return Some(SnapshotSize::of(&sent));
         }
-        let counters = self.counters;
-        if let Some(is_right) = sent.saw_avatar_right {
-            counters.perceived.add(1);
-            counters.perceived_right.add(u64::from(is_right));
-        }
-        counters.snapshots.add(1);
-        counters.snapshots_whole.add(u64::from(sent.is_whole));
-        counters.snapshots_in_fragments.add(u64::from(sent.datagrams > 1));
+        self.counters.count(|report| {
+            if let Some(is_right) = sent.saw_avatar_right {
+                report.perceived.compared += 1;
+                report.perceived.right += u64::from(is_right);
+            }
+            report.snapshots.sent += 1;
+            report.snapshots.whole += u64::from(sent.is_whole);
+            report.snapshots.in_fragments += u64::from(sent.datagrams > 1);
+        });
         Some(SnapshotSize::of(&sent))
     }
 
@@ -339,8 +340,10 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
         let address = self.endpoint.address(player);
         while let Some(datagram) = connection.poll_transmit() {
             if let Some(to) = address {
-                self.counters.down_datagrams.add(1);
-                self.counters.down_bytes.add(datagram.len() as u64);
+                self.counters.count(|report| {
+                    report.down.datagrams += 1;
+                    report.down.bytes += datagram.len() as u64;
+                });
                 self.outbound.send_on(usize::from(player.0), Direction::Down, at, to, datagram);
             }
         }
