@@ -124,20 +124,6 @@ impl QuakeWorldBody {
         }
     }
 
-    /// Returns the recorded state; the inverse of [`QuakeWorldBody::of_own`].
-    pub(crate) fn own(&self) -> OwnState {
-        OwnState {
-            origin: self.origin.to_array(),
-            velocity: self.wire_velocity(),
-            dead: !self.alive,
-            gib: self.has(flag::GIB),
-            lies: self.has(flag::LIES),
-            jump_held: self.has(flag::JUMP_TOLD).then(|| self.has(flag::JUMP_HELD)),
-            movable: !self.has(flag::FIXED),
-            over: self.has(flag::OVER),
-        }
-    }
-
     /// Returns another player's body.
     pub(crate) fn of_other(other: &OtherPlayer) -> QuakeWorldBody {
         let command = other.command.unwrap_or_default();
@@ -242,10 +228,6 @@ impl QuakeWorldBody {
     /// Returns whether position and velocity are finite, so that movement can run.
     pub(crate) fn is_finite(&self) -> bool {
         self.origin.is_finite() && self.velocity.is_finite()
-    }
-
-    pub(crate) fn wire_velocity(&self) -> [i16; 3] {
-        self.velocity.to_array().map(|v| v as i16)
     }
 }
 

@@ -143,7 +143,7 @@ impl Reconcile for QuakeWorld {
     /// Returns `None` on a level whose map the rules do not hold.
     fn grade(predicted: &QuakeWorldBody, authoritative: &QuakeWorldBody) -> Option<PredictionGrade> {
         let is_here = !predicted.has(flag::ELSEWHERE) && !authoritative.has(flag::ELSEWHERE);
-        is_here.then(|| rounding::grade(&predicted.player_state(), &authoritative.own(), authoritative.origin_wire()))
+        is_here.then(|| rounding::grade(&predicted.player_state(), authoritative))
     }
 
     /// Returns the prediction, moved into the rounding range of the recorded state. A body that comes from another
@@ -154,7 +154,7 @@ impl Reconcile for QuakeWorld {
         let predicted = if grade.is_some() { acked.predicted } else { told };
         let solids = surroundings::solids(&rules.map, &acked.surroundings(), &[], acked.scene.player.entity(), told);
         let world = Surroundings { map: &rules.map, solids: &solids };
-        let mut state = resume(&world, &predicted.player_state(), &told.own(), told.origin_wire());
+        let mut state = resume(&world, &predicted.player_state(), told);
         let before = acked.before.iter().find(|(entity, _)| *entity == acked.scene.player.entity());
         state.corpse |= told.has(flag::LIES) && before.is_none_or(|(_, before)| !before.has(flag::LIES));
         if grade == Some(PredictionGrade::Miss) && state.dead {

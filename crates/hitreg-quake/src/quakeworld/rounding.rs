@@ -2,7 +2,8 @@
 
 use glam::Vec3;
 
-use super::demo::{ORIGIN_STEP, OriginWire, OwnState, cut_cell};
+use super::body::{QuakeWorldBody, flag};
+use super::demo::{ORIGIN_STEP, OriginWire, cut_cell};
 use super::movement::pmove::LEAVES_GROUND_SPEED;
 use super::movement::{QuakeWorldPlayerState, Surroundings};
 use hitreg_netcode::game::PredictionGrade;
@@ -21,36 +22,29 @@ pub(crate) struct PredictionError {
     pub(crate) velocity: [f32; 3],
 }
 
-/// Returns a velocity as a server sends it, truncated toward zero to whole units/s.
-fn wire_velocity(velocity: [f32; 3]) -> [i16; 3] {
-    velocity.map(|v| v as i16)
-}
-
 /// Returns predicted minus recorded, with the velocity as on the wire. The recorded origin is rounded and the predicted
 /// one is not. So the predicted origin is compared with the centre of the recorded one's rounding cell.
-pub(crate) fn difference(
-    predicted: &QuakeWorldPlayerState,
-    recorded: &OwnState,
-    on_wire: OriginWire,
-) -> PredictionError {
+pub(crate) fn difference(predicted: &QuakeWorldPlayerState, recorded: &QuakeWorldBody) -> PredictionError {
+    let wire = recorded.origin_wire();
     let middle = |value: f32| {
-        let (low, high) = on_wire.cell(value);
+        let (low, high) = wire.cell(value);
         (low + high) * 0.5
     };
-    let wire = wire_velocity(predicted.velocity);
+    // A server truncates velocities toward zero to whole units/s.
+    let is_same = |axis: usize| f32::from(predicted.velocity[axis] as i16) == recorded.velocity[axis];
     PredictionError {
         origin: [0, 1, 2].map(|axis| predicted.origin[axis] - middle(recorded.origin[axis])),
-        velocity: [0, 1, 2].map(|axis| match wire[axis] == recorded.velocity[axis] {
+        velocity: [0, 1, 2].map(|axis| match is_same(axis) {
             true => 0.0,
-            false => predicted.velocity[axis] - f32::from(recorded.velocity[axis]),
+            false => predicted.velocity[axis] - recorded.velocity[axis],
         }),
     }
 }
 
 /// Grades a prediction. Exact means the same velocity on the wire and an origin within 1/8 unit. Near means within 1.5
 /// units/s and 0.2 units on every axis.
-pub(crate) fn grade(predicted: &QuakeWorldPlayerState, recorded: &OwnState, wire: OriginWire) -> PredictionGrade {
-    let PredictionError { origin, velocity } = difference(predicted, recorded, wire);
+pub(crate) fn grade(predicted: &QuakeWorldPlayerState, recorded: &QuakeWorldBody) -> PredictionGrade {
+    let PredictionError { origin, velocity } = difference(predicted, recorded);
     let within = |values: [f32; 3], limit: f32| values.iter().all(|v| v.abs() <= limit);
     if within(velocity, 0.0) && within(origin, ORIGIN_STEP) {
         PredictionGrade::Exact
@@ -64,34 +58,32 @@ pub(crate) fn grade(predicted: &QuakeWorldPlayerState, recorded: &OwnState, wire
 /// Returns the state to predict from after an ack: the prediction with every value moved into the recorded value's
 /// rounding cell. A good prediction keeps its precision, a bad one becomes the recorded state. Values that the wire
 /// does not carry stay as predicted.
-pub(crate) fn reconcile(
-    predicted: &QuakeWorldPlayerState,
-    recorded: &OwnState,
-    wire: OriginWire,
-) -> QuakeWorldPlayerState {
+pub(crate) fn reconcile(predicted: &QuakeWorldPlayerState, recorded: &QuakeWorldBody) -> QuakeWorldPlayerState {
     let mut state = *predicted;
     for axis in 0..3 {
-        let (low, high) = cut_cell(f32::from(recorded.velocity[axis]), 1.0);
+        let (low, high) = cut_cell(recorded.velocity[axis], 1.0);
         state.velocity[axis] = into_cell(predicted.velocity[axis], low, high, 2.0);
-        let (low, high) = wire.cell(recorded.origin[axis]);
+        let (low, high) = recorded.origin_wire().cell(recorded.origin[axis]);
         state.origin[axis] = into_cell(predicted.origin[axis], low, high, 0.25);
     }
-    if predicted.dead && !recorded.dead {
+    if predicted.dead && recorded.alive {
         // At rest, the usercmd ran before the spawn, and the new life starts with its jump held. On servers that spawn
         // players before they run the usercmd, gravity has already acted.
-        let ran_dead = recorded.velocity == [0; 3];
+        let ran_dead = recorded.velocity == Vec3::ZERO;
         let start = QuakeWorldPlayerState {
             jump_held: ran_dead && predicted.jump_held,
-            ..QuakeWorldPlayerState::at(recorded.origin)
+            ..QuakeWorldPlayerState::at(recorded.origin.to_array())
         };
         state = QuakeWorldPlayerState { origin: state.origin, velocity: state.velocity, ..start };
     }
     state.fall_speed = state.velocity[2];
     state.on_ground &= state.velocity[2] <= LEAVES_GROUND_SPEED;
-    state.dead = recorded.dead;
-    state.over = recorded.over;
-    state.corpse &= recorded.dead;
-    state.jump_held = recorded.jump_held.unwrap_or(state.jump_held);
+    state.dead = !recorded.alive;
+    state.over = recorded.over();
+    state.corpse &= state.dead;
+    if recorded.has(flag::JUMP_TOLD) {
+        state.jump_held = recorded.has(flag::JUMP_HELD);
+    }
     state.view_fixed = false;
     state
 }
@@ -101,18 +93,16 @@ pub(crate) fn reconcile(
 pub(crate) fn resume(
     world: &Surroundings<'_>,
     predicted: &QuakeWorldPlayerState,
-    recorded: &OwnState,
-    wire: OriginWire,
+    recorded: &QuakeWorldBody,
 ) -> QuakeWorldPlayerState {
-    let state = reconcile(predicted, recorded, wire);
-    out_of_solids(world, state, recorded.origin, wire)
+    out_of_solids(world, reconcile(predicted, recorded), recorded.origin, recorded.origin_wire())
 }
 
 /// Returns a state that rounding put inside a wall, at a position near `at` where a player fits, if there is one.
 pub(crate) fn out_of_solids(
     world: &Surroundings<'_>,
     mut state: QuakeWorldPlayerState,
-    at: [f32; 3],
+    at: Vec3,
     wire: OriginWire,
 ) -> QuakeWorldPlayerState {
     const TRIES: [f32; 5] = [0.0, 0.04, -0.04, 0.09, -0.09];
@@ -120,7 +110,6 @@ pub(crate) fn out_of_solids(
         return state;
     }
     let mut places = TRIES.iter().flat_map(|&z| TRIES.iter().flat_map(move |&y| TRIES.map(|x| Vec3::new(x, y, z))));
-    let at = Vec3::from_array(at);
     if let Some(off) = places.find(|&off| world.has_room(at + off)) {
         state.origin = (at + off).to_array();
     }
@@ -135,9 +124,10 @@ fn into_cell(value: f32, low: f32, high: f32, far: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quakeworld::demo::OwnState;
 
-    fn recorded(velocity: [i16; 3]) -> OwnState {
-        OwnState {
+    fn recorded(velocity: [i16; 3], wire: OriginWire) -> QuakeWorldBody {
+        let own = OwnState {
             origin: [0.125, -8.0, 0.0],
             velocity,
             dead: false,
@@ -146,34 +136,35 @@ mod tests {
             jump_held: None,
             movable: true,
             over: false,
-        }
+        };
+        QuakeWorldBody::of_own(&own, wire)
     }
 
     #[test]
     fn predictions_with_equal_wire_values_are_exact() {
         let mut state = QuakeWorldPlayerState::at([0.2, -8.1, 0.0]);
         state.velocity = [320.9, -0.9, 0.0];
-        assert_eq!(grade(&state, &recorded([320, 0, 0]), OriginWire::Cut), PredictionGrade::Exact);
-        assert_eq!(grade(&state, &recorded([319, 0, 0]), OriginWire::Cut), PredictionGrade::Miss);
-        assert_eq!(grade(&state, &recorded([321, 0, 0]), OriginWire::Cut), PredictionGrade::Near);
-        assert_eq!(reconcile(&state, &recorded([320, 0, 0]), OriginWire::Cut), state);
+        assert_eq!(grade(&state, &recorded([320, 0, 0], OriginWire::Cut)), PredictionGrade::Exact);
+        assert_eq!(grade(&state, &recorded([319, 0, 0], OriginWire::Cut)), PredictionGrade::Miss);
+        assert_eq!(grade(&state, &recorded([321, 0, 0], OriginWire::Cut)), PredictionGrade::Near);
+        assert_eq!(reconcile(&state, &recorded([320, 0, 0], OriginWire::Cut)), state);
     }
 
     #[test]
     fn a_wrong_prediction_becomes_the_recorded_state() {
         let mut state = QuakeWorldPlayerState::at([500.0, 0.0, 3.0]);
         state.velocity = [0.0, 10.0, -10.0];
-        let fixed = reconcile(&state, &recorded([100, -100, 0]), OriginWire::Rounded);
-        assert_eq!(grade(&fixed, &recorded([100, -100, 0]), OriginWire::Rounded), PredictionGrade::Exact);
+        let fixed = reconcile(&state, &recorded([100, -100, 0], OriginWire::Rounded));
+        assert_eq!(grade(&fixed, &recorded([100, -100, 0], OriginWire::Rounded)), PredictionGrade::Exact);
     }
 
     #[test]
     fn rounding_into_a_wall_is_undone() {
         let map = crate::quakeworld::QuakeMap::parse(&crate::bsp::testing::quake_bytes()).expect("good");
         let world = Surroundings { map: &map, solids: &[] };
-        let mut wire = recorded([0, 0, 0]);
-        wire.origin = [0.0, 0.0, 23.9375];
-        let state = resume(&world, &QuakeWorldPlayerState::at([900.0; 3]), &wire, OriginWire::Rounded);
+        let mut wire = recorded([0, 0, 0], OriginWire::Rounded);
+        wire.origin = Vec3::new(0.0, 0.0, 23.9375);
+        let state = resume(&world, &QuakeWorldPlayerState::at([900.0; 3]), &wire);
         assert!(world.has_room(Vec3::from_array(state.origin)) && (state.origin[2] - 24.0).abs() < 0.1);
     }
 
@@ -181,7 +172,7 @@ mod tests {
     fn a_respawn_resets_the_state() {
         let old =
             QuakeWorldPlayerState { dead: true, jump_held: true, corpse: true, ..QuakeWorldPlayerState::at([0.0; 3]) };
-        let alive = |velocity| reconcile(&old, &recorded(velocity), OriginWire::Cut);
+        let alive = |velocity| reconcile(&old, &recorded(velocity, OriginWire::Cut));
         let [ran_alive, ran_dead] = [[0, 0, -11], [0; 3]].map(alive);
         assert!(!ran_alive.dead && !ran_alive.jump_held && !ran_alive.corpse);
         assert!(!ran_dead.dead && ran_dead.jump_held, "its usercmd ran for the dead, and jump is still held");
@@ -190,13 +181,13 @@ mod tests {
     #[test]
     fn a_truncated_origin_is_compared_with_the_middle_of_its_range() {
         let mut state = QuakeWorldPlayerState::at([0.125, -8.0, 0.0]);
-        let off = |state: &QuakeWorldPlayerState, wire| difference(state, &recorded([0; 3]), wire).origin;
+        let off = |state: &QuakeWorldPlayerState, wire| difference(state, &recorded([0; 3], wire)).origin;
         assert!(off(&state, OriginWire::Cut)[0] < -0.06 && off(&state, OriginWire::Cut)[1] > 0.06);
         assert_eq!(off(&state, OriginWire::Float), [0.0; 3]);
         state.origin[0] = 0.3;
-        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), PredictionGrade::Exact);
-        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Rounded), PredictionGrade::Near);
+        assert_eq!(grade(&state, &recorded([0; 3], OriginWire::Cut)), PredictionGrade::Exact);
+        assert_eq!(grade(&state, &recorded([0; 3], OriginWire::Rounded)), PredictionGrade::Near);
         state.origin[0] = 0.05;
-        assert_eq!(grade(&state, &recorded([0; 3]), OriginWire::Cut), PredictionGrade::Near);
+        assert_eq!(grade(&state, &recorded([0; 3], OriginWire::Cut)), PredictionGrade::Near);
     }
 }

@@ -10,7 +10,7 @@ use super::{MissedPrediction, explain};
 use crate::quakeworld::import::{AckedUsercmds, follow, prepared};
 use crate::quakeworld::movement::MoveOutcome;
 use crate::quakeworld::rounding::grade;
-use crate::quakeworld::{DemoEvent, EffectKind, OwnState, QuakeWorldRules, WorldSolid};
+use crate::quakeworld::{DemoEvent, EffectKind, QuakeWorldBody, QuakeWorldRules, WorldSolid};
 use hitreg_netcode::game::{Cause, LostInput, PredictionGrade};
 
 /// Interval of correct stretches that get a push.
@@ -26,13 +26,17 @@ struct EvidenceTally {
     placebos: u32,
 }
 
-fn missed<'a>(rules: &'a QuakeWorldRules, stretch: &AckedUsercmds<'a>, recorded: OwnState) -> MissedPrediction<'a> {
+fn missed<'a>(
+    rules: &'a QuakeWorldRules,
+    stretch: &AckedUsercmds<'a>,
+    recorded: QuakeWorldBody,
+) -> MissedPrediction<'a> {
     let lost_input = LostInput { backups: 2, repeats: true };
     MissedPrediction::of_stretch(rules, stretch, recorded, lost_input)
 }
 
 /// Pushes a record by 20 to 300 units/s in a random direction, for the stretch's whole time.
-fn pushed(stretch: &AckedUsercmds<'_>, chance: &mut u64) -> OwnState {
+fn pushed(stretch: &AckedUsercmds<'_>, chance: &mut u64) -> QuakeWorldBody {
     let mut next = || {
         *chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (*chance >> 40) as f32 / (1u64 << 24) as f32
@@ -42,7 +46,7 @@ fn pushed(stretch: &AckedUsercmds<'_>, chance: &mut u64) -> OwnState {
     let seconds = stretch.commands.iter().map(|cmd| f32::from(cmd.msec) * 0.001).sum::<f32>();
     let mut own = stretch.recorded;
     for axis in 0..3 {
-        own.velocity[axis] = (f32::from(own.velocity[axis]) + push[axis]) as i16;
+        own.velocity[axis] = f32::from((own.velocity[axis] + push[axis]) as i16);
         own.origin[axis] = ((own.origin[axis] + push[axis] * seconds) * 8.0).round() / 8.0;
     }
     own
@@ -50,8 +54,8 @@ fn pushed(stretch: &AckedUsercmds<'_>, chance: &mut u64) -> OwnState {
 
 /// Returns whether a sign that the label does not use confirms the cause.
 fn confirms(cause: Cause, evidence: &str, stretch: &AckedUsercmds<'_>, run: &MoveOutcome) -> bool {
-    let at = Vec3::from_array(stretch.recorded.origin);
-    let change = Vec3::from_array(stretch.recorded.velocity.map(f32::from)) - Vec3::from_array(run.state.velocity);
+    let at = stretch.recorded.origin;
+    let change = stretch.recorded.velocity - Vec3::from_array(run.state.velocity);
     let near = |origin: [f32; 3], units: f32| at.distance(Vec3::from_array(origin)) < units;
     let events = stretch.events;
     let flash = |event: &DemoEvent| match *event {
@@ -111,13 +115,13 @@ fn labels_are_confirmed_and_placebos_are_not_labelled() {
         let (demo, rules) = prepared(&demo, |map| read(data.join("maps").join(format!("{map}.bsp.gz"))));
         let mut right = 0;
         follow(&demo, &rules, |stretch, run| {
-            let is_right = grade(&run.state, &stretch.recorded, stretch.wire) == PredictionGrade::Exact;
+            let is_right = grade(&run.state, &stretch.recorded) == PredictionGrade::Exact;
             right += usize::from(is_right);
             if is_right && right % PLACEBO_EVERY == 0 {
                 let (cause, evidence) = explain(&missed(&rules, stretch, pushed(stretch, &mut chance)));
                 tallies.entry((cause.into(), evidence)).or_default().placebos += 1;
                 placebos += 1;
-            } else if grade(&run.state, &stretch.recorded, stretch.wire) == PredictionGrade::Miss {
+            } else if grade(&run.state, &stretch.recorded) == PredictionGrade::Miss {
                 let (cause, evidence) = explain(&missed(&rules, stretch, stretch.recorded));
                 let tally = tallies.entry((cause.into(), evidence)).or_default();
                 tally.cases += 1;

@@ -60,7 +60,7 @@ pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: PredictionGrad
 }
 
 fn death(miss: &MissedPrediction<'_>) -> Diagnosis {
-    (miss.from.dead != miss.recorded.dead).then_some((Cause::SpawnOrDeath, "death mark"))
+    (miss.from.dead == miss.recorded.alive).then_some((Cause::SpawnOrDeath, "death mark"))
 }
 
 /// Tests whether the client had other bodies at wrong positions: with those of the acking packet, the prediction is
@@ -70,7 +70,7 @@ fn others_elsewhere(miss: &MissedPrediction<'_>) -> Diagnosis {
     let by_player = miss.touches.iter().any(was_met) || touched_player(miss).is_some();
     let by_mover = miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) || touched_mover(miss).is_some();
     let cause = if by_player && !by_mover { Cause::OtherPlayer } else { Cause::Mover };
-    reproduced(cause, "reproduced: bodies of the acking packet", grade(&miss.run.state, &miss.recorded, miss.wire))
+    reproduced(cause, "reproduced: bodies of the acking packet", grade(&miss.run.state, &miss.recorded))
 }
 
 fn halt(miss: &MissedPrediction<'_>) -> Diagnosis {
@@ -80,11 +80,11 @@ fn halt(miss: &MissedPrediction<'_>) -> Diagnosis {
 
 /// Tests for a jump that no speed explains, to a teleporter's destination or a spawn point.
 fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let to = Vec3::from_array(miss.recorded.origin);
+    let to = miss.recorded.origin;
     let units = length(to - Vec3::from_array(miss.from.origin));
     let ms: u32 = miss.commands.iter().map(|cmd| u32::from(cmd.msec)).sum();
     let before = length(Vec3::from_array(miss.from.velocity));
-    let after = length(Vec3::from_array(miss.recorded.velocity.map(f32::from)));
+    let after = length(miss.recorded.velocity);
     let reachable = before.max(after) * ms as f32 * 0.001;
     if units <= reachable + JUMP_SLACK {
         return None;
@@ -112,7 +112,7 @@ fn damage(miss: &MissedPrediction<'_>) -> Diagnosis {
 /// Tests for damage without a damage message. Servers do not report all damage; a change of health or armour along with
 /// a change of speed counts too.
 fn health(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let speed = length(Vec3::from_array(difference(&miss.run.state, &miss.recorded, miss.wire).velocity));
+    let speed = length(Vec3::from_array(difference(&miss.run.state, &miss.recorded).velocity));
     let evidence = miss.events.iter().find_map(|event| match event {
         DemoEvent::Health(_) => Some("health changed, and speed"),
         DemoEvent::ArmorLost(_) => Some("armour lost, and speed changed"),
@@ -123,9 +123,9 @@ fn health(miss: &MissedPrediction<'_>) -> Diagnosis {
 
 /// Tests for a push without damage, as from team mates' shots, own shots, or any shot at an invulnerable player.
 fn pushed(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let change = -Vec3::from_array(difference(&miss.run.state, &miss.recorded, miss.wire).velocity);
+    let change = -Vec3::from_array(difference(&miss.run.state, &miss.recorded).velocity);
     let speed = length(change);
-    let at = Vec3::from_array(miss.recorded.origin);
+    let at = miss.recorded.origin;
     miss.events.iter().find_map(|event| {
         let DemoEvent::Effect { kind, origin } = *event else { return None };
         let away = at - Vec3::from_array(origin);
@@ -158,7 +158,7 @@ fn touched_player(miss: &MissedPrediction<'_>) -> Diagnosis {
 
 fn water(miss: &MissedPrediction<'_>) -> Diagnosis {
     let world = Surroundings { map: miss.map, solids: &[] };
-    let at = Vec3::from_array(miss.recorded.origin);
+    let at = miss.recorded.origin;
     let wet = |up: &&f32| world.contents(at + Vec3::new(0.0, 0.0, **up)) <= WATER;
     let recorded = [-23.0, 4.0, 22.0].iter().take_while(wet).count() as u8;
     let (from, predicted) = (miss.from.water_level, miss.run.state.water_level);

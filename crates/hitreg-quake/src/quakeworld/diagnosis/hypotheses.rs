@@ -29,7 +29,7 @@ struct LossBurst {
 
 /// Grades the commands run from another state, among other bodies.
 fn grade_from(miss: &MissedPrediction<'_>, solids: &[WorldSolid], from: &QuakeWorldPlayerState) -> PredictionGrade {
-    grade(&miss.runner_among(solids).run(from, &miss.commands).state, &miss.recorded, miss.wire)
+    grade(&miss.runner_among(solids).run(from, &miss.commands).state, &miss.recorded)
 }
 
 fn grade_as_corpse(miss: &MissedPrediction<'_>, corpse: bool) -> PredictionGrade {
@@ -38,7 +38,7 @@ fn grade_as_corpse(miss: &MissedPrediction<'_>, corpse: bool) -> PredictionGrade
 
 /// Tests whether the game slowed the corpse, which it does once the fall is over.
 pub(crate) fn corpse(miss: &MissedPrediction<'_>) -> Diagnosis {
-    if !(miss.from.dead && miss.recorded.dead) {
+    if !miss.from.dead || miss.recorded.alive {
         return None;
     }
     let (cause, other) = (Cause::SpawnOrDeath, !miss.from.corpse);
@@ -61,7 +61,7 @@ pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Diagnosis {
     }
     let try_bursts = |bursts: &[LossBurst]| {
         let evidence = if bursts.len() > 1 { "reproduced: packets lost twice" } else { "reproduced: packets lost" };
-        reproduced(Cause::InputLost, evidence, grade(&run_with_losses(miss, bursts).state, &miss.recorded, miss.wire))
+        reproduced(Cause::InputLost, evidence, grade(&run_with_losses(miss, bursts).state, &miss.recorded))
     };
     let single = bursts_from(0, count).find_map(|burst| try_bursts(&[burst]));
     if single.is_some() || count > MOST_COMMANDS_FOR_TWO {
@@ -74,12 +74,12 @@ pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Diagnosis {
 
 /// Tests other start states within the rounding of the previous packet.
 pub(crate) fn start_off(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let off = difference(&miss.run.state, &miss.recorded, miss.wire).origin;
+    let off = difference(&miss.run.state, &miss.recorded).origin;
     if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
         return None;
     }
-    let origins = miss.base.origin.map(|w| miss.wire.cell(w));
-    let velocities = miss.base.velocity.map(|w| cut_cell(f32::from(w), 1.0));
+    let origins = miss.base.origin.to_array().map(|w| miss.base.origin_wire().cell(w));
+    let velocities = miss.base.velocity.to_array().map(|w| cut_cell(w, 1.0));
     start_shares().find_map(|shares| {
         let mut from = miss.from;
         for axis in 0..3 {

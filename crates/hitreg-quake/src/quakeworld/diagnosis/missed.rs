@@ -2,7 +2,7 @@
 
 use crate::bsp::quake::QuakeMap;
 use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, command_of};
-use crate::quakeworld::demo::{DemoEvent, OriginWire, OwnState};
+use crate::quakeworld::demo::DemoEvent;
 use crate::quakeworld::extra::events_of;
 use crate::quakeworld::movement::{
     Dialect, MoveOutcome, MoveRunner, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldUsercmd, Surroundings,
@@ -19,12 +19,10 @@ pub(crate) struct MissedPrediction<'a> {
     pub(super) map: &'a QuakeMap,
     /// The bodies among which the server ran the commands, and how far they had moved.
     pub(super) solids: Vec<WorldSolid>,
-    /// How the server sends origins.
-    pub(super) wire: OriginWire,
     /// The start state of the prediction.
     pub(super) from: QuakeWorldPlayerState,
     /// The recorded state that the start was reconciled with.
-    pub(super) base: OwnState,
+    pub(super) base: QuakeWorldBody,
     /// The command before the first, if any. A server repeats it when too many packets are lost.
     pub(super) before: Option<QuakeWorldUsercmd>,
     /// The commands, oldest first.
@@ -36,7 +34,7 @@ pub(crate) struct MissedPrediction<'a> {
     /// Events in the acking packet.
     pub(super) events: Vec<DemoEvent>,
     /// The recorded state after the last command.
-    pub(super) recorded: OwnState,
+    pub(super) recorded: QuakeWorldBody,
     /// Contacts of the body in the wrong prediction.
     pub(super) touches: &'a [Touch],
     /// Result of the commands among these bodies.
@@ -52,7 +50,7 @@ impl<'a> MissedPrediction<'a> {
     ) -> Option<MissedPrediction<'a>> {
         let from = acked.from.filter(|from| from.is_finite())?;
         let own = acked.scene.player.entity();
-        let base = acked.before.iter().find(|(entity, _)| *entity == own).map(|(_, body)| body.own())?;
+        let base = acked.before.iter().find(|(entity, _)| *entity == own).map(|(_, body)| *body)?;
         let players = acked.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
         let state = from.player_state();
         let mut missed = MissedPrediction {
@@ -60,7 +58,6 @@ impl<'a> MissedPrediction<'a> {
             vars: rules.move_vars.get(usize::from(from.move_vars))?,
             map: &rules.map,
             solids: surroundings::solids(&rules.map, &acked.surroundings(), acked.before, own, from),
-            wire: acked.authoritative.origin_wire(),
             from: state,
             base,
             before: acked.last_command.as_ref().map(|command| command_of(&command.input)),
@@ -68,7 +65,7 @@ impl<'a> MissedPrediction<'a> {
             lost_input: acked.lost_input,
             players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),
             events: events_of(&acked.extras).ok()?,
-            recorded: acked.authoritative.own(),
+            recorded: *acked.authoritative,
             touches: acked.touches,
             run: MoveOutcome::at(state),
         };
@@ -81,18 +78,17 @@ impl<'a> MissedPrediction<'a> {
     pub(super) fn of_stretch(
         rules: &'a QuakeWorldRules,
         stretch: &crate::quakeworld::import::AckedUsercmds<'a>,
-        recorded: OwnState,
+        recorded: QuakeWorldBody,
         lost_input: LostInput,
     ) -> MissedPrediction<'a> {
         let own = rules.player.entity();
-        let base = stretch.before.iter().find(|(entity, _)| *entity == own).expect("a state").1.own();
+        let base = stretch.before.iter().find(|(entity, _)| *entity == own).expect("a state").1;
         let players = stretch.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
         let mut missed = MissedPrediction {
             dialect: rules.server.dialect,
             vars: stretch.vars,
             map: &rules.map,
             solids: stretch.solids.clone(),
-            wire: rules.server.origin_wire(),
             from: stretch.from,
             base,
             before: None,

@@ -7,7 +7,7 @@ use glam::Vec3;
 use super::bodies::bodies_of;
 use super::unsent::UnsentMovers;
 use crate::quakeworld::body::QuakeWorldBody;
-use crate::quakeworld::demo::{DemoEvent, OriginWire, OwnState, QuakeWorldDemo};
+use crate::quakeworld::demo::{DemoEvent, QuakeWorldDemo};
 use crate::quakeworld::movement::{
     Dialect, MoveOutcome, MoveRunner, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldUsercmd, Surroundings,
     WorldSolid,
@@ -28,10 +28,8 @@ pub(crate) struct AckedUsercmds<'a> {
     pub(crate) solids: Vec<WorldSolid>,
     pub(crate) vars: &'a QuakeWorldMoveVars,
     rules: &'a QuakeWorldRules,
-    /// How the server sends origins.
-    pub(crate) wire: OriginWire,
     /// The server's state after the last of them.
-    pub(crate) recorded: OwnState,
+    pub(crate) recorded: QuakeWorldBody,
     /// The bodies in the previous packet.
     #[cfg(test)]
     pub(crate) before: &'a [(EntityId, QuakeWorldBody)],
@@ -42,7 +40,7 @@ pub(crate) struct AckedUsercmds<'a> {
 impl AckedUsercmds<'_> {
     /// Returns whether the packet has no event that could act on the player.
     pub(super) fn is_quiet(&self) -> bool {
-        let at = Vec3::from_array(self.recorded.origin);
+        let at = self.recorded.origin;
         self.events.iter().all(|event| match *event {
             DemoEvent::Choked(_) => true,
             DemoEvent::Effect { origin, .. } => at.distance(Vec3::from_array(origin)) > EFFECT_REACH,
@@ -59,7 +57,7 @@ impl AckedUsercmds<'_> {
     pub(crate) fn run_with(&self, dialect: Dialect, solid: WorldSolid) -> MoveOutcome {
         let solids = [&self.solids[..], &[solid]].concat();
         let world = Surroundings { map: &self.rules.map, solids: &solids };
-        let from = out_of_solids(&world, self.from, self.from.origin, self.wire);
+        let from = out_of_solids(&world, self.from, self.from.origin.into(), self.recorded.origin_wire());
         MoveRunner { dialect, vars: self.vars, world }.run(&from, &self.commands)
     }
 
@@ -90,7 +88,6 @@ pub(crate) fn follow(
     rules: &QuakeWorldRules,
     mut visit: impl FnMut(&AckedUsercmds<'_>, &MoveOutcome) -> bool,
 ) {
-    let wire = rules.server.origin_wire();
     let mut last: Option<LastPacket> = None;
     let mut events = Vec::new();
     let unsent = UnsentMovers::find(demo, &rules.map);
@@ -112,6 +109,7 @@ pub(crate) fn follow(
         let own_row = |bodies: &[(EntityId, QuakeWorldBody)]| {
             bodies.iter().find(|(entity, _)| *entity == player).map_or(QuakeWorldBody::default(), |(_, body)| *body)
         };
+        let recorded = own_row(&bodies);
         let start = own_row(&before).moved(&from);
         let around = shown_by_either(&before, &bodies);
         let stretch = AckedUsercmds {
@@ -120,8 +118,7 @@ pub(crate) fn follow(
             solids: solids(&rules.map, &around, &before, player, &start),
             vars: &rules.move_vars[usize::from(start.move_vars)],
             rules,
-            wire,
-            recorded: own,
+            recorded,
             #[cfg(test)]
             before: &before,
             events: &events,
@@ -131,7 +128,7 @@ pub(crate) fn follow(
             return;
         }
         let world = Surroundings { map: &rules.map, solids: &stretch.solids };
-        let state = resume(&world, &run.state, &own, wire);
+        let state = resume(&world, &run.state, &recorded);
         last = Some(LastPacket { ack: packet.ack, sequence: packet.sequence, bodies, state });
         events.clear();
     }

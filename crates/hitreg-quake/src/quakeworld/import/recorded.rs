@@ -2,7 +2,7 @@
 //! in a log. A demo that survives the round trip lost nothing in the import.
 
 use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, command_of, flag};
-use crate::quakeworld::demo::{Mover, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket};
+use crate::quakeworld::demo::{Mover, OtherPlayer, OwnState, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket};
 use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::QuakeWorldRules;
@@ -73,7 +73,7 @@ impl DemoRebuilder<'_> {
         for entity in &snapshot.entities {
             let row = self.bodies.get(snapshot.tick, self.rules.player, *entity);
             if *entity == self.rules.player.entity() {
-                own = Some(row.own());
+                own = Some(own_state(&row));
             } else if row.has(flag::UNSENT) {
                 // The demo did not contain it.
             } else if let Some(model) = entity.0.checked_sub(FIRST_MODEL.0) {
@@ -99,7 +99,7 @@ impl DemoRebuilder<'_> {
         OtherPlayer {
             slot: self.rules.swap_slot(self.level, entity.0 as u8),
             origin: row.origin.to_array(),
-            velocity: row.wire_velocity(),
+            velocity: wire_velocity(row),
             angles: row.viewangles.to_array(),
             age_ms: row.age_ms,
             dead: !row.alive,
@@ -108,6 +108,24 @@ impl DemoRebuilder<'_> {
             bot: row.has(flag::BOT),
         }
     }
+}
+
+/// Returns the player's state in a demo; the inverse of [`QuakeWorldBody::of_own`].
+fn own_state(body: &QuakeWorldBody) -> OwnState {
+    OwnState {
+        origin: body.origin.to_array(),
+        velocity: wire_velocity(body),
+        dead: !body.alive,
+        gib: body.has(flag::GIB),
+        lies: body.has(flag::LIES),
+        jump_held: body.has(flag::JUMP_TOLD).then(|| body.has(flag::JUMP_HELD)),
+        movable: !body.has(flag::FIXED),
+        over: body.over(),
+    }
+}
+
+fn wire_velocity(body: &QuakeWorldBody) -> [i16; 3] {
+    body.velocity.to_array().map(|v| v as i16)
 }
 
 /// Returns the demo's time; the inverse of [`QuakeWorldRules::at`]. Exact from 16 s on, where a single has steps of at least a

@@ -95,7 +95,7 @@ fn votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: ServerTrait) -> [
     let mut votes = [0; 2];
     follow(demo, rules, |stretch, run| {
         if stretch.is_quiet() && (run.touched.jumped || stretch.from.on_ground != run.state.on_ground) {
-            match [*run, stretch.run(other)].map(|run| grade(&run.state, &stretch.recorded, stretch.wire)) {
+            match [*run, stretch.run(other)].map(|run| grade(&run.state, &stretch.recorded)) {
                 [PredictionGrade::Exact, PredictionGrade::Miss] => votes[0] += 1,
                 [PredictionGrade::Miss, PredictionGrade::Exact] => votes[1] += 1,
                 _ => {}

@@ -53,15 +53,15 @@ fn wall_met(
     leaning: &[LeaningFace],
     count: usize,
 ) -> Option<ShownWall> {
-    let living = !stretch.from.dead && !stretch.recorded.dead;
+    let living = !stretch.from.dead && stretch.recorded.alive;
     if !stretch.is_quiet()
         || !living
         || run.touched.stuck
-        || grade(&run.state, &stretch.recorded, stretch.wire) != PredictionGrade::Miss
+        || grade(&run.state, &stretch.recorded) != PredictionGrade::Miss
     {
         return None;
     }
-    let upright = [0, 1].into_iter().filter(|axis| stretch.recorded.velocity[*axis] == 0).map(|axis| {
+    let upright = [0, 1].into_iter().filter(|axis| stretch.recorded.velocity[*axis] == 0.0).map(|axis| {
         let (origin, off) = (stretch.recorded.origin, run.state.origin[axis] - stretch.recorded.origin[axis]);
         let beyond = if off.abs() > ROUNDING { off > 0.0 } else { run.state.velocity[axis] > 0.0 };
         let near = origin[axis].round();
@@ -69,12 +69,13 @@ fn wall_met(
         WallFace::Upright { axis, at, beyond }
     });
     // A leaning face of the map itself, if the player ends where the face would stop it.
-    let touches = |face: &&LeaningFace| face.distance(stretch.recorded.origin).abs() < ROUNDING * face.slack();
+    let touches =
+        |face: &&LeaningFace| face.distance(stretch.recorded.origin.to_array()).abs() < ROUNDING * face.slack();
     let leaning = leaning.iter().filter(touches).map(|face| WallFace::Leaning(*face));
     upright.chain(leaning).find_map(|face| {
-        let wall = ShownWall::new(face, [stretch.from.origin, stretch.recorded.origin], count);
+        let wall = ShownWall::new(face, [stretch.from.origin, stretch.recorded.origin.to_array()], count);
         let met = stretch.run_with(rules.server.dialect, WorldSolid::Wall(wall.as_box(TRIED)));
-        (grade(&met.state, &stretch.recorded, stretch.wire) != PredictionGrade::Miss).then_some(wall)
+        (grade(&met.state, &stretch.recorded) != PredictionGrade::Miss).then_some(wall)
     })
 }
 
@@ -86,7 +87,7 @@ fn keep_what_helps(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
         if let Some(index) = near.filter(|_| stretch.is_quiet()) {
             let without = stretch.run_without_walls(rules.server.dialect);
             let [with, without] =
-                [run, &without].map(|run| grade(&run.state, &stretch.recorded, stretch.wire) == PredictionGrade::Miss);
+                [run, &without].map(|run| grade(&run.state, &stretch.recorded) == PredictionGrade::Miss);
             gained[index] += i32::from(without) - i32::from(with);
         }
         true
