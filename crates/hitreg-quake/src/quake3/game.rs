@@ -2,6 +2,8 @@
 //! There is no server, so a world is only a set of bodies. Shots are judged again from the received states of other
 //! players.
 
+use std::convert::Infallible;
+
 use super::body::Quake3Body;
 use super::diagnosis::explain;
 use super::hits::shots_again;
@@ -38,10 +40,6 @@ input! {
     }
 }
 
-/// A shot, which has no values because the pipelines judge none.
-#[derive(Clone, Debug)]
-pub enum NoShot {}
-
 /// Value of an entity's `kind`: a moving part of the map (bg_public.h).
 const MOVER: u32 = 4;
 /// The game's threshold for a wrong prediction, in units (cg_predict.c).
@@ -58,7 +56,7 @@ impl Simulate for Quake3 {
     type World = Moment<Quake3Body>;
     type Body = Quake3Body;
     type Input = Quake3Input;
-    type Fire = NoShot;
+    type Fire = Infallible;
 
     /// A player's own state is exact, but the positions of other players, which can block it, are sent in whole units.
     /// A usercmd has the time of the frame that was on screen before it was made (ioquake3's cl_main.c and cl_input.c).
@@ -90,7 +88,7 @@ impl Simulate for Quake3 {
         scene: &Scene<'_, Quake3Body>,
         body: &Quake3Body,
         command: &Usercmd<Quake3Input>,
-        out: &mut impl Sink<NoShot>,
+        out: &mut impl Sink<Infallible>,
     ) -> Quake3Body {
         let mut met = Vec::new();
         let moved = moved(rules, scene.entities, scene.player.entity(), body, &command.input, &mut met);
@@ -123,7 +121,7 @@ impl Simulate for Quake3 {
         &world.entities
     }
 
-    fn run(run: &PlayerCommand<'_, Quake3>, world: &mut Moment<Quake3Body>, out: &mut impl Sink<NoShot>) {
+    fn run(run: &PlayerCommand<'_, Quake3>, world: &mut Moment<Quake3Body>, out: &mut impl Sink<Infallible>) {
         run.step_in_place(&mut world.entities, out);
     }
 

@@ -31,7 +31,7 @@ pub use crate::bsp::LumpError;
 pub use crate::bsp::quake3::{Quake3Map, Quake3MapError, map_from};
 pub use body::Quake3Body;
 pub use capture::{CaptureError, CaptureReader, CapturedDatagram};
-pub use game::{NoShot, Quake3};
+pub use game::Quake3;
 pub use import::{Overview, Quake3ImportError, RecordingKind, header, import, survey};
 pub use listener::{Listener, ListenerCounts};
 pub use overheard::Quake3Listener;

@@ -1,6 +1,8 @@
 //! QuakeWorld as a game of the pipelines. Its recordings replay open loop. There is no server, so a world is only a set
 //! of bodies that do not move. Demos do not record the targets of shots, so hitreg judges none.
 
+use std::convert::Infallible;
+
 use super::body::{FIRST_MODEL, QuakeWorldBody, command_of, flag};
 use super::diagnosis::{MissedPrediction, explain, lies_still};
 use super::extra::{effect_name, events_of};
@@ -21,10 +23,6 @@ use hitreg_netcode::pipeline::Netcode;
 #[derive(Clone, Copy, Debug)]
 pub struct QuakeWorld;
 
-/// A shot, which has no values because demos do not record the results of shots.
-#[derive(Clone, Debug)]
-pub enum QuakeWorldShot {}
-
 impl Netcode for QuakeWorld {
     type Server = hitreg_netcode::server::Server<QuakeWorld>;
     type Client = hitreg_netcode::client::Client<QuakeWorld>;
@@ -36,7 +34,7 @@ impl Simulate for QuakeWorld {
     type World = Moment<QuakeWorldBody>;
     type Body = QuakeWorldBody;
     type Input = Input;
-    type Fire = QuakeWorldShot;
+    type Fire = Infallible;
 
     const IMPORTED: Option<ImportedSessions<QuakeWorld>> =
         Some(ImportedSessions { rejudge: None, check_snapshot, is_rounded: true, draws_at_command_time: false });
@@ -70,7 +68,7 @@ impl Simulate for QuakeWorld {
         scene: &Scene<'_, QuakeWorldBody>,
         body: &QuakeWorldBody,
         command: &Usercmd,
-        out: &mut impl Sink<QuakeWorldShot>,
+        out: &mut impl Sink<Infallible>,
     ) -> QuakeWorldBody {
         let solids = surroundings::solids(&rules.map, scene.entities, &[], scene.player.entity(), body);
         let mut run = |runner: &MoveRunner<'_>, cmd: &QuakeWorldUsercmd| {
@@ -86,11 +84,7 @@ impl Simulate for QuakeWorld {
         &world.entities
     }
 
-    fn run(
-        run: &PlayerCommand<'_, QuakeWorld>,
-        world: &mut Moment<QuakeWorldBody>,
-        out: &mut impl Sink<QuakeWorldShot>,
-    ) {
+    fn run(run: &PlayerCommand<'_, QuakeWorld>, world: &mut Moment<QuakeWorldBody>, out: &mut impl Sink<Infallible>) {
         run.step_in_place(&mut world.entities, out);
     }
 
@@ -202,7 +196,7 @@ pub(super) fn with_runner<T>(
     runs.then(|| run(&MoveRunner { dialect: rules.server.dialect, vars, world }))
 }
 
-fn touches(map: &QuakeMap, solids: &[WorldSolid], touched: &MoveContacts, out: &mut impl Sink<QuakeWorldShot>) {
+fn touches(map: &QuakeMap, solids: &[WorldSolid], touched: &MoveContacts, out: &mut impl Sink<Infallible>) {
     let met = |index: usize| touched.solids & (1 << index) != 0;
     for (_, solid) in solids.iter().take(MOST_SOLIDS).enumerate().filter(|(index, _)| met(*index)) {
         match *solid {

@@ -32,7 +32,7 @@ pub use demo::{
     DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Extensions, Mover, OriginWire, OtherPlayer, OwnState,
     QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription, ServerExtensions, ServerPacket,
 };
-pub use game::{QuakeWorld, QuakeWorldShot};
+pub use game::QuakeWorld;
 pub use import::{
     DemoImportError, ImportOptions, ImportResult, ServerTrait, TraitFinding, UnpackError, import, played_map, unpacked,
 };
