@@ -5,25 +5,21 @@
 
 use super::error::{QwdError, QwdResult};
 use super::gather::DemoCollector;
-use super::players::read_slot;
+use super::players::{MOST_PLAYERS, read_slot};
 use super::recording::{DemoCut, DemoEvent, DemoHit, QuakeWorldDemo, RecordedBy};
 use super::svc::PacketContent;
 use super::svc_kind::SERVER_DATA;
+use super::wire::{LONGEST_PACKET, read_length, read_usercmd};
 use crate::quakeworld::bytes::Bytes;
-use crate::quakeworld::movement::{QuakeWorldUsercmd, wire_angle_degrees};
 
 /// Kinds of blocks. A server's demo has no client usercmds.
 const SEQUENCES: u8 = 2;
 const TO_SOME: u8 = 3;
 const KINDS: std::ops::RangeInclusive<u8> = 1..=6;
 const KIND_BITS: u8 = 7;
-/// The longest block, in bytes.
-const LONGEST_BLOCK: usize = 65_536;
 /// Kinds of hidden blocks: a usercmd that ran, and damage.
 const HIDDEN_USERCMD: u16 = 1;
 const HIDDEN_DAMAGE: u16 = 7;
-/// Entities from 1 to this number are the players by their slots.
-const MOST_PLAYERS: u16 = 32;
 
 /// Reads the demo, if it is a server's: its first block begins with the server data.
 pub(super) fn parse(data: &[u8]) -> Option<QwdResult<QuakeWorldDemo>> {
@@ -56,10 +52,7 @@ impl<'a> MvdBlock<'a> {
             return Ok(MvdBlock { ms, hidden: false, body: &[], base: bytes.offset() });
         }
         let hidden = kind == TO_SOME && bytes.u32()? == 0;
-        let offset = bytes.offset();
-        let length = bytes.i32()?;
-        let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_BLOCK);
-        let len = len.ok_or(QwdError::PacketLength { offset, length, limit: LONGEST_BLOCK })?;
+        let len = read_length(bytes)?;
         let base = bytes.offset();
         Ok(MvdBlock { ms, hidden, body: bytes.take(len)?, base })
     }
@@ -135,8 +128,8 @@ impl MvdImport {
             let offset = bytes.offset();
             let length = bytes.i32()?;
             let kind = bytes.u16()?;
-            let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_BLOCK);
-            let len = len.ok_or(QwdError::PacketLength { offset, length, limit: LONGEST_BLOCK })?;
+            let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_PACKET);
+            let len = len.ok_or(QwdError::PacketLength { offset, length, limit: LONGEST_PACKET })?;
             let base = bytes.offset();
             let mut body = Bytes::new(bytes.take(len)?, base);
             match kind {
@@ -152,17 +145,15 @@ impl MvdImport {
         let slot = read_slot(bytes)?;
         bytes.u8()?; // how many before it were lost
         let msec = bytes.u8()?;
-        let angles = bytes.vec3()?.map(wire_angle_degrees);
-        let (forward, side, up) = (bytes.i16()?, bytes.i16()?, bytes.i16()?);
-        let (buttons, impulse) = (bytes.u8()?, bytes.u8()?);
-        let cmd = QuakeWorldUsercmd { msec, angles, forward, side, up, buttons, impulse };
+        let cmd = read_usercmd(bytes, msec)?;
         self.gather.ran.push((slot, self.packet(), cmd));
         Ok(())
     }
 
     fn hit(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         bytes.u16()?; // by what
-        let slot = |entity: u16| (1..=MOST_PLAYERS).contains(&entity).then(|| (entity - 1) as u8);
+        // The entities from 1 on are the players by their slots.
+        let slot = |entity: u16| (1..=MOST_PLAYERS.into()).contains(&entity).then(|| (entity - 1) as u8);
         let (attacker, victim, damage) = (slot(bytes.u16()?), slot(bytes.u16()?), bytes.u16()?);
         if let Some(victim) = victim {
             self.gather.hits.push(DemoHit { packet: self.packet(), attacker, victim, damage });
@@ -175,6 +166,7 @@ impl MvdImport {
 mod tests {
     use super::super::{Mover, OtherPlayer};
     use super::*;
+    use crate::quakeworld::movement::QuakeWorldUsercmd;
     use crate::quakeworld::testing::ServerDemoWriter;
 
     fn small() -> ServerDemoWriter {

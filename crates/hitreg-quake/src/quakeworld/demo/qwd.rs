@@ -3,11 +3,9 @@
 use super::error::{QwdError, QwdResult};
 use super::gather::DemoCollector;
 use super::recording::{DemoCut, QuakeWorldDemo, SentCommand};
+use super::wire::{LONGEST_PACKET, read_length, read_usercmd};
 use crate::quakeworld::bytes::Bytes;
-use crate::quakeworld::movement::{QuakeWorldUsercmd, wire_angle_degrees};
 
-/// The longest packet that clients with extensions accept, in bytes; the original limit was 1450.
-const LONGEST_PACKET: usize = 65_536;
 /// Sequence number of a packet outside of any connection.
 const CONNECTIONLESS: u32 = u32::MAX;
 /// Mask of the sequence numbers; the top bit concerns reliable messages.
@@ -89,24 +87,16 @@ impl QwdImport {
     fn read_command(&mut self, time_s: f32, bytes: &mut Bytes<'_>) -> QwdResult {
         let msec = bytes.u8()?;
         bytes.take(3)?;
-        let angles = bytes.vec3()?.map(wire_angle_degrees);
-        let (forward, side, up) = (bytes.i16()?, bytes.i16()?, bytes.i16()?);
-        let (buttons, impulse) = (bytes.u8()?, bytes.u8()?);
+        let cmd = read_usercmd(bytes, msec)?;
         bytes.vec3()?; // the view angles once more
         let seq = self.next_seq.unwrap_or(FIRST_SEQ_WITHOUT_FRAME);
         self.next_seq = Some(seq.wrapping_add(1));
-        let cmd = QuakeWorldUsercmd { msec, angles, forward, side, up, buttons, impulse };
         self.gather.commands.push(SentCommand { seq, time_s, cmd });
         Ok(())
     }
 
     fn read_packet(&mut self, time_s: f32, bytes: &mut Bytes<'_>) -> QwdResult {
-        let offset = bytes.offset();
-        let length = bytes.i32()?;
-        let len = usize::try_from(length).ok().filter(|&len| len <= LONGEST_PACKET);
-        let Some(len) = len else {
-            return Err(QwdError::PacketLength { offset, length, limit: LONGEST_PACKET });
-        };
+        let len = read_length(bytes)?;
         let base = bytes.offset();
         let mut packet = Bytes::new(bytes.take(len)?, base);
         if len < 8 {
@@ -133,6 +123,7 @@ mod tests {
 
     use super::super::{DemoEnd, DemoEvent, DemoLevel, Mover};
     use super::*;
+    use crate::quakeworld::movement::{QuakeWorldUsercmd, wire_angle_degrees};
     use crate::quakeworld::testing::{DemoWriter, own_state, server_data, stufftext};
 
     /// Returns a demo with one instance of everything that the reader keeps.

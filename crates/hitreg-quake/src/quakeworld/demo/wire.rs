@@ -3,7 +3,7 @@
 use super::error::{QwdError, QwdResult};
 use super::protocol::{Extension, Extensions};
 use crate::quakeworld::bytes::{Bytes, UnexpectedEnd};
-use crate::quakeworld::movement::{QuakeWorldUsercmd, decode_angle16};
+use crate::quakeworld::movement::{QuakeWorldUsercmd, decode_angle16, wire_angle_degrees};
 
 /// Largest distance of a coordinate from zero, in units. Beyond it, single precision loses fractions of a unit.
 const FARTHEST_UNITS: f32 = 1_048_576.0;
@@ -71,6 +71,25 @@ pub(crate) fn read_delta(bytes: &mut Bytes<'_>) -> Result<QuakeWorldUsercmd, Une
     }
     cmd.msec = bytes.u8()?;
     Ok(cmd)
+}
+
+/// The longest packet that clients with extensions accept, in bytes; the original limit was 1450.
+pub(crate) const LONGEST_PACKET: usize = 65_536;
+
+/// Reads the length of a packet in bytes, and refuses one above [`LONGEST_PACKET`].
+pub(crate) fn read_length(bytes: &mut Bytes<'_>) -> QwdResult<usize> {
+    let offset = bytes.offset();
+    let length = bytes.i32()?;
+    let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_PACKET);
+    len.ok_or(QwdError::PacketLength { offset, length, limit: LONGEST_PACKET })
+}
+
+/// Reads a usercmd as demos store it, after its milliseconds.
+pub(crate) fn read_usercmd(bytes: &mut Bytes<'_>, msec: u8) -> Result<QuakeWorldUsercmd, UnexpectedEnd> {
+    let angles = bytes.vec3()?.map(wire_angle_degrees);
+    let (forward, side, up) = (bytes.i16()?, bytes.i16()?, bytes.i16()?);
+    let (buttons, impulse) = (bytes.u8()?, bytes.u8()?);
+    Ok(QuakeWorldUsercmd { msec, angles, forward, side, up, buttons, impulse })
 }
 
 #[cfg(test)]
