@@ -10,8 +10,7 @@ use crate::cli::files::FileSize;
 use crate::cli::output::Output;
 use crate::cli::outputs::OutputPath;
 use crate::cli::page::{Page, UNSURE};
-use crate::cli::trouble::CommandError;
-use crate::import::{ImportFileError, Quake3Recording, import_quake3};
+use crate::import::{Quake3Recording, import_quake3};
 use crate::protocol::Direction;
 use crate::quake3::{ListenerCounts, Overview, RecordingKind};
 use crate::store::FileType;
@@ -106,14 +105,9 @@ pub(super) fn run_demo(args: &DemoArgs, output: &mut Output) -> CommandResult {
 
 fn run(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Output) -> CommandResult {
     let target = output.files.target(to, FileType::Log)?;
-    let overview = import_quake3(&from, &target).map_err(blame)?;
+    let overview = import_quake3(&from, &target)?;
     let report = Quake3ImportReport::new(to, from.source, overview);
     output.show(&report, |page| report.print(page))
-}
-
-fn blame(error: ImportFileError) -> CommandError {
-    let ImportFileError::Quake3 { path, source } = error else { return error.into() };
-    CommandError::file(&path, source.to_string().replace("force it if", "add --force-map if"))
 }
 
 impl Quake3ImportReport {

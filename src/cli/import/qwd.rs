@@ -13,10 +13,10 @@ use crate::cli::outputs::{OutputPath, create_folder};
 use crate::cli::page::{Page, UNSURE};
 use crate::cli::trouble::CommandError;
 use crate::cli::{CommandOutcome, CommandResult};
-use crate::import::{ImportFileError, Maps, demos_below, import_qwd};
+use crate::import::{Maps, demos_below, import_qwd};
 use crate::info::SessionInfo;
 use crate::log::WriterOptions;
-use crate::quakeworld::{DemoCut, DemoImportError, ImportResult, RecordedBy, TraitFinding};
+use crate::quakeworld::{DemoCut, ImportResult, RecordedBy, TraitFinding};
 use crate::store::{self, FileType, Target};
 use crate::units::Micros;
 
@@ -163,8 +163,7 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
 }
 
 fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<QwdImportReport, CommandError> {
-    let (ImportResult { by, session, cut, findings, walls }, demo_bytes) =
-        import_qwd(demo, maps, force_map).map_err(blame)?;
+    let (ImportResult { by, session, cut, findings, walls }, demo_bytes) = import_qwd(demo, maps, force_map)?;
     store::save_log(target, &session, WriterOptions::whole())?;
     Ok(QwdImportReport {
         path: target.path().display().to_string(),
@@ -186,26 +185,6 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
             format!("the demo is truncated: it was imported up to byte {offset}{rest}")
         }),
     })
-}
-
-/// Rewords an error in terms of the options.
-fn blame(error: ImportFileError) -> CommandError {
-    let ImportFileError::Import { path, source } = error else { return error.into() };
-    let what = match source {
-        DemoImportError::Map(source) => format!("not a QuakeWorld map: {source}"),
-        DemoImportError::Unpack { source, .. } => source.to_string(),
-        DemoImportError::Demo(source) => source.to_string(),
-        DemoImportError::OtherMap { demo, .. } => {
-            format!("the demo was played on `{demo}`; if this is the same map under another name, give --force-map")
-        }
-        DemoImportError::InWalls { in_walls, places } => format!(
-            "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; \
-             give the map of the demo, or use this one anyway with --force-map"
-        ),
-        DemoImportError::NoSuchModel { .. } => source.to_string().replace("force it", "give --force-map"),
-        other => other.to_string(),
-    };
-    CommandError::file(&path, what)
 }
 
 /// Describes a finding and its certainty.

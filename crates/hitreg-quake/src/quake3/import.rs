@@ -59,7 +59,7 @@ pub enum Quake3ImportError {
         first: Option<UndecodedReason>,
     },
     /// The given map is not the one that was played.
-    #[error("the session was played on `{played}`; force it if this is the same map under another name")]
+    #[error("the session was played on `{played}`; add --force-map if this is the same map under another name")]
     OtherMap {
         /// Name of the played map.
         played: String,

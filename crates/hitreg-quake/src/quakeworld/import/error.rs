@@ -10,7 +10,7 @@ use hitreg_netcode::settings::SettingError;
 #[derive(Debug, thiserror::Error)]
 pub enum DemoImportError {
     /// The demo or map file could not be decompressed.
-    #[error("the {file}: {source}")]
+    #[error("{source}")]
     Unpack {
         /// `demo` or `map`.
         file: &'static str,
@@ -18,15 +18,13 @@ pub enum DemoImportError {
         source: UnpackError,
     },
     /// The demo cannot be read.
-    #[error("the demo: {0}")]
+    #[error(transparent)]
     Demo(#[from] QwdError),
     /// The map cannot be read.
-    #[error("the map: {0}")]
+    #[error("not a QuakeWorld map: {0}")]
     Map(#[from] BspError),
     /// The map has another name than the demo's.
-    #[error(
-        "the demo was played on `{demo}`, and the map given is `{map}`; if it is the same under another name, force it"
-    )]
+    #[error("the demo was played on `{demo}`; if this is the same map under another name, give --force-map")]
     OtherMap {
         /// Name according to the server.
         demo: String,
@@ -35,7 +33,7 @@ pub enum DemoImportError {
     },
     /// The player was inside the map's walls.
     #[error(
-        "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; force it to take it all the same"
+        "this is not the map of the demo: {in_walls} of the player's {places} recorded places lie in its walls; give the map of the demo, or use this one anyway with --force-map"
     )]
     InWalls {
         /// Number of positions inside walls.
@@ -45,7 +43,7 @@ pub enum DemoImportError {
     },
     /// A packet moves a brush model that the map does not have.
     #[error(
-        "this is not the map of the demo: it has {models} brush models, and packet {sequence} moves number {model}; force it to leave such out"
+        "this is not the map of the demo: it has {models} brush models, and packet {sequence} moves number {model}; give --force-map to leave such out"
     )]
     NoSuchModel {
         /// Sequence number of the packet.
