@@ -64,7 +64,7 @@ pub struct ListenerCounts {
 
 /// An observer between clients and a server.
 #[derive(Debug, Default)]
-pub struct Listener {
+pub(crate) struct Listener {
     clients: BTreeMap<u16, ClientEntry>,
     /// The recorded level, from the first gamestate.
     level: Option<Arc<Gamestate>>,
@@ -106,45 +106,52 @@ const REMEMBERED: usize = 16;
 
 impl Listener {
     /// Returns a listener that knows the server's damage log.
-    pub fn new(log: ServerLog) -> Listener {
+    pub(crate) fn new(log: ServerLog) -> Listener {
         Listener { damage: HitLog::new(log), ..Listener::default() }
     }
 
     /// Returns the counts so far.
-    pub fn counts(&self) -> ListenerCounts {
+    pub(crate) fn counts(&self) -> ListenerCounts {
         let (logged, logged_with_shooter) = self.damage.logged();
         ListenerCounts { logged, logged_with_shooter, ..self.counts }
     }
 
     /// Returns the rules of the level, after the first gamestate.
-    pub fn rules(&self) -> Option<&Quake3Rules> {
+    pub(crate) fn rules(&self) -> Option<&Quake3Rules> {
         self.rules.as_ref()
     }
 
     /// Returns the numbers of the players whose connections were observed.
-    pub fn players(&self) -> impl Iterator<Item = u16> + '_ {
+    pub(crate) fn players(&self) -> impl Iterator<Item = u16> + '_ {
         self.players.iter().copied()
     }
 
     /// Returns the first decoding errors: client, direction, error.
-    pub fn undecoded(&self) -> &[(u16, Direction, UndecodedReason)] {
+    pub(crate) fn undecoded(&self) -> &[(u16, Direction, UndecodedReason)] {
         &self.undecoded
     }
 
     /// Processes a datagram observed at session time `at`. `out` receives the resulting records in the order of their
     /// times.
-    pub fn hear(&mut self, at: Micros, client: u16, direction: Direction, bytes: &[u8], out: &mut dyn FnMut(Record)) {
+    pub(crate) fn hear(
+        &mut self,
+        at: Micros,
+        client: u16,
+        direction: Direction,
+        bytes: &[u8],
+        out: &mut dyn FnMut(Record),
+    ) {
         self.take(at, client, direction, bytes, DeliveryTime::Unknown, out);
     }
 
     /// Processes a datagram that a proxy forwards or drops. Its records include arrivals with their times.
-    pub fn hear_passing(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
+    pub(crate) fn hear_passing(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
         let onward = passing.released.map_or(DeliveryTime::Lost, DeliveryTime::At);
         self.take(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
     }
 
     /// Processes a message from a demo. Its time is the server time in it.
-    pub fn hear_message(&mut self, number: u32, bytes: &[u8], out: &mut dyn FnMut(Record)) {
+    pub(crate) fn hear_message(&mut self, number: u32, bytes: &[u8], out: &mut dyn FnMut(Record)) {
         self.counts.datagrams += 1;
         let decoded = self.clients.entry(0).or_default().connection.take_message(number, bytes);
         let mut at = Micros::ZERO;
@@ -229,7 +236,7 @@ impl Listener {
     }
 
     /// Emits the remaining records at the end.
-    pub fn finish(&mut self, out: &mut dyn FnMut(Record)) {
+    pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Record)) {
         self.damage.until(i32::MAX, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
     }
 

@@ -33,7 +33,7 @@ pub use body::Quake3Body;
 pub use capture::{CaptureError, CaptureReader, CapturedDatagram};
 pub use game::Quake3;
 pub use import::{Overview, Quake3ImportError, RecordingKind, header, import, survey};
-pub use listener::{Listener, ListenerCounts};
+pub use listener::ListenerCounts;
 pub use overheard::Quake3Listener;
 pub use protocol::{BitReadError, DatagramError, DeltaError, MessageError, UndecodedReason};
 pub use rules::Quake3Rules;

@@ -36,10 +36,7 @@ pub use game::QuakeWorld;
 pub use import::{
     DemoImportError, ImportOptions, ImportResult, ServerTrait, TraitFinding, UnpackError, import, played_map, unpacked,
 };
-pub use movement::{
-    BUTTON_JUMP, Dialect, MoveContacts, MoveOutcome, MoveRunner, QuakeWorldMoveVars, QuakeWorldPlayerState,
-    QuakeWorldUsercmd, Surroundings, WorldSolid, step,
-};
+pub use movement::{Dialect, QuakeWorldMoveVars, QuakeWorldUsercmd};
 pub use rules::{QuakeWorldRules, stem as map_stem};
 
 use hitreg_engine::engine::{Playable, replaying};

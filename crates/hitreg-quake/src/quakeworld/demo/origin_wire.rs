@@ -1,12 +1,10 @@
 //! How servers encode origins, and the range of values that an encoded origin can stand for.
 
-use serde::{Deserialize, Serialize};
-
 /// Step of an encoded origin, in units.
 pub(crate) const ORIGIN_STEP: f32 = 0.125;
 
 /// How a server rounds an origin before it sends it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginWire {
     /// Truncated toward zero, to 1/8 unit (id's servers).
     Cut,

@@ -113,7 +113,7 @@ pub struct DemoLevel {
 }
 
 /// A usercmd as the client sent it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SentCommand {
     /// Sequence number of its packet; the first numbers of the handshake can be below 1.
     pub seq: i32,
@@ -147,7 +147,7 @@ pub struct ServerPacket {
 }
 
 /// The own player's state in a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OwnState {
     /// Origin in units; multiples of 1/8 unless floats were negotiated. It refers to a standing box, also for a head.
     pub origin: [f32; 3],
@@ -168,7 +168,7 @@ pub struct OwnState {
 }
 
 /// Another player as the server sent it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OtherPlayer {
     /// Slot, 0 to 31.
     pub slot: u8,
@@ -191,7 +191,7 @@ pub struct OtherPlayer {
 }
 
 /// A brush model (door, lift, ...) as the server sent it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mover {
     /// Submodel number in the map, from 1.
     pub model: u16,

@@ -8,9 +8,9 @@ use glam::Vec3;
 
 use super::{MissedPrediction, explain};
 use crate::quakeworld::import::{AckedUsercmds, follow, prepared};
-use crate::quakeworld::movement::MoveOutcome;
+use crate::quakeworld::movement::{MoveOutcome, WorldSolid};
 use crate::quakeworld::rounding::grade;
-use crate::quakeworld::{DemoEvent, EffectKind, QuakeWorldBody, QuakeWorldRules, WorldSolid};
+use crate::quakeworld::{DemoEvent, EffectKind, QuakeWorldBody, QuakeWorldRules};
 use hitreg_netcode::game::{Cause, LostInput, PredictionGrade};
 
 /// Interval of correct stretches that get a push.

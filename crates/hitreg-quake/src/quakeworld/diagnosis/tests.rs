@@ -2,7 +2,9 @@
 //! them, with and without packet loss.
 
 use crate::bsp::testing::{STANDING_Z, quake_bytes};
-use crate::quakeworld::movement::wire_angle_degrees;
+use crate::quakeworld::movement::{
+    BUTTON_JUMP, MoveRunner, QuakeWorldPlayerState, Surroundings, WorldSolid, wire_angle_degrees,
+};
 use crate::quakeworld::testing::{DemoWriter, own_state};
 use crate::quakeworld::*;
 use hitreg_analysis::summary::Summary;

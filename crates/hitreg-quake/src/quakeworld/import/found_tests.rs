@@ -2,11 +2,12 @@
 
 use super::{ImportOptions, ImportResult, ServerTrait, TraitFinding, import};
 use crate::bsp::testing::{STANDING_Z, quake_bytes, quake_bytes_leaning};
-use crate::quakeworld::movement::wire_angle_degrees;
+use crate::quakeworld::movement::{
+    BUTTON_JUMP, MoveRunner, QuakeWorldPlayerState, Surroundings, WorldSolid, wire_angle_degrees,
+};
 use crate::quakeworld::testing::{DemoWriter, own_state};
 use crate::quakeworld::{
-    BUTTON_JUMP, Dialect, LeaningFace, MissingWall, MoveRunner, QuakeMap, QuakeWorld, QuakeWorldMoveVars,
-    QuakeWorldPlayerState, QuakeWorldRules, QuakeWorldUsercmd, Surroundings, WorldSolid,
+    Dialect, LeaningFace, MissingWall, QuakeMap, QuakeWorld, QuakeWorldMoveVars, QuakeWorldRules, QuakeWorldUsercmd,
 };
 use hitreg_analysis::summary::{PredictionSummary, Summary};
 use hitreg_netcode::replay::{self, replay};

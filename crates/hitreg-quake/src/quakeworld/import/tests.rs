@@ -5,11 +5,11 @@ use glam::Vec3;
 use super::packed::tests::gzip;
 use super::recorded::{RecordedBodies, recorded_demo};
 use crate::bsp::testing::{STANDING_Z, quake_bytes};
+use crate::quakeworld::movement::{MoveRunner, QuakeWorldPlayerState, Surroundings};
 use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
-    DemoEvent, DemoImportError, Dialect, ImportOptions, ImportResult, MoveRunner, QuakeMap, QuakeWorld, QuakeWorldBody,
-    QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldRules, QuakeWorldUsercmd, ServerPacket,
-    Surroundings, flag, import, unpacked,
+    DemoEvent, DemoImportError, Dialect, ImportOptions, ImportResult, QuakeMap, QuakeWorld, QuakeWorldBody,
+    QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldRules, QuakeWorldUsercmd, ServerPacket, flag, import, unpacked,
 };
 use hitreg_analysis::summary::Summary;
 use hitreg_log::record::{DamageRecord, Origin, Session};

@@ -2,10 +2,10 @@
 
 use glam::Vec3;
 
+use super::BUTTON_JUMP;
 use super::movevars::Dialect;
 use super::pmove::{LEAVES_GROUND_SPEED, Pmove};
 use super::state::normalize;
-use super::usercmd::BUTTON_JUMP;
 use crate::bsp::quake::{EMPTY, SLIME, SOLID, WATER};
 
 const JUMP_SPEED: f32 = 270.0;

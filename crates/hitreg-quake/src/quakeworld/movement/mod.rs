@@ -12,11 +12,9 @@ mod usercmd;
 mod world;
 
 pub use movevars::{Dialect, QuakeWorldMoveVars};
-pub use pmove::step;
-pub use run::{MoveOutcome, MoveRunner};
-pub use state::{MoveContacts, QuakeWorldPlayerState};
-pub(crate) use usercmd::decode_angle16;
-pub(crate) use usercmd::wire_angle_degrees;
-pub use usercmd::{BUTTON_JUMP, QuakeWorldUsercmd};
+pub(crate) use run::{MoveOutcome, MoveRunner};
+pub(crate) use state::{MoveContacts, QuakeWorldPlayerState};
+pub use usercmd::QuakeWorldUsercmd;
+pub(crate) use usercmd::{BUTTON_JUMP, decode_angle16, wire_angle_degrees};
 pub(crate) use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS};
-pub use world::{Surroundings, WorldSolid};
+pub(crate) use world::{Surroundings, WorldSolid};

@@ -19,7 +19,7 @@ pub(crate) const LEAVES_GROUND_SPEED: f32 = 180.0;
 const JUMP_FIX: f32 = -0.1;
 
 /// Runs one step of `cmd` (at most 50 ms: see [`QuakeWorldUsercmd::steps`]) from `from`.
-pub fn step(
+pub(crate) fn step(
     dialect: Dialect,
     vars: &QuakeWorldMoveVars,
     world: &Surroundings<'_>,
@@ -110,7 +110,6 @@ impl Pmove<'_> {
     }
 
     pub(crate) fn touch(&mut self, hit: SolidHit) {
-        self.touched.bumped = true;
         if let SolidHit::Solid(index) = hit {
             self.touched.solids |= 1 << index;
         }
@@ -164,9 +163,7 @@ impl Pmove<'_> {
                     below = Some(sweep.end);
                 }
             }
-            if let SolidHit::Solid(index) = hit {
-                self.touched.solids |= 1 << index;
-            }
+            self.touch(hit);
         }
         if let (Some(end), false) = (below, self.is_reworked()) {
             self.origin = end;

@@ -21,11 +21,11 @@ const TELEPORT_SPEED: f32 = 300.0;
 
 /// The result of commands, with the contacts on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MoveOutcome {
+pub(crate) struct MoveOutcome {
     /// State after the last command.
-    pub state: QuakeWorldPlayerState,
+    pub(crate) state: QuakeWorldPlayerState,
     /// All contacts.
-    pub touched: MoveContacts,
+    pub(crate) touched: MoveContacts,
     /// View of the last command.
     view: [f32; 3],
 }
@@ -39,18 +39,18 @@ impl MoveOutcome {
 
 /// Runs one player's packets as a server does.
 #[derive(Clone, Copy, Debug)]
-pub struct MoveRunner<'a> {
+pub(crate) struct MoveRunner<'a> {
     /// The movement code.
-    pub dialect: Dialect,
+    pub(crate) dialect: Dialect,
     /// The movement settings in force.
-    pub vars: &'a QuakeWorldMoveVars,
+    pub(crate) vars: &'a QuakeWorldMoveVars,
     /// The surroundings.
-    pub world: Surroundings<'a>,
+    pub(crate) world: Surroundings<'a>,
 }
 
 impl MoveRunner<'_> {
     /// Runs `commands` in order from `from`, each in its own packet.
-    pub fn run(&self, from: &QuakeWorldPlayerState, commands: &[QuakeWorldUsercmd]) -> MoveOutcome {
+    pub(crate) fn run(&self, from: &QuakeWorldPlayerState, commands: &[QuakeWorldUsercmd]) -> MoveOutcome {
         let mut run = self.start(from);
         for command in commands {
             self.command(&mut run, command);
@@ -74,14 +74,14 @@ impl MoveRunner<'_> {
     }
 
     /// Returns the state after the brush models have moved, before any command.
-    pub fn start(&self, from: &QuakeWorldPlayerState) -> MoveOutcome {
+    pub(crate) fn start(&self, from: &QuakeWorldPlayerState) -> MoveOutcome {
         let mut run = MoveOutcome::at(*from);
         carry(&self.world, self.dialect.sweep_rule(), &mut run.state, &mut run.touched);
         run
     }
 
     /// Runs one command in as many steps as it needs.
-    pub fn command(&self, run: &mut MoveOutcome, command: &QuakeWorldUsercmd) {
+    pub(crate) fn command(&self, run: &mut MoveOutcome, command: &QuakeWorldUsercmd) {
         for cmd in command.steps() {
             slow_corpse(&mut run.state);
             let stale = run.state.view_fixed && matches!(self.dialect, Dialect::Classic { .. });
@@ -95,7 +95,7 @@ impl MoveRunner<'_> {
     }
 
     /// Applies what the game does after all commands of a packet.
-    pub fn end_packet(&self, run: &mut MoveOutcome) {
+    pub(crate) fn end_packet(&self, run: &mut MoveOutcome) {
         let state = &mut run.state;
         if state.dead {
             return;

@@ -1,16 +1,14 @@
 //! QuakeWorld's usercmd: as a client sends it, as a server's message about another player contains it, and the steps
 //! into which the server splits it.
 
-use serde::{Deserialize, Serialize};
-
 /// The jump button; under water it swims upwards.
-pub const BUTTON_JUMP: u8 = 2;
+pub(crate) const BUTTON_JUMP: u8 = 2;
 
 /// Longest step in ms. Servers halve longer commands (public server sources, `SV_RunCmd`).
 const LONGEST_STEP_MSEC: u8 = 50;
 
 /// The input of one client frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QuakeWorldUsercmd {
     /// Duration in milliseconds.
     pub msec: u8,

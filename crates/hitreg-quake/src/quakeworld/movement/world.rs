@@ -1,7 +1,6 @@
 //! What a player can collide with at one time: the map, its moving brush models at their positions, and other players.
 
 use glam::Vec3;
-use serde::{Deserialize, Serialize};
 
 use crate::bsp::quake::trace::{HullSweep, HullTree, SweepRule, TraceNode, box_tree};
 use crate::bsp::quake::{EMPTY, MissingWall, QuakeMap, SOLID};
@@ -14,8 +13,8 @@ pub(crate) const PLAYER_MAXS: [f32; 3] = [16.0, 16.0, 32.0];
 pub(crate) const MOST_SOLIDS: usize = 31;
 
 /// A solid besides the world.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum WorldSolid {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum WorldSolid {
     /// A brush model of the map, displaced by `origin`.
     Mover {
         /// Submodel number, from 1.
@@ -38,11 +37,11 @@ pub enum WorldSolid {
 
 /// The surroundings of one step.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
+pub(crate) struct Surroundings<'a> {
     /// The map.
-    pub map: &'a QuakeMap,
+    pub(crate) map: &'a QuakeMap,
     /// Solids besides the world; only the first `MOST_SOLIDS` count.
-    pub solids: &'a [WorldSolid],
+    pub(crate) solids: &'a [WorldSolid],
 }
 
 /// The obstacle of a sweep: nothing, the world, or a solid by its index.
