@@ -9,10 +9,11 @@ use super::figures::{count, counted, duration, share, speed};
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{BAD, FAINT, GOOD, Page, PageCell};
+use super::progress::{Progress, Stopwatch};
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files, record, replay};
 use crate::diff::{ChangedShot, DiffOptions, DiffScope, Outcome, ShotChange, diff};
-use crate::engine::{EngineError, Games};
+use crate::engine::{EngineError, Games, Playable};
 use crate::info::{PacketCounts, SessionInfo};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::{Session, SessionHeader};
@@ -88,7 +89,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     // The rest uses only the file.
     let session = files::read_log(games, path)?.session;
     let game = games.of(&session).map_err(|error| CommandError::file(path, error))?;
-    let replay = |options: &ReplayOptions| replay::replay(game, path, &session, options);
+    let replay = |options: &ReplayOptions| timed_replay(game, path, &session, options);
     let options = ReplayOptions { memory: games.memory(), ..ReplayOptions::default() };
     let (first, seconds) = replay(&options)?;
     let (second, _) = replay(&options)?;
@@ -116,6 +117,20 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     };
     output.show(&report, |page| report.print(page))?;
     Ok(if report.is_same(&first) { CommandOutcome::Done } else { CommandOutcome::Differs })
+}
+
+/// Replays with a progress bar, and returns the duration in seconds.
+fn timed_replay(
+    game: &dyn Playable,
+    path: &Path,
+    session: &Session,
+    options: &ReplayOptions,
+) -> Result<(ReplayOutput, f64), CommandError> {
+    let progress = Progress::of_session("replaying", session.duration());
+    let watch = Stopwatch::start();
+    let replayed = game.replay(session, options, &mut |at| progress.reached(at));
+    let seconds = watch.elapsed_s();
+    Ok((replayed.map_err(|error| CommandError::file(path, error))?, seconds))
 }
 
 /// The default path of the log.
