@@ -43,7 +43,7 @@ const WEAPONS: [Weapon; 5] = [
 
 /// The other weapons, by number.
 const OTHERS: [(u32, &str); 8] = [
-    (1, "gauntlet"),
+    (GAUNTLET, "gauntlet"),
     (4, "grenade launcher"),
     (5, "rocket launcher"),
     (8, "plasma gun"),
@@ -53,12 +53,12 @@ const OTHERS: [(u32, &str); 8] = [
     (12, "proximity launcher"),
 ];
 
-/// The weapons among them that launch projectiles.
-const LAUNCHERS: [u32; 7] = [4, 5, 8, 9, 10, 11, 12];
+/// The one among them that launches no projectile.
+const GAUNTLET: u32 = 1;
 
 /// Returns whether a weapon launches a projectile.
 pub(super) fn launches(number: u32) -> bool {
-    LAUNCHERS.contains(&number)
+    number != GAUNTLET && OTHERS.iter().any(|(of, _)| *of == number)
 }
 
 /// Returns the name of a weapon.

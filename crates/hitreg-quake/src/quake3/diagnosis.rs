@@ -3,12 +3,12 @@
 
 use glam::Vec3;
 
-use crate::quake3::body::Quake3Body;
-use crate::quake3::game::{Quake3, Quake3Input, moved};
-use crate::quake3::movement::{Quake3PlayerState, SolidShape, flag};
-use crate::quake3::protocol::{player, player_list};
-use crate::quake3::rules::Quake3Rules;
-use crate::quake3::surroundings::around;
+use super::body::Quake3Body;
+use super::game::{Quake3, Quake3Input, moved};
+use super::movement::{Quake3PlayerState, SolidShape, flag};
+use super::protocol::{player, player_list};
+use super::rules::Quake3Rules;
+use super::surroundings::around;
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
