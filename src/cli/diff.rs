@@ -220,19 +220,19 @@ pub(super) fn show_missing(missing: &MissingSide, compared: &ComparisonSpec, out
 
 /// Shows why a build has no trace of the only log.
 pub(super) fn show_untestable(missing: &MissingSide, output: &mut Output) -> CommandResult {
-    output.show(missing, |page| {
-        page.styled(UNSURE, "untestable");
-        page.paragraph(2, &missing.untestable_text());
-        print_last_words(page, missing.last_words());
-    })?;
+    output.show(missing, |page| print_untestable(page, missing))?;
     Ok(CommandOutcome::Untestable)
+}
+
+fn print_untestable(page: &mut Page, missing: &MissingSide) {
+    page.styled(UNSURE, "untestable");
+    page.paragraph(2, &missing.untestable_text());
+    print_last_words(page, missing.last_words());
 }
 
 /// A side without a trace, or two sides of different sessions, in words.
 fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSpec) {
-    page.styled(UNSURE, "untestable");
-    page.paragraph(2, &missing.untestable_text());
-    print_last_words(page, missing.last_words());
+    print_untestable(page, missing);
     if missing.is_unrelated() {
         page.faint(4, "To compare them anyway, add --force.");
     }
