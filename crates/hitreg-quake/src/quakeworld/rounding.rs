@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::body::{QuakeWorldBody, flag};
 use super::demo::{ORIGIN_STEP, OriginWire, cut_cell};
 use super::movement::pmove::LEAVES_GROUND_SPEED;
-use super::movement::{QuakeWorldPlayerState, Surroundings};
+use super::movement::{QuakeWorldPlayerState, Surroundings, offsets};
 use hitreg_netcode::game::PredictionGrade;
 
 /// Largest velocity difference for the grade `Near`, in units/s per axis.
@@ -109,8 +109,7 @@ pub(crate) fn out_of_solids(
     if wire == OriginWire::Float || world.has_room(Vec3::from_array(state.origin)) {
         return state;
     }
-    let mut places = TRIES.iter().flat_map(|&z| TRIES.iter().flat_map(move |&y| TRIES.map(|x| Vec3::new(x, y, z))));
-    if let Some(off) = places.find(|&off| world.has_room(at + off)) {
+    if let Some(off) = offsets(TRIES).find(|off| world.has_room(at + *off)) {
         state.origin = (at + off).to_array();
     }
     state

@@ -9,7 +9,7 @@ use super::variant::{TraitFinding, infer};
 use super::walls::find_walls;
 use crate::bsp::quake::QuakeMap;
 use crate::quakeworld::demo::{DemoCut, ORIGIN_STEP, OtherPlayer, QuakeWorldDemo, RecordedBy, ServerPacket};
-use crate::quakeworld::movement::Surroundings;
+use crate::quakeworld::movement::{Surroundings, offsets};
 use crate::quakeworld::rules::{LATEST_TIME_S, QuakeWorldRules, micros, stem};
 use hitreg_log::record::Session;
 use hitreg_log::units::PlayerId;
@@ -126,14 +126,12 @@ fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportEr
         let others = others.filter(|_| demo.by != RecordedBy::Player);
         own.into_iter().chain(others)
     });
-    let signs = [-ORIGIN_STEP, 0.0, ORIGIN_STEP];
-    let corners =
-        || signs.into_iter().flat_map(|x| signs.into_iter().flat_map(move |y| signs.map(|z| Vec3::new(x, y, z))));
+    const STEPS: [f32; 3] = [-ORIGIN_STEP, 0.0, ORIGIN_STEP];
     let (mut places, mut in_walls) = (0, 0);
     for origin in living {
         let at = Vec3::from_array(origin);
         places += 1;
-        in_walls += usize::from(!world.has_room(at) && !corners().any(|off| world.has_room(at + off)));
+        in_walls += usize::from(!world.has_room(at) && !offsets(STEPS).any(|off| world.has_room(at + off)));
     }
     if in_walls * 100 > places * MOST_IN_WALLS_PERCENT {
         return Err(DemoImportError::InWalls { in_walls, places });

@@ -52,6 +52,12 @@ pub(crate) enum SolidHit {
     Solid(u8),
 }
 
+/// Returns all offsets with these steps along each axis. Along x they vary fastest, along z slowest.
+pub(crate) fn offsets<const N: usize>(steps: [f32; N]) -> impl Iterator<Item = Vec3> {
+    let plane = move |z: f32| steps.into_iter().flat_map(move |y| steps.map(move |x| Vec3::new(x, y, z)));
+    steps.into_iter().flat_map(plane)
+}
+
 impl Surroundings<'_> {
     fn solids(&self) -> &[WorldSolid] {
         &self.solids[..self.solids.len().min(MOST_SOLIDS)]
