@@ -14,7 +14,7 @@ use super::outputs::OutputPath;
 use super::page::{FAINT, Page, PageCell, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files};
-use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff_sources};
+use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff};
 use crate::engine::{ComparisonSpec, Games, MissingSide, Traces, look_for_effects};
 use crate::replay::WhatIf;
 use crate::report::figures::counted;
@@ -134,7 +134,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     };
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, brief, ..asked };
     let traces = [a.source(), b.source()];
-    let mut found = diff_sources(traces[0], traces[1], &options).map_err(CommandError::request)?;
+    let mut found = diff(traces[0], traces[1], &options).map_err(CommandError::request)?;
     look_for_effects(&engine, &sides, &runner, traces, &options, &mut found)?;
     if let Some(target) = &junit {
         write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;

@@ -12,7 +12,7 @@ use super::part::PartArgs;
 use super::progress::Progress;
 use super::trouble::CommandError;
 use super::{CommandResult, diff, files};
-use crate::diff::{DiffOptions, diff_sources};
+use crate::diff::{DiffOptions, diff};
 use crate::engine::{
     ComparisonSpec, Engine, EngineError, Games, LogRecords, ShownReplay, SideRejudgement, SideTrace, Traces,
     look_for_effects,
@@ -110,7 +110,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             };
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
             let both = [a.source(), b.source()];
-            let mut found = diff_sources(both[0], both[1], &options).map_err(CommandError::request)?;
+            let mut found = diff(both[0], both[1], &options).map_err(CommandError::request)?;
             look_for_effects(&engine, &sides, &runner, both, &options, &mut found)?;
             let mut line = diff_line(&found);
             line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));

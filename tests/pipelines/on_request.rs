@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::built_in::replay;
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::build::{BuildRunner, StopSignal, TIME_LIMIT};
-use hitreg::diff::{DiffOptions, DiffScope, TraceDiff, diff_sources};
+use hitreg::diff::{DiffOptions, DiffScope, TraceDiff, diff};
 use hitreg::engine::{ComparisonSpec, Engine, ReplaySpec, ReplaySpecs};
 use hitreg::link::{Jitter, LinkModel, Loss, ModelledLink};
 use hitreg::pipeline::Setup;
@@ -80,7 +80,7 @@ fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
         let [a, b] = sides.traces_in_files(&engine, &runner).expect("it is there").made.expect("both can be replayed");
         let traces = [a.source(), b.source()];
         let names: Vec<String> = traces[0].tables().iter().map(|(table, _)| table.name.clone()).collect();
-        let found = diff_sources(traces[0], traces[1], &DiffOptions { on, ..DiffOptions::default() });
+        let found = diff(traces[0], traces[1], &DiffOptions { on, ..DiffOptions::default() });
         (names, found.expect("they can be compared"))
     };
     let around = ["ticks", "bodies", "executed", "frames"];

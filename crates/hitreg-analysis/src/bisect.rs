@@ -14,7 +14,7 @@ pub use cause::{CauseFinding, DivergenceCause};
 pub use predicted::{PredictionTraces, predicted};
 pub use rerun::{RerunFn, RerunResult, RerunStep, StateOwner};
 
-use crate::diff::{DiffError, DiffOptions, Divergence, TraceVerdict, diff_sources};
+use crate::diff::{DiffError, DiffOptions, Divergence, TraceVerdict, diff};
 use hitreg_log::trace::TraceSource;
 
 /// Where two runs diverge, and why.
@@ -51,7 +51,7 @@ pub fn bisect_ticks(
     options: &DiffOptions,
     rerun: Option<&mut RerunFn<'_>>,
 ) -> Result<TickBisection, DiffError> {
-    let found = diff_sources(a, b, &DiffOptions { brief: true, ..options.clone() })?;
+    let found = diff(a, b, &DiffOptions { brief: true, ..options.clone() })?;
     let ticks_compared = found.tables.iter().find(|t| t.name == "ticks").map_or(0, |t| t.rows.compared);
     let mut bisection = TickBisection {
         verdict: found.verdict,

@@ -56,7 +56,7 @@ use clock::TickTimes;
 use equal::EqualTables;
 use exactness::TableExactness;
 use hitreg_log::trace::schema::{TableSchema, bodies, corrections, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest};
+use hitreg_log::trace::{Table, TraceHeader, TraceSource, digest};
 use keys::RowKey;
 use relocations::Relocations;
 use table::{ComparedTable, compare};
@@ -103,21 +103,12 @@ pub enum TraceVerdict {
     Untestable,
 }
 
-/// Compares two traces.
-///
-/// # Errors
-/// When no compared column has the name of a tolerance.
-pub fn diff(a: &Trace, b: &Trace, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
-    diff_sources(a, b, options)
-}
-
-/// Compares two traces that may be in files; the result is the same as that of [`diff()`]. Rows are compared while they
-/// are read, if they are in the order of ticks or of each player's usercmds. A table in another order is read into
-/// memory.
+/// Compares two traces, in memory or in files; the result is the same. Rows of files are compared while they are read,
+/// if they are in the order of ticks or of each player's usercmds. A table in another order is read into memory.
 ///
 /// # Errors
 /// When no compared column has the name of a tolerance, or a trace cannot be read.
-pub fn diff_sources(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
+pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
     let (left, right) = (a.tables(), b.tables());
     let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
     options.tolerances.check(&shapes, options.on)?;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hitreg::diff::{ChangedShots, DiffOptions, diff, diff_sources};
+use hitreg::diff::{ChangedShots, DiffOptions, diff};
 use hitreg::trace::{ColumnData, ColumnSpan, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceSource};
 
 use crate::traces::{column, data, names, reorder, set, table};
@@ -81,7 +81,7 @@ fn changed_shots_outside_memory_are_reported() {
     let options = DiffOptions::default();
     let whole = diff(&a, &b, &options).expect("they can be compared");
     let sides = [stored(a, 700), stored(b, 900)];
-    let streamed = diff_sources(&sides[0], &sides[1], &options).expect("they can be compared");
+    let streamed = diff(&sides[0], &sides[1], &options).expect("they can be compared");
     let (all, kept) = (&whole.hits.changed, &streamed.hits.changed);
     assert!(all.len() > ChangedShots::MOST && all.first().count() == all.len(), "{}", all.len());
     assert_eq!((kept.len(), kept.first().count()), (all.len(), ChangedShots::MOST));
@@ -116,7 +116,7 @@ fn few_late_rows_do_not_make_others_wait() {
         let whole = diff(a, b, &options).expect("they can be compared");
         let most_waiting = COUNT as usize * 16;
         let sides = [a, b].map(|trace| StoredTrace { most_waiting, ..stored(trace.clone(), 500) });
-        let streamed = diff_sources(&sides[0], &sides[1], &options).expect("no more wait than may");
+        let streamed = diff(&sides[0], &sides[1], &options).expect("no more wait than may");
         assert_eq!(format!("{streamed:?}"), format!("{whole:?}"));
     }
 }

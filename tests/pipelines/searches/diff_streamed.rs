@@ -5,7 +5,7 @@ use std::io::Cursor;
 use crate::built_in::{record, replay};
 use hitreg::arena::ArenaRules;
 use hitreg::bisect::bisect_ticks;
-use hitreg::diff::{DiffOptions, DiffScope, TraceVerdict, diff, diff_sources};
+use hitreg::diff::{DiffOptions, DiffScope, TraceVerdict, diff};
 use hitreg::link::{LinkModel, Loss};
 use hitreg::log::{IndexedTrace, read_trace, write_trace};
 use hitreg::record::Session;
@@ -78,7 +78,7 @@ fn replay_with(session: &Session, set: &[&str]) -> Trace {
 fn assert_same_streamed(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffOptions) {
     let whole = diff(a, b, options).expect("they can be compared");
     let parts = [slice_rows(a, sizes[0]), slice_rows(b, sizes[1])];
-    let streamed = diff_sources(&parts[0], &parts[1], options).expect("they can be compared");
+    let streamed = diff(&parts[0], &parts[1], options).expect("they can be compared");
     // Compared as text, because NaN is not equal to itself.
     if format!("{whole:?}") != format!("{streamed:?}") {
         for (whole, streamed) in whole.tables.iter().zip(&streamed.tables) {
@@ -92,10 +92,10 @@ fn assert_same_streamed(a: &Trace, b: &Trace, sizes: [usize; 2], options: &DiffO
 fn assert_same_in_files(a: &Trace, b: &Trace, options: &DiffOptions) {
     let folder = tempfile::tempdir().expect("a folder");
     let files = [("a", a), ("b", b)].map(|(name, trace)| file_of(&folder.path().join(name), trace));
-    let (in_memory, in_files) = (diff(a, b, options), diff_sources(&files[0], &files[1], options));
+    let (in_memory, in_files) = (diff(a, b, options), diff(&files[0], &files[1], options));
     assert_eq!(format!("{in_memory:#?}"), format!("{in_files:#?}"));
     let brief = DiffOptions { brief: true, ..options.clone() };
-    let brief = diff_sources(&files[0], &files[1], &brief).expect("comparable");
+    let brief = diff(&files[0], &files[1], &brief).expect("comparable");
     let whole = in_files.expect("comparable");
     assert_eq!(format!("{:#?}", (whole.verdict, &whole.tables)), format!("{:#?}", (brief.verdict, &brief.tables)));
     let (in_memory, in_files) = (bisect_ticks(a, b, options, None), bisect_ticks(&files[0], &files[1], options, None));
@@ -134,7 +134,7 @@ fn equal_tables_of_different_files_are_known() {
     });
     let tables = files[0].tables().into_iter().map(|(table, _)| table.name.as_str());
     assert!(tables.into_iter().any(|table| damaged[0].has_same_rows(&damaged[1], table).is_err()));
-    assert!(diff_sources(&damaged[0], &damaged[1], &DiffOptions::default()).is_err());
+    assert!(diff(&damaged[0], &damaged[1], &DiffOptions::default()).is_err());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::run::CorpusJudge;
 use crate::build::BuildRunner;
 use crate::engine::{ComparisonSpec, Engine, EngineError, ReplaySpecs, Traces};
 use hitreg_analysis::corpus::{ComparedRows, LogRow, ResultRow, compared_rows};
-use hitreg_analysis::diff::{DiffError, DiffOptions, diff_sources};
+use hitreg_analysis::diff::{DiffError, DiffOptions, diff};
 
 /// A comparison of two sides, for any log.
 pub struct ComparedCorpus<'a> {
@@ -57,7 +57,7 @@ impl CorpusJudge for ComparedCorpus<'_> {
         };
         let traces = [a.source(), b.source()];
         let options = DiffOptions { overlap_only: overlap_only || self.diff.overlap_only, ..self.diff.clone() };
-        let found = diff_sources(traces[0], traces[1], &options)?;
+        let found = diff(traces[0], traces[1], &options)?;
         let command = (self.command)(&about.log);
         let compared = ComparedRows { about, command: &command };
         Ok((compared_rows(compared, traces, &found).map_err(DiffError::Unread)?, ()))

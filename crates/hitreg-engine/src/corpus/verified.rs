@@ -8,7 +8,7 @@ use crate::build::BuildRunner;
 use crate::engine::{ComparisonSpec, Engine, EngineError, ReplaySpecs};
 use crate::verify::{Goldens, LogReport, LogVerdict, ReplayRunner, VerdictReason, VerifyOptions};
 use hitreg_analysis::corpus::{LogRow, ResultRow};
-use hitreg_analysis::diff::{DiffOptions, Divergence, diff_sources};
+use hitreg_analysis::diff::{DiffOptions, Divergence, diff};
 use hitreg_analysis::summary::Coverage;
 use hitreg_log::store::{self, StoreError, Targets};
 use hitreg_log::trace::Digest;
@@ -65,7 +65,7 @@ impl<'a> VerifiedCorpus<'a> {
         let traces = sides.traces_in_files(self.engine, &runner).ok()?;
         let [a, b] = traces.made.ok()?;
         let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
-        diff_sources(a.source(), b.source(), &options).ok()?.first
+        diff(a.source(), b.source(), &options).ok()?.first
     }
 }
 

@@ -6,7 +6,7 @@ use super::sides::ComparisonSource;
 use super::{ComparisonSpec, Engine, EngineError, SideTrace, check};
 use crate::build::BuildRunner;
 use hitreg_analysis::diff::{
-    ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, diff_sources, settings_that_differ,
+    ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, diff, settings_that_differ,
 };
 use hitreg_log::record::split_of_player;
 use hitreg_log::trace::TraceSource;
@@ -86,7 +86,7 @@ pub(super) fn setting_behind(
         check(&runner.stop)?;
         let Some(value) = value_of_other(&setting.key, &a.header().settings, of_b) else { return Ok(false) };
         let other = trial.replayed(TraceSide::A, Some(format!("{}={value}", setting.key)), part)?;
-        let found = other.and_then(|other| diff_sources(before.source(), other.source(), &trial.options).ok()?.first);
+        let found = other.and_then(|other| diff(before.source(), other.source(), &trial.options).ok()?.first);
         Ok(found.is_some_and(|found| {
             (&found.table, &found.place, &found.field, &found.a, &found.b)
                 == (&first.table, &first.place, &first.field, &first.a, &first.b)
@@ -139,7 +139,7 @@ impl<'a> SettingTrial<'a> {
                 let Some(value) = value_of_other(&setting.key, own, other) else { return Ok(false) };
                 let pair = format!("{}={value}", setting.key);
                 let same = |other: &SideTrace| {
-                    let compared = diff_sources(trace, other.source(), &self.options);
+                    let compared = diff(trace, other.source(), &self.options);
                     compared.is_ok_and(|found| found.verdict == TraceVerdict::Same)
                 };
                 if !self.replayed(side, Some(pair), part)?.as_ref().is_some_and(same) {

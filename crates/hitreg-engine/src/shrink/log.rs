@@ -6,7 +6,7 @@ use super::{ShrinkEdit, ShrinkError, ShrinkResult, ShrinkStep, shrink_by, shrink
 use crate::build::condition::{Condition, ConditionAnswer};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal};
 use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
-use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff_sources};
+use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
@@ -206,7 +206,7 @@ fn compare(
     log: &Path,
 ) -> Result<Option<TraceDiff>, EngineError> {
     match replays.traces_in_files(engine, runner, log)?.made {
-        Ok([a, b]) => Ok(Some(diff_sources(a.source(), b.source(), options)?)),
+        Ok([a, b]) => Ok(Some(diff(a.source(), b.source(), options)?)),
         Err(_) => Ok(None),
     }
 }
