@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::owners::OwnerMap;
 use super::steps::StepStop;
 use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
-use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
+use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource, each_part};
 
 /// The time of a row whose time is unknown. It sorts last.
 pub(crate) const UNKNOWN: i64 = i64::MAX;
@@ -40,35 +40,24 @@ impl TickRun {
 impl TickTimes {
     /// Reads the times of a trace's ticks. The clock is empty if the trace lacks the table or the columns.
     pub(crate) fn of(trace: &dyn TraceSource) -> Result<TickTimes, String> {
-        let mut clock = TickTimes::default();
-        if let Some(trace) = trace.in_memory() {
-            return Ok(match clock.add(&ticks::Columns::of(trace)) {
-                true => clock,
-                false => TickTimes::sorted(times(&ticks::Columns::of(trace)).collect()),
-            });
+        let columns = &["tick", "at_us"];
+        let (mut clock, mut in_order) = (TickTimes::default(), true);
+        each_part(trace, ticks::NAME, (columns, None), &mut |rows| {
+            in_order &= clock.add(&ticks::Columns::read(rows));
+            Ok(())
+        })?;
+        if in_order {
+            return Ok(clock);
         }
-        let mut rows = trace.rows(ticks::NAME, &["tick", "at_us"]);
-        while let Some(table) = rows()? {
-            if !clock.add(&ticks::Columns::read(&table)) {
-                return TickTimes::out_of_order(trace);
-            }
-        }
-        Ok(clock)
-    }
-
-    fn out_of_order(trace: &dyn TraceSource) -> Result<TickTimes, String> {
-        let (mut all, mut rows) = (Vec::new(), trace.rows(ticks::NAME, &["tick", "at_us"]));
-        while let Some(table) = rows()? {
-            all.extend(times(&ticks::Columns::read(&table)));
-        }
-        Ok(TickTimes::sorted(all))
-    }
-
-    fn sorted(mut all: Vec<(u32, i64)>) -> TickTimes {
+        let mut all = Vec::new();
+        each_part(trace, ticks::NAME, (columns, None), &mut |rows| {
+            all.extend(times(&ticks::Columns::read(rows)));
+            Ok(())
+        })?;
         all.sort_unstable();
         let mut clock = TickTimes::default();
         all.into_iter().for_each(|(tick, at_us)| clock.push(tick, at_us));
-        clock
+        Ok(clock)
     }
 
     /// Adds ticks; false if they are not in ascending order.

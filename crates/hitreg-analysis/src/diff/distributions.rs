@@ -11,7 +11,7 @@ use crate::summary::{PredictionSummary, SummaryBuilder};
 use crate::why::is_corrected;
 use hitreg_log::stats::{CountedValues, Spread, Tail};
 use hitreg_log::trace::schema::{corrections, views};
-use hitreg_log::trace::{Table, TraceSource};
+use hitreg_log::trace::{Table, TraceSource, each_part};
 
 /// The predictions of both traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -206,14 +206,10 @@ impl TraceTally {
     /// Counts all rows of a table.
     pub(crate) fn of(trace: &dyn TraceSource, table: &str) -> Result<TraceTally, String> {
         let mut tally = TraceTally::default();
-        if let Some(trace) = trace.in_memory() {
-            trace.table(table).into_iter().for_each(|table| tally.add(table));
-            return Ok(tally);
-        }
-        let mut rows = trace.rows(table, &[]);
-        while let Some(rows) = rows()? {
-            tally.add(&rows);
-        }
+        each_part(trace, table, (&[], None), &mut |rows| {
+            tally.add(rows);
+            Ok(())
+        })?;
         Ok(tally)
     }
 

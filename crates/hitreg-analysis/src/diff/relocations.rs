@@ -2,8 +2,8 @@
 
 use super::clock::TickTimes;
 use super::owners::OwnerMap;
-use hitreg_log::trace::TraceSource;
 use hitreg_log::trace::schema::bodies;
+use hitreg_log::trace::{TraceSource, each_part};
 
 /// For each entity of a trace: the times of its spawns and teleports, ascending. Empty for a trace without bodies.
 #[derive(Clone, Debug, Default)]
@@ -13,17 +13,17 @@ impl Relocations {
     /// Reads the relocations from the rows of `bodies`, which count them.
     pub(crate) fn of(trace: &dyn TraceSource, clock: &TickTimes) -> Result<Relocations, String> {
         let mut changes: OwnerMap<Vec<(u32, u32)>> = OwnerMap::default();
-        let mut rows = trace.rows(bodies::NAME, &["tick", "entity", TELEPORTS]);
-        while let Some(table) = rows()? {
-            let read = bodies::Columns::read(&table);
-            let counts = table.u32s(TELEPORTS);
+        each_part(trace, bodies::NAME, (&["tick", "entity", TELEPORTS], None), &mut |rows| {
+            let read = bodies::Columns::read(rows);
+            let counts = rows.u32s(TELEPORTS);
             for ((tick, entity), count) in read.tick.iter().zip(read.entity).zip(counts) {
                 let known = changes.or_insert_with((*entity).into(), Vec::new);
                 if known.last().is_none_or(|(_, last)| last != count) {
                     known.push((*tick, *count));
                 }
             }
-        }
+            Ok(())
+        })?;
         let times = |known: &Vec<(u32, u32)>| {
             let mut known = known.clone();
             known.sort_unstable();
