@@ -219,7 +219,6 @@ fn compare_tables(
     };
     let counted = |(table, _): &&(&Table, u64)| options.on.has_table(&table.name);
     let compared_here: Vec<&(&Table, u64)> = left.iter().filter(counted).collect();
-    let in_memory = traces.iter().all(|trace| trace.in_memory().is_some());
     let twice = |of: &TableList<'_>, name: &str| of.iter().filter(|(table, _)| table.name == name).count() > 1;
     let one = |of: &&(&Table, u64)| {
         let table = of.0;
@@ -231,11 +230,7 @@ fn compare_tables(
         };
         let key = RowKey::of(table, other.0, options);
         let is_same = equal.has_at_same_times(&table.name, &key);
-        // Shots and corrections are joined even if they are equal, because they are counted side by side.
-        if in_memory && is_same && ![shots::NAME, corrections::NAME].contains(&table.name.as_str()) {
-            return Ok(ComparedTable::same(table, &key, &relocations));
-        }
-        compare(traces, [**of, other], clocks, options, &exactness(&tolerated), is_same && !in_memory)
+        compare(traces, [**of, other], clocks, options, &exactness(&tolerated), is_same)
     };
     let tables = compared_here.par_iter();
     let mut compared: Vec<ComparedTable> = tables.map(one).collect::<Result<_, _>>()?;

@@ -13,7 +13,6 @@ use super::follow::{DivergenceSpread, FieldDiff, SeriesDiff};
 use super::hits::HitChanges;
 use super::keys::{KeyCells, RowKey, TraceSide};
 use super::options::{DiffError, DiffOptions, DiffScope};
-use super::relocations::Relocations;
 use super::shape::{ColumnDifference, unsound};
 use super::steps::{ReorderTolerance, StepStop};
 use hitreg_log::trace::schema::{corrections, shots, views};
@@ -102,23 +101,6 @@ pub(crate) struct ComparedTable {
 }
 
 impl ComparedTable {
-    /// The result for a table that is equal to the bit in both traces.
-    pub(crate) fn same(table: &Table, key: &RowKey, relocations: &[Relocations; 2]) -> ComparedTable {
-        let count = table.rows() as u64;
-        let rows = RowCounts { a: count, b: count, compared: count, ..RowCounts::default() };
-        let diff = TableDiff { name: table.name.clone(), key: key.columns.clone(), rows, ..TableDiff::default() };
-        match unsound("A", table) {
-            Some(reason) => ComparedTable::untestable(diff, reason),
-            None => {
-                let mut apart = DrawnDistance::default();
-                if table.name == views::NAME {
-                    apart.add_same(table, relocations);
-                }
-                ComparedTable { apart, diff, ..ComparedTable::default() }
-            }
-        }
-    }
-
     /// The result for a table that one trace lacks.
     pub(crate) fn only(side: TraceSide, name: &str, count: u64) -> ComparedTable {
         let (status, rows) = match side {
