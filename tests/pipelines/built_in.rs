@@ -12,7 +12,7 @@ use hitreg::registry::built_in;
 use hitreg::replay::{ReplayError, ReplayOptions, ReplayOutput};
 use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
-use hitreg::shrink::{PropertyCheck, ShrinkError, ShrinkResult, shrink_game};
+use hitreg::shrink::{PropertyCheck, ShrinkError, ShrinkResult};
 
 fn game<'g>(games: &'g Games, session: &Session) -> &'g dyn Playable {
     games.of(session).expect("a built-in game")
@@ -42,5 +42,5 @@ pub(crate) fn shrink<E: Error + Send + 'static>(
     still: &PropertyCheck<'_, E>,
 ) -> Result<ShrinkResult, ShrinkError<E>> {
     let still = (still, rayon::current_num_threads());
-    shrink_game(game(&built_in(), session), MemoryLimit::default(), session, still, &mut |_| {})
+    hitreg::shrink::shrink(game(&built_in(), session), MemoryLimit::default(), session, still, &mut |_| {})
 }

@@ -11,7 +11,7 @@ mod search;
 
 use serde::Serialize;
 
-pub use edit::{InputKey, PacketDirection, Removable, ShrinkEdit, things, without};
+pub use edit::{InputKey, PacketDirection, Removable, ShrinkEdit};
 pub use log::{Rerecorder, ShrinkProperty, shrink_log};
 
 use crate::engine::Playable;
@@ -19,7 +19,6 @@ use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::units::named;
 use hitreg_netcode::replay::ReplayError;
-use hitreg_netcode::{pipeline::Netcode, replay};
 use search::Search;
 
 /// What a session can be reduced by, in order of importance. A session with fewer players is the smaller one, whatever
@@ -140,34 +139,22 @@ pub enum ShrinkError<E: std::error::Error + 'static> {
 
 /// Shrinks a session as long as `still` finds the property in it.
 ///
-/// `still` receives sessions that `G` recorded. It must give the same answer for the same session, and may be called
-/// from several threads at once. `progress` is called after each round of candidates.
+/// `still` receives sessions that the game recorded. It must give the same answer for the same session, and may be
+/// called from several threads at once: `at_once` candidates are tested at a time. `progress` is called after each round
+/// of candidates.
 ///
 /// # Errors
-/// When the session does not show the property, `G` cannot replay it closed loop, or `still` fails.
-pub fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
-    session: &Session,
-    still: &PropertyCheck<'_, E>,
-    progress: &mut dyn FnMut(&ShrinkStep),
-) -> Result<ShrinkResult, ShrinkError<E>> {
-    let at_once = rayon::current_num_threads();
-    let record = |session: &Session| Ok(Some(replay::rerecord::<G>(session, None)?));
-    shrink_by(session, (ShrinkEdit::Rerecorded, &record), (still, at_once), progress)
-}
-
-/// Shrinks like [`shrink()`], with a game that its own crate compiles. Tests `at_once` candidates at a time.
-///
-/// # Errors
-/// Under the conditions of [`shrink()`], or when a candidate cannot be replayed within this memory limit.
-pub fn shrink_game<E: std::error::Error + Send + 'static>(
+/// When the session does not show the property, the game cannot replay it or a candidate closed loop within this memory
+/// limit, or `still` fails.
+pub fn shrink<E: std::error::Error + Send + 'static>(
     game: &dyn Playable,
     memory: MemoryLimit,
     session: &Session,
-    still: (&PropertyCheck<'_, E>, usize),
+    (still, at_once): (&PropertyCheck<'_, E>, usize),
     progress: &mut dyn FnMut(&ShrinkStep),
 ) -> Result<ShrinkResult, ShrinkError<E>> {
     let record = |session: &Session| Ok(Some(game.rerecord(memory, session, None)?));
-    shrink_by(session, (ShrinkEdit::Rerecorded, &record), still, progress)
+    shrink_by(session, (ShrinkEdit::Rerecorded, &record), (still, at_once), progress)
 }
 
 /// Records a candidate's input and links again; `None` if the candidate cannot be replayed.
@@ -176,7 +163,7 @@ type RecordCandidate<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, Shrink
 /// Whether a session still shows the property.
 pub type PropertyCheck<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 
-/// Shrinks like [`shrink()`], with the caller's `record` in place of a game type, for candidates made by `edit`. Tests
+/// Shrinks like [`shrink()`], with the caller's `record` in place of a game, for candidates made by `edit`. Tests
 /// `at_once` candidates at a time; the result does not depend on that number.
 ///
 /// # Errors

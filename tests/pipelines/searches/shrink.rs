@@ -9,14 +9,18 @@ use crate::disc::{DiscRules, Discs};
 use crate::helm::{Helm, Sail, Sea, Ships};
 use crate::patched::Patched;
 use hitreg::arena::ArenaRules;
+use hitreg::engine::replaying;
 use hitreg::game::GameInput;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
+use hitreg::memory::MemoryLimit;
+use hitreg::pipeline::Netcode;
 use hitreg::record::Session;
 use hitreg::replay::{ReplayError, ReplayOptions};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
-use hitreg::shrink::{CostKind, Removable, ShrinkError, ShrinkResult, shrink, things, without};
+use hitreg::shrink::ShrinkEdit::Rerecorded;
+use hitreg::shrink::{CostKind, PropertyCheck, Removable, ShrinkError, ShrinkResult, ShrinkStep};
 use hitreg::trace::schema::TableSet;
 use hitreg::units::{Micros, Tick};
 use proptest::prelude::*;
@@ -55,6 +59,16 @@ fn diverges(session: &Session) -> Result<bool, ReplayError> {
     Ok(replayed.first_difference.is_some())
 }
 
+/// Shrinks a session of a game that this test declares.
+fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
+    session: &Session,
+    still: &PropertyCheck<'_, E>,
+    progress: &mut dyn FnMut(&ShrinkStep),
+) -> Result<ShrinkResult, ShrinkError<E>> {
+    let still = (still, rayon::current_num_threads());
+    hitreg::shrink::shrink(&*replaying::<G>(), MemoryLimit::default(), session, still, progress)
+}
+
 /// Records the input and links of a session again.
 type Rerecord = fn(&Session) -> Result<Session, ReplayError>;
 
@@ -64,9 +78,9 @@ fn rerecord_discs(session: &Session) -> Result<Session, ReplayError> {
 
 /// Every part whose removal keeps the problem.
 fn removable_parts(session: &Session, game: Rerecord, shows: &dyn Fn(&Session) -> bool) -> Vec<Removable> {
-    let all = CostKind::ALL.into_iter().flat_map(|kind| things(session, kind));
+    let all = CostKind::ALL.into_iter().flat_map(|kind| Rerecorded.things(session, kind));
     all.filter(|thing| {
-        let less = without(session, &[*thing]);
+        let less = Rerecorded.without(session, &[*thing]);
         let is_empty = less.ticks.is_empty() || less.players.iter().all(|p| p.frames.is_empty());
         !is_empty && shows(&rerecorded(less, game))
     })
@@ -102,7 +116,7 @@ fn one_lost_packet(players: u16, seconds: f64) -> Session {
 #[test]
 fn a_minute_of_16_players_shrinks_to_two_players_and_a_moment() {
     let session = one_lost_packet(16, 60.0);
-    assert_eq!(things(&session, CostKind::Losses).len(), 1);
+    assert_eq!(Rerecorded.things(&session, CostKind::Losses).len(), 1);
     let usercmds = |session: &Session| session.players.iter().map(|player| player.frames.len()).sum::<usize>();
     let played = AtomicUsize::new(0);
     let counted = |session: &Session| {
@@ -115,7 +129,7 @@ fn a_minute_of_16_players_shrinks_to_two_players_and_a_moment() {
     assert!(times_the_session < 20, "the work is that of playing the session {times_the_session} times");
     assert_eq!(shrunk.session.players.len(), 2);
     assert!(shrunk.session.duration() < Micros::from_s(2), "{:?}", shrunk.session.duration());
-    assert_eq!(things(&shrunk.session, CostKind::Losses).len(), 1);
+    assert_eq!(Rerecorded.things(&shrunk.session, CostKind::Losses).len(), 1);
     let shows = |session: &Session| diverges(session).expect("a log of this build");
     assert!(shows(&shrunk.session));
     assert_eq!(removable_parts(&shrunk.session, rerecord, &shows), []);
@@ -141,7 +155,7 @@ fn players_keep_their_own_settings_under_their_new_numbers() {
         scenario.settings.insert(key.to_owned(), value.to_owned());
     }
     let session = record(scenario);
-    let edited = without(&session, &[Removable::Player(1)]);
+    let edited = Rerecorded.without(&session, &[Removable::Player(1)]);
     let of_players = |session: &Session| -> Vec<(String, String)> {
         session
             .header
@@ -191,7 +205,8 @@ fn logs_without_the_problem_are_not_shrunk_and_errors_are_reported() {
 fn a_game_that_begins_only_at_its_spawn_is_shrunk() {
     let rules = DiscRules { rooted: true, ..DiscRules::default() };
     let session = record_discs(scenario(4, 6.0, 0.03), rules);
-    let shows = |session: &Session| things(session, CostKind::Losses).len() >= 2 && session.players.len() >= 2;
+    let shows =
+        |session: &Session| Rerecorded.things(session, CostKind::Losses).len() >= 2 && session.players.len() >= 2;
     let shrunk =
         shrink::<Discs, Infallible>(&session, &|s| Ok(shows(s)), &mut |_| {}).expect("many packets are lost").session;
     assert_eq!(shrunk.states.of_tick(Tick(0)).count(), 0);
@@ -233,7 +248,7 @@ proptest! {
         let session = record_discs(Scenario { seed, ..scenario(players, 2.0, 0.08) }, rules);
         let kinds = [CostKind::Losses, CostKind::Duplicates, CostKind::Buttons, CostKind::Angles, CostKind::Moves];
         let shows = |session: &Session| {
-            session.players.len() >= 2 && kinds.iter().zip(least).all(|(kind, least)| things(session, *kind).len() >= least)
+            session.players.len() >= 2 && kinds.iter().zip(least).all(|(kind, least)| Rerecorded.things(session, *kind).len() >= least)
         };
         prop_assume!(shows(&session));
         let mut last = None;

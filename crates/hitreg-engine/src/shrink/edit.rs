@@ -37,6 +37,13 @@ pub enum Removable {
     OwnInput(usize, usize, [usize; 2]),
 }
 
+impl Removable {
+    /// The index of the player that this removes.
+    fn player(&self) -> Option<usize> {
+        if let Removable::Player(player) = self { Some(*player) } else { None }
+    }
+}
+
 /// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PacketDirection {
@@ -65,64 +72,48 @@ pub enum ShrinkEdit {
 }
 
 impl ShrinkEdit {
-    /// All things of one kind that can be removed, in the order in which they are tried.
-    pub(super) fn things(self, session: &Session, kind: CostKind) -> Vec<Removable> {
-        match self {
-            ShrinkEdit::Rerecorded => things(session, kind),
-            ShrinkEdit::Cut => cut::things(session, kind),
+    /// All things of one kind that can be removed, in the order in which they are tried: ticks from the end, everything
+    /// else from the beginning.
+    pub fn things(self, session: &Session, kind: CostKind) -> Vec<Removable> {
+        match (kind, self) {
+            (CostKind::Players, ShrinkEdit::Rerecorded) => (0..session.players.len()).map(Removable::Player).collect(),
+            (CostKind::Players, ShrinkEdit::Cut) => cut::players(session),
+            (CostKind::Ticks, _) => (0..session.ticks.len()).rev().map(Removable::Tick).collect(),
+            (CostKind::Usercmds | CostKind::Buttons | CostKind::Angles | CostKind::Moves | CostKind::OwnInput, _) => {
+                hands::things(session, kind)
+            }
+            (CostKind::Losses | CostKind::Duplicates | CostKind::Delays, ShrinkEdit::Rerecorded) => {
+                links::things(session, kind)
+            }
+            (CostKind::Losses | CostKind::Duplicates | CostKind::Delays, ShrinkEdit::Cut) => Vec::new(),
         }
     }
 
-    /// A session without some of its things.
-    pub(super) fn without(self, session: &Session, things: &[Removable]) -> Session {
+    /// A session without some of its things. At least one player and one tick should remain.
+    ///
+    /// For [`ShrinkEdit::Rerecorded`] it is only the input from which
+    /// [`rerecord`](hitreg_netcode::replay::rerecord) makes a session. Without its first ticks, it begins with the last
+    /// recorded states of the players before the first remaining tick.
+    pub fn without(self, session: &Session, things: &[Removable]) -> Session {
         match self {
-            ShrinkEdit::Rerecorded => without(session, things),
+            ShrinkEdit::Rerecorded => inputs_without(session, things),
             ShrinkEdit::Cut => cut::without(session, things),
         }
     }
 }
 
-/// All things of one kind, in the order in which they are tried: ticks from the end, everything else from the
-/// beginning.
-pub fn things(session: &Session, kind: CostKind) -> Vec<Removable> {
-    match kind {
-        CostKind::Players => (0..session.players.len()).map(Removable::Player).collect(),
-        CostKind::Ticks => (0..session.ticks.len()).rev().map(Removable::Tick).collect(),
-        CostKind::Usercmds | CostKind::Buttons | CostKind::Angles | CostKind::Moves | CostKind::OwnInput => {
-            hands::things(session, kind)
-        }
-        CostKind::Losses | CostKind::Duplicates | CostKind::Delays => links::things(session, kind),
-    }
+fn inputs_without(session: &Session, things: &[Removable]) -> Session {
+    let mut edited = Session { states: beginning::states(session, things), ..inputs_of(session) };
+    things.iter().for_each(|thing| hands::remove(&mut edited, *thing));
+    links::remove(&mut edited, things);
+    time::remove(&mut edited, &removed_ticks(things));
+    remove_players(&mut edited, &things.iter().filter_map(Removable::player).collect());
+    edited
 }
 
-/// The input of a session without some of its things, from which [`rerecord`](hitreg_netcode::replay::rerecord) makes a session.
-/// At least one player and one tick should remain.
-///
-/// Without its first ticks, a session begins with the last recorded states of the players before the first remaining
-/// tick.
-pub fn without(session: &Session, things: &[Removable]) -> Session {
-    let mut edited = Session { states: beginning::states(session, things), ..inputs_of(session) };
-    let (mut players, mut ticks) = (BTreeSet::new(), BTreeSet::new());
-    for thing in things {
-        match *thing {
-            Removable::Player(player) => {
-                players.insert(player);
-            }
-            Removable::Tick(tick) => {
-                ticks.insert(tick);
-            }
-            Removable::Usercmd(..)
-            | Removable::Button(..)
-            | Removable::Angles(..)
-            | Removable::Move(..)
-            | Removable::OwnInput(..) => hands::remove(&mut edited, *thing),
-            Removable::Loss(..) | Removable::Duplicate(..) | Removable::Delay(..) => {}
-        }
-    }
-    links::remove(&mut edited, things);
-    time::remove(&mut edited, &ticks);
-    remove_players(&mut edited, &players);
-    edited
+/// The indices of the ticks among things.
+fn removed_ticks(things: &[Removable]) -> BTreeSet<usize> {
+    things.iter().filter_map(|thing| if let Removable::Tick(tick) = thing { Some(*tick) } else { None }).collect()
 }
 
 /// A copy of a session that holds only what its replay depends on.

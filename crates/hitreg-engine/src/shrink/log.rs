@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ShrinkEdit, ShrinkError, ShrinkResult, ShrinkStep, shrink_by, shrink_game};
+use super::{ShrinkEdit, ShrinkError, ShrinkResult, ShrinkStep, shrink, shrink_by};
 use crate::build::condition::{Condition, ConditionAnswer};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal};
 use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
@@ -147,7 +147,7 @@ pub fn shrink_log(
     let still = |session: &Session| property.shows(engine, session);
     let at_once = candidates_at_once(engine, recorder, (path, session), property).map_err(ShrinkError::Property)?;
     let shrunk = match recorder {
-        Rerecorder::Game(game) => shrink_game(game, engine.games.memory(), session, (&still, at_once), progress),
+        Rerecorder::Game(game) => shrink(game, engine.games.memory(), session, (&still, at_once), progress),
         Rerecorder::Build(build, runner)
             if can_record(engine, build, runner, path).map_err(ShrinkError::Property)? =>
         {

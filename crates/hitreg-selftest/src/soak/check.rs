@@ -6,7 +6,7 @@ use super::play::{SoakMaps, SoakSession};
 use super::{BrokenProperty, SoakCoverage, SoakProperty, agree, disk, drawn, sides};
 use hitreg_analysis::summary::Summary;
 use hitreg_arena::playable;
-use hitreg_engine::shrink::{RemovedCount, ShrinkError, shrink_game};
+use hitreg_engine::shrink::{RemovedCount, ShrinkError, shrink};
 use hitreg_engine::verify::{LogFacts, LogVerdict, VerifiedReplay, VerifyReference, judge};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{PlayerRecords, Session};
@@ -152,7 +152,7 @@ fn shrinks(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
     let still =
         |session: &Session| -> Result<bool, std::convert::Infallible> { Ok(shows(session).is_ok_and(|n| n > 0)) };
     let still = (&still as _, rayon::current_num_threads());
-    let shrunk = match shrink_game(&*playable(), MemoryLimit::default(), session, still, &mut |_| {}) {
+    let shrunk = match shrink(&*playable(), MemoryLimit::default(), session, still, &mut |_| {}) {
         Ok(shrunk) => shrunk,
         Err(ShrinkError::NotShown) => return Ok(()),
         Err(error) => return Err(broken(Shrink, error.to_string())),

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::Removable;
+use super::{Removable, removed_ticks};
 use hitreg_log::record::{Session, StateKey, States};
 use hitreg_log::units::{EntityId, Tick};
 
 /// The states of tick 0 for a session without some of its ticks. They are the last recorded states of the players
 /// before the first remaining tick, or else the session's own first states.
 pub(super) fn states(session: &Session, removed: &[Removable]) -> States {
-    let ticks: BTreeSet<usize> =
-        removed.iter().filter_map(|t| if let Removable::Tick(t) = t { Some(*t) } else { None }).collect();
+    let ticks = removed_ticks(removed);
     // Indices count from 0 and ticks from 1, so the number of removed ticks is the number of the last removed tick.
     let gone = (0..).take_while(|place| ticks.contains(place)).count();
     let players = session.players.len();
