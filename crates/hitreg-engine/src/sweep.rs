@@ -4,11 +4,10 @@
 mod axis;
 mod figures;
 
-pub use axis::PRESET;
-pub use axis::{Axis, AxisError};
-
-pub(crate) use figures::{FigureCollector, FigureSums};
+pub use axis::{Axis, AxisError, PRESET};
 pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, figure_names};
+
+pub(crate) use figures::{FigureCollector, RunFigures};
 use hitreg_log::record::SessionHeader;
 use hitreg_log::stats::confidence_95;
 use hitreg_netcode::replay::{WhatIf, own_settings};
@@ -149,27 +148,20 @@ impl SweepPlan {
 
 /// The figures of the runs of one log: of each repetition of each point.
 #[derive(Debug)]
-pub struct LogFigures(Vec<FigureSums>);
+pub struct LogFigures(Vec<RunFigures>);
 
 /// Adds up the figures of logs.
 #[derive(Debug)]
 pub struct SweepBuilder<'p> {
     plan: &'p SweepPlan,
-    points: Vec<PointFigures>,
-}
-
-/// The figures of one combination so far.
-#[derive(Clone, Debug, Default)]
-struct PointFigures {
-    sums: FigureSums,
-    /// The share of hits of each run that has shots.
-    hit_shares: Vec<f64>,
+    /// The runs of each combination so far.
+    points: Vec<Vec<RunFigures>>,
 }
 
 impl<'p> SweepBuilder<'p> {
     /// Begins a sweep without logs.
     pub fn new(plan: &'p SweepPlan) -> SweepBuilder<'p> {
-        SweepBuilder { plan, points: vec![PointFigures::default(); plan.points().len()] }
+        SweepBuilder { plan, points: vec![Vec::new(); plan.points().len()] }
     }
 
     /// Adds logs that were run under this plan.
@@ -177,10 +169,7 @@ impl<'p> SweepBuilder<'p> {
         for LogFigures(runs) in logs {
             let mut runs = runs.into_iter();
             for point in &mut self.points {
-                for run in runs.by_ref().take(usize::from(self.plan.repeats())) {
-                    point.hit_shares.extend(run.hit_share());
-                    point.sums.add(run);
-                }
+                point.extend(runs.by_ref().take(usize::from(self.plan.repeats())));
             }
         }
     }
@@ -188,10 +177,11 @@ impl<'p> SweepBuilder<'p> {
     /// The rows of all logs together.
     pub fn finish(self) -> Sweep {
         let plan = self.plan;
-        let row = |(values, point): (Vec<&str>, PointFigures)| {
+        let row = |(values, runs): (Vec<&str>, Vec<RunFigures>)| {
+            let hit_shares: Vec<f64> = runs.iter().filter_map(RunFigures::hit_share).collect();
             let rerecorded = plan.what_if == WhatIf::Rerecord;
-            let hit_share_ci95 = rerecorded.then(|| confidence_95(&point.hit_shares)).flatten();
-            let figures = SweepFigures { hit_share_ci95, ..point.sums.figures() };
+            let hit_share_ci95 = rerecorded.then(|| confidence_95(&hit_shares)).flatten();
+            let figures = SweepFigures { hit_share_ci95, ..RunFigures::together(&runs) };
             SweepRow { values: values.into_iter().map(str::to_owned).collect(), figures }
         };
         let rows = plan.points().into_iter().zip(self.points).map(row).collect();
@@ -201,7 +191,7 @@ impl<'p> SweepBuilder<'p> {
 }
 
 /// Makes the figures of one log, by its index, at one point. The number is the index of the repetition, from 0.
-pub(crate) type FigureRun<'a, E> = dyn Fn(usize, &[&str], u16) -> Result<FigureSums, E> + Sync + 'a;
+pub(crate) type FigureRun<'a, E> = dyn Fn(usize, &[&str], u16) -> Result<RunFigures, E> + Sync + 'a;
 
 /// Makes the figures of every log at every point.
 pub(crate) fn sweep_by<E: Send>(

@@ -2,7 +2,7 @@
 
 use super::SurveyedLog;
 use crate::engine::{EngineError, Playable};
-use crate::sweep::{FigureCollector, FigureSums, LogFigures, SweepPlan, sweep_by};
+use crate::sweep::{FigureCollector, RunFigures, LogFigures, SweepPlan, sweep_by};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::trace::schema::TableSet;
@@ -72,7 +72,7 @@ impl SurveyedLog {
         ReplayOptions { sizes: true, tables, memory: self.memory, ..ReplayOptions::default() }
     }
 
-    fn figures(&self, game: &dyn Playable, settings: Settings, rejudge: bool) -> Result<FigureSums, EngineError> {
+    fn figures(&self, game: &dyn Playable, settings: Settings, rejudge: bool) -> Result<RunFigures, EngineError> {
         let options = self.sweep_options().under(Some(settings), rejudge);
         let (mut figures, mut is_open) = (FigureCollector::default(), false);
         let mut add = |header: &TraceHeader, rows: Table| {
@@ -91,7 +91,7 @@ impl SurveyedLog {
         session: &Session,
         settings: &Settings,
         repeat: u16,
-    ) -> Result<FigureSums, EngineError> {
+    ) -> Result<RunFigures, EngineError> {
         let bots = game.bots().ok_or_else(|| self.not_replayed(ReplayError::NoBots(game.name())))?;
         let seed = Seed(self.header.seed.0.wrapping_add(u64::from(repeat)));
         let ran = bots.replay_with_bots(self.memory, session, settings, seed);
@@ -101,7 +101,7 @@ impl SurveyedLog {
         Ok(self.with_traffic(figures, ran.traffic))
     }
 
-    fn with_traffic(&self, mut figures: FigureCollector, traffic: Option<TrafficBytes>) -> FigureSums {
+    fn with_traffic(&self, mut figures: FigureCollector, traffic: Option<TrafficBytes>) -> RunFigures {
         if let Some(traffic) = traffic {
             figures.add_traffic(traffic, self.survey.duration(), self.header.players.len());
         }
