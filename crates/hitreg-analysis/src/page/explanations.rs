@@ -6,8 +6,8 @@ use super::PageInput;
 use super::evidence::Evidence;
 use super::packed::PageColumns;
 use super::records::{PackedRecords, RecordPacker};
-use crate::report::why_answer;
-use crate::why::{DrawnSnapshots, RejudgedShot, TraceRows, UsercmdPath, Why};
+use crate::report::{correction_answer, shot_answer};
+use crate::why::{DrawnSnapshots, RejudgedShot, TraceRows, UsercmdPath};
 use hitreg_log::trace::schema::shots;
 use hitreg_log::units::Micros;
 
@@ -40,11 +40,8 @@ pub(super) fn shots_of(
             (shot.carried, shot.drawn_from) = (*carried, *drawn_from);
         }
         let rejudged = shot.otherwise(shown.rejudged);
-        let why = Why::Shot(Box::new(shot));
-        let answer = why_answer(&why, &trace.header.settings);
-        if let Why::Shot(it) = why {
-            packer.push(&PageExplanation { answer, rejudged, it: *it })?;
-        }
+        let answer = shot_answer(&shot, &trace.header.settings);
+        packer.push(&PageExplanation { answer, rejudged, it: shot })?;
     }
     Ok(packer.finish(columns))
 }
@@ -83,14 +80,9 @@ fn known_by_log(reader: &TraceRows<'_>, shown: &PageInput<'_>) -> Result<Vec<Kno
 
 /// Packs all corrections, with the answers of `why`.
 pub(super) fn corrections_of(evidence: &Evidence, columns: &mut PageColumns) -> Result<PackedRecords, String> {
-    let settings = &evidence.trace.header.settings;
     let mut packer = RecordPacker::default();
     for it in TraceRows::new(&evidence.trace).corrections() {
-        let why = Why::Correction(Box::new(it));
-        let answer = why_answer(&why, settings);
-        if let Why::Correction(it) = why {
-            packer.push(&PageExplanation { answer, rejudged: Vec::new(), it: *it })?;
-        }
+        packer.push(&PageExplanation { answer: correction_answer(&it), rejudged: Vec::new(), it })?;
     }
     Ok(packer.finish(columns))
 }

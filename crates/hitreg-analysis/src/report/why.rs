@@ -23,8 +23,8 @@ pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[RejudgedS
 /// The answer in one or two sentences.
 pub fn why_answer(why: &Why, settings: &[(String, String)]) -> String {
     match why {
-        Why::Shot(shot) => verdict(shot, settings),
-        Why::Correction(correction) => mispredicted(correction),
+        Why::Shot(shot) => shot_answer(shot, settings),
+        Why::Correction(correction) => correction_answer(correction),
     }
 }
 
@@ -72,7 +72,7 @@ fn about_shot(
     otherwise: &[RejudgedShot],
 ) {
     page.line(&title(why));
-    page.note(2, &verdict(shot, settings));
+    page.note(2, &shot_answer(shot, settings));
 
     page.heading(&format!("On p{}'s screen", shot.shooter));
     let frame_us = shot.made.and_then(|made| made.at_us);
@@ -342,7 +342,7 @@ fn limit(limit: &str, settings: &[(String, String)]) -> String {
     }
 }
 
-fn verdict(shot: &ShotExplanation, settings: &[(String, String)]) -> String {
+pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)]) -> String {
     let server = came(&shot.server);
     let shooter = shot.shooter;
     if shot.is_impact {
@@ -402,7 +402,7 @@ fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(Str
     }
 }
 
-fn mispredicted(correction: &CorrectionExplanation) -> String {
+pub(crate) fn correction_answer(correction: &CorrectionExplanation) -> String {
     let first = correction.errors.first().map_or(String::new(), |first| format!(", {} first", name(&first.field)));
     let fields = match correction.errors.len() as u64 {
         0 => String::new(),
@@ -427,7 +427,7 @@ fn cause(correction: &CorrectionExplanation) -> String {
 
 fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanation, settings: &[(String, String)]) {
     page.line(&title(why));
-    page.note(2, &mispredicted(correction));
+    page.note(2, &correction_answer(correction));
     page.blank();
     page.pair("usercmd", &usercmd(correction.command, correction.made_us, settings));
     let took = made(correction.made_us, settings)
