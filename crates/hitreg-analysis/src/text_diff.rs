@@ -1,7 +1,6 @@
 //! A line diff of two texts for human readers: changed lines with a few lines of context, and the changed words within
 //! a line.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
 use serde::{Serialize, Serializer};
@@ -106,17 +105,8 @@ impl TextDiff {
     }
 }
 
-/// Returns the edits from the first list to the second. It compares numbers instead of texts, so that the compiler
-/// instantiates the search once.
-fn differ(lists: &[Vec<&str>; 2]) -> Vec<DiffOp> {
-    let mut known = BTreeMap::new();
-    let [before, after] = [0, 1].map(|side| {
-        let number = |text: &&'_ str| {
-            let next = known.len() as u32;
-            *known.entry(text.to_string()).or_insert(next)
-        };
-        lists[side].iter().map(number).collect::<Vec<u32>>()
-    });
+/// Returns the edits from the first list to the second.
+fn differ([before, after]: &[Vec<&str>; 2]) -> Vec<DiffOp> {
     let (before, after) = (&before[..], &after[..]);
     let mut changes = Compact::new(Replace::new(Capture::new()), before, after);
     let Ok(()) = patience::diff(&mut changes, before, 0..before.len(), after, 0..after.len());
