@@ -110,15 +110,20 @@ impl RoundTrips {
 
     /// A percentile in microseconds; `None` without round trips.
     pub(super) fn percentile_us(&self, share: f64) -> Option<i64> {
-        let all: u64 = self.counts.values().sum();
-        let rank = (libm::ceil(share * all as f64) as u64).max(1);
-        let mut seen = 0;
-        let found = self.counts.iter().find(|(_, count)| {
-            seen += **count;
-            seen >= rank
-        });
-        found.map(|(trip, _)| trip * TIME_UNIT_US)
+        at_share(&self.counts, share).map(|trip| trip * TIME_UNIT_US)
     }
+}
+
+/// The least of some counted values that at least this share of them does not exceed; `None` without values.
+pub(super) fn at_share<V: Copy>(counts: &BTreeMap<V, u64>, share: f64) -> Option<V> {
+    let all: u64 = counts.values().sum();
+    let rank = (libm::ceil(share * all as f64) as u64).max(1);
+    let mut seen = 0;
+    let found = counts.iter().find(|(_, count)| {
+        seen += **count;
+        seen >= rank
+    });
+    found.map(|(value, _)| *value)
 }
 
 /// Every n-th of some items.

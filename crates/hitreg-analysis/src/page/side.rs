@@ -10,7 +10,7 @@ use super::evidence::Evidence;
 use super::explanations::{corrections_of, shots_of};
 use super::packed::PageColumns;
 use super::records::PackedRecords;
-use super::series::{Packets, PagePackets, Series};
+use super::series::{Packets, PagePackets, Series, at_share};
 use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet};
 use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::{PageInput, notes};
@@ -148,14 +148,7 @@ fn reach(trace: &dyn TraceSource) -> Result<f32, String> {
             Ok(())
         })?;
     }
-    let all: u64 = counts.values().sum();
-    let rank = libm::ceil(0.98 * all as f64) as u64;
-    let mut below = 0;
-    let found = counts.iter().find(|(_, count)| {
-        below += **count;
-        below >= rank.max(1)
-    });
-    Ok(found.map_or(1.0, |(power, _)| libm::exp2f(*power as f32)))
+    Ok(at_share(&counts, 0.98).map_or(1.0, |power| libm::exp2f(power as f32)))
 }
 
 /// The columns of a table that hold positions.
