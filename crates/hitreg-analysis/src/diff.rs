@@ -123,7 +123,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
     let firsts = || compared.iter().filter_map(|c| c.diff.first.as_ref());
     // An effect of a setting comes before the setting itself, which each usercmd or packet repeats.
-    let first = firsts().min_by_key(|d| (d.is_echo_of(&changed), order(d))).cloned();
+    let first = firsts().min_by_key(|d| (d.echo_of(&changed).is_some(), order(d))).cloned();
     let echoes: BTreeSet<String> = firsts().filter_map(|d| d.echo_note(&changed)).collect();
     let first = first.map(|found| with_surroundings(found, [a, b], clocks)).transpose()?;
     let hits = besides(&mut compared, shots::NAME).hits;

@@ -81,7 +81,7 @@ pub struct Values {
 }
 
 /// A difference that repeats a changed setting, and is no effect of it.
-struct SettingEcho {
+pub(super) struct SettingEcho {
     /// The settings that it repeats. A setting may be one player's own.
     settings: &'static [&'static str],
     /// The table; `None` for every table with the column.
@@ -158,7 +158,7 @@ impl Divergence {
     }
 
     /// The changed setting that this divergence only repeats: nothing else differs in its row.
-    fn echo_of(&self, changed: &[ChangedSetting]) -> Option<&'static SettingEcho> {
+    pub(super) fn echo_of(&self, changed: &[ChangedSetting]) -> Option<&'static SettingEcho> {
         let is_changed = |of: &&str| changed.iter().any(|setting| setting.key.ends_with(of));
         ECHOES.iter().find(|echo| {
             self.what == echo.what
@@ -167,11 +167,6 @@ impl Divergence {
                 && self.others.iter().all(|other| echo.followers.contains(&other.field.as_str()))
                 && echo.settings.iter().any(&is_changed)
         })
-    }
-
-    /// Whether this divergence only repeats a changed setting.
-    pub(super) fn is_echo_of(&self, changed: &[ChangedSetting]) -> bool {
-        self.echo_of(changed).is_some()
     }
 
     /// Says what carries the changed setting that this divergence repeats; `None` if it is no echo.
