@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::process::{self, ProcessEnd};
 use super::{StopSignal, UntestableBuild};
+use hitreg_analysis::corpus::command_line;
 
 /// A shell command in which `{}` is replaced by a log and `{build}` by a build.
 #[derive(Clone, Debug)]
@@ -58,10 +59,10 @@ impl Condition {
     /// # Errors
     /// When the command does not exist or reports a failure (exit code 126 and above).
     pub fn ask(&self, log: &Path, build: Option<&Path>) -> Result<ConditionAnswer, BadCondition> {
-        let mut text = self.template.replace("{}", &quoted(log));
+        let mut text = self.template.replace("{}", &command_line(&[log.display().to_string()]));
         let mut command = Command::new("sh");
         if let Some(build) = build {
-            text = text.replace("{build}", &quoted(build));
+            text = text.replace("{build}", &command_line(&[build.display().to_string()]));
             command.env("HITREG_BUILD", build);
         }
         let bad = |reason: String| BadCondition { command: self.template.clone(), reason };
@@ -89,13 +90,6 @@ impl Condition {
 
 fn quoted_end(last_words: &[String]) -> String {
     last_words.last().map(|line| format!(" ({line})")).unwrap_or_default()
-}
-
-/// Quotes a path as one word of a shell.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 #[cfg(all(test, unix))]
