@@ -17,8 +17,8 @@ use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult};
 use crate::build::Build;
 use crate::corpus::{
-    Corpus, CorpusError, CorpusProgress, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
-    ResultFolder, THIS_BUILD,
+    Corpus, CorpusError, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow, ResultFolder,
+    THIS_BUILD,
 };
 use crate::engine::EngineError;
 use crate::page::corpus_html;
@@ -214,17 +214,16 @@ impl CorpusBar {
         self.add(failed, "failed");
     }
 
+    /// Counts a log that was judged.
+    pub(super) fn log_judged(&self, log: &LogRow) {
+        self.add(log.verdict == "differs", "differ");
+    }
+
     fn add(&self, is_counted: bool, word: &str) {
         use std::sync::atomic::Ordering;
         let more = u64::from(is_counted);
         let all = self.counted.fetch_add(more, Ordering::Relaxed) + more;
         self.bar.one_log_done(&format!("{all} {word}"));
-    }
-}
-
-impl CorpusProgress for CorpusBar {
-    fn done(&self, log: &LogRow) {
-        self.add(log.verdict == "differs", "differ");
     }
 }
 

@@ -159,7 +159,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let engine = files::engine(games);
     let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, (about, digest.is_some()), &next)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
-    let judged = run.judge(&corpus.logs, &judge, &progress)?;
+    let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;
     drop(progress);
     let mut summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
     summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);

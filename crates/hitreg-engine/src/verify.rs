@@ -48,7 +48,7 @@ impl VerifyOptions<'_> {
         let next = |_: &LogReport| String::new();
         let corpus = VerifiedCorpus::new(self, engine, logs, (LogRow::default(), false), &next)?;
         let run = CorpusRun { threads: self.threads, results: None, stop: &StopSignal::default() };
-        let judged = run.judge(logs, &corpus, &())?.logs;
+        let judged = run.judge(logs, &corpus, &|_| {})?.logs;
         Ok(judged.into_iter().map(JudgedLog::verified).collect())
     }
 

@@ -75,7 +75,7 @@ pub(super) fn run(
     let results = args.results.folder(args.corpus.share()?)?;
     let progress = CorpusBar::new("comparing", corpus.logs.len());
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &runner.stop };
-    let judged = run.judge(&corpus.logs, &judge, &progress)?;
+    let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;
     drop(progress);
     let mut summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
     summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);

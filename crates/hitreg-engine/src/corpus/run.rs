@@ -73,17 +73,6 @@ pub struct JudgedCorpus<R> {
     pub problem: Option<StoreError>,
 }
 
-/// Receives what became of each log, as soon as it is known.
-pub trait CorpusProgress: Sync {
-    /// A log is done.
-    fn done(&self, log: &LogRow);
-}
-
-/// Nobody waits for the run.
-impl CorpusProgress for () {
-    fn done(&self, _: &LogRow) {}
-}
-
 /// A run over a corpus.
 #[derive(Debug)]
 pub struct CorpusRun<'a> {
@@ -97,7 +86,8 @@ pub struct CorpusRun<'a> {
 
 impl CorpusRun<'_> {
     /// Judges the logs and returns the results in their order. Problems with a log become its verdict, and the other
-    /// logs are judged. If results cannot be kept, the rest of the run keeps none.
+    /// logs are judged. `done` receives what became of each log, as soon as it is known. If results cannot be kept, the
+    /// rest of the run keeps none.
     ///
     /// # Errors
     /// When threads cannot be started, when an error is not about one log, or when the run was stopped.
@@ -105,7 +95,7 @@ impl CorpusRun<'_> {
         self,
         logs: &[PathBuf],
         judge: &J,
-        progress: &dyn CorpusProgress,
+        done: &(dyn Fn(&LogRow) + Sync),
     ) -> Result<JudgedCorpus<J::Report>, EngineError> {
         let resumes = self.results.is_some();
         let identities: Vec<Option<LogIdentity>> = logs.iter().map(|log| LogIdentity::of(log)).collect();
@@ -118,11 +108,11 @@ impl CorpusRun<'_> {
                 return ControlFlow::Break(());
             }
             match judge_log(&logs[number], identities[number], (judge, alone), &keeper) {
-                Ok(done) => {
-                    if let Some(ResultRow::Log(row)) = done.rows.last() {
-                        progress.done(row);
+                Ok(log) => {
+                    if let Some(ResultRow::Log(row)) = log.rows.last() {
+                        done(row);
                     }
-                    lock(&judged)[number] = Some(done);
+                    lock(&judged)[number] = Some(log);
                 }
                 Err(error) => {
                     lock(&failed).get_or_insert(error);
