@@ -29,10 +29,11 @@ pub enum GoldenUpdate {
 }
 
 /// What was done with the golden.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Golden {
     /// The log has no golden.
+    #[default]
     None,
     /// The replay was compared with it.
     Compared,

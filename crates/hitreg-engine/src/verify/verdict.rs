@@ -16,7 +16,7 @@ use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{ReplayOutput, StreamReport};
 
 /// The result for one log.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct LogReport {
     /// The path of the log.
     #[serde(serialize_with = "hitreg_log::store::shown::path")]
@@ -72,7 +72,7 @@ pub struct LogReport {
 }
 
 /// The verdict on one log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogVerdict {
     /// Everything that was compared is equal, and something was compared.
@@ -80,6 +80,7 @@ pub enum LogVerdict {
     /// The outcome was accepted as the new golden. It may differ from the golden before it.
     Accepted,
     /// The log cannot be judged.
+    #[default]
     Untestable,
     /// Something differs.
     Differs,
@@ -276,27 +277,7 @@ fn judge_figures(
 
 impl LogReport {
     pub(crate) fn new(verdict: LogVerdict) -> LogReport {
-        LogReport {
-            path: PathBuf::new(),
-            verdict,
-            why: None,
-            digest: None,
-            exercised: Coverage::default(),
-            ticks_recorded: 0,
-            hashes_compared: 0,
-            replays_differ: false,
-            rollbacks: 0,
-            legs: None,
-            keyframes: None,
-            plays_here: true,
-            golden: Golden::None,
-            golden_text: None,
-            detail: None,
-            tick: None,
-            view_errors: None,
-            difference: None,
-            seconds: 0.0,
-        }
+        LogReport { verdict, plays_here: true, ..LogReport::default() }
     }
 
     /// The result for a log that was not replayed.

@@ -10,7 +10,7 @@ use hitreg_analysis::diff::{DiffOptions, TraceDiff, diff};
 use hitreg_log::trace::Trace;
 
 /// The outcome of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchVerdict {
     /// The first bad candidate was found.
@@ -22,11 +22,12 @@ pub enum SearchVerdict {
     /// All are bad, including the first.
     AllAreBad,
     /// The good or bad end cannot be judged, so there is no answer.
+    #[default]
     Untestable,
 }
 
 /// The result of a search.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct BisectResult {
     /// The judgement.
     pub verdict: SearchVerdict,
@@ -96,22 +97,7 @@ impl BisectResult {
             }
             tested.push(TestedCandidate { name, answer: answer.word() });
         }
-        BisectResult {
-            verdict,
-            first_bad: None,
-            last_good: None,
-            subject: None,
-            subjects: BTreeMap::new(),
-            candidates: Vec::new(),
-            probes: tested.len(),
-            speculative: None,
-            resumed: None,
-            skipped,
-            tested,
-            untestable: None,
-            last_words: Vec::new(),
-            diff: None,
-        }
+        BisectResult { verdict, probes: tested.len(), skipped, tested, ..BisectResult::default() }
     }
 
     /// Adds the reason why an end of the search could not be judged.
