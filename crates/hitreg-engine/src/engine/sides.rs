@@ -13,7 +13,6 @@ use serde::Serialize;
 use super::{Engine, EngineError, SideRejudgement, SurveyedLog, check};
 use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
 use hitreg_analysis::diff::TraceSide;
-use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::record::{LogContents, SessionHeader};
 use hitreg_log::store::{self, Target, TraceFile};
 use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
@@ -411,17 +410,7 @@ impl ReplaySpec {
         to: &Target,
     ) -> Result<Result<(), UntestableBuild>, EngineError> {
         let Some(build) = &self.build else {
-            let settings = self.settings(engine, &log.header)?;
-            let session = log.session()?;
-            let again = engine.games.of(&session).map_err(UntestableBuild::because_of);
-            let again = again.and_then(|game| {
-                game.rerecord(engine.games.memory(), &session, settings.as_ref())
-                    .map_err(|error| UntestableBuild::not_replayed(&error))
-            });
-            return match again {
-                Ok(again) => Ok(Ok(store::save_log(to, &again, LogOptions::whole())?)),
-                Err(untestable) => Ok(Err(untestable)),
-            };
+            return log.rerecord(engine, self.settings(engine, &log.header)?.as_ref(), to);
         };
         let options = self.options();
         let request = BuildRequest { options: &options, ..log.request()? };

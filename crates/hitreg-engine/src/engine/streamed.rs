@@ -16,9 +16,9 @@ pub use swept::{SweepError, sweep};
 
 use super::log_file::{HashingReader, LogFile};
 use super::{Engine, EngineError, Playable};
-use crate::build::BuildRequest;
+use crate::build::{BuildRequest, UntestableBuild};
 use crate::verify::LogFacts;
-use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, write_trace_meanwhile};
+use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, WriterOptions, write_trace_meanwhile};
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::store::{self, InputFile, Target};
@@ -369,6 +369,26 @@ impl SurveyedLog {
 }
 
 impl SurveyedLog {
+    /// Records the log's input and links again with this program, under its own settings or others.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read again, or if the recording cannot be written.
+    pub(crate) fn rerecord(
+        &self,
+        engine: &Engine<'_>,
+        settings: Option<&Settings>,
+        to: &Target,
+    ) -> Result<Result<(), UntestableBuild>, EngineError> {
+        let game = match engine.games.of_header(&self.header) {
+            Ok(game) => game,
+            Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),
+        };
+        match game.rerecord(engine.games.memory(), &self.session()?, settings) {
+            Ok(again) => Ok(Ok(store::save_log(to, &again, WriterOptions::whole())?)),
+            Err(error) => Ok(Err(UntestableBuild::not_replayed(&error))),
+        }
+    }
+
     /// Replays the log, and keeps its trace in memory.
     ///
     /// # Errors

@@ -15,10 +15,9 @@ use crate::engine::{Engine, EngineError, Leg, SurveyedLog, check, retry_with_enc
 use crate::in_order;
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::ReplaySummary;
-use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::record::SessionStretch;
 use hitreg_log::recorded::recorded;
-use hitreg_log::store::{self, Target};
+use hitreg_log::store::Target;
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
 use hitreg_netcode::replay::{ReplayError, ReplayOptions, StreamReport, compare_hashes};
@@ -57,19 +56,14 @@ impl ReplayRunner<'_> {
         log: &SurveyedLog,
         to: &Target,
     ) -> Result<Result<(), String>, EngineError> {
-        let ReplayRunner::Build(build, runner) = self else {
-            let game = match engine.games.of_header(&log.header) {
-                Ok(game) => game,
-                Err(unknown) => return Ok(Err(unknown.to_string())),
-            };
-            return match game.rerecord(engine.games.memory(), &log.session()?, None) {
-                Ok(session) => Ok(Ok(store::save_log(to, &session, LogOptions::whole())?)),
-                Err(ReplayError::NeedsMemory(source)) => Err(log.needs_memory(source)),
-                Err(error) => Ok(Err(error.to_string())),
-            };
+        let made = match self {
+            ReplayRunner::Own => log.rerecord(engine, None, to)?,
+            ReplayRunner::Build(build, runner) => {
+                let made = runner.rerecord(build, &log.request()?, to.path());
+                check(&runner.stop)?;
+                made
+            }
         };
-        let made = runner.rerecord(build, &log.request()?, to.path());
-        check(&runner.stop)?;
         Ok(EngineError::check_memory(log.path(), made)?.map_err(|untestable| describe(&untestable)))
     }
 }
