@@ -17,7 +17,6 @@ mod hits;
 mod join;
 mod keys;
 mod kinds;
-mod late;
 mod mark;
 mod options;
 mod owners;

@@ -1,18 +1,22 @@
 //! The list of changed shots. It can be as long as the list of all shots. For traces in files, only the first changed
 //! shots are kept in memory, and the others are read again on request.
 
-mod again;
-
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-pub(super) use again::ShotComparison;
-
-use super::hits::{ChangedShot, ShotChange};
+use super::clock::TickTimes;
+use super::fold::each_step;
+use super::hits::{ChangedShot, HitChanges, ShotChange, TextTable};
+use super::keys::RowKey;
 use super::mark::RowRank;
+use super::options::DiffOptions;
+use super::pairing::Pairing;
+use super::steps::{ReorderTolerance, StepStop};
+use hitreg_log::trace::schema::shots;
+use hitreg_log::trace::{SharedTrace, TraceSource};
 
 /// The shots whose result differs between the traces, in the order of their time.
 #[derive(Clone, Default)]
@@ -185,10 +189,58 @@ impl Serialize for ChangedShots {
     }
 }
 
+/// Reads the shots of both traces again, to find changed shots that were not kept.
+pub(super) struct ShotComparison {
+    traces: [SharedTrace; 2],
+    options: DiffOptions,
+    patience: ReorderTolerance,
+}
+
+impl ShotComparison {
+    /// `None` if the traces cannot be read again later.
+    pub(super) fn of(
+        [a, b]: [&dyn TraceSource; 2],
+        options: &DiffOptions,
+        patience: ReorderTolerance,
+    ) -> Option<ShotComparison> {
+        Some(ShotComparison { traces: [a.shared()?, b.shared()?], options: options.clone(), patience })
+    }
+
+    /// The next changed shots after the one with this rank.
+    fn after(&self, last: &RowRank) -> Result<Vec<RankedShot>, String> {
+        let traces = self.traces.each_ref().map(|trace| &**trace as &dyn TraceSource);
+        let tables = traces.map(TraceSource::tables);
+        let shape = |side: usize| tables[side].iter().map(|(table, _)| *table).find(|table| table.name == shots::NAME);
+        let (Some(a), Some(b)) = (shape(0), shape(1)) else { return Ok(Vec::new()) };
+        let clocks = [TickTimes::of(traces[0])?, TickTimes::of(traces[1])?];
+        let key = RowKey::of(a, b, &self.options);
+        let mut next = EarliestShots { most: Some(ChangedShots::MOST), ..EarliestShots::default() };
+        let mut texts = TextTable::default();
+        let went =
+            each_step(traces, [a, b], (&key, [&clocks[0], &clocks[1]]), self.patience, &mut |rows, times, before| {
+                let Ok(pairing) = Pairing::of(rows, before, key.clone(), times) else { return true };
+                HitChanges::default().add(&pairing, &self.options, &mut texts, &mut |spot, shot| {
+                    let rank = pairing.rank(spot);
+                    if rank.cmp(last).is_gt() {
+                        next.note(&rank, shot);
+                    }
+                });
+                true
+            });
+        match went {
+            Ok(()) => Ok(next.end()),
+            Err(StepStop::Unread(what)) => Err(what),
+            Err(StepStop::OutOfOrder | StepStop::TimesGoBack) => {
+                Err("the shots have another order than before".to_owned())
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::hits::{Outcome, TextTable};
+    use crate::diff::hits::Outcome;
     use crate::diff::mark::KeyPart;
 
     /// Shots with numbers of every width, and with names that are prefixes of each other.
