@@ -1,8 +1,6 @@
-//! The result of a sweep: a row of figures for each combination of settings.
+//! The result of a sweep: a row of figures for each combination of settings, and as a table of named columns for files.
 
-mod table;
-
-pub use table::{SweepCell, SweepTable, figure_names};
+use serde::{Serialize, Serializer};
 
 use hitreg_log::record::WhatIf;
 use hitreg_log::stats::Spread;
@@ -77,4 +75,123 @@ impl SweepFigures {
         let (hits, shots) = (self.hits?, self.shots.filter(|shots| *shots > 0)?);
         Some(hits as f64 / shots as f64)
     }
+}
+
+/// Rows of named columns. Serializes as a list of rows, each a map from column to value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepTable {
+    /// The names of the columns: the varied settings, then the figures with their units.
+    pub columns: Vec<String>,
+    /// Rows with one cell for each column.
+    pub rows: Vec<Vec<SweepCell>>,
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum SweepCell {
+    /// A setting's value.
+    Text(String),
+    /// A count.
+    Count(u64),
+    /// A measured quantity.
+    Number(f64),
+    /// No value was measured.
+    None,
+}
+
+impl Serialize for SweepTable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct RowOf<'a>(&'a [String], &'a [SweepCell]);
+        impl Serialize for RowOf<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_map(self.0.iter().zip(self.1))
+            }
+        }
+        serializer.collect_seq(self.rows.iter().map(|row| RowOf(&self.columns, row)))
+    }
+}
+
+impl SweepTable {
+    /// Formats the table as CSV (RFC 4180), with a header line. An unmeasured value is an empty cell.
+    pub fn to_csv(&self) -> String {
+        let text = |cell: &SweepCell| match cell {
+            SweepCell::Text(text) => text.clone(),
+            SweepCell::Count(count) => count.to_string(),
+            SweepCell::Number(number) => number.to_string(),
+            SweepCell::None => String::new(),
+        };
+        let mut out = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+        let rows = self.rows.iter().map(|row| row.iter().map(text).collect());
+        for record in std::iter::once(self.columns.clone()).chain(rows) {
+            out.write_record(record).expect("memory takes it, and all rows are of one length");
+        }
+        String::from_utf8(out.into_inner().expect("memory takes it")).expect("what is written as text is text")
+    }
+}
+
+impl Sweep {
+    /// The names of the figures that no row has.
+    pub fn absent(&self) -> Vec<&'static str> {
+        let mut names: Vec<&'static str> =
+            figures(&SweepFigures::default()).into_iter().map(|(name, _)| name).collect();
+        for row in &self.rows {
+            let cells = figures(&row.figures);
+            names.retain(|name| cells.iter().any(|(known, cell)| known == name && *cell == SweepCell::None));
+        }
+        names
+    }
+
+    /// The table of all figures, with one column for each figure.
+    pub fn table(&self) -> SweepTable {
+        let row = |row: &SweepRow| {
+            let values = row.values.iter().cloned().map(SweepCell::Text);
+            let what_if = std::iter::once(SweepCell::Text(self.what_if.name().to_owned()));
+            values.chain(what_if).chain(figures(&row.figures).into_iter().map(|(_, cell)| cell)).collect()
+        };
+        SweepTable {
+            columns: self.keys.iter().cloned().chain(["what_if".to_owned()]).chain(figure_names()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+}
+
+/// The names of the figures' columns, which every sweep has.
+pub fn figure_names() -> Vec<String> {
+    figures(&SweepFigures::default()).into_iter().map(|(name, _)| name.to_owned()).collect()
+}
+
+fn figures(f: &SweepFigures) -> Vec<(&'static str, SweepCell)> {
+    let count = |count: Option<u64>| count.map_or(SweepCell::None, SweepCell::Count);
+    let number = |number: Option<f64>| number.map_or(SweepCell::None, SweepCell::Number);
+    // The shortest decimal of a 32-bit float, so that 0.1 is not written as 0.10000000149011612.
+    let short = |value: f32| value.to_string().parse().ok();
+    let part = |spread: Option<Spread>, part: fn(Spread) -> f32| number(spread.and_then(|s| short(part(s))));
+    let (view, ms, units) = (f.view_error_units, f.in_cover_ms, f.in_cover_units);
+    vec![
+        ("usercmds", count(f.usercmds)),
+        ("shots", count(f.shots)),
+        ("launched", count(f.launched)),
+        ("impacts", count(f.impacts)),
+        ("not_run", count(f.not_run)),
+        ("hits", count(f.hits)),
+        ("hit_share", number(f.hit_share())),
+        ("hit_share_ci95", number(f.hit_share_ci95)),
+        ("missed_on_target", count(f.missed_on_target)),
+        ("view_error_units_p50", part(view, |s| s.p50)),
+        ("view_error_units_p95", part(view, |s| s.p95)),
+        ("view_error_units_max", part(view, |s| s.max)),
+        ("hits_in_cover", count(f.hits_in_cover)),
+        ("in_cover_ms_p50", part(ms, |s| s.p50)),
+        ("in_cover_ms_max", part(ms, |s| s.max)),
+        ("in_cover_units_p50", part(units, |s| s.p50)),
+        ("in_cover_units_max", part(units, |s| s.max)),
+        ("predictions_checked", count(f.checked)),
+        ("corrections", count(f.corrections)),
+        ("correction_units_p50", part(f.correction_units, |s| s.p50)),
+        ("correction_units_p95", part(f.correction_units, |s| s.p95)),
+        ("correction_units_max", part(f.correction_units, |s| s.max)),
+        ("down_bytes_per_s", number(f.down_bytes_per_s)),
+        ("up_bytes_per_s", number(f.up_bytes_per_s)),
+    ]
 }
