@@ -101,10 +101,29 @@ impl ReplaySummary {
         let place = |table: &&TableDigest| TABLES.iter().position(|known| known.name == table.name());
         let mut tables: Vec<&TableDigest> = self.tables.iter().filter(|table| digest::counts(table.name())).collect();
         tables.sort_by_key(|table| place(table).unwrap_or(TABLES.len()));
-        let tables = tables.into_iter().map(|table| (table.name(), table.rows(), table.digest()));
-        let has_shots = self.tables.iter().any(|table| table.name() == shots::NAME);
         let shots = self.shots.as_deref()?;
-        Some(written(TITLE, &self.header, self.digest(), tables, &self.summary(), has_shots.then_some(shots)))
+        let mut text = String::new();
+        let mut line = |line: String| {
+            text.push_str(&line);
+            text.push('\n');
+        };
+        line(TITLE.to_owned());
+        line(format!("game {}, {} loop", self.header.game, self.header.mode));
+        line(format!("trace {}", self.digest()));
+        line(String::new());
+        for table in tables {
+            let (name, rows, digest) = (table.name(), table.rows(), table.digest());
+            line(format!("{name:<12} {rows:>9} rows  {digest}"));
+        }
+        line(String::new());
+        for (what, count) in counts(&self.summary()) {
+            line(format!("{what:<24} {count:>9}"));
+        }
+        if self.tables.iter().any(|table| table.name() == shots::NAME) {
+            line(String::new());
+            text.push_str(shots);
+        }
+        Some(text)
     }
 }
 
@@ -116,37 +135,6 @@ pub fn usercmds_of(golden: &str) -> Option<u64> {
 /// The golden of a trace.
 pub fn golden(trace: &Trace) -> String {
     ReplaySummary::of(trace).golden().unwrap_or_default()
-}
-
-fn written<'a>(
-    title: &str,
-    header: &TraceHeader,
-    digest: Digest,
-    tables: impl Iterator<Item = (&'a str, usize, Digest)>,
-    summary: &Summary,
-    shots: Option<&str>,
-) -> String {
-    let mut text = String::new();
-    let mut line = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
-    };
-    line(title.to_owned());
-    line(format!("game {}, {} loop", header.game, header.mode));
-    line(format!("trace {digest}"));
-    line(String::new());
-    for (name, rows, digest) in tables {
-        line(format!("{name:<12} {rows:>9} rows  {digest}"));
-    }
-    line(String::new());
-    for (what, count) in counts(summary) {
-        line(format!("{what:<24} {count:>9}"));
-    }
-    if let Some(shots) = shots {
-        line(String::new());
-        text.push_str(shots);
-    }
-    text
 }
 
 /// The difference between the accepted and the replayed golden, as a unified diff of each part without line numbers.
