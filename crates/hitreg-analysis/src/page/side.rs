@@ -188,8 +188,7 @@ fn bodies_of(trace: &dyn TraceSource, server: &StepTimes, mut set: TrackSet) -> 
             let (read, places) = (bodies::Columns::read(rows), Places::of(rows, "", ""));
             for (row, (tick, entity)) in read.tick.iter().zip(read.entity).enumerate() {
                 let Some(point) = server.step_of(*tick).and_then(|step| places.at(row, step, 0)) else { continue };
-                let place = set.place([table, 0, *entity]);
-                set.push(place, point);
+                set.push([table, 0, *entity], point);
             }
             Ok(())
         })?;
@@ -217,8 +216,7 @@ fn frames_of(
             }
             let step = clocks.get(player).and_then(|clock| clock.step_of(*command));
             let Some(point) = step.and_then(|step| places.at(row, step, 0)) else { continue };
-            let place = set.place([0, *player, *player]);
-            set.push(place, point);
+            set.push([0, *player, *player], point);
         }
         Ok(())
     })?;
@@ -264,8 +262,7 @@ impl ScreenRows {
                 };
                 let mark = read.how.codes.get(row).map_or(0, |how| *how as u8);
                 let Some(point) = step.and_then(|step| places.at(row, step, mark)) else { continue };
-                let place = tracks.place([0, *player, *entity]);
-                tracks.push(place, point);
+                tracks.push([0, *player, *entity], point);
             }
             evidence.add_views(rows)
         })?;

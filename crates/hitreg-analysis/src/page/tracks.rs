@@ -176,7 +176,7 @@ impl TrackSet {
     }
 
     /// The place of a path among all paths.
-    pub(super) fn place(&mut self, key: TrackKey) -> usize {
+    fn place(&mut self, key: TrackKey) -> usize {
         let near =
             [self.last + 1, self.last].into_iter().find(|n| self.tracks.get(*n).is_some_and(|(of, _)| *of == key));
         self.last = near.unwrap_or_else(|| {
@@ -188,8 +188,9 @@ impl TrackSet {
         self.last
     }
 
-    /// Adds a sample to the path at a place.
-    pub(super) fn push(&mut self, place: usize, point: TrackPoint) {
+    /// Adds a sample to a path.
+    pub(super) fn push(&mut self, path: TrackKey, point: TrackPoint) {
+        let place = self.place(path);
         let track = &mut self.tracks[place].1;
         let before = track.kept.len();
         track.push(point, self.precision.tolerance);
@@ -298,9 +299,8 @@ mod tests {
     /// The kept samples of one path, and the tolerance of its lines.
     fn kept(samples: &[TrackPoint], tolerance: f32, most: usize) -> (Vec<TrackPoint>, f32) {
         let mut set = TrackSet::new(TrackPrecision { unit: 1.0, tolerance }, most);
-        let place = set.place(KEY);
-        samples.iter().for_each(|sample| set.push(place, *sample));
-        let (_, mut track) = set.tracks.remove(0);
+        samples.iter().for_each(|sample| set.push(KEY, *sample));
+        let mut track = set.tracks.pop().map_or_else(Track::default, |(_, track)| track);
         track.settle();
         (track.kept.iter().map(|knot| knot.point).collect(), set.precision.tolerance)
     }
@@ -366,8 +366,7 @@ mod tests {
         let samples = way((0..400).map(|step| (step, libm::sinf(step as f32 / 60.0) * 100.0, 0)));
         let mixed: Vec<TrackPoint> = (0..400).map(|n| samples[n * 7 % 400]).collect();
         let mut set = TrackSet::new(TrackPrecision { unit: 1.0, tolerance: 1.0 }, 300);
-        let place = set.place(KEY);
-        mixed.iter().for_each(|sample| set.push(place, *sample));
+        mixed.iter().for_each(|sample| set.push(KEY, *sample));
         let (_, mut track) = set.tracks.remove(0);
         track.settle();
         track.thin(0.0);
