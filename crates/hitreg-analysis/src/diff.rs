@@ -41,7 +41,7 @@ use distributions::TraceTally;
 pub use distributions::{Causes, CorrectedCounts, InterpolationDiff, Reconciliation, ViewCounts};
 pub use divergence::{Divergence, DivergenceKind, Values};
 pub use follow::{DivergenceSpread, FieldDiff, LargestError, SeriesDiff};
-pub use hits::{ChangedShot, HitChanges, Outcome, SharedText, ShotChange};
+pub use hits::{ChangedShot, HitChanges, Outcome, ShotChange};
 pub use keys::TraceSide;
 pub use options::{DiffError, DiffOptions, DiffScope, Tolerance, Tolerances};
 pub use place::{NamedValue, RowDump, RowPlace};

@@ -226,10 +226,10 @@ fn shot_row(shot: &ChangedShot, about: &LogRow, latency_ms: Option<LatencyBand>,
             ShotChange::OtherReason => "other_reason",
         }
         .to_owned(),
-        result_a: text(&shot.a, |outcome| outcome.reason.as_str()),
-        result_b: text(&shot.b, |outcome| outcome.reason.as_str()),
-        target_a: text(&shot.a, |outcome| outcome.target.as_str()),
-        target_b: text(&shot.b, |outcome| outcome.target.as_str()),
+        result_a: text(&shot.a, |outcome| &*outcome.reason),
+        result_b: text(&shot.b, |outcome| &*outcome.reason),
+        target_a: text(&shot.a, |outcome| &*outcome.target),
+        target_b: text(&shot.b, |outcome| &*outcome.target),
         next,
     }
 }

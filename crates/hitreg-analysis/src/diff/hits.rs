@@ -1,9 +1,9 @@
 //! Counts shots by their results in both traces, and finds the changed ones.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::cell::CellValue;
 use super::changed::ChangedShots;
@@ -83,52 +83,17 @@ pub struct ChangedShot {
     pub b: Option<Outcome>,
 }
 
-/// A name in a trace, shared by all shots that have it.
-#[derive(Clone, Debug, Default)]
-pub struct SharedText(Option<Arc<str>>);
-
-impl SharedText {
-    /// The name; empty if there is none.
-    pub fn as_str(&self) -> &str {
-        self.0.as_deref().unwrap_or_default()
-    }
-}
-
-impl std::fmt::Display for SharedText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl PartialEq for SharedText {
-    fn eq(&self, other: &SharedText) -> bool {
-        self.as_str() == other.as_str()
-    }
-}
-
-impl PartialEq<&str> for SharedText {
-    fn eq(&self, other: &&str) -> bool {
-        self.as_str() == *other
-    }
-}
-
-impl Serialize for SharedText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-/// All names that occur, each stored once.
+/// All names that occur, each stored once and shared by the shots that have it.
 #[derive(Default)]
-pub(crate) struct TextTable(BTreeMap<String, SharedText>);
+pub(crate) struct TextTable(BTreeSet<Arc<str>>);
 
 impl TextTable {
-    pub(super) fn of(&mut self, name: &str) -> SharedText {
+    pub(super) fn of(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.get(name) {
-            return known.clone();
+            return Arc::clone(known);
         }
-        let text = SharedText(Some(name.into()));
-        self.0.insert(name.to_owned(), text.clone());
+        let text: Arc<str> = name.into();
+        self.0.insert(Arc::clone(&text));
         text
     }
 }
@@ -141,13 +106,13 @@ pub struct Outcome {
     /// The tick in which the server judged it.
     pub tick: Option<i64>,
     /// The weapon.
-    pub weapon: SharedText,
+    pub weapon: Arc<str>,
     /// `hit`, or the reason of the miss.
-    pub reason: SharedText,
+    pub reason: Arc<str>,
     /// The target: `p3`, or `none`.
-    pub target: SharedText,
+    pub target: Arc<str>,
     /// The hitgroup that was hit.
-    pub hitgroup: SharedText,
+    pub hitgroup: Arc<str>,
     /// The damage, in health points.
     pub damage: Option<i64>,
     /// The number of pellets that hit.
@@ -155,13 +120,13 @@ pub struct Outcome {
     /// How far the targets were rewound, in microseconds.
     pub rewind_us: Option<i64>,
     /// What limited the rewind.
-    pub limit: SharedText,
+    pub limit: Arc<str>,
     /// Distance between where the shooter's client drew the target and where the server judged it, in units.
     pub view_error_units: Option<f32>,
     /// The result that the shooter's client predicted.
-    pub predicted_reason: SharedText,
+    pub predicted_reason: Arc<str>,
     /// The target that the shooter's client predicted.
-    pub predicted_target: SharedText,
+    pub predicted_target: Arc<str>,
 }
 
 impl HitChanges {
@@ -189,7 +154,7 @@ impl HitChanges {
 
     /// Counts a shot, and returns how it changed, if it did.
     fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<ShotChange> {
-        let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| o.reason == "hit");
+        let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| &*o.reason == "hit");
         self.judged += u64::from([a, b].into_iter().flatten().any(Outcome::is_judged));
         match (hit(a), hit(b), a, b) {
             (true, true, Some(a), Some(b)) if a.target != b.target => {
@@ -244,7 +209,7 @@ struct ShotRows<'t> {
     table: &'t Table,
     view_error_units: &'t [f32],
     /// The name columns of an outcome, in the order of its fields.
-    names: [(Vec<SharedText>, &'t [u32]); 7],
+    names: [(Vec<Arc<str>>, &'t [u32]); 7],
 }
 
 impl<'t> ShotRows<'t> {
@@ -264,7 +229,7 @@ impl<'t> ShotRows<'t> {
     }
 
     fn outcome(&self, row: usize) -> Outcome {
-        let name = |(names, codes): &(Vec<SharedText>, &[u32])| {
+        let name = |(names, codes): &(Vec<Arc<str>>, &[u32])| {
             codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
         };
         let [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target] =
@@ -291,11 +256,11 @@ impl<'t> ShotRows<'t> {
 impl Outcome {
     /// Whether a server judged it.
     fn is_judged(&self) -> bool {
-        self.reason != NOT_RUN
+        &*self.reason != NOT_RUN
     }
 
     fn wound(&self) -> (&str, Option<i64>, Option<i64>) {
-        (self.hitgroup.as_str(), self.damage, self.pellets)
+        (&*self.hitgroup, self.damage, self.pellets)
     }
 }
 

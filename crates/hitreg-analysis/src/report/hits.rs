@@ -50,7 +50,7 @@ pub(super) fn more(changed: u64, misses: u64) -> Option<String> {
 /// A shot whose results differ, in one line: `p3 #59 pistol, 0.984 s: hit in B only`.
 pub(super) fn change(shot: &ChangedShot) -> String {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
-    let weapon = of_either.map_or("", |outcome| outcome.weapon.as_str());
+    let weapon = of_either.map_or("", |outcome| &*outcome.weapon);
     let change = match shot.change {
         ShotChange::OnlyA => "hit in A only",
         ShotChange::OnlyB => "hit in B only",
@@ -80,14 +80,14 @@ fn words(outcome: &Outcome) -> String {
     let mut text = verdict(outcome);
     if let Some(rewind) = outcome.rewind_us.filter(|rewind| *rewind != 0) {
         text.push_str(&format!(", rewound {:.1} ms", rewind as f64 / 1000.0));
-        if !matches!(outcome.limit.as_str(), "" | "none" | "off") {
+        if !matches!(&*outcome.limit, "" | "none" | "off") {
             text.push_str(&format!(" ({})", outcome.limit));
         }
     }
     if let Some(error) = outcome.view_error_units {
         text.push_str(&format!(", view error {error:.3}"));
     }
-    if !matches!(outcome.predicted_reason.as_str(), "" | "not predicted") {
+    if !matches!(&*outcome.predicted_reason, "" | "not predicted") {
         text.push_str(&format!("; on screen: {}", on_screen(outcome)));
     }
     text
@@ -96,7 +96,7 @@ fn words(outcome: &Outcome) -> String {
 /// The server's verdict on a shot: `hit p2 chest 24`, or the reason of a miss.
 pub fn verdict(outcome: &Outcome) -> String {
     let mut text = outcome.reason.to_string();
-    if !matches!(outcome.target.as_str(), "" | "none") {
+    if !matches!(&*outcome.target, "" | "none") {
         text.push_str(&format!(" {} {}", outcome.target, outcome.hitgroup));
         text.extend(outcome.damage.map(|damage| format!(" {damage}")));
     }
@@ -105,7 +105,7 @@ pub fn verdict(outcome: &Outcome) -> String {
 
 /// The result of a shot on the shooter's screen: `hit p2`, or the reason of a miss.
 pub fn on_screen(outcome: &Outcome) -> String {
-    match outcome.predicted_target.as_str() {
+    match &*outcome.predicted_target {
         "" | "none" => outcome.predicted_reason.to_string(),
         target => format!("{} {target}", outcome.predicted_reason),
     }
