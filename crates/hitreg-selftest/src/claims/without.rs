@@ -78,12 +78,11 @@ impl PartialClient {
     /// Returns the snapshot without constant fields, except in bodies that appear for the first time.
     fn without_constants(&mut self, snapshot: &Snapshot<ArenaBody>) -> Snapshot<ArenaBody> {
         let fields = ArenaBody::fields();
-        let mut entities = snapshot.frame.entities.clone();
-        for (id, body) in &mut entities {
-            if self.known.insert((*id, body.teleports)) {
-                continue;
+        with_bodies(snapshot, |id, body| {
+            if self.known.insert((id, body.teleports)) {
+                return *body;
             }
-            let own = *id == self.player.entity();
+            let own = id == self.player.entity();
             let mut cells = vec![0; ArenaBody::CELLS];
             body.write(&mut cells);
             for (cell, field) in cells.iter_mut().zip(&fields) {
@@ -91,9 +90,8 @@ impl PartialClient {
                     *cell = 0;
                 }
             }
-            *body = ArenaBody::read(&cells).unwrap_or(*body);
-        }
-        Snapshot { frame: Arc::new(Frame { entities, ..(*snapshot.frame).clone() }), ..snapshot.clone() }
+            ArenaBody::read(&cells).unwrap_or(*body)
+        })
     }
 
     /// Restarts the client from this snapshot alone, and makes the usercmds in flight again.
@@ -218,7 +216,7 @@ fn falling(snapshot: &Snapshot<ArenaBody>, own: EntityId) -> Snapshot<ArenaBody>
 
 fn with_bodies(
     snapshot: &Snapshot<ArenaBody>,
-    change: impl Fn(EntityId, &ArenaBody) -> ArenaBody,
+    mut change: impl FnMut(EntityId, &ArenaBody) -> ArenaBody,
 ) -> Snapshot<ArenaBody> {
     let entities = snapshot.frame.entities.iter().map(|(id, body)| (*id, change(*id, body)));
     let frame = Frame { entities: entities.collect(), ..(*snapshot.frame).clone() };
