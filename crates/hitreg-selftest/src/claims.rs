@@ -21,7 +21,6 @@ macro_rules! claim {
     };
 }
 
-mod aiming;
 mod bitfield;
 mod categories;
 mod compensation;
@@ -190,7 +189,6 @@ pub fn all() -> impl Iterator<Item = &'static Claim> {
         prediction::CLAIMS,
         display::CLAIMS,
         compensation::CLAIMS,
-        aiming::CLAIMS,
         updates::CLAIMS,
         zones::CLAIMS,
         nereids::CLAIMS,

@@ -1,6 +1,8 @@
-//! Which player a shot hits: leads, rewinds, corners. Player 0 shoots, player 1 runs.
+//! Which player a shot hits: leads, rewinds, corners, and aim at a dodging target. Player 0 shoots, player 1 runs.
 
 use std::sync::Arc;
+
+use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::watch::{ObservedShot, SessionWatch, body_of};
@@ -26,6 +28,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(LagCompensation, "projectiles-not-compensated", projectiles),
     claim!(LagCompensation, "client-says-it-hit", client_says_it_hit),
     claim!(LagCompensation, "false-stamps", false_stamps),
+    claim!(LagCompensation, "lead-while-dodging", while_dodging),
+    claim!(LagCompensation, "running-one-way", played running_one_way),
 ];
 
 const SHOOTER: u16 = 0;
@@ -98,14 +102,12 @@ fn moves_nobody(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         seen.ticks.iter().map(|tick| body_of(&tick.bodies, RUNNER).map(at_rest)).collect()
     };
     let differing = place(&with).iter().zip(&place(&without)).filter(|(a, b)| a != b).count();
-    let way = |shot: &ObservedShot| {
-        let judged = body_of(&shot.targets, RUNNER)?.origin;
-        Some(f64::from(judged.distance(with.truth(RUNNER, shot.at)?)))
-    };
-    let ways: Vec<f64> = with.shots.iter().filter_map(way).collect();
     Ok(vec![
         ("hits, aimed at the drawn target", count(with.hits().count())),
-        ("distance of the judged from the present position, median", median(&ways)),
+        (
+            "distance of the judged from the present position, median",
+            median(with.shots.iter().filter_map(|shot| moved_back(&with, shot))),
+        ),
         ("ticks with another target position", count(differing)),
     ])
 }
@@ -155,17 +157,12 @@ fn head_on(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let seen = experiment.play_variant("scene")?;
     let exposure = exposure(experiment, "scene")?;
-    let off_view = |shot: &ObservedShot| {
-        let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
-        let runner = body_of(&tick.bodies, RUNNER)?;
-        let (sin, cos) = libm::sincosf(runner.viewangles.y.to_radians());
-        let off = angle_off(runner.origin, glam::Vec3::new(cos, sin, 0.0), shot.muzzle);
-        Some(f64::from(off.to_degrees()))
-    };
-    let views: Vec<f64> = seen.hits().filter_map(off_view).collect();
     Ok(vec![
         ("hits", count(seen.hits().count())),
-        ("angle from the runner's view to the shooter, min", least(&views)),
+        (
+            "angle from the runner's view to the shooter, min",
+            least(seen.hits().filter_map(|shot| off_view_deg(&seen, shot))),
+        ),
         ("hits in cover", count(exposure.in_cover as usize)),
         ("runner behind a wall: hits in cover", hits_in_cover(experiment, "behind")?),
         ("runner behind a wall: shots stopped", stopped(experiment, "behind")?),
@@ -228,6 +225,36 @@ fn false_stamps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     ])
 }
 
+fn while_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+    let straight = experiment.play_variant("straight")?;
+    let dodging = experiment.play_variant("dodging")?;
+    let fluctuating = experiment.play_variant("fluctuating")?;
+    let hits = |seen: &SessionWatch| share(seen.hits().count(), seen.shots.len());
+    Ok(vec![
+        ("shots", count(straight.shots.len())),
+        ("right lead, straight run: hits", hits(&straight)),
+        ("same lead, dodging: hits", hits(&dodging)),
+        ("same lead, fluctuating latency: hits", hits(&fluctuating)),
+    ])
+}
+
+fn running_one_way(seen: &SessionWatch) -> NamedFigures {
+    // The shooter as drawn on the target's screen at the time of the hit.
+    let beside = |shot: &ObservedShot| {
+        let frame = seen.frames_of(RUNNER).rfind(|frame| frame.at <= shot.at)?;
+        let shooter = &frame.drawn(SHOOTER)?.body;
+        Some(f64::from(angle_off(shooter.eye(), looking(shooter.viewangles), frame.own?.origin).to_degrees()))
+    };
+    vec![
+        ("hits", count(seen.hits().count())),
+        (
+            "angle from the runner's view to the shooter, max",
+            greatest(seen.hits().filter_map(|shot| off_view_deg(seen, shot))),
+        ),
+        ("visible aim error of the shooter", median(seen.hits().filter_map(beside))),
+    ]
+}
+
 /// Returns the median lead of the hits, in units.
 fn lead_that_hits(seen: &SessionWatch) -> Option<f64> {
     let leads: Vec<f64> =
@@ -280,6 +307,19 @@ fn exposure(experiment: &Experiment, variant: &str) -> Result<CoverHits, ClaimEr
     let mut tables = TraceTables::new::<hitreg_arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
     prepared.play(&mut tables, None)?;
     Ok(Fairness::of(&tables.finish::<hitreg_arena::Arena>()).all)
+}
+
+/// Returns the angle, in degrees, between where the runner looks and the shooter at the time of a shot.
+fn off_view_deg(seen: &SessionWatch, shot: &ObservedShot) -> Option<f64> {
+    let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
+    let runner = body_of(&tick.bodies, RUNNER)?;
+    Some(f64::from(angle_off(runner.origin, looking(runner.viewangles), shot.muzzle).to_degrees()))
+}
+
+/// Returns the horizontal direction of a view.
+fn looking(viewangles: Vec3) -> Vec3 {
+    let (sin, cos) = libm::sincosf(viewangles.y.to_radians());
+    Vec3::new(cos, sin, 0.0)
 }
 
 #[cfg(test)]
