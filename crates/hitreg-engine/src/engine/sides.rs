@@ -92,7 +92,7 @@ pub struct MissingSide {
     verdict: &'static str,
     /// `a` or `b`; `None` if both traces exist.
     #[serde(skip_serializing_if = "Option::is_none")]
-    side: Option<&'static str>,
+    side: Option<TraceSide>,
     /// The build of that side.
     #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<String>,
@@ -193,8 +193,11 @@ impl ComparisonSpec {
         check(&runner.stop)?;
         if let Err(untestable) = EngineError::check_memory(&self.first, rerecorded)? {
             let reason = format!("as the server, {}", untestable.reason);
-            let missing =
-                MissingSide::new("a", build_name(server.build.as_deref()), UntestableBuild { reason, ..untestable });
+            let missing = MissingSide::new(
+                TraceSide::A,
+                build_name(server.build.as_deref()),
+                UntestableBuild { reason, ..untestable },
+            );
             let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
             return Ok(Traces { names, made: Err(missing), overlap_only: false });
         }
@@ -222,14 +225,13 @@ impl ComparisonSpec {
         side: TraceSide,
         (pair, part): (Option<String>, Option<Part>),
     ) -> Result<Option<SideTrace>, EngineError> {
-        let (spec, name) = match side {
-            TraceSide::A => (&self.replays.a, "a"),
-            TraceSide::B => (&self.replays.b, "b"),
+        let mut spec = match side {
+            TraceSide::A => self.replays.a.clone(),
+            TraceSide::B => self.replays.b.clone(),
         };
-        let mut spec = spec.clone();
         spec.set.extend(pair);
         spec.part = part.or(spec.part);
-        Ok(spec.trace(engine, runner, source, (name, None))?.ok())
+        Ok(spec.trace(engine, runner, source, (side, None))?.ok())
     }
 
     /// Whether there is only one input file and nothing to compare it with.
@@ -298,8 +300,8 @@ impl ReplaySpecs {
     ) -> Result<Traces, EngineError> {
         let [judged_a, judged_b] = [0, 1].map(|side| rejudged.map(|of_side| &of_side[side]));
         let (a, b) = rayon::join(
-            || self.a.trace(engine, runner, of[0], ("a", judged_a)),
-            || self.b.trace(engine, runner, of[1], ("b", judged_b)),
+            || self.a.trace(engine, runner, of[0], (TraceSide::A, judged_a)),
+            || self.b.trace(engine, runner, of[1], (TraceSide::B, judged_b)),
         );
         check(&runner.stop)?;
         let (a, b) = (a?, b?);
@@ -369,7 +371,7 @@ impl ReplaySpec {
     ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
         let source = ComparisonSource::of(engine, path)?;
         self.check(engine, &source)?;
-        let made = self.trace(engine, runner, &source, ("a", None));
+        let made = self.trace(engine, runner, &source, (TraceSide::A, None));
         check(&runner.stop)?;
         made
     }
@@ -379,7 +381,7 @@ impl ReplaySpec {
         engine: &Engine<'_>,
         runner: &BuildRunner,
         source: &ComparisonSource<'_>,
-        (side, rejudged): (&'static str, Option<&OnceLock<SideRejudgement>>),
+        (side, rejudged): (TraceSide, Option<&OnceLock<SideRejudgement>>),
     ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
         let log = match &source.holds {
             ComparisonInput::Trace(trace) => return Ok(Ok(SideTrace::File(TraceFile::clone(trace), None))),
@@ -459,7 +461,7 @@ impl ReplaySpec {
 }
 
 impl MissingSide {
-    fn new(side: &'static str, build: String, untestable: UntestableBuild) -> MissingSide {
+    fn new(side: TraceSide, build: String, untestable: UntestableBuild) -> MissingSide {
         let UntestableBuild { reason, last_words, .. } = untestable;
         MissingSide { verdict: "untestable", side: Some(side), build: Some(build), reason, last_words }
     }
@@ -490,7 +492,7 @@ impl MissingSide {
     /// The command that shows how the build plays the log of its side; `None` if the side has no build of its own.
     pub fn command(&self, compared: &ComparisonSpec) -> Option<String> {
         let build = self.build.as_deref().filter(|build| *build != THIS_BUILD)?;
-        let log = compared.second.as_ref().filter(|_| self.side == Some("b")).unwrap_or(&compared.first);
+        let log = compared.second.as_ref().filter(|_| self.side == Some(TraceSide::B)).unwrap_or(&compared.first);
         Some(format!("{build} replay {} -o test.hittrace", log.display()))
     }
 

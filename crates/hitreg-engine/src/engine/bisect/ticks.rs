@@ -91,10 +91,7 @@ struct BuildRerun<'a> {
 
 impl BuildRerun<'_> {
     fn step(&self, side: TraceSide, step: &RerunStep<'_>) -> Result<Vec<NamedValue>, String> {
-        let side = match side {
-            TraceSide::A => 0,
-            TraceSide::B => 1,
-        };
+        let side = side as usize;
         if self.builds[side].is_some() && !self.can_step[side] {
             return Err("it does not declare the command `step`".to_owned());
         }

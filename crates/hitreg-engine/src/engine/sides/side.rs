@@ -10,6 +10,7 @@ use crate::build::{BuildRunner, UntestableBuild};
 use crate::engine::streamed::{collect_replayed, write_replayed};
 use crate::engine::{Engine, EngineError, SideRejudgement, SurveyedLog};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
+use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::{FileKind, TraceLayout};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{LogContents, Session};
@@ -190,7 +191,7 @@ pub(super) fn against_itself(
     let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
     engine.games.memory().check(needed).map_err(needs)?;
     if log.header.holds() == LogContents::Clients {
-        let replayed = plain.trace(engine, runner, source, ("b", None))?;
+        let replayed = plain.trace(engine, runner, source, (TraceSide::B, None))?;
         let made = match replayed {
             Ok(replayed) => Ok(predicted(&*replayed.trace(engine.games.memory())?)),
             Err(missing) => Err(missing),
@@ -206,7 +207,7 @@ pub(super) fn against_itself(
     let no_states = |source| EngineError::unsuitable(path, source);
     let says = recorded(&log.session()?).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
-    let replayed = plain.trace(engine, runner, source, ("b", None))?;
+    let replayed = plain.trace(engine, runner, source, (TraceSide::B, None))?;
     Ok(Traces { names, made: replayed.map(|replayed| [SideTrace::Memory(says), replayed]), overlap_only: true })
 }
 

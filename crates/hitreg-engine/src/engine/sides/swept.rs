@@ -6,7 +6,7 @@ use super::{ComparisonSource, MissingSide, ReplaySpec};
 use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError, check};
 use crate::sweep::{FigureCollector, Sweep, SweepBuilder, SweepPlan, sweep_by};
-use hitreg_analysis::diff::DiffError;
+use hitreg_analysis::diff::{DiffError, TraceSide};
 use hitreg_log::trace::{TraceSource, each_part};
 use hitreg_netcode::replay::WhatIf;
 
@@ -65,7 +65,7 @@ impl ReplaySpec {
         }
         let one = |log: usize, point: &[&str], _| {
             check(&runner.stop)?;
-            let made = self.at(plan, point).trace(engine, runner, &sources[log], ("a", None))?;
+            let made = self.at(plan, point).trace(engine, runner, &sources[log], (TraceSide::A, None))?;
             let trace = made.map_err(FailedRun::Untestable)?;
             let mut figures = FigureCollector::default();
             add_trace(&mut figures, trace.source()).map_err(|what| EngineError::from(DiffError::Unread(what)))?;
