@@ -14,7 +14,8 @@ pub use band::LatencyBand;
 pub use bootstrap::WeaponChange;
 pub use command::{THIS_BUILD, command_line};
 pub use rows::{
-    CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, read_row, sample_rows, write_row,
+    CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, name_of, read_row, sample_rows,
+    write_row,
 };
 pub use side::{ComparedRows, SideFigures, compared_rows};
 pub use summary::{

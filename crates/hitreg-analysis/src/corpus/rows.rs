@@ -234,6 +234,11 @@ pub fn read_row(line: &str) -> Result<ResultRow, RowError> {
     Ok(serde_json::from_str::<ResultLine<ResultRow>>(line)?.row)
 }
 
+/// The name of a verdict, reason or change, as in JSON.
+pub fn name_of(value: impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
 impl ResultRow {
     /// The key of the log's row.
     pub fn key(&self) -> &str {

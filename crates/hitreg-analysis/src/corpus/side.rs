@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::band::LatencyBand;
-use super::rows::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow};
+use super::rows::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow, name_of};
 use crate::diff::{ChangedShot, Outcome, ShotChange, TraceDiff, TraceVerdict};
 use crate::fairness::PlayerLatencies;
 use crate::round_trips::each_round_trip;
@@ -157,11 +157,7 @@ pub fn compared_rows(
         (true, false) => format!("{command} --why {}", first_number.unwrap_or(1)),
     };
     rows.push(ResultRow::Log(Box::new(LogRow {
-        verdict: match found.verdict {
-            TraceVerdict::Same => "same".to_owned(),
-            TraceVerdict::Differs => "differs".to_owned(),
-            TraceVerdict::Untestable => "untestable".to_owned(),
-        },
+        verdict: name_of(found.verdict),
         detail: found.untestable.clone().unwrap_or_default(),
         tick: first.and_then(|first| first.place.tick).map(i64::from),
         table: first.map_or(String::new(), |first| first.table.clone()),
@@ -218,14 +214,7 @@ fn shot_row(shot: &ChangedShot, about: &LogRow, latency_ms: Option<LatencyBand>,
         weapon: of_either.map_or(String::new(), |outcome| outcome.weapon.to_string()),
         latency_ms,
         players: about.players,
-        change: match shot.change {
-            ShotChange::OnlyA => "only_a",
-            ShotChange::OnlyB => "only_b",
-            ShotChange::OtherTarget => "other_target",
-            ShotChange::OtherWound => "other_wound",
-            ShotChange::OtherReason => "other_reason",
-        }
-        .to_owned(),
+        change: name_of(shot.change),
         result_a: text(&shot.a, |outcome| &*outcome.reason),
         result_b: text(&shot.b, |outcome| &*outcome.reason),
         target_a: text(&shot.a, |outcome| &*outcome.target),

@@ -7,7 +7,7 @@ use super::run::{CorpusJudge, JudgedLog};
 use crate::build::BuildRunner;
 use crate::engine::{ComparisonSpec, Engine, EngineError, ReplaySpecs};
 use crate::verify::{Goldens, LogReport, LogVerdict, ReplayRunner, VerdictReason, VerifyOptions};
-use hitreg_analysis::corpus::{LogRow, ResultRow};
+use hitreg_analysis::corpus::{LogRow, ResultRow, name_of};
 use hitreg_analysis::diff::{DiffOptions, Divergence, diff};
 use hitreg_analysis::summary::Coverage;
 use hitreg_log::store::{self, StoreError, Targets};
@@ -127,11 +127,6 @@ impl CorpusJudge for VerifiedCorpus<'_> {
         };
         Ok((vec![ResultRow::Log(Box::new(row))], report))
     }
-}
-
-/// The name of a verdict or reason in JSON.
-fn name_of(value: impl serde::Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 impl JudgedLog<LogReport> {
