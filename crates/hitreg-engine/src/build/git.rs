@@ -107,14 +107,15 @@ impl Repository {
             })
         };
         let (good, bad) = (commit(good)?, commit(bad)?);
-        match self.candidates(&bad, std::slice::from_ref(&good))?.is_empty() && !self.is_parent(&good, &bad)? {
+        match self.candidates(&bad, std::slice::from_ref(&good))?.is_empty() && !self.parents(&bad)?.contains(&good) {
             true => Err(GitError::Empty { good, bad }),
             false => Ok((good, bad)),
         }
     }
 
-    fn is_parent(&self, parent: &str, commit: &str) -> Result<bool, GitError> {
-        Ok(self.git(["rev-list", "--no-walk", "--parents", commit])?.split(' ').skip(1).any(|name| name == parent))
+    fn parents(&self, commit: &str) -> Result<Vec<String>, GitError> {
+        let listed = self.git(["rev-list", "--no-walk", "--parents", commit])?;
+        Ok(listed.split(' ').skip(1).map(str::to_owned).collect())
     }
 
     /// The commits between any of `goods` and `bad`, without these ends. The commits that divide the range best come
@@ -135,7 +136,7 @@ impl Repository {
     /// # Errors
     /// When git fails.
     pub fn parent(&self, commit: &str) -> Result<Option<String>, GitError> {
-        Ok(self.git(["rev-list", "--no-walk", "--parents", commit])?.split(' ').nth(1).map(str::to_owned))
+        Ok(self.parents(commit)?.into_iter().next())
     }
 
     /// The newest of these commits, in topological order.
