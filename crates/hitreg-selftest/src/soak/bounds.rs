@@ -64,21 +64,6 @@ struct SentUsercmds {
 }
 
 impl BoundsCheck {
-    #[expect(clippy::new_ret_no_self, reason = "the observer that is returned fills in the bounds")]
-    pub(super) fn new<'a>(tape: &'a mut RecordSequence, plan: &SoakPlan, settings: &Settings) -> BoundsObserver<'a> {
-        BoundsObserver {
-            recorder: SessionRecorder::new(tape).with_heard((0..).map(PlayerId).take(plan.players.len())),
-            found: BoundsCheck::default(),
-            max_unlag: Micros::from_ms(settings.lag_compensation.max_unlag_ms),
-            credit: Micros::from_ms(settings.server.command_credit_ms),
-            tick: settings.server.tick_hz.interval(),
-            players: plan.players.iter().map(|_| SentUsercmds::default()).collect(),
-            now: Micros::ZERO,
-            claim: ClockClaim::of(plan, settings),
-            waiting: Vec::new(),
-        }
-    }
-
     fn broken(&mut self, what: impl FnOnce() -> String) {
         if self.broken.is_none() {
             self.broken = Some(what());
@@ -114,7 +99,21 @@ impl ClockClaim {
     }
 }
 
-impl BoundsObserver<'_> {
+impl<'a> BoundsObserver<'a> {
+    pub(super) fn new(tape: &'a mut RecordSequence, plan: &SoakPlan, settings: &Settings) -> BoundsObserver<'a> {
+        BoundsObserver {
+            recorder: SessionRecorder::new(tape).with_heard((0..).map(PlayerId).take(plan.players.len())),
+            found: BoundsCheck::default(),
+            max_unlag: Micros::from_ms(settings.lag_compensation.max_unlag_ms),
+            credit: Micros::from_ms(settings.server.command_credit_ms),
+            tick: settings.server.tick_hz.interval(),
+            players: plan.players.iter().map(|_| SentUsercmds::default()).collect(),
+            now: Micros::ZERO,
+            claim: ClockClaim::of(plan, settings),
+            waiting: Vec::new(),
+        }
+    }
+
     pub(super) fn finish(self) -> BoundsCheck {
         self.found
     }

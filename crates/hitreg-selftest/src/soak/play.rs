@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::bounds::BoundsCheck;
+use super::bounds::{BoundsCheck, BoundsObserver};
 use super::intruder::RandomIntruder;
 use super::plan::{PlayerPlan, SoakPlan};
 use crate::claims::without::{ClientPart, PartialClient};
@@ -88,7 +88,7 @@ impl SoakMaps {
             machine.add_intruder(Box::new(RandomIntruder::new(seed, plan.intrusions)));
         }
         let mut tape = RecordSequence(Vec::new());
-        let mut bounds = BoundsCheck::new(&mut tape, plan, &settings);
+        let mut bounds = BoundsObserver::new(&mut tape, plan, &settings);
         let mut input = PacedBots::new(plan, rules, routes, &settings);
         machine.run(ticks(plan, settings.server.tick_hz), &mut input, &mut bounds);
         let bounds = bounds.finish();
