@@ -216,7 +216,7 @@ impl Claim {
         let experiment = Experiment::new(script.clone(), mechanism == MechanismState::Off);
         let measured = (self.measure)(&experiment)?;
         let figures: Vec<Figure> =
-            script.expect.iter().map(|expect| expect.compare_hashes(&measured)).collect::<Result<_, _>>()?;
+            script.expect.iter().map(|expect| expect.compare(&measured)).collect::<Result<_, _>>()?;
         Ok(ClaimResult {
             name: self.name,
             theme: self.theme,
@@ -254,7 +254,7 @@ impl Theme {
 }
 
 impl ExpectedFigure {
-    fn compare_hashes(&self, measured: &NamedFigures) -> Result<Figure, ClaimError> {
+    fn compare(&self, measured: &NamedFigures) -> Result<Figure, ClaimError> {
         let found = measured.iter().find(|(name, _)| *name == self.figure);
         let (_, measured) = *found.ok_or_else(|| ClaimError::NoFigure(self.figure.clone()))?;
         let low = self.at_least.or(self.is.map(|is| is - self.within));
