@@ -16,7 +16,7 @@ pub struct LatencyBand(u32);
 
 impl LatencyBand {
     /// The band of a latency in ms.
-    pub fn of_ms(latency_ms: f32) -> LatencyBand {
+    pub(crate) fn of_ms(latency_ms: f32) -> LatencyBand {
         // The cast takes negative values and NaN as 0.
         LatencyBand((latency_ms as u32 / WIDTH_MS * WIDTH_MS).min(LAST_MS))
     }

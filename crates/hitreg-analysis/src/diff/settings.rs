@@ -40,7 +40,7 @@ impl TraceDiff {
     }
 
     /// The notes, except notes that only list changed settings.
-    pub fn notes_besides_settings(&self) -> Vec<&String> {
+    pub(crate) fn notes_besides_settings(&self) -> Vec<&String> {
         let changed = settings_that_differ([&self.settings[0], &self.settings[1]]);
         let changed: BTreeSet<String> = changed.iter().map(ChangedSetting::to_string).collect();
         self.notes.iter().filter(|note| !changed.contains(*note)).collect()

@@ -107,7 +107,7 @@ pub fn ms(time_us: i64) -> String {
 }
 
 /// A time from microseconds, for reading: `53 ms`, and with one decimal below 10 ms.
-pub fn rounded_ms(time_us: i64) -> String {
+pub(crate) fn rounded_ms(time_us: i64) -> String {
     let ms = time_us as f64 / 1e3;
     if ms.abs() < 9.95 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
 }

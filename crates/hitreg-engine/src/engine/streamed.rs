@@ -104,7 +104,7 @@ impl SurveyedLog {
     }
 
     /// How many bytes its records take in memory as a whole.
-    pub fn session_bytes(&self) -> usize {
+    pub(crate) fn session_bytes(&self) -> usize {
         self.session_bytes
     }
 

@@ -249,7 +249,7 @@ impl SoakPlan {
     }
 
     /// Returns whether everything sent to a player arrives once and in order.
-    pub fn comes_whole(&self, down: &LinkModel) -> bool {
+    pub(super) fn comes_whole(&self, down: &LinkModel) -> bool {
         let plain = down.loss == Loss::None && down.reorder == 0.0 && down.rate_bytes_per_s.is_none();
         plain && !self.faults.contains(&PlannedFault::Outages) && !self.faults.contains(&PlannedFault::Intruder)
     }
