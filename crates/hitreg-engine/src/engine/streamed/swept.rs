@@ -2,7 +2,7 @@
 
 use super::SurveyedLog;
 use crate::engine::{EngineError, Playable};
-use crate::sweep::{FigureCollector, RunFigures, LogFigures, SweepPlan, sweep_by};
+use crate::sweep::{FigureCollector, LogFigures, RunFigures, SweepPlan, sweep_by};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::trace::schema::TableSet;
