@@ -182,7 +182,9 @@ pub fn judge(facts: &LogFacts, replays: Result<&[VerifiedReplay], String>, again
 struct ReplayFigures {
     exercised: Coverage,
     /// Predictions that were compared with acks.
-    held: u64,
+    checked: u64,
+    /// Predictions that agree with their acks, exactly or nearly.
+    agreed: u64,
     is_closed: bool,
     /// The shots. The launch of a projectile may be in an earlier leg than its impact.
     shots: ShotCounter,
@@ -192,9 +194,11 @@ impl ReplayFigures {
     fn of(replay: &ReplaySummary) -> ReplayFigures {
         let summary = replay.summary();
         let predictions = &summary.prediction;
+        let agreed = predictions.exact + predictions.near;
         ReplayFigures {
             exercised: summary.exercised,
-            held: predictions.exact + predictions.near + predictions.misses_by_cause.values().sum::<u64>(),
+            checked: agreed + predictions.misses_by_cause.values().sum::<u64>(),
+            agreed,
             is_closed: replay.header.mode == "closed",
             shots: replay.shots().clone(),
         }
@@ -205,7 +209,8 @@ impl ReplayFigures {
         let mut all = ReplayFigures { is_closed: true, ..ReplayFigures::default() };
         for leg in legs {
             all.exercised.add(&leg.exercised);
-            all.held += leg.held;
+            all.checked += leg.checked;
+            all.agreed += leg.agreed;
             all.is_closed &= leg.is_closed;
             all.shots.add(&leg.shots);
         }
@@ -368,10 +373,17 @@ fn not_judged(
         };
         return untestable(VerdictReason::NothingCompared, detail.to_owned());
     }
-    let held_against_acks = !is_closed && figures.held > 0;
-    if ran.hashes_compared == 0 && against.golden.is_none() && !held_against_acks {
-        let detail = "it has no state hashes and no golden, so a replay cannot be compared with it";
-        return untestable(VerdictReason::NeedsGolden, detail.to_owned());
+    // Without hashes, the acks of a recorded server are the reference. A replay that agrees with none of them shows
+    // nothing: the predictions, the acks or the pairing may be wrong.
+    let agrees_with_acks = !is_closed && figures.agreed > 0;
+    if ran.hashes_compared == 0 && against.golden.is_none() && !agrees_with_acks {
+        let detail = match figures.checked {
+            checked if checked > 0 && !is_closed => format!(
+                "it has no state hashes and no golden, and none of the {checked} predictions of the replay agrees with the recorded acks"
+            ),
+            _ => "it has no state hashes and no golden, so a replay cannot be compared with it".to_owned(),
+        };
+        return untestable(VerdictReason::NeedsGolden, detail);
     }
     None
 }
@@ -383,8 +395,8 @@ fn seconds(at: Micros) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_log::trace::schema::ticks;
-    use hitreg_log::trace::{Trace, TraceHeader};
+    use hitreg_log::trace::schema::{corrections, ticks};
+    use hitreg_log::trace::{Column, ColumnData, Table, Trace, TraceHeader};
     use hitreg_netcode::replay::HashDifference;
 
     fn replay(hash: u64) -> VerifiedReplay {
@@ -408,5 +420,28 @@ mod tests {
         assert_eq!(judged([replay(1), replay(1)], &facts), (Some(VerdictReason::RecordedState), false));
         let broken = LogFacts { contradiction: Some(String::new()), ..facts };
         assert_eq!(judged([replay(1), replay(2)], &broken), (Some(VerdictReason::Contradiction), true));
+    }
+    /// An imported log has neither tick hashes nor a golden, so its acks are the reference.
+    #[test]
+    fn an_imported_log_is_untestable_if_no_prediction_agrees_with_an_ack() {
+        let facts = LogFacts { usercmds: 3, active_usercmds: 3, ..LogFacts::default() };
+        let judged = |mode: &str, results: [&str; 3]| {
+            let names = results.map(str::to_owned).into();
+            let result = Column::new("result", ColumnData::Name { names, codes: vec![0, 1, 2] });
+            let header = TraceHeader { mode: mode.to_owned(), ..TraceHeader::default() };
+            let trace = Trace { header, tables: vec![Table::new(corrections::NAME, vec![result])] };
+            let replay = || VerifiedReplay { summary: ReplaySummary::of(&trace), ran: StreamReport::default() };
+            let report = judge(&facts, Ok(&[replay(), replay()]), VerifyReference::default());
+            (report.verdict, report.why, report.detail.unwrap_or_default())
+        };
+        let (verdict, why, detail) = judged("open", ["miss", "miss_a", "miss_b"]);
+        assert_eq!((verdict, why), (LogVerdict::Untestable, Some(VerdictReason::NeedsGolden)));
+        assert!(detail.contains("none of the 3 predictions of the replay agrees"), "{detail}");
+        for one_agrees in [["exact", "miss", "miss_a"], ["miss", "near", "miss_a"]] {
+            assert_eq!(judged("open", one_agrees), (LogVerdict::Same, None, String::new()));
+        }
+        let (verdict, _, detail) = judged("closed", ["exact", "miss", "miss_a"]);
+        assert_eq!(verdict, LogVerdict::Untestable);
+        assert!(detail.ends_with("so a replay cannot be compared with it"), "{detail}");
     }
 }
