@@ -11,6 +11,7 @@ mod summary;
 mod threshold;
 
 pub use band::LatencyBand;
+pub(crate) use bootstrap::LEAST_CHANGED_LOGS;
 pub use bootstrap::WeaponChange;
 pub use command::{THIS_BUILD, command_line};
 pub use rows::{

@@ -10,6 +10,12 @@ use hitreg_log::units::Seed;
 
 /// How often the logs are drawn again.
 const RESAMPLES: usize = 1_000;
+/// The least number of logs in which the hit rate of a weapon differs between the sides.
+///
+/// By the sign test, ten changes by chance have one sign with a probability of 0.2 %. For up to 25 weapons together, this
+/// is less than 5 %. With fewer logs, percentile intervals are much too narrow (Hesterberg 2015, "What Teachers Should Know
+/// About the Bootstrap").
+pub(crate) const LEAST_CHANGED_LOGS: usize = 10;
 /// The confidence of the interval, in percent, for all weapons together.
 const CONFIDENCE: f64 = 95.0;
 
@@ -65,7 +71,16 @@ impl HitSums {
     }
 }
 
-/// The weapon whose hit rate changed most, in units of its uncertainty. `None` if no interval excludes 0.
+impl LogHits {
+    /// Whether both sides have shots, and another share of them hit.
+    fn has_other_rate(&self) -> bool {
+        let [a, b] = [0, 1].map(|side| u128::from(self.hits[side]) * u128::from(self.shots[1 - side]));
+        self.shots.iter().all(|shots| *shots > 0) && a != b
+    }
+}
+
+/// The weapon whose hit rate changed most, in units of its uncertainty. `None` if no interval excludes 0. Only weapons whose
+/// hit rate changed in [`LEAST_CHANGED_LOGS`] have an interval.
 pub(super) fn most_changed(
     weapons: &BTreeMap<String, Vec<LogHits>>,
     first_in: &BTreeMap<String, u64>,
@@ -75,6 +90,9 @@ pub(super) fn most_changed(
     // The more weapons there are, the more probable it is that one changes by chance.
     let tail = (100.0 - CONFIDENCE) / 2.0 / weapons.len().max(1) as f64;
     let of_weapon = |(number, (weapon, logs)): (usize, (&String, &Vec<LogHits>))| {
+        if logs.iter().filter(|log| log.has_other_rate()).count() < LEAST_CHANGED_LOGS {
+            return None;
+        }
         let mut logs = logs.clone();
         logs.sort_unstable();
         let sums = |logs: &mut dyn Iterator<Item = &LogHits>| {
@@ -84,14 +102,13 @@ pub(super) fn most_changed(
         };
         let [rate_a, rate_b] = sums(&mut logs.iter()).rates()?;
         let mut rng = Rng::new(Seed(seed), number as u64);
-        let mut differences: Vec<f64> = (0..RESAMPLES)
-            .filter_map(|_| {
+        let differences: Vec<Option<f64>> = (0..RESAMPLES)
+            .map(|_| {
                 let mut draws = (0..logs.len()).map(|_| &logs[rng.below(logs.len() as u64) as usize]);
                 sums(&mut draws).rates().map(|[a, b]| b - a)
             })
             .collect();
-        differences.sort_unstable_by(f64::total_cmp);
-        let interval = [percentile(&differences, tail)?, percentile(&differences, 100.0 - tail)?];
+        let interval = interval_of(&differences, tail)?;
         let width = interval[1] - interval[0];
         let excludes_0 = interval[0] > 0.0 || interval[1] < 0.0;
         let change = WeaponChange {
@@ -108,6 +125,18 @@ pub(super) fn most_changed(
     };
     let changes = weapons.iter().enumerate().filter_map(of_weapon);
     changes.max_by(|(x, _), (y, _)| x.total_cmp(y)).map(|(_, change)| change)
+}
+
+/// The interval between two percentiles of differences of hit rates, each `tail` percent from its end. A sample in which
+/// one side has no shot has no difference. It counts as -1 for the low end and as 1 for the high end, and so widens the
+/// interval.
+fn interval_of(differences: &[Option<f64>], tail: f64) -> Option<[f64; 2]> {
+    let at = |percent: f64, unknown: f64| {
+        let mut sorted: Vec<f64> = differences.iter().map(|difference| difference.unwrap_or(unknown)).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        percentile(&sorted, percent)
+    };
+    Some([at(tail, -1.0)?, at(100.0 - tail, 1.0)?])
 }
 
 #[cfg(test)]
@@ -142,5 +171,28 @@ mod tests {
         noise.iter_mut().filter(|log| log.log % 2 == 0).for_each(|log| log.hits[1] -= 2);
         assert_eq!(most_changed(&BTreeMap::from([("rifle".to_owned(), noise)]), &BTreeMap::new(), 1), None);
         assert_eq!(most_changed(&BTreeMap::new(), &BTreeMap::new(), 1), None);
+    }
+    #[test]
+    fn a_weapon_needs_ten_logs_with_another_hit_rate() {
+        let gained = |count: u64, unchanged: u64| {
+            let log = |log| LogHits { log, shots: [9; 2], hits: [4, 4 + u64::from(log < count)] };
+            let weapons = BTreeMap::from([("rifle".to_owned(), (0..count + unchanged).map(log).collect())]);
+            most_changed(&weapons, &BTreeMap::new(), 1)
+        };
+        assert_eq!([gained(1, 0), gained(1, 4), gained(9, 0), gained(9, 90)], [const { None }; 4]);
+        assert!(gained(10, 0).is_some() && gained(10, 90).is_some());
+        // A log with shots on one side has no change of the hit rate.
+        let log = |log| LogHits { log, shots: [9, if log == 0 { 9 } else { 0 }], hits: [4, 0] };
+        let one_sided = BTreeMap::from([("rifle".to_owned(), (0..20).map(log).collect())]);
+        assert_eq!(most_changed(&one_sided, &BTreeMap::new(), 1), None);
+    }
+
+    #[test]
+    fn samples_without_shots_widen_the_interval() {
+        let mut differences = vec![Some(0.1); 90];
+        assert_eq!(interval_of(&differences, 2.5), Some([0.1, 0.1]));
+        differences.extend([None; 10]);
+        assert_eq!(interval_of(&differences, 2.5), Some([-1.0, 1.0]));
+        assert_eq!(interval_of(&[], 2.5), None);
     }
 }

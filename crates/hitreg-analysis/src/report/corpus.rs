@@ -2,7 +2,7 @@
 
 use super::figures::{count, counted, share};
 use super::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
-use crate::corpus::{CorpusSummary, ShotGroup, ThresholdResult, VerdictCounts, WeaponChange};
+use crate::corpus::{CorpusSummary, LEAST_CHANGED_LOGS, ShotGroup, ThresholdResult, VerdictCounts, WeaponChange};
 
 /// The numbers of logs in one line: `3 logs: 2 ok, 1 different`.
 pub fn verdict_line(logs: &VerdictCounts) -> String {
@@ -172,6 +172,8 @@ fn causes(page: &mut Page, summary: &CorpusSummary) {
 fn weapon_changed(page: &mut Page, change: Option<&WeaponChange>) {
     let Some(change) = change else {
         page.paragraph(0, "No weapon's hit rate changed beyond chance.");
+        let least = format!("Only weapons whose hit rate changed in at least {LEAST_CHANGED_LOGS} logs are tested.");
+        page.faint(2, &least);
         return;
     };
     let WeaponChange { weapon, rate_a, rate_b, interval, first_in, changed_logs, resamples, seed } = change;
