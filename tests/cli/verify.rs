@@ -230,6 +230,11 @@ fn missing_goldens_and_missing_logs_are_reported() {
     assert!(stdout_text(&output).contains("orphan     ./gone.golden"), "{}", stdout_text(&output));
     let report = read(&folder, "report.xml");
     assert!(report.contains("name=\"./gone.golden\"") && report.contains("errors=\"1\""), "{report}");
+    fs::write(folder.path("list"), "a.hitlog\nmissing.hitlog\n").unwrap();
+    assert_eq!(exit_of(&folder, "verify @list --junit list.xml"), 128);
+    let report = read(&folder, "list.xml");
+    let has_case = report.contains("name=\"list: line 2: there is no such file: missing.hitlog\"");
+    assert!(has_case && report.contains("errors=\"1\"") && report.contains("tests=\"2\""), "{report}");
     // An unreadable golden affects only the verdict of its own log.
     fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
     fs::write(folder.path("b.golden"), [0xff, 0xfe]).unwrap();

@@ -12,8 +12,14 @@ use crate::store::{self, Target};
 use crate::verify::{LogReport, LogVerdict};
 
 /// Writes the report. Logs that differ are failures, broken logs are errors, and untestable logs are skipped. A golden
-/// without a log is an error, because a test is missing.
-pub(super) fn write(target: &Target, logs: &[LogReport], orphans: &[PathBuf]) -> Result<(), CommandError> {
+/// without a log is an error, because a test is missing. So is each of the problems besides the logs, such as a missing log
+/// of a manifest.
+pub(super) fn write(
+    target: &Target,
+    logs: &[LogReport],
+    orphans: &[PathBuf],
+    problems: &[String],
+) -> Result<(), CommandError> {
     let mut suite = TestSuite::new("hitreg verify");
     for log in logs {
         let mut case = TestCase::new(log.path.display().to_string(), status(log));
@@ -21,10 +27,12 @@ pub(super) fn write(target: &Target, logs: &[LogReport], orphans: &[PathBuf]) ->
         case.set_system_out(exercised(&log.exercised));
         suite.add_test_case(case);
     }
-    for golden in orphans {
+    let orphans = orphans.iter().map(|golden| (golden.display().to_string(), LogVerdict::Untestable, show::ORPHAN));
+    let problems = problems.iter().map(|problem| (problem.clone(), LogVerdict::Broken, problem.as_str()));
+    for (name, verdict, message) in orphans.chain(problems) {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_type(word(LogVerdict::Untestable)).set_message(show::ORPHAN);
-        let mut case = TestCase::new(golden.display().to_string(), status);
+        status.set_type(word(verdict)).set_message(message);
+        let mut case = TestCase::new(name, status);
         case.set_classname("hitreg.verify");
         suite.add_test_case(case);
     }
