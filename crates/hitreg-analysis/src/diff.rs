@@ -68,6 +68,9 @@ pub struct TraceDiff {
     /// Why the traces cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
+    /// Whether rows that one trace lacks are left out ([`DiffOptions::overlap_only`]).
+    #[serde(skip)]
+    pub overlap_only: bool,
     /// Notes on what differs between the traces' logs, modes and settings.
     pub notes: Vec<String>,
     /// All settings of A and of B, to show how they differ.
@@ -147,6 +150,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let mut found = TraceDiff {
         verdict,
         untestable,
+        overlap_only: options.overlap_only,
         notes: notes(headers),
         settings: headers.map(|header| header.settings.clone()),
         settings_without_effect: Vec::new(),

@@ -75,14 +75,15 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
     page.blank();
     for table in differing.iter().take(MOST_TABLES) {
         let rows = &table.rows;
-        let apart = rows.differing + rows.only_in_a + rows.only_in_b;
+        let lacking = if diff.overlap_only { 0 } else { lacking(table) };
+        let apart = rows.differing + lacking;
         let at = table.first.as_ref().and_then(|first| first.place.at_us);
         let text = match (table.status, at) {
             (Status::Differs, Some(at)) if apart == 0 && rows.other_time > 0 => {
                 format!("{} with another time in B, from {} on", counted(rows.other_time, "row"), seconds(at))
             }
             (Status::Differs, Some(at)) => {
-                let of = rows.compared + rows.only_in_a + rows.only_in_b;
+                let of = rows.compared + lacking;
                 format!("{} of {} differ, from {} on", count(apart), counted(of, "row"), seconds(at))
             }
             (Status::Differs, None) if apart == 0 && !column_words(table).is_empty() => column_words(table).join("; "),
@@ -93,12 +94,23 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
     if let Some(more) = differing.len().checked_sub(MOST_TABLES).filter(|more| *more > 0) {
         page.note(0, &format!("and {}", counted(more as u64, "more table")));
     }
-    let other_times: Vec<u64> =
-        diff.tables.iter().map(|table| table.rows.other_time).filter(|rows| *rows > 0).collect();
-    if !other_times.is_empty() {
-        let tables = counted(other_times.len() as u64, "table");
-        let rows = counted(other_times.iter().sum(), "row");
-        page.note(0, &format!("not compared, because their times differ: {rows} in {tables}"));
+    not_compared(page, diff, "their times differ", |table| table.rows.other_time);
+    if diff.overlap_only {
+        not_compared(page, diff, "only one side has them", lacking);
+    }
+}
+
+/// The number of rows that one side lacks.
+fn lacking(table: &TableDiff) -> u64 {
+    table.rows.only_in_a + table.rows.only_in_b
+}
+
+fn not_compared(page: &mut Page, diff: &TraceDiff, reason: &str, rows: impl Fn(&TableDiff) -> u64) {
+    let left_out: Vec<u64> = diff.tables.iter().map(rows).filter(|rows| *rows > 0).collect();
+    if !left_out.is_empty() {
+        let tables = counted(left_out.len() as u64, "table");
+        let rows = counted(left_out.iter().sum(), "row");
+        page.note(0, &format!("not compared, because {reason}: {rows} in {tables}"));
     }
 }
 
@@ -123,5 +135,36 @@ fn shots(page: &mut Page, diff: &TraceDiff) {
     let misses = found.other_reason.saturating_sub(MOST_SHOTS as u64 - shown);
     if let Some(more) = more(changed, misses) {
         page.note(2, &format!("and {more} (--on hits lists all)"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::{DiffOptions, diff};
+    use hitreg_log::trace::schema::ticks;
+    use hitreg_log::trace::{Trace, TraceHeader};
+
+    fn trace(hashes: impl Iterator<Item = (u32, u64)>) -> Trace {
+        let mut rows = ticks::Writer::default();
+        hashes.for_each(|(tick, hash)| rows.push(ticks::Row { tick, at_us: i64::from(tick) * 16_000, hash }));
+        Trace { header: TraceHeader::default(), tables: vec![rows.finish(Vec::new())] }
+    }
+
+    /// With `--overlap`, rows that one side lacks are no difference.
+    #[test]
+    fn overlap_counts_only_rows_that_both_sides_have() {
+        let whole = trace((1..=9).map(|tick| (tick, 1)));
+        let part = trace((3..=6).map(|tick| (tick, if tick == 5 { 2 } else { 1 })));
+        let page = |overlap_only| {
+            let options = DiffOptions { overlap_only, ..DiffOptions::default() };
+            diff_answer(&diff(&whole, &part, &options).expect("no tolerance"), DiffScope::default()).text()
+        };
+        let overlap = page(true);
+        assert!(overlap.contains("ticks: 1 of 4 rows differ, from 0.080 s on"), "{overlap}");
+        assert!(overlap.contains("not compared, because only one side has them: 5 rows in 1 table"), "{overlap}");
+        let all = page(false);
+        assert!(all.contains("ticks: 6 of 9 rows differ, from 0.016 s on"), "{all}");
+        assert!(!all.contains("not compared"), "{all}");
     }
 }
