@@ -314,6 +314,27 @@ fn any_build_is_verified() {
     assert_eq!(exit_of(&folder, "verify game.hitlog --build ./good"), 1);
 }
 
+/// A build may write a part of what hitreg compares. `verify` says what is missing.
+#[test]
+#[cfg(unix)]
+fn a_build_that_writes_less_than_the_log_is_described() {
+    let folder = Folder::with_session();
+    let hitreg = word(env!("CARGO_BIN_EXE_hitreg"));
+    script(&folder.path("short"), &format!("exec {hitreg} \"$@\" --to 2"));
+    script(&folder.path("untimed"), &format!("exec {hitreg} \"$@\" --tables frames,shots"));
+    let verified = |options: &str| {
+        let output = folder.run(&format!("verify a.hitlog {options}"));
+        (code(&output), stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (code, page) = verified("--build ./short");
+    assert!(code == 1 && page.contains("the replay has none, because it ended before"), "{page}");
+    let (code, page) = verified("--build ./untimed");
+    assert!(code == 125 && page.contains("the replay wrote no ticks and there is no golden"), "{page}");
+    folder.done("verify a.hitlog --build ./untimed --accept");
+    let (code, page) = verified("--build ./untimed");
+    assert!(code == 0 && page.contains("golden matches"), "{page}");
+}
+
 #[test]
 fn a_log_that_lacks_a_usercmd_that_ran_is_broken() {
     let folder = Folder::empty();

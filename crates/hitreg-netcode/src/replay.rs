@@ -281,14 +281,21 @@ fn check_input(session: &Session) -> Result<(), ReplayError> {
     if session.players.iter().any(has) { Ok(()) } else { Err(ReplayError::NoInput) }
 }
 
-/// Compares a trace that another build made of a session with the recorded tick hashes.
+/// Compares a trace that another build made of a session with the recorded tick hashes. A trace whose ticks end before those
+/// of the session differs from it. A trace without ticks has nothing to compare.
 pub fn compare_hashes(session: &Session, trace: Trace) -> ReplayOutput {
     let ticks = ticks::Columns::of(&trace);
     let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<BTreeMap<u32, u64>>();
     let (mut hashes_compared, mut first_difference) = (0, None);
     let with_hash = session.ticks.iter().filter_map(|record| Some((record, record.hash?)));
     for (&TickRecord { tick, at, .. }, recorded) in with_hash {
-        let Some(replayed) = played.get(&tick.0).copied().filter(|hash| *hash != NO_HASH) else { continue };
+        let Some(replayed) = played.get(&tick.0).copied().filter(|hash| *hash != NO_HASH) else {
+            let has_ended = played.last_key_value().is_some_and(|(last, _)| *last < tick.0);
+            if has_ended && first_difference.is_none() {
+                first_difference = Some(HashDifference { tick, at, recorded, replayed: None });
+            }
+            continue;
+        };
         hashes_compared += 1;
         if replayed != recorded && first_difference.is_none() {
             first_difference = Some(HashDifference { tick, at, recorded, replayed: Some(replayed) });
