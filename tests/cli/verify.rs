@@ -333,6 +333,17 @@ fn a_build_that_writes_less_than_the_log_is_described() {
     folder.done("verify a.hitlog --build ./untimed --accept");
     let (code, page) = verified("--build ./untimed");
     assert!(code == 0 && page.contains("golden matches"), "{page}");
+    // A trace without usercmds does not make the golden one of another recording.
+    folder.done("verify a.hitlog --accept");
+    script(&folder.path("frameless"), &format!("exec {hitreg} \"$@\" --tables ticks,bodies,shots"));
+    let (code, page) = verified("--build ./frameless");
+    assert!(code == 1 && page.contains("the golden differs") && !page.contains("another recording"), "{page}");
+    let usercmds = folder.json("info a.hitlog")["usercmds"].as_u64().unwrap();
+    folder.done("record synth -o longer.hitlog --players 2 --seconds 7");
+    folder.done("verify longer.hitlog --accept");
+    fs::copy(folder.path("longer.golden"), folder.path("a.golden")).unwrap();
+    let (code, page) = verified("--build ./frameless");
+    assert!(code == 1 && page.contains(&format!("and this log {usercmds}: it may be of another recording")), "{page}");
 }
 
 #[test]

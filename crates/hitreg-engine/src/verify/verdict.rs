@@ -231,12 +231,16 @@ pub(super) fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyR
     judge_figures(facts, &figures, &ran, None, (against, None))
 }
 
-/// Says that a golden differs. The number of usercmds is that of the recording, so another one shows another recording.
-fn golden_differs(accepted: Option<&str>, usercmds: u64) -> String {
-    match accepted.and_then(golden::usercmds_of).filter(|of_golden| *of_golden != usercmds) {
-        Some(other) => format!(
-            "the golden differs. It has {other} usercmds, and this log {usercmds}: it may be of another recording"
-        ),
+/// Says that a golden differs. Another number of usercmds than in the log shows another recording. A build's trace may lack
+/// usercmds, and so may a golden that was made from one.
+fn golden_differs(accepted: Option<&str>, in_log: u64, in_replay: u64) -> String {
+    let is_other = |of_golden: &u64| ![0, in_log, in_replay].contains(of_golden);
+    match accepted.and_then(golden::usercmds_of).filter(is_other) {
+        Some(other) => {
+            format!(
+                "the golden differs. It has {other} usercmds, and this log {in_log}: it may be of another recording"
+            )
+        }
         None => "the golden differs".to_owned(),
     }
 }
@@ -259,7 +263,7 @@ fn judge_figures(
         .or(replays)
         .or_else(|| compare_recorded(facts, ran))
         .or_else(|| {
-            let detail = || golden_differs(against.golden, figures.exercised.usercmds);
+            let detail = || golden_differs(against.golden, facts.usercmds, figures.exercised.usercmds);
             difference.is_some().then(|| (LogVerdict::Differs, VerdictReason::Golden, detail()))
         })
         .or_else(|| not_judged(facts, ran, figures, &exercised, against));
