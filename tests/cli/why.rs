@@ -198,7 +198,10 @@ fn values_missing_in_a_trace_are_shown_as_not_known() {
     assert!(!shot(&trace, name).1.contains('\u{1b}'));
     trace.tables.clear();
     let none = Why::of(&trace, &WhyQuery::Shot(name)).unwrap_err().to_string();
-    assert!(none.contains("there are no shots in it"), "{none}");
+    assert_eq!(none, "there are no shots in it: the server judged none");
+    trace.header.mode = "open".to_owned();
+    let none = Why::of(&trace, &WhyQuery::Shot(name)).unwrap_err().to_string();
+    assert_eq!(none, "there are no shots in it: in open loop, no server judges shots");
 }
 
 /// Every usercmd has a pitch and a yaw. A game with another kind of aim leaves them 0, which is no direction.

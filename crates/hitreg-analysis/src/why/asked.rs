@@ -41,7 +41,7 @@ impl WhyQuery {
         let row = match *self {
             WhyQuery::Shot(name) => name.row(trace)?,
             WhyQuery::At { at_us, player } => row_at(trace, at_us, player)?,
-            WhyQuery::Correction { .. } => return Err(WhyError::NoShots),
+            WhyQuery::Correction { .. } => return Err(WhyError::none_in(trace)),
         };
         let shots = shots::Columns::of(trace);
         let [shooter, command] = [shots.shooter, shots.command].map(|column| super::cell(column, row).unwrap_or(0));
@@ -69,8 +69,11 @@ impl serde::Serialize for ShotName {
 /// Why a shot or correction was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WhyError {
-    /// The trace has no shots.
+    /// The trace is of an open loop, and has no shots.
     #[error("there are no shots in it: in open loop, no server judges shots")]
+    NoServer,
+    /// The trace has no shots.
+    #[error("there are no shots in it: the server judged none")]
     NoShots,
     /// This player did not shoot.
     #[error("p{player} did not shoot: choose one of {}", .shooters.join(", "))]
@@ -115,6 +118,13 @@ pub enum WhyError {
         /// The number of corrections of each player.
         players: Vec<String>,
     },
+}
+
+impl WhyError {
+    /// The error for a trace without shots.
+    fn none_in(trace: &Trace) -> WhyError {
+        if trace.header.is_open() { WhyError::NoServer } else { WhyError::NoShots }
+    }
 }
 
 fn list(items: &[String]) -> String {
@@ -165,7 +175,7 @@ impl ShotName {
     /// The row of this shot in the `shots` table.
     pub(super) fn row(self, trace: &Trace) -> Result<usize, WhyError> {
         let shots = shots::Columns::of(trace);
-        let mut of_shooter = rows_of(&shots, Some(self.shooter))?;
+        let mut of_shooter = rows_of(trace, Some(self.shooter))?;
         let is_asked = |row: &usize| {
             super::cell(shots.command, *row) == Some(self.command)
                 && self.index.is_none_or(|index| super::cell(shots.index, *row) == Some(index))
@@ -188,12 +198,12 @@ impl ShotName {
 /// The row of the shot that was judged nearest to a time. For a projectile, this is its launch.
 pub(super) fn row_at(trace: &Trace, at_us: i64, player: Option<u32>) -> Result<usize, WhyError> {
     let shots = shots::Columns::of(trace);
-    let rows = rows_of(&shots, player)?;
+    let rows = rows_of(trace, player)?;
     let off = |row: &usize| {
         let at = super::cell(shots.at_us, *row);
         (at.map_or(u64::MAX, |at| at.abs_diff(at_us)), super::cell(shots.impact, *row), *row)
     };
-    let row = rows.into_iter().min_by_key(off).ok_or(WhyError::NoShots)?;
+    let row = rows.into_iter().min_by_key(off).ok_or_else(|| WhyError::none_in(trace))?;
     let cells = [shots.shooter, shots.command].map(|column| super::cell(column, row));
     if let ([Some(shooter), Some(command)], Some(at)) = (cells, super::cell(shots.at_us, row))
         && at.abs_diff(at_us) > NEAR.0.unsigned_abs()
@@ -204,7 +214,8 @@ pub(super) fn row_at(trace: &Trace, at_us: i64, player: Option<u32>) -> Result<u
     Ok(row)
 }
 
-fn rows_of(shots: &shots::Columns<'_>, player: Option<u32>) -> Result<Vec<usize>, WhyError> {
+fn rows_of(trace: &Trace, player: Option<u32>) -> Result<Vec<usize>, WhyError> {
+    let shots = shots::Columns::of(trace);
     let rows = (0..shots.shooter.len()).filter(|row| player.is_none_or(|player| shots.shooter[*row] == player));
     let rows: Vec<usize> = rows.collect();
     match (rows.is_empty(), player) {
@@ -213,6 +224,6 @@ fn rows_of(shots: &shots::Columns<'_>, player: Option<u32>) -> Result<Vec<usize>
             let shooters: BTreeSet<u32> = shots.shooter.iter().copied().collect();
             Err(WhyError::NoShooter { player, shooters: shooters.iter().map(|player| format!("p{player}")).collect() })
         }
-        (true, _) => Err(WhyError::NoShots),
+        (true, _) => Err(WhyError::none_in(trace)),
     }
 }
