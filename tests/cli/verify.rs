@@ -461,6 +461,20 @@ fn next_commands_show_a_changed_golden_before_accepting_it() {
     commands.iter().for_each(|command| drop(folder.done(command)));
 }
 
+/// If only digests of a golden differ, the log and its replay are the same. `--propose` leads to a review.
+#[test]
+fn the_next_command_of_a_golden_with_other_digests_leads_to_a_review() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept");
+    let accepted = read(&folder, "a.golden");
+    let digest = accepted.lines().find(|line| line.starts_with("trace ")).unwrap();
+    fs::write(folder.path("a.golden"), accepted.replace(digest, "trace 0")).unwrap();
+    let page = stdout_text(&folder.run("verify a.hitlog"));
+    assert!(page.contains("hitreg verify a.hitlog --propose") && !page.contains("hitreg diff "), "{page}");
+    assert_eq!(exit_of(&folder, "verify a.hitlog --propose"), 1);
+    assert!(stdout_text(&folder.run("review a.hitlog")).contains("-trace 0"));
+}
+
 /// hitreg cannot be a side of a comparison for a game that it does not know.
 #[test]
 fn the_next_command_of_a_foreign_game_can_run() {

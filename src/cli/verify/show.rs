@@ -146,14 +146,16 @@ pub(super) fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str,
         // Side A of these comparisons is this program, so it must play the game.
         VerdictReason::Golden if !log.plays_here => vec![accept(INTENDED)],
         VerdictReason::RecordedState if !log.plays_here => Vec::new(),
-        // A golden has no rows, so the commands show the changes in the shots of the replay.
+        // A golden has no rows, so the commands show the changes in the shots of the replay. Without a build and a changed
+        // shot, a comparison of the log with its replay would find nothing: the states are as recorded.
         VerdictReason::Golden => {
             let shot = log.difference.as_ref().and_then(changed_shot);
             let look = match (shot, style.build) {
-                (Some(shot), None) => format!("{program} why {path} {shot}"),
-                (_, _) => format!("{program} diff {path}{}", with("--b")),
+                (Some(shot), None) => ("why", format!("{program} why {path} {shot}")),
+                (None, None) => ("to review", format!("{program} verify {path} --propose")),
+                (_, Some(_)) => ("why", format!("{program} diff {path}{}", with("--b"))),
             };
-            vec![("why", look), accept(INTENDED)]
+            vec![look, accept(INTENDED)]
         }
         VerdictReason::NeedsGolden => vec![accept("next")],
         VerdictReason::RecordedState => vec![("why", format!("{program} bisect ticks {path}{}", with("--b")))],
