@@ -28,6 +28,10 @@ fn bad_input_is_reported_and_leaves_no_files() {
         ("replay a.hitlog --set p9.client.cmd_hz=30", "there is no player p9"),
         ("record synth -o b --players 2 --set p2.client.cmd_hz=30", "the session has 2 players, p0 to p1"),
         ("sweep a.hitlog --set p9.interpolation.lerp_ms=0,50", "there is no player p9"),
+        (
+            "sweep a.hitlog --what-if rerecord --seeds 1 --set interpolation.lerp_ms=0,50",
+            "a confidence interval needs at least 2 seeds, not 1",
+        ),
         ("replay a.hitlog --preset quak3", "did you mean `quake3`?"),
         ("replay a.hittrace", "a.hittrace: this is a trace, but the command needs a log"),
         ("replay none", "none: there is no such file"),

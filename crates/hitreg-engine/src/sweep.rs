@@ -46,7 +46,7 @@ pub enum PlanError {
         count: usize,
     },
     /// Too few seeds for a confidence interval.
-    #[error("{seeds} seeds have no confidence interval: give at least 2")]
+    #[error("a confidence interval needs at least 2 seeds, not {seeds}")]
     TooFewSeeds {
         /// The number of seeds.
         seeds: u16,
