@@ -216,6 +216,10 @@ fn proposals_of_a_corpus_are_accepted_by_kind_of_difference() {
 fn missing_goldens_and_missing_logs_are_reported() {
     let folder = Folder::with_session();
     assert_eq!(exit_of(&folder, "verify a.hitlog"), 0);
+    let report = folder.json("verify a.hitlog");
+    for field in ["why", "detail", "tick", "difference", "legs", "keyframes"] {
+        assert_eq!(report["logs"][0].get(field), Some(&Value::Null), "{field}");
+    }
     let output = folder.run("verify a.hitlog --require-golden");
     assert_eq!(code(&output), 125);
     assert!(stdout_text(&output).contains("there is no golden (a.golden)"), "{}", stdout_text(&output));

@@ -24,7 +24,6 @@ pub struct LogReport {
     /// The verdict.
     pub verdict: LogVerdict,
     /// The subject of a verdict other than `same`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<VerdictReason>,
     /// The digest of the first replay's trace; `None` if no replay of the whole log succeeded.
     pub digest: Option<String>,
@@ -41,10 +40,8 @@ pub struct LogReport {
     pub rollbacks: u32,
     /// The number of legs, if the log was replayed in legs. Each leg starts from a keyframe and is compared with the
     /// later keyframes that it reaches.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub legs: Option<usize>,
     /// The number of keyframes that the legs were compared with.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub keyframes: Option<usize>,
     /// Whether this program can replay the log's game, and so use the log in a comparison.
     #[serde(skip)]
@@ -55,16 +52,13 @@ pub struct LogReport {
     #[serde(skip)]
     pub(super) golden_text: Option<String>,
     /// The reason for a verdict other than `same`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The first tick whose state differs from the recorded state.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tick: Option<Tick>,
     /// The view errors of all shots, in units; `None` if no replay of the whole log succeeded.
     #[serde(skip)]
     pub view_errors: Option<CountedValues>,
     /// The differences from the golden, whatever the verdict: outcomes first, digests last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<TextDiff>,
     /// The duration in seconds. It is left out of the JSON, which is the same in every run.
     #[serde(skip)]
