@@ -1,7 +1,7 @@
 //! Quake III: reads the traffic between clients and servers of its engine, so that sessions of an unmodified game
 //! become logs. Tested with OpenArena.
 //!
-//! - [`Listener`] decodes datagrams that it observes between clients and server, and produces records.
+//! - [`Quake3Listener`] decodes datagrams that it observes between clients and server, and produces records.
 //! - [`survey`] and [`import()`] read captures of such datagrams, and demos.
 //!
 //! The protocol and the rules follow the public ioquake3 and OpenArena sources.

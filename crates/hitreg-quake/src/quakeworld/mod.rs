@@ -2,8 +2,8 @@
 //! explain the predictions of a real game.
 //!
 //! - [`QuakeWorldDemo::parse`] and [`QuakeMap::parse`] read files into checked types. [`import()`] converts them to a log.
-//! - [`step`] runs one step of movement as a pure function. [`MoveRunner`] runs whole usercmds as a server does, with
-//!   moving brush models before and triggers after.
+//! - `movement` runs one step of movement as a pure function, and whole usercmds as a server does, with moving brush
+//!   models before and triggers after.
 //! - [`QuakeWorld`] is the game for the client pipeline. It compares predictions with rounded records, chooses the
 //!   state to continue from, and explains corrections.
 //!

@@ -20,7 +20,7 @@ pub struct QuakeWorldUsercmd {
     pub side: i16,
     /// Wished speed upwards, in units/s; only swimming uses it.
     pub up: i16,
-    /// `BUTTON_ATTACK`, [`BUTTON_JUMP`] and game-defined buttons.
+    /// `BUTTON_ATTACK`, `BUTTON_JUMP` and game-defined buttons.
     pub buttons: u8,
     /// Weapon or other request; 0 for none.
     pub impulse: u8,
