@@ -172,6 +172,7 @@ mod tests {
         assert_eq!(most_changed(&BTreeMap::from([("rifle".to_owned(), noise)]), &BTreeMap::new(), 1), None);
         assert_eq!(most_changed(&BTreeMap::new(), &BTreeMap::new(), 1), None);
     }
+
     #[test]
     fn a_weapon_needs_ten_logs_with_another_hit_rate() {
         let gained = |count: u64, unchanged: u64| {

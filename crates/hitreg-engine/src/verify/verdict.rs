@@ -425,6 +425,7 @@ mod tests {
         let broken = LogFacts { contradiction: Some(String::new()), ..facts };
         assert_eq!(judged([replay(1), replay(2)], &broken), (Some(VerdictReason::Contradiction), true));
     }
+
     /// An imported log has neither tick hashes nor a golden, so its acks are the reference.
     #[test]
     fn an_imported_log_is_untestable_if_no_prediction_agrees_with_an_ack() {

@@ -51,7 +51,6 @@ impl ReplaySpec {
         done: &(dyn Fn() + Sync),
     ) -> Result<Result<Sweep, MissingSide>, EngineError> {
         let sources = logs.iter().map(|path| ComparisonSource::of(engine, path)).collect::<Result<Vec<_>, _>>()?;
-        let mut at_once = rayon::current_num_threads();
         for source in &sources {
             let Some(log) = source.log() else { return Err(EngineError::Replayed { path: source.path.to_owned() }) };
             if sources[0].log().is_some_and(|first| first.header.game != log.header.game) {
@@ -60,8 +59,6 @@ impl ReplaySpec {
             for point in plan.points() {
                 self.at(plan, &point).check(engine, source)?;
             }
-            let of_trace = log.survey.trace_bytes(self.tables);
-            at_once = engine.games.memory().tasks_at_once(of_trace, at_once);
         }
         let one = |log: usize, point: &[&str], _| {
             check(&runner.stop)?;
@@ -72,7 +69,7 @@ impl ReplaySpec {
             done();
             Ok(figures.finish())
         };
-        let swept = sweep_by(sources.len(), plan, (&one, at_once));
+        let swept = sweep_by(sources.len(), plan, (&one, rayon::current_num_threads()));
         check(&runner.stop)?;
         match swept {
             Ok(figures) => {
