@@ -74,7 +74,8 @@ pub use hitreg_arena as arena;
 pub use hitreg_engine::{build, engine, shrink, sweep, verify};
 pub use hitreg_live as live;
 pub use hitreg_log::{
-    hash, log, memory, merge, record, recorded, recorder, rng, serial, stats, store, trace, traffic, units, usercmd,
+    hash, log, memory, merge, record, recorded, recorder, rng, serial, sorted, stats, store, trace, traffic, units,
+    usercmd,
 };
 pub use hitreg_netcode::{
     client, game, history, hitreg_body, hitreg_cells, info, link, pacing, packet, pipeline, protocol, replay, score,

@@ -2,7 +2,6 @@
 //! input.
 
 use std::any::TypeId;
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use clap::{ArgMatches, Command};
 use super::session_args::MapPath;
 use super::trouble::CommandError;
 use crate::store::{self, FileType, Target, Targets, is_standard_stream};
+use hitreg_log::sorted::SortedMap;
 
 /// A path that a command writes to. Only [`Outputs`] turns it into a target.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ impl Outputs {
     /// # Errors
     /// When two logs have one name, or the folder cannot be created.
     pub(super) fn names_in(&mut self, folder: &OutputPath, logs: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
-        let mut names: BTreeMap<&OsStr, &Path> = BTreeMap::new();
+        let mut names: SortedMap<&OsStr, &Path> = SortedMap::new();
         for log in logs {
             let name = log.file_stem().unwrap_or_default();
             if let Some(other) = names.insert(name, log) {

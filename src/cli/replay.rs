@@ -5,7 +5,6 @@ mod page;
 mod played;
 mod recorded;
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +26,7 @@ use crate::score::ModeScore;
 use crate::store::{self, FileType, Target};
 use crate::summary::{Coverage, NetworkSummary, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, TableSchema};
+use hitreg_log::sorted::SortedMap;
 pub(super) use page::{exercised, view_error};
 use played::ReplayResult;
 use recorded::{JumpReport, RejudgedHit};
@@ -118,8 +118,8 @@ struct ReplayReport<'a> {
     #[serde(skip_serializing_if = "<[DrawingScore]>::is_empty")]
     drawn: &'a [DrawingScore],
     /// An estimate by `interpolation.mode`, if the trace lacks the true positions.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    interpolation: BTreeMap<&'static str, &'a ModeScore>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    interpolation: SortedMap<&'static str, &'a ModeScore>,
     /// How often snapshots visibly moved players on their own screens. Only in open loop.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     jumps: &'a [JumpReport],

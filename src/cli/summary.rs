@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
             }
         };
         results.each_log(last, &mut add).map_err(CommandError::request)?;
-        logs.sort();
+        logs.sort_unstable();
         let lines: Vec<String> = logs.into_iter().flat_map(|(_, lines)| lines).collect();
         save_rows(target, kind, &lines)?;
     }

@@ -26,7 +26,7 @@ fn input_is_lost_only_by_four_lost_packets_in_a_row() {
     let scenario = Scenario {
         players: 6,
         seconds: 6.0,
-        settings: BTreeMap::from([("client.redundancy".to_owned(), "4".to_owned())]),
+        settings: [("client.redundancy".to_owned(), "4".to_owned())].into(),
         // At this rate some input is lost in most runs. The checks below must hold in every run.
         link: LinkModel { delay_ms: 30.0, loss: Loss::Random(0.25), ..LinkModel::default() },
         ..Scenario::default()

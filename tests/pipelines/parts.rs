@@ -13,6 +13,7 @@ use hitreg::replay::{
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
+use hitreg::sorted::SortedMap;
 use hitreg::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use hitreg::units::{Micros, Seed};
 use xxhash_rust::xxh3::xxh3_64;
@@ -219,7 +220,7 @@ fn a_replay_continues_from_every_keyframe() {
     let mut all = vec![half_life.clone(), quake3, of("quakeworld"), of("dumb-client")];
     all.push(Scenario { seed: 77, players: 12, ..of("half-life") });
     let zones = [("server.zone", "visible"), ("server.zone_units", "900")];
-    let zones = BTreeMap::from(zones.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    let zones: SortedMap<String, String> = zones.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     all.push(Scenario { settings: zones.clone(), ..half_life.clone() });
     let mut all: Vec<_> = all.into_iter().map(|scenario| (scenario, ArenaRules::default())).collect();
     // Drawing by category, with and without steered clocks, while entities come and go.

@@ -30,7 +30,7 @@ mod steps;
 mod table;
 mod usercmds;
 
-use std::collections::{BTreeMap, BTreeSet};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -126,7 +126,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let firsts = || compared.iter().filter_map(|c| c.diff.first.as_ref());
     // An effect of a setting comes before the setting itself, which each usercmd or packet repeats.
     let first = firsts().min_by_key(|d| (d.echo_of(&changed).is_some(), order(d))).cloned();
-    let echoes: BTreeSet<String> = firsts().filter_map(|d| d.echo_note(&changed)).collect();
+    let echoes: SortedSet<String> = firsts().filter_map(|d| d.echo_note(&changed)).collect();
     let first = first.map(|found| with_surroundings(found, [a, b], clocks)).transpose()?;
     let hits = besides(&mut compared, shots::NAME).hits;
     let tallies = |of: &mut ComparedTable, name: &str| -> Result<[TraceTally; 2], DiffError> {
@@ -204,7 +204,7 @@ fn compare_tables(
     options: &DiffOptions,
     equal: &EqualTables<'_>,
 ) -> Result<Vec<ComparedTable>, DiffError> {
-    let none = BTreeSet::new();
+    let none = SortedSet::new();
     let fields = fields(left.iter().chain(right));
     let relocations = relocations(traces, [left, right], clocks, options, equal).map_err(DiffError::Unread)?;
     let exactness = |tolerated_ticks| TableExactness {
@@ -218,7 +218,7 @@ fn compare_tables(
         (Some(a), Some(b)) if !options.tolerances.is_empty() => {
             compare(traces, [a, b], clocks, options, &exactness(&none), false)?.tolerated
         }
-        _ => BTreeSet::new(),
+        _ => SortedSet::new(),
     };
     let counted = |(table, _): &&(&Table, u64)| options.on.has_table(&table.name);
     let compared_here: Vec<&(&Table, u64)> = left.iter().filter(counted).collect();
@@ -263,7 +263,7 @@ fn relocations(
 }
 
 /// The fields of bodies that have a unit, each with whether it is an angle.
-fn fields<'t>(tables: impl Iterator<Item = &'t (&'t Table, u64)>) -> BTreeMap<String, bool> {
+fn fields<'t>(tables: impl Iterator<Item = &'t (&'t Table, u64)>) -> SortedMap<String, bool> {
     let columns = tables.filter(|(table, _)| table.name == bodies::NAME).flat_map(|(table, _)| &table.columns);
     columns.filter(|column| !column.unit.is_empty()).map(|column| (column.name.clone(), column.is_angle())).collect()
 }

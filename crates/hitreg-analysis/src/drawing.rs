@@ -2,12 +2,13 @@
 //! place on the server at the view's time. An entity that only a client knows, such as an arrow that it has just shot,
 //! has no truth.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use glam::Vec3;
 use serde::Serialize;
 
 use crate::recent_times::{KEPT, RecentTimes};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Tail};
 use hitreg_log::trace::schema::{bodies, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
@@ -44,7 +45,7 @@ pub struct ViewErrorCollector {
     views: Vec<Table>,
     /// Views of times for which no places are known yet.
     ahead: Vec<View>,
-    by: BTreeMap<String, (u64, CountedValues)>,
+    by: SortedMap<String, (u64, CountedValues)>,
     /// Whether the replay has no places of entities.
     is_open_loop: bool,
 }

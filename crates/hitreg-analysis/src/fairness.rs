@@ -4,11 +4,10 @@
 //! Lag compensation accepts this cost (Bernier 2001: "hit around a corner"). Without lag compensation the shooter pays,
 //! with shots that were on target but missed.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::round_trips::{FoundTrip, RoundTripFinder};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread};
 use hitreg_log::trace::schema::{corrections, frames, shots, snapshots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
@@ -78,7 +77,7 @@ impl Fairness {
 #[derive(Debug, Default)]
 pub struct FairnessBuilder {
     all: FairnessSums,
-    pairs: BTreeMap<(u32, u32), FairnessSums>,
+    pairs: SortedMap<(u32, u32), FairnessSums>,
     trips: RoundTripFinder,
     latencies: PlayerLatencies,
 }
@@ -86,8 +85,8 @@ pub struct FairnessBuilder {
 /// The round trips of each player, in ms.
 #[derive(Debug, Default)]
 pub(crate) struct PlayerLatencies {
-    of_acks: BTreeMap<u32, CountedValues>,
-    of_snapshots: BTreeMap<u32, CountedValues>,
+    of_acks: SortedMap<u32, CountedValues>,
+    of_snapshots: SortedMap<u32, CountedValues>,
     /// The round trips of all acks.
     all_acks: CountedValues,
 }
@@ -155,7 +154,7 @@ impl PlayerLatencies {
     }
 
     /// The median round trip of each player. Snapshots count for players without prediction.
-    pub(crate) fn medians_ms(&self) -> BTreeMap<u32, f32> {
+    pub(crate) fn medians_ms(&self) -> SortedMap<u32, f32> {
         let medians = self.of_snapshots.iter().chain(&self.of_acks);
         medians.filter_map(|(player, trips)| Some((*player, trips.percentile(50.0)?))).collect()
     }

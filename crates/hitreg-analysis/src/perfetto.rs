@@ -8,13 +8,13 @@
 //! - `C`: a counter value.
 //! - `M`: names.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::why::is_corrected;
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::{corrections, executed, frames, shots, ticks};
 use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, select_rows};
 use hitreg_log::traffic::Packet;
@@ -105,7 +105,7 @@ pub fn write(
     let mut shot = some(trace, &[(shots::NAME, &[], &Table::clone)])?;
     let fired = {
         let shots = shots::Columns::of(&shot);
-        shots.shooter.iter().copied().zip(shots.command.iter().copied()).collect::<BTreeSet<(u32, u32)>>()
+        shots.shooter.iter().copied().zip(shots.command.iter().copied()).collect::<SortedSet<(u32, u32)>>()
     };
     let of_shots = |rows: &Table| {
         let usercmds = rows.u32s("player").iter().zip(rows.u32s("command"));
@@ -139,7 +139,7 @@ fn some(trace: &dyn TraceSource, wanted: &[TableQuery<'_>]) -> Result<Trace, Per
 
 /// All players with a frame, a shot or an ack.
 fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, String> {
-    let mut players = BTreeSet::new();
+    let mut players = SortedSet::new();
     for (table, whose) in [(frames::NAME, "player"), (shots::NAME, "shooter"), (corrections::NAME, "player")] {
         each_part(trace, table, (&[whose], None), &mut |rows| {
             players.extend(rows.u32s(whose));
@@ -218,7 +218,7 @@ impl EventWriter<'_> {
         let whole = vec![0; ticks.tick.len()];
         let tick = Series::of_one(&whole, ticks.tick);
         let mut rows: Vec<usize> = (0..acks.at_us.len()).collect();
-        rows.sort_by_key(|row| (acks.player[*row], acks.at_us[*row]));
+        rows.sort_unstable_by_key(|row| (acks.player[*row], acks.at_us[*row], *row));
         for (place, row) in rows.iter().copied().enumerate() {
             let (player, command, at) = (acks.player[row], acks.command[row], acks.at_us[row]);
             let next = rows.get(place + 1).filter(|next| acks.player[**next] == player);

@@ -1,8 +1,7 @@
 //! Round trips in the rows of a replay. A round trip is the time from making a usercmd to receiving its ack.
 
-use std::collections::BTreeMap;
-
 use crate::recent_times::RecentTimes;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{corrections, frames, snapshots, ticks};
 use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
 
@@ -10,7 +9,7 @@ use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
 #[derive(Debug, Default)]
 pub(crate) struct RoundTripFinder {
     /// When each player made each usercmd.
-    made_at: BTreeMap<u32, RecentTimes>,
+    made_at: SortedMap<u32, RecentTimes>,
     newest_us: i64,
     /// The acks since the last rows of `ticks`.
     acks: Vec<Table>,
@@ -141,7 +140,7 @@ impl RoundTripFinder {
 
     /// Removes each player's usercmds long before its last ack.
     fn forget_acked(&mut self, acks: &corrections::Columns<'_>) {
-        let last: BTreeMap<u32, i64> = acks.player.iter().copied().zip(acks.at_us.iter().copied()).collect();
+        let last: SortedMap<u32, i64> = acks.player.iter().copied().zip(acks.at_us.iter().copied()).collect();
         for (player, at_us) in last {
             self.made_at.entry(player).or_default().forget(at_us);
         }

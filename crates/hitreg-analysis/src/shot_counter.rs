@@ -1,7 +1,6 @@
 //! Counts shots and hits in rows of the table `shots`.
 
-use std::collections::BTreeMap;
-
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{NOT_RUN, shots};
 
 /// The number of shots, and how many of them hit a player. A projectile is one shot, however many players and surfaces it
@@ -11,7 +10,7 @@ pub struct ShotCounter {
     hitscan_fired: u64,
     hitscan_hit: u64,
     /// The projectiles of each usercmd, by shooter and usercmd.
-    projectiles: BTreeMap<(u32, u32), ProjectileRows>,
+    projectiles: SortedMap<(u32, u32), ProjectileRows>,
 }
 
 /// The rows about the projectiles of one usercmd.

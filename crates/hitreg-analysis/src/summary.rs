@@ -1,11 +1,10 @@
 //! The headline figures of a trace. They use only its tables, so they work for traces of any build.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::shot_counter::ShotCounter;
 use crate::why::{is_corrected, known_cause};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Delivery, Spread};
 use hitreg_log::trace::schema::{
     CellType as _, NOT_RUN, OptionalBits, corrections, executed, frames, own_input, packets, shots, snapshots, ticks,
@@ -42,8 +41,8 @@ pub struct NetworkSummary {
     /// The bytes of snapshots by use, if datagrams were encoded. The keys are variable categories for values, `naming`
     /// for the ids of entities and variables, effects, `events` for warnings and notices, and `headers`. Single bits
     /// count as eighths.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub bytes_for: BTreeMap<&'static str, f64>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    pub bytes_for: SortedMap<&'static str, f64>,
 }
 
 /// The packets in one direction.
@@ -76,7 +75,7 @@ pub struct PredictionSummary {
     pub near: u64,
     /// The number of worse predictions by cause. Their sum is `checked - exact - near`. Corrections of near predictions
     /// are not included.
-    pub misses_by_cause: BTreeMap<String, u64>,
+    pub misses_by_cause: SortedMap<String, u64>,
     /// Corrected predictions across a spawn, a death or a teleport.
     pub relocations: u64,
     /// Distance between the predicted and the authoritative origin, without `relocations`.
@@ -165,7 +164,7 @@ pub struct SummaryBuilder {
     down: DirectionSums,
     usercmds_sent: u64,
     /// The bits of snapshots, by use.
-    bits_for: BTreeMap<&'static str, u64>,
+    bits_for: SortedMap<&'static str, u64>,
     /// Whether the trace has a table of packets.
     network: bool,
 }
@@ -174,7 +173,7 @@ pub struct SummaryBuilder {
 #[derive(Clone, Debug, Default)]
 struct DirectionSums {
     /// By player.
-    deliveries: BTreeMap<u32, Delivery>,
+    deliveries: SortedMap<u32, Delivery>,
     took_ms: CountedValues,
     bytes: Option<u64>,
     choked: u64,

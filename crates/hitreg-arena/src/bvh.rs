@@ -176,5 +176,5 @@ fn halve<'a>(boxes: &[Bounds], items: &'a mut [u32]) -> (&'a mut [u32], &'a mut 
 
 fn sort_along(axis: usize, boxes: &[Bounds], items: &mut [u32]) {
     let place = |item: u32| boxes[item as usize].centre()[axis];
-    items.sort_by(|&a, &b| place(a).total_cmp(&place(b)).then(a.cmp(&b)));
+    items.sort_unstable_by(|&a, &b| place(a).total_cmp(&place(b)).then(a.cmp(&b)));
 }

@@ -1,10 +1,11 @@
 //! `hitreg_log`: a complete log in memory, for a build to replay.
 
-use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+
+use ::hitreg_log::sorted::SortedMap;
 
 use super::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW};
 use super::guard::{Failure, answer, fail, free, guard, look, text};
@@ -30,19 +31,19 @@ pub struct hitreg_log {
     /// Bytes of each player's usercmds, in the order of usercmd numbers.
     bytes: Vec<Vec<(CommandSeq, Vec<u8>)>>,
     /// Fields of the caller's own of usercmds, by player and usercmd number.
-    fields: BTreeMap<(usize, CommandSeq), Vec<hitreg_value>>,
+    fields: SortedMap<(usize, CommandSeq), Vec<hitreg_value>>,
     /// Effects of each player's snapshots.
     effects: Vec<Vec<Vec<hitreg_effect>>>,
     custom: Vec<CustomTable>,
     /// The texts of fields and columns, by their codes.
-    texts: BTreeMap<TextCode, CString>,
+    texts: SortedMap<TextCode, CString>,
 }
 
 /// A table that hitreg does not define.
 struct CustomTable {
     name: String,
     /// Rows of each series, in the order of the log.
-    series: BTreeMap<u32, Vec<UnknownRow>>,
+    series: SortedMap<u32, Vec<UnknownRow>>,
 }
 
 struct UnknownRow {
@@ -81,7 +82,7 @@ impl hitreg_log {
             carried.sort_by_key(|(command, _)| *command);
             carried
         };
-        let texts: BTreeMap<TextCode, CString> =
+        let texts: SortedMap<TextCode, CString> =
             session.texts.iter().map(|(code, known)| (code, text(known))).collect();
         let fields = usercmd_fields(&session, &texts);
         let effects = |player: &PlayerRecords| {
@@ -271,11 +272,11 @@ fn effect(effect: &Effect) -> hitreg_effect {
 /// Returns the values of the usercmd fields that the game declares, of each player's usercmds.
 fn usercmd_fields(
     session: &Session,
-    texts: &BTreeMap<TextCode, CString>,
-) -> BTreeMap<(usize, CommandSeq), Vec<hitreg_value>> {
+    texts: &SortedMap<TextCode, CString>,
+) -> SortedMap<(usize, CommandSeq), Vec<hitreg_value>> {
     let fields = session.header.own_usercmd_fields();
     if fields.is_empty() {
-        return BTreeMap::new();
+        return SortedMap::new();
     }
     let values = |frame: &FrameRecord| {
         let own = &frame.command.input.own;
@@ -289,7 +290,7 @@ fn usercmd_fields(
 }
 
 /// Returns a number as the value that it stands for. The texts must outlive it.
-fn value(number: i64, form: NumberForm, is_text: bool, texts: &BTreeMap<TextCode, CString>) -> hitreg_value {
+fn value(number: i64, form: NumberForm, is_text: bool, texts: &SortedMap<TextCode, CString>) -> hitreg_value {
     match form {
         NumberForm::Integer if is_text => {
             hitreg_value::text(texts.get(&TextCode(number as u64)).map_or(c"", |text| text))
@@ -310,7 +311,7 @@ fn text_columns(kind: &UnknownKind) -> Vec<bool> {
 fn values_of(
     records: &UnknownRecords,
     row: usize,
-    (is_text, texts): (&[bool], &BTreeMap<TextCode, CString>),
+    (is_text, texts): (&[bool], &SortedMap<TextCode, CString>),
     without: Option<usize>,
 ) -> Vec<hitreg_value> {
     let columns = records.columns.iter().enumerate().filter(|(place, _)| Some(*place) != without);
@@ -320,8 +321,8 @@ fn values_of(
     columns.map(value).collect()
 }
 
-fn custom(kind: &UnknownKind, session: &Session, texts: &BTreeMap<TextCode, CString>) -> CustomTable {
-    let mut table = CustomTable { name: kind.name.clone(), series: BTreeMap::new() };
+fn custom(kind: &UnknownKind, session: &Session, texts: &SortedMap<TextCode, CString>) -> CustomTable {
+    let mut table = CustomTable { name: kind.name.clone(), series: SortedMap::new() };
     let at = kind.columns.iter().position(|name| name == "at_us");
     for records in session.unknown.iter().filter(|records| records.kind == kind.name) {
         let is_text = text_columns(kind);

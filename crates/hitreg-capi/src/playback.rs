@@ -1,7 +1,8 @@
 //! `hitreg_playback`: the replay side of an engine.
 
-use std::collections::BTreeMap;
 use std::ffi::{CString, OsString, c_char, c_int};
+
+use ::hitreg_log::sorted::SortedMap;
 
 use super::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_NO_ROW};
 use super::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
@@ -19,7 +20,7 @@ pub struct hitreg_playback {
     /// The settings that were asked for.
     settings: Vec<(String, CString)>,
     /// For each table of its own and each series: the next row.
-    rows: BTreeMap<(usize, u32), usize>,
+    rows: SortedMap<(usize, u32), usize>,
 }
 
 /// What a server does next in a recorded session.
@@ -98,7 +99,7 @@ pub unsafe extern "C" fn hitreg_playback_open(
         let log = hitreg_log::of(session, digest);
         answer(
             playback,
-            Box::into_raw(Box::new(hitreg_playback { playback: Some(opened), log, settings, rows: BTreeMap::new() })),
+            Box::into_raw(Box::new(hitreg_playback { playback: Some(opened), log, settings, rows: SortedMap::new() })),
         )
     })
 }

@@ -19,6 +19,6 @@ pub(crate) fn in_order<T: Send>(jobs: usize, at_once: usize, run: impl Fn(usize)
         numbers.take_while(|number| *number < jobs).map(|number| (number, run(number))).collect()
     };
     let mut all: Vec<_> = (0..at_once.max(1)).into_par_iter().with_max_len(1).flat_map_iter(some).collect();
-    all.sort_by_key(|(number, _)| *number);
+    all.sort_unstable_by_key(|(number, _)| *number);
     all.into_iter().map(|(_, made)| made).collect()
 }

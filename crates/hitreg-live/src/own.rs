@@ -1,9 +1,9 @@
 //! The settings that a client requests for itself, and the server's limits on them. Bernier (2001) lets each user
 //! choose the update rate "within some limit".
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{Hz, PlayerId};
 use hitreg_netcode::settings::{SettingError, Settings};
 use hitreg_netcode::wire::ASKED_BYTES_MAX;
@@ -50,7 +50,7 @@ pub(super) fn grant(asked: &[u8], player: PlayerId, settings: &Settings, limits:
             .map(|most| ("server.rate_bytes_per_s", most.to_string())),
     ];
     let asked = unasked.into_iter().flatten().map(|(key, most)| (key.to_owned(), most)).chain(asked);
-    let mut granted = BTreeMap::new();
+    let mut granted = SortedMap::new();
     let mut settings = settings.clone();
     let ticks = settings.server.tick_hz;
     let limits = GrantLimits { update_hz: Some(limits.update_hz.map_or(ticks, |most| most.min(ticks))), ..limits };

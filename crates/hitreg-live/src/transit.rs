@@ -1,7 +1,6 @@
 //! Modelled links between sockets. A datagram waits here for its modelled delay. The thread then sends it through the
 //! intended socket, or passes it to its reader.
 
-use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use std::time::Duration;
 
 use super::clock::MonotonicClock;
 use super::socket::ReceivedDatagram;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::Micros;
 use hitreg_netcode::link::{Link, ModelledLink};
 use hitreg_netcode::protocol::Direction;
@@ -103,7 +103,7 @@ impl InboundQueue {
 /// Delays datagrams until all senders have ended. Datagrams still in transit at that time are lost.
 pub(super) fn deliver(clock: MonotonicClock, mut links: Vec<Links<ModelledLink>>, posts: &Receiver<TransitDatagram>) {
     // Datagrams by due time and arrival.
-    let mut waiting: BTreeMap<(Micros, u64), TransitDatagram> = BTreeMap::new();
+    let mut waiting: SortedMap<(Micros, u64), TransitDatagram> = SortedMap::new();
     let mut posted = 0;
     loop {
         while let Some(post) = waiting.first_entry().filter(|post| post.key().0 <= clock.now()) {

@@ -1,6 +1,5 @@
 //! Inputs and bodies of a game as fields of a log: for adapters, whose games are Rust types.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::hash::StateHasher;
@@ -8,6 +7,7 @@ use crate::record::{
     CellKind, ClassId, FieldSchema, OwnValue, Scope, Session, TextCode, TickRecord, cells_of, usercmd_fields,
 };
 use crate::recorder::{PushError, Stream};
+use crate::sorted::SortedMap;
 use crate::units::EntityId;
 use crate::usercmd::Usercmd;
 
@@ -220,7 +220,7 @@ fn own_value(kind: CellKind, number: i64) -> OwnValue {
 #[derive(Debug)]
 pub struct InputReader {
     /// The fields of the log that belong to the game, by name.
-    places: BTreeMap<String, (CellKind, Range<usize>)>,
+    places: SortedMap<String, (CellKind, Range<usize>)>,
 }
 
 impl InputReader {

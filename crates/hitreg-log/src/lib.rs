@@ -13,6 +13,7 @@ pub mod recorded;
 pub mod recorder;
 pub mod rng;
 pub mod serial;
+pub mod sorted;
 pub mod stats;
 pub mod store;
 pub mod trace;

@@ -13,7 +13,7 @@ mod plan;
 mod sides;
 mod survey;
 
-use std::collections::BTreeSet;
+use crate::sorted::SortedSet;
 
 pub use error::MergeError;
 pub use offset::Offset;
@@ -140,7 +140,7 @@ impl ClientSide {
         first.is_some_and(|first| server.reached.iter().any(|arrival| arrival.number < first.number))
     }
 
-    fn own_usercmds(&self) -> BTreeSet<CommandSeq> {
+    fn own_usercmds(&self) -> SortedSet<CommandSeq> {
         self.records.frames.iter().map(|frame| frame.command.seq).collect()
     }
 
@@ -207,7 +207,7 @@ fn split_by_side(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>
 }
 
 /// Removes the server's extra bytes of the usercmds that the client's log has.
-fn drop_bytes(records: &mut UnknownRecords, player: u32, own: &BTreeSet<CommandSeq>) {
+fn drop_bytes(records: &mut UnknownRecords, player: u32, own: &SortedSet<CommandSeq>) {
     let command = |row: usize| records.columns.get(1).map(|commands| CommandSeq(commands.values[row] as u32));
     let is_own = |row: usize| command(row).is_none_or(|command| own.contains(&command));
     let is_kept = |row: &usize| records.series[*row] != player || !is_own(*row);

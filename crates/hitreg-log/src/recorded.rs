@@ -4,10 +4,10 @@
 mod own;
 mod shots;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::record::{Class, FieldSchema, LogContents, Scope, Session, StateKey, cells_of, viewer_specific_fields};
+use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{BODIES_OF_CLASS, ColumnRole, NO_HASH, bodies, executed, frames, ticks};
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
@@ -34,7 +34,7 @@ pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
 
 /// Returns the same tables for part of a log, without the `hidden` fields: the viewers of the log received different
 /// values of them.
-pub fn recorded_without(session: &Session, hidden: &BTreeSet<String>) -> Trace {
+pub fn recorded_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
     let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session)];
     Trace { header: header_of(session), tables }
 }
@@ -46,7 +46,7 @@ pub fn all_records(session: &Session) -> Trace {
 }
 
 /// Returns the same tables for part of a log, without the `hidden` fields.
-pub fn all_records_without(session: &Session, hidden: &BTreeSet<String>) -> Trace {
+pub fn all_records_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
     let mut tables = vec![all_ticks(session)];
     tables.extend(bodies_by_class(session, hidden));
     tables.extend([executed(session), frames(session)]);
@@ -63,7 +63,7 @@ pub fn recorded_shots(session: &Session) -> Trace {
 }
 
 /// Returns the fields that viewers of the log received with different values.
-fn hidden_fields(session: &Session) -> BTreeSet<String> {
+fn hidden_fields(session: &Session) -> SortedSet<String> {
     viewer_specific_fields(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect()
 }
 
@@ -102,7 +102,7 @@ fn ticks(session: &Session) -> Table {
 }
 
 /// Returns the states of all classes in one table, as a replay of the game gives them. Fields that a class lacks are 0.
-fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
+fn bodies(session: &Session, hidden: &SortedSet<String>) -> Table {
     let classes = &session.header.classes;
     let place_in = |field: &FieldSchema, class: &Class| {
         cells_of(&class.fields).find(|(of_class, _)| of_class.is_same_cell(field)).map(|of| of.1)
@@ -118,9 +118,9 @@ fn bodies(session: &Session, hidden: &BTreeSet<String>) -> Table {
 
 /// Returns the states of each class in a table of its own. The first class has the table `bodies`, which should be that
 /// of the players; the others have `bodies.CLASS`.
-fn bodies_by_class(session: &Session, hidden: &BTreeSet<String>) -> Vec<Table> {
+fn bodies_by_class(session: &Session, hidden: &SortedSet<String>) -> Vec<Table> {
     let of_class = |(number, class): (usize, &Class)| {
-        let fields = cells_of(&class.fields).map(|(field, place)| (field.clone(), BTreeMap::from([(number, place)])));
+        let fields = cells_of(&class.fields).map(|(field, place)| (field.clone(), SortedMap::from([(number, place)])));
         let mut table = states(session, hidden, fields.collect(), |key| usize::from(key.class.0) == number);
         if number > 0 {
             table.name = format!("{}{}", BODIES_OF_CLASS, class.name);
@@ -135,8 +135,8 @@ fn bodies_by_class(session: &Session, hidden: &BTreeSet<String>) -> Vec<Table> {
 /// Returns the shared states whose keys satisfy `is_of`, with these fields and their cells in each class.
 fn states(
     session: &Session,
-    hidden: &BTreeSet<String>,
-    fields: Vec<(FieldSchema, BTreeMap<usize, Range<usize>>)>,
+    hidden: &SortedSet<String>,
+    fields: Vec<(FieldSchema, SortedMap<usize, Range<usize>>)>,
     is_of: impl Fn(&StateKey) -> bool,
 ) -> Table {
     let rows = session.states.iter().filter(|(key, _)| key.viewer.is_none() && is_of(key));
@@ -146,7 +146,7 @@ fn states(
         keys.push(bodies::Row { tick: key.tick.0, entity: key.entity.0.into() });
     }
     let is_shown = |field: &FieldSchema| field.scope != Scope::ClientOnly && !hidden.contains(field.name.as_str());
-    let column = |(field, places): (FieldSchema, BTreeMap<usize, Range<usize>>)| {
+    let column = |(field, places): (FieldSchema, SortedMap<usize, Range<usize>>)| {
         let number = |(key, cells): &(StateKey, &[u32])| {
             let place = places.get(&usize::from(key.class.0)).cloned();
             field.kind.number(place.and_then(|place| cells.get(place)).unwrap_or_default())

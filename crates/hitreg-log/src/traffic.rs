@@ -1,11 +1,12 @@
 //! Lists the packets between the server and its clients, from a log or a trace.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use crate::record::{
     ArrivalRecord, ArrivalTable, Origin, PacketRecord, PlayerRecords, Session, SessionHeader, SessionStretch,
     SnapshotRecord,
 };
+use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
 use crate::units::{Micros, SnapshotSeq};
@@ -123,7 +124,7 @@ struct WaitingPackets {
     /// In ascending order of the numbers.
     sent: VecDeque<SentRow>,
     /// The first arrival of each number.
-    arrived: BTreeMap<u32, i64>,
+    arrived: SortedMap<u32, i64>,
     newest: Option<u32>,
 }
 
@@ -197,7 +198,7 @@ impl WaitingPackets {
         if self.arrived.len() > MOST_ARRIVALS
             && let Some((first, ..)) = self.sent.front()
         {
-            self.arrived = self.arrived.split_off(first);
+            self.arrived.retain(|number, _| number >= first);
         }
     }
 }
@@ -255,7 +256,7 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
         });
     }
     all.sort_by_key(|packet| (packet.player, !packet.is_up, packet.sent_us));
-    let mut last_arrived = BTreeMap::new();
+    let mut last_arrived = SortedMap::new();
     for packet in all.iter().filter(|packet| packet.took_us.is_some()) {
         last_arrived.insert((packet.player, packet.is_up), packet.sent_us);
     }
@@ -327,7 +328,7 @@ fn by_player<'s>(
     tables: [&'static str; 2],
     packets: impl Fn(u32, [Table; 2]) -> Vec<Packet> + 's,
 ) -> Result<impl Iterator<Item = Result<Packet, String>> + 's, String> {
-    let mut players = BTreeSet::new();
+    let mut players = SortedSet::new();
     for table in tables {
         each_part(trace, table, (&["player"], None), &mut |rows| {
             players.extend(rows.u32s("player"));

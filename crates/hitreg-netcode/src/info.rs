@@ -5,13 +5,12 @@ mod numbers;
 mod packed;
 mod times;
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::settings::Settings;
 use connection::{ConnectionBuilder, longer};
 use hitreg_log::record::{GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::Micros;
 pub(crate) use numbers::NumberSet;
 use times::TimeCounts;
@@ -71,7 +70,7 @@ pub struct SessionInfo {
     /// The figures of each player with records: the client's own, or the server's about it.
     pub by_player: Vec<PlayerFigures>,
     /// The number of records of each kind, by the kind's name in the format.
-    pub records: BTreeMap<String, usize>,
+    pub records: SortedMap<String, usize>,
     /// Time spans with missing records.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<GapFigures>,
@@ -136,7 +135,7 @@ pub struct Percentiles {
 /// Collects the figures of a log, chunk by chunk.
 #[derive(Debug)]
 pub struct InfoBuilder {
-    counts: BTreeMap<String, usize>,
+    counts: SortedMap<String, usize>,
     players: Vec<ConnectionBuilder>,
     ticks: Option<(Micros, Micros)>,
     gaps: Vec<GapFigures>,
@@ -146,7 +145,7 @@ impl InfoBuilder {
     /// The figures of a log before its first chunk.
     pub fn new(header: &SessionHeader) -> InfoBuilder {
         let players = header.players.iter().map(|_| ConnectionBuilder::default()).collect();
-        InfoBuilder { counts: BTreeMap::new(), players, ticks: None, gaps: Vec::new() }
+        InfoBuilder { counts: SortedMap::new(), players, ticks: None, gaps: Vec::new() }
     }
 
     /// Adds the next chunk.

@@ -24,8 +24,9 @@ mod variables;
 mod views;
 mod work;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use hitreg_log::sorted::SortedMap;
 
 pub use error::ReplayError;
 pub use keyframes::{BadKeyframe, KeyframeSchedule, ReplayStart, keyframe_has_sizes, other_keyframe_version};
@@ -285,7 +286,7 @@ fn check_input(session: &Session) -> Result<(), ReplayError> {
 /// of the session differs from it. A trace without ticks has nothing to compare.
 pub fn compare_hashes(session: &Session, trace: Trace) -> ReplayOutput {
     let ticks = ticks::Columns::of(&trace);
-    let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<BTreeMap<u32, u64>>();
+    let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<SortedMap<u32, u64>>();
     let (mut hashes_compared, mut first_difference) = (0, None);
     let with_hash = session.ticks.iter().filter_map(|record| Some((record, record.hash?)));
     for (&TickRecord { tick, at, .. }, recorded) in with_hash {

@@ -179,7 +179,7 @@ fn least<T: Borrow<f64>>(values: impl IntoIterator<Item = T>) -> Option<f64> {
 
 fn median<T: Borrow<f64>>(values: impl IntoIterator<Item = T>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().map(|value| *value.borrow()).collect();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     hitreg_log::stats::percentile(&sorted, 50.0)
 }
 

@@ -16,9 +16,9 @@ mod play;
 mod sides;
 mod smaller;
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::named;
 use serde::Serialize;
 
@@ -106,7 +106,7 @@ pub struct BrokenProperty {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SoakCoverage {
     /// For each property, the number of sessions in which it had something to check.
-    pub held: BTreeMap<SoakProperty, u64>,
+    pub held: SortedMap<SoakProperty, u64>,
     /// Server ticks.
     pub ticks: u64,
     /// Usercmds.

@@ -84,12 +84,13 @@ pub(super) fn share_of(variable: &dyn Fn(&str) -> Option<String>) -> Result<Corp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+
+    use hitreg_log::sorted::SortedMap;
 
     #[test]
     fn schedulers_name_shares() {
         let share = |pairs: &[(&str, &str)]| {
-            let variables: BTreeMap<&str, &str> = pairs.iter().copied().collect();
+            let variables: SortedMap<&str, &str> = pairs.iter().copied().collect();
             share_of(&|name| variables.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
         };
         let slurm = [("SLURM_ARRAY_TASK_ID", "7"), ("SLURM_ARRAY_TASK_MIN", "5"), ("SLURM_ARRAY_TASK_COUNT", "4")];

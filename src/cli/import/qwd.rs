@@ -1,6 +1,5 @@
 //! `hitreg import qwd`: turns QuakeWorld demos into logs.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -19,6 +18,7 @@ use crate::log::WriterOptions;
 use crate::quakeworld::{DemoCut, ImportResult, RecordedBy, TraitFinding};
 use crate::store::{self, FileType, Target};
 use crate::units::Micros;
+use hitreg_log::sorted::SortedMap;
 
 /// Import a QuakeWorld demo (.qwd or .mvd, protocol 28)
 ///
@@ -148,7 +148,7 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
         let stem = name.strip_suffix(".xz").or(name.strip_suffix(".gz")).unwrap_or(&name);
         format!("{}.hitlog", stem.strip_suffix(".qwd").or(stem.strip_suffix(".mvd")).unwrap_or(stem))
     };
-    let mut named: BTreeMap<String, &PathBuf> = BTreeMap::new();
+    let mut named: SortedMap<String, &PathBuf> = SortedMap::new();
     let target = |demo| {
         let log = log(demo);
         if let Some(first) = named.get(&log) {

@@ -1,8 +1,6 @@
 //! Extra figures for recordings of another game: how often its players were moved on their own screens, and the hits
 //! that its server reported, judged again.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::cli::figures::{count, measure, ms, share};
@@ -11,6 +9,7 @@ use crate::replay::PlayerJumps;
 use crate::stats::{CountedValues, Spread};
 use crate::trace::Trace;
 use crate::trace::schema::shots;
+use hitreg_log::sorted::SortedMap;
 
 /// The visible corrections of a player's own position.
 #[derive(Serialize)]
@@ -137,7 +136,7 @@ impl RejudgedHit {
             return;
         }
         let head = ["", ">hits", ">same target", ">within spread", ">without rewind", ">view error p50", ">p95"];
-        let mut by_weapon: BTreeMap<&str, Vec<&RejudgedHit>> = BTreeMap::new();
+        let mut by_weapon: SortedMap<&str, Vec<&RejudgedHit>> = SortedMap::new();
         for hit in hits {
             by_weapon.entry(&hit.weapon).or_default().push(hit);
         }

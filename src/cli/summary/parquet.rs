@@ -1,7 +1,6 @@
 //! Rows of results in a Parquet file: one table with the columns of all kinds of rows. A row has nulls in the columns of
 //! other kinds.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use serde_json::{Map, Value};
 use crate::cli::trouble::CommandError;
 use crate::corpus::{read_row, sample_rows, write_row};
 use crate::store;
+use hitreg_log::sorted::SortedMap;
 
 /// How many rows form a group, which a reader can skip as a whole.
 const ROWS_IN_GROUP: usize = 1 << 17;
@@ -33,8 +33,8 @@ enum ColumnType {
 }
 
 /// The columns of all kinds of rows, by name.
-fn columns() -> Result<BTreeMap<String, ColumnType>, ParquetError> {
-    let mut columns = BTreeMap::new();
+fn columns() -> Result<SortedMap<String, ColumnType>, ParquetError> {
+    let mut columns = SortedMap::new();
     for row in sample_rows() {
         for (name, value) in object(&write_row(&row))? {
             let of_type = match value {

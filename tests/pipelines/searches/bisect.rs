@@ -1,6 +1,5 @@
 //! Bisects two builds, one with a wrong bit: `bisect` finds the tick, the field and the cause.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::bugged::{Bug, Bugged, BuggedRules};
@@ -16,6 +15,7 @@ use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
+use hitreg::sorted::SortedMap;
 use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed};
 
@@ -151,7 +151,7 @@ fn a_collision_is_reproduced_among_the_others() {
         other.header.rules = rmp_serde::to_vec_named(&ghosts).expect("MessagePack").into();
         let (a, b) = (build(&session, None), build(&other, None));
         let of = |side| if side == TraceSide::A { &*rules } else { &ghosts };
-        let nobody = BTreeMap::new();
+        let nobody = SortedMap::new();
         for among in [true, false] {
             let mut rerun = |side: TraceSide, step: &RerunStep<'_>| {
                 rerun(&session, of(side), step, if among { step.others } else { &nobody })
@@ -180,7 +180,7 @@ fn rerun(
     session: &Session,
     rules: &BuggedRules,
     step: &RerunStep<'_>,
-    others: &BTreeMap<StateOwner, Vec<NamedValue>>,
+    others: &SortedMap<StateOwner, Vec<NamedValue>>,
 ) -> Result<Vec<NamedValue>, String> {
     let disc = |body: &[NamedValue]| {
         let cells: Vec<u32> = body.iter().map(|named| word(&named.value)).collect::<Result<_, _>>()?;

@@ -1,9 +1,8 @@
 //! The server's results and the predictions of a client's recording, as two traces. A demo's mispredictions can then be
 //! compared and bisected like any other traces.
 
-use std::collections::BTreeMap;
-
 use hitreg_log::record::Cause;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{corrections, errors, frames};
 use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
@@ -31,11 +30,11 @@ pub fn predicted(replay: &Trace) -> PredictionTraces {
     let unknown = Cause::Unknown.name();
     let bare: Vec<usize> = misses.iter().copied().filter(|&row| acks.cause.get(row) == unknown).collect();
     let explained = misses.len() - bare.len();
-    let shown: BTreeMap<(u32, u32), usize> = (if bare.is_empty() { &misses } else { &bare })
+    let shown: SortedMap<(u32, u32), usize> = (if bare.is_empty() { &misses } else { &bare })
         .iter()
         .map(|&row| ((acks.player[row], acks.command[row]), row))
         .collect();
-    let mut fields: BTreeMap<&str, [Vec<f32>; 2]> = BTreeMap::new();
+    let mut fields: SortedMap<&str, [Vec<f32>; 2]> = SortedMap::new();
     let wrong = errors::Columns::of(replay);
     for row in 0..wrong.rows {
         let Some(&ack) = shown.get(&(wrong.player[row], wrong.command[row])) else { continue };

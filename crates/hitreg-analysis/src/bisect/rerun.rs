@@ -1,10 +1,9 @@
 //! Runs the usercmds of one tick again in both builds, from the last common state.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use crate::diff::{CellValue, Divergence, NamedValue, TraceSide, UsercmdRow};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, executed};
 use hitreg_log::trace::{Table, Trace};
 
@@ -19,7 +18,7 @@ pub struct RerunStep<'a> {
     pub body: &'a [NamedValue],
     /// The entities that the usercmd can meet: every entity with the same known state in both runs, including the
     /// player's own.
-    pub others: &'a BTreeMap<StateOwner, Vec<NamedValue>>,
+    pub others: &'a SortedMap<StateOwner, Vec<NamedValue>>,
 }
 
 /// An entity, and the class of its state; no class for the table `bodies`.
@@ -144,9 +143,9 @@ fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
 }
 
 /// The bodies of a tick that are equal in both runs.
-fn common_state(traces: [&Trace; 2], tick: u32) -> BTreeMap<StateOwner, Vec<NamedValue>> {
+fn common_state(traces: [&Trace; 2], tick: u32) -> SortedMap<StateOwner, Vec<NamedValue>> {
     let of_trace = |trace: &Trace| trace.tables.iter().flat_map(|table| bodies(table, tick)).collect();
-    let [mut a, b]: [BTreeMap<StateOwner, Vec<NamedValue>>; 2] = traces.map(of_trace);
+    let [mut a, b]: [SortedMap<StateOwner, Vec<NamedValue>>; 2] = traces.map(of_trace);
     let same = |x: &[NamedValue], y: &[NamedValue]| {
         let alike = |(x, y): (&NamedValue, &NamedValue)| x.name == y.name && x.value.same(&y.value);
         x.len() == y.len() && x.iter().zip(y).all(alike)

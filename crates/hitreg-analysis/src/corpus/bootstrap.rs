@@ -1,10 +1,9 @@
 //! The weapon whose hit rate changed most, with a confidence interval by bootstrap over logs.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use hitreg_log::rng::Rng;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::percentile;
 use hitreg_log::units::Seed;
 
@@ -82,8 +81,8 @@ impl LogHits {
 /// The weapon whose hit rate changed most, in units of its uncertainty. `None` if no interval excludes 0. Only weapons whose
 /// hit rate changed in [`LEAST_CHANGED_LOGS`] have an interval.
 pub(super) fn most_changed(
-    weapons: &BTreeMap<String, Vec<LogHits>>,
-    first_in: &BTreeMap<String, u64>,
+    weapons: &SortedMap<String, Vec<LogHits>>,
+    first_in: &SortedMap<String, u64>,
     seed: u64,
 ) -> Option<WeaponChange> {
     let changed_logs = first_in.values().sum();
@@ -150,11 +149,11 @@ mod tests {
 
     #[test]
     fn a_weapon_that_gains_hits_is_named_and_no_other() {
-        let weapons = BTreeMap::from([
+        let weapons = SortedMap::from([
             ("pistol".to_owned(), logs(|_| 0)),
             ("rifle".to_owned(), logs(|log| u64::from(log % 10 == 0))),
         ]);
-        let first_in = BTreeMap::from([("rifle".to_owned(), 30)]);
+        let first_in = SortedMap::from([("rifle".to_owned(), 30)]);
         let found = most_changed(&weapons, &first_in, 1).expect("a change");
         assert_eq!((found.weapon.as_str(), found.first_in, found.changed_logs), ("rifle", 30, 30));
         let difference = found.rate_b - found.rate_a;
@@ -165,27 +164,27 @@ mod tests {
 
     #[test]
     fn equal_sides_and_noise_name_no_weapon() {
-        let equal = BTreeMap::from([("rifle".to_owned(), logs(|_| 0))]);
-        assert_eq!(most_changed(&equal, &BTreeMap::new(), 1), None);
+        let equal = SortedMap::from([("rifle".to_owned(), logs(|_| 0))]);
+        assert_eq!(most_changed(&equal, &SortedMap::new(), 1), None);
         let mut noise = logs(|_| 1);
         noise.iter_mut().filter(|log| log.log % 2 == 0).for_each(|log| log.hits[1] -= 2);
-        assert_eq!(most_changed(&BTreeMap::from([("rifle".to_owned(), noise)]), &BTreeMap::new(), 1), None);
-        assert_eq!(most_changed(&BTreeMap::new(), &BTreeMap::new(), 1), None);
+        assert_eq!(most_changed(&SortedMap::from([("rifle".to_owned(), noise)]), &SortedMap::new(), 1), None);
+        assert_eq!(most_changed(&SortedMap::new(), &SortedMap::new(), 1), None);
     }
 
     #[test]
     fn a_weapon_needs_ten_logs_with_another_hit_rate() {
         let gained = |count: u64, unchanged: u64| {
             let log = |log| LogHits { log, shots: [9; 2], hits: [4, 4 + u64::from(log < count)] };
-            let weapons = BTreeMap::from([("rifle".to_owned(), (0..count + unchanged).map(log).collect())]);
-            most_changed(&weapons, &BTreeMap::new(), 1)
+            let weapons = SortedMap::from([("rifle".to_owned(), (0..count + unchanged).map(log).collect())]);
+            most_changed(&weapons, &SortedMap::new(), 1)
         };
         assert_eq!([gained(1, 0), gained(1, 4), gained(9, 0), gained(9, 90)], [const { None }; 4]);
         assert!(gained(10, 0).is_some() && gained(10, 90).is_some());
         // A log with shots on one side has no change of the hit rate.
         let log = |log| LogHits { log, shots: [9, if log == 0 { 9 } else { 0 }], hits: [4, 0] };
-        let one_sided = BTreeMap::from([("rifle".to_owned(), (0..20).map(log).collect())]);
-        assert_eq!(most_changed(&one_sided, &BTreeMap::new(), 1), None);
+        let one_sided = SortedMap::from([("rifle".to_owned(), (0..20).map(log).collect())]);
+        assert_eq!(most_changed(&one_sided, &SortedMap::new(), 1), None);
     }
 
     #[test]

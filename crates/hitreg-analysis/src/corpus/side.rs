@@ -1,7 +1,5 @@
 //! The figures of one replay, and the rows of two compared replays.
 
-use std::collections::BTreeMap;
-
 use super::band::LatencyBand;
 use super::rows::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow, name_of};
 use crate::diff::{ChangedShot, Outcome, ShotChange, TraceDiff, TraceVerdict};
@@ -10,6 +8,7 @@ use crate::round_trips::each_round_trip;
 use crate::shot_counter::ShotCounter;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::why::{is_corrected, known_cause};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{NOT_RUN, corrections, frames, shots, ticks};
 use hitreg_log::trace::{TraceSource, each_part};
@@ -19,10 +18,10 @@ use hitreg_log::trace::{TraceSource, each_part};
 pub struct SideFigures {
     /// The headline figures.
     pub summary: Summary,
-    weapons: BTreeMap<(String, Option<LatencyBand>), WeaponSums>,
-    causes: BTreeMap<String, u64>,
+    weapons: SortedMap<(String, Option<LatencyBand>), WeaponSums>,
+    causes: SortedMap<String, u64>,
     view_errors: CountedValues,
-    latencies: BTreeMap<u32, LatencyBand>,
+    latencies: SortedMap<u32, LatencyBand>,
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +83,7 @@ impl SideFigures {
 }
 
 /// The latency band of each player, from all acks of a trace. Empty in open loop, where no shot is judged.
-fn latencies_of(trace: &dyn TraceSource) -> Result<BTreeMap<u32, LatencyBand>, String> {
+fn latencies_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, LatencyBand>, String> {
     let mut latencies = PlayerLatencies::default();
     if !trace.header().is_open() {
         each_round_trip(trace, &mut |trip| latencies.add(&trip))?;
@@ -113,7 +112,7 @@ pub fn compared_rows(
     let b = SideFigures::of(traces[1], Some(&a))?;
     let ComparedRows { about, command } = compared;
     let (key, players) = (about.key.clone(), about.players);
-    let mut weapons: BTreeMap<(String, Option<LatencyBand>), WeaponRow> = BTreeMap::new();
+    let mut weapons: SortedMap<(String, Option<LatencyBand>), WeaponRow> = SortedMap::new();
     for (side, of_side) in [&a, &b].into_iter().enumerate() {
         for ((weapon, latency_ms), sums) in &of_side.weapons {
             let row = weapons.entry((weapon.clone(), *latency_ms)).or_default();
@@ -140,7 +139,7 @@ pub fn compared_rows(
         }
         changed.push(ResultRow::Shot(Box::new(row)));
     }
-    let mut causes: BTreeMap<String, CauseRow> = BTreeMap::new();
+    let mut causes: SortedMap<String, CauseRow> = SortedMap::new();
     a.causes.iter().for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_a = *count);
     b.causes.iter().for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_b = *count);
     let mut rows = Vec::new();

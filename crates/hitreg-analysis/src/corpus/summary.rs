@@ -1,7 +1,5 @@
 //! The summary of any set of rows. It does not depend on the order of the logs.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::bootstrap::{LogHits, WeaponChange, most_changed};
@@ -9,6 +7,7 @@ use super::command::{page_names, report_command};
 use super::rows::{LogRow, ResultRow};
 use super::side::counted_values;
 use super::threshold::ThresholdResult;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread};
 use hitreg_log::trace::Digest;
 
@@ -168,14 +167,14 @@ const LISTED: usize = 10;
 #[derive(Debug, Default)]
 pub struct CorpusSummaryBuilder {
     summary: CorpusSummary,
-    weapons: BTreeMap<String, ShotGroup>,
-    latencies: BTreeMap<Option<super::LatencyBand>, ShotGroup>,
-    players: BTreeMap<u64, ShotGroup>,
-    maps: BTreeMap<String, ShotGroup>,
-    causes: BTreeMap<String, CorrectionCause>,
+    weapons: SortedMap<String, ShotGroup>,
+    latencies: SortedMap<Option<super::LatencyBand>, ShotGroup>,
+    players: SortedMap<u64, ShotGroup>,
+    maps: SortedMap<String, ShotGroup>,
+    causes: SortedMap<String, CorrectionCause>,
     view_errors: [CountedValues; 2],
-    hits: BTreeMap<String, Vec<LogHits>>,
-    first_in: BTreeMap<String, u64>,
+    hits: SortedMap<String, Vec<LogHits>>,
+    first_in: SortedMap<String, u64>,
 }
 
 impl CorpusSummaryBuilder {

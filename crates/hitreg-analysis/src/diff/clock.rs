@@ -173,7 +173,7 @@ impl<'t> RowTimes<'t> {
             self.add(&table)?;
         }
         if !self.known.is_sorted() {
-            self.known.sort();
+            self.known.sort_unstable();
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Compares reconciliation and interpolation of both traces.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::pairing::Pairing;
@@ -9,6 +7,7 @@ use super::relocations::{RelocationSearch, Relocations};
 use super::scan::ScanResult;
 use crate::summary::{PredictionSummary, SummaryBuilder};
 use crate::why::is_corrected;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread, Tail};
 use hitreg_log::trace::schema::{corrections, views};
 use hitreg_log::trace::{Table, TraceSource, each_part};
@@ -47,9 +46,9 @@ pub struct CorrectedCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Causes {
     /// Corrections in A only.
-    pub only_a: BTreeMap<String, u64>,
+    pub only_a: SortedMap<String, u64>,
     /// Corrections in B only.
-    pub only_b: BTreeMap<String, u64>,
+    pub only_b: SortedMap<String, u64>,
 }
 
 /// How both traces drew the other entities.
@@ -78,7 +77,7 @@ pub struct ViewCounts {
     /// How many views there are.
     pub views: u64,
     /// How many views were interpolated, extrapolated, held and so on.
-    pub how: BTreeMap<String, u64>,
+    pub how: SortedMap<String, u64>,
 }
 
 impl Reconciliation {

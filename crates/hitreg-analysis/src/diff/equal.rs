@@ -1,7 +1,5 @@
 //! Finds tables that are equal in both traces without a comparison of their rows.
 
-use std::collections::BTreeSet;
-
 use rayon::prelude::*;
 
 use super::cell::CellPair;
@@ -12,7 +10,7 @@ use hitreg_log::trace::{Table, Trace, TraceSource};
 
 /// The tables that are equal to the bit in both traces, with the same rows in the same order.
 pub(super) struct EqualTables<'t> {
-    names: BTreeSet<&'t str>,
+    names: Vec<&'t str>,
     /// Whether the ticks and client frames of both traces have the same times, row by row.
     anchored: bool,
 }
@@ -28,7 +26,7 @@ impl<'t> EqualTables<'t> {
         let asked = |name: &str| on.has_table(name) || with_times.contains(&name);
         let of_both = left.par_iter().filter(|(table, _)| asked(&table.name));
         let of_both = of_both.filter_map(|(table, _)| Some((*table, find(right, &table.name)?.0)));
-        let names = |is_same: &(dyn Fn(&Table, &Table) -> bool + Sync)| -> BTreeSet<&'t str> {
+        let names = |is_same: &(dyn Fn(&Table, &Table) -> bool + Sync)| -> Vec<&'t str> {
             of_both.clone().filter(|(a, b)| is_same(a, b)).map(|(a, _)| a.name.as_str()).collect()
         };
         match (traces.map(TraceSource::in_memory), traces.map(TraceSource::in_file)) {
@@ -38,17 +36,17 @@ impl<'t> EqualTables<'t> {
                 let names = names(&|table, _| a.has_same_rows(b, &table.name).unwrap_or(false));
                 let same = |name: &str| match (find(left, name), find(right, name)) {
                     (None, None) => true,
-                    _ => names.contains(name),
+                    _ => names.contains(&name),
                 };
                 EqualTables { anchored: same(ticks::NAME) && same(frames::NAME), names }
             }
-            _ => EqualTables { names: BTreeSet::new(), anchored: false },
+            _ => EqualTables { names: Vec::new(), anchored: false },
         }
     }
 
     /// Whether a table is equal.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.names.contains(name)
+        self.names.contains(&name)
     }
 
     /// Whether a table is equal, and its rows have the same times in both traces.

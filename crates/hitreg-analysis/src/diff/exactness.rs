@@ -1,11 +1,10 @@
 //! How exactly each column of a table is compared.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison, floats, integers};
 use super::kinds::RowKind;
 use super::options::{DiffScope, Tolerances};
 use super::relocations::Relocations;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{errors, ticks};
 use hitreg_log::trace::{ColumnData, Table, named_as_angle};
 
@@ -14,9 +13,9 @@ pub(crate) struct TableExactness<'a> {
     pub(crate) tolerances: &'a Tolerances,
     pub(crate) on: DiffScope,
     /// The fields of bodies that have a unit, each with whether it is an angle.
-    pub(crate) fields: &'a BTreeMap<String, bool>,
+    pub(crate) fields: &'a SortedMap<String, bool>,
     /// Ticks whose bodies differ only within tolerance. Their state hashes differ as a consequence.
-    pub(crate) tolerated_ticks: &'a BTreeSet<u32>,
+    pub(crate) tolerated_ticks: &'a SortedSet<u32>,
     /// The spawns and teleports in each trace.
     pub(crate) relocations: &'a [Relocations; 2],
 }
@@ -50,7 +49,7 @@ enum Rule<'a> {
     /// Within the column's own tolerance, if it has one.
     Plain(NumberComparison),
     /// State hashes, with the ticks of A. A tick without a hash on one side is not compared.
-    Hash { ticks: &'a [u32], tolerated: &'a BTreeSet<u32> },
+    Hash { ticks: &'a [u32], tolerated: &'a SortedSet<u32> },
     /// Values of many fields, with the field codes of A. Each value has the tolerance of its field.
     ByField { codes: &'a [u32], measures: Vec<NumberComparison> },
     /// The bits of another column's values. They count only if the values themselves show no difference.

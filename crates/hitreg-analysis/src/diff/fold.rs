@@ -1,6 +1,5 @@
 //! The running comparison of one table. It takes rows step by step, or all at once if they are in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::changed::{ChangedShotList, ShotComparison};
@@ -19,6 +18,7 @@ use super::place::RowDump;
 use super::scan::{DifferenceRun, PairResult, ScanResult};
 use super::steps::{ReorderTolerance, StepStop, TableWalk};
 use super::table::{ComparedTable, RowCounts, Status, TableDiff};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{JoinRule, bodies, corrections, shots, views};
 use hitreg_log::trace::{Table, TraceSource};
 
@@ -32,9 +32,9 @@ pub(super) struct TableFold<'o> {
     /// For each compared column of A: its differences, by owner.
     columns: Vec<(String, ColumnRuns)>,
     /// The last compared pair of each owner, if it is needed.
-    last: BTreeMap<Owner, Arc<RowMark>>,
+    last: SortedMap<Owner, Arc<RowMark>>,
     /// The owners with differences.
-    differing: BTreeSet<Owner>,
+    differing: SortedSet<Owner>,
     /// Whether `last` is needed from the first row on.
     thorough: bool,
     first: Option<(RowMark, Owner, Divergence)>,
@@ -58,7 +58,7 @@ impl<'o> TableFold<'o> {
         thorough: bool,
     ) -> TableFold<'o> {
         let found = ComparedTable { diff, tallies: Some(Default::default()), ..ComparedTable::default() };
-        let (columns, last) = (Vec::new(), BTreeMap::new());
+        let (columns, last) = (Vec::new(), SortedMap::new());
         let times = Some(Default::default());
         TableFold {
             key,
@@ -68,7 +68,7 @@ impl<'o> TableFold<'o> {
             found,
             columns,
             last,
-            differing: BTreeSet::new(),
+            differing: SortedSet::new(),
             thorough,
             first: None,
             changed: ChangedShotList::default(),
@@ -178,7 +178,7 @@ impl<'o> TableFold<'o> {
     }
 
     fn add_runs(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
-        let mut marks: BTreeMap<usize, Arc<RowMark>> = BTreeMap::new();
+        let mut marks: SortedMap<usize, Arc<RowMark>> = SortedMap::new();
         let mut mark = |pair: usize| {
             let new = || Arc::new(pairing.mark(&pairing.spot(pair), self.clocks));
             Arc::clone(marks.entry(pair).or_insert_with(new))
@@ -390,13 +390,14 @@ fn first_spot(pairing: &Pairing<'_>, scan: &ScanResult, options: &DiffOptions) -
 }
 
 /// Ticks whose bodies differ only within tolerance.
-fn tolerated_ticks(pairing: &Pairing<'_>, scan: &ScanResult) -> BTreeSet<u32> {
+fn tolerated_ticks(pairing: &Pairing<'_>, scan: &ScanResult) -> SortedSet<u32> {
     let ticks = pairing.a.u32s("tick");
     let of = |row: usize| ticks.get(row).copied();
-    let rows = |which: &dyn Fn(&PairResult) -> bool| -> BTreeSet<u32> {
+    let rows = |which: &dyn Fn(&PairResult) -> bool| -> SortedSet<u32> {
         let pairs = (0..scan.pairs.len()).filter(|pair| which(&scan.pairs[*pair]));
         pairs.filter_map(|pair| of(pairing.joined.pair(pair).0)).collect()
     };
-    let (within, differing) = (rows(&|p| p.within), rows(&|p| p.differs || p.other_time));
-    within.difference(&differing).copied().collect()
+    let (mut within, differing) = (rows(&|p| p.within), rows(&|p| p.differs || p.other_time));
+    within.retain(|tick| !differing.contains(tick));
+    within
 }

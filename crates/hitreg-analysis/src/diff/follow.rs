@@ -1,7 +1,8 @@
 //! What follows from a divergence: whether it persists or heals, how far it spreads, and the largest error.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use hitreg_log::sorted::{SortedMap, SortedSet};
 
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use super::place::RowPlace;
 use super::scan::{DifferenceRun, larger};
 
 /// Differences in one column, by the owner of the rows.
-pub(crate) type ColumnRuns = BTreeMap<Owner, DifferenceRun<Arc<RowMark>>>;
+pub(crate) type ColumnRuns = SortedMap<Owner, DifferenceRun<Arc<RowMark>>>;
 
 /// The differences in one column.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -104,7 +105,7 @@ impl FieldDiff {
 
 impl SeriesDiff {
     /// The differences by column and owner. `last` holds the last compared pair of each owner.
-    pub(crate) fn all(columns: &[(String, ColumnRuns)], last: &BTreeMap<Owner, Arc<RowMark>>) -> Vec<SeriesDiff> {
+    pub(crate) fn all(columns: &[(String, ColumnRuns)], last: &SortedMap<Owner, Arc<RowMark>>) -> Vec<SeriesDiff> {
         let runs = columns.iter().flat_map(|(name, runs)| runs.iter().map(move |(owner, run)| (name, owner, run)));
         let series = runs.map(|(name, owner, run)| SeriesDiff {
             field: name.clone(),
@@ -128,7 +129,7 @@ impl DivergenceSpread {
             .flat_map(|(column, (_, runs))| runs.iter().map(move |(owner, run)| (&run.first, *owner, column)))
             .collect();
         firsts.sort_by(|x, y| x.0.cmp(y.0).then(x.2.cmp(&y.2)));
-        let (mut owners, mut columns) = (BTreeSet::new(), BTreeSet::new());
+        let (mut owners, mut columns) = (SortedSet::new(), SortedSet::new());
         let mut spread: Vec<DivergenceSpread> = Vec::new();
         for (mark, owner, column) in firsts {
             let grew = owners.insert(owner) | columns.insert(column);

@@ -1,6 +1,5 @@
 //! Counts shots by their results in both traces, and finds the changed ones.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -9,6 +8,7 @@ use super::cell::CellValue;
 use super::changed::ChangedShots;
 use super::options::DiffOptions;
 use super::pairing::{Pairing, RowSpot};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{NOT_RUN, shots};
 
@@ -85,7 +85,7 @@ pub struct ChangedShot {
 
 /// All names that occur, each stored once and shared by the shots that have it.
 #[derive(Default)]
-pub(crate) struct TextTable(BTreeSet<Arc<str>>);
+pub(crate) struct TextTable(SortedSet<Arc<str>>);
 
 impl TextTable {
     pub(super) fn of(&mut self, name: &str) -> Arc<str> {

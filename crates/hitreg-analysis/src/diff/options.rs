@@ -1,8 +1,8 @@
 //! What a comparison covers, and how exactly it compares.
 
-use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{
     ColumnRole, TABLES, TableSchema, TableSet, TableSubject, bodies, executed, frames, shots, ticks,
@@ -16,7 +16,7 @@ pub struct DiffOptions {
     pub tolerances: Tolerances,
     /// The key columns of tables that a build adds, by table. An added table that is not named here uses all its
     /// columns in order.
-    pub keys: BTreeMap<String, Vec<String>>,
+    pub keys: SortedMap<String, Vec<String>>,
     /// The compared part of the traces.
     pub on: DiffScope,
     /// Compares only what both traces hold: a missing table, column or row is no difference. For traces that are

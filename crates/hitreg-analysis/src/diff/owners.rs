@@ -1,6 +1,6 @@
 //! Values by owner: by the player or the entity whose row it is.
 
-use std::collections::BTreeMap;
+use hitreg_log::sorted::SortedMap;
 
 /// The owners below this number have a place in a list.
 const LOW: usize = 4096;
@@ -9,12 +9,12 @@ const LOW: usize = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct OwnerMap<V> {
     low: Vec<Option<V>>,
-    others: BTreeMap<i64, V>,
+    others: SortedMap<i64, V>,
 }
 
 impl<V> Default for OwnerMap<V> {
     fn default() -> OwnerMap<V> {
-        OwnerMap { low: Vec::new(), others: BTreeMap::new() }
+        OwnerMap { low: Vec::new(), others: SortedMap::new() }
     }
 }
 

@@ -1,10 +1,9 @@
 //! Settings that differ between two traces, and settings whose change had no effect.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 use super::{DiffOptions, DiffScope, TraceDiff, TraceVerdict};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::units::{ClockTime, Micros};
 
 /// A setting with different values in both traces.
@@ -23,7 +22,7 @@ pub fn settings_that_differ([a, b]: [&[(String, String)]; 2]) -> Vec<ChangedSett
     let of = |settings: &[(String, String)], key: &str| {
         settings.iter().find(|(k, _)| k == key).map_or("unset", |(_, v)| v.as_str()).to_owned()
     };
-    let keys: BTreeSet<&String> = a.iter().chain(b).map(|(key, _)| key).collect();
+    let keys: SortedSet<&String> = a.iter().chain(b).map(|(key, _)| key).collect();
     let both = keys.into_iter().map(|key| ChangedSetting { key: key.clone(), a: of(a, key), b: of(b, key) });
     both.filter(|changed| changed.a != changed.b).collect()
 }
@@ -42,7 +41,7 @@ impl TraceDiff {
     /// The notes, except notes that only list changed settings.
     pub(crate) fn notes_besides_settings(&self) -> Vec<&String> {
         let changed = settings_that_differ([&self.settings[0], &self.settings[1]]);
-        let changed: BTreeSet<String> = changed.iter().map(ChangedSetting::to_string).collect();
+        let changed: SortedSet<String> = changed.iter().map(ChangedSetting::to_string).collect();
         self.notes.iter().filter(|note| !changed.contains(*note)).collect()
     }
 

@@ -6,10 +6,9 @@
 //! both sides are therefore complete. If a row comes too late, the comparison starts again with more [`ReorderTolerance`]. One
 //! level collects a few late rows before all others; the last level reads all rows at once.
 
-use std::collections::BTreeMap;
-
 use super::keys::RowKey;
 use super::owners::OwnerMap;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
 
 /// Why a pass through a table stopped.
@@ -328,12 +327,12 @@ impl LateRows {
 struct RowLag {
     numbers: i64,
     /// For each owner: its greatest number.
-    last: BTreeMap<i64, i64>,
+    last: SortedMap<i64, i64>,
 }
 
 impl RowLag {
     fn new(numbers: i64) -> RowLag {
-        RowLag { numbers, last: BTreeMap::new() }
+        RowLag { numbers, last: SortedMap::new() }
     }
 
     /// Splits rows into timely rows and late rows.

@@ -1,7 +1,5 @@
 //! The comparison of one table.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 use super::clock::{RowTimes, TickTimes};
@@ -15,6 +13,7 @@ use super::keys::{KeyCells, RowKey, TraceSide};
 use super::options::{DiffError, DiffOptions, DiffScope};
 use super::shape::{ColumnDifference, unsound};
 use super::steps::{ReorderTolerance, StepStop};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::{corrections, shots, views};
 use hitreg_log::trace::{Table, TraceSource};
 
@@ -89,7 +88,7 @@ pub struct RowCounts {
 pub(crate) struct ComparedTable {
     pub(crate) diff: TableDiff,
     /// Ticks whose bodies differ only within tolerance.
-    pub(crate) tolerated: BTreeSet<u32>,
+    pub(crate) tolerated: SortedSet<u32>,
     /// For the table of shots: the counts.
     pub(crate) hits: HitChanges,
     /// For the table of corrections: the causes in one trace only.

@@ -1,13 +1,12 @@
 //! The context of a divergence: the usercmds of its tick, and the state before it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde::Serialize;
 
 use super::cell::CellValue;
 use super::clock::TickTimes;
 use super::divergence::Divergence;
 use super::place::{NamedValue, RowDump, RowPlace};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{ColumnRole, bodies, executed, frames, own_input};
 use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, each_part};
 
@@ -52,7 +51,7 @@ impl Divergence {
 pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &TickTimes) -> Result<Trace, String> {
     let place = &found.place;
     let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
-    let mut wanted: BTreeSet<(u32, u32)> = place.player.zip(place.command).into_iter().collect();
+    let mut wanted: SortedSet<(u32, u32)> = place.player.zip(place.command).into_iter().collect();
     if wanted.is_empty() {
         wanted.extend(ran_in(trace, place)?);
     }
@@ -76,9 +75,9 @@ pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &TickTi
 }
 
 /// The usercmds that ran in the tick of a place, by player and number. One more shows whether the entity is a player.
-fn ran_in(trace: &dyn TraceSource, place: &RowPlace) -> Result<BTreeSet<(u32, u32)>, String> {
+fn ran_in(trace: &dyn TraceSource, place: &RowPlace) -> Result<SortedSet<(u32, u32)>, String> {
     let columns = &["player", "command", "tick"];
-    let mut ran = BTreeSet::new();
+    let mut ran = SortedSet::new();
     let keys = |rows: &Table| -> Vec<(u32, u32)> {
         rows.u32s("player").iter().copied().zip(rows.u32s("command").iter().copied()).collect()
     };
@@ -108,7 +107,7 @@ pub(crate) fn pick(
     trace: &dyn TraceSource,
     name: &str,
     key: [&str; 2],
-    wanted: &BTreeSet<(u32, u32)>,
+    wanted: &SortedSet<(u32, u32)>,
 ) -> Result<Option<Table>, String> {
     let tables = trace.tables();
     let Some((shape, _)) = tables.iter().find(|(table, _)| table.name == name) else { return Ok(None) };
@@ -119,7 +118,7 @@ pub(crate) fn pick(
     let time = shape.time_column().map(|column| &*column.name);
     let mut times: Option<(i64, i64)> = None;
     let columns: Vec<&str> = key.into_iter().chain(time).collect();
-    let (mut found, mut rows) = (BTreeSet::new(), trace.rows(name, &columns));
+    let (mut found, mut rows) = (SortedSet::new(), trace.rows(name, &columns));
     while found.len() < wanted.len()
         && let Some(rows) = rows()?
     {
@@ -143,8 +142,8 @@ pub(crate) fn pick(
 
 /// When the client made each of the `listed` usercmds, by player and number. A recording lists the usercmds of each player in turn, and a
 /// replay lists them as they ran; this time is the same in both.
-fn made(traces: [&Trace; 2], listed: &BTreeSet<(u32, u32)>) -> BTreeMap<(u32, u32), i64> {
-    let mut made = BTreeMap::new();
+fn made(traces: [&Trace; 2], listed: &SortedSet<(u32, u32)>) -> SortedMap<(u32, u32), i64> {
+    let mut made = SortedMap::new();
     for frames in traces.map(frames::Columns::of) {
         let names = frames.player.iter().copied().zip(frames.command.iter().copied());
         for (name, at_us) in names.zip(frames.at_us).filter(|(name, _)| listed.contains(name)) {
@@ -174,7 +173,7 @@ fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRo
 impl Divergence {
     /// The usercmds in each run of the divergence's own player; all usercmds of the tick if the entity is no player.
     pub(crate) fn own_usercmds(&self, traces: [&Trace; 2]) -> [Vec<&UsercmdRow>; 2] {
-        let of_trace = |trace: &Trace| executed::Columns::of(trace).player.iter().copied().collect::<BTreeSet<u32>>();
+        let of_trace = |trace: &Trace| executed::Columns::of(trace).player.iter().copied().collect::<SortedSet<u32>>();
         let players = traces.map(of_trace);
         let whose = self.place.entity.filter(|entity| players.iter().any(|known| known.contains(entity)));
         [&self.usercmds_a, &self.usercmds_b]

@@ -1,11 +1,11 @@
 //! The times of steps: the ticks of a server or the frames of a client.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::packed::{ColumnSpan, PageColumns};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, frames, ticks, views};
 use hitreg_log::trace::{TraceSource, each_part};
 
@@ -59,7 +59,7 @@ impl StepTimes {
     /// The server's ticks. If the trace has no times of ticks, the tick rate in its settings gives them. Also returns
     /// whether the trace has the times.
     pub(super) fn of_server(trace: &dyn TraceSource) -> Result<(StepTimes, bool), String> {
-        let (mut clock, mut untimed) = (StepTimes::default(), BTreeSet::new());
+        let (mut clock, mut untimed) = (StepTimes::default(), SortedSet::new());
         each_part(trace, ticks::NAME, (&["tick", "at_us"], None), &mut |rows| {
             let table = ticks::Columns::read(rows);
             match table.at_us.is_empty() {
@@ -82,8 +82,8 @@ impl StepTimes {
     }
 
     /// The frames of each client. If the trace has no frames, the times of views are used.
-    pub(super) fn of_players(trace: &dyn TraceSource) -> Result<BTreeMap<u32, StepTimes>, String> {
-        let mut clocks: BTreeMap<u32, StepTimes> = BTreeMap::new();
+    pub(super) fn of_players(trace: &dyn TraceSource) -> Result<SortedMap<u32, StepTimes>, String> {
+        let mut clocks: SortedMap<u32, StepTimes> = SortedMap::new();
         each_part(trace, frames::NAME, (&["player", "command", "at_us", "server_time_us"], None), &mut |rows| {
             let table = frames::Columns::read(rows);
             let times = if table.at_us.is_empty() { table.server_time_us } else { table.at_us };

@@ -1,8 +1,7 @@
 //! The rows that explain all shots and corrections of a trace: few beside all rows, so they fit in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::why::{CorrectionRows, shot_target};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceSource, select_rows};
 
@@ -66,8 +65,8 @@ impl Evidence {
         let corrected = select_rows(trace, corrections::NAME, (&[], None), &CorrectionRows::corrected)?;
         let found = Trace { header: trace.header().clone(), tables: vec![fired, corrected] };
 
-        let (mut usercmds, mut states) = (BTreeSet::new(), BTreeSet::new());
-        let mut needed_views: BTreeMap<[u32; 2], NeededViews> = BTreeMap::new();
+        let (mut usercmds, mut states) = (SortedSet::new(), SortedSet::new());
+        let mut needed_views: SortedMap<[u32; 2], NeededViews> = SortedMap::new();
         let of_shots = shots::Columns::of(&found);
         for row in 0..of_shots.rows {
             let (shooter, command) = (of_shots.shooter[row], of_shots.command.get(row).copied().unwrap_or_default());
@@ -128,7 +127,7 @@ impl Evidence {
     /// Adds the needed views among these rows.
     pub(super) fn add_views(&mut self, table: &Table) -> Result<(), String> {
         let rows = views::Columns::read(table);
-        let (mut kept, mut earlier, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let (mut kept, mut earlier, mut seen) = (Vec::new(), Vec::new(), SortedSet::new());
         for row in 0..rows.entity.len().min(rows.player.len()) {
             let key = [rows.player[row], rows.entity[row]];
             let near = [self.last + 1, self.last]

@@ -60,7 +60,7 @@ fn known_by_log(reader: &TraceRows<'_>, shown: &PageInput<'_>) -> Result<Vec<Kno
     let mut known = vec![(None, None); table.rows];
     let Some(log) = shown.log else { return Ok(known) };
     let mut order: Vec<usize> = (0..table.rows.min(table.at_us.len())).collect();
-    order.sort_by_key(|row| table.at_us[*row]);
+    order.sort_unstable_by_key(|row| (table.at_us[*row], *row));
     let mut left = &order[..];
     while let Some(first) = left.first() {
         let from = table.at_us[*first];

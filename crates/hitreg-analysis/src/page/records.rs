@@ -2,7 +2,7 @@
 //! a shape. Numbers are stored as their distance from the same field of the record before, measures as four bytes, and
 //! each different text once. `web/data.js` reads them.
 
-use std::collections::BTreeMap;
+use hitreg_log::sorted::SortedMap;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -30,14 +30,14 @@ pub(super) struct PackedRecords {
 #[derive(Debug, Default)]
 pub(super) struct RecordPacker {
     records: usize,
-    shapes: BTreeMap<String, usize>,
+    shapes: SortedMap<String, usize>,
     /// The number of each field, by its path and kind.
-    fields: BTreeMap<(String, char), usize>,
+    fields: SortedMap<(String, char), usize>,
     kinds: String,
     /// The last whole number of each field.
     last: Vec<i64>,
     last_shape: i64,
-    texts: BTreeMap<String, usize>,
+    texts: SortedMap<String, usize>,
     numbers: Vec<u8>,
     measures: Vec<u8>,
 }
@@ -133,8 +133,8 @@ impl RecordPacker {
 }
 
 /// The keys in the order of their numbers.
-fn in_order(of: &BTreeMap<String, usize>) -> Vec<&String> {
+fn in_order(of: &SortedMap<String, usize>) -> Vec<&String> {
     let mut keys: Vec<(&String, usize)> = of.iter().map(|(key, number)| (key, *number)).collect();
-    keys.sort_by_key(|(_, number)| *number);
+    keys.sort_unstable_by_key(|(_, number)| *number);
     keys.into_iter().map(|(key, _)| key).collect()
 }

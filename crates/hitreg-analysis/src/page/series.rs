@@ -1,11 +1,10 @@
 //! Measures over time. A long session has more values than a page can draw, so neighbouring values are merged, and of
 //! the packets only every n-th that arrived is kept.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::packed::{ColumnSpan, PageColumns};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{packets, snapshots};
 use hitreg_log::trace::{TraceSource, each_part};
 use hitreg_log::traffic::Packet;
@@ -16,7 +15,7 @@ pub(super) const TIME_UNIT_US: i64 = 50;
 /// Values that are merged in pairs once there are too many. All series of one kind merge equally many values.
 #[derive(Debug)]
 pub(super) struct Series<T> {
-    of: BTreeMap<u32, (Vec<T>, usize)>,
+    of: SortedMap<u32, (Vec<T>, usize)>,
     /// How many values are merged into one.
     pub(super) merged: usize,
     most: usize,
@@ -27,7 +26,7 @@ pub(super) struct Series<T> {
 impl<T> Series<T> {
     /// At most `most` values of all players. `merge` adds a later value to an earlier one.
     pub(super) fn new(most: usize, merge: fn(&mut T, &T)) -> Series<T> {
-        Series { of: BTreeMap::new(), merged: 1, most, kept: 0, merge }
+        Series { of: SortedMap::new(), merged: 1, most, kept: 0, merge }
     }
 
     pub(super) fn push(&mut self, player: u32, value: T) {
@@ -91,7 +90,7 @@ impl Ack {
 #[derive(Debug, Default)]
 pub(super) struct RoundTrips {
     /// In [`TIME_UNIT_US`].
-    counts: BTreeMap<i64, u64>,
+    counts: SortedMap<i64, u64>,
     last_us: Option<i64>,
     jitter_us: f64,
 }
@@ -115,7 +114,7 @@ impl RoundTrips {
 }
 
 /// The least of some counted values that at least this share of them does not exceed; `None` without values.
-pub(super) fn at_share<V: Copy>(counts: &BTreeMap<V, u64>, share: f64) -> Option<V> {
+pub(super) fn at_share<V: Copy>(counts: &SortedMap<V, u64>, share: f64) -> Option<V> {
     let all: u64 = counts.values().sum();
     let rank = (libm::ceil(share * all as f64) as u64).max(1);
     let mut seen = 0;
@@ -220,7 +219,7 @@ struct Direction {
 /// The packets of a page.
 #[derive(Debug)]
 pub(super) struct Packets {
-    of: BTreeMap<(u32, bool), Direction>,
+    of: SortedMap<(u32, bool), Direction>,
     most: usize,
     arrived: usize,
     marked: usize,
@@ -228,7 +227,7 @@ pub(super) struct Packets {
 
 impl Packets {
     pub(super) fn new(most: usize) -> Packets {
-        Packets { of: BTreeMap::new(), most, arrived: 0, marked: 0 }
+        Packets { of: SortedMap::new(), most, arrived: 0, marked: 0 }
     }
 
     pub(super) fn push(&mut self, packet: Packet) {
@@ -260,7 +259,7 @@ impl Packets {
     /// Adds the packets of a trace. As in a log, those after the last that arrived may have been in transit at the end.
     pub(super) fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
         // Packets that did not arrive, until a later one arrives.
-        let mut waiting: BTreeMap<(u32, bool), Vec<Packet>> = BTreeMap::new();
+        let mut waiting: SortedMap<(u32, bool), Vec<Packet>> = SortedMap::new();
         let mut add = |packet: Packet| {
             let waiting = waiting.entry((packet.player, packet.is_up)).or_default();
             if packet.took_us.is_none() {

@@ -1,8 +1,6 @@
 //! One trace in the page's format. Each table is read once or twice, part by part, so that a trace of any length can be
 //! shown.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde::Serialize;
 
 use super::clock::{PackedClock, StepTimes};
@@ -15,6 +13,7 @@ use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet};
 use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::{PageInput, notes};
 use hitreg_log::recorder::are_usercmds_as_received;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
 use hitreg_log::trace::{Table, TraceSource, each_part};
 use hitreg_log::traffic::{Packet, PacketReader};
@@ -73,7 +72,7 @@ impl PageSide {
         let clocks = StepTimes::of_players(trace)?;
         let exactness = TrackPrecision::of_world(reach(trace)?);
         let evidence = Evidence::read(trace)?;
-        let mut players: BTreeSet<u32> = clocks.keys().copied().collect();
+        let mut players: SortedSet<u32> = clocks.keys().copied().collect();
         players.extend(shots::Columns::of(&evidence.trace).shooter);
         let most = |of_page: usize| of_page / sides.max(1);
 
@@ -132,7 +131,7 @@ impl PageSide {
 /// A size that most coordinates of the world are below, in units.
 fn reach(trace: &dyn TraceSource) -> Result<f32, String> {
     // The powers of two that are just not below the coordinates: the exactness depends on no more.
-    let mut counts: BTreeMap<i32, u64> = BTreeMap::new();
+    let mut counts: SortedMap<i32, u64> = SortedMap::new();
     let places = ["origin.x", "origin.y", "origin.z"];
     let own = ["own.origin.x", "own.origin.y", "own.origin.z"];
     for (table, columns) in [(bodies::NAME, places), (frames::NAME, own), (views::NAME, places)] {
@@ -199,7 +198,7 @@ fn bodies_of(trace: &dyn TraceSource, server: &StepTimes, mut set: TrackSet) -> 
 /// The predicted bodies, and how many usercmds ran in each frame.
 fn frames_of(
     trace: &dyn TraceSource,
-    clocks: &BTreeMap<u32, StepTimes>,
+    clocks: &SortedMap<u32, StepTimes>,
     mut set: TrackSet,
     most_ran: usize,
 ) -> Result<(TrackSet, Series<u32>), String> {
@@ -234,10 +233,10 @@ struct ScreenRows {
 impl ScreenRows {
     fn of(
         trace: &dyn TraceSource,
-        clocks: &BTreeMap<u32, StepTimes>,
+        clocks: &SortedMap<u32, StepTimes>,
         mut tracks: TrackSet,
         mut evidence: Evidence,
-        players: &mut BTreeSet<u32>,
+        players: &mut SortedSet<u32>,
     ) -> Result<ScreenRows, String> {
         let columns =
             ["player", "command", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category"];

@@ -2,7 +2,7 @@
 //! within a tolerance. The tolerance grows with the number of kept samples, so that a long session has no more of them
 //! than a page can show.
 
-use std::collections::BTreeMap;
+use hitreg_log::sorted::SortedMap;
 
 use serde::Serialize;
 
@@ -158,7 +158,7 @@ pub(super) type TrackKey = [u32; 3];
 #[derive(Debug)]
 pub(super) struct TrackSet {
     tracks: Vec<(TrackKey, Track)>,
-    places: BTreeMap<TrackKey, usize>,
+    places: SortedMap<TrackKey, usize>,
     /// The place of the last path. The next row is nearly always of the next one.
     last: usize,
     pub(super) precision: TrackPrecision,
@@ -171,7 +171,7 @@ pub(super) struct TrackSet {
 
 impl TrackSet {
     pub(super) fn new(precision: TrackPrecision, most: usize) -> TrackSet {
-        let (tracks, places, last, steps, kept) = (Vec::new(), BTreeMap::new(), 0, 0, 0);
+        let (tracks, places, last, steps, kept) = (Vec::new(), SortedMap::new(), 0, 0, 0);
         TrackSet { tracks, places, last, precision, steps, most, kept }
     }
 
@@ -217,7 +217,7 @@ impl TrackSet {
     /// The paths in the page's format, in the order of their keys. `player` says whether keys have a player.
     pub(super) fn pack(self, player: bool, columns: &mut PageColumns) -> Vec<PageTrack> {
         let TrackSet { mut tracks, precision: TrackPrecision { unit, .. }, .. } = self;
-        tracks.sort_by_key(|(key, _)| *key);
+        tracks.sort_unstable_by_key(|(key, _)| *key);
         let pack = |([_, of, entity], mut track): (TrackKey, Track)| {
             track.settle();
             if track.is_mixed {

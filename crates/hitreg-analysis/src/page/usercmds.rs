@@ -1,7 +1,5 @@
 //! The usercmds of a page over time: their acks, how many ran in each frame, and those that did not run.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde::Serialize;
 
 use super::clock::StepTimes;
@@ -9,6 +7,7 @@ use super::packed::{ColumnSpan, PageColumns, whole};
 use super::series::{Ack, RoundTrips, Sample, Series, TIME_UNIT_US};
 use super::tracks::TrackPrecision;
 use crate::round_trips::each_ack;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::executed;
 use hitreg_log::trace::{TraceSource, each_part};
 
@@ -57,9 +56,9 @@ pub(super) fn acks_of(
     trace: &dyn TraceSource,
     exactness: TrackPrecision,
     most: usize,
-    players: &mut BTreeSet<u32>,
-) -> Result<(Series<Ack>, BTreeMap<u32, RoundTrips>), String> {
-    let (mut acks, mut trips) = (Series::new(most, Ack::merge), BTreeMap::<u32, RoundTrips>::new());
+    players: &mut SortedSet<u32>,
+) -> Result<(Series<Ack>, SortedMap<u32, RoundTrips>), String> {
+    let (mut acks, mut trips) = (Series::new(most, Ack::merge), SortedMap::<u32, RoundTrips>::new());
     each_ack(trace, &["player", "command", "at_us", "error_units"], &mut |table, row, trip_us| {
         let (player, at_us, round_trip_us) = (table.player[row], table.at_us[row], trip_us.unwrap_or(-1));
         players.insert(player);
@@ -72,7 +71,7 @@ pub(super) fn acks_of(
 
 pub(super) fn pack_acks(
     acks: &Series<Ack>,
-    trips: &BTreeMap<u32, RoundTrips>,
+    trips: &SortedMap<u32, RoundTrips>,
     exactness: TrackPrecision,
     columns: &mut PageColumns,
 ) -> Vec<AckColumns> {
@@ -112,7 +111,7 @@ impl UnrunRows {
         trace: &dyn TraceSource,
         server: &StepTimes,
         most: usize,
-        players: &mut BTreeSet<u32>,
+        players: &mut SortedSet<u32>,
     ) -> Result<UnrunRows, String> {
         let mut unrun = UnrunRows { rows: Sample::default(), names: None };
         each_part(trace, executed::NAME, (&["player", "tick", "how"], None), &mut |rows| {
@@ -164,7 +163,7 @@ mod tests {
         let frames = table(frames::NAME, [(1, 10_000), (1, 20_000_000)]);
         let acks = table(corrections::NAME, [(1, 20_050_000), (7, 20_060_000)]);
         let trace = Trace { tables: vec![frames, acks], ..Trace::default() };
-        let (acks, _) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut BTreeSet::new()).unwrap();
+        let (acks, _) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut SortedSet::new()).unwrap();
         let trips: Vec<i64> = acks.iter().flat_map(|(_, acks)| acks.iter().map(|ack| ack.round_trip_us)).collect();
         assert_eq!(trips, [50_000, -1]);
         let mut found = Vec::new();

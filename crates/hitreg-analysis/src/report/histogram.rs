@@ -1,9 +1,8 @@
 //! Histograms of values, as bars of text.
 
-use std::collections::BTreeMap;
-
 use super::figures::{count, measure};
 use super::page::Page;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::CountedValues;
 
 /// The longest bar, in columns.
@@ -31,7 +30,7 @@ fn histogram(title: &str, unit: &str, values: &CountedValues) -> Page {
     let mut page = Page::default();
     let Some((least, greatest)) = least.zip(values().map(|(value, _)| value).last()) else { return page };
     let steps = BinSteps::of(least, greatest);
-    let mut counts: BTreeMap<Option<i32>, u64> = BTreeMap::new();
+    let mut counts: SortedMap<Option<i32>, u64> = SortedMap::new();
     for (value, count) in values() {
         *counts.entry((value > 0.0).then(|| steps.of_value(value))).or_default() += count;
     }

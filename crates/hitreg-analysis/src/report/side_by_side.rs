@@ -1,10 +1,9 @@
 //! Shows the distributions of both traces side by side.
 
-use std::collections::BTreeMap;
-
 use super::figures::{clipped, count, counted, distance};
 use super::page::Page;
 use crate::diff::{InterpolationDiff, Reconciliation};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::Spread;
 
 /// The table of both traces' predictions.
@@ -83,8 +82,8 @@ fn spread(what: &str, a: Option<Spread>, b: Option<Spread>) -> Vec<[String; 3]> 
     if a.is_none() && b.is_none() { Vec::new() } else { parts.iter().map(row).collect() }
 }
 
-fn merged(a: &BTreeMap<String, u64>, b: &BTreeMap<String, u64>) -> BTreeMap<String, (u64, u64)> {
-    let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+fn merged(a: &SortedMap<String, u64>, b: &SortedMap<String, u64>) -> SortedMap<String, (u64, u64)> {
+    let mut both: SortedMap<String, (u64, u64)> = SortedMap::new();
     for (name, count) in a {
         both.entry(name.clone()).or_default().0 += count;
     }

@@ -1,8 +1,8 @@
 //! Parses the name of a shot or correction, and finds its row. If there is none, the error names the nearest ones.
 
-use std::collections::BTreeSet;
 use std::str::FromStr;
 
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::shots;
 use hitreg_log::units::{ClockTime, Micros};
@@ -167,7 +167,7 @@ pub fn player(text: &str) -> Result<u32, String> {
 pub fn shots_of(trace: &Trace, player: u32) -> Vec<ShotName> {
     let shots = shots::Columns::of(trace);
     let rows = (0..shots.shooter.len()).filter(|row| shots.shooter[*row] == player);
-    let commands: BTreeSet<u32> = rows.filter_map(|row| super::cell(shots.command, row)).collect();
+    let commands: SortedSet<u32> = rows.filter_map(|row| super::cell(shots.command, row)).collect();
     commands.into_iter().map(|command| ShotName { shooter: player, command, index: None }).collect()
 }
 
@@ -221,7 +221,7 @@ fn rows_of(trace: &Trace, player: Option<u32>) -> Result<Vec<usize>, WhyError> {
     match (rows.is_empty(), player) {
         (false, _) => Ok(rows),
         (true, Some(player)) if !shots.shooter.is_empty() => {
-            let shooters: BTreeSet<u32> = shots.shooter.iter().copied().collect();
+            let shooters: SortedSet<u32> = shots.shooter.iter().copied().collect();
             Err(WhyError::NoShooter { player, shooters: shooters.iter().map(|player| format!("p{player}")).collect() })
         }
         (true, _) => Err(WhyError::none_in(trace)),

@@ -1,12 +1,11 @@
 //! Explains one correction: the predicted state, the authoritative state, and the cause.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::asked::WhyError;
 use super::{Axes, TraceRows, cell, measure};
 use crate::diff::CellValue;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{corrections, errors, frames};
 
@@ -164,7 +163,7 @@ impl OtherCorrections {
 }
 
 /// The number of corrections of each player.
-fn players(corrected: &BTreeMap<u32, Vec<usize>>, others: &OtherCorrections) -> BTreeMap<u32, usize> {
+fn players(corrected: &SortedMap<u32, Vec<usize>>, others: &OtherCorrections) -> SortedMap<u32, usize> {
     let players = (0..others.before.len() as u32).chain(corrected.keys().copied());
     players.map(|player| (player, others.of(player) + corrected.get(&player).map_or(0, Vec::len))).collect()
 }
@@ -197,9 +196,9 @@ pub fn is_corrected(table: &corrections::Columns<'_>, row: usize) -> bool {
 }
 
 /// The rows with a correction, by player.
-fn corrected(trace: &Trace) -> BTreeMap<u32, Vec<usize>> {
+fn corrected(trace: &Trace) -> SortedMap<u32, Vec<usize>> {
     let table = corrections::Columns::of(trace);
-    let mut corrected: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let mut corrected: SortedMap<u32, Vec<usize>> = SortedMap::new();
     for row in (0..table.rows).filter(|row| is_corrected(&table, *row)) {
         if let Some(player) = cell(table.player, row) {
             corrected.entry(player).or_default().push(row);

@@ -1,11 +1,10 @@
 //! The results of shots under other rules: the same session, with each shot judged again.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::shot::came;
 use super::{ShotExplanation, ShotResult, cell};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::shots;
 
@@ -36,7 +35,7 @@ pub struct RejudgeRules {
 pub struct RejudgedShots {
     rules: RejudgeRules,
     /// By shooter, usercmd and index of the shot.
-    came: BTreeMap<[u32; 3], ShotResult>,
+    came: SortedMap<[u32; 3], ShotResult>,
 }
 
 impl RejudgedShots {

@@ -66,7 +66,7 @@ impl RouteGraph {
             by.truncate().length() + 4.0 * by.z.abs()
         };
         let mut order: Vec<usize> = (0..self.places.len()).collect();
-        order.sort_by(|&a, &b| away(&self.places[a]).total_cmp(&away(&self.places[b])).then(a.cmp(&b)));
+        order.sort_unstable_by(|&a, &b| away(&self.places[a]).total_cmp(&away(&self.places[b])).then(a.cmp(&b)));
         let in_sight = |&&place: &&usize| map.solid().sweep(SolidHull::Point, at, self.places[place]).fraction == 1.0;
         order.iter().take(8).find(in_sight).or(order.first()).copied().unwrap_or_default()
     }
@@ -105,7 +105,7 @@ fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<RouteEdge>
     let start = places[from];
     let mut near: Vec<usize> =
         (0..places.len()).filter(|&to| to != from && places[to].distance(start) < LONGEST_UNITS).collect();
-    near.sort_by(|&a, &b| places[a].distance(start).total_cmp(&places[b].distance(start)).then(a.cmp(&b)));
+    near.sort_unstable_by(|&a, &b| places[a].distance(start).total_cmp(&places[b].distance(start)).then(a.cmp(&b)));
     near.truncate(NEIGHBOURS);
     let mut ways: Vec<RouteEdge> = near.iter().filter_map(|&to| way_between(rules, start, places[to], to)).collect();
     for teleporter in rules.map.teleporters() {
@@ -197,8 +197,8 @@ mod tests {
                 }
             }
         }
-        let sources: std::collections::BTreeSet<String> = lost.iter().map(|(from, _)| from.to_string()).collect();
-        let targets: std::collections::BTreeSet<String> = lost.iter().map(|(_, to)| to.to_string()).collect();
+        let sources: hitreg_log::sorted::SortedSet<String> = lost.iter().map(|(from, _)| from.to_string()).collect();
+        let targets: hitreg_log::sorted::SortedSet<String> = lost.iter().map(|(_, to)| to.to_string()).collect();
         let (from, to) = (sources.len(), targets.len());
         assert!(lost.is_empty(), "{} lost, from {from}: {:.3?}, to {to}: {:.3?}", lost.len(), sources, targets);
     }

@@ -63,7 +63,7 @@ impl Cache {
             Some((meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), entry.path(), meta.len()))
         });
         let mut kept: Vec<_> = kept.collect();
-        kept.sort();
+        kept.sort_unstable();
         let mut bytes: u64 = kept.iter().map(|(_, _, length)| length).sum();
         for (_, path, length) in kept {
             if bytes <= most_bytes {

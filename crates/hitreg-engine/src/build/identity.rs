@@ -56,7 +56,7 @@ fn libraries_beside(path: &Path) -> Result<Vec<PathBuf>, Error> {
             libraries.push(entry.path());
         }
     }
-    libraries.sort();
+    libraries.sort_unstable();
     Ok(libraries)
 }
 

@@ -1,9 +1,9 @@
 //! The logs of a corpus: named logs, folders, patterns, and manifests.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use hitreg_log::rng::Rng;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::store::{self, StoreError};
 use hitreg_log::units::Seed;
 
@@ -81,7 +81,7 @@ impl Corpus {
             }
         }
         // A log counts once, even if it is named twice or is also in a named directory.
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         corpus.logs.retain(|log| seen.insert(log.clone()));
         Ok(corpus)
     }
@@ -157,7 +157,7 @@ impl Corpus {
         if count >= self.logs.len() {
             return self;
         }
-        let mut strata: BTreeMap<(String, usize), Vec<usize>> = BTreeMap::new();
+        let mut strata: SortedMap<(String, usize), Vec<usize>> = SortedMap::new();
         for (number, path) in self.logs.iter().enumerate() {
             let header = store::open_log(path).ok().map(|log| {
                 let header = log.header();
@@ -166,7 +166,7 @@ impl Corpus {
             // Logs that cannot be read are a stratum, so that the sample shows them.
             strata.entry(header.unwrap_or_default()).or_default().push(number);
         }
-        let mut drawn = BTreeSet::new();
+        let mut drawn = SortedSet::new();
         let all = self.logs.len();
         // The largest remainders get what rounding leaves.
         let mut shares: Vec<(usize, usize, &(String, usize))> = strata

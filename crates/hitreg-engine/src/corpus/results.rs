@@ -4,7 +4,6 @@
 //! before it, so that a process can end at any moment. `files.jsonl` remembers the digest of each log by path, size and
 //! time of modification; without it, every log is read again.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::run::LogIdentity;
 use super::share::CorpusShare;
 use hitreg_analysis::corpus::{CorpusSummary, CorpusSummaryBuilder, LogRow, ResultRow, RowError, read_row, write_row};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, LineFile, LineSpan, StoreError};
 use hitreg_log::trace::Digest;
 
@@ -58,10 +58,10 @@ fn place_key(key: &str, log: &str) -> PlaceKey {
 pub struct ResultFolder {
     results: LineFile,
     files: LineFile,
-    known: BTreeMap<PlaceKey, LineSpan>,
+    known: SortedMap<PlaceKey, LineSpan>,
     /// The run of the newest row of a log.
     newest: Option<RunKey>,
-    digests: BTreeMap<String, FileRow>,
+    digests: SortedMap<String, FileRow>,
 }
 
 /// What a file was when it was read. The digest holds as long as size and time are the same.
@@ -84,7 +84,7 @@ impl ResultFolder {
             Some(CorpusShare { k, n }) => folder.join(format!("{kind}-{k}-of-{n}.jsonl")),
             None => folder.join(format!("{kind}.jsonl")),
         };
-        let (path, mut known, mut newest, mut digests) = (name(RESULTS), BTreeMap::new(), None, BTreeMap::new());
+        let (path, mut known, mut newest, mut digests) = (name(RESULTS), SortedMap::new(), None, SortedMap::new());
         let mut broken = None;
         let mut number = 0;
         let results = LineFile::open(&path, &mut |line, span| {
@@ -170,7 +170,7 @@ pub struct ResultSet {
 }
 
 /// The last verdict on each log: the number of its file, and its rows there.
-type LastVerdicts = BTreeMap<PlaceKey, (usize, LineSpan)>;
+type LastVerdicts = SortedMap<PlaceKey, (usize, LineSpan)>;
 
 /// A command with a build and options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,7 +237,7 @@ impl ResultSet {
                 Ok(ResultRow::Log(log)) => {
                     let run = RunKey::of(&log);
                     let place = self.runs.iter().position(|(known, _)| *known == run).unwrap_or_else(|| {
-                        self.runs.push((run, BTreeMap::new()));
+                        self.runs.push((run, SortedMap::new()));
                         self.runs.len() - 1
                     });
                     self.runs[place].1.insert(place_key("", &log.log), (number, span));
@@ -274,7 +274,7 @@ impl ResultSet {
     pub fn each_log(&self, run: usize, to: &mut dyn FnMut(&[ResultRow])) -> Result<(), ResultsError> {
         let Some((_, logs)) = self.runs.get(run) else { return Ok(()) };
         let mut spans: Vec<&(usize, LineSpan)> = logs.values().collect();
-        spans.sort_by_key(|(file, span)| (*file, span.from));
+        spans.sort_unstable_by_key(|(file, span)| (*file, span.from));
         for (file, span) in spans {
             let text = store::read_line_span(&self.files[*file], *span)?;
             let rows: Vec<ResultRow> = text.lines().filter_map(|line| read_row(line).ok()).collect();

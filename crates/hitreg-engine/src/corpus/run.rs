@@ -153,7 +153,7 @@ fn on_workers(
     work: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
 ) -> Result<(), EngineError> {
     let mut order: Vec<usize> = (0..logs.len()).collect();
-    order.sort_by_key(|number| std::cmp::Reverse(logs[*number].map(|identity| identity.bytes)));
+    order.sort_unstable_by_key(|number| (std::cmp::Reverse(logs[*number].map(|identity| identity.bytes)), *number));
     let all = if threads > 0 { threads } else { rayon::current_num_threads() };
     let workers = all.clamp(1, logs.len().max(1));
     // A worker with one log after the other has no other threads to wait for.

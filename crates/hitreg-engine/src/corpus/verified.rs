@@ -1,6 +1,5 @@
 //! Verifies every log of a corpus.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::run::{CorpusJudge, JudgedLog};
@@ -10,6 +9,7 @@ use crate::verify::{Goldens, LogReport, LogVerdict, ReplayRunner, VerdictReason,
 use hitreg_analysis::corpus::{LogRow, ResultRow, name_of};
 use hitreg_analysis::diff::{DiffOptions, Divergence, diff};
 use hitreg_analysis::summary::Coverage;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, StoreError, Targets};
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Tick;
@@ -18,7 +18,7 @@ use hitreg_log::units::Tick;
 pub struct VerifiedCorpus<'a> {
     options: &'a VerifyOptions<'a>,
     engine: &'a Engine<'a>,
-    goldens: BTreeMap<PathBuf, Goldens>,
+    goldens: SortedMap<PathBuf, Goldens>,
     /// The command, the build and the options.
     about: LogRow,
     /// Whether files determine the build, so that a verdict can be kept.

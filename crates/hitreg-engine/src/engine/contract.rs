@@ -170,7 +170,7 @@ impl ContractTest<'_> {
             Some(_) if hashed.is_empty() => (PointResult::Absent, "the log records no state hashes".to_owned()),
             Some(rows) if rows.hash.is_empty() => (PointResult::Absent, "the trace has no state hashes".to_owned()),
             Some(rows) => {
-                let replayed: std::collections::BTreeMap<u32, u64> =
+                let replayed: hitreg_log::sorted::SortedMap<u32, u64> =
                     rows.tick.iter().copied().zip(rows.hash.iter().copied()).collect();
                 let differs = hashed.iter().find(|(tick, hash)| replayed.get(&tick.0) != Some(hash));
                 match differs {

@@ -4,8 +4,9 @@
 mod bots;
 mod error;
 
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
+
+use hitreg_log::sorted::SortedMap;
 
 pub use bots::JoinError;
 pub use bots::{ReadySession, SelfPlaying, SetupError};
@@ -131,7 +132,7 @@ impl Games {
 }
 
 /// The bodies of entities, each as cells in the order of the log's fields.
-pub type Bodies = BTreeMap<EntityId, Vec<u32>>;
+pub type Bodies = SortedMap<EntityId, Vec<u32>>;
 
 /// The operations on a game, without its types. [`replaying`] creates one from any [`Netcode`].
 pub trait Playable: Send + Sync {

@@ -1,7 +1,6 @@
 //! One shot or correction of a log: the rows of its replay that explain it, and the log's own records around it. A log
 //! with keyframes is replayed only around the moment.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::rejudge::OtherRules;
@@ -11,6 +10,7 @@ use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots
 use hitreg_log::log::{KeyframeQuery, LogReader};
 use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch, viewer_specific_fields};
 use hitreg_log::recorded::{all_records, all_records_without, recorded_shots};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
@@ -112,7 +112,7 @@ impl Engine<'_> {
         let mut reader = LogReader::new(store::open(path)?).map_err(fail)?;
         let header = reader.header().clone();
         (self.read)(path, &header);
-        let (mut session, mut hidden) = (Session::new(header), BTreeSet::new());
+        let (mut session, mut hidden) = (Session::new(header), SortedSet::new());
         while let Some(chunk) = reader.next_chunk().map_err(fail)? {
             let apart = viewer_specific_fields(&session.header.classes, &chunk.states);
             hidden.extend(apart.into_iter().map(str::to_owned));
@@ -140,7 +140,7 @@ pub struct RecordedShots {
     /// The shots.
     pub trace: Trace,
     /// The fields of states that not every viewer received alike.
-    hidden: BTreeSet<String>,
+    hidden: SortedSet<String>,
     /// The first missing part of the session.
     pub first_hole: Option<GapRecord>,
 }

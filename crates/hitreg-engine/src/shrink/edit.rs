@@ -6,10 +6,9 @@ mod hands;
 mod links;
 mod time;
 
-use std::collections::BTreeSet;
-
 use super::CostKind;
 use hitreg_log::record::{PlayerRecords, Session, SnapshotRecord};
+use hitreg_log::sorted::SortedSet;
 use hitreg_netcode::settings::without_players;
 
 /// One thing that can be removed. Players and usercmds are named by their indices in the session's lists.
@@ -112,7 +111,7 @@ fn inputs_without(session: &Session, things: &[Removable]) -> Session {
 }
 
 /// The indices of the ticks among things.
-fn removed_ticks(things: &[Removable]) -> BTreeSet<usize> {
+fn removed_ticks(things: &[Removable]) -> SortedSet<usize> {
     things.iter().filter_map(|thing| if let Removable::Tick(tick) = thing { Some(*tick) } else { None }).collect()
 }
 
@@ -143,7 +142,7 @@ fn inputs_of(session: &Session) -> Session {
     inputs
 }
 
-fn remove_players(session: &mut Session, removed: &BTreeSet<usize>) {
+fn remove_players(session: &mut Session, removed: &SortedSet<usize>) {
     beginning::remove_players(&mut session.states, removed);
     without_players(&mut session.header.settings, removed);
     let mut place = 0..;

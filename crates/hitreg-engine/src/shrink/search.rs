@@ -1,7 +1,6 @@
 //! The search: the order of its steps, and the best session so far. It tests candidates in parallel, with the result of
 //! testing one after the other.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -9,6 +8,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{CostCounts, CostKind, PropertyCheck, RecordCandidate, Removable, ShrinkEdit, ShrinkError, ShrinkStep};
 use hitreg_log::record::{ArrivalRecord, Session, States};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Micros;
 
@@ -43,7 +43,7 @@ pub(super) struct Search<'a, E: std::error::Error + 'static> {
     current: Session,
     counts: CostCounts,
     /// Digests of inputs that do not show the property.
-    failed: BTreeSet<Digest>,
+    failed: SortedSet<Digest>,
     probes: u64,
     /// Whether the game can begin elsewhere than at its spawn.
     can_begin: bool,
@@ -58,7 +58,7 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
     ) -> Search<'a, E> {
         let counts = CostCounts::of(&session, edit);
         let can_begin = edit == ShrinkEdit::Cut || can_begin(&session, record);
-        let failed = BTreeSet::new();
+        let failed = SortedSet::new();
         Search { edit, record, still, at_once, progress, current: session, counts, failed, probes: 0, can_begin }
     }
 
@@ -266,7 +266,7 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
 /// Tests one candidate's input against a session of `counts`.
 fn probe<E: std::error::Error + 'static>(
     (edit, record, still): (ShrinkEdit, &RecordCandidate<'_, E>, &PropertyCheck<'_, E>),
-    failed: &BTreeSet<Digest>,
+    failed: &SortedSet<Digest>,
     smaller_than: CostCounts,
     candidate: &Session,
 ) -> Result<ProbeResult, ShrinkError<E>> {

@@ -1,9 +1,8 @@
 //! The facts of a log against which its replays are judged.
 
-use std::collections::BTreeSet;
-
 use hitreg_analysis::summary::Coverage;
 use hitreg_log::record::{Execution, ExecutionRecord, LogContents, PlayerRecords, Session, SessionHeader};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
 use hitreg_netcode::replay::{LogSurvey, TickCounts};
 
@@ -78,7 +77,7 @@ pub(super) fn missing_usercmd(session: &Session) -> Option<String> {
     let of_player = |(player, records): (usize, &PlayerRecords)| {
         let heard = records.heard.iter().flat_map(|packet| &packet.commands).map(|command| command.seq);
         let made = records.frames.iter().map(|frame| frame.command.seq);
-        let held: BTreeSet<CommandSeq> = made.chain(heard).collect();
+        let held: SortedSet<CommandSeq> = made.chain(heard).collect();
         let first = *held.first()?;
         let ran = records.executed.iter().filter(|done| done.how == Execution::Run && is_before(done.tick));
         let is_missing = |done: &&ExecutionRecord| done.command > first && !held.contains(&done.command);

@@ -1,13 +1,14 @@
 //! Compares a log's records with the replay of the log while both are read. If the state hashes agree but other records
 //! differ, the log contradicts itself.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::replays::{Contradiction, contradicts};
 use crate::engine::EngineError;
 use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
 use hitreg_log::recorded::recorded_without;
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::{bodies, executed, frames, ticks};
 use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{Micros, Tick};
@@ -15,7 +16,7 @@ use hitreg_log::units::{Micros, Tick};
 /// The chunks of a log that were not compared yet, and the replayed rows to compare them with.
 pub(super) struct RecordedRows<'a> {
     header: &'a SessionHeader,
-    hidden: &'a BTreeSet<String>,
+    hidden: &'a SortedSet<String>,
     /// The tables that a log records, without rows.
     recorded: Trace,
     chunks: VecDeque<SessionStretch>,
@@ -84,7 +85,7 @@ pub(super) fn meanwhile<T, E: From<EngineError>>(
 }
 
 impl<'a> RecordedRows<'a> {
-    pub(super) fn new(header: &'a SessionHeader, hidden: &'a BTreeSet<String>) -> RecordedRows<'a> {
+    pub(super) fn new(header: &'a SessionHeader, hidden: &'a SortedSet<String>) -> RecordedRows<'a> {
         let recorded = recorded_without(&Session::new(header.clone()), hidden);
         let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
         RecordedRows { header, hidden, recorded, chunks, before, rows, reached: None, found: None }

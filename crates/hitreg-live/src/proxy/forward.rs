@@ -1,7 +1,6 @@
 //! The forwarding thread. Each client has its own socket to the server, so that the server can distinguish the clients
 //! as it would without a proxy.
 
-use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use crate::report::LatenessSummary;
 use crate::socket::{LOOK_UP_EVERY, open_towards, read};
 use crate::threads::spawn;
 use crate::urgent::run_at_once;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_netcode::link::{Link, ModelledLink};
 use hitreg_netcode::protocol::Direction;
@@ -63,10 +63,10 @@ pub(super) struct Forwarder<'env> {
     over: &'env AtomicBool,
     seen: SyncSender<ForwardedDatagram>,
     came: (SyncSender<IncomingDatagram>, Receiver<IncomingDatagram>),
-    clients: BTreeMap<SocketAddr, u16>,
+    clients: SortedMap<SocketAddr, u16>,
     ends: Vec<ProxyClient>,
     /// Delayed datagrams, by due time and arrival.
-    waiting: BTreeMap<(Micros, u64), (Direction, u16, Vec<u8>)>,
+    waiting: SortedMap<(Micros, u64), (Direction, u16, Vec<u8>)>,
     /// The number of datagrams that had to wait.
     count: u64,
     /// How much later than due each datagram was forwarded, in µs. Holds the first [`ADDED_KEPT`] values.
@@ -90,9 +90,9 @@ impl<'env> Forwarder<'env> {
             over,
             seen,
             came: sync_channel(CAME_MAX),
-            clients: BTreeMap::new(),
+            clients: SortedMap::new(),
             ends: Vec::new(),
-            waiting: BTreeMap::new(),
+            waiting: SortedMap::new(),
             count: 0,
             added_us: Vec::new(),
             report: ProxyReport::default(),

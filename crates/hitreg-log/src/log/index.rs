@@ -3,8 +3,6 @@
 
 mod end;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 use xxhash_rust::xxh3::xxh3_64;
@@ -17,6 +15,7 @@ use super::error::{LogError, WriteError};
 use super::limits::{MAX_CHUNK_BYTES, MAX_PLAYERS};
 use super::trace_file::{TableMap, empty_table, table_map};
 use crate::record::widest;
+use crate::sorted::SortedMap;
 use crate::trace::Table;
 pub(super) use end::{IndexCheck, chunk_at, chunk_frame, content_of, keyframes_in, read_index};
 
@@ -286,8 +285,8 @@ fn digest(table: &str, rows: u32, times: Option<(i64, i64)>, players: &[u16]) ->
 #[derive(Debug, Default)]
 pub(super) struct IndexBuilder {
     tables: Vec<IndexedTable>,
-    places: BTreeMap<String, usize>,
-    players: BTreeMap<Vec<u16>, u32>,
+    places: SortedMap<String, usize>,
+    players: SortedMap<Vec<u16>, u32>,
     parts: usize,
 }
 

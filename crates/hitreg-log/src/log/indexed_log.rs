@@ -1,6 +1,5 @@
 //! A log with its index, whose chunks are read in any order.
 
-use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
 
 use super::chunk;
@@ -15,6 +14,7 @@ use super::reader::{LogReader, rows_of};
 use super::schema::Schema;
 use super::version::FormatVersion;
 use crate::record::{Keyframe, Session, SessionHeader, SessionStretch};
+use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, Tick};
 
 /// A log with its index.
@@ -89,7 +89,7 @@ impl<R: Read + Seek> IndexedLog<R> {
     }
 
     /// Returns the numbers of the chunks that may have records between two times, ascending.
-    pub fn chunks_between(&self, first: Micros, last: Micros) -> BTreeSet<u32> {
+    pub fn chunks_between(&self, first: Micros, last: Micros) -> SortedSet<u32> {
         let tables = self.index.tables().iter().filter(|known| known.table.name != KEYFRAME);
         let parts = tables.flat_map(|known| &known.parts);
         let is_near = |part: &&IndexedRows| part.times.is_some_and(|(from, to)| from <= last.0 && first.0 <= to);

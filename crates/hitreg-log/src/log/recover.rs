@@ -1,7 +1,6 @@
 //! Recovers the intact chunks of a damaged log. Chunks are independent, so those after a damaged one are still
 //! readable.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -17,6 +16,7 @@ use super::index;
 use super::schema::Schema;
 use crate::memory::MemoryLimit;
 use crate::record::{GapCause, GapRecord, Session, SessionStretch};
+use crate::sorted::SortedSet;
 use crate::units::Micros;
 
 /// The damage found in a recovered log.
@@ -305,7 +305,7 @@ impl Recovery<'_> {
 
     /// Removes gaps in which only keyframes are missing, because no record is lost there.
     fn leave_keyframes_out(&mut self, keyframes: &[u32]) {
-        let keyframes: BTreeSet<u32> = keyframes.iter().copied().collect();
+        let keyframes: SortedSet<u32> = keyframes.iter().copied().collect();
         let are_keyframes = |lost: &MissingChunks| lost.chunks.clone().all(|chunk| keyframes.contains(&chunk));
         let (kept, gone): (Vec<MissingChunks>, Vec<MissingChunks>) =
             self.lost.drain(..).partition(|lost| !are_keyframes(lost));

@@ -7,7 +7,6 @@ mod layout;
 mod packed_views;
 mod past;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 
 use super::chunks::{ChunkContent, Chunks};
@@ -17,6 +16,7 @@ use super::header::{self, FileKind, OpeningChunk};
 use super::index::{ChunkRows, IndexCheck};
 use super::version::FormatVersion;
 use crate::memory::MemoryLimit;
+use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::{Table, Trace, TraceHeader};
 pub use index::IndexedTrace;
 pub(super) use layout::{TableMap, empty_table, table_map};
@@ -63,7 +63,7 @@ pub struct TraceWriter<W> {
     sink: ChunkSink<W>,
     layout: TraceLayout,
     /// The names of the tables written so far.
-    tables: BTreeSet<String>,
+    tables: SortedSet<String>,
     /// The recent states that views are packed against.
     past: RecentStates,
     /// Whether to drop old states.
@@ -82,7 +82,7 @@ impl<W: Write> TraceWriter<W> {
     fn in_layout(layout: TraceLayout, out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, layout.zstd_level())?;
         sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
-        Ok(TraceWriter { sink, layout, tables: BTreeSet::new(), past: RecentStates::default(), forgets: true })
+        Ok(TraceWriter { sink, layout, tables: SortedSet::new(), past: RecentStates::default(), forgets: true })
     }
 
     /// Writes a table, or more rows of one. Tables keep the order of their first call, with or without rows.
@@ -236,7 +236,7 @@ pub fn read_trace(from: impl Read) -> Result<Trace, LogError> {
 pub fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, LogError> {
     let mut reader = TraceReader::new(from)?;
     let mut trace = Trace { header: reader.header.clone(), tables: Vec::new() };
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut places: SortedMap<String, usize> = SortedMap::new();
     // The memory of each table. Rows with more columns make all rows of their table wider.
     let mut used: Vec<usize> = Vec::new();
     loop {

@@ -1,8 +1,7 @@
 //! Packets as the server received them. They let a server's log replay without the clients' logs.
 
-use std::collections::BTreeSet;
-
 use super::PlayerRecords;
+use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
@@ -42,7 +41,7 @@ impl PlayerRecords {
     /// player they come from the packets that the server heard, each number once.
     pub fn usercmds(&self) -> impl Iterator<Item = Usercmd> + '_ {
         let heard = self.heard.iter().filter(|_| self.is_heard_only()).flat_map(|heard| &heard.commands);
-        let mut known = BTreeSet::new();
+        let mut known = SortedSet::new();
         let first_heard = heard.filter(move |command| known.insert(command.seq)).cloned();
         self.frames.iter().map(|frame| frame.command.clone()).chain(first_heard)
     }

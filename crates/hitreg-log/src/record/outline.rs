@@ -1,9 +1,8 @@
 //! A summary of a chunk's connection records, without input and states. It suffices for connection statistics and is
 //! much cheaper to read than the chunk.
 
-use std::collections::BTreeMap;
-
 use super::{GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Presence, PresenceRecord, Session, UnknownKind};
+use crate::sorted::SortedMap;
 use crate::units::Micros;
 use crate::usercmd::{Usercmd, buttons};
 
@@ -11,7 +10,7 @@ use crate::usercmd::{Usercmd, buttons};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outline {
     /// Number of records of each kind, by the kind's name in the format; kinds without records are absent.
-    pub counts: BTreeMap<String, usize>,
+    pub counts: SortedMap<String, usize>,
     /// Each player's connection, in the order of player numbers.
     pub players: Vec<PlayerOutline>,
     /// Times of the first and the last tick.
@@ -55,7 +54,7 @@ impl Outline {
         let rows = |kind: &UnknownKind| session.unknown.iter().find(|r| r.kind == kind.name).map_or(0, |r| r.len());
         let unknown = unknown.map(|kind| (kind.name.as_str(), rows(kind)));
         let mut outline = Outline {
-            counts: BTreeMap::new(),
+            counts: SortedMap::new(),
             players: session.players.iter().map(PlayerOutline::of).collect(),
             ticks: session.ticks.first().zip(session.ticks.last()).map(|(first, last)| (first.at, last.at)),
             gaps: session.gaps.clone(),

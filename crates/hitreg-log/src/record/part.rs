@@ -1,8 +1,7 @@
 //! Parts of a session: a range of its ticks, or fewer of its players. A part keeps every kind of record.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::{EventTime, PlayerRecords, Presence, RecordType, Session, StateKey, States, USERCMD_BYTES, UnknownRecords};
+use crate::sorted::{SortedMap, SortedSet};
 use crate::units::{CommandSeq, Micros, Tick};
 
 /// The setting that holds the tick after which a part of a session begins.
@@ -33,7 +32,7 @@ impl Session {
             EventTime::At(then) => then > at,
             EventTime::In(tick) => tick > after,
         };
-        let mut unrun = BTreeMap::new();
+        let mut unrun = SortedMap::new();
         for (series, player) in (0..).zip(&mut self.players) {
             if let Some(first) = player.begin_after(after, &is_later) {
                 unrun.insert(series, first);
@@ -85,7 +84,7 @@ impl PlayerRecords {
         let ran = self.executed.iter().filter(|done| done.tick <= after).map(|done| done.command.0).max();
         let first = (!self.executed.is_empty()).then(|| CommandSeq(ran.map_or(0, |ran| ran + 1)));
         // A usercmd may act in several ticks.
-        let acts_again: BTreeSet<CommandSeq> =
+        let acts_again: SortedSet<CommandSeq> =
             self.executed.iter().filter(|done| done.tick > after).map(|done| done.command).collect();
         let frames = std::mem::take(&mut self.frames);
         let present = self.presence.iter().rev().find(|change| !is_later(EventTime::At(change.at))).copied();

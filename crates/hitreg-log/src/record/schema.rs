@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn unknown_scopes_and_meanings_of_later_versions_get_defaults() {
         let future = [("name", "spin"), ("kind", "f32"), ("scope", "physics"), ("meaning", "torque"), ("note", "new")];
-        let future: std::collections::BTreeMap<_, _> = future.into_iter().collect();
+        let future: crate::sorted::SortedMap<_, _> = future.into_iter().collect();
         let field: FieldSchema = crate::serial::from_msgpack(&rmp_serde::to_vec_named(&future).unwrap()).unwrap();
         assert_eq!(field, FieldSchema::new("spin", CellKind::F32, Scope::Status));
     }

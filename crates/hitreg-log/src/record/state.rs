@@ -1,9 +1,9 @@
 //! Entity states: which state of an entity the server sent to which viewer after which tick.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{Class, ClassId, FieldSchema, cells_of};
+use crate::sorted::SortedSet;
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// The state of an entity after a tick.
@@ -161,7 +161,7 @@ impl States {
             return;
         }
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|&row| self.keys[row]);
+        order.sort_unstable_by_key(|&row| (self.keys[row], row));
         let mut sorted = States::default();
         for row in order {
             sorted.push(self.keys[row], self.cells_of(row));
@@ -192,9 +192,9 @@ impl States {
 
 /// Returns the names of the fields whose values differed between one viewer's state and the shared state of the same
 /// entity and tick. For these fields the shared value need not be the server's state.
-pub fn viewer_specific_fields<'c>(classes: &'c [Class], states: &States) -> BTreeSet<&'c str> {
+pub fn viewer_specific_fields<'c>(classes: &'c [Class], states: &States) -> SortedSet<&'c str> {
     let fields = |class: ClassId| classes.get(usize::from(class.0)).map_or(&[][..], |class| &class.fields);
-    let mut apart = BTreeSet::new();
+    let mut apart = SortedSet::new();
     for (key, cells) in states.iter().filter(|(key, _)| key.viewer.is_some()) {
         for (class, shared) in states.shared(key.tick, key.entity) {
             let same = |field: &FieldSchema| cells_of(fields(class)).find(|(other, _)| other.is_same_cell(field));

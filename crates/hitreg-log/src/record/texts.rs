@@ -1,7 +1,8 @@
 //! The texts of a session. Records hold each text as a code, and a session has one list of its texts.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use crate::sorted::SortedMap;
 
 /// The code of a text: its XXH3-64 hash, and 0 for the empty text. It does not depend on the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,7 +18,7 @@ impl TextCode {
 /// The distinct texts of a session by their codes. Clones share the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
-    by_code: Arc<BTreeMap<TextCode, Arc<str>>>,
+    by_code: Arc<SortedMap<TextCode, Arc<str>>>,
     bytes: usize,
 }
 

@@ -221,7 +221,7 @@ impl UnknownRecords {
     pub(crate) fn put_in_order(&mut self, kind: &UnknownKind) {
         let Some(times) = self.times(kind).filter(|times| !times.is_sorted()) else { return };
         let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_by_key(|&row| times[row]);
+        order.sort_unstable_by_key(|&row| (times[row], row));
         *self = self.rows(&order);
     }
 

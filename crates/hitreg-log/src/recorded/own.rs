@@ -1,9 +1,9 @@
 //! Converts custom data: record kinds become tables, usercmd fields become columns of `frames`.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::record::{CellKind, FieldSchema, NumberForm, Session, UnknownColumn, UnknownKind, UnknownRecords, cells_of};
+use crate::sorted::SortedMap;
 use crate::trace::schema::frames;
 use crate::trace::{Column, ColumnData, Table};
 
@@ -46,7 +46,7 @@ pub(super) fn of_usercmds(session: &Session) -> Vec<Column> {
 
 /// Returns the unknown columns of usercmds in the order of the `frames` rows; 0 where a usercmd has none.
 fn unknown_of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Vec<Column> {
-    let rows: BTreeMap<(u32, i64), usize> = records
+    let rows: SortedMap<(u32, i64), usize> = records
         .series
         .iter()
         .zip(&records.keys)

@@ -1,8 +1,7 @@
 //! Tables of shots, predicted and judged, and of damage.
 
-use std::collections::BTreeMap;
-
 use crate::record::{CellKind, DamageRecord, Execution, Reason, Session, ShotRecord, TextCode, Texts};
+use crate::sorted::SortedMap;
 use crate::trace::schema::{IMPACT, shots};
 use crate::trace::{Column, ColumnData, Table};
 use crate::units::{EntityId, Tick};
@@ -15,7 +14,7 @@ type RecordedShotSides<'a> = [Option<&'a ShotRecord>; 2];
 
 /// Returns the shots of all players; `None` without shots.
 pub(super) fn shots(session: &Session) -> Option<Table> {
-    let mut both: BTreeMap<RecordedShotKey, RecordedShotSides<'_>> = BTreeMap::new();
+    let mut both: SortedMap<RecordedShotKey, RecordedShotSides<'_>> = SortedMap::new();
     for (player, records) in (0..).zip(&session.players) {
         for (side, shots) in [&records.predicted, &records.judged].into_iter().enumerate() {
             for shot in shots {
@@ -68,10 +67,10 @@ fn free_key(player: u32, shot: &ShotRecord, is_taken: impl Fn(&RecordedShotKey) 
 }
 
 /// The ticks in which the server ran the usercmds of these shots, as far as they were recorded, by player and usercmd.
-fn ticks_of_usercmds<V>(session: &Session, shots: &BTreeMap<RecordedShotKey, V>) -> BTreeMap<(u32, u32), Vec<Tick>> {
+fn ticks_of_usercmds<V>(session: &Session, shots: &SortedMap<RecordedShotKey, V>) -> SortedMap<(u32, u32), Vec<Tick>> {
     let players = (0..).zip(&session.players);
     let ran = players.flat_map(|(player, records)| records.executed.iter().map(move |done| (player, done)));
-    let mut ticks: BTreeMap<(u32, u32), Vec<Tick>> = BTreeMap::new();
+    let mut ticks: SortedMap<(u32, u32), Vec<Tick>> = SortedMap::new();
     for (player, done) in ran.filter(|(_, done)| done.how == Execution::Run) {
         let first = (player, done.command.0, 0);
         if shots.range(first..=(first.0, first.1, u32::MAX)).next().is_some() {

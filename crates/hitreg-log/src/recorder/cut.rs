@@ -1,7 +1,7 @@
 //! Splitting a recording into parts that replay independently. Each part starts with the state it needs from the
 //! previous one: the present players, the bodies after the last tick, and the usercmds that have not run.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::FinishError;
 use crate::log::WriteError;
@@ -9,6 +9,7 @@ use crate::record::{
     BEGINS_AFTER_TICK, EventTime, OwnValue, Presence, PresenceRecord, Record, SessionHeader, SessionStretch,
     StateRecord, TickRecord,
 };
+use crate::sorted::SortedMap;
 use crate::units::{CommandSeq, PlayerId, Tick};
 
 /// The setting that holds the number of this part.
@@ -23,9 +24,9 @@ pub(super) struct FlightCut {
     last: TickRecord,
     /// Whether the part has records of the tick after `last`.
     is_in_tick: bool,
-    present: BTreeMap<PlayerId, PresenceRecord>,
+    present: SortedMap<PlayerId, PresenceRecord>,
     bodies: Vec<StateRecord>,
-    players: BTreeMap<PlayerId, Usercmds>,
+    players: SortedMap<PlayerId, Usercmds>,
     /// Index of the kind that holds the extra bytes of usercmds.
     bytes: Option<usize>,
 }

@@ -1,6 +1,5 @@
 //! The handle through which one thread of an engine pushes records.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -14,6 +13,7 @@ use crate::record::{
     ClassId, CustomRow, EventTime, FieldSchema, FrameRecord, OwnValue, Record, StateRecord, TextCode, TickRecord,
     usercmd_fields,
 };
+use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use crate::usercmd::{Input, OwnCells, Usercmd};
 
@@ -33,7 +33,7 @@ pub struct Stream {
     /// Number of lost records that no gap covers yet, and the time of the record before them.
     lost: (u64, Option<Micros>),
     /// Codes of the texts that the recorder knows.
-    texts: BTreeSet<TextCode>,
+    texts: SortedSet<TextCode>,
     /// The last tick, if it was refused because of its number or time.
     refused: Option<Tick>,
     /// Number of pushes before the stream wakes the recorder's thread.
@@ -43,7 +43,7 @@ pub struct Stream {
 impl Stream {
     pub(super) fn new(shared: Arc<RecorderShared>, ring: Producer<RingEntry>) -> Stream {
         let until_waking = ring.buffer().capacity() / 4;
-        Stream { shared, ring, now: None, lost: (0, None), texts: BTreeSet::new(), refused: None, until_waking }
+        Stream { shared, ring, now: None, lost: (0, None), texts: SortedSet::new(), refused: None, until_waking }
     }
 
     /// Pushes a client frame's usercmd. On a server that does not know client frame times, `at` is the arrival time.

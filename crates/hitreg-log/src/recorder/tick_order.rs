@@ -1,15 +1,14 @@
 //! Refuses ticks whose numbers contradict their times. Readers take states and usercmds of a tick by its number.
 
-use std::collections::BTreeMap;
-
 use super::PushError;
 use crate::record::TickRecord;
+use crate::sorted::SortedMap;
 use crate::units::{Micros, Tick};
 
 /// The recorded ticks that another tick may still precede, and the last one before them.
 #[derive(Debug, Default)]
 pub(super) struct TickOrder {
-    at: BTreeMap<Tick, Micros>,
+    at: SortedMap<Tick, Micros>,
 }
 
 impl TickOrder {

@@ -187,7 +187,7 @@ mod tests {
         let mut counted = CountedValues::default();
         values.iter().for_each(|value| counted.add(*value));
         let mut ascending = values.clone();
-        ascending.sort_by(f32::total_cmp);
+        ascending.sort_unstable_by(f32::total_cmp);
         let each = ascending.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64));
         assert!(counted.iter().eq(each));
     }

@@ -149,7 +149,7 @@ pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
 pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
     let list = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<PathBuf>>>();
     let mut paths = list().map_err(|source| StoreError::open(folder, source))?;
-    paths.sort();
+    paths.sort_unstable();
     let mut files = Vec::new();
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

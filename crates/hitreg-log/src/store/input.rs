@@ -1,13 +1,13 @@
 //! An input file. Pipes, devices and standard input are copied to a temporary file while they are read, so that every
 //! input can be read more than once.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{standard, unnamed};
+use crate::sorted::SortedMap;
 
 /// An open input.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ struct SpooledStream {
 }
 
 /// The streams that this process reads, by path. The system removes their copies when the process ends.
-static STREAMS: Mutex<BTreeMap<PathBuf, Arc<Mutex<SpooledStream>>>> = Mutex::new(BTreeMap::new());
+static STREAMS: Mutex<SortedMap<PathBuf, Arc<Mutex<SpooledStream>>>> = Mutex::new(SortedMap::new());
 
 impl InputFile {
     /// Opens a file; `-` is standard input.

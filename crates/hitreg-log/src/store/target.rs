@@ -4,7 +4,6 @@
 //! A target is created before the work begins, so that a refusal comes immediately. It is checked again before the file
 //! is replaced.
 
-use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::destination::OutputDestination;
 use super::{READ_AHEAD, StoreError};
 use crate::log::{self, FileKind};
+use crate::sorted::SortedSet;
 
 /// The kind of an output. Only a file of the same kind is ever replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum FileType {
 pub struct Targets {
     inputs: Arc<[PathBuf]>,
     may_replace_recordings: bool,
-    given: Mutex<BTreeSet<PathBuf>>,
+    given: Mutex<SortedSet<PathBuf>>,
 }
 
 /// An output path that is free, or holds a file that may be replaced.

@@ -1,11 +1,11 @@
 //! Temporary files and folders. All of them are registered, so that a program that has to end can remove them.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::unique;
+use crate::sorted::SortedSet;
 
 /// A file without its final name, removed on drop.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ enum PathKind {
 }
 
 impl TemporaryPath {
-    fn among(paths: &mut BTreeSet<PathBuf>, path: PathBuf, kind: PathKind) -> TemporaryPath {
+    fn among(paths: &mut SortedSet<PathBuf>, path: PathBuf, kind: PathKind) -> TemporaryPath {
         paths.insert(path.clone());
         TemporaryPath { path, kind }
     }
@@ -108,8 +108,8 @@ impl Drop for TemporaryPath {
 }
 
 /// Returns the registered paths. The lock is held while a file is created or renamed.
-fn known_paths() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    static PATHS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+fn known_paths() -> MutexGuard<'static, SortedSet<PathBuf>> {
+    static PATHS: Mutex<SortedSet<PathBuf>> = Mutex::new(SortedSet::new());
     PATHS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

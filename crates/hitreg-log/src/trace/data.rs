@@ -1,9 +1,8 @@
 //! The values of a column.
 
-use std::collections::BTreeMap;
-
 use super::schema::NONE;
 use crate::record::{CellKind, TextCode, Texts};
+use crate::sorted::SortedMap;
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +42,7 @@ impl ColumnData {
             CellKind::U64 => ColumnData::U64(all(numbers, |number| number as u64)),
             CellKind::Bool => ColumnData::Bool(all(numbers, |number| number != 0)),
             CellKind::Text => {
-                let (mut places, mut names) = (BTreeMap::new(), Vec::new());
+                let (mut places, mut names) = (SortedMap::new(), Vec::new());
                 let mut code = |number: i64| {
                     *places.entry(number).or_insert_with(|| {
                         names.push(texts.get(TextCode(number as u64)).to_owned());

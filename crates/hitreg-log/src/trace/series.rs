@@ -1,11 +1,11 @@
 //! An index of a table's rows by entity or player, for many lookups without repeated scans.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 /// Rows grouped by one or two key columns; each group is sorted by another column.
 #[derive(Clone, Debug, Default)]
 pub struct Series<'t> {
-    of: BTreeMap<[u32; 2], Vec<u32>>,
+    of: SortedMap<[u32; 2], Vec<u32>>,
     order: &'t [u32],
 }
 
@@ -22,13 +22,13 @@ impl<'t> Series<'t> {
     }
 
     fn collect(keys: impl Iterator<Item = [u32; 2]>, order: &'t [u32]) -> Series<'t> {
-        let mut of: BTreeMap<[u32; 2], Vec<u32>> = BTreeMap::new();
+        let mut of: SortedMap<[u32; 2], Vec<u32>> = SortedMap::new();
         for (row, key) in (0..order.len() as u32).zip(keys) {
             of.entry(key).or_default().push(row);
         }
         let ascends = |rows: &[u32]| rows.is_sorted_by_key(|row| order[*row as usize]);
         for rows in of.values_mut().filter(|rows| !ascends(rows)) {
-            rows.sort_by_key(|row| order[*row as usize]);
+            rows.sort_unstable_by_key(|row| (order[*row as usize], *row));
         }
         Series { of, order }
     }

@@ -3,27 +3,26 @@
 //! within the interpolation time. An entity never stands still. If updates arrive faster than the interpolation time,
 //! it never arrives, because each move starts from another position.
 
-use std::collections::BTreeMap;
-
 use super::draw::OthersDrawer;
 use crate::game::{Body, Game, PlacedBody, PlacementKind};
 use crate::history::is_teleport;
 use crate::state::value;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, Micros};
 
 pub(super) struct LagChase<B> {
     /// The target update, as its server time and the client's clock when it was first seen.
     goal: Option<(Micros, Micros)>,
     /// The start of each entity's move.
-    set_out: BTreeMap<EntityId, B>,
-    last: BTreeMap<EntityId, B>,
+    set_out: SortedMap<EntityId, B>,
+    last: SortedMap<EntityId, B>,
 }
 
 value!(LagChase<B: Body> { goal, set_out, last });
 
 impl<B: Body> LagChase<B> {
     pub(super) fn new() -> LagChase<B> {
-        LagChase { goal: None, set_out: BTreeMap::new(), last: BTreeMap::new() }
+        LagChase { goal: None, set_out: SortedMap::new(), last: SortedMap::new() }
     }
 
     /// Draws everyone except the own player, at client clock `clock`.

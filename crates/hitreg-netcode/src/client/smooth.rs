@@ -2,13 +2,12 @@
 //! Source's `cl_smoothtime`). Simulated entities ease to their place in an update in the same way. NeREIDS describes
 //! such discrepancies, for example when an apple has just started to fall.
 
-use std::collections::BTreeMap;
-
 use glam::Vec3;
 
 use crate::game::{Body, Category, PlacedBody};
 use crate::settings::Settings;
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, Micros};
 
 pub(super) struct Smoothing {
@@ -54,7 +53,7 @@ impl Smoothing {
 pub(super) struct EasedEntities {
     fade_ms: i64,
     max_units: i64,
-    eased: BTreeMap<EntityId, EasedEntity>,
+    eased: SortedMap<EntityId, EasedEntity>,
 }
 
 /// One entity.
@@ -83,7 +82,7 @@ impl State for EasedEntities {
 impl EasedEntities {
     pub(super) fn new(settings: &Settings) -> EasedEntities {
         let (fade_ms, max_units) = (settings.interpolation.ease_ms, settings.prediction.smooth_max_units);
-        EasedEntities { fade_ms, max_units, eased: BTreeMap::new() }
+        EasedEntities { fade_ms, max_units, eased: SortedMap::new() }
     }
 
     /// Returns an entity without an error.
@@ -143,7 +142,7 @@ mod tests {
     #[test]
     fn an_entity_missing_for_a_frame_is_no_longer_eased() {
         let shown_after = |gone: bool| {
-            let mut easing = EasedEntities { fade_ms: 100, max_units: 64, eased: BTreeMap::new() };
+            let mut easing = EasedEntities { fade_ms: 100, max_units: 64, eased: SortedMap::new() };
             let mut drawn_at = |at_ms, told_ms, ids: &[u16]| {
                 let by = Some(Rendering { category: Category::Simulated, at: Micros::ZERO });
                 let placed = |id: &u16| {

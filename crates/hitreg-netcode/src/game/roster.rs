@@ -116,9 +116,10 @@
 mod tests;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::{BadCells, Body, FIRST_LOCAL_ENTITY};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, PlayerId};
 
 /// For how many ticks a number is not reused: longer than any history of snapshots.
@@ -155,7 +156,7 @@ pub struct Roster<W: EntityWorld> {
 #[derive(Debug)]
 pub struct EntityNumbers {
     players: u16,
-    of: BTreeMap<u64, EntityId>,
+    of: SortedMap<u64, EntityId>,
     /// Numbers of removed entities, each with the tick at which it becomes free, in ascending order of that tick.
     resting: VecDeque<(u32, EntityId)>,
     /// The lowest number that was never used.
@@ -169,7 +170,7 @@ impl<W: EntityWorld> Roster<W> {
     /// # Panics
     /// Under the conditions of [`Roster::tick`].
     pub fn new(world: W, players: u16) -> Roster<W> {
-        let names = EntityNumbers { players, of: BTreeMap::new(), resting: VecDeque::new(), unused: players, tick: 0 };
+        let names = EntityNumbers { players, of: SortedMap::new(), resting: VecDeque::new(), unused: players, tick: 0 };
         let mut roster = Roster { world, names, seen: OnceCell::new() };
         roster.tick(|_, _| ());
         roster
@@ -249,7 +250,7 @@ impl<W: EntityWorld> Roster<W> {
         let players = number(players)?;
         let mut names = EntityNumbers {
             players,
-            of: BTreeMap::new(),
+            of: SortedMap::new(),
             resting: resting
                 .chunks_exact(2)
                 .map(|row| Ok((row[0], EntityId(number(row[1])?))))

@@ -1,11 +1,12 @@
 //! One player's connection, collected from a log chunk by chunk.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::numbers::NumberSet;
 use super::times::TimeCounts;
 use super::{PacketCounts, PlayerFigures};
 use hitreg_log::record::PlayerOutline;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::Delivery;
 use hitreg_log::units::Micros;
 
@@ -33,7 +34,7 @@ pub(super) struct ConnectionBuilder {
     /// When the player left last.
     left: Option<Micros>,
     /// Snapshots that have not arrived: when each was sent, and when the usercmd that it acks was made.
-    sent: BTreeMap<u32, (Micros, Option<Micros>)>,
+    sent: SortedMap<u32, (Micros, Option<Micros>)>,
 }
 
 /// The packets of one direction.

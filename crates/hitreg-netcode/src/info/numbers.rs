@@ -1,7 +1,6 @@
 //! Sets of packet numbers. Most of the numbers are consecutive.
 
-use std::collections::BTreeMap;
-
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::varint::{Cursor, put_varint};
 
 /// A set of numbers, stored as spans.
@@ -10,7 +9,7 @@ pub(crate) struct NumberSet {
     /// The lowest spans, which do not change.
     old: PackedSpans,
     /// First and last number of each other span.
-    spans: BTreeMap<u32, u32>,
+    spans: SortedMap<u32, u32>,
     /// The last span, which grows most often.
     tail: Option<(u32, u32)>,
     count: usize,
@@ -137,7 +136,7 @@ impl PackedSpans {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use hitreg_log::sorted::SortedSet;
 
     use proptest::prelude::*;
 
@@ -146,7 +145,7 @@ mod tests {
     proptest! {
         #[test]
         fn numbers_form_a_set(numbers in prop::collection::vec(prop_oneof![0u32..40, 4_294_967_290..=u32::MAX], 0..60)) {
-            let (mut known, mut set) = (NumberSet::default(), BTreeSet::new());
+            let (mut known, mut set) = (NumberSet::default(), SortedSet::new());
             for number in numbers {
                 prop_assert_eq!(known.insert(number), set.insert(number));
                 prop_assert_eq!((known.count(), known.highest()), (set.len(), set.last().copied()));
@@ -159,7 +158,7 @@ mod tests {
     /// Every seventh number is missing, and some arrive late or twice.
     #[test]
     fn old_spans_stay_in_the_set() {
-        let (mut known, mut set) = (NumberSet::default(), BTreeSet::new());
+        let (mut known, mut set) = (NumberSet::default(), SortedSet::new());
         for number in (0u32..60_000).filter(|number| number % 7 != 3) {
             let late = number.wrapping_mul(2_654_435_761) % (number + 1);
             for number in [number, if number % 50 == 0 { late } else { number }] {

@@ -1,7 +1,6 @@
 //! Keyframes: the whole state of a replay just after a tick, from which another replay can start. Frames and usercmds
 //! that the log holds nearby are stored as references.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use crate::pipeline::{ClientPipeline, Netcode};
 use crate::session::{AfterTick, Machine, TransportKind};
 use crate::state::{KnownRecords, KnownSnapshot, SharedValues, StateError, StateReader, StateWriter};
 use hitreg_log::record::{Keyframe, Session, SessionHeader, SessionStretch};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{ClockTime, Micros, PlayerId, Tick};
 
 /// The least that a keyframe's references may point back, in session time.
@@ -259,7 +259,7 @@ fn known<G: Game>(
     }
     session.put_in_order();
     let mut known = KnownRecords::default();
-    let mut frames: BTreeMap<Tick, Vec<Arc<Frame<G::Body>>>> = BTreeMap::new();
+    let mut frames: SortedMap<Tick, Vec<Arc<Frame<G::Body>>>> = SortedMap::new();
     for (player, records) in session.players.iter().enumerate() {
         let player = PlayerId(player as u16);
         records.frames.iter().for_each(|frame| known.add_command(&frame.command));

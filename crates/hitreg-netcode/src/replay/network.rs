@@ -1,10 +1,11 @@
 //! The `packets` and `snapshots` tables: each datagram that was sent, and whether and when it arrived.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::packet::Snapshot;
 use crate::session::SnapshotSize;
 use hitreg_log::record::PacketRecord;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{packets, snapshots};
 use hitreg_log::units::{Micros, PlayerId};
@@ -29,7 +30,7 @@ struct PendingRows<R> {
     /// How many packets left `sent`.
     settled: usize,
     /// The position of each packet in the order of sending, counted from the first packet of all.
-    places: BTreeMap<(PlayerId, u32), usize>,
+    places: SortedMap<(PlayerId, u32), usize>,
 }
 
 impl NetworkTables {
@@ -129,7 +130,7 @@ impl NetworkTables {
 
 impl<R> PendingRows<R> {
     fn new(longest: Option<Micros>) -> PendingRows<R> {
-        PendingRows { longest, sent: VecDeque::new(), settled: 0, places: BTreeMap::new() }
+        PendingRows { longest, sent: VecDeque::new(), settled: 0, places: SortedMap::new() }
     }
 
     fn discard_waiting(&mut self) {

@@ -1,8 +1,7 @@
 //! A part of a session, and the rows of a trace that belong to it.
 
-use std::collections::BTreeMap;
-
 use super::ReplayError;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, ticks, variables, views};
 use hitreg_log::trace::{ColumnData, Table, Trace};
 use hitreg_log::units::{ClockTime, Micros};
@@ -64,8 +63,8 @@ impl Part {
     /// Keeps only the rows of this part. A row without a time has the time of its tick (`bodies`, `executed`), frame
     /// (`views`, `variables`) or correction (`errors`).
     pub fn cut(self, trace: &mut Trace) {
-        let times = |name: &str, columns: &[&str]| -> BTreeMap<Vec<u32>, i64> {
-            let Some(table) = trace.table(name) else { return BTreeMap::new() };
+        let times = |name: &str, columns: &[&str]| -> SortedMap<Vec<u32>, i64> {
+            let Some(table) = trace.table(name) else { return SortedMap::new() };
             let key = |row: usize| columns.iter().filter_map(|column| table.u32s(column).get(row).copied()).collect();
             (0..table.rows()).zip(table.i64s("at_us")).map(|(row, at)| (key(row), *at)).collect()
         };

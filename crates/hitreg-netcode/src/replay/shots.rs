@@ -2,13 +2,12 @@
 
 mod target;
 
-use std::collections::BTreeMap;
-
 use super::cover::CoverTracker;
 use super::part::Part;
 use crate::game::{Body, Game, Reason, RecordedShot, ShotVerdict};
 use crate::pipeline::{JudgedShot, Limit};
 use glam::Vec3;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::trace::schema::shots::{Row, Writer};
@@ -20,7 +19,7 @@ use target::{ShotTarget, aimed_at};
 #[derive(Debug, Default)]
 pub(super) struct ShotTable {
     /// Predicted shots that are not judged yet, by (player, usercmd, index).
-    pending: BTreeMap<ShotKey, (Micros, &'static str, ShotVerdict)>,
+    pending: SortedMap<ShotKey, (Micros, &'static str, ShotVerdict)>,
     rows: Writer,
     /// Rows whose cover columns wait for the target's frames at the time of the shot.
     waiting: Vec<(usize, ShotView)>,

@@ -3,8 +3,6 @@
 
 mod reorder;
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::part::LOOKED_BACK;
@@ -15,6 +13,7 @@ use hitreg_log::record::{
     GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States, TickRecord,
     floats_of, viewer_specific_fields,
 };
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
 pub(crate) use reorder::ReorderWindow;
@@ -30,7 +29,7 @@ pub struct LogSurvey {
     /// The initial states of the session, those of tick 0.
     pub(super) beginning: States,
     /// The fields whose values differ between viewers of one entity.
-    pub hidden: BTreeSet<String>,
+    pub hidden: SortedSet<String>,
     /// The oldest and the newest time so far.
     span: Option<(Micros, Micros)>,
     /// The first and the last time of any frame, arrival or tick, as in
@@ -104,7 +103,7 @@ impl LogSurvey {
             players: vec![PlayerSurvey::default(); header.players.len()],
             ticks: TickCounts::default(),
             beginning: States::default(),
-            hidden: BTreeSet::new(),
+            hidden: SortedSet::new(),
             span: None,
             played: None,
             back: Micros::ZERO,
@@ -141,7 +140,7 @@ impl LogSurvey {
             players: checkpoint.players.into_iter().map(of).collect(),
             ticks: TickCounts::default(),
             beginning: States::default(),
-            hidden: BTreeSet::new(),
+            hidden: SortedSet::new(),
             span: checkpoint.played,
             played: checkpoint.played,
             back: checkpoint.back.max(Micros::ZERO),

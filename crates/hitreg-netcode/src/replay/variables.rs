@@ -3,13 +3,13 @@
 //! screen. An entity that was off screen for longer than [`LOOKED_BACK`] counts as new, so a part of a session does
 //! not depend on earlier screens.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::columns::value;
 use super::part::LOOKED_BACK;
 use crate::game::{Body, Category, FieldSchema, Game, PlacedBody};
 use hitreg_log::record::cells_of;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::variables::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
@@ -18,7 +18,7 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 pub(super) struct Variables {
     rows: Writer,
     /// What each player's screen shows of each entity.
-    shown: BTreeMap<(PlayerId, EntityId), OwnCategoryFields>,
+    shown: SortedMap<(PlayerId, EntityId), OwnCategoryFields>,
 }
 
 /// The fields of one entity whose category differs from the category of its position.
@@ -50,14 +50,11 @@ impl Variables {
         let same = |shown: &OwnCategoryFields| {
             shown.teleports == body.teleports() && shown.place == by.category && at - shown.seen <= LOOKED_BACK
         };
-        let shown = match self.shown.get_mut(&(player, entity)).filter(|shown| same(shown)) {
-            Some(shown) => shown,
-            None => {
-                let new = OwnCategoryFields::of::<G>(entity == player.entity(), fields, body, by.category);
-                let before = self.shown.entry((player, entity)).insert_entry(new);
-                before.into_mut()
-            }
-        };
+        let new = || OwnCategoryFields::of::<G>(entity == player.entity(), fields, body, by.category);
+        let shown = self.shown.entry((player, entity)).or_insert_with(new);
+        if !same(shown) {
+            *shown = new();
+        }
         shown.seen = at;
         if shown.fields.is_empty() {
             return;

@@ -1,12 +1,11 @@
 //! Scoring of a log in one pass, while it is read.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::{DrawingScoreError, ModeScore, Scoring};
 use crate::game::{Game, StateRows};
 use crate::replay::{LogPass, LogSurvey, ReorderWindow};
 use crate::settings::Settings;
 use hitreg_log::record::{PlayerRecords, RecentChunkStates, SessionHeader, SnapshotRecord};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::units::PlayerId;
 
 /// Like [`score`](super::score()), for a log that `pass` reads once. Returns `None` when related rows are too far apart
@@ -53,8 +52,8 @@ pub fn score_streamed<G: Game>(
 /// arrived.
 #[derive(Default)]
 struct PendingSnapshots {
-    snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,
-    arrived: BTreeSet<u32>,
+    snapshots: SortedMap<u32, (u32, SnapshotRecord)>,
+    arrived: SortedSet<u32>,
 }
 
 impl PendingSnapshots {

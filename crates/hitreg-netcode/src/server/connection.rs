@@ -1,6 +1,6 @@
 //! The server's state for one client.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::zone::ZoneOfKnowledge;
@@ -11,6 +11,7 @@ use crate::packet::Echo;
 use crate::settings::Settings;
 use crate::state::state;
 use hitreg_log::record::OutOfSequence;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, Micros, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
 
@@ -43,7 +44,7 @@ pub(super) struct PlayerConnection<G: Game> {
     /// The time from which the rate allows the next snapshot.
     pub(super) rate_free_at: Micros,
     /// Usercmds that wait for their tick, with their arrival times.
-    pub(super) waiting: BTreeMap<CommandSeq, (Micros, Usercmd)>,
+    pub(super) waiting: SortedMap<CommandSeq, (Micros, Usercmd)>,
     /// The measurement of how early input arrives.
     pub(super) calibration: Calibration,
     /// The newest packet, its arrival time, and the number of packet numbers skipped so far.
@@ -90,7 +91,7 @@ impl<G: Game> PlayerConnection<G> {
             snapshot: SnapshotSeq(0),
             due_at: Micros::ZERO,
             rate_free_at: Micros::ZERO,
-            waiting: BTreeMap::new(),
+            waiting: SortedMap::new(),
             calibration: Calibration::default(),
             newest_packet: None,
             warnings: Vec::new(),

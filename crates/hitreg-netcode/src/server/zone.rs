@@ -2,13 +2,13 @@
 //! Bernier's server packages the "visible objects" for each client. In NeREIDS an entity comes into range of a client's
 //! zone of knowledge, and goes out of scope.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::game::{Body, Game};
 use crate::history::Frame;
 use crate::settings::{self, Zone};
 use crate::state::value;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, Micros};
 
 /// An entity stays in a client's snapshots for this long after it left the zone. It is thus not defined again each time
@@ -19,7 +19,7 @@ const LINGERS: Micros = Micros::from_ms(250);
 #[derive(Clone, Debug, Default)]
 pub(super) struct ZoneOfKnowledge {
     /// The time at which each known entity was last in the zone.
-    seen: BTreeMap<EntityId, Micros>,
+    seen: SortedMap<EntityId, Micros>,
 }
 
 value!(ZoneOfKnowledge { seen });

@@ -123,7 +123,7 @@ mod tests {
 
     fn percentiles(values: &[f64]) -> [f64; 9] {
         let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         PERCENTS.map(|percent| sorted[(percent / 100.0 * (sorted.len() - 1) as f64) as usize])
     }
 

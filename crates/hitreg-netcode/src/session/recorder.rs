@@ -1,6 +1,5 @@
 //! Converts the events of a session into log records.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Observer, SessionEvent};
@@ -11,6 +10,7 @@ use hitreg_log::record::{
     ArrivalRecord, ExecutionRecord, FrameRecord, PresenceRecord, Record, SnapshotRecord, StateRecord, TickRecord,
     Timing,
 };
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 
 /// Takes the records of a session.
@@ -31,20 +31,20 @@ pub struct SessionRecorder<'a, S: ?Sized, G: Game> {
     sink: &'a mut S,
     rows: StateRows,
     /// The states of the last tick that were the same for every client that received the entity.
-    shared: BTreeMap<EntityId, (ClassId, Vec<u32>)>,
+    shared: SortedMap<EntityId, (ClassId, Vec<u32>)>,
     /// Unused cell vectors, kept for reuse.
     spare: Vec<Vec<u32>>,
     /// The last recorded snapshot's frame. Most servers send the same frame to all clients.
     last: Option<Arc<Frame<G::Body>>>,
     /// Players whose packets are also recorded as the server received them.
-    heard: BTreeSet<PlayerId>,
+    heard: SortedSet<PlayerId>,
 }
 
 impl<'a, S: RecordSink + ?Sized, G: Game> SessionRecorder<'a, S, G> {
     /// Creates a recorder that writes into `sink`.
     pub fn new(sink: &'a mut S) -> SessionRecorder<'a, S, G> {
-        let (shared, spare) = (BTreeMap::new(), Vec::new());
-        SessionRecorder { sink, rows: StateRows::own::<G>(), shared, spare, last: None, heard: BTreeSet::new() }
+        let (shared, spare) = (SortedMap::new(), Vec::new());
+        SessionRecorder { sink, rows: StateRows::own::<G>(), shared, spare, last: None, heard: SortedSet::new() }
     }
 
     /// Also records the contents of these players' packets as the server received them. A log needs them when it is

@@ -1,10 +1,9 @@
 //! A scenario: the description of a synthetic session. It is read from TOML or built from command-line options.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::link::LinkModel;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::Micros;
 
 /// The description of a synthetic session.
@@ -25,7 +24,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Settings that differ from the preset, as numbers, flags or text: `"interpolation.lerp_ms" = 50`.
     #[serde(deserialize_with = "as_text")]
-    pub settings: BTreeMap<String, String>,
+    pub settings: SortedMap<String, String>,
     /// The link model for both directions of every connection, unless `links` overrides it.
     pub link: LinkModel,
     /// Link models by player; the last entry applies to all later players.
@@ -42,8 +41,8 @@ enum ScenarioValue {
     Number(f64),
 }
 
-fn as_text<'de, D: Deserializer<'de>>(values: D) -> Result<BTreeMap<String, String>, D::Error> {
-    let written = BTreeMap::<String, ScenarioValue>::deserialize(values)?;
+fn as_text<'de, D: Deserializer<'de>>(values: D) -> Result<SortedMap<String, String>, D::Error> {
+    let written = SortedMap::<String, ScenarioValue>::deserialize(values)?;
     let text = |value| match value {
         ScenarioValue::Text(text) => text,
         ScenarioValue::Flag(flag) => flag.to_string(),
@@ -61,7 +60,7 @@ impl Default for Scenario {
             players: 4,
             seconds: 20.0,
             seed: 1,
-            settings: BTreeMap::new(),
+            settings: SortedMap::new(),
             link: LinkModel { delay_ms: 40.0, ..LinkModel::default() },
             links: Vec::new(),
         }

@@ -1,13 +1,13 @@
 //! Single players' own settings: "we allow the user to ask for as many updates per second as he or she wants" (Bernier
 //! 2001). The same applies to all other settings of the client.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::keys::KEYS;
 use super::nearest::key_hint;
 use super::{SettingError, Settings};
 use hitreg_log::record::split_of_player as split;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::units::PlayerId;
 
 /// The prefixes of keys that can be set for single players: prediction, drawing, the client, and its updates.
@@ -16,7 +16,7 @@ pub(super) const OWN: &[&str] =
 
 /// Single players' own settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Players(BTreeMap<PlayerId, BTreeMap<&'static str, String>>);
+pub struct Players(SortedMap<PlayerId, SortedMap<&'static str, String>>);
 
 /// Returns whether a key can be set for a single player.
 pub(crate) fn is_of_players(key: &str) -> bool {
@@ -24,7 +24,7 @@ pub(crate) fn is_of_players(key: &str) -> bool {
 }
 
 /// Removes the settings of removed players from a log's pairs, and renumbers those of the players after them.
-pub fn without_players(pairs: &mut Vec<(String, String)>, removed: &BTreeSet<usize>) {
+pub fn without_players(pairs: &mut Vec<(String, String)>, removed: &SortedSet<usize>) {
     pairs.retain(|(key, _)| split(key).is_none_or(|(player, _)| !removed.contains(&usize::from(player.0))));
     for (key, _) in pairs {
         let renamed = split(key).map(|(player, own)| {
@@ -45,7 +45,7 @@ impl Players {
 
     /// Returns the settings as text, sorted by player.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (String, String)> {
-        let of = |(player, own): (&PlayerId, &BTreeMap<&str, String>)| {
+        let of = |(player, own): (&PlayerId, &SortedMap<&str, String>)| {
             own.iter().map(|(key, value)| (format!("p{}.{key}", player.0), value.clone())).collect::<Vec<_>>()
         };
         self.0.iter().flat_map(of)
@@ -133,7 +133,7 @@ mod tests {
         let pair = |key: &str| (key.to_owned(), "1".to_owned());
         let mut pairs =
             ["client.cmd_hz", "p0.client.cmd_hz", "p1.a", "p3.b", "p4.client.lead_ms", "pots.c"].map(pair).to_vec();
-        without_players(&mut pairs, &BTreeSet::from([1, 3]));
+        without_players(&mut pairs, &SortedSet::from([1, 3]));
         assert_eq!(pairs, ["client.cmd_hz", "p0.client.cmd_hz", "p2.client.lead_ms", "pots.c"].map(pair));
     }
 

@@ -1,18 +1,18 @@
 //! The records of a log near a keyframe.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::SharedValues;
 use crate::game::{Body, Effect};
 use crate::history::Frame;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::Usercmd;
 
 /// Snapshots and usercmds that a state need not store, because its reader has them.
 #[derive(Debug)]
 pub(crate) struct KnownRecords<B> {
-    snapshots: BTreeMap<(PlayerId, SnapshotSeq), KnownSnapshot<B>>,
+    snapshots: SortedMap<(PlayerId, SnapshotSeq), KnownSnapshot<B>>,
     values: SharedValues,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct KnownSnapshot<B> {
 
 impl<B> Default for KnownRecords<B> {
     fn default() -> KnownRecords<B> {
-        KnownRecords { snapshots: BTreeMap::new(), values: SharedValues::default() }
+        KnownRecords { snapshots: SortedMap::new(), values: SharedValues::default() }
     }
 }
 

@@ -3,11 +3,10 @@
 //! A new value is stored as its difference from the most similar earlier value of the same length. Most bodies share
 //! all but a few words with one that the log has nearby.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::{StateError, StateReader, StateValue, StateWriter, check};
+use hitreg_log::sorted::{Entry, SortedMap};
 use hitreg_log::varint::put_varint;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -24,7 +23,7 @@ const BLOCK: usize = 8 * WORD;
 pub struct SharedValues {
     pub(super) values: Vec<Arc<[u8]>>,
     /// The place of each value by its XXH3-64, or by the next free number where another value has the same hash.
-    places: BTreeMap<u64, usize>,
+    places: SortedMap<u64, usize>,
 }
 
 impl SharedValues {
@@ -52,11 +51,11 @@ impl SharedValues {
 }
 
 /// The earlier values by length, oldest first.
-struct EarlierValues(BTreeMap<usize, Vec<Arc<[u8]>>>);
+struct EarlierValues(SortedMap<usize, Vec<Arc<[u8]>>>);
 
 impl EarlierValues {
     fn new(known: &[Arc<[u8]>]) -> EarlierValues {
-        let mut earlier = EarlierValues(BTreeMap::new());
+        let mut earlier = EarlierValues(SortedMap::new());
         known.iter().for_each(|value| earlier.push(value));
         earlier
     }

@@ -12,6 +12,7 @@ use crate::history::{Frame, History};
 use crate::packet::{ClientPacket, Echo, HeardPacket, Snapshot};
 use crate::wire::Wrapping16;
 use hitreg_log::record::OutOfSequence;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::{Input, OwnCells, Usercmd};
 
@@ -127,18 +128,23 @@ macro_rules! lists {
 }
 lists!(Vec, VecDeque);
 
-impl<K: StateValue + Ord, V: StateValue> StateValue for BTreeMap<K, V> {
-    fn put(&self, to: &mut StateWriter) {
-        to.number(self.len() as u64);
-        for (key, value) in self {
-            key.put(to);
-            value.put(to);
+macro_rules! maps {
+    ($($map:ident),*) => { $(
+        impl<K: StateValue + Ord, V: StateValue> StateValue for $map<K, V> {
+            fn put(&self, to: &mut StateWriter) {
+                to.number(self.len() as u64);
+                for (key, value) in self {
+                    key.put(to);
+                    value.put(to);
+                }
+            }
+            fn get(from: &mut StateReader) -> Result<Self, StateError> {
+                Vec::<(K, V)>::get(from).map($map::from_iter)
+            }
         }
-    }
-    fn get(from: &mut StateReader) -> Result<Self, StateError> {
-        Vec::<(K, V)>::get(from).map(BTreeMap::from_iter)
-    }
+    )* };
 }
+maps!(BTreeMap, SortedMap);
 
 macro_rules! tuples {
     ($($(($type:ident $place:tt))*;)*) => { $(

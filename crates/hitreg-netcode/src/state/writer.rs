@@ -1,11 +1,11 @@
 //! Saves state as bytes.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::StateValue;
 use super::shared::{SharedValues, put_new_values};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, Micros};
 use hitreg_log::varint::{put_varint, zigzag};
 use xxhash_rust::xxh3::xxh3_64;
@@ -28,7 +28,7 @@ pub(super) enum NumberKind {
 pub(super) struct LastNumbers {
     of_kind: [i64; NumberKind::Effect as usize + 1],
     /// The last time about each entity.
-    of_entity: BTreeMap<EntityId, Micros>,
+    of_entity: SortedMap<EntityId, Micros>,
 }
 
 impl LastNumbers {
@@ -59,7 +59,7 @@ pub struct StateWriter {
     shared: SharedValues,
     /// The indices of frames by address; many holders share a frame. Each entry holds its frame, so that no other frame
     /// gets the address.
-    frames: BTreeMap<usize, (Arc<dyn Any + Send + Sync>, i64)>,
+    frames: SortedMap<usize, (Arc<dyn Any + Send + Sync>, i64)>,
     /// The number of shared values that the reader has.
     known: usize,
 }
@@ -67,7 +67,7 @@ pub struct StateWriter {
 impl StateWriter {
     /// Creates a writer for a reader that has the `known` values. Without them, equal states give equal bytes.
     pub fn new(known: SharedValues) -> StateWriter {
-        let (bytes, last, frames) = (Vec::new(), LastNumbers::default(), BTreeMap::new());
+        let (bytes, last, frames) = (Vec::new(), LastNumbers::default(), SortedMap::new());
         StateWriter { bytes, last, frames, known: known.values.len(), shared: known }
     }
 

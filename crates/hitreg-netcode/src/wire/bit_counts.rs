@@ -1,9 +1,8 @@
 //! Counts of a snapshot's bits by purpose, taken while they are written.
 
-use std::collections::BTreeMap;
-
 use crate::game::{Body, Category, FieldSchema, fields_by_cell};
 use crate::state::state;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::EntityId;
 
 /// The number of categories.
@@ -65,7 +64,7 @@ pub(super) struct CategoryCounter<B> {
     avatar: EntityId,
     of: CategoryOf<B>,
     /// The number of teleports when the entry was made, and the categories by cell.
-    known: BTreeMap<EntityId, (u32, Vec<Category>)>,
+    known: SortedMap<EntityId, (u32, Vec<Category>)>,
 }
 
 state!(CategoryCounter<B: Body> { known } but { fields, avatar, of } if is_valid);
@@ -79,7 +78,7 @@ impl<B: Body> CategoryCounter<B> {
     /// until [`CategoryCounter::count_by`] sets another function.
     pub(super) fn new(avatar: EntityId) -> CategoryCounter<B> {
         let by_scope = |_: &B, own: bool, field: &FieldSchema| Category::by_default(own, field.scope);
-        CategoryCounter { fields: fields_by_cell::<B>(), avatar, of: by_scope, known: BTreeMap::new() }
+        CategoryCounter { fields: fields_by_cell::<B>(), avatar, of: by_scope, known: SortedMap::new() }
     }
 
     pub(super) fn count_by(&mut self, of: CategoryOf<B>) {

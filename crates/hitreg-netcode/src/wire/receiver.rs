@@ -2,7 +2,7 @@
 //!
 //! An entity that a datagram omits keeps the state from the newest earlier datagram that carried it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::change::get_base;
@@ -17,6 +17,7 @@ use crate::history::Frame;
 use crate::packet::{Echo, Snapshot};
 use crate::state::state;
 use hitreg_log::record::OutOfSequence;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, SnapshotSeq};
 
 /// Decodes the messages that the server sends to one client. It holds at most [`ENTITIES_MAX`] entities, with the
@@ -24,7 +25,7 @@ use hitreg_log::units::{CommandSeq, EntityId, SnapshotSeq};
 #[derive(Clone, Debug)]
 pub struct Receiver<B> {
     layout: BodyLayout<B>,
-    rings: BTreeMap<EntityId, StateRing<B>>,
+    rings: SortedMap<EntityId, StateRing<B>>,
     /// The received snapshots among the last [`WINDOW`], unsorted.
     known: VecDeque<AckedSnapshot>,
     newest: SnapshotSeq,
@@ -60,7 +61,7 @@ pub enum DecodeOutcome<B> {
 
 /// The contents of the submessages, collected before the receiver changes its own state.
 struct DecodedSnapshot<B> {
-    states: BTreeMap<EntityId, Option<B>>,
+    states: SortedMap<EntityId, Option<B>>,
     effects: Vec<Effect>,
     warnings: Vec<OutOfSeqWarning>,
     notices: Vec<(Wrapping16, Notice)>,
@@ -83,7 +84,7 @@ impl<B: Body> Receiver<B> {
     pub fn new() -> Receiver<B> {
         Receiver {
             layout: BodyLayout::new(),
-            rings: BTreeMap::new(),
+            rings: SortedMap::new(),
             known: VecDeque::new(),
             newest: SnapshotSeq(0),
             next_notice: Wrapping16(0),
@@ -258,7 +259,7 @@ impl<B: Body> Receiver<B> {
 impl<B> DecodedSnapshot<B> {
     fn new() -> DecodedSnapshot<B> {
         DecodedSnapshot {
-            states: BTreeMap::new(),
+            states: SortedMap::new(),
             effects: Vec::new(),
             warnings: Vec::new(),
             notices: Vec::new(),

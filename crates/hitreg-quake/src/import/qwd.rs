@@ -61,7 +61,7 @@ fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ImportFi
     for ending in endings {
         files.extend(store::files_below(folder, ending)?);
     }
-    files.sort();
+    files.sort_unstable();
     Ok(files)
 }
 

@@ -2,8 +2,6 @@
 //! interpolated between the server frames around it. The shot's lines are then tested against their boxes (unlagged's
 //! design, in OpenArena's g_unlagged.c).
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use glam::Vec3;
 
 use super::aim::{FireLines, Weapon, cut, launches, off, weapon_name};
@@ -15,6 +13,7 @@ use super::rules::Quake3Rules;
 use super::surroundings::{around, box_of};
 use crate::bsp::quake3::{SweepResult, contents};
 use hitreg_log::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{
@@ -46,7 +45,7 @@ pub(super) fn shots_again(
     let mut all = Vec::new();
     for (index, records) in session.players.iter().enumerate() {
         let shooter = PlayerId(index as u16);
-        let mut taken = BTreeSet::new();
+        let mut taken = SortedSet::new();
         for pair in records.snapshots.windows(2) {
             let given: Vec<&ShotRecord> = records.judged.iter().filter(|hit| hit.at == pair[1].at).collect();
             let own = lookup.body(pair[1].tick, shooter, shooter.entity())?;
@@ -174,7 +173,7 @@ struct BodyPosition {
 }
 
 /// Positions of all players by server time.
-type BodyPaths = BTreeMap<EntityId, BTreeMap<Micros, BodyPosition>>;
+type BodyPaths = SortedMap<EntityId, SortedMap<Micros, BodyPosition>>;
 
 impl BodyLookup<'_> {
     fn body(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> Result<Option<Quake3Body>, BadCells> {
@@ -284,7 +283,7 @@ impl FiredShot {
         let time = self.time_in(scene);
         let others = scene.ways.iter().filter(|(id, _)| **id != scene.shooter.entity());
         let standing: BodyPositions = others.filter_map(|(id, way)| Some((*id, at(way, time)?))).collect();
-        let mut pellets: BTreeMap<EntityId, u8> = BTreeMap::new();
+        let mut pellets: SortedMap<EntityId, u8> = SortedMap::new();
         let mut is_hidden = false;
         for (end, reach) in self.lines.ends.iter().zip(&self.reach) {
             let through = standing.iter().filter(|(_, stood)| stood.is_alive);
@@ -318,7 +317,7 @@ impl FiredShot {
         let of_one = |(_, stood): &(EntityId, BodyPosition)| {
             let (mins, maxs) = (stood.origin + stood.mins, stood.origin + stood.maxs);
             let mut all: Vec<f32> = self.lines.ends.iter().map(|end| off(self.lines.from, *end, mins, maxs)).collect();
-            all.sort_by(f32::total_cmp);
+            all.sort_unstable_by(f32::total_cmp);
             let middle = off(self.lines.from, self.lines.middle, mins, maxs);
             let spread = self.weapon.slope() * self.lines.from.distance(stood.origin);
             (all.get(before).or(all.last()).copied().unwrap_or(f32::INFINITY), (middle - spread).max(0.0))
@@ -330,7 +329,7 @@ impl FiredShot {
 }
 
 /// Returns a player's position between two server frames; `None` if no client received these frames.
-fn at(way: &BTreeMap<Micros, BodyPosition>, time: Micros) -> Option<BodyPosition> {
+fn at(way: &SortedMap<Micros, BodyPosition>, time: Micros) -> Option<BodyPosition> {
     let (from, before) = way.range(..=time).next_back()?;
     if *from == time {
         return Some(*before);
@@ -398,7 +397,7 @@ mod tests {
             is_alive: true,
         };
         let places = [(0, stood(0.0, 0)), (50, stood(10.0, 0)), (100, stood(500.0, 4)), (400, stood(700.0, 4))];
-        let way: BTreeMap<Micros, BodyPosition> =
+        let way: SortedMap<Micros, BodyPosition> =
             places.into_iter().map(|(ms, stood)| (Micros::from_ms(ms), stood)).collect();
         let x = |ms: i64| at(&way, Micros::from_ms(ms)).map(|stood| stood.origin.x);
         assert_eq!(

@@ -10,7 +10,6 @@ mod hits;
 mod seen_events;
 mod ticks;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -21,6 +20,7 @@ use super::rules::Quake3Rules;
 use super::server_log::ServerLog;
 use client::HeardClient;
 use hitreg_log::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, StateRecord};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_netcode::protocol::{Direction, PassingDatagram};
 use hits::HitLog;
@@ -65,14 +65,14 @@ pub struct ListenerCounts {
 /// An observer between clients and a server.
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
-    clients: BTreeMap<u16, ClientEntry>,
+    clients: SortedMap<u16, ClientEntry>,
     /// The recorded level, from the first gamestate.
     level: Option<Arc<Gamestate>>,
     rules: Option<Quake3Rules>,
-    players: BTreeSet<u16>,
+    players: SortedSet<u16>,
     ticks: NewestTicks,
     /// The shared states of the newest tick.
-    shared: (Tick, BTreeMap<u16, Arc<EntityCells>>),
+    shared: (Tick, SortedMap<u16, Arc<EntityCells>>),
     damage: HitLog,
     counts: ListenerCounts,
     /// The first datagrams that could not be decoded.
@@ -324,7 +324,7 @@ impl Listener {
         };
         state(Some(player), player.0, Quake3Body::of_player(&snapshot.player));
         if self.shared.0 < tick {
-            self.shared = (tick, BTreeMap::new());
+            self.shared = (tick, SortedMap::new());
         }
         for (number, cells) in &snapshot.entities {
             if *number == player.0 {

@@ -141,7 +141,7 @@ impl CaptureWriter {
         let none = (0, [0; PLAYER_CELLS], Vec::new());
         let (_, player, old) = self.last.as_ref().unwrap_or(&none);
         write_player(&mut bits, player, &own);
-        let all: std::collections::BTreeSet<u16> = old.iter().chain(entities).map(|(number, _)| *number).collect();
+        let all: hitreg_log::sorted::SortedSet<u16> = old.iter().chain(entities).map(|(number, _)| *number).collect();
         for number in all {
             let find = |list: &[(u16, EntityCells)]| list.iter().find(|(n, _)| *n == number).map(|(_, cells)| *cells);
             let (before, after) = (find(old), find(entities));

@@ -1,6 +1,5 @@
 //! The NeREIDS update bitfield in the datagrams of a session, decoded by the positions in the document.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use glam::Vec3;
@@ -11,6 +10,7 @@ use super::protocol::snapshot;
 use super::watch::{ObservedTick, SessionWatch, body_of};
 use super::{Claim, ClaimError, NamedFigures, count, greatest, median};
 use hitreg_arena::ArenaBody;
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{BadCells, Body, CellKind, CellRole, FieldSchema, Scope};
 use hitreg_netcode::session::Intruder;
@@ -139,7 +139,7 @@ impl SessionWatch {
             let sent = self.since(update.tick).next()?.at + Micros(in_us);
             Some((at - sent).as_ms_f64().abs())
         };
-        let mut sent = BTreeSet::new();
+        let mut sent = SortedSet::new();
         // An update repeats until it is acked, so only its first copy counts.
         let is_first = |update: &&Update| what(self, update).is_some_and(|(_, at)| sent.insert((update.entity, at)));
         updates.iter().filter(is_first).filter_map(off).collect()

@@ -1,7 +1,7 @@
 //! Decodes bodies in a server's datagrams bit by bit from docs/wire.md. It shares no code with the encoder and decoder
 //! of sessions.
 
-use std::collections::BTreeMap;
+use hitreg_log::sorted::SortedMap;
 
 /// The document's positions of a body's cells.
 #[derive(Clone, Debug, Default)]
@@ -31,9 +31,9 @@ pub(super) struct Update {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClientDatagrams {
     positions: CellPositions,
-    parts: BTreeMap<u64, BTreeMap<u64, Vec<u8>>>,
+    parts: SortedMap<u64, SortedMap<u64, Vec<u8>>>,
     /// The states by entity and snapshot.
-    states: BTreeMap<(u16, u64), Vec<u32>>,
+    states: SortedMap<(u16, u64), Vec<u32>>,
     pub(super) updates: Vec<Update>,
     /// The number of messages that do not follow the document.
     pub(super) unread: usize,

@@ -1,6 +1,5 @@
 //! Plays a claim's scene: the real server and clients on modelled links in virtual time, with scripted input.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use glam::Vec3;
@@ -13,6 +12,7 @@ use super::watch::SessionWatch;
 use super::without::{ClientPart, PartialClient};
 use crate::soak::FalseClaims;
 use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Muzzle, WeaponId};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_netcode::game::Simulate as _;
 use hitreg_netcode::link::{LinkModel, LinkWithOutages, ModelledLink};
@@ -276,7 +276,7 @@ fn links(connection: &LinkScript, seed: Seed, player: u64) -> Links<LinkWithOuta
     }
 }
 
-fn set_all(settings: &mut Settings, changes: &BTreeMap<String, String>) -> Result<(), ClaimError> {
+fn set_all(settings: &mut Settings, changes: &SortedMap<String, String>) -> Result<(), ClaimError> {
     for (key, value) in changes {
         settings.set(key, value)?;
     }

@@ -1,12 +1,11 @@
 //! The NeREIDS live protocol in whole sessions: redundancy, scheduling by tick, the calibrated clock.
 
-use std::collections::BTreeSet;
-
 use super::experiment::Experiment;
 use super::watch::{ObservedExecution, ObservedFrame, SessionWatch};
 use super::without::ClientPart;
 use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median};
 use hitreg_log::record::{ArrivalRecord, Execution};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::stats::percentile;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 use hitreg_netcode::game::Cause;
@@ -204,7 +203,7 @@ fn perceived_avatar(seen: &SessionWatch) -> NamedFigures {
 
 /// Returns the packets that were lost within the inspected time.
 fn lost_packets(seen: &SessionWatch) -> Vec<(PlayerId, u32)> {
-    let reached: BTreeSet<(PlayerId, u32)> =
+    let reached: SortedSet<(PlayerId, u32)> =
         seen.reached.iter().map(|(player, arrival)| (*player, arrival.number)).collect();
     // A client sends one packet for each usercmd, so both have the same numbers.
     let sent = seen.all_inspected().map(|frame| (frame.player, frame.command.seq.0));
@@ -213,21 +212,21 @@ fn lost_packets(seen: &SessionWatch) -> Vec<(PlayerId, u32)> {
 
 /// Returns the usercmds made within the inspected time that never ran.
 fn lost_input(seen: &SessionWatch) -> Vec<(PlayerId, CommandSeq)> {
-    let made: BTreeSet<_> = seen.all_inspected().map(|frame| (frame.player, frame.command.seq)).collect();
+    let made: SortedSet<_> = seen.all_inspected().map(|frame| (frame.player, frame.command.seq)).collect();
     let ran = seen.executed.iter().filter(|done| done.how == Execution::Run);
-    let ran: BTreeSet<_> = ran.map(|done| (done.player, done.command)).collect();
-    made.difference(&ran).copied().collect()
+    let ran: SortedSet<_> = ran.map(|done| (done.player, done.command)).collect();
+    made.into_iter().filter(|usercmd| !ran.contains(usercmd)).collect()
 }
 
 /// Returns the 95th percentile of the changes between successive values.
 fn change(values: &[f64]) -> Option<f64> {
     let mut changes: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-    changes.sort_by(f64::total_cmp);
+    changes.sort_unstable_by(f64::total_cmp);
     percentile(&changes, 95.0)
 }
 
 /// Returns the difference between the 95th and the 5th percentile.
 fn spread(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     Some(percentile(&values, 95.0)? - percentile(&values, 5.0)?)
 }

@@ -1,6 +1,5 @@
 //! Separate parts of the NeREIDS live protocol: datagrams, priorities, the clock.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use glam::Vec3;
@@ -9,6 +8,7 @@ use super::experiment::Experiment;
 use super::{Claim, ClaimError, NamedFigures, count, greatest};
 use hitreg_log::record::Execution;
 use hitreg_log::rng::Rng;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg_netcode::game::{Body, body};
 use hitreg_netcode::history::Frame;
@@ -39,7 +39,7 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     let mut sender = Sender::<Creature>::new(PlayerId(0), 1);
     let mut receiver = Receiver::<Creature>::new();
     let (mut count_sent, mut right, mut backwards) = (0usize, 0usize, 0usize);
-    let mut first_with: BTreeMap<u16, Micros> = BTreeMap::new();
+    let mut first_with: SortedMap<u16, Micros> = SortedMap::new();
     let mut wrapped_after = None;
     let mut last: Option<Tick> = None;
     for seq in 1..=2_000u32 {

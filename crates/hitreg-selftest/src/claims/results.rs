@@ -1,10 +1,11 @@
 //! A client that reports the results of its own shots to the server, and a wrapper around the real server that believes
 //! the reports.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use hitreg_arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Muzzle};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{DamageShare, Effect, Judge as _, Reason, ShotVerdict, WorldSink};
@@ -91,8 +92,8 @@ pub(super) struct TrustingServer {
     taken: usize,
     /// Results of shots that are not judged yet. A result may arrive together with its usercmd.
     early: Vec<(PlayerId, ScreenHit)>,
-    usercmds: BTreeMap<(PlayerId, CommandSeq), Usercmd>,
-    judged: BTreeMap<(PlayerId, CommandSeq), (ArenaFire, Rewind<ArenaBody>)>,
+    usercmds: SortedMap<(PlayerId, CommandSeq), Usercmd>,
+    judged: SortedMap<(PlayerId, CommandSeq), (ArenaFire, Rewind<ArenaBody>)>,
     /// Shots that are judged again.
     again: VecDeque<JudgedShot<Arena>>,
 }
@@ -142,8 +143,8 @@ impl ServerPipeline<Arena> for TrustingServer {
             results: ShotConfirmations::default(),
             taken: 0,
             early: Vec::new(),
-            usercmds: BTreeMap::new(),
-            judged: BTreeMap::new(),
+            usercmds: SortedMap::new(),
+            judged: SortedMap::new(),
             again: VecDeque::new(),
         }
     }

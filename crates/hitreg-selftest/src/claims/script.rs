@@ -1,10 +1,9 @@
 //! The format of a claim's file: the statement and its source, the way of measuring, the scene, the expected figures,
 //! and how to switch off the mechanism. Each claim is one TOML file in `claims` of this crate.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 
+use hitreg_log::sorted::SortedMap;
 use hitreg_netcode::link::LinkModel;
 
 /// A claim's file.
@@ -25,7 +24,7 @@ pub(super) struct Script {
     pub(super) scene: Option<ScriptedSession>,
     /// Variants of the scene, by name.
     #[serde(default)]
-    pub(super) variants: BTreeMap<String, SceneVariant>,
+    pub(super) variants: SortedMap<String, SceneVariant>,
     /// The expected figures.
     pub(super) expect: Vec<ExpectedFigure>,
 }
@@ -38,7 +37,7 @@ pub(super) struct MechanismSwitch {
     pub(super) how: String,
     /// Settings that change.
     #[serde(default)]
-    pub(super) settings: BTreeMap<String, String>,
+    pub(super) settings: SortedMap<String, String>,
     /// Rules that change.
     #[serde(default)]
     pub(super) rules: RulesChange,
@@ -62,7 +61,7 @@ pub(super) struct ScriptedSession {
     pub(super) map: MapName,
     /// Settings that differ from the preset.
     #[serde(default)]
-    pub(super) settings: BTreeMap<String, String>,
+    pub(super) settings: SortedMap<String, String>,
     /// Rules that differ from Half-Life's.
     #[serde(default)]
     pub(super) rules: RulesChange,
@@ -90,17 +89,17 @@ pub(super) enum MapName {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SceneVariant {
     /// Settings that change.
-    pub(super) settings: BTreeMap<String, String>,
+    pub(super) settings: SortedMap<String, String>,
     /// Rules that change.
     pub(super) rules: RulesChange,
     /// Connections that change, by player.
     pub(super) links: Vec<LinkScript>,
     /// Starting places that change, by player.
-    pub(super) starts: BTreeMap<String, [f32; 3]>,
+    pub(super) starts: SortedMap<String, [f32; 3]>,
     /// The frame jitter of all players, if it changes.
     pub(super) frame_jitter_ms: Option<f64>,
     /// Input that changes, by player.
-    pub(super) input: BTreeMap<String, Vec<ScriptStep>>,
+    pub(super) input: SortedMap<String, Vec<ScriptStep>>,
 }
 
 /// Rules that change.

@@ -1,12 +1,11 @@
 //! The recorded events of a session, by kind and in order of time. Measures read nothing else.
 
-use std::collections::BTreeMap;
-
 use glam::Vec3;
 
 use super::scripted_input::IntendedFrame;
 use hitreg_arena::{Arena, ArenaBody};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{Effect, Judge as _, PlacedBody, Reason, ShotVerdict, Simulate as _};
@@ -29,7 +28,7 @@ pub(super) struct SessionWatch {
     /// Each frame's intention; set after the session.
     pub(super) meant: Vec<IntendedFrame>,
     /// The index of each usercmd's frame.
-    by_command: BTreeMap<(PlayerId, CommandSeq), usize>,
+    by_command: SortedMap<(PlayerId, CommandSeq), usize>,
     /// The number of players; set after the session.
     pub(super) players: u16,
     /// The time of the inspected frames; set after the session.

@@ -1,6 +1,6 @@
 //! Clients that omit one part of a client's work, to show its purpose. They wrap the real client.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use glam::Vec3;
@@ -8,6 +8,7 @@ use glam::Vec3;
 use super::results::ShotConfirmations;
 use crate::soak::FalseClaims;
 use hitreg_arena::{Arena, ArenaBody, BodyKind, WeaponId};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::client::Client;
@@ -55,7 +56,7 @@ pub(crate) struct PartialClient {
     /// Records which of its shots hit on its own screen, to be sent to the server.
     results: Option<ShotConfirmations>,
     /// The bodies already received, for a client that receives constant fields only once.
-    known: BTreeSet<(EntityId, u32)>,
+    known: SortedSet<(EntityId, u32)>,
 }
 
 impl PartialClient {
@@ -119,7 +120,7 @@ impl ClientPipeline<Arena> for PartialClient {
             packets: 0,
             newest: SnapshotSeq(0),
             results: None,
-            known: BTreeSet::new(),
+            known: SortedSet::new(),
         }
     }
 

@@ -4,12 +4,11 @@
 //! - No player's usercmds take more time than has passed, plus `server.command_credit_ms`.
 //! - The time of a usercmd counts only within `lag_compensation.max_claim_error_ms` of what its round trip shows.
 
-use std::collections::BTreeMap;
-
 use super::plan::{PlannedFault, SoakPlan};
 use super::play::RecordSequence;
 use hitreg_arena::Arena;
 use hitreg_log::record::Execution;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
 use hitreg_netcode::packet::ClientPacket;
 use hitreg_netcode::pipeline::{JudgedShot, Limit};
@@ -52,13 +51,13 @@ struct ClockClaim {
     /// How far behind its clock its settings make it draw.
     behind: Micros,
     /// The real time on its clock and the claimed drawing delay, by usercmd.
-    truth: BTreeMap<CommandSeq, (Micros, Micros)>,
+    truth: SortedMap<CommandSeq, (Micros, Micros)>,
 }
 
 #[derive(Default)]
 struct SentUsercmds {
     /// The usercmds sent, by number. A lying client may send a number twice.
-    sent: BTreeMap<CommandSeq, u8>,
+    sent: SortedMap<CommandSeq, u8>,
     last: u8,
     ms: i64,
 }
@@ -88,7 +87,7 @@ impl ClockClaim {
         is_known.then(|| ClockClaim {
             most: Micros::from_ms(settings.lag_compensation.max_claim_error_ms) + unsure,
             behind: Micros::from_ms(settings.drawn_behind_ms()),
-            truth: BTreeMap::new(),
+            truth: SortedMap::new(),
         })
     }
 

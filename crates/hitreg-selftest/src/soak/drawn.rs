@@ -1,12 +1,11 @@
 //! Checks of results that must be exact without interference: view errors and predictions.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::SoakCoverage;
 use super::SoakProperty::{Prediction, ViewError};
 use super::check::{CheckResult, broken};
 use super::plan::SoakPlan;
 use hitreg_log::record::{Execution, Session};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{corrections, shots, views};
 use hitreg_netcode::pipeline::Limit;
@@ -33,7 +32,7 @@ pub(super) fn check(
 fn view_errors(plan: &SoakPlan, trace: &Trace, exercised: &mut SoakCoverage) -> CheckResult {
     let views = views::Columns::of(trace);
     let interpolated = (0..views.rows).filter(|row| views.how.get(*row) == "interpolated");
-    let interpolated: BTreeSet<_> =
+    let interpolated: SortedSet<_> =
         interpolated.map(|row| (views.player[row], views.command[row], format!("p{}", views.entity[row]))).collect();
     let shots = shots::Columns::of(trace);
     let mut held = 0;
@@ -65,7 +64,7 @@ const CAUSED: [&str; 4] = ["knockback", "spawn_or_death", "teleport", "mover"];
 /// losses were corrected by the snapshot that showed them.
 fn predictions(session: &Session, trace: &Trace, exercised: &mut SoakCoverage) -> CheckResult {
     let executed = session.players.iter().flat_map(|player| &player.executed);
-    let mut ran: BTreeMap<u32, bool> = BTreeMap::new();
+    let mut ran: SortedMap<u32, bool> = SortedMap::new();
     for record in executed {
         let is_run = record.how == Execution::Run;
         ran.entry(record.command.0).and_modify(|ran| *ran = false).or_insert(is_run);

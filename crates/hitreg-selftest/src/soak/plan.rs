@@ -1,11 +1,10 @@
 //! The plan of a seed: preset, settings, map, players, their connections, and all faults.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 use super::lie::FalseClaims;
 use hitreg_log::rng::Rng;
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::units::{Micros, Seed, named};
 use hitreg_netcode::link::{Jitter, LinkModel, Loss};
 use hitreg_netcode::settings::{PRESETS, Settings};
@@ -34,7 +33,7 @@ pub struct SoakPlan {
     /// The false claims of player 0's client.
     pub lie: Option<FalseClaims>,
     /// The kinds of fault in the plan.
-    pub faults: BTreeSet<PlannedFault>,
+    pub faults: SortedSet<PlannedFault>,
 }
 
 /// One player of a plan.
@@ -104,7 +103,7 @@ pub struct PlanLimits {
     /// The greatest length in ms.
     pub length_ms: Option<u32>,
     /// The faults to remove.
-    pub without: BTreeSet<PlannedFault>,
+    pub without: SortedSet<PlannedFault>,
 }
 
 /// The probability of each fault except lies.
@@ -165,7 +164,7 @@ impl SoakPlan {
         let mut players = 1 + rng.below(4) as usize;
         let mut length_ms = 1_000 + rng.below(3_000) as u32;
         let in_orchard = rng.chance(0.25);
-        let mut faults = BTreeSet::new();
+        let mut faults = SortedSet::new();
         for (fault, chance) in
             PlannedFault::ALL.map(|fault| (fault, if fault == PlannedFault::Lies { SELDOM } else { OFTEN }))
         {
@@ -346,7 +345,7 @@ mod tests {
 
     #[test]
     fn every_value_of_every_setting_is_tried() {
-        let tried: BTreeSet<_> =
+        let tried: SortedSet<_> =
             (0..4_000).flat_map(|seed| SoakPlan::of(seed, &PlanLimits::default()).settings).collect();
         for (key, values) in SETTINGS.iter().chain([&("client.frames", FRAMES)]) {
             for value in *values {

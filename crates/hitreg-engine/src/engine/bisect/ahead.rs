@@ -1,12 +1,12 @@
 //! Runs probes concurrently: the one that a search waits for, and others that it may need next.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
 use crate::build::StopSignal;
+use hitreg_log::sorted::SortedMap;
 
 /// A function that runs one probe. The number is its slot, such as a worktree, which no other running probe uses.
 pub(super) type ProbeFn<'env, K, T> = dyn Fn(&K, &StopSignal, usize) -> T + Sync + 'env;
@@ -17,8 +17,8 @@ pub(super) struct ProbePool<'scope, 'env, K, T> {
     probe: &'env ProbeFn<'env, K, T>,
     stop: StopSignal,
     jobs: usize,
-    running: BTreeMap<K, RunningProbe>,
-    done: BTreeMap<K, T>,
+    running: SortedMap<K, RunningProbe>,
+    done: SortedMap<K, T>,
     begun: usize,
     ended: Sender<FinishedProbe<K, T>>,
     endings: Receiver<FinishedProbe<K, T>>,
@@ -45,8 +45,8 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> ProbePool<'
             probe,
             stop: stop.clone(),
             jobs: jobs.max(1),
-            running: BTreeMap::new(),
-            done: BTreeMap::new(),
+            running: SortedMap::new(),
+            done: SortedMap::new(),
             begun: 0,
             ended,
             endings,

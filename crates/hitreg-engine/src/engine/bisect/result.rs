@@ -1,12 +1,11 @@
 //! The result of a search.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::judge::BuildAnswer;
 use crate::build::UntestableBuild;
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, diff};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
 
 /// The outcome of a search.
@@ -39,8 +38,8 @@ pub struct BisectResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The subject lines of all commits in this result.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub subjects: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    pub subjects: SortedMap<String, String>,
     /// All candidates that may be the first bad one.
     pub candidates: Vec<String>,
     /// The number of candidates that were tried and used.

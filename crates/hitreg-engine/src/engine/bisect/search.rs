@@ -1,6 +1,6 @@
 //! A binary search among builds or commits. Candidates that cannot be judged are skipped, as in `git bisect skip`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::StepProgress;
 use super::ahead::ProbePool;
@@ -8,6 +8,7 @@ use super::judge::{BuildAnswer, BuildJudge};
 use super::result::{BisectResult, SearchVerdict};
 use crate::build::{StopSignal, UntestableBuild};
 use crate::engine::{EngineError, check};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
 
 /// What a search goes through: a list of builds, or a range of commits.
@@ -71,7 +72,7 @@ impl<S: SearchSpace> Search<'_, S> {
         let probe = |item: &S::Item, stop: &StopSignal, slot: usize| space.probe(item, &judge.under(stop), slot);
         std::thread::scope(|scope| {
             let ahead = ProbePool::new(scope, &probe, judge.stop(), judge.room(jobs));
-            Bisection { search: self, ahead, traces: BTreeMap::new(), asked: 0 }.run()
+            Bisection { search: self, ahead, traces: SortedMap::new(), asked: 0 }.run()
         })
     }
 }
@@ -80,7 +81,7 @@ struct Bisection<'a, 'scope, 'env, S: SearchSpace> {
     search: Search<'a, S>,
     ahead: ProbePool<'scope, 'env, S::Item, Result<Probe, EngineError>>,
     /// The traces that the search still needs.
-    traces: BTreeMap<S::Item, Trace>,
+    traces: SortedMap<S::Item, Trace>,
     /// The number of probes that the search asked for, including the reference.
     asked: usize,
 }

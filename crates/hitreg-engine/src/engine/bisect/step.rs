@@ -1,14 +1,13 @@
 //! Runs one usercmd of a log on one body, in this or another build. A tick bisection runs it in two builds and compares
 //! the resulting bodies. Another build is called as `BUILD step LOG OPTIONS -o FILE`.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Bodies, Playable, StepError};
 use hitreg_analysis::bisect::StateOwner;
 use hitreg_analysis::diff::{CellValue, NamedValue};
 use hitreg_log::record::{Session, TextCode, Texts, cells_of};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 use hitreg_netcode::game::{CellKind, FieldSchema};
 
@@ -34,7 +33,7 @@ pub fn step(
 }
 
 /// The cells of entities by their owners.
-pub(super) type OwnedCells = BTreeMap<StateOwner, Vec<u32>>;
+pub(super) type OwnedCells = SortedMap<StateOwner, Vec<u32>>;
 
 /// The arguments of `BUILD step` for one usercmd. States of a class with a table of its own name the class.
 pub(super) fn arguments(player: u32, command: u32, entities: &OwnedCells) -> Vec<String> {

@@ -1,7 +1,6 @@
 //! Finds the first tick, entity and field where two runs differ, and the cause.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::Serialize;
@@ -13,6 +12,7 @@ use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, Missin
 use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, TickBisection};
 use hitreg_analysis::diff::{DiffOptions, NamedValue, TraceSide};
 use hitreg_log::record::{FieldSchema, SessionHeader};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::store;
 use hitreg_log::trace::STEP;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
@@ -69,7 +69,8 @@ pub fn bisect_ticks(
     let players = match found.first.as_ref().zip(sides.one_log()) {
         Some((first, (path, _))) => {
             let usercmds = first.usercmds_a.iter().chain(&first.usercmds_b).map(|usercmd| usercmd.player);
-            let all: BTreeSet<u32> = first.place.entity.into_iter().chain(first.place.player).chain(usercmds).collect();
+            let all: SortedSet<u32> =
+                first.place.entity.into_iter().chain(first.place.player).chain(usercmds).collect();
             store::open_indexed_log(path)?.header().names_of(all)
         }
         None => None,

@@ -4,12 +4,10 @@
 //! log, of one live session, or of one synthetic scenario are of one session. Otherwise the usercmds decide: parts,
 //! copies and merges of one session have the same sequences of input, whatever their numbers.
 
-use std::collections::BTreeMap;
-use std::collections::btree_set::BTreeSet;
-
 use xxhash_rust::xxh3::Xxh3Default;
 
 use hitreg_analysis::diff::DiffError;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{ColumnRole, frames};
 use hitreg_log::trace::{ColumnData, SessionSource, Table, TraceSource, each_part};
 
@@ -65,7 +63,7 @@ pub(super) fn is_one_session([a, b]: &[SessionIdentity; 2]) -> bool {
 /// When a trace cannot be read.
 pub(super) fn by_usercmds([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String>, DiffError> {
     let (a, b) = (sequences(a)?, sequences(b)?);
-    let limit = |side: &BTreeSet<u64>| if side.len() < KEPT { u64::MAX } else { side.last().copied().unwrap_or(0) };
+    let limit = |side: &SortedSet<u64>| if side.len() < KEPT { u64::MAX } else { side.last().copied().unwrap_or(0) };
     let limit = limit(&a).min(limit(&b));
     let [of_a, of_b] = [&a, &b].map(|side| side.range(..=limit).count());
     let fewer = of_a.min(of_b);
@@ -78,7 +76,7 @@ pub(super) fn by_usercmds([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String
 }
 
 /// Returns the hashes of the players' sequences of usercmds, the [`KEPT`] smallest.
-fn sequences(trace: &dyn TraceSource) -> Result<BTreeSet<u64>, DiffError> {
+fn sequences(trace: &dyn TraceSource) -> Result<SortedSet<u64>, DiffError> {
     let input: Vec<&str> = frames::SCHEMA
         .columns
         .iter()
@@ -86,8 +84,8 @@ fn sequences(trace: &dyn TraceSource) -> Result<BTreeSet<u64>, DiffError> {
         .map(|column| column.name)
         .collect();
     let columns: Vec<&str> = ["player"].into_iter().chain(input.iter().copied()).collect();
-    let mut kept = BTreeSet::new();
-    let mut latest: BTreeMap<u32, [u64; SEQUENCE]> = BTreeMap::new();
+    let mut kept = SortedSet::new();
+    let mut latest: SortedMap<u32, [u64; SEQUENCE]> = SortedMap::new();
     each_part(trace, frames::SCHEMA.name, (&columns, None), &mut |rows| {
         for (row, player) in rows.u32s("player").iter().enumerate() {
             let sequence = latest.entry(*player).or_default();

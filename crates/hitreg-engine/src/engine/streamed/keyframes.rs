@@ -2,7 +2,6 @@
 //! state.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -13,6 +12,7 @@ use super::{SurveyedLog, retry_with_encoding};
 use crate::engine::{Engine, EngineError, Playable};
 use hitreg_log::log::{IndexedLog, KeyframeQuery, LogReader};
 use hitreg_log::record::{Keyframe, SessionStretch};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::store;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
@@ -202,7 +202,7 @@ impl SurveyedLog {
         let mut ticks: Vec<_> = said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();
         ticks.sort_unstable();
         let due = KeyframeSchedule::After(ticks);
-        let made = RefCell::new(BTreeMap::new());
+        let made = RefCell::new(SortedMap::new());
         let take = |keyframe| {
             let made_there = KeyframeRef::of(&keyframe);
             made.borrow_mut().insert(made_there.tick, made_there);

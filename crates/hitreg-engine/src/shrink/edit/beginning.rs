@@ -1,9 +1,8 @@
 //! The first states of a session whose first ticks were removed.
 
-use std::collections::BTreeSet;
-
 use super::{Removable, removed_ticks};
 use hitreg_log::record::{Session, StateKey, States};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::units::{EntityId, Tick};
 
 /// The states of tick 0 for a session without some of its ticks. They are the last recorded states of the players
@@ -31,7 +30,7 @@ fn players_of(session: &Session, tick: Tick) -> impl Iterator<Item = (StateKey, 
 }
 
 /// Removes players from the first states. The numbers of later players move down.
-pub(super) fn remove_players(states: &mut States, removed: &BTreeSet<usize>) {
+pub(super) fn remove_players(states: &mut States, removed: &SortedSet<usize>) {
     let was = std::mem::take(states);
     for (key, cells) in was.of_tick(Tick(0)).filter(|(key, _)| !removed.contains(&usize::from(key.entity.0))) {
         let before = removed.range(..usize::from(key.entity.0)).count() as u16;
@@ -55,7 +54,7 @@ mod tests {
     #[test]
     fn players_are_renumbered_after_a_removal() {
         let mut begin = states(&[(0, 0, 10), (0, 1, 11), (0, 2, 12)]);
-        remove_players(&mut begin, &BTreeSet::from([1]));
+        remove_players(&mut begin, &SortedSet::from([1]));
         assert_eq!(begin, states(&[(0, 0, 10), (0, 1, 12)]));
     }
 }

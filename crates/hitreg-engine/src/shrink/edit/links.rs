@@ -1,10 +1,9 @@
 //! Removes losses, duplicates and delays of packets.
 
-use std::collections::BTreeSet;
-
 use super::super::CostKind;
 use super::{PacketDirection, Removable};
 use hitreg_log::record::{ArrivalRecord, ArrivalTable, PlayerRecords, Session};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::stats::percentile;
 use hitreg_log::units::Micros;
 use hitreg_netcode::link::Fate;
@@ -37,7 +36,7 @@ pub(super) fn things(session: &Session, kind: CostKind) -> Vec<Removable> {
 pub(super) fn remove(session: &mut Session, things: &[Removable]) {
     let link_things =
         things.iter().filter(|t| matches!(t, Removable::Loss(..) | Removable::Duplicate(..) | Removable::Delay(..)));
-    let removed: BTreeSet<Removable> = link_things.copied().collect();
+    let removed: SortedSet<Removable> = link_things.copied().collect();
     if removed.is_empty() {
         return;
     }
@@ -125,7 +124,7 @@ impl LinkDirection {
         }
     }
 
-    fn fate_without(&self, index: usize, player: usize, removed: &BTreeSet<Removable>) -> Fate {
+    fn fate_without(&self, index: usize, player: usize, removed: &SortedSet<Removable>) -> Fate {
         let packet = &self.packets[index];
         let mut fate = packet.fate;
         if removed.contains(&Removable::Loss(player, self.direction, packet.number)) {
@@ -176,7 +175,7 @@ mod tests {
     #[test]
     fn an_uneven_delay_becomes_the_median() {
         let lane = lane(&[Some(40), Some(45), Some(40)], 1000);
-        let removed = BTreeSet::from([Removable::Delay(0, PacketDirection::Up, 2)]);
+        let removed = SortedSet::from([Removable::Delay(0, PacketDirection::Up, 2)]);
         assert_eq!(lane.fate_without(1, 0, &removed).first, Some(Micros::from_ms(50)));
         assert_eq!(lane.fate_without(1, 1, &removed).first, Some(Micros::from_ms(55)), "that is another player's");
         assert!(lane.is_uneven(&lane.packets[1]) && !lane.is_uneven(&lane.packets[0]));

@@ -1,18 +1,17 @@
 //! Removes ticks, each with the time span that it ends.
 
-use std::collections::BTreeSet;
-
 use hitreg_log::record::{ArrivalRecord, ArrivalTable, Session};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::units::Micros;
 
 /// Removes ticks, by their indices, with everything that was done and sent since the tick before. Everything later
 /// moves to an earlier time. A remaining packet keeps its delay.
-pub(super) fn remove(session: &mut Session, removed: &BTreeSet<usize>) {
+pub(super) fn remove(session: &mut Session, removed: &SortedSet<usize>) {
     if removed.is_empty() {
         return;
     }
     let cut = TimeCut::new(session.ticks.iter().map(|t| t.at).collect(), removed);
-    let gone: BTreeSet<_> =
+    let gone: SortedSet<_> =
         removed.iter().filter_map(|place| session.ticks.get(*place)).map(|tick| tick.tick).collect();
     for player in &mut session.players {
         player.executed.retain(|executed| !gone.contains(&executed.tick));
@@ -36,7 +35,7 @@ struct TimeCut {
 }
 
 impl TimeCut {
-    fn new(ticks: Vec<Micros>, removed: &BTreeSet<usize>) -> TimeCut {
+    fn new(ticks: Vec<Micros>, removed: &SortedSet<usize>) -> TimeCut {
         // The span before the first tick is as long as the span after it, so that the next tick takes the first tick's
         // time.
         let width = |span: usize| match (ticks.get(span.max(1)), ticks.get(span.max(1) - 1)) {

@@ -1,18 +1,17 @@
 //! The usercmds of heard packets. Most repeat a usercmd of an earlier packet and take one bit. A chunk does not depend
 //! on other chunks, so its first packets hold all their usercmds.
 
-use std::collections::BTreeMap;
-
 use super::own::take_named;
 use super::{ColumnReader, ReadContext, TableWriter, WriteContext};
 use crate::log::kinds::{RecordColumn, RecordLayout, columns};
 use crate::log::limits::Budget;
 use crate::record::{FrameRecord, HEARD_COMMANDS_MAX, HeardRecord};
+use crate::sorted::SortedMap;
 use crate::units::CommandSeq;
 use crate::usercmd::Usercmd;
 
 /// The heard usercmds of one player so far.
-type HeardUsercmds = BTreeMap<CommandSeq, Usercmd>;
+type HeardUsercmds = SortedMap<CommandSeq, Usercmd>;
 
 pub(in crate::log) const NESTED: &str = "usercmd_";
 

@@ -1,7 +1,5 @@
 //! A chunk's MessagePack map: its place in the file, and its tables by name.
 
-use std::collections::BTreeMap;
-
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -13,6 +11,8 @@ use super::texts::TEXTS;
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
 use crate::log::schema::Schema;
+use crate::serial::MessagePackReader;
+use crate::sorted::SortedMap;
 
 /// The entries that begin every chunk after the first, in logs and traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -69,7 +69,7 @@ pub(super) fn encode(
 }
 
 /// The tables of a decoded chunk, and its texts.
-pub(super) struct DecodedTables<'a>(BTreeMap<&'a str, PackedTable<&'a Bytes>>, Vec<&'a str>);
+pub(super) struct DecodedTables<'a>(SortedMap<&'a str, PackedTable<&'a Bytes>>, Vec<&'a str>);
 
 impl<'a> DecodedTables<'a> {
     pub(super) fn of(&self, name: &str) -> Option<&PackedTable<&'a Bytes>> {
@@ -95,8 +95,7 @@ const MOST_VALUES: u64 = 1 << 20;
 /// Decodes a chunk's map. It ignores tables that the log does not declare.
 pub(super) fn decode<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> Result<DecodedTables<'a>, String> {
     crate::serial::count_values(MOST_VALUES, content).map_err(|error| format!("it is too large ({error})"))?;
-    let mut from = rmp_serde::Deserializer::from_read_ref(content);
-    let read = Seed { schema, classes }.deserialize(&mut from);
+    let read = Seed { schema, classes }.deserialize(&mut MessagePackReader::new(content));
     let read = read.map_err(|error| format!("it is not a chunk's map ({error})"))?;
     for (name, PackedTable(ids, rows, _)) in &read.0 {
         if ids.len() != rows.len() {
@@ -135,7 +134,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DecodedTables<'de>, A::Error> {
-        let (mut tables, mut texts) = (BTreeMap::new(), Vec::new());
+        let (mut tables, mut texts) = (SortedMap::new(), Vec::new());
         while let Some(name) = map.next_key::<&str>()? {
             if name == TEXTS {
                 texts = map.next_value()?;

@@ -1,7 +1,5 @@
 //! Every entity's cells after each tick, in one table for each class, because classes have different columns.
 
-use std::collections::BTreeMap;
-
 use serde_bytes::{ByteBuf, Bytes};
 
 use super::map::{ChunkTables, DecodedTables};
@@ -12,6 +10,7 @@ use crate::log::column;
 use crate::log::index::{ChunkRows, PartRows};
 use crate::log::limits::Budget;
 use crate::record::{CellKind, Class, ClassId, SessionHeader, SessionStretch, StateKey, cells_of};
+use crate::sorted::SortedMap;
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// Returns the name of the table with a class's states.
@@ -52,7 +51,7 @@ pub(super) fn encode(
     texts: &ChunkTexts<'_>,
     tables: &mut ChunkTables,
 ) {
-    let mut by_class: BTreeMap<ClassId, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
+    let mut by_class: SortedMap<ClassId, SortedMap<u32, Vec<usize>>> = SortedMap::new();
     for (row, key) in part.states.clone().zip(part.state_keys()) {
         by_class.entry(key.class).or_default().entry(series_id(key)).or_default().push(row);
     }
@@ -68,7 +67,7 @@ fn encode_class(
     part: &SessionSlice<'_>,
     class: &Class,
     texts: &ChunkTexts<'_>,
-    by_series: &BTreeMap<u32, Vec<usize>>,
+    by_series: &SortedMap<u32, Vec<usize>>,
 ) -> PackedTable<ByteBuf> {
     let states = &part.session.states;
     let order: Vec<usize> = by_series.values().flatten().copied().collect();

@@ -1,10 +1,10 @@
 //! The texts of a chunk. Its columns of texts hold 0 for the empty text, and other texts by their place in a list.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use crate::log::limits::Budget;
 use crate::record::{SessionStretch, TextCode, Texts};
+use crate::sorted::SortedMap;
 
 /// The name of the list in a chunk's map.
 pub(crate) const TEXTS: &str = "texts";
@@ -12,7 +12,7 @@ pub(crate) const TEXTS: &str = "texts";
 /// Collects the texts of a chunk to write.
 pub(in crate::log) struct ChunkTexts<'a> {
     texts: &'a Texts,
-    used: RefCell<(BTreeMap<i64, i64>, Vec<&'a str>)>,
+    used: RefCell<(SortedMap<i64, i64>, Vec<&'a str>)>,
 }
 
 impl<'a> ChunkTexts<'a> {

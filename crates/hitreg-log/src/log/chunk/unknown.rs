@@ -1,8 +1,6 @@
 //! Data of a later version: record kinds, and columns of known kinds. It is decoded as numbers and encoded again
 //! unchanged.
 
-use std::collections::BTreeMap;
-
 use serde_bytes::ByteBuf;
 
 use super::map::{ChunkTables, DecodedTables};
@@ -17,6 +15,7 @@ use crate::log::schema::Schema;
 use crate::record::{
     CellKind, NumberForm, SessionHeader, UnknownColumn, UnknownKind, UnknownRecords, lowest_and_highest,
 };
+use crate::sorted::SortedMap;
 
 /// Returns the unknown columns of a known kind; `None` if it has none.
 pub(super) fn of_known<'h>(header: &'h SessionHeader, name: &str) -> Option<&'h UnknownKind> {
@@ -31,7 +30,7 @@ pub(super) fn encode_columns(
     texts: &ChunkTexts<'_>,
 ) {
     let records = part.session.unknown.iter().find(|records| records.kind == kind.name);
-    let by_key: BTreeMap<(u32, i64), usize> =
+    let by_key: SortedMap<(u32, i64), usize> =
         records.iter().flat_map(|r| (0..r.len()).map(|i| ((r.series[i], r.keys[i]), i))).collect();
     let places: Vec<Option<usize>> = keys.iter().map(|key| by_key.get(key).copied()).collect();
     for column in 0..kind.columns.len() {
@@ -81,7 +80,7 @@ pub(super) fn encode(
     for (records, range) in part.session.unknown.iter().zip(&part.unknown) {
         let kind = header.unknown.iter().find(|kind| kind.name == records.kind);
         let Some(kind) = kind.filter(|kind| !kind.is_known_kind() && !range.is_empty()) else { continue };
-        let mut by_series: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut by_series: SortedMap<u32, Vec<usize>> = SortedMap::new();
         range.clone().for_each(|row| by_series.entry(records.series[row]).or_default().push(row));
         let order: Vec<usize> = by_series.values().flatten().copied().collect();
         let series: Vec<usize> = by_series.values().map(Vec::len).collect();

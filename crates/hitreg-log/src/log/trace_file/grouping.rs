@@ -88,7 +88,7 @@ impl RowGrouping {
 fn sort_by_key(order: &mut Vec<u32>, key: &[u32]) {
     let most = key.iter().max().map_or(0, |most| *most as usize);
     if most >= MOST_COUNTED.min(2 * key.len()) {
-        order.sort_by_key(|row| key[*row as usize]);
+        order.sort_unstable_by_key(|row| (key[*row as usize], *row));
         return;
     }
     let mut places = vec![0u32; most + 2];

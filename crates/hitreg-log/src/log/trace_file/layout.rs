@@ -1,7 +1,6 @@
 //! One chunk of a trace: rows of one table as a MessagePack map.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +13,7 @@ use crate::log::error::WriteError;
 use crate::log::index::PartRows;
 use crate::log::limits::{MAX_CHUNK_MEMORY, MAX_COLUMNS};
 use crate::record::lowest_and_highest;
+use crate::sorted::SortedSet;
 use crate::trace::schema::views;
 use crate::trace::{Column, ColumnData, Table};
 
@@ -165,7 +165,7 @@ pub(super) fn memory(table: &Table) -> usize {
 /// Returns how many bytes a table needs after `rows` are appended, when all rows have the columns of both.
 pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
     let beyond = |columns: &[Column], of: &[Column]| -> usize {
-        let given: BTreeSet<&str> = of.iter().map(|column| &*column.name).collect();
+        let given: SortedSet<&str> = of.iter().map(|column| &*column.name).collect();
         columns.iter().filter(|column| !given.contains(&*column.name)).map(|column| column.data.width()).sum()
     };
     let wider = table.rows().saturating_mul(beyond(&rows.columns, &table.columns));
@@ -347,7 +347,7 @@ fn check_map(map: &TableMap<'_, &Bytes>) -> Result<(), String> {
     if let Some(name) = map.key.iter().find(|name| !map.columns.iter().any(|column| column.name == **name)) {
         return Err(format!("its key {name:?} is not one of its columns"));
     }
-    let mut names = BTreeSet::new();
+    let mut names = SortedSet::new();
     match map.columns.iter().find(|column| !names.insert(&*column.name)) {
         Some(column) => Err(format!("there are two columns {:?}", column.name)),
         None => Ok(()),

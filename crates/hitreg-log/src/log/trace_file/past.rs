@@ -1,7 +1,8 @@
 //! The recent states of a trace, as far as its views may refer to them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
+use crate::sorted::SortedMap;
 use crate::trace::Table;
 use crate::trace::schema::{bodies, ticks};
 
@@ -17,7 +18,7 @@ const KEPT_US: i64 = 40_000_000;
 /// The states after the last ticks.
 #[derive(Default)]
 pub(super) struct RecentStates {
-    times: BTreeMap<u32, i64>,
+    times: SortedMap<u32, i64>,
     ticks: VecDeque<(u32, TickStates)>,
 }
 

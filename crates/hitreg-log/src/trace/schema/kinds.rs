@@ -1,10 +1,10 @@
 //! The column types of declared tables: how to add rows and how to read them.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use glam::Vec3;
 
+use crate::sorted::SortedMap;
 use crate::trace::{Column, ColumnData, NameColumn, Table};
 
 /// A column type.
@@ -249,7 +249,7 @@ pub(crate) const NONE: &str = "none";
 #[derive(Clone, Debug, Default)]
 pub struct NameCells {
     names: Vec<String>,
-    places: BTreeMap<String, u32>,
+    places: SortedMap<String, u32>,
     /// For each row, the index of its name.
     pub codes: Vec<u32>,
 }

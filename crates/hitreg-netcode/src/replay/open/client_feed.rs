@@ -1,7 +1,7 @@
 //! Open loop of a log while reading it, with one pass for each player. Rows are passed on as tables fill up. The
 //! replay keeps only the chunks that arrivals may still need, as the survey measured.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::client::OpenLoopClient;
@@ -16,6 +16,7 @@ use crate::replay::{LogPass, PlayerJumps, ReplayOptions, ReplaySource, StreamRep
 use hitreg_log::record::{
     ArrivalRecord, FrameRecord, PlayerRecords, RecentChunkStates, SessionStretch, SnapshotRecord, StateSource, States,
 };
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats;
 use hitreg_log::trace::Table;
 use hitreg_log::units::{Micros, PlayerId};
@@ -86,7 +87,7 @@ pub(super) struct ClientFeed<'a, G: Game, C, S> {
     /// Arrivals, each with its chunk.
     arrivals: VecDeque<(u32, ArrivalRecord)>,
     /// The player's snapshots by number, each with its chunk.
-    snapshots: BTreeMap<u32, (u32, SnapshotRecord)>,
+    snapshots: SortedMap<u32, (u32, SnapshotRecord)>,
     states: S,
 }
 
@@ -103,7 +104,7 @@ struct ChunkWindow {
 
 impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, RecentChunkStates> {
     fn new(client: OpenLoopClient<G, C>, rows: &'a StateRows) -> Self {
-        let (frames, arrivals, snapshots) = (VecDeque::new(), VecDeque::new(), BTreeMap::new());
+        let (frames, arrivals, snapshots) = (VecDeque::new(), VecDeque::new(), SortedMap::new());
         let (states, reached) = (RecentChunkStates::default(), Micros::ZERO);
         ClientFeed { client, rows, reached, frames, arrivals, snapshots, states }
     }

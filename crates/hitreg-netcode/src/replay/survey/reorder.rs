@@ -1,9 +1,8 @@
 //! Measures in chunks how far apart related records of a log are: a packet and its arrival; a snapshot, its states and
 //! its arrival. A streamed replay reads ahead and keeps the log by these distances.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use hitreg_log::record::{ArrivalRecord, PlayerRecords, States};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::units::Micros;
 
 /// The longest flight time that a survey follows. A log with slower packets must be replayed as a whole.
@@ -39,7 +38,7 @@ pub(super) struct ReorderBounds {
 /// The first chunk of each of the last ticks.
 #[derive(Clone, Debug, Default)]
 struct TickChunks {
-    first: BTreeMap<u32, u32>,
+    first: SortedMap<u32, u32>,
     /// The newest forgotten tick.
     forgotten: Option<u32>,
 }
@@ -53,11 +52,11 @@ pub(super) struct ConnectionNumbers([DirectionNumbers; 2]);
 struct DirectionNumbers {
     newest: Option<u32>,
     /// Packets that may still arrive: send time and chunk.
-    sent: BTreeMap<u32, (Micros, u32)>,
+    sent: SortedMap<u32, (Micros, u32)>,
     /// The highest forgotten number.
     forgotten: Option<u32>,
     /// Arrivals before the record of their packet, with the chunk of the arrival.
-    early: BTreeMap<u32, u32>,
+    early: SortedMap<u32, u32>,
 }
 
 impl Default for ReorderBounds {
@@ -96,7 +95,7 @@ impl ReorderBounds {
         }
         let snapshots = players.iter().flat_map(|player| &player.snapshots);
         let shown = snapshots.filter(|snapshot| !snapshot.entities.is_empty()).map(|snapshot| snapshot.tick.0);
-        for tick in shown.collect::<BTreeSet<u32>>() {
+        for tick in shown.collect::<SortedSet<u32>>() {
             self.tick(tick, false);
         }
         // Forgetting waits for the end of the chunk, because a chunk may hold any number of ticks.

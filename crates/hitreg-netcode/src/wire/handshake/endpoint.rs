@@ -2,10 +2,11 @@
 //! are the plain values of `core::net`, which has no sockets.
 
 use core::net::{IpAddr, SocketAddr};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::super::{DecodeError, Key, MessageType, VERSION, message_type};
 use super::message::{GAME_NAME_BYTES_MAX, Hello, Refusal, ServerAnswer};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{Micros, PlayerId};
 
 /// A challenge is valid for one to two of these intervals.
@@ -43,7 +44,7 @@ pub struct EndpointOptions {
 pub struct Endpoint {
     options: EndpointOptions,
     places: Vec<Option<Slot>>,
-    by_address: BTreeMap<SocketAddr, PlayerId>,
+    by_address: SortedMap<SocketAddr, PlayerId>,
     ended: VecDeque<EndedConnection>,
     /// Hosts that lost a slot because they did not confirm in time, and the time at which each entry expires.
     tardy: VecDeque<(IpAddr, Micros)>,
@@ -115,7 +116,7 @@ impl Endpoint {
         Endpoint {
             options,
             places,
-            by_address: BTreeMap::new(),
+            by_address: SortedMap::new(),
             ended: VecDeque::new(),
             tardy: VecDeque::new(),
             closed: false,

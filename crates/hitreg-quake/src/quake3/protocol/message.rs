@@ -69,9 +69,9 @@ pub(crate) mod from_client {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Gamestate {
     /// Config strings by number; 0 and 1 hold the server's settings.
-    pub strings: std::collections::BTreeMap<u16, Vec<u8>>,
+    pub strings: hitreg_log::sorted::SortedMap<u16, Vec<u8>>,
     /// Baselines of entities.
-    pub(crate) baselines: std::collections::BTreeMap<u16, EntityCells>,
+    pub(crate) baselines: hitreg_log::sorted::SortedMap<u16, EntityCells>,
     /// Number of the client.
     pub client: u8,
     /// Part of the key that obfuscates usercmds.

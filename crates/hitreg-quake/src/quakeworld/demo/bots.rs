@@ -1,7 +1,7 @@
 //! Bots without a client. A server sends them as entities with a player's model. They block and are drawn like players,
 //! and get slots that no client has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 
 use super::players::MOST_PLAYERS;
 use super::recording::{DemoLevel, OtherPlayer, ServerPacket};
@@ -39,7 +39,7 @@ impl BotNumbers {
 /// Removes entities with a player's model that never move. Practice servers mark spawn points with them, and players
 /// can walk through them.
 pub(crate) fn remove_markers(packets: &mut [ServerPacket]) {
-    let mut seen: BTreeMap<u8, ([f32; 3], bool)> = BTreeMap::new();
+    let mut seen: SortedMap<u8, ([f32; 3], bool)> = SortedMap::new();
     for bot in packets.iter().flat_map(|packet| &packet.others).filter(|other| other.bot) {
         let (first, moved) = seen.entry(bot.slot).or_insert((bot.origin, false));
         *moved |= bot.origin != *first;
@@ -52,7 +52,7 @@ pub(crate) fn remove_markers(packets: &mut [ServerPacket]) {
 pub(crate) fn give_slots(packets: &mut [ServerPacket], levels: &[DemoLevel]) {
     let others = packets.iter().flat_map(|packet| &packet.others);
     let clients = others.filter(|other| !other.bot).map(|other| other.slot);
-    let taken: BTreeSet<u8> = clients.chain(levels.iter().map(|level| level.player)).collect();
+    let taken: SortedSet<u8> = clients.chain(levels.iter().map(|level| level.player)).collect();
     let free: Vec<u8> = (0..MOST_PLAYERS).filter(|slot| !taken.contains(slot)).collect();
     for bot in packets.iter_mut().flat_map(|packet| &mut packet.others).filter(|other| other.bot) {
         let index = usize::from(bot.slot - MOST_PLAYERS);

@@ -1,13 +1,12 @@
 //! Decodes the entities that a server sends: baselines, full updates and deltas against an earlier packet. It keeps
 //! brush models and bots, and skips everything else.
 
-use std::collections::BTreeMap;
-
 use super::error::{QwdError, QwdResult};
 use super::protocol::{Extension, Extensions};
 use super::recording::Mover;
 use super::wire::{read_angle, read_coord, read_origin};
 use crate::quakeworld::bytes::Bytes;
+use hitreg_log::sorted::SortedMap;
 
 /// Number of packets that a delta can refer back to.
 const BACKUP: usize = 64;
@@ -29,8 +28,8 @@ struct EntityState {
 /// The state of entity decoding on a client.
 #[derive(Debug, Default)]
 pub(crate) struct EntityDecoder {
-    baselines: BTreeMap<u16, EntityState>,
-    submodels: BTreeMap<u16, u16>,
+    baselines: SortedMap<u16, EntityState>,
+    submodels: SortedMap<u16, u16>,
     /// Index of a standing player's model in the server's list.
     player: Option<u16>,
     sent: Vec<Option<(u32, Vec<EntityState>)>>,
@@ -100,7 +99,8 @@ impl EntityDecoder {
             Some(Vec::new())
         };
         let known = base.is_some();
-        let mut now: BTreeMap<u16, EntityState> = base.unwrap_or_default().into_iter().map(|e| (e.number, e)).collect();
+        let mut now: SortedMap<u16, EntityState> =
+            base.unwrap_or_default().into_iter().map(|e| (e.number, e)).collect();
         loop {
             let offset = bytes.offset();
             let word = bytes.u16()?;

@@ -1,7 +1,5 @@
 //! Collects the content of a recording while it is read, and builds the demo.
 
-use std::collections::BTreeMap;
-
 use super::bots::{BotNumbers, give_slots, remove_markers};
 use super::error::{QwdError, QwdResult};
 use super::players::MOST_PLAYERS;
@@ -11,6 +9,7 @@ use super::recording::{
 };
 use super::svc::{PacketContent, SvcState};
 use crate::quakeworld::movement::{QuakeWorldMoveVars, QuakeWorldUsercmd};
+use hitreg_log::sorted::SortedMap;
 
 /// Limit of states or events, above those of a day of play. A few damaged bytes could ask for more.
 const MOST_LISTED: usize = 4_000_000;
@@ -108,7 +107,7 @@ impl DemoCollector {
 /// Adds velocities to a server's recording, which lacks them. It derives them from consecutive positions, as players of
 /// such demos do.
 fn add_velocities(packets: &mut [ServerPacket]) {
-    let mut last: BTreeMap<u8, (f32, [f32; 3], bool)> = BTreeMap::new();
+    let mut last: SortedMap<u8, (f32, [f32; 3], bool)> = SortedMap::new();
     for packet in packets {
         for other in &mut packet.others {
             let before = last.insert(other.slot, (packet.time_s, other.origin, other.dead));

@@ -1,7 +1,5 @@
 //! Decodes players in a server's recording (`.mvd`), which contains only changes.
 
-use std::collections::BTreeMap;
-
 use super::error::QwdResult;
 use super::players::read_slot;
 use super::protocol::Extensions;
@@ -9,6 +7,7 @@ use super::recording::OtherPlayer;
 use super::wire::read_coord;
 use crate::quakeworld::bytes::Bytes;
 use crate::quakeworld::movement::decode_angle16;
+use hitreg_log::sorted::SortedMap;
 
 const ORIGIN: [u16; 3] = [1 << 0, 1 << 1, 1 << 2];
 const ANGLES: [u16; 3] = [1 << 3, 1 << 4, 1 << 5];
@@ -22,7 +21,7 @@ const MODEL: u16 = 1 << 11;
 /// The last known state of each player, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct ServedPlayers {
-    players: BTreeMap<u8, ServedPlayer>,
+    players: SortedMap<u8, ServedPlayer>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,8 +2,6 @@
 //! confirms, and how often a placebo gets the label. A placebo is a correctly predicted stretch of usercmds whose
 //! record gets a random push, so it has no real cause. docs/quakeworld.md has the shares.
 
-use std::collections::BTreeMap;
-
 use glam::Vec3;
 
 use super::{MissedPrediction, explain};
@@ -11,6 +9,7 @@ use crate::quakeworld::import::{AckedUsercmds, follow, prepared};
 use crate::quakeworld::movement::{MoveOutcome, WorldSolid};
 use crate::quakeworld::rounding::grade;
 use crate::quakeworld::{DemoEvent, EffectKind, QuakeWorldBody, QuakeWorldRules};
+use hitreg_log::sorted::SortedMap;
 use hitreg_netcode::game::{Cause, LostInput, PredictionGrade};
 
 /// Interval of correct stretches that get a push.
@@ -107,7 +106,7 @@ fn labels_are_confirmed_and_placebos_are_not_labelled() {
         eprintln!("skipped: {} is not there", data.display());
         return;
     }
-    let mut tallies: BTreeMap<(&str, &str), EvidenceTally> = BTreeMap::new();
+    let mut tallies: SortedMap<(&str, &str), EvidenceTally> = SortedMap::new();
     let (mut placebos, mut chance) = (0, 7u64);
     for number in [3, 6, 11, 16, 22, 25, 31, 38] {
         let read = |path: std::path::PathBuf| std::fs::read(path).expect("data");

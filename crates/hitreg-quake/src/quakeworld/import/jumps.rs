@@ -1,12 +1,11 @@
 //! Finds teleports of players. The protocol does not mark them: they show as ways that no speed explains. A teleporter
 //! flash or a return to life lowers the threshold.
 
-use std::collections::BTreeMap;
-
 use glam::Vec3;
 
 use crate::quakeworld::body::QuakeWorldBody;
 use crate::quakeworld::demo::{DemoEvent, EffectKind};
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, Micros};
 
 /// A way longer than speed allows by this much, in units, is a jump if there is a flash or a return to life.
@@ -19,7 +18,7 @@ const FLASH_REACH: f32 = 64.0;
 /// Number of jumps of each player.
 #[derive(Debug, Default)]
 pub(crate) struct JumpCounts {
-    last: BTreeMap<EntityId, PlayerSample>,
+    last: SortedMap<EntityId, PlayerSample>,
 }
 
 #[derive(Clone, Copy, Debug)]

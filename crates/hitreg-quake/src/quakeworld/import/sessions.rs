@@ -6,8 +6,6 @@
 //! and do not become snapshots. Their events go into the next snapshot, and their numbers remain gaps, as for lost
 //! packets. Sizes are nominal, as everywhere in hitreg.
 
-use std::collections::BTreeMap;
-
 use super::bodies::bodies_of;
 use super::convert::ImportOptions;
 use super::error::DemoImportError;
@@ -22,6 +20,7 @@ use hitreg_log::record::{
     ArrivalRecord, DamageRecord, FrameRecord, Origin, PacketRecord, PlayerInfo, Record, Session, SessionHeader,
     SnapshotRecord, StateRecord, usercmd_fields,
 };
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{Simulate as _, StateRows};
@@ -256,7 +255,7 @@ impl Importer<'_> {
                 ..Default::default()
             }))?;
         }
-        let mut made: BTreeMap<u8, CommandSeq> = BTreeMap::new();
+        let mut made: SortedMap<u8, CommandSeq> = SortedMap::new();
         for (slot, packet, cmd) in &self.demo.ran {
             let player = PlayerId(u16::from(*slot));
             let (Some((_, at)), true) = (of(*packet), usize::from(player.0) < self.session.players.len()) else {

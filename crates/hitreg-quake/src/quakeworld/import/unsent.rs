@@ -2,10 +2,9 @@
 //! limit. Between two sightings a model moves evenly. A model that appears or disappears in motion comes from or goes
 //! to its rest position, at the speed seen.
 
-use std::collections::BTreeMap;
-
 use crate::bsp::quake::QuakeMap;
 use crate::quakeworld::demo::{Mover, QuakeWorldDemo};
+use hitreg_log::sorted::SortedMap;
 
 /// The longest absence to interpolate, in milliseconds of usercmds.
 const LONGEST_MS: u32 = 1000;
@@ -17,7 +16,7 @@ const AT_REST: f32 = 0.2;
 /// Positions of unsent brush models, by the index of the packet that lacks them.
 #[derive(Debug, Default)]
 pub(super) struct UnsentMovers {
-    by_packet: BTreeMap<usize, Vec<Mover>>,
+    by_packet: SortedMap<usize, Vec<Mover>>,
 }
 
 /// A brush model in one packet: packet index and displacement.
@@ -27,7 +26,7 @@ impl UnsentMovers {
     /// Finds absences in a demo played on this map.
     pub(super) fn find(demo: &QuakeWorldDemo, map: &QuakeMap) -> UnsentMovers {
         let mut unsent = UnsentMovers::default();
-        let mut sightings: BTreeMap<u16, Vec<ModelSighting>> = BTreeMap::new();
+        let mut sightings: SortedMap<u16, Vec<ModelSighting>> = SortedMap::new();
         for (index, packet) in demo.packets.iter().enumerate() {
             for mover in &packet.movers {
                 sightings.entry(mover.model).or_default().push((index, mover.origin));

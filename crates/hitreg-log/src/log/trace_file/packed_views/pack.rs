@@ -232,7 +232,7 @@ fn pack_states(moments: &[(i64, &TickStates)], used: &[Vec<bool>], places: &[usi
         let of_moment = moments[*moment].1.iter().zip(&used[*moment]).filter(|(_, used)| **used);
         states.extend(of_moment.map(|((entity, seen), _)| (*entity, place, seen)));
     }
-    states.sort_by_key(|(entity, place, _)| (*entity, *place));
+    states.sort_unstable_by_key(|(entity, place, _)| (*entity, *place));
     let by_entity = || states.chunk_by(|a, b| a.0 == b.0);
     let series: Vec<usize> = by_entity().map(<[_]>::len).collect();
     packed.push(flat(by_entity().map(|states| states[0].0.into())));

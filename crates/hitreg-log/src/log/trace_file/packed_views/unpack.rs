@@ -49,7 +49,7 @@ pub(in crate::log::trace_file) fn decode(
     let mut from = PackedColumns { packed: map.packed.iter() };
     let players: Vec<u32> = from.whole(&[frames])?;
     let mut order: Vec<usize> = (0..frames).collect();
-    order.sort_by_key(|frame| players[*frame]);
+    order.sort_unstable_by_key(|frame| (players[*frame], *frame));
     let series: Vec<usize> = order.chunk_by(|a, b| players[*a] == players[*b]).map(<[_]>::len).collect();
     let commands: Vec<u32> = scattered(&order, from.whole(&series)?);
     let times: Vec<i64> = scattered(&order, from.whole(&series)?);
