@@ -259,10 +259,9 @@ impl JoinReport {
         page.pair("sent", &self.kept.sent(&live.up));
         let snapshots = count(live.snapshots.used);
         page.pair("received", &format!("{snapshots} snapshots, {} duplicates", count(live.down_duplicates)));
-        if live.down_undecodable + live.down_partial + live.refused > 0 {
-            let [late, partial, refused] = [live.down_undecodable, live.down_partial, live.refused].map(count);
-            let text = format!("{late} late snapshots, {partial} incomplete snapshots, {refused} other datagrams");
-            page.pair("dropped", &text);
+        if live.down_undecodable + live.refused > 0 {
+            let [late, refused] = [live.down_undecodable, live.refused].map(count);
+            page.pair("dropped", &format!("{late} late snapshots, {refused} other datagrams"));
         }
         page.pair("holds", &self.kept.holds());
         for said in &self.heard {

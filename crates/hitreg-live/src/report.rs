@@ -76,8 +76,6 @@ pub struct LiveReport {
     pub snapshots: SnapshotCounts,
     /// Snapshots that arrived a second time.
     pub down_duplicates: u64,
-    /// Snapshots that arrived without some changed entities, for lack of room. Clients do not use them.
-    pub down_partial: u64,
     /// Snapshots that arrived too late to be decoded.
     pub down_undecodable: u64,
     /// Datagrams that were ignored: of other protocols, forged, modified or repeated.
