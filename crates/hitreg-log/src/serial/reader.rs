@@ -145,7 +145,7 @@ impl<'a> MessagePackReader<'a> {
         Ok(())
     }
 
-    /// Ends a list or a map, of which the visitor has left `left` values.
+    /// Ends a list or a map. The visitor did not read the last `left` values.
     fn leave(&mut self, left: u32) -> Result<(), ReadError> {
         self.nests += 1;
         if left > 0 {
