@@ -152,11 +152,6 @@ impl<K, V> SortedMap<K, V> {
         self.iter_mut().map(|(_, value)| value)
     }
 
-    /// The keys, sorted.
-    pub fn into_keys(self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator {
-        self.into_iter().map(|(key, _)| key)
-    }
-
     /// The values, by key.
     pub fn into_values(self) -> impl DoubleEndedIterator<Item = V> + ExactSizeIterator {
         self.into_iter().map(|(_, value)| value)

@@ -41,7 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => key.clone().prop_map(Step::RemoveOccupied),
         1 => Just(Step::PopFirst),
         1 => Just(Step::PopLast),
-        1 => (0u16..20).prop_map(Step::RetainFrom),
+        1 => (0u16..60).prop_map(Step::RetainFrom),
     ]
 }
 
@@ -85,6 +85,7 @@ proptest! {
                 }
             }
             prop_assert_eq!(map.len(), expected.len());
+            prop_assert!(map.buckets.iter().all(|bucket| !bucket.is_empty()));
         }
         prop_assert!(map.iter().eq(&expected) && map.iter().rev().eq(expected.iter().rev()));
         prop_assert!(map.keys().eq(expected.keys()) && map.values_mut().eq(expected.values_mut()));
