@@ -219,7 +219,11 @@ pub(super) fn encode(
 /// Returns values as they are in memory, little-endian.
 fn raw_bytes(data: &ColumnData, rows: Range<usize>) -> Vec<u8> {
     fn bytes_of<V: Copy, const N: usize>(values: &[V], to_bytes: impl Fn(V) -> [u8; N]) -> Vec<u8> {
-        values.iter().flat_map(|value| to_bytes(*value)).collect()
+        let mut bytes = vec![0; N * values.len()];
+        for (place, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
+            *place = to_bytes(*value);
+        }
+        bytes
     }
     match data {
         ColumnData::U32(values) => bytes_of(&values[rows], u32::to_le_bytes),
