@@ -37,7 +37,7 @@ impl TraceLayout {
     fn zstd_level(self) -> i32 {
         match self {
             TraceLayout::Packed => 3,
-            TraceLayout::Raw => 1,
+            TraceLayout::Raw => -5,
         }
     }
 }
