@@ -4,8 +4,9 @@
 //! [sortedcontainers](https://grantjenks.com/docs/sortedcontainers/implementation.html) does. A bucket holds a few
 //! kilobytes, so an entry in any place costs one short move. Entries that come in order are only appended.
 //!
-//! hitreg has about 300 kinds of maps. A `BTreeMap` compiles to five times as much code for each pair of types.
+//! hitreg has about 300 kinds of maps. A `BTreeMap` compiles to three times as much code for each pair of types.
 
+mod entry;
 mod iter;
 mod set;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use std::ops::{Bound, Index, RangeBounds};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use iter::{IntoIter, Iter, IterMut};
 pub use set::SortedSet;
 
@@ -37,27 +39,6 @@ pub struct SortedMap<K, V> {
 struct Place {
     bucket: usize,
     row: usize,
-}
-
-/// The place of one key, for [`SortedMap::entry`].
-pub enum Entry<'a, K, V> {
-    /// The map has no such key.
-    Vacant(VacantEntry<'a, K, V>),
-    /// The map has the key.
-    Occupied(OccupiedEntry<'a, K, V>),
-}
-
-/// A key that the map does not have.
-pub struct VacantEntry<'a, K, V> {
-    map: &'a mut SortedMap<K, V>,
-    place: Place,
-    key: K,
-}
-
-/// An entry of the map.
-pub struct OccupiedEntry<'a, K, V> {
-    map: &'a mut SortedMap<K, V>,
-    place: Place,
 }
 
 impl<K, V> SortedMap<K, V> {
@@ -305,91 +286,6 @@ impl<K: Ord, V> SortedMap<K, V> {
             Bound::Included(key) => self.find(key).map_or_else(|at| at, |at| Place { row: at.row + 1, ..at }),
         };
         Iter::between(&self.buckets, first, behind)
-    }
-}
-
-impl<'a, K, V> Entry<'a, K, V> {
-    /// The value, or `value` if there was none.
-    pub fn or_insert(self, value: V) -> &'a mut V {
-        match self {
-            Entry::Vacant(entry) => entry.insert(value),
-            Entry::Occupied(entry) => entry.into_mut(),
-        }
-    }
-
-    /// The value, or that of `value` if there was none.
-    pub fn or_insert_with(self, value: impl FnOnce() -> V) -> &'a mut V {
-        match self {
-            Entry::Vacant(entry) => entry.insert(value()),
-            Entry::Occupied(entry) => entry.into_mut(),
-        }
-    }
-
-    /// The value, or the default if there was none.
-    pub fn or_default(self) -> &'a mut V
-    where
-        V: Default,
-    {
-        match self {
-            Entry::Vacant(entry) => entry.insert(V::default()),
-            Entry::Occupied(entry) => entry.into_mut(),
-        }
-    }
-
-    /// Changes the value if there is one.
-    #[must_use]
-    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
-        if let Entry::Occupied(entry) = &mut self {
-            change(entry.get_mut());
-        }
-        self
-    }
-}
-
-impl<'a, K, V> VacantEntry<'a, K, V> {
-    /// Puts the key into the map.
-    pub fn insert(self, value: V) -> &'a mut V {
-        self.map.insert_at(self.place, self.key, value)
-    }
-}
-
-impl<'a, K, V> OccupiedEntry<'a, K, V> {
-    /// The key.
-    #[must_use]
-    pub fn key(&self) -> &K {
-        &self.map.buckets[self.place.bucket][self.place.row].0
-    }
-
-    /// The value.
-    #[must_use]
-    pub fn get(&self) -> &V {
-        &self.map.buckets[self.place.bucket][self.place.row].1
-    }
-
-    /// The value, to change it.
-    pub fn get_mut(&mut self) -> &mut V {
-        &mut self.map.buckets[self.place.bucket][self.place.row].1
-    }
-
-    /// The value, for as long as the map is borrowed.
-    #[must_use]
-    pub fn into_mut(self) -> &'a mut V {
-        &mut self.map.buckets[self.place.bucket][self.place.row].1
-    }
-
-    /// Sets the value, and returns the last one.
-    pub fn insert(&mut self, value: V) -> V {
-        std::mem::replace(self.get_mut(), value)
-    }
-
-    /// Removes the entry, and returns its value.
-    pub fn remove(self) -> V {
-        self.remove_entry().1
-    }
-
-    /// Removes the entry.
-    pub fn remove_entry(self) -> (K, V) {
-        self.map.remove_at(self.place)
     }
 }
 

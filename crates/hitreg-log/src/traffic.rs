@@ -198,7 +198,9 @@ impl WaitingPackets {
         if self.arrived.len() > MOST_ARRIVALS
             && let Some((first, ..)) = self.sent.front()
         {
-            self.arrived.retain(|number, _| number >= first);
+            while self.arrived.first_key_value().is_some_and(|(number, _)| number < first) {
+                self.arrived.pop_first();
+            }
         }
     }
 }

@@ -295,6 +295,6 @@ mod tests {
         assert!(few.iter().map(|ranked| &ranked.shot).eq(&expected[..5]));
         let hits = expected.iter().filter(|shot| shot.change != ShotChange::OtherReason);
         assert!(noted.first_hits().eq(hits.cloned()));
-        assert_eq!(serde_json::to_value(&noted).expect("JSON"), serde_json::to_value(&expected).expect("JSON"));
+        assert_eq!(serde_json::to_string(&noted).expect("JSON"), serde_json::to_string(&expected).expect("JSON"));
     }
 }

@@ -3,7 +3,6 @@
 use std::borrow::Borrow;
 use std::ops::RangeBounds;
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::SortedMap;
@@ -29,11 +28,6 @@ impl<T> SortedSet<T> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    /// Removes all values.
-    pub fn clear(&mut self) {
-        self.0.clear();
     }
 
     /// The lowest value.
@@ -173,28 +167,5 @@ impl<T> IntoIterator for SortedSet<T> {
 impl<T: Serialize> Serialize for SortedSet<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self)
-    }
-}
-
-impl<'de, T: Deserialize<'de> + Ord> Deserialize<'de> for SortedSet<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(SetVisitor(Self::new()))
-    }
-}
-
-struct SetVisitor<T>(SortedSet<T>);
-
-impl<'de, T: Deserialize<'de> + Ord> Visitor<'de> for SetVisitor<T> {
-    type Value = SortedSet<T>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut from: A) -> Result<Self::Value, A::Error> {
-        while let Some(value) = from.next_element()? {
-            self.0.insert(value);
-        }
-        Ok(self.0)
     }
 }

@@ -51,10 +51,12 @@ impl Variables {
             shown.teleports == body.teleports() && shown.place == by.category && at - shown.seen <= LOOKED_BACK
         };
         let new = || OwnCategoryFields::of::<G>(entity == player.entity(), fields, body, by.category);
-        let shown = self.shown.entry((player, entity)).or_insert_with(new);
-        if !same(shown) {
-            *shown = new();
-        }
+        let renew = |shown: &mut OwnCategoryFields| {
+            if !same(shown) {
+                *shown = new();
+            }
+        };
+        let shown = self.shown.entry((player, entity)).and_modify(renew).or_insert_with(new);
         shown.seen = at;
         if shown.fields.is_empty() {
             return;
