@@ -108,16 +108,13 @@ fn times<'t>(ticks: &ticks::Columns<'t>) -> impl Iterator<Item = (u32, i64)> + u
     ticks.tick.iter().copied().zip(ticks.at_us.iter().copied())
 }
 
-/// A player and the number of its usercmd.
-type CommandId = (u32, u32);
-
 /// The times of one trace's rows of one table.
 pub(crate) struct RowTimes<'t> {
     clock: &'t TickTimes,
     /// The table with the times of usercmds, if the rows have only usercmd numbers.
     more: Option<NextRows<'t>>,
-    /// Times of usercmds in ascending order.
-    known: Vec<(CommandId, i64)>,
+    /// For each player: its usercmds with their times, in ascending order once a request advanced to them.
+    known: OwnerMap<Vec<(u32, i64)>>,
     /// For each player: the last usercmd that was read, and the number of rows read before it.
     read: OwnerMap<(u32, u64)>,
     rows: u64,
@@ -127,9 +124,10 @@ pub(crate) struct RowTimes<'t> {
     whole: bool,
 }
 
-fn commands(table: &Table) -> impl Iterator<Item = (CommandId, i64)> + use<'_> {
-    let keys = table.u32s("player").iter().copied().zip(table.u32s("command").iter().copied());
-    keys.zip(table.i64s("at_us").iter().copied())
+/// The player, the usercmd and the time of each row.
+fn commands(table: &Table) -> impl Iterator<Item = (i64, u32, i64)> + use<'_> {
+    let keys = table.u32s("player").iter().zip(table.u32s("command"));
+    keys.zip(table.i64s("at_us")).map(|((player, command), at)| ((*player).into(), *command, *at))
 }
 
 /// A player without a row among this many rows is taken to be gone, until one of its rows appears.
@@ -142,13 +140,15 @@ impl<'t> RowTimes<'t> {
         let says_time = table.column("at_us").is_some_and(|column| matches!(column.data, ColumnData::I64(_)));
         let by_command = !says_time && !is_number("tick") && is_number("player") && is_number("command");
         let told_by = if table.name == errors::NAME { corrections::NAME } else { frames::NAME };
-        let (known, read, asked) = (Vec::new(), OwnerMap::default(), OwnerMap::default());
+        let (known, read, asked) = (OwnerMap::default(), OwnerMap::default(), OwnerMap::default());
         let mut times = RowTimes { clock, more: None, known, read, rows: 0, asked, whole };
         match trace.in_memory().map(|trace| trace.table(told_by)) {
             _ if !by_command => {}
             Some(listed) => {
-                times.known.extend(listed.into_iter().flat_map(commands));
-                times.known.sort_unstable();
+                for (player, command, at) in listed.into_iter().flat_map(commands) {
+                    times.known.or_insert_with(player, Vec::new).push((command, at));
+                }
+                times.put_in_order();
             }
             None => times.more = Some(trace.rows(told_by, &["player", "command", "at_us"])),
         }
@@ -172,10 +172,14 @@ impl<'t> RowTimes<'t> {
             };
             self.add(&table)?;
         }
-        if !self.known.is_sorted() {
-            self.known.sort_unstable();
-        }
+        self.put_in_order();
         Ok(())
+    }
+
+    fn put_in_order(&mut self) {
+        for known in self.known.values_mut().filter(|known| !known.is_sorted()) {
+            known.sort_unstable();
+        }
     }
 
     fn may_come(&self, player: i64, command: u32) -> bool {
@@ -186,28 +190,26 @@ impl<'t> RowTimes<'t> {
     }
 
     fn add(&mut self, table: &Table) -> Result<(), StepStop> {
-        for ((player, command), at) in commands(table) {
+        for (player, command, at) in commands(table) {
             self.rows += 1;
-            let whose = i64::from(player);
-            let (last, after) = self.read.or_insert_with(whose, || (command, self.rows));
+            let (last, after) = self.read.or_insert_with(player, || (command, self.rows));
             // The usercmd may have been requested before, and answered as unknown.
             let is_late = command < *last || self.rows - *after >= SILENCE;
-            if !self.whole && is_late && self.asked.get(whose).is_some_and(|asked| command <= *asked) {
+            if !self.whole && is_late && self.asked.get(player).is_some_and(|asked| command <= *asked) {
                 return Err(StepStop::OutOfOrder);
             }
             (*last, *after) = ((*last).max(command), self.rows);
-            self.known.push(((player, command), at));
+            self.known.or_insert_with(player, Vec::new).push((command, at));
         }
         Ok(())
     }
 
     /// Forgets usercmds that no later row can request.
     pub(crate) fn forget(&mut self, before: &OwnerMap<i64>) {
-        if !self.whole {
-            let is_past = |((player, command), _): &(CommandId, i64)| {
-                before.get((*player).into()).is_some_and(|next| i64::from(*command) < *next)
-            };
-            self.known.retain(|known| !is_past(known));
+        for (player, next) in before.iter().filter(|_| !self.whole) {
+            if let Some(known) = self.known.get_mut(player) {
+                known.drain(..known.partition_point(|(command, _)| i64::from(*command) < *next));
+            }
         }
     }
 
@@ -229,11 +231,12 @@ impl<'t> RowTimes<'t> {
         // The place of the usercmd after each player's last one.
         let mut next: OwnerMap<usize> = OwnerMap::default();
         of_runs(&commands[..rows], &players[..rows], |command, player| {
-            let (key, next) = ((*player, *command), next.or_insert_with((*player).into(), || 0));
-            if self.known.get(*next).is_none_or(|(known, _)| *known != key) {
-                *next = self.known.partition_point(|(known, _)| *known < key);
+            let known = self.known.get((*player).into())?;
+            let next = next.or_insert_with((*player).into(), || 0);
+            if known.get(*next).is_none_or(|(known, _)| known != command) {
+                *next = known.partition_point(|(known, _)| known < command);
             }
-            let at = self.known.get(*next).filter(|(known, _)| *known == key).map(|(_, at)| *at);
+            let at = known.get(*next).filter(|(known, _)| known == command).map(|(_, at)| *at);
             *next += usize::from(at.is_some());
             at
         })

@@ -58,6 +58,11 @@ impl<V> OwnerMap<V> {
         self.low[place] = Some(value);
     }
 
+    /// The values of all owners.
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.low.iter_mut().flatten().chain(self.others.values_mut())
+    }
+
     /// All owners with their values.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, &V)> {
         let low = (0..).zip(&self.low).filter_map(|(owner, value)| Some((owner, value.as_ref()?)));

@@ -29,7 +29,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 pub enum TraceLayout {
     /// Columns are predicted and packed, for files that are kept.
     Packed,
-    /// Columns are as in memory, for files that are read once: faster to write and to read, and about twice as large.
+    /// Columns are as in memory, for files that are read once: faster to write and to read, and about ten times as large.
     Raw,
 }
 
@@ -37,7 +37,7 @@ impl TraceLayout {
     fn zstd_level(self) -> i32 {
         match self {
             TraceLayout::Packed => 3,
-            TraceLayout::Raw => -5,
+            TraceLayout::Raw => -20,
         }
     }
 }
@@ -96,7 +96,9 @@ impl<W: Write> TraceWriter<W> {
             return Ok(());
         }
         self.tables.insert(table.name.clone());
-        self.past.add(table);
+        if self.layout == TraceLayout::Packed {
+            self.past.add(table);
+        }
         if self.forgets {
             self.past.forget();
         }

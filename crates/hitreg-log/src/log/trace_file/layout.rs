@@ -173,7 +173,7 @@ pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
     memory(table).saturating_add(memory(rows)).saturating_add(wider.saturating_add(longer))
 }
 
-/// Encodes some rows of a checked table. Views are packed in either layout.
+/// Encodes some rows of a checked table.
 pub(super) fn encode(
     table: &Table,
     rows: Range<usize>,
@@ -181,12 +181,14 @@ pub(super) fn encode(
     past: &RecentStates,
     (index, before): (u32, Chain),
 ) -> Result<Vec<u8>, WriteError> {
-    let drawn = packed_views::encode(table, rows.clone(), past);
-    let (transform, packs) = match (&drawn, layout) {
-        (Some(_), _) => (packed_views::TRANSFORM, false),
-        (None, TraceLayout::Packed) => ("packed", true),
-        (None, TraceLayout::Raw) => ("raw", false),
+    let (drawn, transform) = match layout {
+        TraceLayout::Raw => (None, "raw"),
+        TraceLayout::Packed => match packed_views::encode(table, rows.clone(), past) {
+            Some(drawn) => (Some(drawn), packed_views::TRANSFORM),
+            None => (None, "packed"),
+        },
     };
+    let packs = transform == "packed";
     let keys: Vec<(&str, &[u32])> = match packs {
         true => table.columns.iter().filter_map(|column| key(column, &rows)).collect(),
         false => Vec::new(),
