@@ -135,32 +135,53 @@ impl RowJoin {
     /// Pairs rows of equal keys by their values first, and only the others in their order. `is_equal` compares a row of A
     /// with one of B.
     pub(crate) fn prefer_equal(self, keys: &KeyCells<'_>, is_equal: impl Fn(usize, usize) -> bool) -> RowJoin {
-        let of_side = |side: TraceSide, paired: Vec<usize>, only: &[u32]| {
-            let mut rows: Vec<usize> = paired.into_iter().chain(only.iter().map(|row| *row as usize)).collect();
+        let (mut pairs, unlike): (Vec<_>, Vec<_>) = self.pairs().partition(|(a, b)| is_equal(*a, *b));
+        let of_side = |side: TraceSide, only: &[u32]| {
+            let paired = unlike.iter().map(|(a, b)| if side == TraceSide::A { *a } else { *b });
+            let mut rows: Vec<usize> = paired.chain(only.iter().map(|row| *row as usize)).collect();
             rows.sort_unstable_by(|x, y| keys.cmp((side, *x), (side, *y)).then(x.cmp(y)));
             rows
         };
-        let a = of_side(TraceSide::A, self.pairs().map(|(a, _)| a).collect(), &self.only_a);
-        let b = of_side(TraceSide::B, self.pairs().map(|(_, b)| b).collect(), &self.only_b);
+        let (a, b) = (of_side(TraceSide::A, &self.only_a), of_side(TraceSide::B, &self.only_b));
+        let mut joined = RowJoin { in_order: true, ..RowJoin::default() };
         let mut left = &b[..];
-        let mut pairs: Vec<(usize, usize)> = Vec::with_capacity(self.len());
         for of_a in a.chunk_by(|x, y| keys.cmp((TraceSide::A, *x), (TraceSide::A, *y)).is_eq()) {
             let cmp = |b: &usize| keys.cmp((TraceSide::B, *b), (TraceSide::A, of_a[0]));
-            left = &left[left.partition_point(|b| cmp(b).is_lt())..];
-            let (of_b, later) = left.split_at(left.partition_point(|b| cmp(b).is_eq()));
+            let (passed, others) = left.split_at(left.partition_point(|b| cmp(b).is_lt()));
+            let (of_b, later) = others.split_at(others.partition_point(|b| cmp(b).is_eq()));
             left = later;
-            pair_of_key(of_a, of_b, &is_equal, &mut pairs);
+            joined.only_b.extend(passed.iter().map(|row| *row as u32));
+            joined.pair_of_key(of_a, of_b, &is_equal, &mut pairs);
         }
+        joined.only_b.extend(left.iter().map(|row| *row as u32));
         pairs.sort_unstable();
-        let mut joined = RowJoin { in_order: true, ..RowJoin::default() };
-        let [mut has_a, mut has_b] = [vec![false; a.len()], vec![false; b.len()]];
-        for (a, b) in pairs {
-            (has_a[a], has_b[b]) = (true, true);
-            joined.push(a, b, 1);
-        }
-        let lone = |has: Vec<bool>| (0..).zip(has).filter(|(_, has)| !has).map(|(row, _)| row).collect();
-        (joined.only_a, joined.only_b) = (lone(has_a), lone(has_b));
+        pairs.into_iter().for_each(|(a, b)| joined.push(a, b, 1));
         joined
+    }
+
+    /// Pairs the rows of one key: those with equal values first.
+    fn pair_of_key(
+        &mut self,
+        of_a: &[usize],
+        of_b: &[usize],
+        is_equal: &impl Fn(usize, usize) -> bool,
+        pairs: &mut Vec<(usize, usize)>,
+    ) {
+        let (mut rest_a, mut rest_b) = (Vec::new(), of_b.to_vec());
+        if of_a.len().saturating_mul(of_b.len()) > MOST_COMPARED {
+            rest_a = of_a.to_vec();
+        } else {
+            for a in of_a {
+                match rest_b.iter().position(|b| is_equal(*a, *b)) {
+                    Some(place) => pairs.push((*a, rest_b.remove(place))),
+                    None => rest_a.push(*a),
+                }
+            }
+        }
+        let in_both = rest_a.len().min(rest_b.len());
+        self.only_a.extend(rest_a.drain(in_both..).map(|row| row as u32));
+        self.only_b.extend(rest_b.drain(in_both..).map(|row| row as u32));
+        pairs.extend(rest_a.into_iter().zip(rest_b));
     }
 
     fn push(&mut self, a: usize, b: usize, rows: usize) {
@@ -194,27 +215,6 @@ impl RowJoin {
 
 /// The most comparisons of rows with one key. With more, the rows are paired in their order.
 const MOST_COMPARED: usize = 1 << 14;
-
-/// Pairs the rows of one key: those with equal values first.
-fn pair_of_key(
-    of_a: &[usize],
-    of_b: &[usize],
-    is_equal: &impl Fn(usize, usize) -> bool,
-    pairs: &mut Vec<(usize, usize)>,
-) {
-    let (mut rest_a, mut rest_b) = (Vec::new(), of_b.to_vec());
-    if of_a.len().saturating_mul(of_b.len()) > MOST_COMPARED {
-        rest_a = of_a.to_vec();
-    } else {
-        for a in of_a {
-            match rest_b.iter().position(|b| is_equal(*a, *b)) {
-                Some(place) => pairs.push((*a, rest_b.remove(place))),
-                None => rest_a.push(*a),
-            }
-        }
-    }
-    pairs.extend(rest_a.into_iter().zip(rest_b));
-}
 
 /// Whether the keys of each owner ascend, so that no key occurs twice.
 fn ascends(keys: &KeyCells<'_>, side: TraceSide, rows: Range<usize>, owner: impl Fn(TraceSide, usize) -> i64) -> bool {

@@ -22,7 +22,7 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     const CELLS: usize;
     /// The fields, in the order of their cells. A field has one cell or two, by its [kind](super::CellKind::cells).
     fn fields() -> Vec<FieldSchema>;
-    /// Writes the cells; `cells` has exactly [`Body::CELLS`] words.
+    /// Writes all cells; `cells` has exactly [`Body::CELLS`] words.
     fn write(&self, cells: &mut [u32]);
     /// Reads the cells back; exact inverse of [`Body::write`].
     ///

@@ -16,7 +16,7 @@ pub(super) struct CellRows {
     /// The number of cells of a row.
     width: usize,
     cells: Vec<u32>,
-    /// The number of cells taken last time, as an estimate for the next.
+    /// The greatest number of cells that were taken at once, as an estimate for the next time.
     taken: usize,
 }
 
@@ -27,21 +27,20 @@ impl CellRows {
         CellRows { fields, width, cells: Vec::new(), taken: 0 }
     }
 
-    /// Adds a row of zeros for the caller to write.
-    pub(super) fn next_row(&mut self) -> &mut [u32] {
+    /// Adds a row with these cells. All further cells of the row are 0.
+    pub(super) fn push(&mut self, row: &[u32]) {
         if self.cells.is_empty() {
-            let cells = std::mem::take(&mut self.taken);
-            self.cells.reserve(cells + cells / 8);
+            self.cells.reserve(self.taken + self.taken / 8);
         }
-        let start = self.cells.len();
-        self.cells.resize(start + self.width, 0);
-        &mut self.cells[start..]
+        let end = self.cells.len() + self.width;
+        self.cells.extend_from_slice(&row[..row.len().min(self.width)]);
+        self.cells.resize(end, 0);
     }
 
     /// Takes the rows so far as columns.
     pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
         let rows = std::mem::take(&mut self.cells);
-        self.taken = rows.len();
+        self.taken = self.taken.max(rows.len());
         let width = self.width;
         let columns = |fields: &[(FieldSchema, Range<usize>)]| {
             let capacity = |place: &Range<usize>| rows.len() / width * place.len();

@@ -19,9 +19,8 @@ pub(super) const LONGEST: Micros = Micros::from_s(3);
 /// The recent bodies that judged shots may concern.
 pub(super) struct CoverTracker {
     eyes: CoverView,
+    /// The number of cells of a body.
     width: usize,
-    /// The last body written as cells.
-    written: Vec<u32>,
     /// The last tick; `entities` and `cells` are the bodies after it.
     tick: Tick,
     entities: Vec<EntityId>,
@@ -63,7 +62,6 @@ impl CoverTracker {
         CoverTracker {
             eyes: CoverView { sees: Box::new(sees), state },
             width: G::Body::CELLS,
-            written: vec![0; G::Body::CELLS],
             tick: Tick(0),
             entities: Vec::new(),
             cells: Vec::new(),
@@ -78,16 +76,15 @@ impl CoverTracker {
         self.cells.clear();
     }
 
-    /// Adds a body after the tick.
-    pub(super) fn body(&mut self, entity: EntityId, body: &impl Body) {
+    /// Adds the cells of a body after the tick.
+    pub(super) fn body(&mut self, entity: EntityId, cells: &[u32]) {
         self.entities.push(entity);
-        let start = self.cells.len();
-        self.cells.resize(start + self.width, 0);
-        body.write(&mut self.cells[start..]);
+        self.cells.extend_from_slice(cells);
     }
 
-    /// Adds a player's frame, with its own body. Shots since `oldest` may still need the frames before them.
-    pub(super) fn frame(&mut self, player: PlayerId, at: Micros, oldest: Micros, own: Option<&impl Body>) {
+    /// Adds a player's frame, with the cells of its own body. Shots since `oldest` may still need the frames before
+    /// them.
+    pub(super) fn frame(&mut self, player: PlayerId, at: Micros, oldest: Micros, own: Option<&[u32]>) {
         let Some(OwnFrames { frames, cells }) = self.own.get_mut(usize::from(player.0)) else { return };
         // The last frame before that time stays, because it shows the screen until the next one.
         while frames.get(1).is_some_and(|(next, _)| next.0 < oldest.0.saturating_sub(LONGEST.0)) {
@@ -96,10 +93,7 @@ impl CoverTracker {
             }
         }
         frames.push_back((at, own.is_some()));
-        if let Some(own) = own {
-            own.write(&mut self.written);
-            cells.extend(&self.written);
-        }
+        cells.extend(own.unwrap_or_default());
     }
 
     /// Returns whether the muzzle could see the target where it was after the previous tick.
@@ -156,7 +150,9 @@ mod tests {
     fn hidden(frames: &[(i64, f32)], shot_ms: i64) -> Option<(Micros, f32)> {
         let mut covers = CoverTracker::new::<Rink>(2, Arc::new(()));
         for (ms, x) in frames {
-            covers.frame(PlayerId(1), Micros::from_ms(*ms), Micros::ZERO, Some(&below(*x)));
+            let mut cells = [0; Skater::CELLS];
+            below(*x).write(&mut cells);
+            covers.frame(PlayerId(1), Micros::from_ms(*ms), Micros::ZERO, Some(&cells));
         }
         let muzzle = Vec3::new(0.0, 0.0, 40.0);
         covers.hidden(&ShotView { at: Micros::from_ms(shot_ms), tick: Tick(1), muzzle, target: EntityId(1) })

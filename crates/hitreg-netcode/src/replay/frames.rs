@@ -28,7 +28,14 @@ impl FrameTable {
         FrameTable { own: None, ..self }
     }
 
-    pub(super) fn push<G: Game>(&mut self, player: PlayerId, at: Micros, commanded: &ClientFrameOutput<G>) {
+    /// Adds a frame, with the cells of its predicted body.
+    pub(super) fn push<G: Game>(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        commanded: &ClientFrameOutput<G>,
+        predicted: Option<&[u32]>,
+    ) {
         self.rows.push(Row {
             ran: commanded.ran,
             first_effects: commanded.effects.len() as u32,
@@ -37,12 +44,9 @@ impl FrameTable {
             ..Row::of_usercmd(player, at, &commanded.command)
         });
         if let Some(own) = &mut self.own {
-            let row = own.next_row();
-            if let Some(body) = &commanded.predicted {
-                body.write(row);
-            }
+            own.push(predicted.unwrap_or_default());
         }
-        commanded.command.input.own.write(self.input.next_row());
+        self.input.push(commanded.command.input.own.stored());
     }
 
     pub(super) fn rows(&self) -> usize {

@@ -34,7 +34,8 @@ const VIEWS_TIMES: usize = 4;
 #[derive(Debug)]
 pub struct TraceTables {
     fields: Vec<FieldSchema>,
-    body_cells: usize,
+    /// The cells of one body.
+    written: Vec<u32>,
     ticks: ticks::Writer,
     bodies: (bodies::Writer, CellRows),
     frames: FrameTable,
@@ -102,7 +103,7 @@ impl TraceTables {
             executed: executed::Writer::default(),
             network: None,
             wanted: TableSelection::of(TableSet::ALL),
-            body_cells: G::Body::CELLS,
+            written: vec![0; G::Body::CELLS],
             fields,
         }
     }
@@ -196,7 +197,7 @@ impl TraceTables {
 
     /// Passes on the rows of each table with at least this many bytes, in table order.
     pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
-        let (cells, wanted) = (self.body_cells, self.wanted.tables);
+        let (cells, wanted) = (self.written.len(), self.wanted.tables);
         let is_wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|table| wanted.has(table));
         let mut to = |table| {
             if is_wanted(&table) {
@@ -279,8 +280,19 @@ impl TraceTables {
         if wanted.shots {
             self.shots.settle(at, &self.covers);
         }
+        let predicted = match &output.predicted {
+            Some(body) if wanted.frames || wanted.shots => {
+                body.write(&mut self.written);
+                Some(&self.written[..])
+            }
+            _ => None,
+        };
         if wanted.frames {
-            self.frames.push(player, at, output);
+            self.frames.push(player, at, output, predicted);
+        }
+        if wanted.shots {
+            let oldest = self.shots.oldest_waiting().unwrap_or(at);
+            self.covers.frame(player, at, oldest, predicted);
         }
         let command = output.command.seq;
         let own = output.own.as_ref().map(|own| (player.entity(), own));
@@ -300,8 +312,6 @@ impl TraceTables {
             }
         }
         if wanted.shots {
-            let oldest = self.shots.oldest_waiting().unwrap_or(at);
-            self.covers.frame(player, at, oldest, output.predicted.as_ref());
             self.views.remember(player, command, &screen);
             for (command, index, fire, verdict) in &output.shots {
                 self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
@@ -317,13 +327,14 @@ impl TraceTables {
         if wanted.shots {
             self.covers.ticked(outcome.tick);
         }
-        for (entity, body) in G::entities(world) {
+        for (entity, body) in G::entities(world).iter().filter(|_| wanted.bodies || wanted.shots) {
+            body.write(&mut self.written);
             if wanted.bodies {
                 self.bodies.0.push(bodies::Row { tick: outcome.tick.0, entity: entity.0.into() });
-                body.write(self.bodies.1.next_row());
+                self.bodies.1.push(&self.written);
             }
             if wanted.shots {
-                self.covers.body(*entity, body);
+                self.covers.body(*entity, &self.written);
             }
         }
     }

@@ -142,7 +142,7 @@ fn frame_at(from: &mut (impl Read + Seek), offset: u64, sizes: &SeekTable, chunk
     let wrong = || corrupt(offset, &format!("chunk {chunk}"), "the seek table disagrees".to_owned());
     let (packed, content) = sizes.of(chunk).filter(|(packed, _)| *packed <= MAX_CHUNK_BYTES).ok_or_else(wrong)?;
     from.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(packed);
     from.take(packed as u64).read_to_end(&mut bytes)?;
     let frame = FileFrames::new(&bytes[..], offset).next().map_err(|_| wrong())?.ok_or_else(wrong)?;
     let is_it = frame.kind == FrameKind::Chunk { content_bytes: content } && frame.bytes.len() == packed;

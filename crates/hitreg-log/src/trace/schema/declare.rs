@@ -44,7 +44,7 @@ macro_rules! table {
             pub struct Writer {
                 /// Number of rows so far.
                 pub rows: usize,
-                /// Number of rows in the previous stretch, used to reserve memory for the next.
+                /// The greatest number of rows in a stretch so far, used to reserve memory for the next.
                 taken: usize,
                 $( $(#[doc = $column_doc])+ pub $column: <$kind as CellType>::Cells, )+
             }
@@ -76,8 +76,8 @@ macro_rules! table {
                 #[inline]
                 pub fn make_room(&mut self) {
                     if self.rows == 0 && self.taken > 0 {
-                        let rows = std::mem::take(&mut self.taken);
-                        $( <$kind as CellType>::reserve(&mut self.$column, rows + rows / 8); )+
+                        let rows = self.taken + self.taken / 8;
+                        $( <$kind as CellType>::reserve(&mut self.$column, rows); )+
                     }
                 }
 
@@ -94,7 +94,7 @@ macro_rules! table {
                 /// Returns the rows so far, with `more` columns at their end. Later pushes start a new stretch, whose
                 /// columns of names may have more names.
                 pub fn take(&mut self, more: Vec<Column>) -> Table {
-                    self.taken = std::mem::take(&mut self.rows);
+                    self.taken = self.taken.max(std::mem::take(&mut self.rows));
                     let mut columns = Vec::new();
                     $( <$kind as CellType>::take(&mut self.$column, stringify!($column), &mut columns); )+
                     for column in &mut columns {
