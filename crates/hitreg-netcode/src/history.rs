@@ -74,7 +74,9 @@ impl<B: Clone> History<B> {
     /// Adds a frame. A frame older than the newest (from a reordered snapshot) is inserted at its place. A frame that
     /// is already there is ignored.
     pub fn push(&mut self, frame: Arc<Frame<B>>) {
-        let index = self.frames.partition_point(|f| f.server_time < frame.server_time);
+        // Most frames are the newest.
+        let newer = self.frames.iter().rev().take_while(|f| f.server_time >= frame.server_time).count();
+        let index = self.frames.len() - newer;
         if self.frames.get(index).is_some_and(|f| f.server_time == frame.server_time) {
             return;
         }
