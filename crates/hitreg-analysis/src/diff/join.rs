@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::keys::{KeyCells, TraceSide};
 use super::owners::OwnerMap;
+use hitreg_log::sorted::SortedMap;
 
 /// Pairs of rows with equal keys. If a key occurs more than once, rows are paired in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl RowJoin {
         // Without a second row of the same key, any two rows of one key are a pair.
         match is_unique(TraceSide::A) && is_unique(TraceSide::B) {
             true => joined.owner_by_owner(keys, owner, rest),
-            false => joined.by_key(keys, rest),
+            false => joined.by_key(keys, owner, rest),
         }
         joined
     }
@@ -110,11 +111,18 @@ impl RowJoin {
     }
 
     /// Joins rows in any order.
-    fn by_key(&mut self, keys: &KeyCells<'_>, [a, b]: [Range<usize>; 2]) {
+    fn by_key(&mut self, keys: &KeyCells<'_>, owner: impl Fn(TraceSide, usize) -> i64, [a, b]: [Range<usize>; 2]) {
         let sorted = |side: TraceSide, rows: Range<usize>| {
-            let mut rows: Vec<u32> = rows.map(|row| row as u32).collect();
-            rows.sort_unstable_by(|x, y| keys.cmp((side, *x as usize), (side, *y as usize)).then(x.cmp(y)));
-            rows.into_iter().peekable()
+            let mut by_owner = SortedMap::<i64, Vec<u32>>::new();
+            for row in rows {
+                let rows = by_owner.entry(owner(side, row)).or_default();
+                insert_sorted(rows, row as u32, |x, y| keys.cmp((side, x as usize), (side, y as usize)));
+            }
+            let sort = move |mut rows: Vec<u32>| {
+                rows.sort_by(|x, y| keys.cmp((side, *x as usize), (side, *y as usize)));
+                rows
+            };
+            by_owner.into_values().flat_map(sort).peekable()
         };
         let (mut left, mut right) = (sorted(TraceSide::A, a), sorted(TraceSide::B, b));
         while let (Some(&i), Some(&j)) = (left.peek(), right.peek()) {
@@ -139,7 +147,7 @@ impl RowJoin {
         let of_side = |side: TraceSide, only: &[u32]| {
             let paired = unlike.iter().map(|(a, b)| if side == TraceSide::A { *a } else { *b });
             let mut rows: Vec<usize> = paired.chain(only.iter().map(|row| *row as usize)).collect();
-            rows.sort_unstable_by(|x, y| keys.cmp((side, *x), (side, *y)).then(x.cmp(y)));
+            rows.sort_by(|x, y| keys.cmp((side, *x), (side, *y)).then(x.cmp(y)));
             rows
         };
         let (a, b) = (of_side(TraceSide::A, &self.only_a), of_side(TraceSide::B, &self.only_b));
@@ -216,6 +224,16 @@ impl RowJoin {
 /// The most comparisons of rows with one key. With more, the rows are paired in their order.
 const MOST_COMPARED: usize = 1 << 14;
 
+/// How many rows a row may be out of order to be put in its place at once.
+const NEAR: usize = 16;
+
+/// Adds a row to rows that are nearly in order. A row that belongs far from the end is appended.
+fn insert_sorted(rows: &mut Vec<u32>, row: u32, cmp: impl Fn(u32, u32) -> Ordering) {
+    let later = rows.iter().rev().take(NEAR + 1).take_while(|other| cmp(**other, row) == Ordering::Greater).count();
+    let place = if later > NEAR { rows.len() } else { rows.len() - later };
+    rows.insert(place, row);
+}
+
 /// Whether the keys of each owner ascend, so that no key occurs twice.
 fn ascends(keys: &KeyCells<'_>, side: TraceSide, rows: Range<usize>, owner: impl Fn(TraceSide, usize) -> i64) -> bool {
     let mut last = OwnerMap::<usize>::default();
@@ -241,20 +259,25 @@ fn ascends(keys: &KeyCells<'_>, side: TraceSide, rows: Range<usize>, owner: impl
 mod tests {
     use super::super::keys::RowKey;
     use super::*;
+    use hitreg_log::sorted::SortedSet;
     use hitreg_log::trace::schema::JoinRule;
     use hitreg_log::trace::{Column, ColumnData, Table};
     use proptest::prelude::*;
 
-    fn joined(a: &[(u32, u32)], b: &[(u32, u32)]) -> RowJoin {
-        let table = |rows: &[(u32, u32)]| {
-            let [players, commands]: [Vec<u32>; 2] =
-                [|row: &(u32, u32)| row.0, |row: &(u32, u32)| row.1].map(|of| rows.iter().map(of).collect());
-            let columns = [("player", players), ("command", commands)];
-            Table::new("t", columns.map(|(name, values)| Column::new(name, ColumnData::U32(values))).into())
-        };
+    fn table(rows: &[(u32, u32)]) -> Table {
+        let [players, commands]: [Vec<u32>; 2] =
+            [|row: &(u32, u32)| row.0, |row: &(u32, u32)| row.1].map(|of| rows.iter().map(of).collect());
+        let columns = [("player", players), ("command", commands)];
+        Table::new("t", columns.map(|(name, values)| Column::new(name, ColumnData::U32(values))).into())
+    }
+
+    fn key() -> RowKey {
         let columns = ["player", "command"].map(str::to_owned).into();
-        let key = RowKey { columns, series: vec![0], joined: JoinRule::Always };
-        RowJoin::of(&KeyCells::of(&key, &table(a), &table(b)).unwrap(), true, a.len(), b.len())
+        RowKey { columns, series: vec![0], joined: JoinRule::Always }
+    }
+
+    fn joined(a: &[(u32, u32)], b: &[(u32, u32)]) -> RowJoin {
+        RowJoin::of(&KeyCells::of(&key(), &table(a), &table(b)).unwrap(), true, a.len(), b.len())
     }
 
     /// The pairs by definition: the first rows of a key with each other, then the second rows, and so on.
@@ -303,6 +326,42 @@ mod tests {
                 check(&a, &b);
             }
             check(&a, &[]);
+        }
+    }
+
+    /// The value of a row is a number that both sides may have.
+    fn with_values(rows: &[(u32, u32, u32)]) -> (Vec<(u32, u32)>, Vec<u32>) {
+        rows.iter().map(|(player, command, value)| ((*player, *command), *value)).unzip()
+    }
+
+    proptest! {
+        /// As many rows as possible are paired with equal ones, and then as many as possible with any of their key.
+        #[test]
+        fn rows_of_one_key_are_paired_by_their_values(
+            a in prop::collection::vec((0u32..3, 0u32..5, 0u32..3), 0..60),
+            b in prop::collection::vec((0u32..3, 0u32..5, 0u32..3), 0..60),
+        ) {
+            let ((keys_a, values_a), (keys_b, values_b)) = (with_values(&a), with_values(&b));
+            let (table_a, table_b) = (table(&keys_a), table(&keys_b));
+            let keys = KeyCells::of(&key(), &table_a, &table_b).unwrap();
+            let all = RowJoin::of(&keys, true, a.len(), b.len());
+            let joined = all.prefer_equal(&keys, |i, j| values_a[i] == values_b[j]);
+            let pairs: Vec<(usize, usize)> = joined.pairs().collect();
+            prop_assert!(pairs.is_sorted() && pairs.iter().all(|(i, j)| keys_a[*i] == keys_b[*j]));
+            for (only, side, rows) in [(&joined.only_a, 0, a.len()), (&joined.only_b, 1, b.len())] {
+                let mut once: Vec<usize> = pairs.iter().map(|(i, j)| [*i, *j][side]).collect();
+                once.extend(only.iter().map(|row| *row as usize));
+                once.sort_unstable();
+                prop_assert!(once.into_iter().eq(0..rows));
+            }
+            for of in keys_a.iter().collect::<SortedSet<_>>() {
+                let count = |keys: &[(u32, u32)]| keys.iter().filter(|key| *key == of).count();
+                let of_value = |rows: &[(u32, u32, u32)], value| rows.iter().filter(|row| **row == (of.0, of.1, value)).count();
+                let equal = (0..3).map(|value| of_value(&a, value).min(of_value(&b, value))).sum::<usize>();
+                let of_key = || pairs.iter().filter(|(i, _)| keys_a[*i] == *of);
+                prop_assert_eq!(of_key().count(), count(&keys_a).min(count(&keys_b)));
+                prop_assert_eq!(of_key().filter(|(i, j)| values_a[*i] == values_b[*j]).count(), equal);
+            }
         }
     }
 

@@ -82,7 +82,7 @@ impl<R: Read> FileFrames<R> {
 
     /// Returns the next frame; `None` at the end of the file.
     pub(crate) fn next(&mut self) -> Result<Option<FileFrame>, FrameError> {
-        let mut frame = PartialFrame { from: &mut self.from, bytes: Vec::new() };
+        let mut frame = PartialFrame { from: &mut self.from, bytes: Vec::new(), end: 0 };
         let outcome = frame.walk();
         let (bytes, offset) = (frame.bytes, self.offset);
         self.offset += bytes.len() as u64;
@@ -94,6 +94,13 @@ impl<R: Read> FileFrames<R> {
             Err(FrameStop::Io(error)) => Err(FrameError::Io(error)),
         }
     }
+}
+
+/// Returns the frame that takes all these bytes, which begin at `offset` in the file; `None` if there is no such frame.
+pub(crate) fn frame_of(bytes: Vec<u8>, offset: u64) -> Option<FileFrame> {
+    let mut frame = PartialFrame { from: &mut std::io::empty(), bytes, end: 0 };
+    let kind = frame.walk().ok()?;
+    (frame.end == frame.bytes.len()).then_some(FileFrame { offset, bytes: frame.bytes, kind })
 }
 
 impl std::fmt::Display for FrameError {
@@ -128,7 +135,10 @@ fn bad<T>(what: impl Into<String>) -> Result<T, FrameStop> {
 /// A frame that is being read.
 struct PartialFrame<'a, R> {
     from: &'a mut R,
+    /// The bytes read so far.
     bytes: Vec<u8>,
+    /// How many of them belong to the parts of the frame that are known.
+    end: usize,
 }
 
 impl<R: Read> PartialFrame<'_, R> {
@@ -174,7 +184,7 @@ impl<R: Read> PartialFrame<'_, R> {
             1 => 1,
             _ => return bad("a zstd block is of the reserved type"),
         };
-        if size > MAX_BLOCK || self.bytes.len() + stored > MAX_CHUNK_BYTES {
+        if size > MAX_BLOCK || self.end + stored > MAX_CHUNK_BYTES {
             return bad("a zstd block is larger than any can be");
         }
         self.take(stored)?;
@@ -192,15 +202,17 @@ impl<R: Read> PartialFrame<'_, R> {
 
     /// Reads a little-endian number of up to eight bytes.
     fn number(&mut self, bytes: usize) -> Result<u64, FrameStop> {
-        let start = self.bytes.len();
+        let start = self.end;
         self.take(bytes)?;
-        Ok(self.bytes[start..].iter().rev().fold(0, |number, &byte| (number << 8) | u64::from(byte)))
+        Ok(self.bytes[start..self.end].iter().rev().fold(0, |number, &byte| (number << 8) | u64::from(byte)))
     }
 
-    /// Reads exactly `bytes` bytes. It allocates no more memory than the file has bytes.
+    /// Takes exactly `bytes` bytes. It allocates no more memory than the file has bytes.
     fn take(&mut self, bytes: usize) -> Result<(), FrameStop> {
-        let got = self.from.by_ref().take(bytes as u64).read_to_end(&mut self.bytes).map_err(FrameStop::Io)?;
-        if got == bytes { Ok(()) } else { Err(FrameStop::Cut) }
+        let missing = (self.end + bytes).saturating_sub(self.bytes.len());
+        let got = self.from.by_ref().take(missing as u64).read_to_end(&mut self.bytes).map_err(FrameStop::Io)?;
+        self.end += bytes;
+        if got == missing { Ok(()) } else { Err(FrameStop::Cut) }
     }
 }
 

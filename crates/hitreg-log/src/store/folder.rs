@@ -130,7 +130,7 @@ pub struct TemporaryFolder(UnnamedFolder);
 impl TemporaryFolder {
     /// Returns a target for a file in the folder.
     pub fn file(&self, name: &str) -> Target {
-        Target::own(self.0.path().join(name))
+        Target::temporary(self.0.path().join(name))
     }
 }
 

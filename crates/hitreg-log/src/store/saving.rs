@@ -118,7 +118,9 @@ pub fn prepare<'a>(
                 unfinished.as_file().set_permissions(permissions).map_err(io)?;
             }
             fill(unfinished.as_file())?;
-            unfinished.as_file().sync_data().map_err(io)?;
+            if target.is_lasting() {
+                unfinished.as_file().sync_data().map_err(io)?;
+            }
             Prepared::File(unfinished, file.path)
         }
     };

@@ -55,6 +55,8 @@ pub struct Targets {
 pub struct Target {
     path: PathBuf,
     guard: Option<Guard>,
+    /// Whether the file must survive a power failure.
+    is_lasting: bool,
 }
 
 /// The checks of a target.
@@ -100,7 +102,7 @@ impl Targets {
     /// As [`Targets::file`], except that the path may be an input.
     pub fn file_over_input(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
         let guard = Guard { kind, inputs: Arc::default(), may_replace_recordings: true };
-        let target = Target { path: path.to_owned(), guard: Some(guard) };
+        let target = Target { path: path.to_owned(), guard: Some(guard), is_lasting: true };
         target.check().map(|_| target)
     }
 
@@ -114,7 +116,7 @@ impl Targets {
                 return Err(StoreError::WrittenTwice { path: path.into() });
             }
         }
-        let target = Target { path: path.to_owned(), guard: Some(guard) };
+        let target = Target { path: path.to_owned(), guard: Some(guard), is_lasting: true };
         target.check()?;
         Ok(target)
     }
@@ -123,14 +125,23 @@ impl Targets {
 impl Target {
     /// Returns a target in a folder that hitreg owns.
     pub(super) fn own(path: PathBuf) -> Target {
-        Target { path, guard: None }
+        Target { path, guard: None, is_lasting: true }
+    }
+
+    /// Returns a target in a temporary folder.
+    pub(super) fn temporary(path: PathBuf) -> Target {
+        Target { path, guard: None, is_lasting: false }
+    }
+
+    pub(super) fn is_lasting(&self) -> bool {
+        self.is_lasting
     }
 
     /// Returns the same target for a second write, which may replace what the command itself has written.
     #[must_use]
     pub fn replaceable(&self) -> Target {
         let guard = self.guard.clone().map(|guard| Guard { may_replace_recordings: true, ..guard });
-        Target { path: self.path.clone(), guard }
+        Target { guard, ..self.clone() }
     }
 
     /// Returns the path as given.

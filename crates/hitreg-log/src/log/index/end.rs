@@ -8,7 +8,7 @@ use super::{ChunkRows, EndMap, FileIndex, IndexMap, OTHER_ROWS, digest_of};
 use crate::log::chunks::ChunkContent;
 use crate::log::container::{Chain, SEEK_FOOTER_MAGIC, SEEK_TABLE_MAGIC, SeekTable};
 use crate::log::error::LogError;
-use crate::log::frames::{FileFrame, FileFrames, FrameKind, unpack};
+use crate::log::frames::{FileFrame, FrameKind, frame_of, unpack};
 use crate::log::keyframes::KEYFRAME;
 use crate::log::limits::MAX_CHUNK_BYTES;
 use crate::log::trace_file::TableMap;
@@ -144,9 +144,9 @@ fn frame_at(from: &mut (impl Read + Seek), offset: u64, sizes: &SeekTable, chunk
     from.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::with_capacity(packed);
     from.take(packed as u64).read_to_end(&mut bytes)?;
-    let frame = FileFrames::new(&bytes[..], offset).next().map_err(|_| wrong())?.ok_or_else(wrong)?;
-    let is_it = frame.kind == FrameKind::Chunk { content_bytes: content } && frame.bytes.len() == packed;
-    if is_it { Ok(frame) } else { Err(wrong()) }
+    let is_it =
+        |frame: &FileFrame| frame.kind == FrameKind::Chunk { content_bytes: content } && frame.bytes.len() == packed;
+    frame_of(bytes, offset).filter(is_it).ok_or_else(wrong)
 }
 
 fn corrupt(offset: u64, part: &str, what: String) -> LogError {
