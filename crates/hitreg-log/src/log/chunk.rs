@@ -18,7 +18,7 @@ use context::ChunkContext;
 pub(super) use context::{ReadContext, WriteContext};
 pub(super) use heard::NESTED as HEARD_USERCMD;
 pub(super) use map::is_declared;
-pub(crate) use map::{ChunkPosition, to_messagepack};
+pub(crate) use map::{ChunkPosition, put_messagepack, to_messagepack};
 pub(crate) use outline::outline;
 use part::RecordRange;
 pub(crate) use part::SessionSlice;

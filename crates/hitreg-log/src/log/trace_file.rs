@@ -68,6 +68,8 @@ pub struct TraceWriter<W> {
     past: RecentStates,
     /// Whether to drop old states.
     forgets: bool,
+    /// The content of the last chunk, whose memory the next one uses.
+    content: Vec<u8>,
 }
 
 impl<W: Write> TraceWriter<W> {
@@ -82,7 +84,8 @@ impl<W: Write> TraceWriter<W> {
     fn in_layout(layout: TraceLayout, out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, layout.zstd_level())?;
         sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
-        Ok(TraceWriter { sink, layout, tables: SortedSet::new(), past: RecentStates::default(), forgets: true })
+        let (tables, past) = (SortedSet::new(), RecentStates::default());
+        Ok(TraceWriter { sink, layout, tables, past, forgets: true, content: Vec::new() })
     }
 
     /// Writes a table, or more rows of one. Tables keep the order of their first call, with or without rows.
@@ -104,8 +107,9 @@ impl<W: Write> TraceWriter<W> {
         }
         for start in (0..rows.max(1)).step_by(step) {
             let part = start..rows.min(start + step);
-            let content = layout::encode(table, part.clone(), self.layout, &self.past, self.sink.next())?;
-            self.sink.chunk_of_trace(&content, table.without_rows(), layout::part_rows(table, part))?;
+            self.content.clear();
+            layout::encode(table, part.clone(), self.layout, &self.past, self.sink.next(), &mut self.content)?;
+            self.sink.chunk_of_trace(&self.content, table.without_rows(), layout::part_rows(table, part))?;
         }
         Ok(())
     }
@@ -318,7 +322,9 @@ mod tests {
             |names: [&str; 2]| Table::new("t", names.map(|name| Column::new(name, ColumnData::U32(vec![7]))).into());
         let before = crate::log::container::Chain::default();
         let chunk = |names| {
-            layout::encode(&table(names), 0..1, TraceLayout::Packed, &RecentStates::default(), (1, before)).unwrap()
+            let (past, mut content) = (RecentStates::default(), Vec::new());
+            layout::encode(&table(names), 0..1, TraceLayout::Packed, &past, (1, before), &mut content).unwrap();
+            content
         };
         assert!(layout::decode(&chunk(["a", "b"]), &[]).is_ok() && layout::shape(&chunk(["a", "b"])).is_ok());
         let twice = chunk(["a", "a"]);

@@ -28,7 +28,14 @@ pub(crate) struct ChunkPosition {
 }
 
 pub(crate) fn to_messagepack(map: &impl Serialize) -> Result<Vec<u8>, WriteError> {
-    rmp_serde::to_vec_named(map).map_err(|error| WriteError::Io(std::io::Error::other(error)))
+    let mut bytes = Vec::new();
+    put_messagepack(map, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Appends a map to bytes.
+pub(crate) fn put_messagepack(map: &impl Serialize, to: &mut Vec<u8>) -> Result<(), WriteError> {
+    rmp_serde::encode::write_named(to, map).map_err(|error| WriteError::Io(std::io::Error::other(error)))
 }
 
 /// The tables of a chunk to write, without empty ones.

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_bytes::{ByteBuf, Bytes};
 
-use crate::log::chunk::to_messagepack;
+use crate::log::chunk::put_messagepack;
 use crate::log::column;
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
@@ -84,7 +84,7 @@ pub(in crate::log) type TableMap<'a, B> = RowMap<'a, ColumnMap<'a, B>, B>;
 
 /// Returns the map of a table in an index.
 pub(in crate::log) fn table_map(table: &Table) -> TableMap<'_, ByteBuf> {
-    let column = |column| column_map(column, "raw", Vec::new());
+    let column = |column| column_map(column, "raw", ByteBuf::new());
     let columns = table.columns.iter().map(column).collect();
     let key = table.key.iter().map(Cow::from).collect();
     let table = Cow::from(&table.name);
@@ -97,10 +97,26 @@ pub(in crate::log) fn empty_table(map: &TableMap<'_, &Bytes>) -> Result<Table, S
     Ok(without_rows(map))
 }
 
-fn column_map<'a>(column: &'a Column, transform: &'a str, data: Vec<u8>) -> ColumnMap<'a, ByteBuf> {
+fn column_map<'a, B>(column: &'a Column, transform: &'a str, data: B) -> ColumnMap<'a, B> {
     let names = if let ColumnData::Name { names, .. } = &column.data { names.clone() } else { Vec::new() };
     let (name, kind, unit) = (Cow::from(&column.name), Cow::from(kind(&column.data)), Cow::from(&column.unit));
-    ColumnMap { name, kind, unit, names, transform: transform.into(), data: ByteBuf::from(data) }
+    ColumnMap { name, kind, unit, names, transform: transform.into(), data }
+}
+
+/// The bytes of a column to write.
+enum ColumnBytes<'a> {
+    Packed(Vec<u8>),
+    /// Some rows of a column as in memory. Their bytes are made only when they are written.
+    Raw(&'a ColumnData, Range<usize>),
+}
+
+impl Serialize for ColumnBytes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            ColumnBytes::Packed(bytes) => serializer.serialize_bytes(bytes),
+            ColumnBytes::Raw(data, rows) => serializer.serialize_bytes(&raw_bytes(data, rows.clone())),
+        }
+    }
 }
 
 /// Checks that the columns form a table.
@@ -173,14 +189,15 @@ pub(super) fn memory_together(table: &Table, rows: &Table) -> usize {
     memory(table).saturating_add(memory(rows)).saturating_add(wider.saturating_add(longer))
 }
 
-/// Encodes some rows of a checked table.
+/// Encodes some rows of a checked table, and appends them to bytes.
 pub(super) fn encode(
     table: &Table,
     rows: Range<usize>,
     layout: TraceLayout,
     past: &RecentStates,
     (index, before): (u32, Chain),
-) -> Result<Vec<u8>, WriteError> {
+    to: &mut Vec<u8>,
+) -> Result<(), WriteError> {
     let (drawn, transform) = match layout {
         TraceLayout::Raw => (None, "raw"),
         TraceLayout::Packed => match packed_views::encode(table, rows.clone(), past) {
@@ -196,17 +213,18 @@ pub(super) fn encode(
     let grouping = RowGrouping::new(rows.len(), keys.iter().map(|(_, key)| *key));
     let columns = table.columns.iter().map(|column| {
         let data = match key(column, &rows) {
-            _ if drawn.is_some() => Vec::new(),
-            _ if !packs => raw_bytes(&column.data, rows.clone()),
+            _ if drawn.is_some() => ColumnBytes::Packed(Vec::new()),
+            _ if !packs => ColumnBytes::Raw(&column.data, rows.clone()),
             Some((_, key)) => {
-                column::encode_quickly(&key.iter().map(|&v| i64::from(v)).collect::<Vec<_>>(), &[rows.len()])
+                let values: Vec<i64> = key.iter().map(|&v| i64::from(v)).collect();
+                ColumnBytes::Packed(column::encode_quickly(&values, &[rows.len()]))
             }
-            None => grouping.pack(&column.data, rows.start),
+            None => ColumnBytes::Packed(grouping.pack(&column.data, rows.start)),
         };
         column_map(column, transform, data)
     });
-    let columns = columns.collect();
-    to_messagepack(&RowMap {
+    let columns: Vec<_> = columns.collect();
+    let map = RowMap {
         index: Some(index),
         before: Some(before.0),
         table: Cow::from(&table.name),
@@ -215,7 +233,8 @@ pub(super) fn encode(
         series: keys.iter().map(|(name, _)| Cow::from(*name)).collect(),
         columns,
         drawn,
-    })
+    };
+    put_messagepack(&map, to)
 }
 
 /// Returns values as they are in memory, little-endian.
