@@ -22,6 +22,7 @@ use std::time::Duration;
 pub use cache::{Cache, CacheError};
 pub use stop::StopSignal;
 
+use hitreg_log::log::LogError;
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::store::{self, StoreError, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceSource};
@@ -204,7 +205,7 @@ impl BuildRunner {
     ) -> Result<(TraceFile, Option<TemporaryFolder>), UntestableBuild> {
         self.made(build, request, |path| {
             store::check_regular(path)?;
-            TraceFile::open(path)
+            TraceFile::open_checked(path)
         })
     }
 
@@ -315,11 +316,13 @@ fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result
     take(path).map_err(|error| unreadable("wrote a file that is not a trace", &error))
 }
 
-/// A file of a build that cannot be read.
+/// A file of a build that cannot be read. The file is temporary, so its damage matters, and neither its path nor its
+/// recovery.
 fn unreadable(what: &str, error: &StoreError) -> UntestableBuild {
-    match error.needs_memory() {
-        Some(needs) => UntestableBuild::over_limit(needs),
-        None => UntestableBuild::because(format!("{what}: {error}")),
+    match error {
+        StoreError::Content { source: LogError::NeedsMemory(needs), .. } => UntestableBuild::over_limit(*needs),
+        StoreError::Content { source, .. } => UntestableBuild::because(format!("{what}: {}", source.damage())),
+        other => UntestableBuild::because(format!("{what}: {other}")),
     }
 }
 

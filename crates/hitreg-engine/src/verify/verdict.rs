@@ -351,13 +351,13 @@ fn not_judged(
         return untestable(VerdictReason::Hole, detail);
     }
     let compared = ran.hashes_compared;
-    // Another build may write no ticks. Then only a golden can decide.
-    let has_no_ticks = is_closed && with_hash > 0 && exercised.ticks == 0;
+    // Another build may write no ticks, or run no server. Then only a golden can decide.
+    let has_no_ticks = with_hash > 0 && exercised.ticks == 0;
     if has_no_ticks && against.golden.is_none() {
         let detail = "the replay wrote no ticks and there is no golden, so the replay cannot be compared with the log";
         return untestable(VerdictReason::NeedsGolden, detail.to_owned());
     }
-    if is_closed && compared < with_hash && !has_no_ticks {
+    if compared < with_hash && !has_no_ticks {
         let detail = format!(
             "only {compared} of its {with_hash} ticks could be compared: the replay has no hash for the other tick numbers"
         );
@@ -424,6 +424,26 @@ mod tests {
         assert_eq!(judged([replay(1), replay(1)], &facts), (Some(VerdictReason::RecordedState), false));
         let broken = LogFacts { contradiction: Some(String::new()), ..facts };
         assert_eq!(judged([replay(1), replay(2)], &broken), (Some(VerdictReason::Contradiction), true));
+    }
+
+    /// Predictions that agree with acks do not stand for the states of a server that the build did not run.
+    #[test]
+    fn an_open_replay_of_a_log_with_states_needs_a_golden() {
+        let facts = LogFacts {
+            ticks: 9,
+            with_hash: 9,
+            has_hashes: true,
+            has_server: true,
+            usercmds: 3,
+            active_usercmds: 3,
+            ..LogFacts::default()
+        };
+        let result = Column::new("result", ColumnData::Name { names: vec!["exact".to_owned()], codes: vec![0, 0, 0] });
+        let header = TraceHeader { mode: "open".to_owned(), ..TraceHeader::default() };
+        let trace = Trace { header, tables: vec![Table::new(corrections::NAME, vec![result])] };
+        let replay = || VerifiedReplay { summary: ReplaySummary::of(&trace), ran: StreamReport::default() };
+        let report = judge(&facts, Ok(&[replay(), replay()]), VerifyReference::default());
+        assert_eq!((report.verdict, report.why), (LogVerdict::Untestable, Some(VerdictReason::NeedsGolden)));
     }
 
     /// An imported log has neither tick hashes nor a golden, so its acks are the reference.

@@ -26,7 +26,7 @@ pub enum LogError {
     #[error("this file cannot be read: {0}")]
     Version(#[from] UnreadableFormat),
     /// The file ends before its last chunk or its seek table.
-    #[error("{0}. To save the rest, run: hitreg recover FILE -o fixed.hitlog")]
+    #[error("{}. To save the rest, run: hitreg recover FILE -o fixed.hitlog", self.damage())]
     Torn(Truncation),
     /// The file ends inside its header, so nothing can be recovered.
     #[error(
@@ -37,7 +37,7 @@ pub enum LogError {
         bytes: u64,
     },
     /// Some bytes changed since they were written.
-    #[error("corrupt at offset {offset}: {part}: {what}{}", recovery_hint(*offset))]
+    #[error("{}{}", self.damage(), recovery_hint(*offset))]
     Corrupt {
         /// The offset where the damaged part begins, in bytes.
         offset: u64,
@@ -67,6 +67,15 @@ pub enum LogError {
 }
 
 impl LogError {
+    /// Returns what is wrong with the file, without advice on its recovery.
+    pub fn damage(&self) -> String {
+        match self {
+            LogError::Torn(torn) => torn.to_string(),
+            LogError::Corrupt { offset, part, what } => format!("corrupt at offset {offset}: {part}: {what}"),
+            other => other.to_string(),
+        }
+    }
+
     /// Returns the offset of the error in the file; `None` for errors without a place.
     pub fn offset(&self) -> Option<u64> {
         match self {

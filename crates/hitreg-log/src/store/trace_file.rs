@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{StoreError, open, open_file};
+use super::{StoreError, open, open_file, open_trace};
 use crate::log::IndexedTrace;
 use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, TraceHeader, TraceSource};
 
@@ -26,6 +26,16 @@ impl TraceFile {
     pub fn open(path: &Path) -> Result<TraceFile, StoreError> {
         let trace = IndexedTrace::open(open(path)?).map_err(|source| StoreError::content(path, source))?;
         Ok(TraceFile { path: path.to_owned(), trace: Arc::new(trace) })
+    }
+
+    /// Reads the trace once to its end, as a check that nothing in it is damaged, and opens it.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, is not a trace, or any part of it is damaged.
+    pub fn open_checked(path: &Path) -> Result<TraceFile, StoreError> {
+        let mut reader = open_trace(path)?;
+        while reader.next_rows().map_err(|source| StoreError::content(path, source))?.is_some() {}
+        TraceFile::open(path)
     }
 
     /// Returns the path of the file.
