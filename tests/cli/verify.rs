@@ -48,6 +48,11 @@ fn a_log_with_a_hole_is_judged_up_to_the_hole() {
         let paragraph = stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
         let ticks = recovered["ticks"].as_u64().unwrap();
         assert!(paragraph.contains(&format!("of its {ticks} ticks could be compared")), "{paragraph}");
+        for line in ["diff holed.hitlog", "bisect ticks holed.hitlog"] {
+            let output = folder.run(line);
+            let said = stdout_text(&output);
+            assert!(code(&output) == 125 && said.contains("a part of the log is missing, from 0:"), "{line}: {said}");
+        }
         // Ticks after the hole fail no build, and a golden does not replace the missing part.
         fs::remove_file(folder.path("holed.golden")).unwrap_or_default();
         assert_eq!(exit_of(&folder, "verify holed.hitlog --accept"), 125);

@@ -13,9 +13,10 @@ use serde::Serialize;
 use super::{Engine, EngineError, SideRejudgement, SurveyedLog, check};
 use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
 use hitreg_analysis::diff::TraceSide;
-use hitreg_log::record::{LogContents, SessionHeader};
+use hitreg_log::record::{GapRecord, LogContents, SessionHeader};
 use hitreg_log::store::{self, Target, TraceFile};
 use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
+use hitreg_log::units::ClockTime;
 use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
 use side::ComparisonInput;
@@ -469,6 +470,16 @@ impl MissingSide {
     fn unrelated(difference: String) -> MissingSide {
         let reason = format!("these files are of different sessions, so nothing can be concluded: {difference}");
         MissingSide { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new() }
+    }
+
+    /// The recorded side of a log with a missing part. No replay equals the recording after it.
+    fn incomplete(path: &Path, hole: &GapRecord) -> MissingSide {
+        let (from, to) = (ClockTime(hole.from), ClockTime(hole.to));
+        let reason = format!(
+            "a part of the log is missing, from {from} to {to}, so a replay cannot equal the rest: `hitreg verify {}` judges the part before it",
+            path.display()
+        );
+        MissingSide { verdict: "untestable", side: Some(TraceSide::A), build: None, reason, last_words: Vec::new() }
     }
 
     /// Whether the two sides are of different sessions. [`ComparisonSpec::compare_unrelated`] compares them.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::same_session::SessionIdentity;
-use super::{ReplaySpec, ReplaySpecs, Traces};
+use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
 use crate::build::{BuildRunner, UntestableBuild};
 use crate::engine::streamed::{collect_replayed, write_replayed};
 use crate::engine::{Engine, EngineError, SideRejudgement, SurveyedLog};
@@ -185,6 +185,10 @@ pub(super) fn against_itself(
     let Some(log) = source.log() else { return Err(EngineError::SingleTrace) };
     let (path, plain) = (source.path, ReplaySpec::default());
     let of_build = plain.name(source);
+    if let Some(hole) = log.survey.first_hole() {
+        let names = [format!("{}, as recorded", path.display()), of_build];
+        return Ok(Traces { names, made: Err(MissingSide::incomplete(path, hole)), overlap_only: true });
+    }
     // What the log says takes about as much as the log.
     let replayed = log.survey.trace_bytes(plain.tables);
     let needed = log.session_bytes().saturating_mul(2).saturating_add(replayed);
