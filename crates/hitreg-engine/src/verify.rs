@@ -88,7 +88,8 @@ impl VerifyOptions<'_> {
             verified = verified.but(LogVerdict::Untestable, VerdictReason::NoGolden, detail);
         }
         let plays_here = engine.games.of_header(&log.header).is_ok();
-        let rerecorded = match self.keep.rerecords() && verified.why == Some(VerdictReason::RecordedState) {
+        let has_other_states = matches!(verified.why, Some(VerdictReason::RecordedState | VerdictReason::Keyframe));
+        let rerecorded = match self.keep.rerecords() && has_other_states {
             true => Some(self.verify_rerecorded(engine, &log, against)?),
             false => None,
         };

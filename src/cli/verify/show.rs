@@ -114,7 +114,8 @@ fn compared(log: &LogReport) -> String {
         }
         _ => "replayed twice, identical".to_owned(),
     };
-    let is_other = matches!(log.why, Some(VerdictReason::RecordedState | VerdictReason::Replays));
+    let is_other =
+        matches!(log.why, Some(VerdictReason::RecordedState | VerdictReason::Keyframe | VerdictReason::Replays));
     let outcome = if log.tick.is_some() || is_other { "compared" } else { "match the recording" };
     let states = match log.ticks_recorded {
         0 => "no tick hashes in the log".to_owned(),
@@ -159,6 +160,9 @@ pub(super) fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str,
         }
         VerdictReason::NeedsGolden => vec![accept("next")],
         VerdictReason::RecordedState => vec![("why", format!("{program} bisect ticks {path}{}", with("--b")))],
+        VerdictReason::Keyframe => {
+            vec![("to write new keyframes", format!("{program} keyframes {path} -o new.hitlog"))]
+        }
         VerdictReason::Rollback => vec![("next", format!("{program} verify {path} --rollback 1"))],
         VerdictReason::Replays
         | VerdictReason::NoGolden

@@ -128,7 +128,9 @@ impl Goldens {
                 store::save_bytes(target, text.as_bytes())?;
                 Ok(self.settled(target, verified, Golden::Accepted))
             }
-            (_, Some(VerdictReason::RecordedState)) => self.accept_rerecorded(target, verified, anew),
+            (_, Some(VerdictReason::RecordedState | VerdictReason::Keyframe)) => {
+                self.accept_rerecorded(target, verified, anew)
+            }
             _ => Ok(verified),
         }
     }

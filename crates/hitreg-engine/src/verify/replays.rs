@@ -154,7 +154,9 @@ impl LogDifference {
             LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(player, verified),
             LogDifference { keyframe: Some(tick), .. } => {
                 let detail = format!("the keyframe after tick {tick} differs from the replayed state");
-                verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
+                let recorded_differs = verified.why == Some(VerdictReason::RecordedState);
+                let why = if recorded_differs { VerdictReason::RecordedState } else { VerdictReason::Keyframe };
+                verified.but(LogVerdict::Differs, why, detail)
             }
             LogDifference { contradicts: None, keyframe: None, .. } => verified,
         }

@@ -90,6 +90,8 @@ pub enum VerdictReason {
     Rollback,
     /// A replayed state differs from the recorded state.
     RecordedState,
+    /// A keyframe differs from the replayed state, although the recorded state hashes agree.
+    Keyframe,
     /// Replays differ from each other.
     Replays,
     /// The golden differs.
