@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Output};
 
 use hitreg::record::{Execution, ExecutionRecord, Session};
-use hitreg::store;
+use hitreg::store::{self, FileType, Targets};
 use hitreg::units::{CommandSeq, Tick};
 use serde_json::Value;
 
@@ -342,6 +342,19 @@ fn a_build_that_writes_less_than_the_log_is_described() {
     folder.done("verify a.hitlog --build ./untimed --accept");
     let (code, page) = verified("--build ./untimed");
     assert!(code == 0 && page.contains("golden matches"), "{page}");
+    // Clients alone, whose predictions agree with the recorded acks, show nothing about the server.
+    script(&folder.path("serverless"), &format!("exec {hitreg} \"$@\" --mode open"));
+    fs::remove_file(folder.path("a.golden")).unwrap();
+    let (code, page) = verified("--build ./serverless");
+    assert!(code == 125 && page.contains("the replay wrote no ticks and there is no golden"), "{page}");
+    folder.done("replay a.hitlog -o other.hittrace");
+    let mut other = store::read_trace(&folder.path("other.hittrace")).unwrap();
+    other.header.game = "other".to_owned();
+    let target = Targets::new([], true).file(&folder.path("other.hittrace"), FileType::Trace).unwrap();
+    store::save_trace(&target, &other).unwrap();
+    script(&folder.path("foreign"), "cp other.hittrace \"$4\"");
+    let (code, page) = verified("--build ./foreign");
+    assert!(code == 125 && page.contains("a trace of the game `other`, and the log is of `arena`"), "{page}");
     // A trace without usercmds does not make the golden one of another recording.
     folder.done("verify a.hitlog --accept");
     script(&folder.path("frameless"), &format!("exec {hitreg} \"$@\" --tables ticks,bodies,shots"));

@@ -81,6 +81,10 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
             Ok(trace) => trace,
             Err(untestable) => return Ok(Err(describe(&untestable))),
         };
+        let (of_log, of_trace) = (&session.header.game, &trace.header.game);
+        if !of_trace.is_empty() && of_trace != of_log {
+            return Ok(Err(format!("the build wrote a trace of the game `{of_trace}`, and the log is of `{of_log}`")));
+        }
         let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
         runner.memory.check(needed).map_err(|source| log.needs_memory(source))?;
         let replayed = compare_hashes(&session, trace);
