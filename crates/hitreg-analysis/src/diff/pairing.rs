@@ -11,7 +11,7 @@ use super::mark::{RowMark, RowRank, by_time};
 use super::options::DiffOptions;
 use super::place::RowPlace;
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::{JoinRule, effects};
+use hitreg_log::trace::schema::{JoinRule, TableSchema, effects};
 
 /// A row of one trace, or a pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +52,8 @@ impl<'a> Pairing<'a> {
     ) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(&key, a, b)?;
         let mut joined = Rows::of(&keys, key.series.contains(&0), a.rows(), b.rows());
-        // One shot may cause several effects of one kind.
-        if a.name == effects::NAME {
+        // One shot may cause several effects of one kind, and rows of a build's own table may have any key.
+        if TableSchema::of(&a.name).is_none_or(|schema| schema.name == effects::NAME) {
             let cells: Vec<CellPair<'_>> = a
                 .columns
                 .iter()
@@ -198,7 +198,7 @@ impl RowSpot {
 mod tests {
     use super::super::{DiffOptions, Status, diff};
     use hitreg_log::trace::schema::effects;
-    use hitreg_log::trace::{Trace, schema::ticks};
+    use hitreg_log::trace::{Column, ColumnData, Table, Trace, schema::ticks};
 
     /// The effects of one shot, by their x.
     fn trace(all: &[f32]) -> Trace {
@@ -223,5 +223,23 @@ mod tests {
         assert_eq!(compare(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0]), (Status::Same, [3, 0, 0, 0]), "in any order");
         assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0]), (Status::Differs, [2, 0, 1, 0]), "one is missing");
         assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0, 9.0]), (Status::Differs, [3, 1, 0, 0]), "one has moved");
+    }
+
+    #[test]
+    fn rows_of_a_builds_own_table_with_equal_keys_are_paired_by_their_values() {
+        let own = |ranges: &[f32]| {
+            let tick = Column::new("tick", ColumnData::U32(vec![1; ranges.len()]));
+            let range = Column::new("range", ColumnData::F32(ranges.to_vec()));
+            let mut trace = trace(&[]);
+            trace.tables.push(Table::new("spells", vec![tick, range]).keyed_by(["tick"]));
+            trace
+        };
+        let compare = |a: &[f32], b: &[f32]| {
+            let found = diff(&own(a), &own(b), &DiffOptions::default()).unwrap();
+            let table = found.tables.into_iter().find(|table| table.name == "spells").unwrap();
+            (table.status, table.rows.differing)
+        };
+        assert_eq!(compare(&[1.0, 2.0], &[2.0, 1.0]), (Status::Same, 0));
+        assert_eq!(compare(&[1.0, 2.0], &[2.0, 3.0]), (Status::Differs, 1));
     }
 }
