@@ -238,6 +238,17 @@ async function counts() {
   await page.close();
 }
 
+/** Without clocks, the time goes from the first row to the last one. */
+async function span() {
+  const { page, wrong, value } = await open("rows.html");
+  const [from, to] = await value("(({ shots, corrections }) => { const at = [...shots, ...corrections].map((row) => row.at_us); return [Math.min(...at), Math.max(...at)]; })(window.hitreg.contents.sides[0])");
+  assert.ok(to > from + 5e6);
+  assert.deepEqual(await value("[window.hitreg.state.from, window.hitreg.state.to]"), [from, to]);
+  assert.ok((await value("document.getElementById('subtitle').textContent")).startsWith(`${((to - from) / 1e6).toFixed(1)} s`));
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
 /** A player that is put elsewhere is no error of prediction, and does not set the scale of the chart. */
 async function jumps() {
   const { page, value } = await open("crowd.html");
@@ -317,7 +328,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, tabs, counts, jumps, links, sweep, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, span, jumps, links, sweep, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

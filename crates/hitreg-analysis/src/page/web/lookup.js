@@ -45,19 +45,25 @@ export function prepare(side, index) {
   }
   // If no player is known, everything that moves is shown as a player.
   side.somebody = new Set(side.players.length > 0 ? side.players : side.bodies.map((track) => track.entity));
-  const ends = side.clocks.filter((clock) => clock.at_us.length > 0);
-  side.from = Math.min(...ends.map((clock) => clock.at_us[0]));
-  side.to = Math.max(...ends.map((clock) => clock.at_us[clock.at_us.length - 1]));
   for (const shot of side.shots) {
     shot.name = shotName(shot);
     shot.at_us = shot.judged?.at_us ?? shot.made?.at_us ?? null;
   }
+  [side.from, side.to] = spanOf(side);
   for (const item of [...side.shots, ...side.corrections]) item.side = index;
   side.shotsInTime = side.shots.filter((shot) => shot.at_us !== null).sort((a, b) => a.at_us - b.at_us);
   side.shotTimes = Float64Array.from(side.shotsInTime, (shot) => shot.at_us);
   side.counts = countsOf(side);
   side.shotNamed = new Map(side.shots.map((shot) => [shot.name, shot]));
   return side;
+}
+
+/** The first and the last time of all rows; infinite without rows. A trace may lack the tables of the clocks. */
+function spanOf({ clocks, acks, packets, shots, corrections }) {
+  const columns = [...[...clocks, ...acks].map((of) => of.at_us), ...packets.map((of) => of.sent_us)];
+  const ends = [...columns.flatMap((times) => [times[0], times.at(-1)]), ...[...shots, ...corrections].map((row) => row.at_us)];
+  const known = ends.filter(Number.isFinite);
+  return known.reduce(([from, to], at) => [Math.min(from, at), Math.max(to, at)], [Infinity, -Infinity]);
 }
 
 /** Counts as `replay` prints them; null if the trace lacks them. */

@@ -40,6 +40,8 @@ function start(contents) {
     sides: new Set(contents.sides.keys()),
     divergence: contents.difference?.first?.place.at_us ?? null,
   };
+  // A single moment also has a length, for the scales of the slider and the charts.
+  state.to = Math.max(state.to, state.from + 1);
   state.at = state.from;
   describe(contents, state);
   const field = makeField($("field"), contents, state);
