@@ -238,6 +238,28 @@ async function counts() {
   await page.close();
 }
 
+/** The Players column with this heading, as numbers. */
+async function playersColumn(page, heading) {
+  await page.evaluate(() => [...document.querySelectorAll("[role=tab]")].find((tab) => tab.textContent.startsWith("Players")).click());
+  return page.evaluate((heading) => {
+    const place = [...document.querySelectorAll("th")].findIndex((cell) => cell.textContent === heading);
+    return [...document.querySelectorAll("tr.row")].map((row) => Number(row.children[place].textContent));
+  }, heading);
+}
+
+/** The head of a part, and the sums of its players, are the counts of `replay`. */
+async function part() {
+  const { shots, exercised, network } = JSON.parse(fs.readFileSync(path.join(folder, "part.json"), "utf8"));
+  const { page, value } = await open("part.html");
+  const head = await value("document.getElementById('subtitle').textContent");
+  assert.ok(head.endsWith(`${shots.fired} shots, ${shots.hit} hits · ${exercised.corrections} corrections`), head);
+  for (const [heading, count] of [["shots", shots.fired], ["hits", shots.hit], ["lost ↓", network.down.lost], ["lost ↑", network.up.lost]]) {
+    const sum = (await playersColumn(page, heading)).reduce((sum, number) => sum + number, 0);
+    assert.equal(sum, count, heading);
+  }
+  await page.close();
+}
+
 /** Without clocks, the time goes from the first row to the last one. */
 async function span() {
   const { page, wrong, value } = await open("rows.html");
@@ -328,7 +350,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, tabs, counts, span, jumps, links, sweep, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, part, span, jumps, links, sweep, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

@@ -78,6 +78,10 @@ fn write_pages(folder: &Path) {
     let counts = ["", " --set lag_compensation.enabled=false"]
         .map(|set| exercised(folder, &format!("replay a.hitlog --format json{set}")));
     fs::write(folder.join("counts.json"), serde_json::to_string(&counts).expect("JSON")).expect("written");
+    hitreg(folder, "report crowd.hitlog --from 4 --to 7 -o part.html");
+    for (name, line) in [("part.json", "replay crowd.hitlog --from 4 --to 7")] {
+        fs::write(folder.join(name), hitreg(folder, &format!("{line} --format json"))).expect("written");
+    }
     hitreg(folder, "replay a.hitlog -o rows.hittrace --tables shots,corrections");
     hitreg(folder, "report rows.hittrace -o rows.html");
     let trace = read_trace(&fs::read(folder.join("a.hittrace")).expect("a trace")[..]).expect("sound");

@@ -223,6 +223,32 @@ fn a_page_of_a_part_shows_only_the_part() {
     assert!(beyond.status.code() == Some(128) && output.contains("5:00"), "{output}");
 }
 
+/// Parts begin between launches and their impacts, and end while packets are in flight.
+#[test]
+fn the_counts_of_a_part_are_those_of_replay() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 16 --seconds 12 --seed 2 --jitter-ms 10 --loss 4% -o a.hitlog");
+    for part in ["--from 3 --to 6", "--from 4 --to 7", "--from 6 --to 9"] {
+        let replayed = folder.json(&format!("replay a.hitlog {part}"));
+        let (_, contents) = page(&folder, &format!("a.hitlog {part}"));
+        let side = &contents["sides"][0];
+        let rows = |table: &str| side[table].as_array().expect("rows").clone();
+        for count in ["fired", "hit"] {
+            let of_players: u64 =
+                rows("shot_counts").iter().map(|player| player[count].as_u64().expect("a count")).sum();
+            assert_eq!(Some(of_players), replayed["shots"][count].as_u64(), "{count}, {part}");
+        }
+        let packets = rows("packets");
+        for way in ["up", "down"] {
+            let listed = packets.iter().filter(|packets| packets["way"] == way);
+            let listed: u64 = listed.map(|packets| packets["sent_us"]["rows"].as_u64().expect("rows")).sum();
+            let [sent, in_flight] =
+                ["sent", "in_flight"].map(|count| replayed["network"][way][count].as_u64().expect("a count"));
+            assert_eq!(listed, sent - in_flight, "{way}, {part}");
+        }
+    }
+}
+
 /// A page of a long session lists every shot and correction, and says what it draws more coarsely.
 #[test]
 fn a_page_of_a_long_session_lists_all_and_draws_less() {

@@ -220,6 +220,8 @@ struct Direction {
 #[derive(Debug)]
 pub(super) struct Packets {
     of: SortedMap<(u32, bool), Direction>,
+    /// Packets that did not arrive, until a later one arrives.
+    waiting: SortedMap<(u32, bool), Vec<Packet>>,
     most: usize,
     arrived: usize,
     marked: usize,
@@ -227,10 +229,23 @@ pub(super) struct Packets {
 
 impl Packets {
     pub(super) fn new(most: usize) -> Packets {
-        Packets { of: SortedMap::new(), most, arrived: 0, marked: 0 }
+        Packets { of: SortedMap::new(), waiting: SortedMap::new(), most, arrived: 0, marked: 0 }
     }
 
-    pub(super) fn push(&mut self, packet: Packet) {
+    /// Adds a packet. Those after the last that arrived may be in transit at the end, so they are left out.
+    pub(super) fn add(&mut self, packet: Packet) {
+        let direction = (packet.player, packet.is_up);
+        if packet.took_us.is_none() {
+            return self.waiting.entry(direction).or_default().push(packet);
+        }
+        if let Some(waiting) = self.waiting.get_mut(&direction) {
+            let lost: Vec<Packet> = waiting.extract_if(.., |before| before.sent_us <= packet.sent_us).collect();
+            lost.into_iter().for_each(|before| self.push(before));
+        }
+        self.push(packet);
+    }
+
+    fn push(&mut self, packet: Packet) {
         let of = self.of.entry((packet.player, !packet.is_up)).or_default();
         let first = *of.first_us.get_or_insert(packet.sent_us / TIME_UNIT_US * TIME_UNIT_US);
         let bin = usize::try_from((packet.sent_us.saturating_sub(first)) / BIN_US).unwrap_or(0).min(MOST_BINS);
@@ -256,31 +271,15 @@ impl Packets {
         }
     }
 
-    /// Adds the packets of a trace. As in a log, those after the last that arrived may have been in transit at the end.
+    /// Adds the packets of a trace.
     pub(super) fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
-        // Packets that did not arrive, until a later one arrives.
-        let mut waiting: SortedMap<(u32, bool), Vec<Packet>> = SortedMap::new();
-        let mut add = |packet: Packet| {
-            let waiting = waiting.entry((packet.player, packet.is_up)).or_default();
-            if packet.took_us.is_none() {
-                return waiting.push(packet);
-            }
-            waiting.retain(|before| {
-                let is_lost = before.sent_us <= packet.sent_us;
-                if is_lost {
-                    self.push(*before);
-                }
-                !is_lost
-            });
-            self.push(packet);
-        };
         let took = |took: &[f32], row: usize| took.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
         let of = |column: &[u32], row: usize| column.get(row).copied();
         each_part(trace, packets::NAME, (&["player", "at_us", "took_ms", "bytes"], None), &mut |rows| {
             let up = packets::Columns::read(rows);
             for (row, sent_us) in up.at_us.iter().copied().enumerate() {
                 let (player, took_us) = (of(up.player, row).unwrap_or_default(), took(up.took_ms, row));
-                add(Packet { player, is_up: true, sent_us, took_us, bytes: of(up.bytes, row), choked: 0 });
+                self.add(Packet { player, is_up: true, sent_us, took_us, bytes: of(up.bytes, row), choked: 0 });
             }
             Ok(())
         })?;
@@ -289,7 +288,7 @@ impl Packets {
             for (row, sent_us) in down.at_us.iter().copied().enumerate() {
                 let (player, took_us) = (of(down.player, row).unwrap_or_default(), took(down.took_ms, row));
                 let (bytes, choked) = (of(down.bytes, row), of(down.choked, row).unwrap_or_default());
-                add(Packet { player, is_up: false, sent_us, took_us, bytes, choked });
+                self.add(Packet { player, is_up: false, sent_us, took_us, bytes, choked });
             }
             Ok(())
         })

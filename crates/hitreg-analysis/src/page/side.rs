@@ -12,6 +12,7 @@ use super::series::{Packets, PagePackets, Series, at_share};
 use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet};
 use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::{PageInput, notes};
+use crate::shot_counter::ShotCounter;
 use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
@@ -56,12 +57,22 @@ pub(super) struct PageSide {
     /// The names of the ways of drawing, indexed by the marks of `views`.
     how: Vec<String>,
     shots: PackedRecords,
+    /// The numbers of shots and hits of each shooter, as `replay` counts them.
+    shot_counts: Vec<PlayerShots>,
     corrections: PackedRecords,
     acks: Vec<AckColumns>,
     /// How many usercmds ran in each frame.
     ran: Vec<PlayerColumn>,
     unrun: Option<UnrunUsercmds>,
     packets: Vec<PagePackets>,
+}
+
+/// The numbers of shots and hits of a player.
+#[derive(Debug, Serialize)]
+struct PlayerShots {
+    player: u32,
+    fired: u64,
+    hit: u64,
 }
 
 impl PageSide {
@@ -118,6 +129,7 @@ impl PageSide {
             views: views.pack(true, columns),
             how,
             shots: shots_of(&evidence, shown, columns)?,
+            shot_counts: shot_counts_of(&shots::Columns::of(&evidence.trace)),
             corrections: corrections_of(&evidence, columns)?,
             acks: pack_acks(&acks, &trips, exactness, columns),
             ran: pack_ran(&ran, columns),
@@ -126,6 +138,17 @@ impl PageSide {
             players: players.into_iter().collect(),
         })
     }
+}
+
+/// The shots and hits of each shooter.
+fn shot_counts_of(shots: &shots::Columns<'_>) -> Vec<PlayerShots> {
+    let mut counters: SortedMap<u32, ShotCounter> = SortedMap::new();
+    for (row, (shooter, reason)) in shots.shooter.iter().zip(shots.reason.iter()).enumerate() {
+        counters.entry(*shooter).or_default().add_row(shots, row, reason);
+    }
+    let counts =
+        |(player, counter): (u32, ShotCounter)| PlayerShots { player, fired: counter.fired(), hit: counter.hit() };
+    counters.into_iter().map(counts).collect()
 }
 
 /// A size that most coordinates of the world are below, in units.
@@ -278,7 +301,7 @@ fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<Packets, String> {
             let mut reader = PacketReader::new(log.header());
             let mut push = |packet: Packet| {
                 if log.shows(Micros(packet.sent_us)) {
-                    packets.push(packet);
+                    packets.add(packet);
                 }
             };
             log.each(&mut |stretch| reader.add(stretch, &mut push))?;

@@ -16,14 +16,6 @@ export function shotName({ shooter, command, index, is_impact: isImpact }) {
   return `p${shooter}#${command}${index > 0 && index < 255 ? `.${index}` : ""}${isImpact ? " impact" : ""}`;
 }
 
-/** The number of shots that the server judged. An impact counts only if its launch is unknown; a shot that did not run does not count. */
-export function countFired(shots) {
-  const usercmd = (shot) => `${shot.shooter}#${shot.command}`;
-  const launched = new Set(shots.filter((shot) => shot.server.reason === "launched").map(usercmd));
-  const counts = (shot) => (shot.is_impact ? !launched.has(usercmd(shot)) : shot.server.reason !== "not run");
-  return shots.filter(counts).length;
-}
-
 /** Prepares a side for lookups; `index` is 0 for A and 1 for B. */
 export function prepare(side, index) {
   const clocks = new Map(side.clocks.map((clock) => [clock.player, clock]));
@@ -67,16 +59,14 @@ function spanOf({ clocks, acks, packets, shots, corrections }) {
 }
 
 /** Counts as `replay` prints them; null if the trace lacks them. */
-function countsOf({ shots, corrections, mode, tables }) {
+function countsOf({ shots, shot_counts: shotCounts, corrections, mode, tables }) {
   const rows = new Map(tables);
   // A closed loop has a server, so an empty `shots` table means that no shot was fired.
   const isJudged = shots.length > 0 || (mode !== "open" && rows.has("shots"));
-  const [impacts, launches] = [shots.filter((shot) => shot.is_impact), shots.filter((shot) => shot.server.reason === "launched" && !shot.is_impact)];
-  const fired = shots.filter((shot) => !shot.is_impact && shot.server.reason !== "not run").length + Math.max(impacts.length - launches.length, 0);
-  const hits = shots.filter((shot) => shot.server.reason === "hit");
+  const sum = (of) => shotCounts.reduce((total, counts) => total + counts[of], 0);
   return {
-    shots: isJudged && !hasOnlyHits(shots) ? fired : null,
-    hits: isJudged ? hits.length : null,
+    shots: isJudged && !hasOnlyHits(shots) ? sum("fired") : null,
+    hits: isJudged ? sum("hit") : null,
     corrections: (rows.get("corrections") ?? 0) > 0 ? corrections.length : null,
   };
 }

@@ -1,7 +1,7 @@
 // The tables beside the field: sorted and filtered. Only visible rows are in the document.
 
 import { $, count, el, measure, widthOf } from "page/dom.js";
-import { countFired, shotName, victimOf } from "page/lookup.js";
+import { shotName, victimOf } from "page/lookup.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
@@ -120,7 +120,7 @@ function playerRows(side, index) {
       return packets?.all ? packets.all.lost : packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
     };
     const { counts } = side;
-    const shots = side.shots.filter((shot) => shot.shooter === player);
+    const { fired, hit } = side.shot_counts.find((counts) => counts.player === player) ?? { fired: 0, hit: 0 };
     const hits = side.shots.filter((shot) => shot.server.reason === "hit");
     const victims = hits.map(victimOf);
     const knows_victims = victims.every((victim) => victim !== null);
@@ -134,8 +134,8 @@ function playerRows(side, index) {
       p95: acks?.all ? acks.all.p95_us : nth(0.95),
       frames: side.clockOf(player)?.at_us.length ?? null,
       corrections: acks && acks.at_us.length > 0 ? side.corrections.filter((item) => item.player === player).length : null,
-      shots: counts.shots === null ? null : countFired(shots),
-      hits: counts.hits === null ? null : hits.filter((shot) => shot.shooter === player).length,
+      shots: counts.shots === null ? null : fired,
+      hits: counts.hits === null ? null : hit,
       was_hit: counts.hits === null || (wounds === 0 && !knows_victims) ? null : wounds,
       down: lost("down"),
       up: lost("up"),
