@@ -296,6 +296,14 @@ async function links() {
   assert.equal(await value("document.documentElement.dataset.theme"), "dark");
   assert.deepEqual(wrong, []);
   await page.close();
+  // With two sides, the first table lists only changed shots.
+  const two = await open("two.html");
+  const same = await two.value("(({ sides, difference }) => { const changed = new Set(difference.hits.changed.map((change) => `p${change.shooter}#${change.command}`)); return sides[0].shots.map((shot) => shot.name).find((name) => !changed.has(name)); })(window.hitreg.contents)");
+  await two.page.close();
+  const linked = await open(`two.html#shot=${encodeURIComponent(same)}`);
+  assert.equal(await linked.value("window.hitreg.state.selected?.item.name"), same);
+  assert.equal(await at(linked.value), await linked.value("window.hitreg.state.selected.item.at_us"));
+  await linked.page.close();
 }
 
 async function sweep() {

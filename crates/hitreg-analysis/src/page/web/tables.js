@@ -281,10 +281,12 @@ export function makeTables(contents, state, choose) {
       const { table, sorted } = shown;
       if (table.columns.length > 0) sort(turn && sorted ? sorted : table.columns[(table.columns.indexOf(sorted) + 1) % table.columns.length]);
     },
-    /** Selects the row of a shot in the open table. */
+    /** Selects the row of a shot, in the first table that lists the shot. */
     choose: (name) => {
-      const row = shown.table.rows.find((row) => row.name === name);
-      if (row) choose(shown.table.select(row));
+      const index = tables.findIndex((table) => table.rows.some((row) => row.name === name));
+      if (index < 0) return;
+      if (shown.table !== tables[index]) open(index);
+      choose(shown.table.select(shown.table.rows.find((row) => row.name === name)));
     },
     /** The row before or after the marked row. */
     step: (by) => {
