@@ -271,6 +271,19 @@ async function span() {
   await page.close();
 }
 
+/** A filter by a player does not list players whose numbers only begin with the same digits. */
+async function filter() {
+  const { page, value } = await open("crowd.html");
+  await page.evaluate(() => document.querySelectorAll("[role=tab]")[1].click());
+  const [own, longer] = await value("[(row) => row.player === 1, (row) => row.player >= 10].map((of) => window.hitreg.contents.sides[0].corrections.filter(of).length)");
+  assert.ok(own > 0 && longer > 0);
+  await page.keyboard.press("/");
+  await page.keyboard.type("p1");
+  await settle(page);
+  assert.match(await value("document.getElementById('count').textContent"), new RegExp(`^${own} of `));
+  await page.close();
+}
+
 /** A player that is put elsewhere is no error of prediction, and does not set the scale of the chart. */
 async function jumps() {
   const { page, value } = await open("crowd.html");
@@ -358,7 +371,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, tabs, counts, part, span, jumps, links, sweep, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, part, span, filter, jumps, links, sweep, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

@@ -90,6 +90,18 @@ export function tablesOf(contents) {
   return tables;
 }
 
+/** Whether a text has a word of the filter. A number matches only as a whole: `p1` matches `p1#27`, but not `p11`. */
+function matches(text, word) {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+    const end = at + word.length;
+    const cutsNumber = [at, end].some((place) => isDigit(text[place - 1]) && isDigit(text[place]));
+    if (!cutsNumber) return true;
+  }
+  return false;
+}
+
+const isDigit = (letter) => /^\d$/.test(letter ?? "");
+
 /** A count: `—` if unknown, with a `+` if it is a minimum. */
 export const counted = (number, isLeast = false) => (number === null ? "—" : `${count(number)}${isLeast ? "+" : ""}`);
 
@@ -174,7 +186,7 @@ export function makeTables(contents, state, choose) {
     shown.rows = table.rows.filter((row) => {
       if (row.side !== undefined && !state.sides.has(row.side)) return false;
       const text = table.columns.map((column) => textOf(column, row)).join(" ").toLowerCase();
-      return words.every((word) => text.includes(word));
+      return words.every((word) => matches(text, word));
     });
     if (sorted) {
       const by = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
