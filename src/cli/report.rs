@@ -134,7 +134,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             trace: trace.source(),
             log,
             rejudged,
-            has_map: !context.walls.is_empty(),
             notes,
         })
         .collect();
@@ -199,17 +198,21 @@ fn common<'a>(engine: &Engine<'_>, sides: &'a ComparisonSpec) -> Result<PageCont
 impl<'a> PageContext<'a> {
     /// That of a trace.
     fn none() -> PageContext<'a> {
-        PageContext { map: String::new(), walls: Vec::new(), log: None, notes: Vec::new() }
+        let notes = vec!["walls: a trace has no map".to_owned()];
+        PageContext { map: String::new(), walls: Vec::new(), log: None, notes }
     }
 
     /// That of a log. `unknown` says why this build does not play its game.
     fn of(engine: &Engine<'_>, log: LogRecords<'a>, unknown: Option<String>) -> Result<PageContext<'a>, CommandError> {
         let hole = files::hole(log.first_hole()?.as_ref());
+        let header = log.header();
+        let walls = engine.walls(header);
+        let no_walls = walls.is_empty().then(|| format!("walls: this build has none for the map {}", header.map));
         let unknown = unknown.map(|why| format!("predictions, screens and hits: {why}"));
         Ok(PageContext {
-            map: log.header().map.clone(),
-            walls: engine.walls(log.header()),
-            notes: hole.into_iter().chain(unknown).collect(),
+            map: header.map.clone(),
+            notes: hole.into_iter().chain(unknown).chain(no_walls).collect(),
+            walls,
             log: Some(log),
         })
     }

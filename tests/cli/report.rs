@@ -175,7 +175,7 @@ fn a_page_makes_no_request_and_has_every_shot_and_correction() {
     assert!(side["shots"][0]["carried"]["arrived_us"].is_i64());
     assert_eq!(without_log(&contents["sides"][0]["shots"]), without_log(&side["shots"]));
     let notes = contents["sides"][0]["notes"].to_string();
-    assert!(notes.contains("walls: ") && !notes.contains("packets"), "{notes}");
+    assert!(notes.contains("walls: a trace has no map") && !notes.contains("packets"), "{notes}");
 }
 
 /// The page of a part equals the page of the whole log for that time, with and without a keyframe.
@@ -327,6 +327,7 @@ fn an_unknown_game_is_shown_from_its_log() {
     assert!(!side["packets"].as_array().expect("packets").is_empty());
     let notes = side["notes"].to_string();
     assert!(notes.contains("this build plays") && notes.contains("`shots`"), "{notes}");
+    assert!(notes.contains("walls: this build has none for the map ") && !notes.contains("a trace has"), "{notes}");
 }
 
 #[test]

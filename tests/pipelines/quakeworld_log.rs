@@ -329,7 +329,6 @@ fn corrections_of_a_real_match_agree_with_the_tables() {
         trace: &trace,
         log: Some(&case.session),
         rejudged: &[],
-        has_map: true,
         notes: &[],
     };
     let page = html(&PageSubject { sides: &[side], walls: &walls, difference: None }).expect("a page");

@@ -105,8 +105,6 @@ pub struct PageInput<'a> {
     pub log: Option<&'a dyn PageLog>,
     /// The trace's shots, judged under other rules.
     pub rejudged: &'a [RejudgedShots],
-    /// Whether the map's walls are known.
-    pub has_map: bool,
     /// Notes on unknown values, besides the values that the trace lacks.
     pub notes: &'a [String],
 }

@@ -34,7 +34,6 @@ pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: b
     note(rows(shots::NAME) == 0 && !is_open, "hits: `shots` has no rows");
     note(rows(corrections::NAME) == 0, "corrections: `corrections` has no rows");
     note(!has_packets, "packets and loss: `packets` and `snapshots` have no rows, and there is no log with packets");
-    note(!shown.has_map, "walls: a trace has no map, and not every game describes its walls");
     notes
 }
 
