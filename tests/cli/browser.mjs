@@ -260,6 +260,18 @@ async function part() {
   await page.close();
 }
 
+/** Round trips of a log and of its replays are those of `info`. */
+async function roundTrips() {
+  const { by_player: players } = JSON.parse(fs.readFileSync(path.join(folder, "info.json"), "utf8"));
+  const { page } = await open("one.html");
+  for (const [heading, key] of [["rtt p50", "p50"], ["p95", "p95"]]) {
+    const shown = await playersColumn(page, heading);
+    const off = players.map(({ rtt_ms: expected }, player) => Math.abs(shown[player] - expected[key]));
+    assert.ok(off.length === 4 && Math.max(...off) <= 0.1, `${heading}: ${shown}`);
+  }
+  await page.close();
+}
+
 /** Without clocks, the time goes from the first row to the last one. */
 async function span() {
   const { page, wrong, value } = await open("rows.html");
@@ -371,7 +383,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, tabs, counts, part, span, filter, jumps, links, sweep, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, part, roundTrips, span, filter, jumps, links, sweep, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

@@ -79,7 +79,7 @@ fn write_pages(folder: &Path) {
         .map(|set| exercised(folder, &format!("replay a.hitlog --format json{set}")));
     fs::write(folder.join("counts.json"), serde_json::to_string(&counts).expect("JSON")).expect("written");
     hitreg(folder, "report crowd.hitlog --from 4 --to 7 -o part.html");
-    for (name, line) in [("part.json", "replay crowd.hitlog --from 4 --to 7")] {
+    for (name, line) in [("part.json", "replay crowd.hitlog --from 4 --to 7"), ("info.json", "info a.hitlog")] {
         fs::write(folder.join(name), hitreg(folder, &format!("{line} --format json"))).expect("written");
     }
     hitreg(folder, "replay a.hitlog -o rows.hittrace --tables shots,corrections");

@@ -12,6 +12,7 @@ pub mod record;
 pub mod recorded;
 pub mod recorder;
 pub mod rng;
+pub mod round_trips;
 pub mod serial;
 pub mod sorted;
 pub mod stats;

@@ -70,39 +70,70 @@ impl<T> Series<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ack {
     pub(super) at_us: i64,
-    /// Time from making the usercmd to its ack; negative if it is unknown. The longest of merged acks.
-    pub(super) round_trip_us: i64,
     /// The largest of merged acks.
     pub(super) error: i64,
-    /// The jitter at this ack, in microseconds. The largest of merged acks.
-    pub(super) jitter_us: i64,
 }
 
 impl Ack {
     pub(super) fn merge(&mut self, later: &Ack) {
-        self.round_trip_us = self.round_trip_us.max(later.round_trip_us);
         self.error = self.error.max(later.error);
+    }
+}
+
+/// One round trip, or several merged ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrip {
+    /// When the ack arrived.
+    pub(super) at_us: i64,
+    /// Time from making the usercmd to its ack. The longest of merged ones.
+    pub(super) took_us: i64,
+    /// The jitter at this ack, in microseconds. The largest of merged ones.
+    pub(super) jitter_us: i64,
+}
+
+impl RoundTrip {
+    pub(super) fn merge(&mut self, later: &RoundTrip) {
+        self.took_us = self.took_us.max(later.took_us);
         self.jitter_us = self.jitter_us.max(later.jitter_us);
     }
 }
 
-/// The round trips of a player's acks: all of them by length, and the jitter.
-#[derive(Debug, Default)]
+/// The round trips of all players.
+#[derive(Debug)]
 pub(super) struct RoundTrips {
+    pub(super) over_time: Series<RoundTrip>,
+    pub(super) of: SortedMap<u32, RoundTripCounts>,
+}
+
+impl RoundTrips {
+    pub(super) fn new(most: usize) -> RoundTrips {
+        RoundTrips { over_time: Series::new(most, RoundTrip::merge), of: SortedMap::new() }
+    }
+
+    /// Adds the next round trip of a player. Clocks that disagree may give a negative one, which is left out.
+    pub(super) fn push(&mut self, player: u32, at_us: i64, took_us: i64) {
+        if took_us >= 0 {
+            let jitter_us = self.of.entry(player).or_default().add(took_us);
+            self.over_time.push(player, RoundTrip { at_us, took_us, jitter_us });
+        }
+    }
+}
+
+/// The round trips of a player: all of them by length, and the jitter.
+#[derive(Debug, Default)]
+pub(super) struct RoundTripCounts {
     /// In [`TIME_UNIT_US`].
     counts: SortedMap<i64, u64>,
     last_us: Option<i64>,
     jitter_us: f64,
 }
 
-impl RoundTrips {
+impl RoundTripCounts {
     /// Adds a round trip, and returns the jitter as in RTP: a sixteenth of each change from one round trip to the next.
-    pub(super) fn add(&mut self, round_trip_us: i64) -> i64 {
-        if round_trip_us >= 0 {
-            *self.counts.entry(round_trip_us / TIME_UNIT_US).or_default() += 1;
-            if let Some(last) = self.last_us.replace(round_trip_us) {
-                self.jitter_us += (round_trip_us.abs_diff(last) as f64 - self.jitter_us) / 16.0;
-            }
+    fn add(&mut self, took_us: i64) -> i64 {
+        *self.counts.entry(took_us / TIME_UNIT_US).or_default() += 1;
+        if let Some(last) = self.last_us.replace(took_us) {
+            self.jitter_us += (took_us.abs_diff(last) as f64 - self.jitter_us) / 16.0;
         }
         self.jitter_us as i64
     }
@@ -340,8 +371,8 @@ impl Direction {
 mod tests {
     use super::*;
 
-    fn ack(at_us: i64, round_trip_us: i64) -> Ack {
-        Ack { at_us, round_trip_us, error: at_us % 10, jitter_us: 0 }
+    fn ack(at_us: i64, error: i64) -> Ack {
+        Ack { at_us, error }
     }
 
     /// Both sides of the limit: at it every value stays, above it neighbours are merged.
@@ -352,20 +383,19 @@ mod tests {
             (0..values).for_each(|n| series.push(3, ack(n, if n == 77 { 900 } else { 50 })));
             let (_, of_player) = series.iter().next().expect("a player");
             assert_eq!((series.merged, of_player.len()), (merged, kept), "{values}");
-            assert_eq!(of_player.iter().map(|ack| ack.round_trip_us).max(), Some(900));
+            assert_eq!(of_player.iter().map(|ack| ack.error).max(), Some(900));
             assert!(of_player.iter().enumerate().all(|(n, ack)| ack.at_us == (n * merged) as i64));
         }
     }
 
     #[test]
     fn percentiles_count_every_round_trip() {
-        let mut trips = RoundTrips::default();
+        let mut trips = RoundTripCounts::default();
         assert_eq!(trips.percentile_us(0.5), None);
         for n in 1..=200 {
             trips.add(n * 1_000);
         }
         assert_eq!([0.5, 0.95].map(|share| trips.percentile_us(share)), [Some(100_000), Some(190_000)]);
-        assert_eq!(trips.add(-1), trips.jitter_us as i64, "an unknown round trip changes nothing");
     }
 
     /// The packets of a trace are those that the other commands list.

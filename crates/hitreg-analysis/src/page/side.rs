@@ -10,7 +10,10 @@ use super::packed::PageColumns;
 use super::records::PackedRecords;
 use super::series::{Packets, PagePackets, Series, at_share};
 use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet};
-use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
+use super::usercmds::{
+    AckColumns, PlayerColumn, RoundTripColumns, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran,
+    pack_round_trips, round_trips_of,
+};
 use super::{PageInput, notes};
 use crate::shot_counter::ShotCounter;
 use hitreg_log::recorder::are_usercmds_as_received;
@@ -61,6 +64,7 @@ pub(super) struct PageSide {
     shot_counts: Vec<PlayerShots>,
     corrections: PackedRecords,
     acks: Vec<AckColumns>,
+    round_trips: Vec<RoundTripColumns>,
     /// How many usercmds ran in each frame.
     ran: Vec<PlayerColumn>,
     unrun: Option<UnrunUsercmds>,
@@ -97,6 +101,7 @@ impl PageSide {
         let set = TrackSet::new(exactness, most(MOST_VIEWS));
         let ScreenRows { tracks: views, how, evidence } = ScreenRows::of(trace, &clocks, set, evidence, &mut players)?;
         let (acks, trips) = acks_of(trace, exactness, most(MOST_ACKS), &mut players)?;
+        let trips = round_trips_of(shown, most(MOST_ACKS), trips)?;
         let unrun = UnrunRows::of(trace, &server, most(MOST_UNRUN), &mut players)?;
         let packets = packets_of(shown, most(MOST_PACKETS))?;
         let rows: Vec<(String, u64)> = trace.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();
@@ -104,7 +109,7 @@ impl PageSide {
         let thinned = notes::thinned(&notes::Thinning {
             places: precision != exactness,
             views: views.precision != exactness,
-            acks: acks.merged,
+            acks: acks.merged.max(trips.over_time.merged),
             ran: ran.merged,
             packets: packets.every(),
             unrun: unrun.rows.every(),
@@ -131,7 +136,8 @@ impl PageSide {
             shots: shots_of(&evidence, shown, columns)?,
             shot_counts: shot_counts_of(&shots::Columns::of(&evidence.trace)),
             corrections: corrections_of(&evidence, columns)?,
-            acks: pack_acks(&acks, &trips, exactness, columns),
+            acks: pack_acks(&acks, exactness, columns),
+            round_trips: pack_round_trips(&trips, columns),
             ran: pack_ran(&ran, columns),
             unrun: unrun.pack(columns),
             packets: packets.pack(columns),

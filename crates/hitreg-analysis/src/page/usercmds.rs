@@ -2,34 +2,44 @@
 
 use serde::Serialize;
 
+use super::PageInput;
 use super::clock::StepTimes;
 use super::packed::{ColumnSpan, PageColumns, whole};
-use super::series::{Ack, RoundTrips, Sample, Series, TIME_UNIT_US};
+use super::series::{Ack, RoundTrip, RoundTrips, Sample, Series, TIME_UNIT_US};
 use super::tracks::TrackPrecision;
 use crate::round_trips::each_ack;
+use hitreg_log::record::{Outline, PlayerOutline};
+use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::executed;
+use hitreg_log::trace::schema::{executed, frames, snapshots};
 use hitreg_log::trace::{TraceSource, each_part};
+use hitreg_log::units::Micros;
 
 /// A player's acks.
 #[derive(Debug, Serialize)]
 pub(super) struct AckColumns {
     player: u32,
     at_us: ColumnSpan,
-    /// Time from making the usercmd to its ack; negative if it is unknown.
-    round_trip_us: ColumnSpan,
     error_units: ColumnSpan,
-    /// What all acks amount to, if several are merged into one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    all: Option<AllAcks>,
 }
 
-/// The figures of all acks of a player.
+/// A player's round trips, by the times at which the acks arrived.
 #[derive(Debug, Serialize)]
-struct AllAcks {
+pub(super) struct RoundTripColumns {
+    player: u32,
+    at_us: ColumnSpan,
+    took_us: ColumnSpan,
+    /// The figures of all round trips, if several are merged into one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all: Option<AllRoundTrips>,
+}
+
+/// The figures of all round trips of a player.
+#[derive(Debug, Serialize)]
+struct AllRoundTrips {
     p50_us: Option<i64>,
     p95_us: Option<i64>,
-    /// The largest jitter of the merged acks.
+    /// The largest jitter of the merged round trips.
     jitter_us: ColumnSpan,
 }
 
@@ -51,44 +61,101 @@ pub(super) struct UnrunUsercmds {
     names: Vec<String>,
 }
 
-/// Reads all acks, and the round trips of each player.
+/// Reads all acks, and the round trips that follow from them.
 pub(super) fn acks_of(
     trace: &dyn TraceSource,
     exactness: TrackPrecision,
     most: usize,
     players: &mut SortedSet<u32>,
-) -> Result<(Series<Ack>, SortedMap<u32, RoundTrips>), String> {
-    let (mut acks, mut trips) = (Series::new(most, Ack::merge), SortedMap::<u32, RoundTrips>::new());
+) -> Result<(Series<Ack>, RoundTrips), String> {
+    let (mut acks, mut trips) = (Series::new(most, Ack::merge), RoundTrips::new(most));
     each_ack(trace, &["player", "command", "at_us", "error_units"], &mut |table, row, trip_us| {
-        let (player, at_us, round_trip_us) = (table.player[row], table.at_us[row], trip_us.unwrap_or(-1));
+        let (player, at_us) = (table.player[row], table.at_us[row]);
         players.insert(player);
         let error = whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);
-        let jitter_us = trips.entry(player).or_default().add(round_trip_us);
-        acks.push(player, Ack { at_us, round_trip_us, error, jitter_us });
+        acks.push(player, Ack { at_us, error });
+        trip_us.into_iter().for_each(|took_us| trips.push(player, at_us, took_us));
     })?;
     Ok((acks, trips))
 }
 
-pub(super) fn pack_acks(
-    acks: &Series<Ack>,
-    trips: &SortedMap<u32, RoundTrips>,
-    exactness: TrackPrecision,
-    columns: &mut PageColumns,
-) -> Vec<AckColumns> {
-    let unit = TIME_UNIT_US as f64;
-    let trip = |ack: &Ack| if ack.round_trip_us < 0 { -1 } else { ack.round_trip_us / TIME_UNIT_US };
+/// The round trips as `info` counts them: those of all snapshots that arrived. Without snapshots, those of `acks`, which
+/// lack late and repeated acks.
+pub(super) fn round_trips_of(shown: &PageInput<'_>, most: usize, of_acks: RoundTrips) -> Result<RoundTrips, String> {
+    let mut trips = RoundTrips::new(most);
+    match shown.log {
+        Some(log) => {
+            let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
+            log.each(&mut |stretch| {
+                for (player, outline) in (0..).zip(&Outline::of(stretch, &[]).players) {
+                    finders.entry(player).or_default().add(outline, &mut |at, took| {
+                        if log.shows(at) {
+                            trips.push(player, at.0, took.0);
+                        }
+                    });
+                }
+            })?;
+        }
+        None => {
+            for (player, outline) in &outlines_of(shown.trace)? {
+                SnapshotRoundTrips::default().add(outline, &mut |at, took| trips.push(*player, at.0, took.0));
+            }
+        }
+    }
+    Ok(if trips.of.is_empty() { of_acks } else { trips })
+}
+
+/// The usercmds and snapshots of each player, from the rows of a trace.
+fn outlines_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, PlayerOutline>, String> {
+    let mut outlines: SortedMap<u32, PlayerOutline> = SortedMap::new();
+    each_part(trace, frames::NAME, (&["player", "command", "at_us"], None), &mut |rows| {
+        let made = frames::Columns::read(rows);
+        for ((player, command), at_us) in made.player.iter().zip(made.command).zip(made.at_us) {
+            outlines.entry(*player).or_default().frames.push((*command, Micros(*at_us)));
+        }
+        Ok(())
+    })?;
+    let columns = ["player", "snapshot", "at_us", "took_ms", "ack"];
+    each_part(trace, snapshots::NAME, (&columns, None), &mut |rows| {
+        let sent = snapshots::Columns::read(rows);
+        for (row, ((player, number), ack)) in sent.player.iter().zip(sent.snapshot).zip(sent.ack).enumerate() {
+            let (Some(at_us), Some(took_ms)) = (sent.at_us.get(row), sent.took_ms.get(row)) else { continue };
+            if took_ms.is_finite() {
+                let outline = outlines.entry(*player).or_default();
+                let arrived_us = at_us.saturating_add((f64::from(*took_ms) * 1e3).round() as i64);
+                outline.snapshots.push((*number, Micros(*at_us), *ack));
+                outline.received.push((*number, Micros(arrived_us)));
+            }
+        }
+        Ok(())
+    })?;
+    outlines.values_mut().for_each(|outline| outline.received.sort_by_key(|(_, at)| *at));
+    Ok(outlines)
+}
+
+pub(super) fn pack_acks(acks: &Series<Ack>, exactness: TrackPrecision, columns: &mut PageColumns) -> Vec<AckColumns> {
     let of_player = |(player, acked): (u32, &[Ack])| AckColumns {
         player,
-        at_us: columns.push_steady(acked.iter().map(|ack| ack.at_us / TIME_UNIT_US), unit),
-        round_trip_us: columns.push(acked.iter().map(trip), unit),
+        at_us: columns.push_steady(acked.iter().map(|ack| ack.at_us / TIME_UNIT_US), TIME_UNIT_US as f64),
         error_units: columns.push(acked.iter().map(|ack| ack.error), exactness.unit / 4.0),
-        all: (acks.merged > 1).then(|| AllAcks {
-            p50_us: trips.get(&player).and_then(|trips| trips.percentile_us(0.5)),
-            p95_us: trips.get(&player).and_then(|trips| trips.percentile_us(0.95)),
-            jitter_us: columns.push(acked.iter().map(|ack| ack.jitter_us), 1.0),
-        }),
     };
     acks.iter().map(of_player).collect()
+}
+
+pub(super) fn pack_round_trips(trips: &RoundTrips, columns: &mut PageColumns) -> Vec<RoundTripColumns> {
+    let unit = TIME_UNIT_US as f64;
+    let percentile_us = |player, share| trips.of.get(&player).and_then(|counts| counts.percentile_us(share));
+    let of_player = |(player, over_time): (u32, &[RoundTrip])| RoundTripColumns {
+        player,
+        at_us: columns.push_steady(over_time.iter().map(|trip| trip.at_us / TIME_UNIT_US), unit),
+        took_us: columns.push(over_time.iter().map(|trip| trip.took_us / TIME_UNIT_US), unit),
+        all: (trips.over_time.merged > 1).then(|| AllRoundTrips {
+            p50_us: percentile_us(player, 0.5),
+            p95_us: percentile_us(player, 0.95),
+            jitter_us: columns.push(over_time.iter().map(|trip| trip.jitter_us), 1.0),
+        }),
+    };
+    trips.over_time.iter().map(of_player).collect()
 }
 
 pub(super) fn pack_ran(ran: &Series<u32>, columns: &mut PageColumns) -> Vec<PlayerColumn> {
@@ -146,7 +213,7 @@ impl UnrunRows {
 mod tests {
     use super::*;
     use crate::round_trips::each_round_trip;
-    use hitreg_log::trace::schema::{corrections, frames};
+    use hitreg_log::trace::schema::corrections;
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
     /// A player who rejoins after 20 s uses number 1 again.
@@ -163,11 +230,39 @@ mod tests {
         let frames = table(frames::NAME, [(1, 10_000), (1, 20_000_000)]);
         let acks = table(corrections::NAME, [(1, 20_050_000), (7, 20_060_000)]);
         let trace = Trace { tables: vec![frames, acks], ..Trace::default() };
-        let (acks, _) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut SortedSet::new()).unwrap();
-        let trips: Vec<i64> = acks.iter().flat_map(|(_, acks)| acks.iter().map(|ack| ack.round_trip_us)).collect();
-        assert_eq!(trips, [50_000, -1]);
+        let (_, trips) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut SortedSet::new()).unwrap();
+        let took_us = |(_, trips): (u32, &[RoundTrip])| trips.iter().map(|trip| trip.took_us).collect::<Vec<_>>();
+        assert_eq!(trips.over_time.iter().flat_map(took_us).collect::<Vec<_>>(), [50_000]);
         let mut found = Vec::new();
         each_round_trip(&trace, &mut |trip| found.push(trip.ms)).unwrap();
         assert_eq!(found, [50.0]);
+    }
+
+    /// The client uses the first two snapshots. The third repeats an ack, the fourth comes late, and the fifth is lost.
+    #[test]
+    fn late_and_repeated_acks_are_round_trips() {
+        let column = |name: &str, cells: &[u32]| Column::new(name, ColumnData::U32(cells.into()));
+        let times = |cells: &[i64]| Column::new("at_us", ColumnData::I64(cells.into()));
+        let made = vec![column("player", &[3, 3]), column("command", &[1, 2]), times(&[10_000, 20_000])];
+        let acked = vec![column("player", &[3, 3]), column("command", &[1, 2]), times(&[60_000, 80_000])];
+        let sent = vec![
+            column("player", &[3; 5]),
+            column("snapshot", &[1, 2, 4, 3, 5]),
+            times(&[30_000, 50_000, 90_000, 70_000, 95_000]),
+            Column::new("took_ms", ColumnData::F32(vec![30.0, 30.0, 30.0, 60.0, f32::NAN])),
+            column("ack", &[1, 2, 2, 2, 2]),
+        ];
+        let of_tables = |tables: Vec<Table>| {
+            let trace = Trace { tables, ..Trace::default() };
+            let shown = PageInput { name: "", map: "", trace: &trace, log: None, rejudged: &[], notes: &[] };
+            let (_, of_acks) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut SortedSet::new()).unwrap();
+            let trips = round_trips_of(&shown, 100, of_acks).unwrap();
+            let took_us = |(_, trips): (u32, &[RoundTrip])| trips.iter().map(|trip| trip.took_us).collect::<Vec<_>>();
+            trips.over_time.iter().flat_map(took_us).collect::<Vec<_>>()
+        };
+        let tables = || vec![Table::new(frames::NAME, made.clone()), Table::new(corrections::NAME, acked.clone())];
+        assert_eq!(of_tables(tables()), [50_000, 60_000]);
+        let with_snapshots = tables().into_iter().chain([Table::new(snapshots::NAME, sent)]).collect();
+        assert_eq!(of_tables(with_snapshots), [50_000, 60_000, 100_000, 110_000]);
     }
 }

@@ -51,8 +51,8 @@ export function prepare(side, index) {
 }
 
 /** The first and the last time of all rows; infinite without rows. A trace may lack the tables of the clocks. */
-function spanOf({ clocks, acks, packets, shots, corrections }) {
-  const columns = [...[...clocks, ...acks].map((of) => of.at_us), ...packets.map((of) => of.sent_us)];
+function spanOf({ clocks, acks, round_trips: trips, packets, shots, corrections }) {
+  const columns = [...[...clocks, ...acks, ...trips].map((of) => of.at_us), ...packets.map((of) => of.sent_us)];
   const ends = [...columns.flatMap((times) => [times[0], times.at(-1)]), ...[...shots, ...corrections].map((row) => row.at_us)];
   const known = ends.filter(Number.isFinite);
   return known.reduce(([from, to], at) => [Math.min(from, at), Math.max(to, at)], [Infinity, -Infinity]);

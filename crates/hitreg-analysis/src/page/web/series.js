@@ -18,9 +18,9 @@ export function seriesOf(contents) {
 
   line("prediction error", "units", perSide((side) => side.acks.map((acks) => ({ player: acks.player, at: acks.at_us, values: acks.error_units, is_jump: jumpsOf(side, acks) }))), { scale: "power" });
   marks("corrections by cause", causes(contents));
-  line("round trip", "ms", perSide((side) => side.acks.map(roundTrip)));
-  line("jitter", "ms", perSide((side) => side.acks.map(jitter)));
-  line("usercmds in flight", "", perSide((side) => side.acks.map((acks) => inFlight(side, acks))));
+  line("round trip", "ms", perSide((side) => side.round_trips.map(roundTrip)));
+  line("jitter", "ms", perSide((side) => side.round_trips.map(jitter)));
+  line("usercmds in flight", "", perSide((side) => side.round_trips.map((trips) => inFlight(side, trips))));
   line("usercmds run per frame", "usercmds", perSide((side) => side.ran.map((of) => ran(side, of))));
   for (const [way, words] of [["down", "bytes down"], ["up", "bytes up"]]) {
     line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way && packets.bytes).map(traffic)));
@@ -41,15 +41,12 @@ function nearest(times, at) {
   return before + 1 < times.length && times[before + 1] - at < Math.abs(at - times[before]) ? before + 1 : before;
 }
 
-function roundTrip(acks) {
-  const known = [...acks.round_trip_us.keys()].filter((row) => acks.round_trip_us[row] >= 0);
-  return { player: acks.player, at: Float64Array.from(known, (row) => acks.at_us[row]), values: Float64Array.from(known, (row) => acks.round_trip_us[row] / 1e3) };
-}
+const roundTrip = ({ player, at_us: at, took_us: took }) => ({ player, at, values: took.map((us) => us / 1e3) });
 
-/** Jitter as in RTP: a sixteenth of each change from one round trip to the next. Merged acks have the largest. */
-function jitter(acks) {
-  const line = roundTrip(acks);
-  if (acks.all) return { player: acks.player, at: acks.at_us, values: acks.all.jitter_us.map((value) => value / 1e3) };
+/** Jitter as in RTP: a sixteenth of each change from one round trip to the next. Merged ones have the largest. */
+function jitter(trips) {
+  const line = roundTrip(trips);
+  if (trips.all) return { ...line, values: trips.all.jitter_us.map((value) => value / 1e3) };
   let smooth = 0;
   const values = line.values.map((value, row) => {
     smooth += row > 0 ? (Math.abs(value - line.values[row - 1]) - smooth) / 16 : 0;
@@ -59,9 +56,9 @@ function jitter(acks) {
 }
 
 /** For each ack: the number of usercmds made since the acked one. */
-function inFlight(side, acks) {
-  const clock = side.clockOf(acks.player);
-  const line = roundTrip(acks);
+function inFlight(side, trips) {
+  const clock = side.clockOf(trips.player);
+  const line = roundTrip(trips);
   if (!clock) return { ...line, at: [], values: [] };
   const made = (at) => lastAt(clock.at_us, at);
   return { ...line, values: line.at.map((at, row) => made(at) - made(at - line.values[row] * 1e3 + 50)) };
