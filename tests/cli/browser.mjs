@@ -260,14 +260,14 @@ async function part() {
   await page.close();
 }
 
-/** Round trips of a log and of its replays are those of `info`. */
+/** Round trips are those of `info`, with late acks. */
 async function roundTrips() {
   const { by_player: players } = JSON.parse(fs.readFileSync(path.join(folder, "info.json"), "utf8"));
-  const { page } = await open("one.html");
+  const { page } = await open("late.html");
   for (const [heading, key] of [["rtt p50", "p50"], ["p95", "p95"]]) {
     const shown = await playersColumn(page, heading);
     const off = players.map(({ rtt_ms: expected }, player) => Math.abs(shown[player] - expected[key]));
-    assert.ok(off.length === 4 && Math.max(...off) <= 0.1, `${heading}: ${shown}`);
+    assert.ok(off.length === 16 && Math.max(...off) <= 0.1, `${heading}: ${shown}`);
   }
   await page.close();
 }
@@ -276,9 +276,10 @@ async function roundTrips() {
 async function span() {
   const { page, wrong, value } = await open("rows.html");
   const [from, to] = await value("(({ shots, corrections }) => { const at = [...shots, ...corrections].map((row) => row.at_us); return [Math.min(...at), Math.max(...at)]; })(window.hitreg.contents.sides[0])");
-  assert.ok(to > from + 5e6);
-  assert.deepEqual(await value("[window.hitreg.state.from, window.hitreg.state.to]"), [from, to]);
-  assert.ok((await value("document.getElementById('subtitle').textContent")).startsWith(`${((to - from) / 1e6).toFixed(1)} s`));
+  // Acks without a correction may come before and after these, in a session of 12 s.
+  const [begin, end] = await value("[window.hitreg.state.from, window.hitreg.state.to]");
+  assert.ok(begin <= from && from < to && to <= end && end - begin > 10e6 && end <= 12e6, `${begin} to ${end}`);
+  assert.ok((await value("document.getElementById('subtitle').textContent")).startsWith(`${((end - begin) / 1e6).toFixed(1)} s`));
   assert.deepEqual(wrong, []);
   await page.close();
 }

@@ -50,12 +50,12 @@ export function prepare(side, index) {
   return side;
 }
 
-/** The first and the last time of all rows; infinite without rows. A trace may lack the tables of the clocks. */
+/** The first and the last time of the clocks, or of all other rows if the trace lacks the clocks' tables; infinite without rows. */
 function spanOf({ clocks, acks, round_trips: trips, packets, shots, corrections }) {
-  const columns = [...[...clocks, ...acks, ...trips].map((of) => of.at_us), ...packets.map((of) => of.sent_us)];
-  const ends = [...columns.flatMap((times) => [times[0], times.at(-1)]), ...[...shots, ...corrections].map((row) => row.at_us)];
-  const known = ends.filter(Number.isFinite);
-  return known.reduce(([from, to], at) => [Math.min(from, at), Math.max(to, at)], [Infinity, -Infinity]);
+  const others = [...[...acks, ...trips].map((of) => of.at_us), ...packets.map((of) => of.sent_us), ...[...shots, ...corrections].map((row) => [row.at_us])];
+  const columns = clocks.length > 0 ? clocks.map((clock) => clock.at_us) : others;
+  const ends = columns.flatMap((times) => [times[0], times.at(-1)]).filter(Number.isFinite);
+  return ends.reduce(([from, to], at) => [Math.min(from, at), Math.max(to, at)], [Infinity, -Infinity]);
 }
 
 /** Counts as `replay` prints them; null if the trace lacks them. */
