@@ -23,6 +23,7 @@ use crate::fairness::Fairness;
 use crate::log::FileKind;
 use crate::record::LogContents;
 use crate::score::ModeScore;
+use crate::stats::Spread;
 use crate::store::{self, FileType, Target};
 use crate::summary::{Coverage, NetworkSummary, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, TableSchema};
@@ -128,7 +129,7 @@ struct ReplayReport<'a> {
     hits_again: &'a [RejudgedHit],
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<&'a NetworkSummary>,
-    shots: &'a ShotSummary,
+    shots: ReplayShots<'a>,
     fairness: &'a Fairness,
     exercised: &'a Coverage,
     session_us: i64,
@@ -141,6 +142,42 @@ struct ReplayReport<'a> {
 struct SessionPart {
     from_us: i64,
     to_us: i64,
+}
+
+/// The shots of a replay.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ReplayShots<'a> {
+    Judged(&'a ShotSummary),
+    Predicted(PredictedShots),
+}
+
+/// The shots of a replay without a server that judged them. Only what the clients predicted is known.
+#[derive(Default, Serialize)]
+struct PredictedShots {
+    fired: Option<u64>,
+    launched: Option<u64>,
+    impacts: Option<u64>,
+    not_run: Option<u64>,
+    hit: Option<u64>,
+    predicted: u64,
+    predicted_hit: u64,
+    agreed: Option<u64>,
+    rewound: Option<u64>,
+    view_error_units: Option<Spread>,
+}
+
+impl ReplayShots<'_> {
+    fn of(shots: &ShotSummary, is_open: bool) -> ReplayShots<'_> {
+        match is_open && shots.fired == 0 {
+            true => ReplayShots::Predicted(PredictedShots {
+                predicted: shots.not_run,
+                predicted_hit: shots.not_run_hit,
+                ..PredictedShots::default()
+            }),
+            false => ReplayShots::Judged(shots),
+        }
+    }
 }
 
 /// Whether the replay matches the recorded session.
@@ -242,7 +279,7 @@ fn report_of<'a>(
         jumps: &played.jumps,
         hits_again: &played.hits_again,
         network: played.summary.network.as_ref(),
-        shots: &played.summary.shots,
+        shots: ReplayShots::of(&played.summary.shots, played.trace.is_open()),
         fairness: &played.fairness,
         exercised: &played.summary.exercised,
         session_us: played.length.0,

@@ -3,6 +3,9 @@
 use std::fs;
 use std::process::Stdio;
 
+use hitreg::log::read_session;
+use hitreg::record::{Origin, PlayerRecords, RecordedSide, Session, SessionId};
+use hitreg::units::{Micros, PlayerId};
 use serde_json::Value;
 
 use super::folder::{Folder, code, text};
@@ -78,4 +81,62 @@ fn a_servers_own_log_shows_only_what_it_contains() {
         assert!(page.contains(text), "{page}");
     }
     assert_eq!(folder.json("verify server.hitlog")["logs"][0]["verdict"], "same");
+}
+
+/// A client's own log does not say which usercmds the server ran, and has the times of the client's clock.
+#[test]
+fn a_clients_own_log_does_not_know_what_was_judged() {
+    let folder = Folder::with_session();
+    let hits = |player: &u16| {
+        folder.save_log("client.hitlog", &client_side(&folder, *player));
+        folder.json("replay client.hitlog")["shots"]["predicted_hit"] != 0
+    };
+    let player = (0..4).find(hits).expect("a player with a hit");
+    for replay in ["replay client.hitlog", "replay a.hitlog --mode open"] {
+        let shots = &folder.json(replay)["shots"];
+        for name in ["fired", "launched", "impacts", "not_run", "hit", "agreed", "rewound", "view_error_units"] {
+            assert!(shots[name].is_null(), "{name} of {shots}");
+        }
+        assert!(shots["predicted"].as_u64() > shots["predicted_hit"].as_u64(), "{shots}");
+        let page = folder.done(replay);
+        assert!(page.contains("server        not known: the replay has no server"), "{page}");
+        assert!(!page.contains("not run") && !page.contains("0 shots"), "{page}");
+    }
+
+    let listed = folder.refused(&format!("why client.hitlog p{player}"));
+    let (_, line) = listed.trim().rsplit_once("hitreg ").expect("a command");
+    let shot = &folder.json(line)["shot"];
+    assert!(shot["judged"].is_null() && shot["server"]["reason"] == "", "{shot}");
+    let why = folder.done(line).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(why.contains("Not judged here, because the replay has no server."), "{why}");
+    assert!(why.contains("Merge it with the server's log (`hitreg merge`)"), "{why}");
+
+    // Only times of one clock have a difference.
+    let ages = |line: &str| -> Vec<Value> {
+        let (_, page) = super::report::page(&folder, line);
+        let shots = page["sides"][0]["shots"].as_array().expect("shots").iter();
+        let drawn = shots.filter(|shot| shot["shooter"] == player && !shot["drawn"].is_null());
+        drawn.map(|shot| shot["drawn"]["age_us"].clone()).collect()
+    };
+    let (own, whole) = (ages("client.hitlog"), ages("a.hitlog --open"));
+    assert!(!own.is_empty() && own.iter().all(Value::is_null), "{own:?}");
+    assert!(!whole.is_empty() && whole.iter().all(|age| age.as_i64() > Some(0)), "{whole:?}");
+}
+
+/// The log that a client of the folder's session leaves. The client's clock is half a second behind the server's.
+fn client_side(folder: &Folder, player: u16) -> Session {
+    let mut session = read_session(&fs::read(folder.path("a.hitlog")).expect("a log")[..]).expect("a session");
+    session.header.origin = Origin::Live;
+    session.header.side = Some(RecordedSide { session: SessionId(1), player: Some(PlayerId(player)) });
+    session.ticks.clear();
+    for (index, records) in session.players.iter_mut().enumerate() {
+        let all = std::mem::take(records);
+        if index == usize::from(player) {
+            let (frames, sent, received) = (all.frames, all.sent, all.received);
+            *records = PlayerRecords { frames, sent, received, ..PlayerRecords::default() };
+            records.streams_mut().into_iter().for_each(|stream| stream.move_by(Micros::from_ms(-500)));
+            records.snapshots = all.snapshots;
+        }
+    }
+    session
 }

@@ -119,8 +119,12 @@ pub struct ShotSummary {
     pub launched: u64,
     /// Impacts of projectiles. They count in `fired` only if their launch is missing. One projectile may have several.
     pub impacts: u64,
-    /// Shots that a client predicted but the server never ran. They are not in `fired`.
+    /// Shots that a client predicted but the server never ran. They are not in `fired`. In open loop, the replay has no
+    /// server, and these shots may have run.
     pub not_run: u64,
+    /// Shots among `not_run` that hit on the shooter's screen.
+    #[serde(skip)]
+    pub not_run_hit: u64,
     /// Shots and projectiles that hit a player. A projectile that hits several players counts once.
     pub hit: u64,
     /// Shots for which the replay has the result on the shooter's screen.
@@ -379,6 +383,7 @@ impl ShotSummary {
             }
             if *reason == NOT_RUN {
                 self.not_run += 1;
+                self.not_run_hit += u64::from(table.predicted_reason.get(row) == "hit");
                 continue;
             }
             self.rewound += u64::from(table.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0));

@@ -22,7 +22,7 @@ pub use places::{PositionKind, TargetPosition};
 pub use reader::TraceRows;
 pub use rejudged::{RejudgeRules, RejudgedShot, RejudgedShots};
 pub(crate) use shot::shot_target;
-pub use shot::{ClientFrame, DrawnTarget, JudgedOutcome, ReportedHit, ShotExplanation, ShotResult};
+pub use shot::{ClientFrame, ClientReplay, DrawnTarget, JudgedOutcome, ReportedHit, ShotExplanation, ShotResult};
 
 use serde::Serialize;
 

@@ -141,6 +141,11 @@ impl TraceHeader {
         self.mode.starts_with("open")
     }
 
+    /// Returns whether the replay ran one client's own log, whose times are those of the client's clock.
+    pub fn is_of_one_client(&self) -> bool {
+        self.is_open() && self.session.as_ref().is_some_and(|session| session.id.is_some())
+    }
+
     /// Returns the replayed part as text, such as `0:20 to 0:30.5`; `None` for the whole session.
     pub fn part_shown(&self) -> Option<String> {
         self.part.map(|[from, to]| format!("{} to {}", ClockTime(from), ClockTime(to)))

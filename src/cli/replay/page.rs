@@ -1,7 +1,7 @@
 //! The page of a replay.
 
 use super::recorded::{JumpReport, RejudgedHit};
-use super::{HashReport, ReplayReport, SessionPart};
+use super::{HashReport, ReplayReport, ReplayShots, SessionPart};
 use crate::cli::figures::{count, counted, duration, measure, replay_mode, share, speed};
 use crate::cli::page::{BAD, GOOD, Page, TextStyle, UNSURE};
 use crate::drawing::DrawingScore;
@@ -17,7 +17,11 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeSc
     page.heading(&format!("{}: {}, {}", report.path, report.game, replay_mode(report.mode)));
     let length = duration(Micros(report.session_us));
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
-    page.pair("replayed", &exercised(report.exercised));
+    let replayed = match report.shots {
+        ReplayShots::Judged(_) => exercised(report.exercised),
+        ReplayShots::Predicted(_) => parts_run(report.exercised).join(", "),
+    };
+    page.pair("replayed", &replayed);
     if !report.settings_changed.is_empty() {
         page.pair("settings", &report.settings_changed.join(" "));
         page.pair("what-if", &format!("{}. {}.", report.what_if, report.what_if_means));
@@ -39,8 +43,17 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeSc
     JumpReport::print(page, report.jumps);
     print_drawn(page, report.drawn);
     print_interpolation(page, scores);
-    if report.shots.fired > 0 {
-        print_shots(page, report.shots, &report.fairness.all, RejudgedHit::are_of_no_shot(report.hits_again));
+    match &report.shots {
+        ReplayShots::Judged(shots) if shots.fired > 0 => {
+            print_shots(page, shots, &report.fairness.all, RejudgedHit::are_of_no_shot(report.hits_again));
+        }
+        ReplayShots::Predicted(shots) if shots.predicted > 0 => {
+            page.heading("Shots");
+            page.pair("server", "not known: the replay has no server");
+            let [predicted, hit] = [counted(shots.predicted, "predicted shot"), count(shots.predicted_hit)];
+            page.pair("screen", &format!("{predicted}, {hit} hit on the shooter's screen"));
+        }
+        _ => {}
     }
     RejudgedHit::print(page, report.hits_again);
     if let Some(network) = report.network {
@@ -54,10 +67,14 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeSc
 
 /// Describes what a replay exercised.
 pub(in crate::cli) fn exercised(exercised: &Coverage) -> String {
-    let Coverage { ticks, usercmds, corrections, shots, hits, .. } = exercised;
-    let parts =
-        [(*ticks, "tick"), (*usercmds, "usercmd"), (*corrections, "correction"), (*shots, "shot"), (*hits, "hit")];
-    parts.map(|(number, one)| counted(number, one)).join(", ")
+    let shots = [counted(exercised.shots, "shot"), counted(exercised.hits, "hit")];
+    [&parts_run(exercised)[..], &shots].concat().join(", ")
+}
+
+/// The counts of what a replay ran, without shots.
+fn parts_run(exercised: &Coverage) -> [String; 3] {
+    let Coverage { ticks, usercmds, corrections, .. } = exercised;
+    [(*ticks, "tick"), (*usercmds, "usercmd"), (*corrections, "correction")].map(|(number, one)| counted(number, one))
 }
 
 fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &str) {

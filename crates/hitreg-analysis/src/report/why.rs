@@ -5,8 +5,8 @@ use super::page::Page;
 use super::printable::printable;
 use super::why_scene::WhyDrawing;
 use crate::why::{
-    CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind, ReceivedSnapshot,
-    RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
+    ClientReplay, CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind,
+    ReceivedSnapshot, RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
 use hitreg_log::recorder::are_usercmds_as_received;
 
@@ -101,7 +101,7 @@ fn about_shot(
     page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
     match &shot.judged {
         Some(judged) => about_judged(page, shot, judged, settings),
-        None => page.pair("executed", "never: the usercmd did not arrive, or ran without firing"),
+        None => page.pair("executed", unjudged(shot)),
     }
     if let Some(impact) = &shot.impact {
         page.pair("impact", &came(impact));
@@ -118,6 +118,18 @@ fn about_shot(
             page.note(2, &format!("{}: {would_be} ({})", other.what, other.setting));
         }
         page.faint(2, &super::what_if_line(hitreg_log::record::WhatIf::Rejudge));
+    }
+}
+
+/// The reason why no server judged a shot.
+fn unjudged(shot: &ShotExplanation) -> &'static str {
+    match shot.without_server {
+        Some(ClientReplay::OneClient) => {
+            "not known: the log is one client's side, without the server. Merge it with the server's log (`hitreg \
+             merge`), and run `why` on the merged log"
+        }
+        Some(ClientReplay::OpenLoop) => "not known: an open-loop replay has no server",
+        None => "never: the usercmd did not arrive, or ran without firing",
     }
 }
 
@@ -357,7 +369,7 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
         format!("{who}'s origin was {} units {} of the line of fire", measure(off.right_units.abs()), off.side())
     });
     let screen = match shot.screen.reason.as_str() {
-        reason if reason == shot.server.reason && shot.screen.target == shot.server.target => {
+        reason if shot.judged.is_some() && reason == shot.server.reason && shot.screen.target == shot.server.target => {
             "client and server agree".to_owned()
         }
         "hit" => format!("p{shooter}'s screen showed: {}", came(&shot.screen)),
@@ -370,6 +382,9 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
     let aim = aim.filter(|_| shot.screen.reason != "hit" && shot.server.reason != "launched");
     let screen = aim.map_or(screen.clone(), |aim| format!("{screen}; {aim} on p{shooter}'s screen"));
     let server_words = match &shot.judged {
+        None if shot.without_server.is_some() => {
+            return format!("Not judged here, because the replay has no server. {}.", capital(&screen));
+        }
         None => "the server never judged it".to_owned(),
         Some(_) if shot.server.reason == "launched" => return format!("{}. {}.", capital(&server), capital(&screen)),
         Some(judged) => judged_words(shot, judged, settings),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::line::AimLine;
 use super::places::{self, PositionKind, TargetPosition};
 use super::{DrawnSnapshots, ShotName, TraceRows, UsercmdPath, cell, measure};
-use hitreg_log::trace::schema::{IMPACT, executed, frames, shots, ticks, views};
+use hitreg_log::trace::schema::{IMPACT, NOT_RUN, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{NameColumn, Trace};
 
 /// Positions within this distance count as equal, in units. Rounding on different paths makes the bits differ.
@@ -30,8 +30,11 @@ pub struct ShotExplanation {
     pub screen: ShotResult,
     /// The result on the server.
     pub server: ShotResult,
-    /// How the server judged it; `None` if the server never did.
+    /// How the server judged it; `None` if the server never did, or if the replay has no server.
     pub judged: Option<JudgedOutcome>,
+    /// What the replay ran instead of the server; `None` if it ran the server.
+    #[serde(skip)]
+    pub without_server: Option<ClientReplay>,
     /// The result that the recorded server reported, if this shot is judged again.
     pub given: Option<ReportedHit>,
     /// Whether only the recorded server reported this shot, and the replay has no shot to judge.
@@ -64,6 +67,15 @@ pub struct ShotExplanation {
     pub drawn_from: Option<DrawnSnapshots>,
     /// The positions of the target: drawn, judged, present.
     pub places: Vec<TargetPosition>,
+}
+
+/// A replay without the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientReplay {
+    /// Of one client's own log.
+    OneClient,
+    /// Of the clients in a log.
+    OpenLoop,
 }
 
 /// The client frame of a usercmd.
@@ -130,7 +142,8 @@ pub struct ReportedHit {
 pub struct DrawnTarget {
     /// The server time of the drawn position, in microseconds.
     pub at_us: Option<i64>,
-    /// The age of the drawn position at the time of the frame, in microseconds.
+    /// The age of the drawn position at the time of the frame, in microseconds. `None` if the frame has the time of
+    /// another clock than the server's.
     pub age_us: Option<i64>,
     /// `interpolated`, `extrapolated`, `held` or `teleported`.
     pub how: String,
@@ -157,7 +170,15 @@ impl ShotExplanation {
             [shots.shooter, shots.command, shots.index].map(|column| cell(column, row).unwrap_or_default());
         let frame = reader.frames.at([shooter, 0], command).next();
         let made = frame.map(|row| made(trace, row));
-        let server = came([shots.reason, shots.target, shots.hitgroup], shots.damage, row);
+        let mut server = came([shots.reason, shots.target, shots.hitgroup], shots.damage, row);
+        let is_judged = server.reason != NOT_RUN;
+        let without_server = (trace.header.is_open() && !is_judged).then(|| match trace.header.is_of_one_client() {
+            true => ClientReplay::OneClient,
+            false => ClientReplay::OpenLoop,
+        });
+        if without_server.is_some() {
+            server.reason.clear();
+        }
         let screen = came(
             [shots.predicted_reason, shots.predicted_target, shots.predicted_hitgroup],
             shots.predicted_damage,
@@ -186,7 +207,8 @@ impl ShotExplanation {
             is_impact,
             weapon: shots.weapon.get(row).to_owned(),
             made,
-            judged: (server.reason != "not run").then(|| judged(reader, row, is_reported)),
+            judged: is_judged.then(|| judged(reader, row, is_reported)),
+            without_server,
             given,
             is_reported,
             impact: if is_impact { None } else { impact(reader, shooter, command) },
@@ -215,7 +237,8 @@ impl ShotExplanation {
         let trace = reader.trace;
         let views = views::Columns::of(trace);
         let view = places::view(reader, self.shooter, self.command, entity);
-        let frame_us = self.made.and_then(|made| made.at_us);
+        // A client's own log has the times of the client's clock.
+        let frame_us = self.made.and_then(|made| made.at_us).filter(|_| !trace.header.is_of_one_client());
         self.drawn = view.map(|row| {
             let at_us = cell(views.drawn_at_us, row);
             DrawnTarget {

@@ -250,9 +250,12 @@ impl<'a> ExplainedLog<'a> {
         let tables = [&ShotRows::TABLES[..], &[shots::NAME]].concat();
         let options = rules.added_to(&self.options);
         let mut selected = self.replayed(part, (&options, &tables), &|table| rows.select(table))?;
-        let rejudged = rules.of_trace(&mut selected, &self.options, |options| {
-            self.replayed(part, (options, &[shots::NAME]), &Table::clone)
-        })?;
+        let rejudged = match selected.header.is_open() && !self.game.judges_again() {
+            true => Vec::new(),
+            false => rules.of_trace(&mut selected, &self.options, |options| {
+                self.replayed(part, (options, &[shots::NAME]), &Table::clone)
+            })?,
+        };
         let session = Engine::new(self.games).records_around(self.path, &rows)?;
         let other_corrections = OtherCorrections::default();
         Ok(Ok(Moment { trace: rows.with(selected), session, rejudged, other_corrections }))

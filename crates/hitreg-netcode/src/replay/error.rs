@@ -80,7 +80,9 @@ pub enum ReplayError {
         key: String,
     },
     /// Open loop has no server that judges shots.
-    #[error("in open loop, no server judges shots: leave out --mode open, or use --what-if replay")]
+    #[error(
+        "in open loop, no server judges shots: use --what-if replay, or replay a log that has the server in closed loop"
+    )]
     NoJudge,
     /// The log is one client's side of the session; the server has its own log.
     #[error(

@@ -62,7 +62,7 @@ function spanOf({ clocks, acks, round_trips: trips, packets, shots, corrections 
 function countsOf({ shots, shot_counts: shotCounts, corrections, mode, tables }) {
   const rows = new Map(tables);
   // A closed loop has a server, so an empty `shots` table means that no shot was fired.
-  const isJudged = shots.length > 0 || (mode !== "open" && rows.has("shots"));
+  const isJudged = shots.some((shot) => shot.judged !== null) || (mode !== "open" && rows.has("shots"));
   const sum = (of) => shotCounts.reduce((total, counts) => total + counts[of], 0);
   return {
     shots: isJudged && !hasOnlyHits(shots) ? sum("fired") : null,

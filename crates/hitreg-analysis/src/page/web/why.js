@@ -36,7 +36,7 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
   const madeUs = madeAt(contents, shot, made?.at_us);
   const judgedUs = judged?.at_us ?? null;
   const wait = madeUs === null || judgedUs === null ? "" : `, ${ms(judgedUs - madeUs)} after the client made it`;
-  const judgedAt = judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : "never";
+  const judgedAt = judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : shot.server.reason && "never";
   const isImpact = shot.is_impact;
   return [
     el("h2", {}, heading),
