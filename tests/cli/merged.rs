@@ -140,3 +140,24 @@ fn client_side(folder: &Folder, player: u16) -> Session {
     }
     session
 }
+
+/// Packets to a player without a client's log are not in flight, because their arrivals are not known.
+#[test]
+fn packets_of_missing_client_logs_do_not_count() {
+    let folder = Folder::empty();
+    sides::write(9.0, 3, folder.dir.path()).expect("a session");
+    folder.done("merge server.hitlog client0.hitlog client1.hitlog client2.hitlog -o all.hitlog");
+    folder.done("merge server.hitlog client0.hitlog -o one.hitlog");
+    let [all, one] = ["all", "one"].map(|log| folder.json(&format!("info {log}.hitlog")));
+    let down = &folder.json("replay one.hitlog")["network"]["down"];
+    for packets in ["packets", "packets_up"] {
+        assert_eq!(one[packets], all["by_player"][0][packets], "{packets}");
+    }
+    for count in ["sent", "lost"] {
+        assert_eq!(down[count], one["packets"][count], "{count} of {down}");
+    }
+    assert_eq!(down["players_unknown"], 2);
+    assert_eq!(folder.json("replay all.hitlog")["network"]["down"]["players_unknown"], 0);
+    let page = folder.done("replay one.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("; arrivals of 2 other players not known"), "{page}");
+}

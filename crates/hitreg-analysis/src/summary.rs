@@ -48,8 +48,10 @@ pub struct NetworkSummary {
 /// The packets in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DirectionSummary {
-    /// The number of packets sent.
+    /// The number of packets sent, without those of `players_unknown`. If no arrival is known, all packets count.
     pub sent: u64,
+    /// Players whose arrivals are not known, because the log of their side is missing.
+    pub players_unknown: u64,
     /// Packets that never arrived although a later packet of the same connection did. `None` if no arrival is known, as
     /// in the log of one side.
     pub lost: Option<u64>,
@@ -281,9 +283,10 @@ impl SummaryBuilder {
         exercised.shots = shots.fired;
         exercised.hits = shots.hit;
         *network = self.network.then(|| NetworkSummary {
-            up: self.up.direction(),
+            up: self.up.direction(|_| true),
             usercmds_per_packet: self.usercmds_sent as f64 / self.up.sent().max(1) as f64,
-            down: self.down.direction(),
+            // A client that recorded what it received also recorded what it sent.
+            down: self.down.direction(|player| self.up.deliveries.contains_key(player)),
             choked: self.down.choked,
             warnings: self.down.warnings,
             bytes_for: self.bits_for.iter().map(|(part, bits)| (*part, *bits as f64 / 8.0)).collect(),
@@ -312,13 +315,29 @@ impl DirectionSums {
         self.deliveries.values().map(|delivery| delivery.sent).sum()
     }
 
-    fn direction(&self) -> DirectionSummary {
-        let sum = |of: fn(&Delivery) -> u64| self.deliveries.values().map(of).sum::<u64>();
-        let (sent, received) = (self.sent(), sum(|d| d.received));
-        let is_known = received > 0 || sent == 0;
-        let lost = is_known.then(|| sum(Delivery::lost));
-        let in_flight = if is_known { sum(Delivery::in_flight) } else { 0 };
-        DirectionSummary { sent, lost, in_flight, took_ms: self.took_ms.spread(), bytes: self.bytes }
+    /// The figures of the direction. `has_receiver` says whether the trace has the records of a player's receiver, which
+    /// it has if a packet arrived.
+    fn direction(&self, has_receiver: impl Fn(&u32) -> bool) -> DirectionSummary {
+        let has_arrivals = self.deliveries.is_empty() || self.deliveries.values().any(|delivery| delivery.received > 0);
+        let is_known = |(player, delivery): &(&u32, &Delivery)| delivery.received > 0 || has_receiver(player);
+        let known: Vec<&Delivery> = self.deliveries.iter().filter(is_known).map(|(_, delivery)| delivery).collect();
+        let players_unknown = (self.deliveries.len() - known.len()) as u64;
+        let sum = |of: fn(&Delivery) -> u64| known.iter().map(|delivery| of(delivery)).sum::<u64>();
+        let (took_ms, bytes) = (self.took_ms.spread(), self.bytes);
+        match has_arrivals {
+            true => DirectionSummary {
+                sent: sum(|delivery| delivery.sent),
+                players_unknown,
+                lost: Some(sum(Delivery::lost)),
+                in_flight: sum(Delivery::in_flight),
+                took_ms,
+                bytes,
+            },
+            false => {
+                let players_unknown = self.deliveries.len() as u64;
+                DirectionSummary { sent: self.sent(), players_unknown, lost: None, in_flight: 0, took_ms, bytes }
+            }
+        }
     }
 }
 

@@ -176,8 +176,14 @@ impl InfoBuilder {
         let (usercmds, usercmds_firing) =
             self.players.iter().map(ConnectionBuilder::usercmds).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         let recorded = self.players.iter_mut().zip(&header.players).filter(|(player, _)| player.is_recorded());
-        let by_player: Vec<PlayerFigures> =
+        let mut by_player: Vec<PlayerFigures> =
             recorded.map(|(player, info)| player.figures(&info.name, choked_are_numbered)).collect();
+        // A client that recorded what it received also recorded what it sent. The server recorded the packets of all.
+        let has_server = by_player.iter().any(|player| player.packets_up.received.is_some());
+        for PlayerFigures { packets, packets_up, .. } in &mut by_player {
+            packets.complete(packets_up.sent.is_some() && has_server);
+            packets_up.complete(has_server);
+        }
         SessionInfo {
             game: header.game.clone(),
             map: header.map.clone(),
@@ -197,8 +203,8 @@ impl InfoBuilder {
             ticks: self.counts.get("ticks").copied().unwrap_or(0),
             usercmds,
             usercmds_firing,
-            packets: by_player.iter().map(|p| p.packets).fold(PacketCounts::default(), PacketCounts::plus),
-            packets_up: by_player.iter().map(|p| p.packets_up).fold(PacketCounts::default(), PacketCounts::plus),
+            packets: PacketCounts::total(by_player.iter().map(|player| player.packets)),
+            packets_up: PacketCounts::total(by_player.iter().map(|player| player.packets_up)),
             rtt_ms: rtt.percentiles(),
             by_player,
             records: self.counts.clone(),
@@ -224,8 +230,21 @@ impl GapFigures {
 }
 
 impl PacketCounts {
+    /// Sets the counts of a receiver whose records the log has, and that received none of the sent packets.
+    fn complete(&mut self, has_receiver: bool) {
+        if has_receiver && self.sent.is_some() && self.received.is_none() {
+            (self.received, self.lost) = (Some(0), Some(0));
+        }
+    }
+
+    /// The counts of all players for whom both ends are known, or of all players if there are none.
+    fn total(players: impl Iterator<Item = PacketCounts> + Clone) -> PacketCounts {
+        let is_complete = |counts: &PacketCounts| counts.sent.is_some() && counts.received.is_some();
+        let has_complete = players.clone().any(|counts| is_complete(&counts));
+        players.filter(|counts| !has_complete || is_complete(counts)).fold(PacketCounts::default(), PacketCounts::plus)
+    }
+
     fn plus(self, other: PacketCounts) -> PacketCounts {
-        // A player without any is no reason not to count the others'.
         let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b).or(a).or(b);
         PacketCounts {
             sent: sum(self.sent, other.sent),

@@ -258,7 +258,11 @@ fn print_network(page: &mut Page, network: &NetworkSummary) {
             Some(lost) => format!("{} lost", share(lost, way.sent)),
             None => "arrivals not known".to_owned(),
         };
-        format!("{what}, {lost}{took}{bytes}")
+        let unknown = match (way.lost, way.players_unknown) {
+            (None, _) | (_, 0) => String::new(),
+            (_, players) => format!("; arrivals of {} not known", counted(players, "other player")),
+        };
+        format!("{what}, {lost}{took}{bytes}{unknown}")
     };
     let up = match network.up.sent {
         0 => "the log has no packets of clients".to_owned(),
