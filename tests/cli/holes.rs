@@ -137,3 +137,28 @@ fn commands_read_logs_and_traces_from_a_pipe() {
         text(&refused.stderr)
     );
 }
+
+/// Packets whose records are damaged are not lost on the network.
+#[test]
+fn packets_in_a_hole_are_not_counted_as_lost() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 2 --seconds 20 --delay-ms 40 --loss 2% --no-keyframes -o a.hitlog");
+    let mut log = fs::read(folder.path("a.hitlog")).unwrap();
+    let all = chunks(&log);
+    let middle = &all[all.len() / 2].0;
+    log[(middle.start + middle.end) / 2] ^= 0x10;
+    fs::write(folder.path("damaged.hitlog"), log).unwrap();
+    assert_eq!(folder.json("recover damaged.hitlog -o saved.hitlog")["lost"][0]["chunks"], 1);
+    let [whole, saved] = ["a", "saved"].map(|name| folder.json(&format!("info {name}.hitlog")));
+    for packets in ["packets", "packets_up"] {
+        let numbers = |info: &Value, count: &str| info[packets][count].as_u64().unwrap();
+        let [lost, lost_before] = [&saved, &whole].map(|info| numbers(info, "lost"));
+        assert!(lost <= lost_before && lost * 4 > lost_before * 3, "{packets}: {lost} of {lost_before}");
+        let [sent, sent_before] = [&saved, &whole].map(|info| numbers(info, "sent"));
+        assert!(sent < sent_before && sent * 10 > sent_before * 9, "{packets}: {sent} of {sent_before}");
+        for player in 0..2 {
+            let lost = |info: &Value| info["by_player"][player][packets]["lost"].as_u64();
+            assert!(lost(&saved) <= lost(&whole), "{packets} of p{player}");
+        }
+    }
+}

@@ -323,14 +323,8 @@ fn corrections_of_a_real_match_agree_with_the_tables() {
         assert!(own.iter().filter(inside).count() * 100 > own.len() * 98, "{name} within {least} to {most}");
     }
     assert!(walls.len() > 1_000 && walls.iter().any(|wall| wall.of.is_some()), "{} walls", walls.len());
-    let side = PageInput {
-        name: "demo16",
-        map: "dm3",
-        trace: &trace,
-        log: Some(&case.session),
-        rejudged: &[],
-        notes: &[],
-    };
+    let side =
+        PageInput { name: "demo16", map: "dm3", trace: &trace, log: Some(&case.session), rejudged: &[], notes: &[] };
     let page = html(&PageSubject { sides: &[side], walls: &walls, difference: None }).expect("a page");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }

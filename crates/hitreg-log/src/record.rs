@@ -34,7 +34,7 @@ pub use header::{Origin, PlayerInfo, SessionHeader};
 pub use heard::{HEARD_COMMANDS_MAX, HeardRecord};
 pub use keyframe::Keyframe;
 pub use outline::{Outline, PlayerOutline};
-pub(crate) use outline::{leave_times, lowest_and_highest, widest};
+pub(crate) use outline::{consecutive_runs, leave_times, lowest_and_highest, widest};
 pub use own_setting::{player_of, split_of_player};
 pub(crate) use part::BEGINS_AFTER_TICK;
 pub use recent_states::{RecentChunkStates, StateSource};

@@ -153,7 +153,10 @@ impl InfoBuilder {
         for (name, count) in outline.counts {
             *self.counts.entry(name).or_default() += count;
         }
-        self.players.iter_mut().zip(&outline.players).for_each(|(player, more)| player.add(more));
+        for (index, (player, more)) in self.players.iter_mut().zip(&outline.players).enumerate() {
+            let concerns = |gap: &&GapRecord| gap.player.is_none_or(|player| usize::from(player.0) == index);
+            player.add(more, outline.gaps.iter().filter(concerns).map(|gap| gap.to));
+        }
         self.ticks = longer(self.ticks, outline.ticks);
         self.gaps.extend(outline.gaps.iter().map(GapFigures::of));
     }

@@ -28,8 +28,8 @@ pub struct PlayerOutline {
     pub firing: usize,
     /// Usercmds that the server heard, with repeats, and whether the attack button is down in each.
     pub heard: Vec<(u32, bool)>,
-    /// Lowest and highest number of the packets that the client sent.
-    pub sent: Option<(u32, u32)>,
+    /// Numbers of the packets that the client sent: first and last of each run of consecutive numbers.
+    pub sent: Vec<(u32, u32)>,
     /// Numbers of the packets that reached the server.
     pub reached: Vec<u32>,
     /// Snapshots: number, send time, and the usercmd that it acks.
@@ -82,7 +82,7 @@ impl PlayerOutline {
             frames: records.frames.iter().map(|frame| (frame.command.seq.0, frame.at)).collect(),
             firing: records.frames.iter().filter(|frame| is_firing(&frame.command)).count(),
             heard: heard.map(|command| (command.seq.0, is_firing(command))).collect(),
-            sent: lowest_and_highest(records.sent.iter().map(|packet| packet.number)),
+            sent: consecutive_runs(records.sent.iter().map(|packet| packet.number)),
             reached: reached.chain(records.heard.iter().map(|heard| heard.number)).collect(),
             snapshots: records.snapshots.iter().map(|s| (s.seq.0, s.at, s.ack.0)).collect(),
             choked: records.snapshots.iter().map(|snapshot| u64::from(snapshot.choked)).sum(),
@@ -90,6 +90,18 @@ impl PlayerOutline {
             left: leave_times(&records.presence),
         }
     }
+}
+
+/// Returns the first and last of each run of consecutive numbers.
+pub(crate) fn consecutive_runs(numbers: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    runs
 }
 
 /// Returns the times at which a player left.

@@ -1,5 +1,7 @@
 //! One player's connection, collected from a log chunk by chunk.
 
+use std::collections::VecDeque;
+
 use super::numbers::NumberSet;
 use super::times::TimeCounts;
 use super::{PacketCounts, PlayerFigures};
@@ -23,19 +25,29 @@ pub(super) struct ConnectionBuilder {
     choked: u64,
     pub(super) round_trips: TimeCounts,
     acks: SnapshotRoundTrips,
+    /// The ends of gaps after which no snapshot was sent yet.
+    gap_ends: VecDeque<Micros>,
+    /// The number of gaps after which no packet to the server was sent yet.
+    gaps_up: usize,
 }
 
-/// The packets of one direction.
+/// The packets of one direction. Packets whose records lie in a gap do not count.
 #[derive(Debug, Default)]
 struct PacketNumbers {
-    /// The lowest and the highest number.
+    /// The lowest and the highest number since the last gap.
     sent: Option<(u32, u32)>,
+    /// The packets since the last gap that arrived.
     came: NumberSet,
+    /// The packets before the last gap; `None` without a gap.
+    before: Option<Delivery>,
 }
 
 impl ConnectionBuilder {
-    /// Adds the connection's part of the next chunk.
-    pub(super) fn add(&mut self, outline: &PlayerOutline) {
+    /// Adds the connection's part of the next chunk. `gap_ends` are the ends of the gaps in the chunk.
+    pub(super) fn add(&mut self, outline: &PlayerOutline, gap_ends: impl Iterator<Item = Micros>) {
+        let gaps = self.gap_ends.len();
+        self.gap_ends.extend(gap_ends);
+        self.gaps_up += self.gap_ends.len() - gaps;
         self.frames += outline.frames.len();
         self.firing += outline.firing;
         for (number, fires) in &outline.heard {
@@ -45,15 +57,31 @@ impl ConnectionBuilder {
         for (known, more) in self.spans.iter_mut().zip([span(&outline.frames), span(&outline.received)]) {
             *known = longer(*known, more);
         }
-        self.up.send(outline.sent);
-        for number in &outline.reached {
-            self.up.came.insert(*number);
+        let mut reached = outline.reached.iter().peekable();
+        for run in &outline.sent {
+            if let Some(last) = self.up.last_before(*run).filter(|_| self.gaps_up > 0) {
+                while let Some(number) = reached.next_if(|number| **number <= last) {
+                    self.up.arrive(*number);
+                }
+                self.up.end_stretch();
+                self.gaps_up -= 1;
+            }
+            self.up.send(*run);
         }
+        reached.for_each(|number| self.up.arrive(*number));
         self.choked += outline.choked;
-        outline.snapshots.iter().for_each(|(number, ..)| self.down.send(Some((*number, *number))));
-        for (number, _) in &outline.received {
-            self.down.came.insert(*number);
+        let mut received = outline.received.iter().peekable();
+        for (number, at, _) in &outline.snapshots {
+            // The arrivals before the end of a gap are those of snapshots before it.
+            while let Some(end) = self.gap_ends.pop_front_if(|end| *end <= *at) {
+                while let Some((arrived, _)) = received.next_if(|(_, at)| *at < end) {
+                    self.down.arrive(*arrived);
+                }
+                self.down.end_stretch();
+            }
+            self.down.send((*number, *number));
         }
+        received.for_each(|(number, _)| self.down.arrive(*number));
         let ConnectionBuilder { acks, round_trips, .. } = self;
         acks.add(outline, &mut |_, took| round_trips.add(took));
     }
@@ -84,22 +112,52 @@ impl ConnectionBuilder {
 }
 
 impl PacketNumbers {
-    fn send(&mut self, numbers: Option<(u32, u32)>) {
-        self.sent = match (self.sent, numbers) {
-            (Some((first, last)), Some((lowest, highest))) => Some((first.min(lowest), last.max(highest))),
-            (known, more) => known.or(more),
-        };
+    /// The last number before a run, if packets between that number and the run are missing.
+    fn last_before(&self, (next, _): (u32, u32)) -> Option<u32> {
+        self.sent.map(|(_, last)| last).filter(|last| next > last.saturating_add(1))
+    }
+
+    /// Begins to count anew after a gap. Packets in flight before the gap do not count, because they may have arrived
+    /// in it.
+    fn end_stretch(&mut self) {
+        let Some((_, last)) = self.sent else { return };
+        let now = self.delivery(self.came.highest().unwrap_or(last));
+        let before = self.before.unwrap_or_default();
+        let [sent, received] = [before.sent + now.settled, before.received + now.received];
+        *self = PacketNumbers { before: Some(Delivery { sent, settled: sent, received }), ..PacketNumbers::default() };
+    }
+
+    /// Adds a packet that arrived. A packet from before the gap does not count.
+    fn arrive(&mut self, number: u32) {
+        if self.before.is_none() || self.sent.is_some_and(|(first, _)| first <= number) {
+            self.came.insert(number);
+        }
+    }
+
+    /// The packets since the last gap, of which those up to `newest` are settled.
+    fn delivery(&self, newest: u32) -> Delivery {
+        let count = |last: u32, first: u32| u64::from(last.saturating_sub(first)) + 1;
+        let received = self.came.count() as u64;
+        match self.sent {
+            Some((first, last)) => Delivery { sent: count(last, first), settled: count(newest, first), received },
+            None => Delivery { received, ..Delivery::default() },
+        }
+    }
+
+    fn send(&mut self, (lowest, highest): (u32, u32)) {
+        let (first, last) = self.sent.unwrap_or((lowest, highest));
+        self.sent = Some((first.min(lowest), last.max(highest)));
     }
 
     /// Counts the packets. A receiver's recording shows losses only as gaps in the numbers, so missing numbers count as
     /// sent.
     fn packets(&self) -> PacketCounts {
-        let sent = self.sent.map(|(first, last)| u64::from(last.saturating_sub(first)) + 1);
-        let received = (self.came.count() > 0).then_some(self.came.count() as u64);
-        let lost = self.sent.zip(self.came.highest()).zip(sent.zip(received));
-        let lost = lost.map(|(((first, _), newest), (sent, received))| {
-            Delivery { sent, settled: u64::from(newest.saturating_sub(first)) + 1, received }.lost()
-        });
+        let before = self.before.unwrap_or_default();
+        let now = self.delivery(self.came.highest().unwrap_or_default());
+        let sent = (self.sent.is_some() || self.before.is_some()).then_some(before.sent + now.sent);
+        let received = Some(before.received + now.received).filter(|received| *received > 0);
+        let lost = if self.came.count() > 0 { now.lost() } else { 0 };
+        let lost = sent.and(received).map(|_| before.lost() + lost);
         PacketCounts { sent, received, lost, choked: None }
     }
 }
@@ -121,5 +179,18 @@ mod tests {
         let mut numbers = PacketNumbers { sent: Some((11, 15)), ..PacketNumbers::default() };
         assert_eq!([11, 12, 15, 12].map(|number| numbers.came.insert(number)), [true, true, true, false]);
         assert_eq!(numbers.packets(), PacketCounts { sent: Some(5), received: Some(3), lost: Some(2), choked: None });
+    }
+
+    /// The packets from 4 to 13 and their arrivals are not recorded.
+    #[test]
+    fn packets_in_a_gap_are_not_lost() {
+        let mut numbers = PacketNumbers::default();
+        numbers.send((1, 5));
+        [1, 3].into_iter().for_each(|number| numbers.arrive(number));
+        assert_eq!(numbers.last_before((14, 17)), Some(5));
+        numbers.end_stretch();
+        numbers.send((14, 17));
+        [12, 14, 16].into_iter().for_each(|number| numbers.arrive(number));
+        assert_eq!(numbers.packets(), PacketCounts { sent: Some(7), received: Some(4), lost: Some(2), choked: None });
     }
 }

@@ -7,8 +7,8 @@ use crate::log::column;
 use crate::log::limits::{Budget, MAX_CHUNK_MEMORY};
 use crate::log::schema::Schema;
 use crate::record::{
-    GapRecord, HeardRecord, Outline, PlayerOutline, PresenceRecord, SessionHeader, SessionStretch, leave_times,
-    lowest_and_highest,
+    GapRecord, HeardRecord, Outline, PlayerOutline, PresenceRecord, SessionHeader, SessionStretch, consecutive_runs,
+    leave_times,
 };
 use crate::units::Micros;
 use crate::usercmd::buttons;
@@ -38,7 +38,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     if let Some(sent) = columns("sent")? {
         let number = sent.narrow::<u32>("number")?;
         for (player, rows) in each(&sent, &mut outline.players)? {
-            player.sent = lowest_and_highest(number[rows].iter().copied());
+            player.sent = consecutive_runs(number[rows].iter().copied());
         }
     }
     if let Some(reached) = columns("reached")? {
