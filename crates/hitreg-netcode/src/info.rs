@@ -51,7 +51,7 @@ pub struct SessionInfo {
     pub session: Option<String>,
     /// The preset of the settings.
     pub preset: Option<String>,
-    /// The number of players.
+    /// The number of players that the header lists, including spectators, bots and unused places.
     pub players: usize,
     /// Time from the first record to the last, in microseconds.
     pub duration_us: i64,
