@@ -280,3 +280,21 @@ impl SentPackets {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_found_in_any_order_and_across_gaps() {
+        let mut sent = SentPackets::default();
+        for number in [5, 6, 9, 7, 12, 6] {
+            sent.insert(SentPacket { number, at: Micros(number.into()), chunk: 0 });
+        }
+        let numbers: Vec<u32> = sent.packets.iter().map(|packet| packet.number).collect();
+        assert_eq!(numbers, [5, 6, 7, 9, 12]);
+        let found = |number: u32| sent.get(number).map(|packet| packet.at.0);
+        assert_eq!([4, 5, 7, 8, 9, 12, 13].map(found), [None, Some(5), Some(7), None, Some(9), Some(12), None]);
+        assert_eq!(sent.from(8).count(), 2);
+    }
+}
