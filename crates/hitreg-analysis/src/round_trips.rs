@@ -1,9 +1,12 @@
 //! Round trips in the rows of a replay. A round trip is the time from making a usercmd to receiving its ack.
 
 use crate::recent_times::RecentTimes;
+use hitreg_log::record::PlayerOutline;
+use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{corrections, frames, snapshots, ticks};
 use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
+use hitreg_log::units::Micros;
 
 /// Pairs acks with their usercmds, in the rows of a replay.
 #[derive(Debug, Default)]
@@ -75,6 +78,82 @@ pub(crate) fn each_ack(
         finder.forget_acked(&acks);
         Ok(())
     })
+}
+
+/// Passes on the player, the arrival and the duration of each round trip, as [`SnapshotRoundTrips`] finds them in a log. It
+/// reads usercmds only as far as the acks, like [`each_ack`].
+///
+/// # Errors
+/// A message when the trace cannot be read.
+pub(crate) fn each_snapshot_trip(
+    trace: &dyn TraceSource,
+    found: &mut dyn FnMut(u32, Micros, Micros),
+) -> Result<(), String> {
+    let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
+    let mut made = NewUsercmds::default();
+    let mut more = match trace.in_memory() {
+        Some(trace) => {
+            trace.table(frames::NAME).into_iter().for_each(|rows| made.add(rows));
+            None
+        }
+        None => Some(trace.rows(frames::NAME, &ACKS)),
+    };
+    let columns = ["player", "snapshot", "at_us", "took_ms", "ack"];
+    each_part(trace, snapshots::NAME, (&columns, None), &mut |rows| {
+        let sent = snapshots::Columns::read(rows);
+        while !made.has_all(sent.player, sent.ack) && made.count < MOST_USERCMDS {
+            match more.as_mut().map_or(Ok(None), |more| more())? {
+                Some(rows) => made.add(&rows),
+                None => break,
+            }
+        }
+        let mut outlines = made.take();
+        for (row, ((player, number), ack)) in sent.player.iter().zip(sent.snapshot).zip(sent.ack).enumerate() {
+            let (Some(at_us), Some(took_ms)) = (sent.at_us.get(row), sent.took_ms.get(row)) else { continue };
+            if took_ms.is_finite() {
+                let outline = outlines.entry(*player).or_default();
+                let arrived_us = at_us.saturating_add((f64::from(*took_ms) * 1e3).round() as i64);
+                outline.snapshots.push((*number, Micros(*at_us), *ack));
+                outline.received.push((*number, Micros(arrived_us)));
+            }
+        }
+        for (player, mut outline) in outlines {
+            outline.received.sort_by_key(|(_, at)| *at);
+            finders.entry(player).or_default().add(&outline, &mut |at, took| found(player, at, took));
+        }
+        Ok(())
+    })
+}
+
+/// Usercmds that were read and not yet passed on.
+#[derive(Default)]
+struct NewUsercmds {
+    outlines: SortedMap<u32, PlayerOutline>,
+    count: usize,
+    /// The number of each player's last usercmd, also of those passed on.
+    last: SortedMap<u32, u32>,
+}
+
+impl NewUsercmds {
+    fn add(&mut self, rows: &Table) {
+        let made = frames::Columns::read(rows);
+        for ((player, command), at_us) in made.player.iter().zip(made.command).zip(made.at_us) {
+            self.outlines.entry(*player).or_default().frames.push((*command, Micros(*at_us)));
+            self.last.insert(*player, *command);
+        }
+        self.count += made.rows;
+    }
+
+    /// Whether all these usercmds were read, or later ones of the same players.
+    fn has_all(&self, players: &[u32], commands: &[u32]) -> bool {
+        let last = |player| self.last.get(player).copied().unwrap_or_default();
+        players.iter().zip(commands).all(|(player, command)| last(player) >= *command)
+    }
+
+    fn take(&mut self) -> SortedMap<u32, PlayerOutline> {
+        self.count = 0;
+        std::mem::take(&mut self.outlines)
+    }
 }
 
 /// A round trip.

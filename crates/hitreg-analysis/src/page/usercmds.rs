@@ -7,13 +7,12 @@ use super::clock::StepTimes;
 use super::packed::{ColumnSpan, PageColumns, whole};
 use super::series::{Ack, RoundTrip, RoundTrips, Sample, Series, TIME_UNIT_US};
 use super::tracks::TrackPrecision;
-use crate::round_trips::each_ack;
-use hitreg_log::record::{Outline, PlayerOutline};
+use crate::round_trips::{each_ack, each_snapshot_trip};
+use hitreg_log::record::Outline;
 use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{executed, frames, snapshots};
+use hitreg_log::trace::schema::executed;
 use hitreg_log::trace::{TraceSource, each_part};
-use hitreg_log::units::Micros;
 
 /// A player's acks.
 #[derive(Debug, Serialize)]
@@ -96,41 +95,9 @@ pub(super) fn round_trips_of(shown: &PageInput<'_>, most: usize, of_acks: RoundT
                 }
             })?;
         }
-        None => {
-            for (player, outline) in &outlines_of(shown.trace)? {
-                SnapshotRoundTrips::default().add(outline, &mut |at, took| trips.push(*player, at.0, took.0));
-            }
-        }
+        None => each_snapshot_trip(shown.trace, &mut |player, at, took| trips.push(player, at.0, took.0))?,
     }
     Ok(if trips.of.is_empty() { of_acks } else { trips })
-}
-
-/// The usercmds and snapshots of each player, from the rows of a trace.
-fn outlines_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, PlayerOutline>, String> {
-    let mut outlines: SortedMap<u32, PlayerOutline> = SortedMap::new();
-    each_part(trace, frames::NAME, (&["player", "command", "at_us"], None), &mut |rows| {
-        let made = frames::Columns::read(rows);
-        for ((player, command), at_us) in made.player.iter().zip(made.command).zip(made.at_us) {
-            outlines.entry(*player).or_default().frames.push((*command, Micros(*at_us)));
-        }
-        Ok(())
-    })?;
-    let columns = ["player", "snapshot", "at_us", "took_ms", "ack"];
-    each_part(trace, snapshots::NAME, (&columns, None), &mut |rows| {
-        let sent = snapshots::Columns::read(rows);
-        for (row, ((player, number), ack)) in sent.player.iter().zip(sent.snapshot).zip(sent.ack).enumerate() {
-            let (Some(at_us), Some(took_ms)) = (sent.at_us.get(row), sent.took_ms.get(row)) else { continue };
-            if took_ms.is_finite() {
-                let outline = outlines.entry(*player).or_default();
-                let arrived_us = at_us.saturating_add((f64::from(*took_ms) * 1e3).round() as i64);
-                outline.snapshots.push((*number, Micros(*at_us), *ack));
-                outline.received.push((*number, Micros(arrived_us)));
-            }
-        }
-        Ok(())
-    })?;
-    outlines.values_mut().for_each(|outline| outline.received.sort_by_key(|(_, at)| *at));
-    Ok(outlines)
 }
 
 pub(super) fn pack_acks(acks: &Series<Ack>, exactness: TrackPrecision, columns: &mut PageColumns) -> Vec<AckColumns> {
@@ -213,7 +180,7 @@ impl UnrunRows {
 mod tests {
     use super::*;
     use crate::round_trips::each_round_trip;
-    use hitreg_log::trace::schema::corrections;
+    use hitreg_log::trace::schema::{corrections, frames, snapshots};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
     /// A player who rejoins after 20 s uses number 1 again.
