@@ -319,24 +319,18 @@ impl DirectionSums {
     /// it has if a packet arrived.
     fn direction(&self, has_receiver: impl Fn(&u32) -> bool) -> DirectionSummary {
         let has_arrivals = self.deliveries.is_empty() || self.deliveries.values().any(|delivery| delivery.received > 0);
-        let is_known = |(player, delivery): &(&u32, &Delivery)| delivery.received > 0 || has_receiver(player);
-        let known: Vec<&Delivery> = self.deliveries.iter().filter(is_known).map(|(_, delivery)| delivery).collect();
-        let players_unknown = (self.deliveries.len() - known.len()) as u64;
+        let is_known =
+            |player: &u32, delivery: &Delivery| has_arrivals && (delivery.received > 0 || has_receiver(player));
+        let all = || self.deliveries.iter();
+        let known: Vec<&Delivery> = all().filter(|(player, of)| is_known(player, of)).map(|(_, of)| of).collect();
         let sum = |of: fn(&Delivery) -> u64| known.iter().map(|delivery| of(delivery)).sum::<u64>();
-        let (took_ms, bytes) = (self.took_ms.spread(), self.bytes);
-        match has_arrivals {
-            true => DirectionSummary {
-                sent: sum(|delivery| delivery.sent),
-                players_unknown,
-                lost: Some(sum(Delivery::lost)),
-                in_flight: sum(Delivery::in_flight),
-                took_ms,
-                bytes,
-            },
-            false => {
-                let players_unknown = self.deliveries.len() as u64;
-                DirectionSummary { sent: self.sent(), players_unknown, lost: None, in_flight: 0, took_ms, bytes }
-            }
+        DirectionSummary {
+            sent: if has_arrivals { sum(|delivery| delivery.sent) } else { self.sent() },
+            players_unknown: (self.deliveries.len() - known.len()) as u64,
+            lost: has_arrivals.then(|| sum(Delivery::lost)),
+            in_flight: sum(Delivery::in_flight),
+            took_ms: self.took_ms.spread(),
+            bytes: self.bytes,
         }
     }
 }

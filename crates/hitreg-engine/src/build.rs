@@ -22,7 +22,6 @@ use std::time::Duration;
 pub use cache::{Cache, CacheError};
 pub use stop::StopSignal;
 
-use hitreg_log::log::LogError;
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::store::{self, StoreError, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceSource};
@@ -319,10 +318,9 @@ fn read<T>(path: &Path, take: impl Fn(&Path) -> Result<T, StoreError>) -> Result
 /// A file of a build that cannot be read. The file is temporary, so its damage matters, and neither its path nor its
 /// recovery.
 fn unreadable(what: &str, error: &StoreError) -> UntestableBuild {
-    match error {
-        StoreError::Content { source: LogError::NeedsMemory(needs), .. } => UntestableBuild::over_limit(*needs),
-        StoreError::Content { source, .. } => UntestableBuild::because(format!("{what}: {}", source.damage())),
-        other => UntestableBuild::because(format!("{what}: {other}")),
+    match error.needs_memory() {
+        Some(needs) => UntestableBuild::over_limit(needs),
+        None => UntestableBuild::because(format!("{what}: {}", error.damage())),
     }
 }
 

@@ -228,6 +228,14 @@ impl StoreError {
         }
     }
 
+    /// Returns what is wrong with the file, without advice on its recovery.
+    pub fn damage(&self) -> String {
+        match self {
+            StoreError::Content { source, .. } => source.damage(),
+            other => other.to_string(),
+        }
+    }
+
     /// Returns the memory need, if the file exceeds the memory limit.
     pub fn needs_memory(&self) -> Option<NeedsMemory> {
         match self {
