@@ -13,6 +13,7 @@ mod explanations;
 mod notes;
 mod packed;
 mod records;
+mod round_trips;
 mod series;
 mod side;
 mod tracks;

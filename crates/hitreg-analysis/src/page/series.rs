@@ -80,70 +80,6 @@ impl Ack {
     }
 }
 
-/// One round trip, or several merged ones.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RoundTrip {
-    /// When the ack arrived.
-    pub(super) at_us: i64,
-    /// Time from making the usercmd to its ack. The longest of merged ones.
-    pub(super) took_us: i64,
-    /// The jitter at this ack, in microseconds. The largest of merged ones.
-    pub(super) jitter_us: i64,
-}
-
-impl RoundTrip {
-    pub(super) fn merge(&mut self, later: &RoundTrip) {
-        self.took_us = self.took_us.max(later.took_us);
-        self.jitter_us = self.jitter_us.max(later.jitter_us);
-    }
-}
-
-/// The round trips of all players.
-#[derive(Debug)]
-pub(super) struct RoundTrips {
-    pub(super) over_time: Series<RoundTrip>,
-    pub(super) of: SortedMap<u32, RoundTripCounts>,
-}
-
-impl RoundTrips {
-    pub(super) fn new(most: usize) -> RoundTrips {
-        RoundTrips { over_time: Series::new(most, RoundTrip::merge), of: SortedMap::new() }
-    }
-
-    /// Adds the next round trip of a player. Clocks that disagree may give a negative one, which is left out.
-    pub(super) fn push(&mut self, player: u32, at_us: i64, took_us: i64) {
-        if took_us >= 0 {
-            let jitter_us = self.of.entry(player).or_default().add(took_us);
-            self.over_time.push(player, RoundTrip { at_us, took_us, jitter_us });
-        }
-    }
-}
-
-/// The round trips of a player: all of them by length, and the jitter.
-#[derive(Debug, Default)]
-pub(super) struct RoundTripCounts {
-    /// In [`TIME_UNIT_US`].
-    counts: SortedMap<i64, u64>,
-    last_us: Option<i64>,
-    jitter_us: f64,
-}
-
-impl RoundTripCounts {
-    /// Adds a round trip, and returns the jitter as in RTP: a sixteenth of each change from one round trip to the next.
-    fn add(&mut self, took_us: i64) -> i64 {
-        *self.counts.entry(took_us / TIME_UNIT_US).or_default() += 1;
-        if let Some(last) = self.last_us.replace(took_us) {
-            self.jitter_us += (took_us.abs_diff(last) as f64 - self.jitter_us) / 16.0;
-        }
-        self.jitter_us as i64
-    }
-
-    /// A percentile in microseconds; `None` without round trips.
-    pub(super) fn percentile_us(&self, share: f64) -> Option<i64> {
-        at_share(&self.counts, share).map(|trip| trip * TIME_UNIT_US)
-    }
-}
-
 /// The least of some counted values that at least this share of them does not exceed; `None` without values.
 pub(super) fn at_share<V: Copy>(counts: &SortedMap<V, u64>, share: f64) -> Option<V> {
     let all: u64 = counts.values().sum();
@@ -386,16 +322,6 @@ mod tests {
             assert_eq!(of_player.iter().map(|ack| ack.error).max(), Some(900));
             assert!(of_player.iter().enumerate().all(|(n, ack)| ack.at_us == (n * merged) as i64));
         }
-    }
-
-    #[test]
-    fn percentiles_count_every_round_trip() {
-        let mut trips = RoundTripCounts::default();
-        assert_eq!(trips.percentile_us(0.5), None);
-        for n in 1..=200 {
-            trips.add(n * 1_000);
-        }
-        assert_eq!([0.5, 0.95].map(|share| trips.percentile_us(share)), [Some(100_000), Some(190_000)]);
     }
 
     /// The packets of a trace are those that the other commands list.

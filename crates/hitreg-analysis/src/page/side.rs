@@ -8,12 +8,10 @@ use super::evidence::Evidence;
 use super::explanations::{corrections_of, shots_of};
 use super::packed::PageColumns;
 use super::records::PackedRecords;
+use super::round_trips::{RoundTripColumns, pack_round_trips, round_trips_of};
 use super::series::{Packets, PagePackets, Series, at_share};
 use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet};
-use super::usercmds::{
-    AckColumns, PlayerColumn, RoundTripColumns, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran,
-    pack_round_trips, round_trips_of,
-};
+use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::{PageInput, notes};
 use crate::shot_counter::ShotCounter;
 use hitreg_log::recorder::are_usercmds_as_received;

@@ -2,15 +2,13 @@
 
 use serde::Serialize;
 
-use super::PageInput;
 use super::clock::StepTimes;
 use super::packed::{ColumnSpan, PageColumns, whole};
-use super::series::{Ack, RoundTrip, RoundTrips, Sample, Series, TIME_UNIT_US};
+use super::round_trips::RoundTrips;
+use super::series::{Ack, Sample, Series, TIME_UNIT_US};
 use super::tracks::TrackPrecision;
-use crate::round_trips::{each_ack, each_snapshot_trip};
-use hitreg_log::record::Outline;
-use hitreg_log::round_trips::SnapshotRoundTrips;
-use hitreg_log::sorted::{SortedMap, SortedSet};
+use crate::round_trips::each_ack;
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::executed;
 use hitreg_log::trace::{TraceSource, each_part};
 
@@ -20,26 +18,6 @@ pub(super) struct AckColumns {
     player: u32,
     at_us: ColumnSpan,
     error_units: ColumnSpan,
-}
-
-/// A player's round trips, by the times at which the acks arrived.
-#[derive(Debug, Serialize)]
-pub(super) struct RoundTripColumns {
-    player: u32,
-    at_us: ColumnSpan,
-    took_us: ColumnSpan,
-    /// The figures of all round trips, if several are merged into one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    all: Option<AllRoundTrips>,
-}
-
-/// The figures of all round trips of a player.
-#[derive(Debug, Serialize)]
-struct AllRoundTrips {
-    p50_us: Option<i64>,
-    p95_us: Option<i64>,
-    /// The largest jitter of the merged round trips.
-    jitter_us: ColumnSpan,
 }
 
 /// A player's column, with a value for each step of its clock, or for so many steps.
@@ -78,28 +56,6 @@ pub(super) fn acks_of(
     Ok((acks, trips))
 }
 
-/// The round trips as `info` counts them: those of all snapshots that arrived. Without snapshots, those of `acks`, which
-/// lack late and repeated acks.
-pub(super) fn round_trips_of(shown: &PageInput<'_>, most: usize, of_acks: RoundTrips) -> Result<RoundTrips, String> {
-    let mut trips = RoundTrips::new(most);
-    match shown.log {
-        Some(log) => {
-            let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
-            log.each(&mut |stretch| {
-                for (player, outline) in (0..).zip(&Outline::of(stretch, &[]).players) {
-                    finders.entry(player).or_default().add(outline, &mut |at, took| {
-                        if log.shows(at) {
-                            trips.push(player, at.0, took.0);
-                        }
-                    });
-                }
-            })?;
-        }
-        None => each_snapshot_trip(shown.trace, &mut |player, at, took| trips.push(player, at.0, took.0))?,
-    }
-    Ok(if trips.of.is_empty() { of_acks } else { trips })
-}
-
 pub(super) fn pack_acks(acks: &Series<Ack>, exactness: TrackPrecision, columns: &mut PageColumns) -> Vec<AckColumns> {
     let of_player = |(player, acked): (u32, &[Ack])| AckColumns {
         player,
@@ -107,22 +63,6 @@ pub(super) fn pack_acks(acks: &Series<Ack>, exactness: TrackPrecision, columns: 
         error_units: columns.push(acked.iter().map(|ack| ack.error), exactness.unit / 4.0),
     };
     acks.iter().map(of_player).collect()
-}
-
-pub(super) fn pack_round_trips(trips: &RoundTrips, columns: &mut PageColumns) -> Vec<RoundTripColumns> {
-    let unit = TIME_UNIT_US as f64;
-    let percentile_us = |player, share| trips.of.get(&player).and_then(|counts| counts.percentile_us(share));
-    let of_player = |(player, over_time): (u32, &[RoundTrip])| RoundTripColumns {
-        player,
-        at_us: columns.push_steady(over_time.iter().map(|trip| trip.at_us / TIME_UNIT_US), unit),
-        took_us: columns.push(over_time.iter().map(|trip| trip.took_us / TIME_UNIT_US), unit),
-        all: (trips.over_time.merged > 1).then(|| AllRoundTrips {
-            p50_us: percentile_us(player, 0.5),
-            p95_us: percentile_us(player, 0.95),
-            jitter_us: columns.push(over_time.iter().map(|trip| trip.jitter_us), 1.0),
-        }),
-    };
-    trips.over_time.iter().map(of_player).collect()
 }
 
 pub(super) fn pack_ran(ran: &Series<u32>, columns: &mut PageColumns) -> Vec<PlayerColumn> {
@@ -179,8 +119,9 @@ impl UnrunRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::round_trips::RoundTrip;
     use crate::round_trips::each_round_trip;
-    use hitreg_log::trace::schema::{corrections, frames, snapshots};
+    use hitreg_log::trace::schema::{corrections, frames};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
     /// A player who rejoins after 20 s uses number 1 again.
@@ -203,33 +144,5 @@ mod tests {
         let mut found = Vec::new();
         each_round_trip(&trace, &mut |trip| found.push(trip.ms)).unwrap();
         assert_eq!(found, [50.0]);
-    }
-
-    /// The client uses the first two snapshots. The third repeats an ack, the fourth comes late, and the fifth is lost.
-    #[test]
-    fn late_and_repeated_acks_are_round_trips() {
-        let column = |name: &str, cells: &[u32]| Column::new(name, ColumnData::U32(cells.into()));
-        let times = |cells: &[i64]| Column::new("at_us", ColumnData::I64(cells.into()));
-        let made = vec![column("player", &[3, 3]), column("command", &[1, 2]), times(&[10_000, 20_000])];
-        let acked = vec![column("player", &[3, 3]), column("command", &[1, 2]), times(&[60_000, 80_000])];
-        let sent = vec![
-            column("player", &[3; 5]),
-            column("snapshot", &[1, 2, 4, 3, 5]),
-            times(&[30_000, 50_000, 90_000, 70_000, 95_000]),
-            Column::new("took_ms", ColumnData::F32(vec![30.0, 30.0, 30.0, 60.0, f32::NAN])),
-            column("ack", &[1, 2, 2, 2, 2]),
-        ];
-        let of_tables = |tables: Vec<Table>| {
-            let trace = Trace { tables, ..Trace::default() };
-            let shown = PageInput { name: "", map: "", trace: &trace, log: None, rejudged: &[], notes: &[] };
-            let (_, of_acks) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut SortedSet::new()).unwrap();
-            let trips = round_trips_of(&shown, 100, of_acks).unwrap();
-            let took_us = |(_, trips): (u32, &[RoundTrip])| trips.iter().map(|trip| trip.took_us).collect::<Vec<_>>();
-            trips.over_time.iter().flat_map(took_us).collect::<Vec<_>>()
-        };
-        let tables = || vec![Table::new(frames::NAME, made.clone()), Table::new(corrections::NAME, acked.clone())];
-        assert_eq!(of_tables(tables()), [50_000, 60_000]);
-        let with_snapshots = tables().into_iter().chain([Table::new(snapshots::NAME, sent)]).collect();
-        assert_eq!(of_tables(with_snapshots), [50_000, 60_000, 100_000, 110_000]);
     }
 }
