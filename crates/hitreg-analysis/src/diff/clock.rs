@@ -256,3 +256,31 @@ fn of_runs<'r>(a: &[u32], b: &[u32], mut time: impl FnMut(&u32, &u32) -> Option<
     }
     times.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::trace::schema::views;
+    use hitreg_log::trace::{Column, Trace};
+
+    fn table(name: &str, rows: &[(u32, u32, i64)], with_times: bool) -> Table {
+        let column = |name: &str, of: fn(&(u32, u32, i64)) -> u32| {
+            Column::new(name, ColumnData::U32(rows.iter().map(of).collect()))
+        };
+        let mut columns = vec![column("player", |row| row.0), column("command", |row| row.1)];
+        let times = || Column::new("at_us", ColumnData::I64(rows.iter().map(|row| row.2).collect()));
+        columns.extend(with_times.then(times));
+        Table::new(name, columns)
+    }
+
+    /// Frames out of order, and a usercmd with two times, of which the earlier counts.
+    #[test]
+    fn rows_have_the_times_of_usercmds_in_any_order() {
+        let made = [(1, 9, 90), (0, 3, 30), (0, 1, 10), (1, 4, 44), (0, 2, 20), (1, 4, 40)];
+        let trace = Trace { tables: vec![table(frames::NAME, &made, true)], ..Trace::default() };
+        let drawn = table(views::NAME, &[(0, 1, 0), (0, 2, 0), (1, 4, 0), (0, 3, 0), (0, 7, 0), (1, 9, 0)], false);
+        let clock = TickTimes::default();
+        let times = RowTimes::of(&trace, &clock, &drawn, true);
+        assert_eq!(*times.of_rows(&drawn), [10, 20, 40, 30, UNKNOWN, 90]);
+    }
+}
