@@ -118,7 +118,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     if brief {
         sides.replays.ask_for(asked.on.tables());
     }
-    let Traces { names, made, overlap_only } = sides.traces_in_files(&engine, &runner)?;
+    let Traces { names, made, overlap_only, gaps } = sides.traces_in_files(&engine, &runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => {
@@ -132,6 +132,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
             return Ok(CommandOutcome::Untestable);
         }
     };
+    files::note_gaps(&gaps);
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, brief, ..asked };
     let traces = [a.source(), b.source()];
     let mut found = diff(traces[0], traces[1], &options).map_err(CommandError::request)?;

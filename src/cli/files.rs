@@ -55,6 +55,11 @@ pub(super) fn note_hole(path: &Path, gap: Option<&GapRecord>) {
     }
 }
 
+/// Notes the missing parts of replayed logs.
+pub(super) fn note_gaps(gaps: &[(PathBuf, GapRecord)]) {
+    gaps.iter().for_each(|(path, gap)| note_hole(path, Some(gap)));
+}
+
 /// The size of a written file; unknown for a pipe or a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]

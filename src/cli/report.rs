@@ -103,11 +103,12 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         }
         false => {
             let runner = args.running.runner(games, sides.run_builds(), output)?;
-            let (Traces { names, made, overlap_only }, rejudged) = sides.traces_for_page(&engine, &runner)?;
+            let (Traces { names, made, overlap_only, gaps }, rejudged) = sides.traces_for_page(&engine, &runner)?;
             let [a, b] = match made {
                 Ok(traces) => traces,
                 Err(missing) => return diff::show_missing(&missing, &sides, output),
             };
+            files::note_gaps(&gaps);
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
             let both = [a.source(), b.source()];
             let mut found = diff(both[0], both[1], &options).map_err(CommandError::request)?;

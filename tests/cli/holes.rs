@@ -32,16 +32,20 @@ fn ticks_after_a_hole_are_not_reported_as_recorded() {
     }
     assert!(folder.done("replay a.hitlog").contains("as recorded: all 1,024 tick hashes match the recording"));
     // Other commands print the same note.
-    for line in [
-        "why hole.hitlog --at 1s".to_owned(),
-        "export hole.hitlog --table shots".to_owned(),
-        SWEEP.replace("LOG", "hole.hitlog"),
+    for (line, exit) in [
+        ("why hole.hitlog --at 1s", 0),
+        ("export hole.hitlog --table shots", 0),
+        (&SWEEP.replace("LOG", "hole.hitlog"), 0),
+        ("diff hole.hitlog --b-set interpolation.lerp_ms=50", 1),
+        ("bisect ticks hole.hitlog --b-set interpolation.lerp_ms=50", 1),
+        ("report hole.hitlog --b-set interpolation.lerp_ms=50 -o hole.html --force", 0),
     ] {
-        let output = folder.run(&line);
+        let output = folder.run(line);
         let said = text(&output.stderr);
-        assert!(code(&output) == 0 && said.contains("note: hole.hitlog: a part is missing, from 0:"), "{line}: {said}");
+        let notes = said.matches("note: hole.hitlog: a part is missing, from 0:").count();
+        assert_eq!((code(&output), notes), (exit, 1), "{line}: {said}");
         let whole = folder.run(&line.replace("hole.hitlog", "a.hitlog"));
-        assert_eq!((code(&whole), text(&whole.stderr)), (0, String::new()), "{line}");
+        assert_eq!((code(&whole), text(&whole.stderr)), (exit, String::new()), "{line}");
     }
     let info = folder.json("info hole.hitlog --replay");
     assert!(

@@ -102,6 +102,14 @@ fn a_clients_own_log_does_not_know_what_was_judged() {
         assert!(page.contains("server        not known: the replay has no server"), "{page}");
         assert!(!page.contains("not run") && !page.contains("0 shots"), "{page}");
     }
+    let several = folder.done("replay a.hitlog client.hitlog --mode open");
+    assert_eq!(several.lines().filter(|line| line.contains("  -     -")).count(), 3, "{several}");
+    let swept = folder.json("sweep client.hitlog --set interpolation.lerp_ms=50");
+    let row = &swept[0];
+    for name in ["shots", "launched", "impacts", "not_run", "hits", "hit_share"] {
+        assert!(row[name].is_null(), "{name} of {row}");
+    }
+    assert!(row["usercmds"].as_u64() > Some(0), "{row}");
 
     let listed = folder.refused(&format!("why client.hitlog p{player}"));
     let (_, line) = listed.trim().rsplit_once("hitreg ").expect("a command");

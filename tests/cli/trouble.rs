@@ -480,6 +480,30 @@ fn the_command_for_a_damaged_log_runs() {
     folder.done("info fixed.hitlog");
 }
 
+/// A damaged trace cannot be recovered, but a replay makes it again.
+#[test]
+fn the_error_about_a_damaged_trace_does_not_advise_recovery() {
+    let folder = Folder::with_session();
+    let trace = fs::read(folder.path("a.hittrace")).unwrap();
+    let mut flipped = trace.clone();
+    flipped[trace.len() / 2] ^= 1;
+    fs::write(folder.path("damaged.hittrace"), flipped).unwrap();
+    fs::write(folder.path("cut.hittrace"), &trace[..trace.len() - 3_000]).unwrap();
+    for line in [
+        "info damaged.hittrace",
+        "info cut.hittrace",
+        "diff a.hittrace damaged.hittrace",
+        "diff cut.hittrace a.hittrace",
+        "export cut.hittrace --table shots",
+        "why damaged.hittrace --at 1s",
+        "report cut.hittrace -o page.html",
+    ] {
+        let said = folder.refused(line);
+        assert!(said.ends_with("To make the trace again, run: hitreg replay LOG -o TRACE\n"), "{line}: {said}");
+        assert!(!said.contains("recover"), "{line}: {said}");
+    }
+}
+
 /// Help lists global options last, and only for commands on which they have an effect.
 #[test]
 fn help_lists_global_options_last_and_only_where_they_apply() {

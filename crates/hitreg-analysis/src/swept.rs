@@ -29,7 +29,8 @@ pub struct SweepRow {
     pub figures: SweepFigures,
 }
 
-/// The figures of all replays under one combination of settings. A figure is `None` if no trace has its table.
+/// The figures of all replays under one combination of settings. A figure is `None` if no trace has its table,
+/// and a count of shots if no replay has a server that judged them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SweepFigures {
     /// The number of usercmds.

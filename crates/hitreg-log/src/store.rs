@@ -218,7 +218,7 @@ pub fn read_trace(path: &Path) -> Result<Trace, StoreError> {
 /// # Errors
 /// As [`read_trace`].
 pub fn read_trace_within(limit: MemoryLimit, path: &Path) -> Result<Trace, StoreError> {
-    log::read_trace_within(limit, open(path)?).map_err(|source| StoreError::content(path, source))
+    log::read_trace_within(limit, open(path)?).map_err(|source| StoreError::trace_content(path, source))
 }
 
 /// Reads a whole trace like [`read_trace_within`], but refuses pipes and devices, because opening a pipe can block
@@ -236,7 +236,7 @@ pub fn read_regular_trace(limit: MemoryLimit, path: &Path) -> Result<Trace, Stor
 /// # Errors
 /// When the file cannot be opened, or does not start like a trace.
 pub fn open_trace(path: &Path) -> Result<TraceReader<BufReader<InputFile>>, StoreError> {
-    TraceReader::new(open(path)?).map_err(|source| StoreError::content(path, source))
+    TraceReader::new(open(path)?).map_err(|source| StoreError::trace_content(path, source))
 }
 
 #[cfg(test)]

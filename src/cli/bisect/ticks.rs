@@ -41,6 +41,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {
         Err(missing) => show_missing(&missing, &sides, output),
         Ok(bisected) => {
+            files::note_gaps(&bisected.gaps);
             output.show(&bisected, |page| {
                 page.pair("A", &bisected.a);
                 page.pair("B", &bisected.b);

@@ -7,9 +7,8 @@ use serde::Serialize;
 use crate::cli::CommandResult;
 use crate::cli::figures::{bytes, count, replay_mode};
 use crate::cli::output::Output;
-use crate::cli::trouble::CommandError;
 use crate::golden::ReplaySummary;
-use crate::store::{self, TraceFile};
+use crate::store::{self, StoreError, TraceFile};
 use crate::trace::{Table, TraceSource};
 use crate::units::Micros;
 
@@ -44,7 +43,7 @@ struct ColumnInfo<'a> {
 }
 
 pub(super) fn show(path: &Path, output: &mut Output) -> CommandResult {
-    let fail = |error| CommandError::file(path, error);
+    let fail = |source| StoreError::trace_content(path, source);
     let mut reader = store::open_trace(path)?;
     let (header, version) = (reader.header().clone(), reader.format());
     let mut summary = ReplaySummary::new(header.clone(), false);

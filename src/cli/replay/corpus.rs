@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Args, ReplayReport, played, report_of};
+use super::{Args, ReplayReport, ReplayShots, played, report_of};
 use crate::cli::CommandResult;
 use crate::cli::each_log::EachLog;
 use crate::cli::figures::{count, counted, duration};
@@ -20,6 +20,8 @@ struct ReplayedLog {
     path: String,
     length: Micros,
     exercised: Coverage,
+    /// Whether a server or the game judged the shots.
+    judges_shots: bool,
     states: String,
     /// The report in JSON, if it was requested.
     report: Option<serde_json::Value>,
@@ -59,6 +61,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             path: report.path.clone(),
             length: played.length,
             exercised: played.summary.exercised,
+            judges_shots: matches!(report.shots, ReplayShots::Judged(_)),
             states: states(&report),
             report: (format == OutputFormat::Json).then(|| of_json(&report)).transpose()?,
         })
@@ -87,21 +90,23 @@ fn print(page: &mut Page, replayed: &EachLog<ReplayedLog>, problems: &[String], 
         problems => format!(", {}", counted(problems, "problem")),
     };
     page.heading(&format!("{} replayed{failed}", counted(logs.len() as u64, "log")));
-    let row = |name: &str, length: Micros, of: &Coverage, states: &str| {
-        let counts = [of.usercmds, of.corrections, of.shots, of.hits].map(count);
+    let row = |name: &str, length: Micros, of: &Coverage, judges_shots: bool, states: &str| {
+        let judged = |shots: u64| if judges_shots { count(shots) } else { "-".to_owned() };
+        let counts = [count(of.usercmds), count(of.corrections), judged(of.shots), judged(of.hits)];
         [name.to_owned(), duration(length)].into_iter().chain(counts).chain([states.to_owned()])
     };
     let mut rows: Vec<Vec<String>> = logs
         .iter()
         .take(LISTED_LOGS)
-        .map(|log| row(&log.path, log.length, &log.exercised, &log.states).collect())
+        .map(|log| row(&log.path, log.length, &log.exercised, log.judges_shots, &log.states).collect())
         .collect();
     let mut all = (Micros(0), Coverage::default());
     for log in &logs {
         all.0 = Micros(all.0.0 + log.length.0);
         all.1.add(&log.exercised);
     }
-    rows.push(row("all", all.0, &all.1, "").collect());
+    let judges_shots = logs.iter().any(|log| log.judges_shots);
+    rows.push(row("all", all.0, &all.1, judges_shots, "").collect());
     page.table(&["", ">length", ">usercmds", ">corrections", ">shots", ">hits", "states"], rows);
     if let Some(more @ 1..) = logs.len().checked_sub(LISTED_LOGS) {
         page.faint(2, &format!("and {} not listed (--format json has all)", counted(more as u64, "log")));

@@ -85,6 +85,15 @@ pub struct Traces {
     pub made: Result<[SideTrace; 2], MissingSide>,
     /// Whether one side holds only what the log recorded, which is less than a replay produces.
     pub overlap_only: bool,
+    /// The replayed logs that lack a part of their session, each with the first missing part.
+    pub gaps: Vec<(PathBuf, GapRecord)>,
+}
+
+impl Traces {
+    /// The result without a trace of one side.
+    fn without(names: [String; 2], missing: MissingSide) -> Traces {
+        Traces { names, made: Err(missing), overlap_only: false, gaps: Vec::new() }
+    }
 }
 
 /// A side without a trace, or two sides of different sessions.
@@ -158,7 +167,7 @@ impl ComparisonSpec {
         let names = || [replays.a.name(&a), replays.b.name(&b)];
         let sources = [&a, &b].map(ComparisonSource::recorded);
         if let Some(difference) = same_session::by_source(&sources) {
-            return Ok(Traces { names: names(), made: Err(MissingSide::unrelated(difference)), overlap_only: false });
+            return Ok(Traces::without(names(), MissingSide::unrelated(difference)));
         }
         if same_session::is_one_session(&sources) {
             return replays.both(engine, runner, [&a, &b], rejudged);
@@ -200,7 +209,7 @@ impl ComparisonSpec {
                 UntestableBuild { reason, ..untestable },
             );
             let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
-            return Ok(Traces { names, made: Err(missing), overlap_only: false });
+            return Ok(Traces::without(names, missing));
         }
         let sent = ComparisonSource::of(engine, between.path())?;
         let a = ReplaySpec {
@@ -307,7 +316,9 @@ impl ReplaySpecs {
         check(&runner.stop)?;
         let (a, b) = (a?, b?);
         let names = [self.a.name(of[0]), self.b.name(of[1])];
-        Ok(Traces { names, made: a.and_then(|a| Ok([a, b?])), overlap_only: false })
+        let mut gaps: Vec<_> = of.iter().filter_map(|source| source.gap()).collect();
+        gaps.dedup_by(|b, a| a.0 == b.0);
+        Ok(Traces { names, made: a.and_then(|a| Ok([a, b?])), overlap_only: false, gaps })
     }
 }
 

@@ -4,8 +4,8 @@ use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
 use hitreg_analysis::swept::SweepFigures;
 use hitreg_analysis::why::is_corrected;
 use hitreg_log::stats::Spread;
-use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{TableSchema, corrections, executed, frames, shots};
+use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::TrafficBytes;
 
@@ -13,7 +13,7 @@ use hitreg_netcode::replay::TrafficBytes;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunFigures {
     has_usercmds: bool,
-    has_shots: bool,
+    judges_shots: bool,
     has_corrections: bool,
     summary: Summary,
     is_predicted: bool,
@@ -48,12 +48,15 @@ impl FigureCollector {
     pub(crate) const TABLES: [&TableSchema; 4] =
         [&executed::SCHEMA, &frames::SCHEMA, &corrections::SCHEMA, &shots::SCHEMA];
 
-    /// Adds rows of a table. A table without rows has figures, too: they are 0.
-    pub(crate) fn add(&mut self, rows: &Table) {
+    /// Adds rows of a table of a trace. A table without rows has figures, too: they are 0.
+    pub(crate) fn add(&mut self, header: &TraceHeader, rows: &Table) {
         self.summary.add(rows);
         match rows.name.as_str() {
             frames::NAME | executed::NAME => self.run.has_usercmds = true,
-            shots::NAME => self.run.add_shots(&shots::Columns::read(rows)),
+            shots::NAME => {
+                self.run.judges_shots |= !header.is_open();
+                self.run.add_shots(&shots::Columns::read(rows));
+            }
             corrections::NAME => self.run.add_corrections(&corrections::Columns::read(rows)),
             _ => {}
         }
@@ -68,7 +71,10 @@ impl FigureCollector {
 
     /// The figures of all rows.
     pub(crate) fn finish(self) -> RunFigures {
-        RunFigures { summary: self.summary.summary(), ..self.run }
+        let summary = self.summary.summary();
+        // Open loop has no server, but a game may judge the recorded shots.
+        let judges_shots = self.run.judges_shots || summary.shots.fired > 0;
+        RunFigures { summary, judges_shots, ..self.run }
     }
 }
 
@@ -81,7 +87,6 @@ impl RunFigures {
     }
 
     fn add_shots(&mut self, shots: &shots::Columns<'_>) {
-        self.has_shots = true;
         self.view_errors.extend(shots.view_error_units);
         let screens: Vec<&str> = shots.predicted_reason.iter().collect();
         for (row, reason) in shots.reason.iter().enumerate() {
@@ -123,7 +128,7 @@ impl RunFigures {
         let per_s = |bytes: fn(&RunTraffic) -> u64| {
             (player_seconds > 0.0).then(|| traffic().map(bytes).sum::<u64>() as f64 / player_seconds)
         };
-        let of_shots = |of: fn(&RunFigures) -> u64| has(|run| run.has_shots).then(|| sum(of));
+        let of_shots = |of: fn(&RunFigures) -> u64| has(|run| run.judges_shots).then(|| sum(of));
         let of_corrections = |of: fn(&RunFigures) -> u64| has(|run| run.has_corrections).then(|| sum(of));
         SweepFigures {
             usercmds: has(|run| run.has_usercmds).then(|| sum(|run| run.summary.exercised.usercmds)),

@@ -55,6 +55,14 @@ pub enum StoreError {
         /// The error in the contents.
         source: LogError,
     },
+    /// A trace is damaged. Unlike a log, it can be made again.
+    #[error("{}: {}. To make the trace again, run: hitreg replay LOG -o TRACE", path.display(), source.damage())]
+    DamagedTrace {
+        /// The file.
+        path: PathBuf,
+        /// The damage.
+        source: LogError,
+    },
     /// The path is a directory, but must be a file.
     #[error("{}: this is a directory: name a file in it", path.display())]
     IsDirectory {
@@ -228,10 +236,18 @@ impl StoreError {
         }
     }
 
+    /// The error of a trace's content.
+    pub fn trace_content(path: &Path, source: LogError) -> StoreError {
+        match source {
+            LogError::Torn(_) | LogError::Corrupt { .. } => StoreError::DamagedTrace { path: path.into(), source },
+            source => StoreError::content(path, source),
+        }
+    }
+
     /// Returns what is wrong with the file, without advice on its recovery.
     pub fn damage(&self) -> String {
         match self {
-            StoreError::Content { source, .. } => source.damage(),
+            StoreError::Content { source, .. } | StoreError::DamagedTrace { source, .. } => source.damage(),
             other => other.to_string(),
         }
     }

@@ -24,7 +24,7 @@ impl TraceFile {
     /// # Errors
     /// When the file cannot be opened, is not a trace, or what is read of it is damaged.
     pub fn open(path: &Path) -> Result<TraceFile, StoreError> {
-        let trace = IndexedTrace::open(open(path)?).map_err(|source| StoreError::content(path, source))?;
+        let trace = IndexedTrace::open(open(path)?).map_err(|source| StoreError::trace_content(path, source))?;
         Ok(TraceFile { path: path.to_owned(), trace: Arc::new(trace) })
     }
 
@@ -34,7 +34,7 @@ impl TraceFile {
     /// When the file cannot be opened, is not a trace, or any part of it is damaged.
     pub fn open_checked(path: &Path) -> Result<TraceFile, StoreError> {
         let mut reader = open_trace(path)?;
-        while reader.next_rows().map_err(|source| StoreError::content(path, source))?.is_some() {}
+        while reader.next_rows().map_err(|source| StoreError::trace_content(path, source))?.is_some() {}
         TraceFile::open(path)
     }
 
@@ -51,7 +51,7 @@ impl TraceFile {
     pub fn has_same_rows(&self, other: &TraceFile, table: &str) -> Result<bool, StoreError> {
         let (mut a, mut b) = (open_file(&self.path)?, open_file(&other.path)?);
         let same = self.trace.has_same_chunks(&other.trace, table, [&mut a, &mut b]);
-        same.map_err(|source| StoreError::content(&self.path, source))
+        same.map_err(|source| StoreError::trace_content(&self.path, source))
     }
 
     /// Returns the next rows of a table, as [`TraceSource::rows_between`] does.
@@ -65,7 +65,7 @@ impl TraceFile {
         chunks.into_iter().map(move |chunk| {
             self.trace
                 .chunk(open_file(&self.path)?, chunk, only)
-                .map_err(|source| StoreError::content(&self.path, source))
+                .map_err(|source| StoreError::trace_content(&self.path, source))
         })
     }
 }

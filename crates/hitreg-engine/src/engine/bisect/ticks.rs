@@ -1,7 +1,7 @@
 //! Finds the first tick, entity and field where two runs differ, and the cause.
 
 use std::cell::OnceCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::engine::effects::setting_behind;
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, MissingSide, Traces, check};
 use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, TickBisection};
 use hitreg_analysis::diff::{DiffOptions, NamedValue, TraceSide};
-use hitreg_log::record::{FieldSchema, SessionHeader};
+use hitreg_log::record::{FieldSchema, GapRecord, SessionHeader};
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::store;
 use hitreg_log::trace::STEP;
@@ -27,6 +27,9 @@ pub struct TickBisectionResult {
     /// The names in the log of the players that the divergence is about, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub players: Option<String>,
+    /// The replayed logs that lack a part of their session, each with the first missing part.
+    #[serde(skip)]
+    pub gaps: Vec<(PathBuf, GapRecord)>,
     /// The divergence and its cause.
     #[serde(flatten)]
     pub found: TickBisection,
@@ -45,7 +48,7 @@ pub fn bisect_ticks(
     runner: &BuildRunner,
     options: &DiffOptions,
 ) -> Result<Result<TickBisectionResult, MissingSide>, EngineError> {
-    let Traces { names: [name_a, name_b], made, overlap_only } = sides.traces_in_files(engine, runner)?;
+    let Traces { names: [name_a, name_b], made, overlap_only, gaps } = sides.traces_in_files(engine, runner)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => return Ok(Err(missing)),
@@ -75,7 +78,7 @@ pub fn bisect_ticks(
         }
         None => None,
     };
-    Ok(Ok(TickBisectionResult { a: name_a, b: name_b, players, found }))
+    Ok(Ok(TickBisectionResult { a: name_a, b: name_b, players, gaps, found }))
 }
 
 /// Runs single usercmds of a log again in the builds of both sides.

@@ -1,7 +1,7 @@
 //! The input file of one side and its trace, in memory or in a file. A single log is compared with its own replay.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::same_session::SessionIdentity;
@@ -13,7 +13,7 @@ use hitreg_analysis::bisect::{PredictionTraces, predicted};
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::{FileKind, TraceLayout};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{LogContents, Session};
+use hitreg_log::record::{GapRecord, LogContents, Session};
 use hitreg_log::recorded::recorded;
 use hitreg_log::store::{self, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader, TraceSource};
@@ -61,6 +61,12 @@ impl<'a> ComparisonSource<'a> {
                 session: Some(SessionSource::of(&log.header)),
             },
         }
+    }
+
+    /// The first missing part of a log, with its path.
+    pub(super) fn gap(&self) -> Option<(PathBuf, GapRecord)> {
+        let gap = self.log()?.survey.first_hole()?;
+        Some((self.path.to_owned(), *gap))
     }
 
     /// The log; `None` for a trace.
@@ -187,7 +193,7 @@ pub(super) fn against_itself(
     let of_build = plain.name(source);
     if let Some(hole) = log.survey.first_hole() {
         let names = [format!("{}, as recorded", path.display()), of_build];
-        return Ok(Traces { names, made: Err(MissingSide::incomplete(path, hole)), overlap_only: true });
+        return Ok(Traces::without(names, MissingSide::incomplete(path, hole)));
     }
     // What the log says takes about as much as the log.
     let replayed = log.survey.trace_bytes(plain.tables);
@@ -206,13 +212,15 @@ pub(super) fn against_itself(
             names,
             made: made.map(|made| [made.said, made.predicted].map(SideTrace::Memory)),
             overlap_only: true,
+            gaps: Vec::new(),
         });
     }
     let no_states = |source| EngineError::unsuitable(path, source);
     let says = recorded(&log.session()?).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
     let replayed = plain.trace(engine, runner, source, (TraceSide::B, None))?;
-    Ok(Traces { names, made: replayed.map(|replayed| [SideTrace::Memory(says), replayed]), overlap_only: true })
+    let made = replayed.map(|replayed| [SideTrace::Memory(says), replayed]);
+    Ok(Traces { names, made, overlap_only: true, gaps: Vec::new() })
 }
 
 fn tally(made: &PredictionTraces) -> String {

@@ -26,10 +26,10 @@ impl From<EngineError> for FailedRun {
 fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(), String> {
     for (table, _) in trace.tables() {
         let Some(schema) = FigureCollector::TABLES.iter().find(|schema| schema.name == table.name) else { continue };
-        figures.add(&table.without_rows());
+        figures.add(trace.header(), &table.without_rows());
         let columns: Vec<&str> = schema.columns.iter().map(|column| column.name).collect();
         each_part(trace, &table.name, (&columns, None), &mut |rows| {
-            figures.add(rows);
+            figures.add(trace.header(), rows);
             Ok(())
         })?;
     }

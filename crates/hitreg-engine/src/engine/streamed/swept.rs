@@ -77,7 +77,7 @@ impl SurveyedLog {
         let (mut figures, mut is_open) = (FigureCollector::default(), false);
         let mut add = |header: &TraceHeader, rows: Table| {
             is_open = header.is_open();
-            figures.add(&rows);
+            figures.add(header, &rows);
         };
         let ran = self.attempt(game, (&options, options.sizes), &mut |_| {}, &mut add, &mut |_| {})?;
         let ran = ran.ok_or_else(|| self.not_replayed(ReplayError::NotAsRead))?;
@@ -97,7 +97,7 @@ impl SurveyedLog {
         let ran = bots.replay_with_bots(self.memory, session, settings, seed);
         let ran = ran.map_err(|source| self.not_replayed(source))?;
         let mut figures = FigureCollector::default();
-        ran.trace.tables.iter().for_each(|table| figures.add(table));
+        ran.trace.tables.iter().for_each(|table| figures.add(&ran.trace.header, table));
         Ok(self.with_traffic(figures, ran.traffic))
     }
 
