@@ -236,6 +236,23 @@ fn any_one_lost_usercmd_of_ten_is_found() {
     assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
 }
 
+/// The server replaces a lost usercmd by the one before it, in the same ack or in the ack before.
+#[test]
+fn a_lost_usercmd_that_the_server_replaced_is_found() {
+    for acked in [1, 2] {
+        let mut desk = ClientBench::new(DiscRules::default(), &[]);
+        desk.snapshot(0, 0, 0.0, 9_000.0);
+        desk.walk(100, 300.0, 100);
+        desk.walk(200, 100.0, 100);
+        let exact = desk.snapshot(250, acked, if acked == 1 { 30.0 } else { 40.0 }, 9_000.0);
+        assert!(acked == 1 || exact.is_some_and(|exact| exact.correction.is_none()));
+        desk.walk(300, 700.0, 100);
+        let reconciled = desk.snapshot(400, 3, 50.0, 9_000.0).expect("its own body");
+        let correction = reconciled.correction.expect("the third was lost");
+        assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
+    }
+}
+
 #[test]
 fn the_search_continues_while_it_finds_causes() {
     let mut desk = ClientBench::new(DiscRules::default(), &[]);

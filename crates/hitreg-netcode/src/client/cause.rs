@@ -108,47 +108,65 @@ fn effects_with_input_lost<G: Game>(
     fields: &PredictedFields,
     miss: &AckedPrediction<'_, G::Body>,
 ) -> Option<Vec<(CommandSeq, Effect)>> {
-    let from = miss.from?;
     let commands = miss.commands;
-    let lost_runs = (0..commands.len()).flat_map(|start| (start + 1..=commands.len()).map(move |end| (start, end)));
-    let same = |body: &G::Body| fields.errors(body, miss.authoritative, miss.authoritative).is_empty();
-    let reproduces = |lost: std::ops::Range<usize>, repeated| {
-        let (body, effects) = run_with_lost(context, from, miss, lost, repeated);
-        same(&body).then_some(effects)
+    let reproduces = |state: HypothesisState<G::Body>, end: usize| {
+        let HypothesisState { body, met, .. } = state.run(context, &commands[end..]);
+        fields.errors(&body, miss.authoritative, miss.authoritative).is_empty().then_some(met.effects)
     };
-    lost_runs
-        .take(MOST_HYPOTHESES)
-        .find_map(|(start, end)| reproduces(start..end, false).or_else(|| reproduces(start..end, true)))
+    let last = miss.last_command.clone();
+    let mut before = HypothesisState { body: miss.from?.clone(), last, met: ContactNotes::default() };
+    let mut hypotheses = 0;
+    for (start, first) in commands.iter().enumerate() {
+        let mut replaced = before.clone();
+        for (end, lost) in (start + 1..).zip(&commands[start..]) {
+            hypotheses += 1;
+            if hypotheses > MOST_HYPOTHESES {
+                return None;
+            }
+            replaced.run_replacement(context, lost);
+            let found = reproduces(before.clone(), end).or_else(|| reproduces(replaced.clone(), end));
+            if found.is_some() {
+                return found;
+            }
+        }
+        before = before.run(context, std::slice::from_ref(first));
+    }
+    None
 }
 
 /// The most hypotheses tested. This covers every run of lost usercmds in an ack of ten.
 const MOST_HYPOTHESES: usize = 64;
 
-fn run_with_lost<G: Game>(
-    context: &PredictionContext<'_, G>,
-    from: &G::Body,
-    miss: &AckedPrediction<'_, G::Body>,
-    lost: std::ops::Range<usize>,
-    repeated: bool,
-) -> (G::Body, Vec<(CommandSeq, Effect)>) {
-    let mut last = miss.last_command.as_ref();
-    let mut body = from.clone();
-    let mut met = ContactNotes::default();
-    for (index, command) in miss.commands.iter().enumerate() {
-        met.command = command.seq;
-        if !lost.contains(&index) {
-            body = context.run(&body, command, &mut met);
-            last = Some(command);
-        } else if let (true, Some(stand_in)) = (repeated, last) {
-            let input = Input { impulse: 0, ..stand_in.input.clone() };
-            body = context.run(&body, &Usercmd { input, ..*command }, &mut met);
+/// A body after some usercmds, of which the server may have lost some.
+#[derive(Clone)]
+struct HypothesisState<B> {
+    body: B,
+    /// The last usercmd that was not lost.
+    last: Option<Usercmd>,
+    met: ContactNotes,
+}
+
+impl<B: Body> HypothesisState<B> {
+    fn run<G: Game<Body = B>>(mut self, context: &PredictionContext<'_, G>, commands: &[Usercmd]) -> Self {
+        for command in commands {
+            self.met.command = command.seq;
+            self.body = context.run(&self.body, command, &mut self.met);
+            self.last = Some(command.clone());
         }
+        self
     }
-    (body, met.effects)
+
+    /// Runs the usercmd that replaces a lost one, if there is one.
+    fn run_replacement<G: Game<Body = B>>(&mut self, context: &PredictionContext<'_, G>, lost: &Usercmd) {
+        let Some(last) = &self.last else { return };
+        let input = Input { impulse: 0, ..last.input.clone() };
+        self.met.command = lost.seq;
+        self.body = context.run(&self.body, &Usercmd { input, ..*lost }, &mut self.met);
+    }
 }
 
 /// Records whom a body meets and which effects its usercmds have, and ignores everything else.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct ContactNotes {
     player: Option<EntityId>,
     /// The usercmd that is running.
