@@ -20,68 +20,41 @@ use crate::varint::put_varint;
 
 /// Packs integers.
 pub(crate) fn encode(values: &[i64], series: &[usize]) -> Vec<u8> {
-    Candidate::best([(FloatForm::Integer, values)], series)
+    Candidate::best(&[(FloatForm::Integer, values)], series)
 }
 
 /// Packs integers by the cost of a sample: several times as fast as [`encode`], and nearly as small.
 pub(crate) fn encode_quickly(values: &[i64], series: &[usize]) -> Vec<u8> {
-    match Candidate::unchanging(FloatForm::Integer, values, series, |value| *value) {
-        Some(unchanging) => unchanging,
-        None => Candidate::best_of_sample([(FloatForm::Integer, values)], series),
-    }
+    Candidate::unchanging(FloatForm::Integer, values, series, |value| *value)
+        .unwrap_or_else(|| Candidate::best_of_sample(&[(FloatForm::Integer, values)], series))
 }
 
 /// Packs integers either directly or as distances from a reference value in each row, whichever is smaller.
 pub(crate) fn encode_relative(values: &[i64], references: &[i64], series: &[usize]) -> Vec<u8> {
     let distances: Vec<i64> = values.iter().zip(references).map(|(v, r)| v.wrapping_sub(*r)).collect();
-    Candidate::best([(FloatForm::Relative, &distances[..]), (FloatForm::Integer, values)], series)
-}
-
-/// Packs the bits of IEEE 754 singles by the cost of a sample.
-pub(crate) fn encode_f32_quickly(bits: &[u32], series: &[usize]) -> Vec<u8> {
-    if let Some(unchanging) = Candidate::unchanging(FloatForm::Ordered, bits, series, |bits| float::ordered(*bits)) {
-        return unchanging;
-    }
-    let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered(b)).collect();
-    match float::fixed(bits) {
-        Some((form, fixed)) => {
-            Candidate::best_of_sample([(form, &fixed[..]), (FloatForm::Ordered, &ordered[..])], series)
-        }
-        None => Candidate::best_of_sample([(FloatForm::Ordered, &ordered[..])], series),
-    }
+    Candidate::best(&[(FloatForm::Relative, &distances), (FloatForm::Integer, values)], series)
 }
 
 /// Packs the bits of IEEE 754 singles.
 pub(crate) fn encode_f32(bits: &[u32], series: &[usize]) -> Vec<u8> {
-    let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered(b)).collect();
-    match float::fixed(bits) {
-        Some((form, fixed)) => Candidate::best([(form, &fixed[..]), (FloatForm::Ordered, &ordered[..])], series),
-        None => Candidate::best([(FloatForm::Ordered, &ordered[..])], series),
-    }
+    float::with_forms_of_f32(bits, |forms| Candidate::best(forms, series))
+}
+
+/// Packs the bits of IEEE 754 singles by the cost of a sample.
+pub(crate) fn encode_f32_quickly(bits: &[u32], series: &[usize]) -> Vec<u8> {
+    Candidate::unchanging(FloatForm::Ordered, bits, series, |bits| float::ordered(*bits))
+        .unwrap_or_else(|| float::with_forms_of_f32(bits, |forms| Candidate::best_of_sample(forms, series)))
 }
 
 /// Packs the bits of IEEE 754 doubles.
 pub(crate) fn encode_f64(bits: &[i64], series: &[usize]) -> Vec<u8> {
-    let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered64(b)).collect();
-    match float::fixed64(bits) {
-        Some((form, fixed)) => Candidate::best([(form, &fixed[..]), (FloatForm::Ordered64, &ordered[..])], series),
-        None => Candidate::best([(FloatForm::Ordered64, &ordered[..])], series),
-    }
+    float::with_forms_of_f64(bits, |forms| Candidate::best(forms, series))
 }
 
 /// Packs the bits of IEEE 754 doubles by the cost of a sample.
 pub(crate) fn encode_f64_quickly(bits: &[i64], series: &[usize]) -> Vec<u8> {
-    let form = FloatForm::Ordered64;
-    if let Some(unchanging) = Candidate::unchanging(form, bits, series, |bits| float::ordered64(*bits)) {
-        return unchanging;
-    }
-    let ordered: Vec<i64> = bits.iter().map(|&b| float::ordered64(b)).collect();
-    match float::fixed64(bits) {
-        Some((fixed_form, fixed)) => {
-            Candidate::best_of_sample([(fixed_form, &fixed[..]), (form, &ordered[..])], series)
-        }
-        None => Candidate::best_of_sample([(form, &ordered[..])], series),
-    }
+    Candidate::unchanging(FloatForm::Ordered64, bits, series, |bits| float::ordered64(*bits))
+        .unwrap_or_else(|| float::with_forms_of_f64(bits, |forms| Candidate::best_of_sample(forms, series)))
 }
 
 /// Packs the values of a column as numbers of this form.
@@ -164,28 +137,28 @@ const STRETCHES: usize = 16;
 const STRETCH: usize = 48;
 
 impl Candidate {
-    fn best<const N: usize>(forms: [(FloatForm, &[i64]); N], series: &[usize]) -> Vec<u8> {
-        if is_all_zero(&forms) {
+    fn best(forms: &[(FloatForm, &[i64])], series: &[usize]) -> Vec<u8> {
+        if is_all_zero(forms) {
             return Vec::new();
         }
         Candidate::cheapest(forms, series).map(|best| best.write()).unwrap_or_default()
     }
 
     /// Chooses by a sample, and writes all numbers that way.
-    fn best_of_sample<const N: usize>(forms: [(FloatForm, &[i64]); N], series: &[usize]) -> Vec<u8> {
+    fn best_of_sample(forms: &[(FloatForm, &[i64])], series: &[usize]) -> Vec<u8> {
         let Some((_, values)) = forms.first().filter(|(_, values)| values.len() > 2 * STRETCHES * STRETCH) else {
             return Candidate::best(forms, series);
         };
-        if is_all_zero(&forms) {
+        if is_all_zero(forms) {
             return Vec::new();
         }
         let apart = (values.len() - STRETCH) / (STRETCHES - 1);
         let sample = |values: &[i64]| -> Vec<i64> {
             (0..STRETCHES).flat_map(|place| values[place * apart..place * apart + STRETCH].iter().copied()).collect()
         };
-        let samples = forms.map(|(form, values)| (form, sample(values)));
-        let best =
-            Candidate::cheapest(samples.each_ref().map(|(form, values)| (*form, &values[..])), &[STRETCH; STRETCHES]);
+        let samples: Vec<_> = forms.iter().map(|(form, values)| (*form, sample(values))).collect();
+        let samples: Vec<_> = samples.iter().map(|(form, values)| (*form, &values[..])).collect();
+        let best = Candidate::cheapest(&samples, &[STRETCH; STRETCHES]);
         let Some(Candidate { form, residuals: Residuals { order, .. }, packing, .. }) = best else { return Vec::new() };
         // A value that is constant in the sample changes rarely in the column.
         let order = if packing == Packing::Constant { Predictor::Delta } else { order };
@@ -219,8 +192,8 @@ impl Candidate {
         Some(Candidate { form, residuals, packing: Packing::Constant, cost: 0 }.write())
     }
 
-    fn cheapest<const N: usize>(forms: [(FloatForm, &[i64]); N], series: &[usize]) -> Option<Candidate> {
-        let candidates = forms.into_iter().flat_map(|(form, values)| {
+    fn cheapest(forms: &[(FloatForm, &[i64])], series: &[usize]) -> Option<Candidate> {
+        let candidates = forms.iter().flat_map(|&(form, values)| {
             Predictor::ALL.map(|order| {
                 let residuals = Residuals::new(values, series, order);
                 let (packing, cost) = packing::choose(&residuals.rest);

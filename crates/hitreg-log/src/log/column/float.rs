@@ -104,12 +104,29 @@ impl FloatForm {
     }
 }
 
+/// Passes the forms of singles to a function: first as multiples if they have that form, then in the order of values.
+pub(crate) fn with_forms_of_f32<T>(bits: &[u32], write: impl FnOnce(&[(FloatForm, &[i64])]) -> T) -> T {
+    let ordered: Vec<i64> = bits.iter().map(|&bits| ordered(bits)).collect();
+    match fixed(bits) {
+        Some((shift, fixed)) => write(&[(FloatForm::Fixed { shift }, &fixed), (FloatForm::Ordered, &ordered)]),
+        None => write(&[(FloatForm::Ordered, &ordered)]),
+    }
+}
+
+/// Passes the forms of doubles to a function, as [`with_forms_of_f32`] does those of singles.
+pub(crate) fn with_forms_of_f64<T>(bits: &[i64], write: impl FnOnce(&[(FloatForm, &[i64])]) -> T) -> T {
+    let ordered: Vec<i64> = bits.iter().map(|&bits| ordered64(bits)).collect();
+    match fixed64(bits) {
+        Some((shift, fixed)) => write(&[(FloatForm::Fixed64 { shift }, &fixed), (FloatForm::Ordered64, &ordered)]),
+        None => write(&[(FloatForm::Ordered64, &ordered)]),
+    }
+}
+
 /// Expresses doubles as [`fixed`] does singles, in multiples up to 2^62.
-pub(crate) fn fixed64(bits: &[i64]) -> Option<(FloatForm, Vec<i64>)> {
+fn fixed64(bits: &[i64]) -> Option<(i8, Vec<i64>)> {
     let shift = fixed_shift::<52, 11>(bits.iter().map(|&bits| bits as u64), 61)?;
     let scale = power_of_two(i32::from(shift));
-    let values = bits.iter().map(|&bits| (f64::from_bits(bits as u64) * scale) as i64).collect();
-    Some((FloatForm::Fixed64 { shift }, values))
+    Some((shift, bits.iter().map(|&bits| (f64::from_bits(bits as u64) * scale) as i64).collect()))
 }
 
 /// Returns the position of a double's bits in the order of values, as [`ordered`] for singles.
@@ -119,11 +136,10 @@ pub(crate) fn ordered64(bits: i64) -> i64 {
 
 /// Expresses singles as multiples of the coarsest power of two that divides them all. Returns `None` if a bit would be
 /// lost (NaN, infinities, negative zero, denormals), or if the multiples would exceed 2^41.
-pub(crate) fn fixed(bits: &[u32]) -> Option<(FloatForm, Vec<i64>)> {
+fn fixed(bits: &[u32]) -> Option<(i8, Vec<i64>)> {
     let shift = fixed_shift::<23, 8>(bits.iter().map(|&bits| bits.into()), 40)?;
     let scale = power_of_two(i32::from(shift));
-    let values = bits.iter().map(|&bits| (f64::from(f32::from_bits(bits)) * scale) as i64).collect();
-    Some((FloatForm::Fixed { shift }, values))
+    Some((shift, bits.iter().map(|&bits| (f64::from(f32::from_bits(bits)) * scale) as i64).collect()))
 }
 
 /// Returns the power of two by which floats of this layout become whole numbers. The highest bit of all is at most
