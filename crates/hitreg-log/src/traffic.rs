@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::record::{
-    ArrivalRecord, ArrivalTable, Origin, PacketRecord, PlayerRecords, Session, SessionHeader, SessionStretch,
-    SnapshotRecord,
+    ArrivalRecord, Origin, PacketRecord, PlayerRecords, Session, SessionHeader, SessionStretch, SnapshotRecord,
 };
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
@@ -34,10 +33,14 @@ pub struct Packet {
 /// A receiver's recording holds only the snapshots that arrived. Its lost snapshots are the gaps between their numbers,
 /// without the updates that the server held back and numbered too.
 pub fn of_session(session: &Session) -> Vec<Packet> {
-    let mut all = Vec::new();
-    for (player, records) in (0..).zip(&session.players) {
-        of_player(&mut all, player, records, is_received(&session.header));
-    }
+    of_players(&session.players, is_received(&session.header))
+}
+
+fn of_players(players: &[PlayerRecords], is_received: bool) -> Vec<Packet> {
+    let (mut reader, mut all) = (PacketReader::of_players(players.len(), is_received), Vec::new());
+    reader.add(players, &mut |packet| all.push(packet));
+    reader.end(&mut |packet| all.push(packet));
+    all.sort_by_key(|packet| (packet.player, !packet.is_up));
     all
 }
 
@@ -48,23 +51,6 @@ pub fn is_received(header: &SessionHeader) -> bool {
 
 /// Number, send time in µs, bytes, and the number of updates held back before it.
 type SentRow = (u32, i64, u16, u8);
-
-fn of_player(all: &mut Vec<Packet>, player: u32, records: &PlayerRecords, is_received: bool) {
-    let up = records.sent.iter().map(|sent| (sent.number, sent.at.0, sent.bytes, 0));
-    add(all, (player, true), up, &records.reached);
-    let down = records.snapshots.iter().map(|sent| (sent.seq.0, sent.at.0, sent.bytes, sent.choked));
-    match is_received {
-        true => add(all, (player, false), with_lost(down).into_iter(), &records.received),
-        false => add(all, (player, false), down, &records.received),
-    }
-}
-
-/// Adds the lost snapshots to received ones.
-fn with_lost(received: impl Iterator<Item = SentRow>) -> Vec<SentRow> {
-    let (mut all, mut gaps) = (Vec::new(), SnapshotGaps::default());
-    received.for_each(|row| gaps.add(row, &mut |row| all.push(row)));
-    all
-}
 
 /// Finds the lost snapshots among received ones: as many as each gap has numbers beyond the updates that were held back.
 /// Their send times are spread over the gap.
@@ -102,8 +88,8 @@ impl SnapshotGaps {
 /// The limit on a player's lost snapshots beyond the number of received ones.
 const MOST_LOST_BESIDE: u32 = 1 << 12;
 
-/// Turns the records of a log into packets while the log is read. The packets of each player and direction are those of
-/// [`of_session`], in their order.
+/// Turns the records of a log into packets while the log is read. The packets of each player and direction are in the
+/// order of their numbers.
 #[derive(Debug)]
 pub struct PacketReader {
     is_received: bool,
@@ -131,16 +117,20 @@ struct WaitingPackets {
 impl PacketReader {
     /// A reader before the first records of a log.
     pub fn new(header: &SessionHeader) -> PacketReader {
-        let players = header.players.iter().map(|_| Default::default()).collect();
-        PacketReader { is_received: is_received(header), players, now_us: i64::MIN }
+        PacketReader::of_players(header.players.len(), is_received(header))
     }
 
-    /// Adds records in the order of the log, and passes on the packets whose arrival or loss is known.
-    pub fn add(&mut self, stretch: &SessionStretch, to: &mut dyn FnMut(Packet)) {
-        for (player, records) in (0..).zip(&stretch.players) {
+    fn of_players(players: usize, is_received: bool) -> PacketReader {
+        let players = std::iter::repeat_with(Default::default).take(players).collect();
+        PacketReader { is_received, players, now_us: i64::MIN }
+    }
+
+    /// Adds the players' records in the order of the log, and passes on the packets whose arrival or loss is known.
+    pub fn add(&mut self, players: &[PlayerRecords], to: &mut dyn FnMut(Packet)) {
+        for (player, records) in (0..).zip(players) {
             let Some([up, down]) = self.players.get_mut(player as usize) else { continue };
-            for sent in &records.sent {
-                up.send((sent.number, sent.at.0, sent.bytes, 0));
+            for packet in &records.sent {
+                put(&mut up.sent, (packet.number, packet.at.0, packet.bytes, 0));
             }
             for sent in &records.snapshots {
                 let row = (sent.seq.0, sent.at.0, sent.bytes, sent.choked);
@@ -171,10 +161,6 @@ impl PacketReader {
 }
 
 impl WaitingPackets {
-    fn send(&mut self, row: SentRow) {
-        put(&mut self.sent, row);
-    }
-
     fn arrive(&mut self, arrival: &ArrivalRecord) {
         let first = self.arrived.entry(arrival.number).or_insert(arrival.at.0);
         *first = (*first).min(arrival.at.0);
@@ -218,45 +204,28 @@ fn packet((player, is_up): (u32, bool), (_, sent_us, bytes, choked): SentRow, to
     Packet { player, is_up, sent_us, took_us, bytes: Some(bytes.into()), choked: choked.into() }
 }
 
-fn add(
-    all: &mut Vec<Packet>,
-    (player, is_up): (u32, bool),
-    sent: impl Iterator<Item = SentRow>,
-    arrivals: &[ArrivalRecord],
-) {
-    let fates = ArrivalTable::new(arrivals);
-    let newest = arrivals.iter().map(|arrival| arrival.number).max();
-    all.extend(
-        sent.filter(|(number, ..)| newest.is_some_and(|newest| *number <= newest))
-            .map(|row| packet((player, is_up), row, fates.of(row.0).next().map(|at| at.0.saturating_sub(row.1)))),
-    );
-}
-
 /// Returns the packets of a trace, with the same omissions.
 pub fn of_trace(trace: &Trace) -> Vec<Packet> {
     let (up, down) = (packets::Columns::of(trace), snapshots::Columns::of(trace));
     let took = |took: &[f32], row: usize| took.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
-    let mut all = Vec::new();
-    for row in 0..up.rows.min(up.at_us.len()) {
-        all.push(Packet {
-            player: up.player.get(row).copied().unwrap_or_default(),
-            is_up: true,
-            sent_us: up.at_us[row],
-            took_us: took(up.took_ms, row),
-            bytes: up.bytes.get(row).copied(),
-            choked: 0,
-        });
-    }
-    for row in 0..down.rows.min(down.at_us.len()) {
-        all.push(Packet {
-            player: down.player.get(row).copied().unwrap_or_default(),
-            is_up: false,
-            sent_us: down.at_us[row],
-            took_us: took(down.took_ms, row),
-            bytes: down.bytes.get(row).copied(),
-            choked: down.choked.get(row).copied().unwrap_or_default(),
-        });
-    }
+    let cell = |cells: &[u32], row: usize| cells.get(row).copied();
+    let up = (0..up.rows.min(up.at_us.len())).map(|row| Packet {
+        player: cell(up.player, row).unwrap_or_default(),
+        is_up: true,
+        sent_us: up.at_us[row],
+        took_us: took(up.took_ms, row),
+        bytes: cell(up.bytes, row),
+        choked: 0,
+    });
+    let down = (0..down.rows.min(down.at_us.len())).map(|row| Packet {
+        player: cell(down.player, row).unwrap_or_default(),
+        is_up: false,
+        sent_us: down.at_us[row],
+        took_us: took(down.took_ms, row),
+        bytes: cell(down.bytes, row),
+        choked: cell(down.choked, row).unwrap_or_default(),
+    });
+    let mut all: Vec<Packet> = up.chain(down).collect();
     all.sort_by_key(|packet| (packet.player, !packet.is_up, packet.sent_us));
     let mut last_arrived = SortedMap::new();
     for packet in all.iter().filter(|packet| packet.took_us.is_some()) {
@@ -345,10 +314,10 @@ fn by_player<'s>(
     let players: Vec<u32> = players.into_iter().collect();
     let groups: Vec<Vec<u32>> = players.chunks(at_once).map(<[u32]>::to_vec).collect();
     Ok(groups.into_iter().flat_map(move |group| {
-        let of_group = |rows: &Table| of_players(rows, &group);
+        let of_group = |rows: &Table| rows_of_players(rows, &group);
         let (all, failed) = match tables.map(|table| select_rows(trace, table, (&[], None), &of_group)) {
             [Ok(one), Ok(other)] => {
-                let of = |player: &u32| packets(*player, [&one, &other].map(|rows| of_players(rows, &[*player])));
+                let of = |player: &u32| packets(*player, [&one, &other].map(|rows| rows_of_players(rows, &[*player])));
                 (group.iter().flat_map(of).collect(), None)
             }
             [one, other] => (Vec::new(), one.err().or(other.err())),
@@ -357,7 +326,7 @@ fn by_player<'s>(
     }))
 }
 
-fn of_players(rows: &Table, players: &[u32]) -> Table {
+fn rows_of_players(rows: &Table, players: &[u32]) -> Table {
     rows.select_where(rows.u32s("player").iter(), |player| players.contains(player))
 }
 
@@ -387,8 +356,8 @@ fn of_rows(player: u32, sent: &Table, arrived: &Table, is_received: bool) -> Vec
         let to = if is_down { &mut records.received } else { &mut records.reached };
         to.push(ArrivalRecord { number, at });
     }
-    let mut all = Vec::new();
-    of_player(&mut all, player, &records, is_received);
+    let mut all = of_players(&[records], is_received);
+    all.iter_mut().for_each(|packet| packet.player = player);
     all
 }
 
@@ -402,15 +371,17 @@ mod tests {
     fn gaps_in_a_receivers_recording_are_lost_snapshots() {
         let received =
             [(10, 1_000, 50, 3), (11, 2_000, 50, 0), (14, 8_000, 50, 0), (18, 9_000, 50, 2), (19, 9_500, 50, 0)];
-        let all = with_lost(received.into_iter());
+        let with_lost = |rows: &[SentRow]| {
+            let (mut all, mut gaps) = (Vec::new(), SnapshotGaps::default());
+            rows.iter().for_each(|row| gaps.add(*row, &mut |row| all.push(row)));
+            all
+        };
+        let all = with_lost(&received);
         let lost: Vec<_> = all.iter().filter(|(_, _, bytes, _)| *bytes == 0).map(|row| (row.0, row.1)).collect();
         // The first row's three were held back before the recording began, and cover the first gap's two and one more.
         assert_eq!(lost, []);
-        let lost: Vec<_> = with_lost(received[1..].iter().copied())
-            .iter()
-            .filter(|row| row.2 == 0)
-            .map(|row| (row.0, row.1))
-            .collect();
+        let lost: Vec<_> =
+            with_lost(&received[1..]).iter().filter(|row| row.2 == 0).map(|row| (row.0, row.1)).collect();
         assert_eq!(lost, [(12, 4_000), (13, 6_000), (15, 8_500)]);
     }
 
@@ -451,7 +422,7 @@ mod tests {
             }
             let (mut reader, mut read) = (PacketReader::new(&session.header), Vec::new());
             for stretch in &stretches {
-                reader.add(stretch, &mut |packet| read.push(packet));
+                reader.add(&stretch.players, &mut |packet| read.push(packet));
                 session.append(stretch.clone());
             }
             reader.end(&mut |packet| read.push(packet));

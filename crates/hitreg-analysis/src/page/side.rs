@@ -308,7 +308,7 @@ fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<Packets, String> {
                     packets.add(packet);
                 }
             };
-            log.each(&mut |stretch| reader.add(stretch, &mut push))?;
+            log.each(&mut |stretch| reader.add(&stretch.players, &mut push))?;
             reader.end(&mut push);
         }
         None => packets.add_rows(shown.trace)?,
