@@ -12,7 +12,7 @@ pub trait CellType {
     /// The value of one row.
     type Row<'r>;
     /// The column under construction.
-    type Cells: Debug;
+    type Cells: Debug + Default;
     /// A view of the finished column: empty if the table has none of this name and type.
     type View<'t>: Copy + Debug;
     /// Name of the type in the documentation.
@@ -21,7 +21,9 @@ pub trait CellType {
     const PARTS: &'static [&'static str] = &[""];
 
     /// Returns an empty column. The names in `known` have fixed codes, whether they occur or not.
-    fn cells(known: &[&str]) -> Self::Cells;
+    fn cells(_known: &[&str]) -> Self::Cells {
+        Self::Cells::default()
+    }
     /// Reserves memory for more rows.
     fn reserve(cells: &mut Self::Cells, rows: usize);
     /// Adds a row.
@@ -32,102 +34,47 @@ pub trait CellType {
     fn view<'t>(table: &'t Table, name: &str) -> Self::View<'t>;
 }
 
-macro_rules! plain {
-    ($($kind:ty, $variant:ident, $view:ident);* $(;)?) => { $(
+/// Implements types of one column of numbers: the type of a row, of a cell and of a value, how to make a cell of a row,
+/// and how to make the column of all cells.
+macro_rules! numbers {
+    ($($kind:ty, $type:literal, $row:ty => $cell:ty, $view:ident $value:ty, $of_row:expr, $data:expr;)*) => { $(
         impl CellType for $kind {
-            type Row<'r> = $kind;
-            type Cells = Vec<$kind>;
-            type View<'t> = &'t [$kind];
-            const TYPE: &'static str = stringify!($kind);
+            type Row<'r> = $row;
+            type Cells = Vec<$cell>;
+            type View<'t> = &'t [$value];
+            const TYPE: &'static str = $type;
 
-            fn cells(_: &[&str]) -> Vec<$kind> {
-                Vec::new()
-            }
-
-            fn reserve(cells: &mut Vec<$kind>, rows: usize) {
+            fn reserve(cells: &mut Vec<$cell>, rows: usize) {
                 cells.reserve(rows);
             }
 
             #[inline]
-            fn push(cells: &mut Vec<$kind>, row: $kind) {
-                cells.push(row);
+            fn push(cells: &mut Vec<$cell>, row: $row) {
+                let of_row: fn($row) -> $cell = $of_row;
+                cells.push(of_row(row));
             }
 
-            fn take(cells: &mut Vec<$kind>, name: &str, to: &mut Vec<Column>) {
-                to.push(Column::new(name, ColumnData::$variant(std::mem::take(cells))));
+            fn take(cells: &mut Vec<$cell>, name: &str, to: &mut Vec<Column>) {
+                let data: fn(Vec<$cell>) -> Option<ColumnData> = $data;
+                to.extend(data(std::mem::take(cells)).map(|data| Column::new(name, data)));
             }
 
-            fn view<'t>(table: &'t Table, name: &str) -> &'t [$kind] {
+            fn view<'t>(table: &'t Table, name: &str) -> &'t [$value] {
                 table.$view(name)
             }
         }
     )* };
 }
 
-plain! {
-    u32, U32, u32s;
-    u64, U64, u64s;
-    i64, I64, i64s;
-    f32, F32, f32s;
-}
-
-impl CellType for OptionalNumber {
-    type Row<'r> = Option<u32>;
-    type Cells = Vec<Option<u32>>;
-    type View<'t> = &'t [u32];
-    const TYPE: &'static str = "u32";
-
-    fn cells(_: &[&str]) -> Vec<Option<u32>> {
-        Vec::new()
-    }
-
-    fn reserve(cells: &mut Vec<Option<u32>>, rows: usize) {
-        cells.reserve(rows);
-    }
-
-    #[inline]
-    fn push(cells: &mut Vec<Option<u32>>, row: Option<u32>) {
-        cells.push(row);
-    }
-
-    fn take(cells: &mut Vec<Option<u32>>, name: &str, to: &mut Vec<Column>) {
-        let all: Option<Vec<u32>> = cells.drain(..).collect();
-        to.extend(all.map(|cells| Column::new(name, ColumnData::U32(cells))));
-    }
-
-    fn view<'t>(table: &'t Table, name: &str) -> &'t [u32] {
-        table.u32s(name)
-    }
-}
-
-impl CellType for OptionalMeasure {
-    type Row<'r> = Option<f32>;
-    type Cells = Vec<f32>;
-    type View<'t> = &'t [f32];
-    const TYPE: &'static str = "f32";
-
-    fn cells(_: &[&str]) -> Vec<f32> {
-        Vec::new()
-    }
-
-    fn reserve(cells: &mut Vec<f32>, rows: usize) {
-        cells.reserve(rows);
-    }
-
-    #[inline]
-    fn push(cells: &mut Vec<f32>, row: Option<f32>) {
-        cells.push(row.unwrap_or(f32::NAN));
-    }
-
-    fn take(cells: &mut Vec<f32>, name: &str, to: &mut Vec<Column>) {
-        let cells = std::mem::take(cells);
-        let is_known = cells.iter().any(|cell| !cell.is_nan());
-        to.extend(is_known.then(|| Column::new(name, ColumnData::F32(cells))));
-    }
-
-    fn view<'t>(table: &'t Table, name: &str) -> &'t [f32] {
-        table.f32s(name)
-    }
+numbers! {
+    u32, "u32", u32 => u32, u32s u32, |row| row, |cells| Some(ColumnData::U32(cells));
+    u64, "u64", u64 => u64, u64s u64, |row| row, |cells| Some(ColumnData::U64(cells));
+    i64, "i64", i64 => i64, i64s i64, |row| row, |cells| Some(ColumnData::I64(cells));
+    f32, "f32", f32 => f32, f32s f32, |row| row, |cells| Some(ColumnData::F32(cells));
+    OptionalNumber, "u32", Option<u32> => Option<u32>, u32s u32, |row| row,
+        |cells| cells.into_iter().collect::<Option<_>>().map(ColumnData::U32);
+    OptionalMeasure, "f32", Option<f32> => f32, f32s f32, |row| row.unwrap_or(f32::NAN),
+        |cells| cells.iter().any(|cell| !cell.is_nan()).then_some(ColumnData::F32(cells));
 }
 
 /// Number of parts of a bit count: eight variable categories and three others.
@@ -152,10 +99,6 @@ impl CellType for OptionalBits {
         ".events",
         ".headers",
     ];
-
-    fn cells(_: &[&str]) -> Self::Cells {
-        Vec::new()
-    }
 
     fn reserve(cells: &mut Self::Cells, rows: usize) {
         cells.reserve(rows);
@@ -187,10 +130,6 @@ impl CellType for Vec3 {
     type View<'t> = [&'t [f32]; 3];
     const TYPE: &'static str = "f32";
     const PARTS: &'static [&'static str] = &[".x", ".y", ".z"];
-
-    fn cells(_: &[&str]) -> [Vec<f32>; 3] {
-        Default::default()
-    }
 
     fn reserve(cells: &mut [Vec<f32>; 3], rows: usize) {
         cells.iter_mut().for_each(|cells| cells.reserve(rows));
