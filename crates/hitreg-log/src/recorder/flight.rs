@@ -19,19 +19,10 @@ const PARTS: i64 = 12;
 const SHORTEST: Micros = Micros::from_s(1);
 
 pub(super) struct FlightBuffer {
-    header: SessionHeader,
-    keep: Micros,
+    kept: FlightRecording,
     cut: FlightCut,
-    /// Complete parts, packed as logs.
-    parts: VecDeque<FlightPart>,
-    beginning: Arc<PartStart>,
-    current: SessionStretch,
-    /// First and last time in `current`.
-    span: Option<(Micros, Micros)>,
-    /// Time of the session's first record.
-    first: Option<Micros>,
-    /// Number of parts dropped because they were too old.
-    forgotten: u32,
+    /// First time in the current part.
+    begun: Option<Micros>,
 }
 
 /// A complete part, packed as a log.
@@ -42,73 +33,67 @@ struct FlightPart {
     last: Micros,
 }
 
-/// A copy of the kept data at the time of a save request.
+/// The kept data. A save request gets a copy.
+#[derive(Clone)]
 pub(super) struct FlightRecording {
     header: SessionHeader,
+    keep: Micros,
+    /// Complete parts, packed as logs.
     parts: VecDeque<FlightPart>,
     beginning: Arc<PartStart>,
     current: SessionStretch,
-    keep: Micros,
-    first: Option<Micros>,
+    /// Last time in `current`.
     newest: Option<Micros>,
+    /// Time of the session's first record.
+    first: Option<Micros>,
+    /// Number of parts dropped because they were too old.
     forgotten: u32,
 }
 
 impl FlightBuffer {
     pub(super) fn new(header: SessionHeader, cut: FlightCut, keep: Micros) -> FlightBuffer {
         let current = SessionStretch::of(&header);
-        let (parts, beginning) = (VecDeque::new(), Arc::default());
-        FlightBuffer { header, keep, cut, parts, beginning, current, span: None, first: None, forgotten: 0 }
+        let (parts, beginning, newest, first, forgotten) = (VecDeque::new(), Arc::default(), None, None, 0);
+        let kept = FlightRecording { header, keep, parts, beginning, current, newest, first, forgotten };
+        FlightBuffer { kept, cut, begun: None }
     }
 
     /// Packs the full part, starts the next, and drops parts older than the kept span.
     fn start_next(&mut self) -> Result<(), FinishError> {
-        let Some((_, last)) = self.span.take() else { return Ok(()) };
-        let next = SessionStretch { texts: self.current.texts.clone(), ..SessionStretch::of(&self.header) };
-        let full = std::mem::replace(&mut self.current, next);
-        let log = log::write_session(Vec::new(), &whole(self.header.clone(), full), WriterOptions::live())?;
-        let beginning = std::mem::replace(&mut self.beginning, Arc::new(self.cut.beginning()));
-        self.parts.push_back(FlightPart { beginning, log: Arc::new(log), last });
-        self.forgotten += forget(&mut self.parts, last - self.keep);
+        let kept = &mut self.kept;
+        let Some(last) = kept.newest.take() else { return Ok(()) };
+        self.begun = None;
+        let next = SessionStretch { texts: kept.current.texts.clone(), ..SessionStretch::of(&kept.header) };
+        let full = std::mem::replace(&mut kept.current, next);
+        let log = log::write_session(Vec::new(), &whole(kept.header.clone(), full), WriterOptions::live())?;
+        let beginning = std::mem::replace(&mut kept.beginning, Arc::new(self.cut.beginning()));
+        kept.parts.push_back(FlightPart { beginning, log: Arc::new(log), last });
+        kept.forget(last);
         Ok(())
     }
 }
 
-/// Drops the parts that end at or before a time and returns their number. A part that extends past the time stays.
-fn forget(parts: &mut VecDeque<FlightPart>, before: Micros) -> u32 {
-    let old = parts.iter().take_while(|part| part.last <= before).count();
-    parts.drain(..old).count() as u32
-}
-
 impl RecordOutput for FlightBuffer {
     fn push(&mut self, record: &Record) -> Result<(), FinishError> {
-        let part = Micros(self.keep.0 / PARTS).max(SHORTEST);
-        if self.span.is_some_and(|(begun, last)| last - begun >= part) && self.cut.may_split_before(record) {
+        let part = Micros(self.kept.keep.0 / PARTS).max(SHORTEST);
+        let is_full = self.begun.zip(self.kept.newest).is_some_and(|(begun, newest)| newest - begun >= part);
+        if is_full && self.cut.may_split_before(record) {
             self.start_next()?;
         }
         if let EventTime::At(at) = record.when() {
-            self.first.get_or_insert(at);
-            self.span = Some(self.span.map_or((at, at), |(begun, last)| (begun, last.max(at))));
+            self.kept.first.get_or_insert(at);
+            self.begun.get_or_insert(at);
         }
         self.cut.update(record);
-        Ok(self.current.push(record, &self.header).map_err(WriteError::from)?)
+        self.kept.add(record)
     }
 
     fn texts(&mut self, texts: &Texts) {
-        self.current.texts.clone_from(texts);
+        self.kept.current.texts.clone_from(texts);
     }
 
     fn kept(&self) -> Option<FlightRecording> {
-        Some(FlightRecording {
-            header: self.header.clone(),
-            parts: self.parts.clone(),
-            beginning: Arc::clone(&self.beginning),
-            current: self.current.clone(),
-            keep: self.keep,
-            first: self.first,
-            newest: self.span.map(|(_, last)| last),
-            forgotten: self.forgotten,
-        })
+        Some(self.kept.clone())
     }
 
     fn finish(self: Box<Self>) -> Result<(), FinishError> {
@@ -117,7 +102,13 @@ impl RecordOutput for FlightBuffer {
 }
 
 impl FlightRecording {
-    /// Adds a record that still waits in the reorder window.
+    /// Drops the parts that end before the kept span. A part that extends into it stays.
+    fn forget(&mut self, newest: Micros) {
+        let old = self.parts.iter().take_while(|part| part.last <= newest - self.keep).count();
+        self.forgotten += self.parts.drain(..old).count() as u32;
+    }
+
+    /// Adds a record to the current part.
     pub(super) fn add(&mut self, record: &Record) -> Result<(), FinishError> {
         if let EventTime::At(at) = record.when() {
             self.newest = self.newest.max(Some(at));
@@ -128,9 +119,7 @@ impl FlightRecording {
     /// Writes the kept data as a log.
     pub(super) fn save(mut self, path: &Path) -> Result<(), FinishError> {
         let target = Targets::new([], false).file(path, FileType::Log)?;
-        if let Some(newest) = self.newest {
-            self.forgotten += forget(&mut self.parts, newest - self.keep);
-        }
+        self.newest.into_iter().for_each(|newest| self.forget(newest));
         let begins = self.parts.front().map_or(&self.beginning, |part| &part.beginning);
         let header = begins.header(&self.header, self.forgotten + 1);
         let mut session = whole(header, begins.stretch(&self.header)?);
