@@ -6,7 +6,7 @@ use crate::log::WriteError;
 use crate::record::{Record, Session, SessionHeader, SessionStretch, Texts};
 use crate::recorded;
 use crate::store::{self, Target};
-use crate::trace::{Digest, SessionSource, Trace, TraceHeader};
+use crate::trace::Digest;
 
 /// Collects all records in memory and writes the trace at the end.
 pub(super) struct PendingTrace {
@@ -36,15 +36,8 @@ impl RecordOutput for PendingTrace {
         let mut session = Session::new(self.header);
         session.append(self.records);
         session.put_in_order();
-        let header = TraceHeader {
-            game: session.header.game.clone(),
-            mode: "closed".to_owned(),
-            log_digest: self.log.to_string(),
-            settings: session.header.settings.clone(),
-            part: None,
-            session: Some(SessionSource::of(&session.header)),
-            capabilities: self.capabilities,
-        };
-        Ok(store::save_trace(&self.target, &Trace { header, ..recorded::all_records(&session) })?)
+        let mut trace = recorded::all_records(&session);
+        (trace.header.log_digest, trace.header.capabilities) = (self.log.to_string(), self.capabilities);
+        Ok(store::save_trace(&self.target, &trace)?)
     }
 }
