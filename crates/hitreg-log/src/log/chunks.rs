@@ -18,8 +18,8 @@ pub(super) struct ChunkContent {
 
 impl ChunkContent {
     /// Returns the error for content that is wrong although its checksum matches.
-    pub(super) fn corrupt(&self, what: String) -> LogError {
-        corrupt_chunk(self.offset, self.index, what)
+    pub(super) fn corrupt(&self, what: impl Into<String>) -> LogError {
+        LogError::corrupt_chunk(self.offset, self.index, what)
     }
 }
 
@@ -45,7 +45,7 @@ impl<R: Read> Chunks<R> {
         let mut frames = FileFrames::new(from, 0);
         let frame = first_frame(&mut frames)?;
         let mut unpacker = Unpacker::default();
-        let content = unpacker.unpack(&frame).map_err(|what| corrupt(0, "the header", what))?;
+        let content = unpacker.unpack(&frame).map_err(|what| LogError::corrupt(0, "the header", what))?;
         let (header, sealed) = decode(&content)?;
         let (table, chain) = (SeekTable::default(), Chain::default());
         let mut chunks = Chunks { frames, unpacker, sealed, table, chain, before_offset: 0, end: None };
@@ -89,7 +89,7 @@ impl<R: Read> Chunks<R> {
         }
         let (offset, index) = (self.frames.offset(), self.table.len());
         let frame = self.next_frame(index)?;
-        let bytes = self.unpacker.unpack(&frame).map_err(|what| corrupt_chunk(offset, index, what))?;
+        let bytes = self.unpacker.unpack(&frame).map_err(|what| LogError::corrupt_chunk(offset, index, what))?;
         let content = ChunkContent { offset, index, bytes };
         let place = place(&content.bytes).map_err(|what| content.corrupt(what))?;
         self.check_place(place, &content)?;
@@ -107,15 +107,15 @@ impl<R: Read> Chunks<R> {
         let at_offset = self.frames.offset();
         match self.frames.next() {
             Ok(Some(frame)) if frame.kind == FrameKind::Tail => {
-                Err(corrupt_chunk(at_offset, index, "the end of the file comes before its last chunk".into()))
+                Err(LogError::corrupt_chunk(at_offset, index, "the end of the file comes before its last chunk"))
             }
             Ok(Some(frame)) => Ok(frame),
             Ok(None) => Err(LogError::Torn(Truncation { at_offset, lost_bytes: 0 })),
             Err(FrameError::Cut { last, .. }) if last == SEEK_FOOTER_MAGIC => {
-                Err(corrupt_chunk(at_offset, index, "its zstd blocks do not end where it ends".into()))
+                Err(LogError::corrupt_chunk(at_offset, index, "its zstd blocks do not end where it ends"))
             }
             Err(FrameError::Cut { bytes, .. }) => Err(LogError::Torn(Truncation { at_offset, lost_bytes: bytes })),
-            Err(FrameError::Bad { offset, what, .. }) => Err(corrupt_chunk(offset, index, what)),
+            Err(FrameError::Bad { offset, what, .. }) => Err(LogError::corrupt_chunk(offset, index, what)),
             Err(FrameError::Io(error)) => Err(error.into()),
         }
     }
@@ -127,9 +127,9 @@ impl<R: Read> Chunks<R> {
         match place.before {
             Some(before) if self.sealed && before != self.chain.0 => {
                 let what = "its bytes are not those that were written, although it unpacks";
-                Err(corrupt_chunk(self.before_offset, content.index - 1, what.into()))
+                Err(LogError::corrupt_chunk(self.before_offset, content.index - 1, what))
             }
-            None if self.sealed => Err(content.corrupt("it lacks the checksum of the chunk before it".into())),
+            None if self.sealed => Err(content.corrupt("it lacks the checksum of the chunk before it")),
             _ => Ok(()),
         }
     }
@@ -154,11 +154,11 @@ impl<R: Read> Chunks<R> {
         }
         let Some(place) = first_difference(&expected, &found) else { return Ok(()) };
         Err(match place {
-            16..24 => corrupt(self.before_offset, "the last chunk or the seal after it", "they do not agree".into()),
+            16..24 => LogError::corrupt(self.before_offset, "the last chunk or the seal after it", "they do not agree"),
             _ if place == expected.len() => {
-                corrupt(start + place as u64, "the end", "something follows the seek table".into())
+                LogError::corrupt(start + place as u64, "the end", "something follows the seek table")
             }
-            _ => corrupt(start + place as u64, "the seek table", "it does not agree with the chunks".into()),
+            _ => LogError::corrupt(start + place as u64, "the seek table", "it does not agree with the chunks"),
         })
     }
 }
@@ -193,14 +193,14 @@ pub(super) fn first_frame<R: Read>(frames: &mut FileFrames<R>) -> Result<FileFra
             let magic = ZSTD_MAGIC.to_le_bytes();
             match &start[..] {
                 _ if last == SEEK_FOOTER_MAGIC => {
-                    Err(corrupt(0, "the header", "its zstd blocks do not end where it ends".into()))
+                    Err(LogError::corrupt(0, "the header", "its zstd blocks do not end where it ends"))
                 }
                 start if start.starts_with(&magic) || magic.starts_with(start) => Err(LogError::HeaderTorn { bytes }),
                 _ => Err(strange(format!("it has only {bytes} bytes{GIVE}"))),
             }
         }
         Err(FrameError::Bad { start, what, .. }) if start == ZSTD_MAGIC.to_le_bytes() => {
-            Err(corrupt(0, "the header", what))
+            Err(LogError::corrupt(0, "the header", what))
         }
         Err(FrameError::Bad { mut start, what, .. }) => {
             start.extend(frames.rest(START_BYTES - start.len())?);
@@ -210,12 +210,4 @@ pub(super) fn first_frame<R: Read>(frames: &mut FileFrames<R>) -> Result<FileFra
         }
         Err(FrameError::Io(error)) => Err(error.into()),
     }
-}
-
-fn corrupt(offset: u64, part: &str, what: String) -> LogError {
-    LogError::Corrupt { offset, part: part.into(), what }
-}
-
-fn corrupt_chunk(offset: u64, index: u32, what: String) -> LogError {
-    LogError::Corrupt { offset, part: if index == 0 { "the header".into() } else { format!("chunk {index}") }, what }
 }

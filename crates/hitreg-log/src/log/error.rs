@@ -67,6 +67,17 @@ pub enum LogError {
 }
 
 impl LogError {
+    /// Returns the error for damage in a part of the file.
+    pub(super) fn corrupt(offset: u64, part: impl Into<String>, what: impl Into<String>) -> LogError {
+        LogError::Corrupt { offset, part: part.into(), what: what.into() }
+    }
+
+    /// Returns the error for damage in a chunk.
+    pub(super) fn corrupt_chunk(offset: u64, index: u32, what: impl Into<String>) -> LogError {
+        let part = if index == 0 { "the header".to_owned() } else { format!("chunk {index}") };
+        LogError::corrupt(offset, part, what)
+    }
+
     /// Returns what is wrong with the file, without advice on its recovery.
     pub fn damage(&self) -> String {
         match self {

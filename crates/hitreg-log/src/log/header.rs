@@ -38,6 +38,13 @@ impl std::fmt::Display for FileKind {
 }
 
 impl FileKind {
+    /// The kinds that hitreg writes.
+    const HITREG: [FileKind; 2] = [FileKind::Log, FileKind::Trace];
+
+    fn of_magic(magic: &str) -> Option<FileKind> {
+        FileKind::HITREG.into_iter().find(|kind| kind.magic() == magic)
+    }
+
     const fn magic(self) -> &'static str {
         match self {
             FileKind::Log => "hitlog",
@@ -57,8 +64,7 @@ pub fn kind_of(bytes: &[u8]) -> FileKind {
         Ok(got) => &head[..got],
         Err(_) => return FileKind::Other,
     };
-    let kinds = [FileKind::Log, FileKind::Trace];
-    kinds.into_iter().find(|kind| starts_with_magic(got, kind.magic())).unwrap_or(FileKind::Other)
+    FileKind::HITREG.into_iter().find(|kind| starts_with_magic(got, kind.magic())).unwrap_or(FileKind::Other)
 }
 
 /// Returns the format of a log or trace; `None` for any other file.
@@ -66,7 +72,7 @@ pub fn version_of(file: &[u8]) -> Option<FormatVersion> {
     let frame = FileFrames::new(file, 0).next().ok()??;
     let content = unpack(&frame).ok()?;
     let preamble: Preamble<'_> = crate::serial::from_msgpack(&content).ok()?;
-    [FileKind::Log, FileKind::Trace].iter().any(|kind| kind.magic() == preamble.magic).then_some(preamble.format)
+    FileKind::of_magic(preamble.magic).map(|_| preamble.format)
 }
 
 /// Unpacks the first bytes of a frame that may continue beyond `bytes`.
@@ -138,20 +144,21 @@ pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>
 
 /// Encodes the first chunk of a log.
 pub(crate) fn encode_log(header: &SessionHeader) -> Result<Vec<u8>, WriteError> {
-    let players = header.players.len();
-    if players > MAX_PLAYERS {
-        return Err(WriteError::Header(format!("it has {players} players, and a session has at most {MAX_PLAYERS}")));
-    }
+    check_players(&header.players).map_err(WriteError::Header)?;
     encode(FileKind::Log, &StoredHeader::of(header))
+}
+
+fn check_players(players: &[PlayerInfo]) -> Result<(), String> {
+    match players.len() {
+        0..=MAX_PLAYERS => Ok(()),
+        players => Err(format!("it has {players} players, and a session has at most {MAX_PLAYERS}")),
+    }
 }
 
 /// Decodes the first chunk of a log. Returns the header, the schema, and whether the file is sealed.
 pub(crate) fn decode_log(content: &[u8]) -> Result<(SessionHeader, Schema, bool), LogError> {
     let OpeningChunk { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
-    let players = header.players.len();
-    if players > MAX_PLAYERS {
-        return Err(corrupt(format!("it has {players} players, and a session has at most {MAX_PLAYERS}")));
-    }
+    check_players(&header.players).map_err(|what| LogError::corrupt(0, "the header", what))?;
     let (header, schema) = header.into_header(format);
     Ok((header, schema, sealed))
 }
@@ -159,28 +166,23 @@ pub(crate) fn decode_log(content: &[u8]) -> Result<(SessionHeader, Schema, bool)
 /// Decodes a first chunk of the wanted kind and a readable version.
 pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind) -> Result<OpeningChunk<H>, LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
-    let sized = crate::serial::count_values(MAX_HEADER_VALUES, content);
-    if let (Err(error), true) =
-        (sized, [FileKind::Log, FileKind::Trace].iter().any(|k| starts_with_magic(content, k.magic())))
+    if let Err(error) = crate::serial::count_values(MAX_HEADER_VALUES, content)
+        && FileKind::HITREG.iter().any(|kind| starts_with_magic(content, kind.magic()))
     {
-        return Err(corrupt(error.to_string()));
+        return Err(LogError::corrupt(0, "the header", error.to_string()));
     }
     let preamble: Preamble<'_> = crate::serial::from_msgpack(content)
         .map_err(|_| strange("it is zstd-compressed, but does not begin with a hitreg header".into()))?;
-    let kinds = [FileKind::Log, FileKind::Trace];
-    let found = kinds.into_iter().find(|kind| kind.magic() == preamble.magic);
+    let found = FileKind::of_magic(preamble.magic);
     let found = found.ok_or_else(|| strange(format!("it calls itself {:?}", preamble.magic)))?;
     if found != wanted {
         return Err(LogError::WrongKind { found, wanted });
     }
     check_readable_by(preamble.format, FORMAT)?;
-    let first: FirstChunk<'_, H> = crate::serial::from_msgpack(content)
-        .map_err(|error| corrupt(format!("it is not as its format {} says ({error})", preamble.format)))?;
+    let first: FirstChunk<'_, H> = crate::serial::from_msgpack(content).map_err(|error| {
+        LogError::corrupt(0, "the header", format!("it is not as its format {} says ({error})", preamble.format))
+    })?;
     Ok(OpeningChunk { header: first.header, format: first.format, sealed: first.sealed.unwrap_or(false) })
-}
-
-fn corrupt(what: String) -> LogError {
-    LogError::Corrupt { offset: 0, part: "the header".into(), what }
 }
 
 fn declared(kind: &UnknownKind) -> (Cow<'_, str>, Cow<'_, [FieldSchema]>) {

@@ -124,20 +124,15 @@ impl FileIndex {
             let part = &known.parts[place];
             Some(digest(&known.table.name, part.rows, part.times, self.players(part)))
         });
-        match parts.fold(0, u64::wrapping_add) == digest_of(rows) {
-            true => Ok(()),
-            false => Err(content.corrupt(OTHER_ROWS.to_owned())),
-        }
+        let is_same = parts.fold(0, u64::wrapping_add) == digest_of(rows);
+        if is_same { Ok(()) } else { Err(content.corrupt(OTHER_ROWS)) }
     }
 
     /// Compares the number of rows of a table in a chunk with the index.
     pub(super) fn check_count(&self, content: &ChunkContent, table: &str, rows: u64) -> Result<(), LogError> {
         let parts = self.table(table).into_iter().flat_map(|known| &known.parts);
         let known: u64 = parts.filter(|part| part.chunk == content.index).map(|part| u64::from(part.rows)).sum();
-        match known == rows {
-            true => Ok(()),
-            false => Err(content.corrupt(OTHER_ROWS.to_owned())),
-        }
+        if known == rows { Ok(()) } else { Err(content.corrupt(OTHER_ROWS)) }
     }
 
     fn encode(&self) -> IndexMap<TableMap<'_, ByteBuf>, ByteBuf> {
@@ -241,12 +236,8 @@ struct EndMap<M> {
     before: Option<u64>,
     #[serde(default)]
     end: bool,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     contents: Option<M>,
-}
-
-fn none<M>() -> Option<M> {
-    None
 }
 
 /// The error of a chunk that is not as its file's index says.

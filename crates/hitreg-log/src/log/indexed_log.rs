@@ -12,7 +12,6 @@ use super::index::{FileIndex, IndexedRows, chunk_at, read_index};
 use super::keyframes::{KEYFRAME, keyframe_in};
 use super::reader::{LogReader, rows_of};
 use super::schema::Schema;
-use super::version::FormatVersion;
 use crate::record::{Keyframe, Session, SessionHeader, SessionStretch};
 use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, Tick};
@@ -62,11 +61,6 @@ impl<R: Read + Seek> IndexedLog<R> {
     /// Returns the log's header.
     pub fn header(&self) -> &SessionHeader {
         &self.header
-    }
-
-    /// Returns the version of the log's format.
-    pub fn format(&self) -> FormatVersion {
-        self.schema.version()
     }
 
     /// Returns the index.
@@ -202,7 +196,7 @@ impl<R: Read + Seek> IndexedLog<R> {
         let (_, content) = self.content(chunk)?;
         match keyframe_in(&content.bytes, 0).filter(|found| times == Some((found.at.0, found.at.0))) {
             Some(keyframe) => Ok(Some((keyframe, chunk))),
-            None => Err(content.corrupt("it is not the keyframe that the last chunk lists".into())),
+            None => Err(content.corrupt("it is not the keyframe that the last chunk lists")),
         }
     }
 }

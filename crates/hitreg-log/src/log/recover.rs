@@ -3,9 +3,6 @@
 
 use std::ops::Range;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
 use super::chunk;
 use super::chunks::{first_frame, place};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
@@ -13,6 +10,7 @@ use super::error::{LogError, Truncation};
 use super::frames::{FileFrame, FileFrames, FrameError, FrameKind, unpack};
 use super::header::decode_log;
 use super::index;
+use super::keyframes::keyframe_in;
 use super::schema::Schema;
 use crate::memory::MemoryLimit;
 use crate::record::{GapCause, GapRecord, Session, SessionStretch};
@@ -69,8 +67,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
 
 pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     let frame = first_frame(&mut FileFrames::new(bytes, 0))?;
-    let content = unpack(&frame);
-    let content = content.map_err(|what| LogError::Corrupt { offset: 0, part: "the header".into(), what })?;
+    let content = unpack(&frame).map_err(|what| LogError::corrupt_chunk(0, 0, what))?;
     let (header, schema, sealed) = decode_log(&content)?;
     let mut recovery = Recovery {
         bytes,
@@ -148,13 +145,6 @@ struct TrustedChunk {
     keyframes: Vec<u32>,
 }
 
-/// The content of a keyframe's chunk.
-#[derive(Deserialize)]
-struct KeyframeMap {
-    #[serde(rename = "keyframe")]
-    _keyframe: IgnoredAny,
-}
-
 impl Recovery<'_> {
     fn run(&mut self, mut at: usize) -> Result<(), LogError> {
         loop {
@@ -222,7 +212,7 @@ impl Recovery<'_> {
         }
         let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
         let keyframes = if place.end { index::keyframes_in(&content) } else { Vec::new() };
-        let is_keyframe = !place.end && crate::serial::from_msgpack::<KeyframeMap>(&content).is_ok();
+        let is_keyframe = !place.end && keyframe_in(&content, 0).is_some();
         Ok(TrustedChunk { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
     }
 

@@ -26,12 +26,11 @@ pub(in crate::log) fn read_index(from: &mut (impl Read + Seek)) -> Result<Option
     let Some(last) = sizes.len().checked_sub(1).filter(|last| *last > 0) else { return Ok(None) };
     let offsets = sizes.offsets();
     let frame = frame_at(from, offsets[last as usize], &sizes, last)?;
-    let corrupt = |part: &str, what: &str| corrupt(frame.offset, part, what.to_owned());
-    let content = unpack(&frame).map_err(|what| corrupt("the last chunk", &what))?;
-    let (index, before, known) =
-        decode_end(&content, sizes.clone()).map_err(|what| corrupt("the last chunk", &what))?;
+    let corrupt = |what: String| LogError::corrupt(frame.offset, "the last chunk", what);
+    let content = unpack(&frame).map_err(corrupt)?;
+    let (index, before, known) = decode_end(&content, sizes.clone()).map_err(corrupt)?;
     if index != Some(last) {
-        return Err(corrupt("the last chunk", "another one is in its place"));
+        return Err(corrupt("another one is in its place".to_owned()));
     }
     let mut chain = Chain(before.unwrap_or_default());
     chain.add(&frame.bytes);
@@ -39,10 +38,8 @@ pub(in crate::log) fn read_index(from: &mut (impl Read + Seek)) -> Result<Option
     from.seek(SeekFrom::Start(frame.offset + frame.bytes.len() as u64))?;
     let mut found = Vec::new();
     from.take(tail.len() as u64 + 1).read_to_end(&mut found)?;
-    match found == tail {
-        true => Ok(known),
-        false => Err(corrupt("the end", "the last chunk, the seal and the seek table do not agree")),
-    }
+    let what = "the last chunk, the seal and the seek table do not agree";
+    if found == tail { Ok(known) } else { Err(LogError::corrupt(frame.offset, "the end", what)) }
 }
 
 type Contents<'a> = IndexMap<TableMap<'a, &'a Bytes>, &'a Bytes>;
@@ -115,7 +112,7 @@ pub(in crate::log) fn chunk_frame(
 /// When the chunk is damaged, or is not the one that the index names.
 pub(in crate::log) fn content_of(frame: &FileFrame, chunk: u32) -> Result<ChunkContent, LogError> {
     let offset = frame.offset;
-    let bytes = unpack(frame).map_err(|what| corrupt(offset, &format!("chunk {chunk}"), what))?;
+    let bytes = unpack(frame).map_err(|what| LogError::corrupt_chunk(offset, chunk, what))?;
     let content = ChunkContent { offset, index: chunk, bytes };
     let place = crate::log::chunks::place(&content.bytes).map_err(|what| content.corrupt(what))?;
     match place.index == chunk && !place.end {
@@ -139,7 +136,7 @@ pub(in crate::log) fn chunk_at(
 }
 
 fn frame_at(from: &mut (impl Read + Seek), offset: u64, sizes: &SeekTable, chunk: u32) -> Result<FileFrame, LogError> {
-    let wrong = || corrupt(offset, &format!("chunk {chunk}"), "the seek table disagrees".to_owned());
+    let wrong = || LogError::corrupt_chunk(offset, chunk, "the seek table disagrees");
     let (packed, content) = sizes.of(chunk).filter(|(packed, _)| *packed <= MAX_CHUNK_BYTES).ok_or_else(wrong)?;
     from.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::with_capacity(packed);
@@ -147,10 +144,6 @@ fn frame_at(from: &mut (impl Read + Seek), offset: u64, sizes: &SeekTable, chunk
     let is_it =
         |frame: &FileFrame| frame.kind == FrameKind::Chunk { content_bytes: content } && frame.bytes.len() == packed;
     frame_of(bytes, offset).filter(is_it).ok_or_else(wrong)
-}
-
-fn corrupt(offset: u64, part: &str, what: String) -> LogError {
-    LogError::Corrupt { offset, part: part.to_owned(), what }
 }
 
 /// Compares chunks with the index of their file, which may come after them.
@@ -179,7 +172,7 @@ impl IndexCheck {
         let digests = known.digests(is_read);
         let differs = |(chunk, _, digest): &&(u32, u64, u64)| digests.get(*chunk as usize) != Some(digest);
         match self.read.iter().find(differs) {
-            Some((chunk, offset, _)) => Err(corrupt(*offset, &format!("chunk {chunk}"), OTHER_ROWS.to_owned())),
+            Some((chunk, offset, _)) => Err(LogError::corrupt_chunk(*offset, *chunk, OTHER_ROWS)),
             None => Ok(()),
         }
     }

@@ -48,12 +48,8 @@ pub(in crate::log) struct RowMap<'a, C, B> {
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     series: Vec<Cow<'a, str>>,
     columns: Vec<C>,
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     drawn: Option<DrawnMap<B>>,
-}
-
-fn none<B>() -> Option<DrawnMap<B>> {
-    None
 }
 
 #[derive(PartialEq, Serialize, Deserialize)]
