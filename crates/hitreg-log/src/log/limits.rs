@@ -27,27 +27,16 @@ pub(crate) struct Budget {
     left: usize,
 }
 
-/// The error of an allocation over the budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OverBudget {
-    limit: usize,
-}
-
 impl Budget {
     pub(crate) fn new(limit: usize) -> Budget {
         Budget { limit, left: limit }
     }
 
     /// Reserves memory for `count` items of `size` bytes.
-    pub(crate) fn take(&mut self, count: usize, size: usize) -> Result<(), OverBudget> {
-        let bytes = count.saturating_mul(size);
-        self.left = self.left.checked_sub(bytes).ok_or(OverBudget { limit: self.limit })?;
+    pub(crate) fn take(&mut self, count: usize, size: usize) -> Result<(), String> {
+        let left = self.left.checked_sub(count.saturating_mul(size));
+        let over = || format!("its records would take more than {} MiB of memory", self.limit >> 20);
+        self.left = left.ok_or_else(over)?;
         Ok(())
-    }
-}
-
-impl From<OverBudget> for String {
-    fn from(over: OverBudget) -> String {
-        format!("its records would take more than {} MiB of memory", over.limit >> 20)
     }
 }
