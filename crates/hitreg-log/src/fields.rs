@@ -178,7 +178,7 @@ impl Body {
         let mut hasher = StateHasher::new();
         for body in bodies {
             hasher.words(&[body.entity.into(), body.class.into()]);
-            body.values.iter().for_each(|value| hasher.bytes(&bits(*value).to_le_bytes()));
+            body.values.iter().for_each(|value| hasher.bytes(&value.number().to_le_bytes()));
         }
         hasher.finish()
     }
@@ -195,15 +195,6 @@ impl Stream {
             self.body_values(end.tick, EntityId(body.entity), ClassId(body.class), &body.values)?;
         }
         Ok(())
-    }
-}
-
-fn bits(value: OwnValue) -> u64 {
-    match value {
-        OwnValue::Number(number) => number as u64,
-        OwnValue::Float(float) => float.to_bits().into(),
-        OwnValue::Double(double) => double.to_bits(),
-        OwnValue::Text(code) => code.0,
     }
 }
 

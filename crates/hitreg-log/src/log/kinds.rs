@@ -272,23 +272,18 @@ newtypes!(CommandSeq, SnapshotSeq, Tick, EntityId, PlayerId, Micros);
 
 /// Enums, by the order of their variants.
 macro_rules! choices {
-    ($($type:ident { $($variant:ident),* })*) => { $(
+    ($($type:ident),*) => { $(
         impl PackedNumber for $type {
             fn to(&self) -> i64 {
                 *self as i64
             }
             fn of(number: i64) -> Option<Self> {
-                [$( $type::$variant ),*].into_iter().find(|choice| *choice as i64 == number)
+                $type::ALL.get(usize::try_from(number).ok()?).copied()
             }
         }
     )* };
 }
-choices! {
-    Execution { Run, StoodIn, Missing, Late, OverBudget }
-    Reason { Hit, HitWorld, Missed, AlreadyDead, Launched }
-    Presence { Joined, Left }
-    GapCause { Damaged, Overrun, Paused, Disconnected }
-}
+choices!(Execution, Reason, Presence, GapCause);
 
 impl PackedNumber for f32 {
     fn to(&self) -> i64 {

@@ -2,7 +2,8 @@
 
 use super::{
     Class, ClockOwner, CustomRow, DamageRecord, EventTime, GapRecord, PlayerRecords, Record, RecordStream,
-    SessionHeader, StateKey, States, Texts, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, widest,
+    SessionHeader, StateKey, States, Texts, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, lowest_and_highest,
+    widest,
 };
 use crate::units::{Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
@@ -75,12 +76,7 @@ impl Session {
         let arrivals =
             self.players.iter().flat_map(|p| [p.received.first(), p.received.last()]).flatten().map(|a| a.at);
         let ticks = [self.ticks.first(), self.ticks.last()].into_iter().flatten().map(|t| t.at);
-        let (mut first, mut last) = (Micros(i64::MAX), Micros(i64::MIN));
-        for at in frames.chain(arrivals).chain(ticks) {
-            first = first.min(at);
-            last = last.max(at);
-        }
-        (first <= last).then_some((first, last))
+        lowest_and_highest(frames.chain(arrivals).chain(ticks))
     }
 
     /// Returns the first missing part of the session, see [`GapRecord::first_after`].
