@@ -4,9 +4,9 @@ use super::offset::OffsetBound;
 
 /// Bounds from one direction. It keeps the corners of the convex hull on the side of the offset. For any steady drift
 /// rate between the clocks, the tightest bound is among these corners.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct OffsetBounds {
-    /// Whether these are upper bounds.
+    /// Whether these are upper bounds; the default is lower bounds.
     are_above: bool,
     kept: Vec<OffsetBound>,
 }
@@ -20,11 +20,7 @@ const KEPT_MOST: usize = 4096;
 
 impl OffsetBounds {
     pub(super) fn above() -> OffsetBounds {
-        OffsetBounds { are_above: true, kept: Vec::new() }
-    }
-
-    pub(super) fn below() -> OffsetBounds {
-        OffsetBounds { are_above: false, kept: Vec::new() }
+        OffsetBounds { are_above: true, ..OffsetBounds::default() }
     }
 
     pub(super) fn add(&mut self, bound: OffsetBound) -> Result<(), TooManyCorners> {
@@ -89,7 +85,7 @@ mod tests {
     fn the_kept_bounds_give_the_result_of_all_bounds() {
         for drift_ppm in [0, 3, -40, 900, -20_000] {
             let [above, below] = bounds(drift_ppm, 60_000);
-            let (mut kept_above, mut kept_below) = (OffsetBounds::above(), OffsetBounds::below());
+            let (mut kept_above, mut kept_below) = (OffsetBounds::above(), OffsetBounds::default());
             above.iter().for_each(|bound| kept_above.add(*bound).expect("few corners"));
             below.iter().for_each(|bound| kept_below.add(*bound).expect("few corners"));
             assert!(kept_above.kept().len() < KEPT_MOST && kept_below.kept().len() < KEPT_MOST);

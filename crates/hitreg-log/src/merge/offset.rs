@@ -4,7 +4,7 @@
 //! from the server bounds it from below. The fastest packets of both directions leave an interval as wide as the
 //! shortest round trip. Any offset in it is consistent with the recording.
 
-use crate::record::{PlayerRecords, TickRecord};
+use crate::record::{ArrivalRecord, PlayerRecords, TickRecord, lowest_and_highest};
 use crate::units::Micros;
 
 /// The offset to add to a client's time to get the server's.
@@ -14,6 +14,14 @@ pub struct Offset {
     pub offset: Micros,
     /// Half the width of the interval, the largest possible error.
     pub error: Micros,
+}
+
+impl Offset {
+    /// Returns the middle of an interval of valid offsets.
+    fn in_middle(least: Micros, most: Micros) -> Offset {
+        let width = most - least;
+        Offset { offset: least + Micros(width.0 / 2), error: Micros(width.0 - width.0 / 2) }
+    }
 }
 
 /// Why there is no offset.
@@ -62,15 +70,8 @@ pub(super) fn by_ticks(client: &[TickRecord], server: &[TickRecord]) -> Result<O
         let place = server.binary_search_by_key(&own.tick, |tick| tick.tick).ok()?;
         Some(server[place].at - own.at)
     };
-    let (least, most) = client
-        .iter()
-        .filter_map(offset)
-        .fold((Micros(i64::MAX), Micros(i64::MIN)), |(least, most), at| (least.min(at), most.max(at)));
-    if least > most {
-        return Err(OffsetError::Unbounded);
-    }
-    let width = most - least;
-    Ok(Offset { offset: least + Micros(width.0 / 2), error: Micros(width.0 - width.0 / 2) })
+    let (least, most) = lowest_and_highest(client.iter().filter_map(offset)).ok_or(OffsetError::Unbounded)?;
+    Ok(Offset::in_middle(least, most))
 }
 
 /// Returns the offset between upper and lower bounds.
@@ -80,12 +81,11 @@ pub(super) fn between(above: &[OffsetBound], below: &[OffsetBound]) -> Result<Of
     if least > most {
         return Err(drift(above, below, least - most));
     }
-    let width = most - least;
-    Ok(Offset { offset: least + Micros(width.0 / 2), error: Micros(width.0 - width.0 / 2) })
+    Ok(Offset::in_middle(least, most))
 }
 
 fn above(client: &PlayerRecords, server: &PlayerRecords) -> Vec<OffsetBound> {
-    let bound = |arrival: &crate::record::ArrivalRecord| {
+    let bound = |arrival: &ArrivalRecord| {
         let index = client.sent.binary_search_by_key(&arrival.number, |packet| packet.number).ok()?;
         Some(OffsetBound::above(client.sent[index].at, arrival.at))
     };
@@ -93,7 +93,7 @@ fn above(client: &PlayerRecords, server: &PlayerRecords) -> Vec<OffsetBound> {
 }
 
 fn below(client: &PlayerRecords, server: &PlayerRecords) -> Vec<OffsetBound> {
-    let bound = |arrival: &crate::record::ArrivalRecord| {
+    let bound = |arrival: &ArrivalRecord| {
         let index = server.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0).ok()?;
         Some(OffsetBound::below(server.snapshots[index].at, arrival.at))
     };
@@ -126,7 +126,7 @@ fn drift(above: &[OffsetBound], below: &[OffsetBound], apart: Micros) -> OffsetE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ArrivalRecord, PacketRecord, SnapshotRecord};
+    use crate::record::{PacketRecord, SnapshotRecord};
     use crate::units::{CommandSeq, SnapshotSeq, Tick};
 
     /// Records of one packet each way every 10 ms. They take 2 to 5 ms up and 3 to 7 ms down. The client's clock is

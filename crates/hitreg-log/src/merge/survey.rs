@@ -31,7 +31,7 @@ pub(super) struct LogProgress {
 }
 
 /// Data on one player from the server's log and from the player's own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct PlayerMerge {
     has_frames: bool,
     is_heard: bool,
@@ -75,21 +75,7 @@ impl MergeSurvey {
         logs: &mut L,
     ) -> Result<MergeSurvey, PlanFailure<L::Error>> {
         let sides = SideIndex::of(headers)?;
-        let player = PlayerMerge {
-            has_frames: false,
-            is_heard: false,
-            is_known: false,
-            is_reached: false,
-            up: PacketMatcher::default(),
-            down: PacketMatcher::default(),
-            above: OffsetBounds::above(),
-            below: OffsetBounds::below(),
-            has_usercmds: false,
-            has_packets: false,
-            begins_late: false,
-            unknown_at: None,
-            last_sent: None,
-        };
+        let player = PlayerMerge { above: OffsetBounds::above(), ..PlayerMerge::default() };
         let mut survey = MergeSurvey {
             logs: vec![LogProgress::default(); headers.len()],
             players: vec![player; sides.clients.len()],
