@@ -113,19 +113,27 @@ impl<R: Read + Seek> IndexedLog<R> {
     /// # Errors
     /// As [`IndexedLog::chunk`].
     pub fn time_of(&mut self, tick: Tick) -> Result<Option<Micros>, LogError> {
-        let chunks: Vec<u32> =
-            self.index.table("ticks").iter().flat_map(|table| &table.parts).map(|p| p.chunk).collect();
-        // Ticks ascend, so half of the chunks need not be read.
+        let chunks = self.index.table("ticks").iter().flat_map(|table| &table.parts).map(|part| part.chunk).collect();
+        self.find(chunks, |stretch| {
+            let found = stretch.ticks.iter().find(|record| record.tick == tick).map(|record| record.at);
+            (found, stretch.ticks.first().is_some_and(|first| first.tick < tick))
+        })
+    }
+
+    /// Searches chunks in ascending order of what is sought. `look` returns the time that it finds in a chunk, or else
+    /// whether the chunk begins before what is sought. Half of the chunks need not be read.
+    fn find(
+        &mut self,
+        chunks: Vec<u32>,
+        look: impl Fn(&SessionStretch) -> (Option<Micros>, bool),
+    ) -> Result<Option<Micros>, LogError> {
         let (mut low, mut high) = (0, chunks.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            let ticks = self.chunk(chunks[middle])?.ticks;
-            if let Some(found) = ticks.iter().find(|record| record.tick == tick) {
-                return Ok(Some(found.at));
-            }
-            match ticks.first().is_some_and(|first| first.tick < tick) {
-                true => low = middle + 1,
-                false => high = middle,
+            match look(&self.chunk(chunks[middle])?) {
+                (Some(found), _) => return Ok(Some(found)),
+                (None, true) => low = middle + 1,
+                (None, false) => high = middle,
             }
         }
         Ok(None)
@@ -138,22 +146,12 @@ impl<R: Read + Seek> IndexedLog<R> {
     pub fn time_of_usercmd(&mut self, player: u16, command: CommandSeq) -> Result<Option<Micros>, LogError> {
         let parts = self.index.table("frames").map_or(&[][..], |table| &table.parts);
         let of_player = parts.iter().filter(|part| self.index.players(part).contains(&player));
-        let chunks: Vec<u32> = of_player.map(|part| part.chunk).collect();
-        // A player's usercmds ascend, so half of the chunks need not be read.
-        let (mut low, mut high) = (0, chunks.len());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let stretch = self.chunk(chunks[middle])?;
+        let chunks = of_player.map(|part| part.chunk).collect();
+        self.find(chunks, |stretch| {
             let frames = stretch.players.get(usize::from(player)).map_or(&[][..], |records| &records.frames);
-            if let Some(found) = frames.iter().find(|frame| frame.command.seq == command) {
-                return Ok(Some(found.at));
-            }
-            match frames.first().is_some_and(|first| first.command.seq < command) {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        Ok(None)
+            let found = frames.iter().find(|frame| frame.command.seq == command).map(|frame| frame.at);
+            (found, frames.first().is_some_and(|first| first.command.seq < command))
+        })
     }
 
     /// Finds a keyframe; `None` if no keyframe matches.

@@ -55,8 +55,7 @@ impl<R: Read> LogReader<R> {
     pub(super) fn build_index(mut self) -> Result<(SessionHeader, Schema, bool, FileIndex), LogError> {
         let mut index = IndexBuilder::default();
         while let Some(content) = self.next_content()? {
-            let stretch = chunk::decode(&content.bytes, &self.header, &self.schema);
-            let rows = rows_of(&content, &stretch.map_err(|what| content.corrupt(what))?, &self.header);
+            let (rows, _) = self.decode(&content)?;
             self.check.add(&content, &rows);
             index.add(content.index, rows);
         }
@@ -65,19 +64,16 @@ impl<R: Read> LogReader<R> {
         Ok((header, schema, sealed, index.finish(sizes)))
     }
 
-    /// Returns the next chunk. After the last, compares the chunks read with the index.
     fn next_content(&mut self) -> Result<Option<ChunkContent>, LogError> {
-        let ended = self.chunks.end().is_some();
-        match self.chunks.next()? {
-            Some(content) => Ok(Some(content)),
-            None => {
-                if let Some(last) = self.chunks.end().filter(|_| !ended) {
-                    let is_read = |table: &str| chunk::is_declared(table, &self.schema, self.header.classes.len());
-                    self.check.end(last, self.chunks.sizes(), &|table| table == KEYFRAME || is_read(table))?;
-                }
-                Ok(None)
-            }
-        }
+        let is_read = |table: &str| chunk::is_declared(table, &self.schema, self.header.classes.len());
+        self.check.next(&mut self.chunks, &|table| table == KEYFRAME || is_read(table))
+    }
+
+    /// Decodes a chunk. Returns what it has of each table, too.
+    fn decode(&self, content: &ChunkContent) -> Result<(ChunkRows, SessionStretch), LogError> {
+        let decoded = chunk::decode(&content.bytes, &self.header, &self.schema);
+        let stretch = decoded.map_err(|what| content.corrupt(what))?;
+        Ok((rows_of(content, &stretch, &self.header), stretch))
     }
 
     /// Returns the log's header.
@@ -96,9 +92,8 @@ impl<R: Read> LogReader<R> {
     /// When the log is cut off or damaged here. Chunks returned earlier are good.
     pub fn next_chunk(&mut self) -> Result<Option<SessionStretch>, LogError> {
         let Some(content) = self.next_content()? else { return Ok(None) };
-        let decoded = chunk::decode(&content.bytes, &self.header, &self.schema);
-        let stretch = decoded.map_err(|what| content.corrupt(what))?;
-        self.check.add(&content, &rows_of(&content, &stretch, &self.header));
+        let (rows, stretch) = self.decode(&content)?;
+        self.check.add(&content, &rows);
         Ok(Some(stretch))
     }
 
@@ -113,21 +108,15 @@ impl<R: Read> LogReader<R> {
         decoded.map(Some).map_err(|what| content.corrupt(what))
     }
 
-    /// Returns the next chunk and the bytes of memory that it needs in a session.
-    fn next_sized(&mut self) -> Result<Option<(SessionStretch, usize)>, LogError> {
-        let Some(chunk) = self.next_chunk()? else { return Ok(None) };
-        let bytes = self.schema.empty_chunk_bytes(&self.header) + chunk.bytes();
-        Ok(Some((chunk, bytes)))
-    }
-
     /// Returns the next chunk of a log that the caller holds in memory; `used` counts the bytes so far. Over the
     /// limit, the method reads the rest of the log, so that the error states the memory needed.
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`], and when the log needs more memory than the limit.
     pub fn next_held(&mut self, limit: MemoryLimit, used: &mut usize) -> Result<Option<SessionStretch>, LogError> {
-        while let Some((chunk, bytes)) = self.next_sized()? {
-            *used = used.saturating_add(bytes);
+        let each = self.schema.empty_chunk_bytes(&self.header);
+        while let Some(chunk) = self.next_chunk()? {
+            *used = used.saturating_add(each + chunk.bytes());
             if limit.check(*used).is_ok() {
                 return Ok(Some(chunk));
             }
@@ -153,18 +142,15 @@ impl<R: Read> LogReader<R> {
         }
         let (header, schema) = (&self.header, &self.schema);
         let decode = |content: &ChunkContent| {
-            chunk::decode_within(MAX_CHUNK_MEMORY / AT_ONCE, &content.bytes, (header, Kinds::All), schema)
+            let share = MAX_CHUNK_MEMORY / AT_ONCE;
+            let made = chunk::decode_within(share, &content.bytes, (header, Kinds::All), schema)?;
+            Ok::<_, String>((rows_of(content, &made, header), made))
         };
-        let with_rows = |content: &ChunkContent| decode(content).map(|made| (rows_of(content, &made, header), made));
-        let decoded = in_parallel(&contents, &with_rows);
-        // A chunk over its share of the memory is decoded alone.
-        let alone = |content: &ChunkContent| {
-            let made = chunk::decode(&content.bytes, header, schema).map_err(|what| content.corrupt(what));
-            made.map(|made| (rows_of(content, &made, header), made))
-        };
+        let decoded = in_parallel(&contents, &decode);
         let mut stretches = Vec::with_capacity(contents.len());
         for (made, content) in decoded.into_iter().zip(&contents) {
-            let (rows, made) = made.or_else(|_| alone(content))?;
+            // A chunk over its share of the memory is decoded alone.
+            let (rows, made) = made.or_else(|_| self.decode(content))?;
             self.check.add(content, &rows);
             stretches.push(made);
         }

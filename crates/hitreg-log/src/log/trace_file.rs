@@ -206,17 +206,8 @@ impl<R: Read> TraceReader<R> {
         Ok(Some(table))
     }
 
-    /// Returns the next chunk. After the last, compares the chunks read with the index.
     fn next_content(&mut self) -> Result<Option<ChunkContent>, LogError> {
-        let ended = self.chunks.end().is_some();
-        match self.chunks.next()? {
-            Some(content) => Ok(Some(content)),
-            None => {
-                let last = self.chunks.end().filter(|_| !ended);
-                last.map_or(Ok(()), |last| self.check.end(last, self.chunks.sizes(), &|_| true))?;
-                Ok(None)
-            }
-        }
+        self.check.next(&mut self.chunks, &|_| true)
     }
 }
 
@@ -248,22 +239,18 @@ pub fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, L
     loop {
         let offset = reader.chunks.offset();
         let Some(rows) = reader.next_rows()? else { return Ok(trace) };
-        match places.get(&rows.name) {
-            Some(&place) => used[place] = layout::memory_together(&trace.tables[place], &rows),
+        let known = places.get(&rows.name).copied();
+        match known {
+            Some(place) => used[place] = layout::memory_together(&trace.tables[place], &rows),
             None => used.push(layout::memory(&rows)),
         }
-        let needed_bytes = used.iter().fold(0, |sum: usize, table| sum.saturating_add(*table));
-        limit.check(needed_bytes)?;
-        match places.get(&rows.name) {
-            Some(&place) => trace.tables[place].append(rows).map_err(|what| LogError::Corrupt {
-                offset,
-                part: "a stretch of rows".into(),
-                what,
-            })?,
-            None => {
-                places.insert(rows.name.clone(), trace.tables.len());
-                trace.tables.push(rows);
-            }
+        limit.check(used.iter().fold(0, |sum: usize, table| sum.saturating_add(*table)))?;
+        if let Some(place) = known {
+            let appended = trace.tables[place].append(rows);
+            appended.map_err(|what| LogError::corrupt(offset, "a stretch of rows", what))?;
+        } else {
+            places.insert(rows.name.clone(), trace.tables.len());
+            trace.tables.push(rows);
         }
     }
 }

@@ -64,8 +64,7 @@ impl<W: Write> LogWriter<W> {
     /// # Errors
     /// When writing fails, or the header does not fit into a chunk.
     pub fn new(out: W, header: &SessionHeader, options: WriterOptions) -> Result<LogWriter<W>, WriteError> {
-        let mut sink = ChunkSink::new(out, options.level)?;
-        sink.header(&header::encode_log(header)?, options.header_level)?;
+        let sink = begin(out, header, options)?;
         Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: ChunkFill::new(options), sink })
     }
 
@@ -114,6 +113,13 @@ impl<W: Write> LogWriter<W> {
     }
 }
 
+/// Writes the header of a new log.
+fn begin<W: Write>(out: W, header: &SessionHeader, options: WriterOptions) -> Result<ChunkSink<W>, WriteError> {
+    let mut sink = ChunkSink::new(out, options.level)?;
+    sink.header(&header::encode_log(header)?, options.header_level)?;
+    Ok(sink)
+}
+
 fn write_part<W: Write>(
     sink: &mut ChunkSink<W>,
     part: &SessionSlice<'_>,
@@ -129,8 +135,7 @@ fn write_part<W: Write>(
 /// When writing fails, or the session does not fit its own header.
 pub fn write_session<W: Write>(out: W, session: &Session, options: WriterOptions) -> Result<W, WriteError> {
     check(session, &session.header)?;
-    let mut sink = ChunkSink::new(out, options.level)?;
-    sink.header(&header::encode_log(&session.header)?, options.header_level)?;
+    let mut sink = begin(out, &session.header, options)?;
     let kinds = &session.header.unknown;
     let mut timeline = Timeline::whole(session, kinds, options);
     while let Some(part) = timeline.next(session, kinds, None)? {

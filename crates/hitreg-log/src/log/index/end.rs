@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use serde_bytes::Bytes;
 
 use super::{ChunkRows, EndMap, FileIndex, IndexMap, OTHER_ROWS, digest_of};
-use crate::log::chunks::ChunkContent;
+use crate::log::chunks::{ChunkContent, Chunks};
 use crate::log::container::{Chain, SEEK_FOOTER_MAGIC, SEEK_TABLE_MAGIC, SeekTable};
 use crate::log::error::LogError;
 use crate::log::frames::{FileFrame, FrameKind, frame_of, unpack};
@@ -159,14 +159,22 @@ impl IndexCheck {
         self.read.push((content.index, content.offset, digest_of(rows)));
     }
 
-    /// Compares the chunks with the index in the last chunk, if it has one.
-    /// `is_read` selects the tables that the reader knows.
-    pub(in crate::log) fn end(
+    /// Returns the next chunk of a file. After the last, compares all chunks with its index, if it has one. `is_read`
+    /// selects the tables that the reader knows.
+    pub(in crate::log) fn next<R: Read>(
         &self,
-        last: &ChunkContent,
-        sizes: &SeekTable,
+        chunks: &mut Chunks<R>,
         is_read: &dyn Fn(&str) -> bool,
-    ) -> Result<(), LogError> {
+    ) -> Result<Option<ChunkContent>, LogError> {
+        let has_ended = chunks.end().is_some();
+        let next = chunks.next()?;
+        if let (None, false, Some(last)) = (&next, has_ended, chunks.end()) {
+            self.end(last, chunks.sizes(), is_read)?;
+        }
+        Ok(next)
+    }
+
+    fn end(&self, last: &ChunkContent, sizes: &SeekTable, is_read: &dyn Fn(&str) -> bool) -> Result<(), LogError> {
         let (_, _, known) = decode_end(&last.bytes, sizes.clone()).map_err(|what| last.corrupt(what))?;
         let Some(known) = known else { return Ok(()) };
         let digests = known.digests(is_read);

@@ -4,11 +4,10 @@ use std::io::Write;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use super::{WriterOptions, write_part};
+use super::{WriterOptions, begin, write_part};
 use crate::log::chunk::{Bucket, SessionSlice};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
-use crate::log::header;
 use crate::log::timeline::ChunkFill;
 use crate::record::{EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch, Texts};
 use crate::units::Micros;
@@ -93,8 +92,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// # Errors
     /// When writing fails, or no thread can be started.
     pub fn new(out: W, header: &SessionHeader, options: WriterOptions) -> Result<BackgroundLogWriter<W>, WriteError> {
-        let mut sink = ChunkSink::new(out, options.level)?;
-        sink.header(&header::encode_log(header)?, options.header_level)?;
+        let sink = begin(out, header, options)?;
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
         let (to_refill, used) = channel();
         let fields = header.clone();

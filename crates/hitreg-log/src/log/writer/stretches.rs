@@ -3,10 +3,9 @@
 
 use std::io::Write;
 
-use super::{WriterOptions, check, write_part};
+use super::{WriterOptions, begin, check, write_part};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
-use crate::log::header;
 use crate::log::timeline::Timeline;
 use crate::record::{SessionHeader, SessionStretch, UnknownRecords};
 use crate::units::{Micros, Tick};
@@ -35,8 +34,7 @@ impl<W: Write> StretchWriter<W> {
         unknown: Vec<UnknownRecords>,
         options: WriterOptions,
     ) -> Result<StretchWriter<W>, WriteError> {
-        let mut sink = ChunkSink::new(out, options.level)?;
-        sink.header(&header::encode_log(header)?, options.header_level)?;
+        let sink = begin(out, header, options)?;
         let held = SessionStretch { unknown, ..SessionStretch::of(header) };
         let timeline = Timeline::growing(&held, options);
         Ok(StretchWriter { header: header.clone(), held, timeline, sink })
