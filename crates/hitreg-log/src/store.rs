@@ -24,7 +24,7 @@ use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 pub use error::{StoreError, reason};
-pub use folder::{FolderError, LockedFolder, OwnFolder, TemporaryFolder};
+pub use folder::{FolderError, LockedFolder, OwnFolder};
 pub use folder::{create_folder, files_below, temporary_folder};
 pub use input::InputFile;
 pub use lines::{LineFile, LineSpan, read_line_span, read_lines};
@@ -34,7 +34,7 @@ pub use saving::{append_bytes, move_to, prepare, save_bytes};
 pub use standard::is_standard_stream;
 pub use target::{FileType, Target, Targets};
 pub use trace_file::TraceFile;
-pub use unnamed::remove_unnamed;
+pub use unnamed::{TemporaryFolder, remove_unnamed};
 
 use crate::log::{self, Damage, FileKind, IndexedLog, LogReader, Lookalike, TraceReader};
 use crate::memory::MemoryLimit;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::target::Target;
-use super::unnamed::UnnamedFolder;
+use super::unnamed::TemporaryFolder;
 
 /// Creates a folder and those above it, unless it exists.
 ///
@@ -123,23 +123,12 @@ impl LockedFolder {
     }
 }
 
-/// A temporary folder, removed on drop.
-#[derive(Debug)]
-pub struct TemporaryFolder(UnnamedFolder);
-
-impl TemporaryFolder {
-    /// Returns a target for a file in the folder.
-    pub fn file(&self, name: &str) -> Target {
-        Target::temporary(self.0.path().join(name))
-    }
-}
-
 /// Creates a temporary folder, which is removed when the returned value is dropped.
 ///
 /// # Errors
 /// When the system has no place for a temporary folder.
 pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
-    UnnamedFolder::new().map(TemporaryFolder).map_err(StoreError::NoTemporaryFolder)
+    TemporaryFolder::new().map_err(StoreError::NoTemporaryFolder)
 }
 
 /// Returns all files below a folder whose names end with `ending`, sorted. Links to folders are not followed.

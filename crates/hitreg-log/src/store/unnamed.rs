@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::target::Target;
 use super::unique;
 use crate::sorted::SortedSet;
 
@@ -40,17 +41,18 @@ impl UnnamedFile {
 
 /// A temporary folder, removed with its contents on drop.
 #[derive(Debug)]
-pub(super) struct UnnamedFolder(TemporaryPath);
+pub struct TemporaryFolder(TemporaryPath);
 
-impl UnnamedFolder {
-    pub(super) fn new() -> std::io::Result<UnnamedFolder> {
+impl TemporaryFolder {
+    pub(super) fn new() -> std::io::Result<TemporaryFolder> {
         let mut paths = known_paths();
         let path = unique::create_folder()?;
-        Ok(UnnamedFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
+        Ok(TemporaryFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.0.path
+    /// Returns a target for a file in the folder.
+    pub fn file(&self, name: &str) -> Target {
+        Target::temporary(self.0.path.join(name))
     }
 }
 
@@ -137,8 +139,8 @@ mod tests {
 
     #[test]
     fn a_dropped_folder_is_removed_with_its_contents() {
-        let folder = UnnamedFolder::new().expect("a folder");
-        let path = folder.path().to_owned();
+        let folder = TemporaryFolder::new().expect("a folder");
+        let path = folder.0.path.clone();
         std::fs::create_dir(path.join("inner")).expect("created");
         std::fs::write(path.join("inner/a"), "text").expect("written");
         assert!(path.is_absolute() && known_paths().contains(&path));
