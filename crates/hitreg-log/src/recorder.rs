@@ -164,6 +164,7 @@ impl Recorder {
         options: RecorderOptions,
     ) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
+        let out: Box<dyn Write + Send> = Box::new(out);
         let out = BackgroundLogWriter::new(out, &header, options.chunks)?.when_full(options.when_full);
         Recorder::begin(Box::new(out), header, kinds, options)
     }

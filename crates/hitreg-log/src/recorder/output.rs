@@ -32,47 +32,31 @@ pub(super) trait RecordOutput: Send {
     fn finish(self: Box<Self>) -> Result<(), FinishError>;
 }
 
-impl RecordOutput for Recording {
-    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
-        Ok(Recording::push(self, record)?)
-    }
+/// Implements the trait for writers of logs, which have methods of the same names.
+macro_rules! output {
+    ($($writer:ty),*) => { $(
+        impl RecordOutput for $writer {
+            fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+                Ok(<$writer>::push(self, record)?)
+            }
 
-    fn texts(&mut self, texts: &Texts) {
-        self.set_texts(texts);
-    }
+            fn texts(&mut self, texts: &Texts) {
+                self.set_texts(texts);
+            }
 
-    fn flush(&mut self) -> Result<(), FinishError> {
-        Ok(Recording::flush(self)?)
-    }
+            fn flush(&mut self) -> Result<(), FinishError> {
+                Ok(<$writer>::flush(self)?)
+            }
 
-    fn dropped_chunks(&self) -> u64 {
-        Recording::dropped_chunks(self)
-    }
+            fn dropped_chunks(&self) -> u64 {
+                <$writer>::dropped_chunks(self)
+            }
 
-    fn finish(self: Box<Self>) -> Result<(), FinishError> {
-        Ok(Recording::finish(*self)?)
-    }
+            fn finish(self: Box<Self>) -> Result<(), FinishError> {
+                <$writer>::finish(*self)?;
+                Ok(())
+            }
+        }
+    )* };
 }
-
-impl<W: Write + Send + 'static> RecordOutput for BackgroundLogWriter<W> {
-    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
-        Ok(BackgroundLogWriter::push(self, record)?)
-    }
-
-    fn texts(&mut self, texts: &Texts) {
-        self.set_texts(texts);
-    }
-
-    fn flush(&mut self) -> Result<(), FinishError> {
-        Ok(BackgroundLogWriter::flush(self)?)
-    }
-
-    fn dropped_chunks(&self) -> u64 {
-        BackgroundLogWriter::dropped_chunks(self)
-    }
-
-    fn finish(self: Box<Self>) -> Result<(), FinishError> {
-        BackgroundLogWriter::finish(*self)?;
-        Ok(())
-    }
-}
+output!(Recording, BackgroundLogWriter<Box<dyn Write + Send>>);
