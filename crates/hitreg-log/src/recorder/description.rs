@@ -10,6 +10,7 @@ use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 
 /// The header data of a session: game, map, settings, players, classes and custom kinds.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Description {
     header: SessionHeader,
     kinds: Vec<CustomKind>,
@@ -48,35 +49,30 @@ impl Description {
     }
 
     /// Declares an optional command of this build, such as [`STEP`](crate::trace::STEP). Only traces store it.
-    #[must_use]
     pub fn capability(mut self, name: impl Into<String>) -> Description {
         self.capabilities.push(name.into());
         self
     }
 
     /// Sets the map's name and its bytes. Leave the bytes empty when the replay loads the map from its own files.
-    #[must_use]
     pub fn map(mut self, name: impl Into<String>, bytes: Vec<u8>) -> Description {
         (self.header.map, self.header.rules) = (name.into(), bytes.into());
         self
     }
 
     /// Sets the random seed of the session.
-    #[must_use]
     pub fn seed(mut self, seed: u64) -> Description {
         self.header.seed = Seed(seed);
         self
     }
 
     /// Sets the server's tick rate, 1 to 1,000 Hz.
-    #[must_use]
     pub fn tick_hz(self, hz: u32) -> Description {
         self.setting(TICK_HZ, hz.to_string())
     }
 
     /// Adds a setting under any name; the last value of a name counts. A name that hitreg defines takes the values that
     /// hitreg accepts.
-    #[must_use]
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Description {
         let (key, value) = (key.into(), value.into());
         match self.header.settings.iter_mut().find(|(known, _)| *known == key) {
@@ -87,34 +83,29 @@ impl Description {
     }
 
     /// Declares that y points down in the game's world, as on a screen. Pages draw it so.
-    #[must_use]
     pub fn y_down(self) -> Description {
         self.setting(Y_AXIS, "down")
     }
 
     /// Adds the next player. Pass a pseudonym unless players agreed to be recorded by name.
-    #[must_use]
     pub fn player(mut self, name: impl Into<String>) -> Description {
         self.header.players.push(PlayerInfo { name: name.into(), recorded: true });
         self
     }
 
     /// Adds the next class of entities.
-    #[must_use]
     pub fn class(mut self, class: Class) -> Description {
         self.header.classes.push(class);
         self
     }
 
     /// Adds a game-defined field to each usercmd.
-    #[must_use]
     pub fn usercmd_field(mut self, field: FieldSchema) -> Description {
         self.header.usercmd.push(field);
         self
     }
 
     /// Declares that usercmds carry extra bytes.
-    #[must_use]
     pub fn usercmd_bytes(mut self) -> Description {
         let columns = ["command", "size", "word"].map(|name| (name.to_owned(), CellKind::I64)).into();
         self.kinds.push(CustomKind { name: USERCMD_BYTES.into(), columns, place: 0 });
@@ -123,7 +114,6 @@ impl Description {
 
     /// Adds a custom record kind. Kinds count from 0 in the order of these calls. Each row has a time, a series (such
     /// as a player number) and these columns.
-    #[must_use]
     pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
         // The kind of usercmd bytes comes last, so that it does not shift the numbers of the other kinds.
         let place = self.kinds.iter().position(|kind| !kind.is_custom()).unwrap_or(self.kinds.len());
@@ -133,21 +123,18 @@ impl Description {
 
     /// Declares that the log holds only the server's side, by the server's clock. All sides of one session share the
     /// number `session`.
-    #[must_use]
     pub fn server_side(mut self, session: u64) -> Description {
         self.header.side = Some(RecordedSide { session: SessionId(session), player: None });
         self
     }
 
     /// Declares that the log holds one client's side, by that client's clock.
-    #[must_use]
     pub fn client_side(mut self, session: u64, player: PlayerId) -> Description {
         self.header.side = Some(RecordedSide { session: SessionId(session), player: Some(player) });
         self
     }
 
     /// Declares that the server recorded the usercmds. Their times are arrival times at the server.
-    #[must_use]
     pub fn usercmds_as_received(self) -> Description {
         self.setting(USERCMDS, AS_RECEIVED)
     }
