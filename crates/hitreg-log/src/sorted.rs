@@ -226,10 +226,8 @@ impl<K: Ord, V> SortedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        match self.find(key) {
-            Ok(at) => Some(&self.buckets[at.bucket][at.row].1),
-            Err(_) => None,
-        }
+        let at = self.find(key).ok()?;
+        Some(&self.buckets[at.bucket][at.row].1)
     }
 
     /// The value of a key, to change it.
@@ -237,10 +235,8 @@ impl<K: Ord, V> SortedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        match self.find(key) {
-            Ok(at) => Some(&mut self.buckets[at.bucket][at.row].1),
-            Err(_) => None,
-        }
+        let at = self.find(key).ok()?;
+        Some(&mut self.buckets[at.bucket][at.row].1)
     }
 
     /// Sets the value of a key, and returns its last value.
@@ -259,10 +255,8 @@ impl<K: Ord, V> SortedMap<K, V> {
     where
         K: Borrow<Q>,
     {
-        match self.find(key) {
-            Ok(at) => Some(self.remove_at(at).1),
-            Err(_) => None,
-        }
+        let at = self.find(key).ok()?;
+        Some(self.remove_at(at).1)
     }
 
     /// The entry of a key, to look at it and fill it with one search.

@@ -26,10 +26,7 @@ pub struct OccupiedEntry<'a, K, V> {
 impl<'a, K, V> Entry<'a, K, V> {
     /// The value, or `value` if there was none.
     pub fn or_insert(self, value: V) -> &'a mut V {
-        match self {
-            Entry::Vacant(entry) => entry.insert(value),
-            Entry::Occupied(entry) => entry.into_mut(),
-        }
+        self.or_insert_with(|| value)
     }
 
     /// The value, or that of `value` if there was none.
@@ -45,10 +42,7 @@ impl<'a, K, V> Entry<'a, K, V> {
     where
         V: Default,
     {
-        match self {
-            Entry::Vacant(entry) => entry.insert(V::default()),
-            Entry::Occupied(entry) => entry.into_mut(),
-        }
+        self.or_insert_with(V::default)
     }
 
     /// Changes the value if there is one.
@@ -90,11 +84,6 @@ impl<'a, K, V> OccupiedEntry<'a, K, V> {
     #[must_use]
     pub fn into_mut(self) -> &'a mut V {
         &mut self.map.buckets[self.place.bucket][self.place.row].1
-    }
-
-    /// Sets the value, and returns the last one.
-    pub fn insert(&mut self, value: V) -> V {
-        std::mem::replace(self.get_mut(), value)
     }
 
     /// Removes the entry, and returns its value.

@@ -79,10 +79,8 @@ impl<T: Ord> SortedSet<T> {
     where
         T: Borrow<Q>,
     {
-        match self.0.find(value) {
-            Ok(at) => Some(&self.0.buckets[at.bucket][at.row].0),
-            Err(_) => None,
-        }
+        let at = self.0.find(value).ok()?;
+        Some(&self.0.buckets[at.bucket][at.row].0)
     }
 
     /// Adds a value, and returns whether it is new.
