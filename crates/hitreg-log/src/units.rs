@@ -129,8 +129,8 @@ impl fmt::Display for Hz {
     }
 }
 
-macro_rules! number {
-    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident($inner:ty);)*) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -142,32 +142,22 @@ macro_rules! number {
                 self.0.fmt(f)
             }
         }
-    };
+    )* };
 }
 
-number! {
+numbers! {
     /// One step of the server's simulation, counted from 1; 0 is the state before the first step.
-    Tick(u32)
-}
-number! {
+    Tick(u32);
     /// A player, numbered from 0 in the order of joining. A player's body is the entity of the same number.
-    PlayerId(u16)
-}
-number! {
+    PlayerId(u16);
     /// An entity: players first, then what the game spawns (projectiles, movers, ...).
-    EntityId(u16)
-}
-number! {
+    EntityId(u16);
     /// A usercmd's sequence number, counted per player. The first is 1, so that an ack of 0 means none yet.
-    CommandSeq(u32)
-}
-number! {
+    CommandSeq(u32);
     /// A snapshot's sequence number, counted per player. The first is 1, so that an ack of 0 means none yet.
-    SnapshotSeq(u32)
-}
-number! {
+    SnapshotSeq(u32);
     /// Random seed of a session.
-    Seed(u64)
+    Seed(u64);
 }
 
 impl PlayerId {

@@ -124,39 +124,18 @@ impl MergeSurvey {
 
     /// Processes the next stretch of a log. `None` if the logs cannot be merged as streams.
     fn add(&mut self, log: usize, stretch: &SessionStretch) -> Option<()> {
-        let kinds = std::mem::take(&mut self.sides.kinds);
-        let added = self.add_of_kinds(log, stretch, &kinds);
-        self.sides.kinds = kinds;
-        added
-    }
-
-    fn add_of_kinds(&mut self, log: usize, stretch: &SessionStretch, kinds: &[UnknownKind]) -> Option<()> {
+        let kinds = &self.sides.kinds;
         for records in &stretch.unknown {
             // Records without times come at the start of a log that is written in one piece.
             let kind = kinds.iter().find(|kind| kind.name == records.kind)?;
             records.times(kind)?;
             records.time_span(kind).is_none_or(is_in_time).then_some(())?;
-            self.note_unknown(records);
+            note_unknown(&mut self.unknown, records);
         }
         self.logs[log].add(stretch, kinds)?;
         match self.sides.player_of(log) {
             Some(player) => self.players[player].add_client(stretch, player),
             None => self.add_server(stretch),
-        }
-    }
-
-    fn note_unknown(&mut self, records: &UnknownRecords) {
-        let empty = |column: &UnknownColumn| UnknownColumn { form: column.form, values: Vec::new() };
-        match self.unknown.iter_mut().find(|known| known.kind == records.kind) {
-            Some(known) => {
-                let both = known.columns.iter_mut().zip(&records.columns);
-                both.for_each(|(known, column)| known.see(column.form));
-            }
-            None => self.unknown.push(UnknownRecords {
-                kind: records.kind.clone(),
-                columns: records.columns.iter().map(empty).collect(),
-                ..UnknownRecords::default()
-            }),
         }
     }
 
@@ -244,6 +223,22 @@ impl MergeSurvey {
     /// Returns the newest usercmd that each client is known to have sent.
     pub(super) fn last_sent(&self) -> Vec<Option<CommandSeq>> {
         self.players.iter().map(|player| player.last_sent).collect()
+    }
+}
+
+/// Adds the kind and the columns of records to those that are known.
+fn note_unknown(known: &mut Vec<UnknownRecords>, records: &UnknownRecords) {
+    let empty = |column: &UnknownColumn| UnknownColumn { form: column.form, values: Vec::new() };
+    match known.iter_mut().find(|known| known.kind == records.kind) {
+        Some(known) => {
+            let both = known.columns.iter_mut().zip(&records.columns);
+            both.for_each(|(known, column)| known.see(column.form));
+        }
+        None => known.push(UnknownRecords {
+            kind: records.kind.clone(),
+            columns: records.columns.iter().map(empty).collect(),
+            ..UnknownRecords::default()
+        }),
     }
 }
 
