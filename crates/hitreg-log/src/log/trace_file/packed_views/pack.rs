@@ -7,6 +7,7 @@ use serde_bytes::ByteBuf;
 use super::super::past::{DrawnColumns, RecentStates, TickStates, is_between, of, share};
 use super::{BETWEEN, COLUMNS, DrawnMap};
 use crate::log::column;
+use crate::sorted::SortedMap;
 use crate::trace::Table;
 use crate::trace::schema::views;
 
@@ -22,7 +23,7 @@ struct DrawnFrame {
 }
 
 /// The last two moments found for each player.
-type RecentMoments = Vec<(u32, (usize, usize))>;
+type RecentMoments = SortedMap<u32, (usize, usize)>;
 
 /// The most moments to try on each side of a time.
 const TRIED: usize = 16;
@@ -48,7 +49,7 @@ pub(in crate::log::trace_file) fn encode(
     let mut used: Vec<Vec<bool>> = moments.iter().map(|(_, states)| vec![false; states.len()]).collect();
     let (mut frames, mut others): (Vec<DrawnFrame>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut lists: Vec<&[u32]> = Vec::new();
-    let (mut last, mut last_list) = (RecentMoments::new(), Vec::<(u32, usize)>::new());
+    let (mut last, mut last_list) = (RecentMoments::new(), SortedMap::new());
     let mut unlike = 0;
     // The matched states of each row of the frame, as far as computed.
     let mut found: Vec<Option<(usize, usize)>> = Vec::new();
@@ -149,13 +150,13 @@ fn find(
     rows: usize,
     mut misses: impl FnMut((usize, usize), usize) -> usize,
 ) -> Option<(usize, usize)> {
-    let known = last.iter().position(|(of, _)| *of == player);
-    let same = known.map(|known| last[known].1).filter(|pair| moments[pair.0].0 <= at && at < moments[pair.1].0);
+    let known = last.get(&player).copied();
+    let same = known.filter(|pair| moments[pair.0].0 <= at && at < moments[pair.1].0);
     let after = moments.partition_point(|(time, _)| *time <= at);
     let froms = (after.saturating_sub(TRIED)..after).rev();
     let tos = || after..moments.len().min(after + TRIED);
     // The later moment of a pair is often the earlier moment of the next pair.
-    let next = known.map(|known| last[known].1.1).filter(|next| *next < after);
+    let next = known.map(|(_, to)| to).filter(|next| *next < after);
     let others = next.into_iter().chain(froms).flat_map(|from| tos().map(move |to| (from, to)));
     let (few, mut fewest) = (rows / FEW_OF, rows / 2 + 1);
     let mut best = None;
@@ -168,29 +169,22 @@ fn find(
             break;
         }
     }
-    let pair = best?;
-    match known {
-        Some(known) => last[known].1 = pair,
-        None => last.push((player, pair)),
-    }
-    Some(pair)
+    last.insert(player, best?);
+    best
 }
 
-fn list_of<'t>(lists: &mut Vec<&'t [u32]>, last: &mut Vec<(u32, usize)>, player: u32, entities: &'t [u32]) -> usize {
-    let known = last.iter().position(|(of, _)| *of == player);
-    if let Some(known) = known
-        && lists[last[known].1] == entities
-    {
-        return last[known].1;
-    }
-    let list = lists.iter().position(|list| *list == entities).unwrap_or_else(|| {
+fn list_of<'t>(
+    lists: &mut Vec<&'t [u32]>,
+    last: &mut SortedMap<u32, usize>,
+    player: u32,
+    entities: &'t [u32],
+) -> usize {
+    let same = last.get(&player).copied().filter(|list| lists[*list] == entities);
+    let list = same.or_else(|| lists.iter().position(|list| *list == entities)).unwrap_or_else(|| {
         lists.push(entities);
         lists.len() - 1
     });
-    match known {
-        Some(known) => last[known].1 = list,
-        None => last.push((player, list)),
-    }
+    last.insert(player, list);
     list
 }
 
