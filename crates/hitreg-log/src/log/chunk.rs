@@ -176,7 +176,7 @@ fn encode_kind<T: RecordLayout>(
     rows.put(&|keys, row_counts| named_times(part, name, keys, row_counts));
     T::put_lists(&mut rows, context);
     if let Some(kind) = unknown::of_known(header, name) {
-        unknown::encode_columns(kind, (&rows.keys(), &mut rows.columns), part, context.texts());
+        unknown::encode_columns(kind, (&rows.keys(), &mut rows.columns), part, context.texts);
     }
     Some(rows.columns.finish())
 }

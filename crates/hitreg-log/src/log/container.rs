@@ -73,29 +73,23 @@ impl SeekTable {
 
     /// Returns the end of a sealed file: the seal and the seek table, each as a skippable frame.
     pub(crate) fn tail(&self, chain: Chain) -> Vec<u8> {
-        let mut tail = Vec::with_capacity(SEAL_BYTES as usize + (self.entries.len() + 1) * 8 + 17);
-        let mut word = |word: u32| tail.extend_from_slice(&word.to_le_bytes());
-        word(SEAL_MAGIC);
-        word(SEAL_BYTES - 8);
+        let frames = self.len() + 1;
+        let mut tail = Vec::with_capacity(SEAL_BYTES as usize + frames as usize * 8 + 17);
+        let word = |tail: &mut Vec<u8>, word: u32| tail.extend_from_slice(&word.to_le_bytes());
+        word(&mut tail, SEAL_MAGIC);
+        word(&mut tail, SEAL_BYTES - 8);
         tail.extend_from_slice(SEAL_TAG);
         tail.extend_from_slice(&chain.0.to_le_bytes());
-        tail.extend_from_slice(&self.encode());
-        tail
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let frames = self.len() + 1;
-        let mut table = Vec::with_capacity(frames as usize * 8 + 17);
-        table.extend_from_slice(&SEEK_TABLE_MAGIC.to_le_bytes());
-        table.extend_from_slice(&(frames * 8 + 9).to_le_bytes());
+        word(&mut tail, SEEK_TABLE_MAGIC);
+        word(&mut tail, frames * 8 + 9);
         for (compressed, content) in self.entries.iter().chain([&(SEAL_BYTES, 0)]) {
-            table.extend_from_slice(&compressed.to_le_bytes());
-            table.extend_from_slice(&content.to_le_bytes());
+            word(&mut tail, *compressed);
+            word(&mut tail, *content);
         }
-        table.extend_from_slice(&frames.to_le_bytes());
-        table.push(0);
-        table.extend_from_slice(&SEEK_FOOTER_MAGIC.to_le_bytes());
-        table
+        word(&mut tail, frames);
+        tail.push(0);
+        word(&mut tail, SEEK_FOOTER_MAGIC);
+        tail
     }
 }
 

@@ -123,7 +123,7 @@ impl RecordLayout for ShotRecord {
     const LISTS: &'static [&'static str] = &["weapon"];
 
     fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
-        rows.texts(|shot| shot.weapon, context.texts());
+        rows.texts(|shot| shot.weapon, context.texts);
     }
 
     fn take_lists(
@@ -132,7 +132,7 @@ impl RecordLayout for ShotRecord {
         context: &ReadContext<'_>,
         _: &mut Budget,
     ) -> Result<(), String> {
-        for (shot, weapon) in shots.iter_mut().zip(columns.texts("weapon", context.texts())?) {
+        for (shot, weapon) in shots.iter_mut().zip(columns.texts("weapon", context.texts)?) {
             shot.weapon = weapon;
         }
         Ok(())
@@ -159,7 +159,7 @@ impl RecordLayout for DamageRecord {
     const LISTS: &'static [&'static str] = &["weapon", "forced", "force_x", "force_y", "force_z"];
 
     fn put_lists(rows: &mut TableWriter<'_, Self>, context: &WriteContext<'_>) {
-        rows.texts(|damage| damage.weapon, context.texts());
+        rows.texts(|damage| damage.weapon, context.texts);
         rows.whole(|damage| damage.force.is_some().into());
         for axis in 0..3 {
             let bits = rows.iter().map(|damage| damage.force.unwrap_or_default()[axis].to_bits());
@@ -173,7 +173,7 @@ impl RecordLayout for DamageRecord {
         context: &ReadContext<'_>,
         _: &mut Budget,
     ) -> Result<(), String> {
-        let (weapons, forced) = (columns.texts("weapon", context.texts())?, columns.narrow::<u8>("forced")?);
+        let (weapons, forced) = (columns.texts("weapon", context.texts)?, columns.narrow::<u8>("forced")?);
         let [x, y, z] = [columns.singles("force_x")?, columns.singles("force_y")?, columns.singles("force_z")?];
         for (row, (record, weapon)) in records.iter_mut().zip(weapons).enumerate() {
             record.weapon = weapon;

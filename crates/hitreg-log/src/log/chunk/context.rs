@@ -14,8 +14,9 @@ pub(in crate::log) struct ChunkContext<'a, T> {
     of: Vec<(Tick, Option<PlayerId>)>,
     /// The entity of each state, ascending within a tick and viewer.
     entities: Vec<EntityId>,
-    own_fields: &'a [FieldSchema],
-    texts: &'a T,
+    /// The usercmd fields that the game declares.
+    pub(super) own_fields: &'a [FieldSchema],
+    pub(in crate::log) texts: &'a T,
 }
 
 /// The context of a chunk to write.
@@ -33,15 +34,6 @@ impl<'a, T> ChunkContext<'a, T> {
         keys.dedup();
         let (of, entities) = keys.into_iter().map(|(tick, viewer, entity)| ((tick, viewer), entity)).unzip();
         ChunkContext { of, entities, own_fields, texts }
-    }
-
-    /// Returns the usercmd fields that the game declares.
-    pub(super) fn own_fields(&self) -> &[FieldSchema] {
-        self.own_fields
-    }
-
-    pub(in crate::log) fn texts(&self) -> &T {
-        self.texts
     }
 
     /// Returns the entities whose states a viewer may have received for a tick.

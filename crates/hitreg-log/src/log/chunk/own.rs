@@ -26,11 +26,11 @@ impl RecordLayout for FrameRecord {
 
     /// Writes the declared fields, one column each.
     fn put_lists(rows: &mut TableWriter<'_, FrameRecord>, context: &WriteContext<'_>) {
-        for (field, place) in cells_of(context.own_fields()) {
+        for (field, place) in cells_of(context.own_fields) {
             let number = |frame: &FrameRecord| frame.command.input.own.number(field.kind, place.clone());
             let mut values: Vec<i64> = rows.iter().map(number).collect();
             if field.kind == CellKind::Text {
-                context.texts().place(&mut values);
+                context.texts.place(&mut values);
             }
             rows.columns.numbers_as(field.kind.form(), &values);
         }
@@ -53,7 +53,7 @@ pub(super) fn take_named(
     context: &ReadContext<'_>,
     budget: &mut Budget,
 ) -> Result<(), String> {
-    let fields = context.own_fields();
+    let fields = context.own_fields;
     let count = fields.iter().map(|field| field.kind.cells()).sum::<usize>();
     if count == 0 {
         return Ok(());
@@ -69,7 +69,7 @@ pub(super) fn take_named(
             return Err(columns.bad(&name, format_args!("its values are no {}", field.kind.name())));
         }
         if field.kind == CellKind::Text {
-            context.texts().codes(&mut values).map_err(bad)?;
+            context.texts.codes(&mut values).map_err(bad)?;
         }
         for (cells, value) in cells.iter_mut().zip(values) {
             if !field.kind.put(value, cells) {
