@@ -123,6 +123,11 @@ impl Trace {
             }
         }
     }
+
+    /// Returns a table by name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|t| t.name == name)
+    }
 }
 
 impl TraceHeader {
@@ -352,20 +357,14 @@ impl Table {
 
     /// Removes and returns the rows from this one on.
     pub fn split_off(&mut self, row: usize) -> Table {
-        let columns = self.columns.iter_mut().map(|column| {
-            let rest = column.data.split_off(row);
-            Column::new(&column.name, rest).in_unit(&column.unit)
-        });
-        let columns = columns.collect();
-        Table { name: self.name.clone(), key: self.key.clone(), columns }
+        let columns = self.columns.iter_mut();
+        let columns = columns.map(|c| Column::new(&c.name, c.data.split_off(row)).in_unit(&c.unit));
+        Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
     }
 
     /// Returns a copy with only these rows.
     pub fn select(&self, rows: &[u32]) -> Table {
-        let columns = self.columns.iter().map(|c| Column {
-            data: c.data.select(rows),
-            ..Column::new(&c.name, ColumnData::U32(Vec::new())).in_unit(&c.unit)
-        });
+        let columns = self.columns.iter().map(|c| Column::new(&c.name, c.data.select(rows)).in_unit(&c.unit));
         Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }
     }
 
@@ -410,13 +409,6 @@ impl Table {
             Some(ColumnData::Name { names, codes }) => NameColumn { names, codes },
             _ => NameColumn::default(),
         }
-    }
-}
-
-impl Trace {
-    /// Returns a table by name.
-    pub fn table(&self, name: &str) -> Option<&Table> {
-        self.tables.iter().find(|t| t.name == name)
     }
 }
 
