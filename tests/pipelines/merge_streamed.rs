@@ -396,7 +396,7 @@ impl From<WriteError> for Stopped {
 
 /// The merged log, written while it is merged, and the greatest memory use, in bytes.
 fn merge_streams(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptions) -> (Vec<u8>, usize) {
-    let mut writer = StretchWriter::new(Vec::new(), plan.header(), plan.unknown().to_vec(), options).expect("memory");
+    let mut writer = StretchWriter::new(Vec::new(), &plan.header, plan.unknown.clone(), options).expect("memory");
     let mut most = 0;
     let put = plan.put_together(logs, &mut |stretch, until| -> Result<(), Stopped> {
         writer.add(stretch)?;
@@ -417,8 +417,8 @@ fn compare_merges(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<
     let mut logs = LogsInMemory::new(chunks);
     match (merge(sessions), MergePlan::of(&headers, &mut logs)) {
         (Ok(MergedSession { session, clients, cut }), Ok(plan)) => {
-            prop_assert_eq!(&session.header, plan.header());
-            prop_assert_eq!((&clients[..], cut), (plan.clients(), plan.cut()));
+            prop_assert_eq!(&session.header, &plan.header);
+            prop_assert_eq!((&clients[..], cut), (&plan.clients[..], plan.cut));
             let (span_ms, bytes) = case.options;
             let options = WriterOptions { level: 1, header_level: 1, span: Micros::from_ms(span_ms), bytes };
             let whole = write_session(Vec::new(), &session, options).expect("memory takes everything");

@@ -120,13 +120,13 @@ fn write(
     target: &Target,
     session: Option<SessionId>,
 ) -> Result<MergedLog, EngineError> {
-    let header = plan.header();
+    let header = &plan.header;
     let cut_off = files.cut_off();
     let (mut figures, mut usercmds) = (InfoBuilder::new(header), vec![0; header.players.len()]);
     let unwritten = |source| EngineError::from(StoreError::write(target.path(), source));
     let mut merged = Ok(());
     let written = store::prepare(target, |out| {
-        let mut writer = StretchWriter::new(out, header, plan.unknown().to_vec(), WriterOptions::whole())?;
+        let mut writer = StretchWriter::new(out, header, plan.unknown.clone(), WriterOptions::whole())?;
         merged = plan.put_together(&mut files, &mut |stretch, until| {
             figures.add(Outline::of(&stretch, &header.unknown));
             let frames = stretch.players.iter().map(|player| player.frames.len());
@@ -140,7 +140,7 @@ fn write(
     });
     merged?;
     written?.put()?;
-    let (clients, cut) = (plan.clients().to_vec(), plan.cut());
+    let (clients, cut) = (plan.clients.clone(), plan.cut);
     Ok(MergedLog { session, info: figures.info(header), clients, usercmds, cut, cut_off })
 }
 

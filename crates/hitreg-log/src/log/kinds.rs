@@ -48,9 +48,7 @@ pub(super) trait RecordLayout: RecordType + Default {
 
     /// Returns the names of [`RecordLayout::COLUMNS`].
     fn column_names() -> Vec<String> {
-        let mut names = Vec::new();
-        Self::COLUMNS.iter().for_each(|column| names.push(column.name.to_owned()));
-        names
+        Self::COLUMNS.iter().map(|column| column.name.to_owned()).collect()
     }
 
     /// Writes the columns in [`RecordLayout::LISTS`], in that order.

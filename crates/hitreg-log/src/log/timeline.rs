@@ -252,8 +252,9 @@ fn record<H>(
         }
         RecordList::Unknown(which) => {
             let records = session.unknown.get(which).filter(|records| index < records.len())?;
-            let kind = kinds.iter().find(|kind| kind.name == records.kind)?;
-            let at = records.times(kind).map(|times| EventTime::At(Micros(times[index])));
+            // Rows of a kind that the header does not declare are not written.
+            kinds.iter().find(|kind| kind.name == records.kind)?;
+            let at = records.times(kinds).map(|times| EventTime::At(Micros(times[index])));
             Some((at, size_of::<i64>() * (1 + records.columns.len())))
         }
     }

@@ -29,15 +29,20 @@ pub trait SideLogs {
 /// How to merge logs into one session: the result of the first pass.
 #[derive(Clone, Debug)]
 pub struct MergePlan {
-    header: SessionHeader,
-    clients: Vec<AlignedClient>,
-    cut: Option<SessionCut>,
+    /// The merged session's header.
+    pub header: SessionHeader,
+    /// The clients, in the order of players.
+    pub clients: Vec<AlignedClient>,
+    /// Set when the session ends before the server's log does.
+    pub cut: Option<SessionCut>,
+    /// The kinds and columns of unknown records, without rows, as [`StretchWriter`](crate::log::StretchWriter) needs
+    /// them.
+    pub unknown: Vec<UnknownRecords>,
     end: (Tick, Micros),
     sides: super::SideIndex,
     logs: Vec<LogProgress>,
     last_sent: Vec<Option<CommandSeq>>,
     ticks_back: u32,
-    unknown: Vec<UnknownRecords>,
 }
 
 /// Why there is no plan.
@@ -88,27 +93,6 @@ impl MergePlan {
             logs: survey.logs,
             sides: survey.sides,
         })
-    }
-
-    /// Returns the merged session's header.
-    pub fn header(&self) -> &SessionHeader {
-        &self.header
-    }
-
-    /// Returns the clients, in the order of players.
-    pub fn clients(&self) -> &[AlignedClient] {
-        &self.clients
-    }
-
-    /// Returns the cut, if the session ends before the server's log does.
-    pub fn cut(&self) -> Option<SessionCut> {
-        self.cut
-    }
-
-    /// Returns the kinds and columns of unknown records, without rows, as [`StretchWriter`](crate::log::StretchWriter)
-    /// needs them.
-    pub fn unknown(&self) -> &[UnknownRecords] {
-        &self.unknown
     }
 
     /// Reads the logs again and passes the merged session to `to` in stretches. The time that accompanies a stretch is

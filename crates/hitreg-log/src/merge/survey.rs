@@ -127,9 +127,8 @@ impl MergeSurvey {
         let kinds = &self.sides.kinds;
         for records in &stretch.unknown {
             // Records without times come at the start of a log that is written in one piece.
-            let kind = kinds.iter().find(|kind| kind.name == records.kind)?;
-            records.times(kind)?;
-            records.time_span(kind).is_none_or(is_in_time).then_some(())?;
+            records.times(kinds)?;
+            records.time_span(kinds).is_none_or(is_in_time).then_some(())?;
             note_unknown(&mut self.unknown, records);
         }
         self.logs[log].add(stretch, kinds)?;
@@ -280,9 +279,7 @@ impl LogProgress {
     /// Notes the times of the next chunk's records. `None` if it reaches back too far.
     pub(super) fn add(&mut self, stretch: &SessionStretch, kinds: &[UnknownKind]) -> Option<()> {
         self.chunks += 1;
-        let unknown = stretch.unknown.iter().filter_map(|records| {
-            kinds.iter().find(|kind| kind.name == records.kind).and_then(|kind| records.time_span(kind))
-        });
+        let unknown = stretch.unknown.iter().filter_map(|records| records.time_span(kinds));
         if let Some((first, last)) = widest(stretch.time_span().into_iter().chain(unknown)) {
             self.back = self.newest.map_or(self.back, |newest| self.back.max(newest - first));
             self.newest = self.newest.max(Some(last));

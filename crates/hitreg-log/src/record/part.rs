@@ -42,12 +42,12 @@ impl Session {
         let states = std::mem::take(&mut self.states);
         self.states = began(&states, after);
         for records in &mut self.unknown {
-            let Some(kind) = self.header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
-            let Some(times) = records.times(kind) else { continue };
+            let Some(times) = records.times(&self.header.unknown) else { continue };
             let is_unrun = |row: usize| {
                 let command = records.columns.get(1).and_then(|column| column.values.get(row));
                 let first = unrun.get(&records.series[row]);
-                kind.name == USERCMD_BYTES && command.zip(first).is_some_and(|(seq, first)| *seq >= i64::from(first.0))
+                records.kind == USERCMD_BYTES
+                    && command.zip(first).is_some_and(|(seq, first)| *seq >= i64::from(first.0))
             };
             let kept: Vec<usize> = (0..records.len()).filter(|&row| times[row] > at.0 || is_unrun(row)).collect();
             *records = records.rows(&kept);

@@ -127,11 +127,7 @@ impl<H> Session<H> {
     /// Sorts the states by key, and the records of unknown kinds by time.
     pub(crate) fn put_in_order_of(&mut self, kinds: &[UnknownKind]) {
         self.states.put_in_order();
-        for records in &mut self.unknown {
-            if let Some(kind) = kinds.iter().find(|kind| kind.name == records.kind) {
-                records.put_in_order(kind);
-            }
-        }
+        self.unknown.iter_mut().for_each(|records| records.put_in_order(kinds));
     }
 
     /// Removes everything after a tick and its time.
@@ -147,11 +143,7 @@ impl<H> Session<H> {
         self.streams_mut().into_iter().for_each(|stream| stream.retain(&keep));
         self.ticks.retain(|kept| kept.tick <= tick);
         self.states.retain(|key| key.tick <= tick);
-        for records in &mut self.unknown {
-            if let Some(kind) = kinds.iter().find(|kind| kind.name == records.kind) {
-                records.end_at(kind, at);
-            }
-        }
+        self.unknown.iter_mut().for_each(|records| records.end_at(kinds, at));
     }
 
     /// Appends later records.

@@ -176,15 +176,21 @@ impl UnknownRecords {
         self.series.is_empty()
     }
 
-    /// Returns the session time of each row, for kinds with a column `at_us`.
-    pub(crate) fn times(&self, kind: &UnknownKind) -> Option<&[i64]> {
-        let at = kind.columns.iter().position(|name| name == "at_us")?;
-        self.columns.get(at).map(|column| &column.values[..]).filter(|_| !kind.is_known_kind())
+    /// Returns the column with the session time of each row. Only rows of an unknown kind with a column `at_us` have one.
+    /// `kinds` are those of the session.
+    fn time_column(&self, kinds: &[UnknownKind]) -> Option<usize> {
+        let kind = kinds.iter().find(|kind| kind.name == self.kind && !kind.is_known_kind())?;
+        kind.columns.iter().position(|name| name == "at_us").filter(|at| *at < self.columns.len())
     }
 
-    /// Returns the earliest and the latest session time, for kinds with a column `at_us`.
-    pub(crate) fn time_span(&self, kind: &UnknownKind) -> Option<(Micros, Micros)> {
-        lowest_and_highest(self.times(kind)?.iter().map(|at| Micros(*at)))
+    /// Returns the session time of each row, if the kind has times.
+    pub(crate) fn times(&self, kinds: &[UnknownKind]) -> Option<&[i64]> {
+        self.time_column(kinds).map(|at| &self.columns[at].values[..])
+    }
+
+    /// Returns the earliest and the latest session time, if the kind has times.
+    pub(crate) fn time_span(&self, kinds: &[UnknownKind]) -> Option<(Micros, Micros)> {
+        lowest_and_highest(self.times(kinds)?.iter().map(|at| Micros(*at)))
     }
 
     /// Appends later rows of the same kind.
@@ -218,24 +224,23 @@ impl UnknownRecords {
     }
 
     /// Sorts the rows by time, if the kind has times.
-    pub(crate) fn put_in_order(&mut self, kind: &UnknownKind) {
-        let Some(times) = self.times(kind).filter(|times| !times.is_sorted()) else { return };
+    pub(crate) fn put_in_order(&mut self, kinds: &[UnknownKind]) {
+        let Some(times) = self.times(kinds).filter(|times| !times.is_sorted()) else { return };
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_unstable_by_key(|&row| (times[row], row));
         *self = self.rows(&order);
     }
 
     /// Shifts the times of the rows, if the kind has times.
-    pub(crate) fn move_by(&mut self, kind: &UnknownKind, by: Micros) {
-        let at = kind.columns.iter().position(|name| name == "at_us").filter(|_| !kind.is_known_kind());
-        if let Some(column) = at.and_then(|at| self.columns.get_mut(at)) {
-            column.values.iter_mut().for_each(|at| *at = at.saturating_add(by.0));
+    pub(crate) fn move_by(&mut self, kinds: &[UnknownKind], by: Micros) {
+        if let Some(at) = self.time_column(kinds) {
+            self.columns[at].values.iter_mut().for_each(|at| *at = at.saturating_add(by.0));
         }
     }
 
     /// Removes the rows later than `end`, if the kind has times.
-    pub(crate) fn end_at(&mut self, kind: &UnknownKind, end: Micros) {
-        let Some(times) = self.times(kind) else { return };
+    pub(crate) fn end_at(&mut self, kinds: &[UnknownKind], end: Micros) {
+        let Some(times) = self.times(kinds) else { return };
         let kept: Vec<usize> = (0..self.len()).filter(|&row| times[row] <= end.0).collect();
         *self = self.rows(&kept);
     }

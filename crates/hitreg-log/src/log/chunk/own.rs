@@ -28,11 +28,8 @@ impl RecordLayout for FrameRecord {
     fn put_lists(rows: &mut TableWriter<'_, FrameRecord>, context: &WriteContext<'_>) {
         for (field, place) in cells_of(context.own_fields) {
             let number = |frame: &FrameRecord| frame.command.input.own.number(field.kind, place.clone());
-            let mut values: Vec<i64> = rows.iter().map(number).collect();
-            if field.kind == CellKind::Text {
-                context.texts.place(&mut values);
-            }
-            rows.columns.numbers_as(field.kind.form(), &values);
+            let texts = (field.kind == CellKind::Text).then_some(context.texts);
+            rows.columns.numbers_as(field.kind.form(), rows.iter().map(number).collect(), texts);
         }
     }
 

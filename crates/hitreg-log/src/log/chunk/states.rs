@@ -3,7 +3,7 @@
 use serde_bytes::{ByteBuf, Bytes};
 
 use super::map::{ChunkTables, DecodedTables};
-use super::table::PackedTable;
+use super::table::{ColumnWriter, PackedTable};
 use super::texts::{ChunkTexts, TextPlaces};
 use super::{ColumnReader, SessionSlice};
 use crate::log::column;
@@ -71,19 +71,15 @@ fn encode_class(
 ) -> PackedTable<ByteBuf> {
     let states = &part.session.states;
     let order: Vec<usize> = by_series.values().flatten().copied().collect();
-    let series: Vec<usize> = by_series.values().map(Vec::len).collect();
     let rows: Vec<&[u32]> = order.iter().map(|&row| states.cells_of(row)).collect();
     let ticks: Vec<i64> = order.iter().map(|&row| i64::from(states.keys()[row].tick.0)).collect();
-    let mut columns = vec![column::encode(&ticks, &series)];
+    let mut columns = ColumnWriter::of_series(by_series);
+    columns.numbers(&ticks);
     for (field, place) in cells_of(&class.fields) {
-        let mut numbers: Vec<i64> = rows.iter().map(|row| field.kind.number(&row[place.clone()])).collect();
-        if field.kind == CellKind::Text {
-            texts.place(&mut numbers);
-        }
-        columns.push(column::encode_as(field.kind.form(), &numbers, &series));
+        let numbers = rows.iter().map(|row| field.kind.number(&row[place.clone()])).collect();
+        columns.numbers_as(field.kind.form(), numbers, (field.kind == CellKind::Text).then_some(texts));
     }
-    let ids = by_series.keys().copied().collect();
-    PackedTable::trimmed(ids, &series, columns.into_iter().map(ByteBuf::from).collect())
+    columns.finish()
 }
 
 pub(super) fn decode(
@@ -120,24 +116,21 @@ fn decode_class(
     let mut cells: Vec<Vec<u32>> = Vec::with_capacity(width);
     for (place, field) in fields.iter().enumerate() {
         let packed = columns.at(1 + place);
-        let decode = || -> Result<Vec<i64>, String> {
-            match field.kind {
-                CellKind::F64 => column::decode_f64(packed, &columns.series),
-                _ => column::decode(packed, &columns.series, None),
-            }
-        };
-        match field.kind.cells() {
-            1 => cells
-                .push(column::decode_cells(packed, &columns.series).map_err(|what| columns.bad(&field.name, what))?),
-            _ => {
-                let mut numbers = decode().map_err(|what| columns.bad(&field.name, what))?;
-                if field.kind == CellKind::Text {
-                    texts.codes(&mut numbers).map_err(|what| columns.bad(&field.name, what))?;
-                }
-                cells.push(numbers.iter().map(|number| *number as u32).collect());
-                cells.push(numbers.iter().map(|number| (*number >> 32) as u32).collect());
-            }
+        let bad = |what: String| columns.bad(&field.name, what);
+        if field.kind.cells() == 1 {
+            cells.push(column::decode_cells(packed, &columns.series).map_err(bad)?);
+            continue;
         }
+        let numbers = match field.kind {
+            CellKind::F64 => column::decode_f64(packed, &columns.series),
+            _ => column::decode(packed, &columns.series, None),
+        };
+        let mut numbers = numbers.map_err(bad)?;
+        if field.kind == CellKind::Text {
+            texts.codes(&mut numbers).map_err(bad)?;
+        }
+        cells.push(numbers.iter().map(|number| *number as u32).collect());
+        cells.push(numbers.iter().map(|number| (*number >> 32) as u32).collect());
     }
     let players = stretch.players.len();
     let mut rows = ticks.into_iter().enumerate();

@@ -8,6 +8,7 @@ use super::texts::{ChunkTexts, TextPlaces};
 use crate::log::column;
 use crate::log::kinds::{NumberPacking, RecordLayout};
 use crate::record::{EventTime, NumberForm, PlayerRecords, TextCode};
+use crate::sorted::SortedMap;
 
 /// `[ids, rows, columns]`: the ids of the series (players or entities), their row counts, and the columns in the order
 /// of the header. Trailing columns of zeros may be left out.
@@ -39,12 +40,20 @@ pub(in crate::log) struct ColumnWriter {
 }
 
 impl ColumnWriter {
+    /// Returns the columns of rows that are grouped by series.
+    pub(super) fn of_series(rows: &SortedMap<u32, Vec<usize>>) -> ColumnWriter {
+        let (ids, series) = rows.iter().map(|(id, rows)| (*id, rows.len())).unzip();
+        ColumnWriter { ids, series, columns: Vec::new() }
+    }
+
     pub(in crate::log) fn numbers(&mut self, values: &[i64]) {
         self.raw(column::encode(values, &self.series));
     }
 
-    pub(super) fn numbers_as(&mut self, form: NumberForm, values: &[i64]) {
-        self.raw(column::encode_as(form, values, &self.series));
+    /// Adds a column of numbers in a form. With `texts`, the numbers are codes of texts.
+    pub(super) fn numbers_as(&mut self, form: NumberForm, mut values: Vec<i64>, texts: Option<&ChunkTexts<'_>>) {
+        texts.into_iter().for_each(|texts| texts.place(&mut values));
+        self.raw(column::encode_as(form, &values, &self.series));
     }
 
     pub(in crate::log) fn floats(&mut self, bits: &[u32]) {
@@ -122,9 +131,8 @@ impl<'a, T> TableWriter<'a, T> {
 
     /// Adds a column of texts.
     pub(in crate::log) fn texts(&mut self, code: impl Fn(&T) -> TextCode, texts: &ChunkTexts<'_>) {
-        let mut values = self.values(|row| code(row).0 as i64);
-        texts.place(&mut values);
-        self.columns.numbers(&values);
+        let values = self.values(|row| code(row).0 as i64);
+        self.columns.numbers_as(NumberForm::Integer, values, Some(texts));
     }
 
     /// Appends the columns of records in lists of these rows, in series of their own, and `more` columns of them.

@@ -1,10 +1,8 @@
 //! Data of a later version: record kinds, and columns of known kinds. It is decoded as numbers and encoded again
 //! unchanged.
 
-use serde_bytes::ByteBuf;
-
 use super::map::{ChunkTables, DecodedTables};
-use super::table::{ColumnWriter, PackedTable};
+use super::table::ColumnWriter;
 use super::texts::{ChunkTexts, TextPlaces};
 use super::{ColumnReader, SessionSlice};
 use crate::log::column;
@@ -36,14 +34,8 @@ pub(super) fn encode_columns(
     for column in 0..kind.columns.len() {
         let of = records.and_then(|records| records.columns.get(column));
         let value = |place: &Option<usize>| of.zip(*place).map_or(0, |(column, place)| column.values[place]);
-        let mut values: Vec<i64> = places.iter().map(value).collect();
-        if is_text(kind, column) {
-            texts.place(&mut values);
-        }
-        match of {
-            Some(column) => rows.numbers_as(column.form, &values),
-            None => rows.numbers(&values),
-        }
+        let form = of.map_or(NumberForm::Integer, |column| column.form);
+        rows.numbers_as(form, places.iter().map(value).collect(), is_text(kind, column).then_some(texts));
     }
 }
 
@@ -83,16 +75,12 @@ pub(super) fn encode(
         let mut by_series: SortedMap<u32, Vec<usize>> = SortedMap::new();
         range.clone().for_each(|row| by_series.entry(records.series[row]).or_default().push(row));
         let order: Vec<usize> = by_series.values().flatten().copied().collect();
-        let series: Vec<usize> = by_series.values().map(Vec::len).collect();
-        let encode = |(place, column): (usize, &UnknownColumn)| {
-            let mut values: Vec<i64> = order.iter().map(|&row| column.values[row]).collect();
-            if is_text(kind, place) {
-                texts.place(&mut values);
-            }
-            ByteBuf::from(column::encode_as(column.form, &values, &series))
-        };
-        let columns = records.columns.iter().enumerate().map(encode).collect();
-        tables.add(&*records.kind, Some(PackedTable::trimmed(by_series.keys().copied().collect(), &series, columns)));
+        let mut columns = ColumnWriter::of_series(&by_series);
+        for (place, column) in records.columns.iter().enumerate() {
+            let values = order.iter().map(|&row| column.values[row]).collect();
+            columns.numbers_as(column.form, values, is_text(kind, place).then_some(texts));
+        }
+        tables.add(&*records.kind, Some(columns.finish()));
     }
 }
 
@@ -101,7 +89,8 @@ pub(super) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> 
     let of = |kind: &UnknownKind| {
         let mut all = part.session.unknown.iter().zip(&part.unknown);
         let (records, range) = all.find(|(records, range)| records.kind == kind.name && !range.is_empty())?;
-        let times = records.times(kind).and_then(|times| lowest_and_highest(times[range.clone()].iter().copied()));
+        let times =
+            records.times(&header.unknown).and_then(|times| lowest_and_highest(times[range.clone()].iter().copied()));
         Some((kind.name.clone(), PartRows { rows: range.len() as u32, times, players: Vec::new() }))
     };
     header.unknown.iter().filter(|kind| !kind.is_known_kind()).filter_map(of).collect()
