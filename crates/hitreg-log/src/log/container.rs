@@ -32,17 +32,18 @@ impl Chain {
     }
 }
 
-/// The sizes of a file's frames, in order.
+/// The places and sizes of a file's frames, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeekTable {
-    /// (compressed, decompressed) bytes.
-    entries: Vec<(u32, u32)>,
+    /// The offset in the file, and the compressed and decompressed bytes.
+    entries: Vec<(u64, u32, u32)>,
 }
 
 impl SeekTable {
     pub(crate) fn add(&mut self, compressed: usize, content: usize) {
+        let offset = self.entries.last().map_or(0, |(offset, compressed, _)| offset + u64::from(*compressed));
         // `MAX_CHUNK_BYTES` bounds both, far below 4 GiB.
-        self.entries.push((compressed as u32, content as u32));
+        self.entries.push((offset, compressed as u32, content as u32));
     }
 
     /// Returns the number of frames added.
@@ -50,25 +51,15 @@ impl SeekTable {
         self.entries.len() as u32
     }
 
-    /// Returns the compressed and the decompressed bytes of a frame.
-    pub(crate) fn of(&self, frame: u32) -> Option<(usize, usize)> {
-        let (compressed, content) = self.entries.get(frame as usize)?;
-        Some((*compressed as usize, *content as usize))
+    /// Returns the offset of a frame in the file, and its compressed and decompressed bytes.
+    pub(crate) fn of(&self, frame: u32) -> Option<(u64, usize, usize)> {
+        let (offset, compressed, content) = self.entries.get(frame as usize)?;
+        Some((*offset, *compressed as usize, *content as usize))
     }
 
     /// Returns the frames before this one.
     pub(crate) fn before(&self, frame: u32) -> SeekTable {
         SeekTable { entries: self.entries.iter().take(frame as usize).copied().collect() }
-    }
-
-    /// Returns the offset of each frame in the file.
-    pub(crate) fn offsets(&self) -> Vec<u64> {
-        let mut end = 0;
-        let offset = |(compressed, _): &(u32, u32)| {
-            end += u64::from(*compressed);
-            end - u64::from(*compressed)
-        };
-        self.entries.iter().map(offset).collect()
     }
 
     /// Returns the end of a sealed file: the seal and the seek table, each as a skippable frame.
@@ -82,7 +73,7 @@ impl SeekTable {
         tail.extend_from_slice(&chain.0.to_le_bytes());
         word(&mut tail, SEEK_TABLE_MAGIC);
         word(&mut tail, frames * 8 + 9);
-        for (compressed, content) in self.entries.iter().chain([&(SEAL_BYTES, 0)]) {
+        for (_, compressed, content) in self.entries.iter().chain([&(0, SEAL_BYTES, 0)]) {
             word(&mut tail, *compressed);
             word(&mut tail, *content);
         }

@@ -32,10 +32,8 @@ pub struct FileIndex {
     tables: Vec<IndexedTable>,
     /// The different lists of players.
     players: Vec<Vec<u16>>,
-    /// The sizes of all chunks.
+    /// The places and sizes of all chunks.
     sizes: SeekTable,
-    /// The offsets of all chunks.
-    offsets: Vec<u64>,
 }
 
 /// A table in the index.
@@ -101,11 +99,6 @@ impl FileIndex {
         digests
     }
 
-    /// Returns the offset of a chunk in the file.
-    pub(super) fn offset(&self, chunk: u32) -> Option<u64> {
-        self.offsets.get(chunk as usize).copied()
-    }
-
     /// Returns the sizes of the chunks up to this one.
     pub(super) fn sizes_to(&self, chunk: u32) -> SeekTable {
         self.sizes.before(chunk + 1)
@@ -157,11 +150,7 @@ impl FileIndex {
         }
     }
 
-    fn with_sizes(self, sizes: SeekTable) -> FileIndex {
-        FileIndex { offsets: sizes.offsets(), sizes, ..self }
-    }
-
-    /// Decodes the index of a file with this many chunks.
+    /// Decodes the index of a file with this many chunks. The result lacks their sizes.
     fn decode(map: &IndexMap<TableMap<'_, &Bytes>, &Bytes>, chunks: u32) -> Result<FileIndex, String> {
         let PackedTable(ids, rows, columns) = &map.parts;
         let all: usize = rows.iter().map(|rows| *rows as usize).sum();
@@ -317,7 +306,7 @@ impl IndexBuilder {
         let mut players: Vec<(Vec<u16>, u32)> = self.players.into_iter().collect();
         players.sort_unstable_by_key(|(_, place)| *place);
         let players = players.into_iter().map(|(list, _)| list).collect();
-        FileIndex { tables: self.tables, players, ..FileIndex::default() }.with_sizes(sizes)
+        FileIndex { tables: self.tables, players, sizes }
     }
 
     /// Encodes the last chunk. An index that does not fit is left out.

@@ -24,8 +24,7 @@ const TABLE_BYTES_MOST: u64 = 16 << 20;
 pub(in crate::log) fn read_index(from: &mut (impl Read + Seek)) -> Result<Option<FileIndex>, LogError> {
     let Some(sizes) = seek_table(from)? else { return Ok(None) };
     let Some(last) = sizes.len().checked_sub(1).filter(|last| *last > 0) else { return Ok(None) };
-    let offsets = sizes.offsets();
-    let frame = frame_at(from, offsets[last as usize], &sizes, last)?;
+    let frame = frame_at(from, &sizes, last)?;
     let corrupt = |what: String| LogError::corrupt(frame.offset, "the last chunk", what);
     let content = unpack(&frame).map_err(corrupt)?;
     let (index, before, known) = decode_end(&content, sizes.clone()).map_err(corrupt)?;
@@ -51,7 +50,7 @@ fn decode_end(content: &[u8], sizes: SeekTable) -> Result<DecodedEnd, String> {
     let EndMap { index, before, end, contents }: EndMap<Contents<'_>> =
         crate::serial::from_msgpack(content).map_err(|error| format!("it is not a chunk's map ({error})"))?;
     let known = contents.map(|map| FileIndex::decode(&map, sizes.len())).transpose()?;
-    let known = known.map(|known| known.with_sizes(sizes));
+    let known = known.map(|known| FileIndex { sizes, ..known });
     Ok((end.then_some(index), before, known))
 }
 
@@ -103,7 +102,7 @@ pub(in crate::log) fn chunk_frame(
     index: &FileIndex,
     chunk: u32,
 ) -> Result<FileFrame, LogError> {
-    frame_at(from, index.offset(chunk).unwrap_or_default(), &index.sizes, chunk)
+    frame_at(from, &index.sizes, chunk)
 }
 
 /// Unpacks the frame of a chunk.
@@ -135,9 +134,12 @@ pub(in crate::log) fn chunk_at(
     Ok((frame, content))
 }
 
-fn frame_at(from: &mut (impl Read + Seek), offset: u64, sizes: &SeekTable, chunk: u32) -> Result<FileFrame, LogError> {
+fn frame_at(from: &mut (impl Read + Seek), sizes: &SeekTable, chunk: u32) -> Result<FileFrame, LogError> {
+    let (offset, packed, content) = sizes.of(chunk).unwrap_or_default();
     let wrong = || LogError::corrupt_chunk(offset, chunk, "the seek table disagrees");
-    let (packed, content) = sizes.of(chunk).filter(|(packed, _)| *packed <= MAX_CHUNK_BYTES).ok_or_else(wrong)?;
+    if !(1..=MAX_CHUNK_BYTES).contains(&packed) {
+        return Err(wrong());
+    }
     from.seek(SeekFrom::Start(offset))?;
     let mut bytes = Vec::with_capacity(packed);
     from.take(packed as u64).read_to_end(&mut bytes)?;
