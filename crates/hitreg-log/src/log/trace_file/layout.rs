@@ -202,10 +202,8 @@ pub(super) fn encode(
         },
     };
     let packs = transform == "packed";
-    let keys: Vec<(&str, &[u32])> = match packs {
-        true => table.columns.iter().filter_map(|column| key(column, &rows)).collect(),
-        false => Vec::new(),
-    };
+    let keys = table.columns.iter().filter(|_| packs).filter_map(|column| key(column, &rows));
+    let keys: Vec<(&str, &[u32])> = keys.collect();
     let grouping = RowGrouping::new(rows.len(), keys.iter().map(|(_, key)| *key));
     let columns = table.columns.iter().map(|column| {
         let data = match key(column, &rows) {
@@ -334,15 +332,15 @@ fn rows_of(map: &TableMap<'_, &Bytes>, only: &[&str]) -> Result<Table, String> {
     let mut drawn = map.drawn.as_ref().map(|drawn| packed_views::decode(drawn, rows, ways)).transpose()?;
     let wanted = map.columns.iter().filter(|column| only.is_empty() || only.contains(&&*column.name));
     let columns = wanted.map(|column| {
-        if column.transform == packed_views::TRANSFORM {
+        let data = if column.transform == packed_views::TRANSFORM {
             let unpacked = drawn.as_mut().and_then(|drawn| drawn.take(&column.name, &column.kind, &column.names));
             let data = unpacked.filter(|data| data.len() == rows);
             let data = data.ok_or_else(|| format!("column {:?} does not follow from the views", column.name))?;
-            check_codes(&data).map_err(|what| format!("column {:?}: {what}", column.name))?;
-            return Ok(Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref()));
-        }
-        let grouping = if map.series.contains(&column.name) { &alone } else { &grouped };
-        let data = column_data(column, grouping).map_err(|what| format!("column {:?}: {what}", column.name))?;
+            check_codes(&data).map(|()| data)
+        } else {
+            column_data(column, if map.series.contains(&column.name) { &alone } else { &grouped })
+        };
+        let data = data.map_err(|what| format!("column {:?}: {what}", column.name))?;
         Ok(Column::new(column.name.as_ref(), data).in_unit(column.unit.as_ref()))
     });
     let table = Table::new(map.table.clone(), columns.collect::<Result<_, String>>()?);
@@ -379,16 +377,22 @@ fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result
     let data = match &*column.kind {
         "u32" if column.names.is_empty() => ColumnData::U32(u32s(column, grouping)?),
         "u32" => ColumnData::Name { names: column.names.clone(), codes: u32s(column, grouping)? },
-        "u64" => ColumnData::U64(values(column, grouping, u64::from_le_bytes, |v| Some(v as u64))?),
-        "i64" => ColumnData::I64(values(column, grouping, i64::from_le_bytes, Some)?),
+        "u64" => ColumnData::U64(values(column, grouping, u64::from_le_bytes, whole, |v| Some(v as u64))?),
+        "i64" => ColumnData::I64(values(column, grouping, i64::from_le_bytes, whole, Some)?),
         "name" => {
-            let codes = values(column, grouping, |[code]: [u8; 1]| code.into(), |v| v.try_into().ok())?;
+            let codes = values(column, grouping, |[code]: [u8; 1]| code.into(), whole, |v| v.try_into().ok())?;
             ColumnData::Name { names: column.names.clone(), codes }
         }
-        "f32" => ColumnData::F32(f32s(column, grouping)?),
-        "f64" => ColumnData::F64(f64s(column, grouping)?),
+        "f32" => {
+            let float = |bits| Some(f32::from_bits(bits));
+            ColumnData::F32(values(column, grouping, f32::from_le_bytes, column::decode_f32, float)?)
+        }
+        "f64" => {
+            let float = |bits| Some(f64::from_bits(bits as u64));
+            ColumnData::F64(values(column, grouping, f64::from_le_bytes, column::decode_f64, float)?)
+        }
         "bool" => {
-            let flags = values(column, grouping, |[flag]: [u8; 1]| flag, |v| v.try_into().ok())?;
+            let flags = values(column, grouping, |[flag]: [u8; 1]| flag, whole, |v| v.try_into().ok())?;
             match flags.iter().position(|flag| *flag > 1) {
                 None => ColumnData::Bool(flags.into_iter().map(|flag| flag == 1).collect()),
                 Some(row) => return Err(format!("the value of row {row} is neither 0 nor 1")),
@@ -401,37 +405,28 @@ fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result
 }
 
 fn u32s(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<Vec<u32>, String> {
-    values(column, grouping, u32::from_le_bytes, |v| v.try_into().ok())
+    values(column, grouping, u32::from_le_bytes, whole, |v| v.try_into().ok())
 }
 
-fn f32s(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<Vec<f32>, String> {
-    match &*column.transform {
-        "packed" => grouping.scatter(column::decode_f32(column.data, &grouping.series)?, |v| Some(f32::from_bits(v))),
-        _ => values(column, grouping, f32::from_le_bytes, |_| None),
-    }
+/// Unpacks whole numbers.
+fn whole(packed: &[u8], series: &[usize]) -> Result<Vec<i64>, String> {
+    column::decode(packed, series, None)
 }
 
-fn f64s(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<Vec<f64>, String> {
-    match &*column.transform {
-        "packed" => {
-            grouping.scatter(column::decode_f64(column.data, &grouping.series)?, |v| Some(f64::from_bits(v as u64)))
-        }
-        _ => values(column, grouping, f64::from_le_bytes, |_| None),
-    }
-}
-
-fn values<V: Clone + Default, const N: usize>(
+/// Returns the values of a column: raw ones from their bytes, or packed ones from what `unpack` returns.
+fn values<V: Clone + Default, P, const N: usize>(
     column: &ColumnMap<'_, &Bytes>,
     grouping: &RowGrouping,
     raw: impl Fn([u8; N]) -> V,
-    packed: impl Fn(i64) -> Option<V>,
+    unpack: fn(&[u8], &[usize]) -> Result<Vec<P>, String>,
+    packed: impl Fn(P) -> Option<V>,
 ) -> Result<Vec<V>, String> {
     match &*column.transform {
         "raw" if column.data.len() != grouping.rows() * N => {
             Err(format!("it has {} bytes for {} rows of {N}", column.data.len(), grouping.rows()))
         }
         "raw" => Ok(column.data.as_chunks().0.iter().map(|bytes| raw(*bytes)).collect()),
-        "packed" => grouping.scatter(column::decode(column.data, &grouping.series, None)?, packed),
+        "packed" => grouping.scatter(unpack(column.data, &grouping.series)?, packed),
         other => Err(format!("its transform is {other:?}, which is neither raw nor packed")),
     }
 }
