@@ -170,28 +170,23 @@ impl Collector {
         }
         if let Item::Lost(records, from) = item {
             self.gaps_for += records;
-            self.gap(from.unwrap_or(at).min(at), at)?;
+            self.out.push(&gap(from.unwrap_or(at).min(at), at))?;
             return Ok(0);
         }
         records_of(&self.shared.kinds, at, item, &mut |record| self.out.push(record))?;
         Ok(1)
     }
 
-    fn gap(&mut self, from: Micros, to: Micros) -> Result<(), FinishError> {
-        self.out.push(&gap(from, to))
-    }
-
     /// Writes a gap for the late records since the last one.
     fn mark_late(&mut self) -> Result<(), FinishError> {
-        self.shared.take_late().map_or(Ok(()), |(from, to)| self.gap(from, to))
+        self.shared.take_late().map_or(Ok(()), |(from, to)| self.out.push(&gap(from, to)))
     }
 
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
         let mut done = self.write_first(self.held.len()).and_then(|()| self.mark_late());
         if done.is_ok() && self.shared.lost.load(Ordering::Relaxed) > self.gaps_for {
             // No later record of the stream carried the loss, so the gap is written here.
-            let last = self.newest;
-            done = self.gap(last, last);
+            done = self.out.push(&gap(self.newest, self.newest));
         }
         if done.is_ok() && !whole {
             done = self.out.flush();

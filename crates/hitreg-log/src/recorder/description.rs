@@ -232,11 +232,6 @@ impl CustomKind {
     pub(super) fn is_custom(&self) -> bool {
         !self.is_usercmd_bytes()
     }
-
-    /// Checks the number and the types of a row's values against the columns.
-    pub(super) fn check(&self, values: &[OwnValue]) -> Result<(), PushError> {
-        check_values(&self.name, values, self.columns.iter().map(|(_, kind)| *kind))
-    }
 }
 
 /// Checks the number and the types of values against those of fields or columns.

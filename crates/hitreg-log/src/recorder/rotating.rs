@@ -54,20 +54,8 @@ impl RotatingFiles {
     ) -> Result<RotatingFiles, FinishError> {
         let number = Recording::last_number(&path)? + 1;
         let file = Some(begin(&path, number, &PartStart::default(), &header, how)?);
-        let (begun, is_full, dropped) = (None, false, 0);
-        Ok(RotatingFiles {
-            path,
-            header,
-            how,
-            rotation,
-            cut,
-            file,
-            number,
-            texts: Texts::default(),
-            begun,
-            is_full,
-            dropped,
-        })
+        let (texts, begun, is_full, dropped) = (Texts::default(), None, false, 0);
+        Ok(RotatingFiles { path, header, how, rotation, cut, file, number, texts, begun, is_full, dropped })
     }
 
     /// Finishes the current file and starts the next one.

@@ -177,7 +177,7 @@ impl Stream {
         // The kind of usercmd bytes comes last.
         let kinds = || self.shared.kinds.iter().filter(|kind| kind.is_custom());
         let own = kinds().nth(kind).ok_or_else(|| PushError::NoKind { kind, kinds: kinds().count() })?;
-        own.check(values)?;
+        check_values(&own.name, values, own.columns.iter().map(|(_, kind)| *kind))?;
         self.shared.check(Some(at))?;
         let values = std::iter::once(OwnValue::Number(at.0)).chain(values.iter().copied()).collect();
         self.send(Some(at), Item::Record(Record::Row(at, CustomRow { kind: own.place, series, values })))
