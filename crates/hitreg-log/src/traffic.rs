@@ -235,53 +235,44 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
     all
 }
 
-/// Names of the tables in which [`packet_tables`] stores sent packets and arrivals, next to the tables of a replay.
-const SENT: &str = "traffic.sent";
-const ARRIVED: &str = "traffic.arrived";
+/// Name of the table in which [`packet_table`] stores sent packets and arrivals, next to the tables of a replay.
+const PACKETS: &str = "traffic.packets";
 
-/// Returns the packets and arrivals of a stretch of a log as tables that [`of_packet_tables`] reads from a trace.
-pub fn packet_tables(stretch: &SessionStretch) -> [Table; 2] {
-    let (mut sent, mut arrived): ([Vec<u32>; 5], [Vec<u32>; 3]) = Default::default();
-    let mut times: [Vec<i64>; 2] = Default::default();
+/// What a row of [`PACKETS`] holds: a packet that a client sent, a snapshot, or the arrival of one of them.
+const SENT: u32 = 0;
+const SNAPSHOT: u32 = 1;
+const REACHED: u32 = 2;
+const RECEIVED: u32 = 3;
+
+/// Returns the packets and arrivals of a stretch of a log as a table that [`of_packet_table`] reads from a trace.
+pub fn packet_table(stretch: &SessionStretch) -> Table {
+    let (mut cells, mut times): ([Vec<u32>; 5], Vec<i64>) = Default::default();
     for (player, records) in (0u32..).zip(&stretch.players) {
-        let mut left = |down: u32, number: u32, at: Micros, bytes: u16, choked: u8| {
-            let row = [player, down, number, bytes.into(), choked.into()];
-            sent.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
-            times[0].push(at.0);
+        let mut add = |event: u32, number: u32, at: Micros, bytes: u16, choked: u8| {
+            let row = [player, event, number, bytes.into(), choked.into()];
+            cells.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
+            times.push(at.0);
         };
-        records.sent.iter().for_each(|packet| left(0, packet.number, packet.at, packet.bytes, 0));
-        records.snapshots.iter().for_each(|snapshot| {
-            left(1, snapshot.seq.0, snapshot.at, snapshot.bytes, snapshot.choked);
-        });
-        let mut came = |down: u32, arrival: &ArrivalRecord| {
-            arrived.iter_mut().zip([player, down, arrival.number]).for_each(|(column, cell)| column.push(cell));
-            times[1].push(arrival.at.0);
-        };
-        records.reached.iter().for_each(|arrival| came(0, arrival));
-        records.received.iter().for_each(|arrival| came(1, arrival));
+        records.sent.iter().for_each(|packet| add(SENT, packet.number, packet.at, packet.bytes, 0));
+        records.snapshots.iter().for_each(|sent| add(SNAPSHOT, sent.seq.0, sent.at, sent.bytes, sent.choked));
+        records.reached.iter().for_each(|arrival| add(REACHED, arrival.number, arrival.at, 0, 0));
+        records.received.iter().for_each(|arrival| add(RECEIVED, arrival.number, arrival.at, 0, 0));
     }
-    let [sent_us, arrived_us] = times;
-    let table = |name: &str, names: &[&str], columns: Vec<Vec<u32>>, times| {
-        let numbers = names.iter().zip(columns).map(|(name, cells)| Column::new(*name, ColumnData::U32(cells)));
-        let all = numbers.chain([Column::new("at_us", ColumnData::I64(times))]);
-        Table::new(name, all.collect())
-    };
-    [
-        table(SENT, &["player", "down", "number", "bytes", "choked"], sent.into(), sent_us),
-        table(ARRIVED, &["player", "down", "number"], arrived.into(), arrived_us),
-    ]
+    let names = ["player", "event", "number", "bytes", "choked"].into_iter().zip(cells);
+    let columns = names.map(|(name, cells)| Column::new(name, ColumnData::U32(cells)));
+    Table::new(PACKETS, columns.chain([Column::new("at_us", ColumnData::I64(times))]).collect())
 }
 
-/// Returns the log's packets from the tables that [`packet_tables`] stored in a trace, as [`of_session`] does; `is_received` is
+/// Returns the log's packets from the table that [`packet_table`] stored in a trace, as [`of_session`] does; `is_received` is
 /// what [`is_received()`] says of the log. A read error takes the place of packets.
 ///
 /// # Errors
 /// When the players' numbers cannot be read.
-pub fn of_packet_tables(
+pub fn of_packet_table(
     trace: &dyn TraceSource,
     is_received: bool,
 ) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
-    by_player(trace, [SENT, ARRIVED], move |player, [sent, arrived]| of_rows(player, &sent, &arrived, is_received))
+    by_player(trace, &[PACKETS], move |player, tables| of_rows(player, &tables, is_received))
 }
 
 /// Returns the packets of a trace, as [`of_trace`] does.
@@ -289,15 +280,15 @@ pub fn of_packet_tables(
 /// # Errors
 /// When the players' numbers cannot be read.
 pub fn of_source(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
-    let of_tables = |_, tables: [Table; 2]| of_trace(&Trace { tables: tables.into(), ..Trace::default() });
-    by_player(trace, [packets::NAME, snapshots::NAME], of_tables)
+    let of_tables = |_, tables| of_trace(&Trace { tables, ..Trace::default() });
+    by_player(trace, &[packets::NAME, snapshots::NAME], of_tables)
 }
 
-/// Processes two tables player by player. It reads several players per pass, as many as memory allows.
+/// Processes tables player by player. It reads several players per pass, as many as memory allows.
 fn by_player<'s>(
     trace: &'s dyn TraceSource,
-    tables: [&'static str; 2],
-    packets: impl Fn(u32, [Table; 2]) -> Vec<Packet> + 's,
+    tables: &'static [&'static str],
+    packets: impl Fn(u32, Vec<Table>) -> Vec<Packet> + 's,
 ) -> Result<impl Iterator<Item = Result<Packet, String>> + 's, String> {
     let mut players = SortedSet::new();
     for table in tables {
@@ -315,14 +306,14 @@ fn by_player<'s>(
     let groups: Vec<Vec<u32>> = players.chunks(at_once).map(<[u32]>::to_vec).collect();
     Ok(groups.into_iter().flat_map(move |group| {
         let of_group = |rows: &Table| rows_of_players(rows, &group);
-        let (all, failed) = match tables.map(|table| select_rows(trace, table, (&[], None), &of_group)) {
-            [Ok(one), Ok(other)] => {
-                let of = |player: &u32| packets(*player, [&one, &other].map(|rows| rows_of_players(rows, &[*player])));
-                (group.iter().flat_map(of).collect(), None)
-            }
-            [one, other] => (Vec::new(), one.err().or(other.err())),
+        let read = tables.iter().map(|table| select_rows(trace, table, (&[], None), &of_group));
+        let of_player = |tables: &[Table], player: u32| {
+            packets(player, tables.iter().map(|rows| rows_of_players(rows, &[player])).collect())
         };
-        all.into_iter().map(Ok).chain(failed.map(Err))
+        match read.collect::<Result<Vec<Table>, String>>() {
+            Ok(tables) => group.iter().flat_map(|player| of_player(&tables, *player)).map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        }
     }))
 }
 
@@ -330,31 +321,21 @@ fn rows_of_players(rows: &Table, players: &[u32]) -> Table {
     rows.select_where(rows.u32s("player").iter(), |player| players.contains(player))
 }
 
-fn of_rows(player: u32, sent: &Table, arrived: &Table, is_received: bool) -> Vec<Packet> {
+fn of_rows(player: u32, tables: &[Table], is_received: bool) -> Vec<Packet> {
     let mut records = PlayerRecords::default();
-    let cells = |table: &Table, row: usize| {
-        let number = |name: &str| table.u32s(name).get(row).copied().unwrap_or_default();
-        (number("down") > 0, number("number"), Micros(table.i64s("at_us").get(row).copied().unwrap_or_default()))
-    };
-    for row in 0..sent.rows() {
-        let (is_down, number, at) = cells(sent, row);
-        let bytes = sent.u32s("bytes").get(row).map_or(0, |bytes| *bytes as u16);
-        let choked = sent.u32s("choked").get(row).map_or(0, |choked| *choked as u8);
-        match is_down {
-            true => records.snapshots.push(SnapshotRecord {
-                seq: SnapshotSeq(number),
-                at,
-                bytes,
-                choked,
-                ..Default::default()
-            }),
-            false => records.sent.push(PacketRecord { number, at, bytes, ..Default::default() }),
+    for table in tables {
+        let cell = |name: &str, row: usize| table.u32s(name).get(row).copied().unwrap_or_default();
+        for (row, at) in table.i64s("at_us").iter().enumerate() {
+            let (number, at, event) = (cell("number", row), Micros(*at), cell("event", row));
+            let (bytes, choked) = (cell("bytes", row) as u16, cell("choked", row) as u8);
+            let (seq, arrival) = (SnapshotSeq(number), ArrivalRecord { number, at });
+            match event {
+                SENT => records.sent.push(PacketRecord { number, at, bytes, ..Default::default() }),
+                SNAPSHOT => records.snapshots.push(SnapshotRecord { seq, at, bytes, choked, ..Default::default() }),
+                REACHED => records.reached.push(arrival),
+                _ => records.received.push(arrival),
+            }
         }
-    }
-    for row in 0..arrived.rows() {
-        let (is_down, number, at) = cells(arrived, row);
-        let to = if is_down { &mut records.received } else { &mut records.reached };
-        to.push(ArrivalRecord { number, at });
     }
     let mut all = of_players(&[records], is_received);
     all.iter_mut().for_each(|packet| packet.player = player);

@@ -50,7 +50,7 @@ fn write_events(
         ExportSource::Replay(replay) => {
             let trace = replay.trace()?;
             match replay.packets_received {
-                Some(is_received) => traffic::of_packet_tables(&trace, is_received)
+                Some(is_received) => traffic::of_packet_table(&trace, is_received)
                     .map_err(PerfettoError::Unread)
                     .and_then(|packets| perfetto::write(&trace, packets, out)),
                 None => of_trace(&trace, out),

@@ -58,8 +58,9 @@ impl ReplayedTables {
                 }
             };
             let mut seen = |stretch: &SessionStretch| {
-                let tables = packets.then(|| traffic::packet_tables(stretch)).into_iter().flatten();
-                tables.for_each(|table| write.borrow_mut()(&TraceHeader::default(), table));
+                if packets {
+                    write.borrow_mut()(&TraceHeader::default(), traffic::packet_table(stretch));
+                }
             };
             let options = (&options, encoded);
             let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
