@@ -20,7 +20,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use iter::{IntoIter, Iter, IterMut};
+pub use iter::{IntoIter, Iter};
 pub use set::SortedSet;
 
 /// Bytes of a full bucket, unless its entries are large.
@@ -113,11 +113,6 @@ impl<K, V> SortedMap<K, V> {
         Iter::new(&self.buckets, self.len)
     }
 
-    /// The entries, by key, with values that can be changed.
-    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
-        IterMut::new(&mut self.buckets, self.len)
-    }
-
     /// The keys, sorted.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator + Clone {
         self.iter().map(|(key, _)| key)
@@ -129,8 +124,8 @@ impl<K, V> SortedMap<K, V> {
     }
 
     /// The values, by key, to change them.
-    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
-        self.iter_mut().map(|(_, value)| value)
+    pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> {
+        self.buckets.iter_mut().flatten().map(|(_, value)| value)
     }
 
     /// The values, by key.

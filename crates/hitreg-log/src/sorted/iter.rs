@@ -11,14 +11,6 @@ pub struct Iter<'a, K, V> {
     len: usize,
 }
 
-/// The entries of a [`SortedMap`], by key, with values that can be changed.
-pub struct IterMut<'a, K, V> {
-    front: std::slice::IterMut<'a, (K, V)>,
-    buckets: std::slice::IterMut<'a, Vec<(K, V)>>,
-    back: std::slice::IterMut<'a, (K, V)>,
-    len: usize,
-}
-
 /// The entries of a [`SortedMap`], by key.
 pub struct IntoIter<K, V> {
     front: std::vec::IntoIter<(K, V)>,
@@ -48,12 +40,6 @@ impl<'a, K, V> Iter<'a, K, V> {
             len += bucket.len();
         }
         Iter { front: front.iter(), buckets: between.iter(), back: back.iter(), len }
-    }
-}
-
-impl<'a, K, V> IterMut<'a, K, V> {
-    pub(super) fn new(buckets: &'a mut [Vec<(K, V)>], len: usize) -> Self {
-        IterMut { front: [].iter_mut(), buckets: buckets.iter_mut(), back: [].iter_mut(), len }
     }
 }
 
@@ -115,7 +101,6 @@ macro_rules! iterate {
 }
 
 iterate!(Iter<'a, K, V>, ('a), (&'a K, &'a V), iter, (key, value) => (key, value));
-iterate!(IterMut<'a, K, V>, ('a), (&'a K, &'a mut V), iter_mut, (key, value) => (&*key, value));
 iterate!(IntoIter<K, V>, (), (K, V), into_iter, entry => entry);
 
 impl<'a, K, V> IntoIterator for &'a SortedMap<K, V> {
@@ -124,15 +109,6 @@ impl<'a, K, V> IntoIterator for &'a SortedMap<K, V> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
-    }
-}
-
-impl<'a, K, V> IntoIterator for &'a mut SortedMap<K, V> {
-    type Item = (&'a K, &'a mut V);
-    type IntoIter = IterMut<'a, K, V>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter_mut()
     }
 }
 
