@@ -1,7 +1,5 @@
 //! Packets as the server received them. They let a server's log replay without the clients' logs.
 
-use super::PlayerRecords;
-use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, SnapshotSeq};
 use crate::usercmd::Usercmd;
 
@@ -33,16 +31,5 @@ impl HeardRecord {
     /// Returns the number of its newest usercmd; 0 without usercmds.
     pub(crate) fn newest(&self) -> CommandSeq {
         self.commands.last().map(|command| command.seq).unwrap_or_default()
-    }
-}
-
-impl PlayerRecords {
-    /// Returns the player's usercmds, taken from the client frames. For a [heard-only](PlayerRecords::is_heard_only)
-    /// player they come from the packets that the server heard, each number once.
-    pub fn usercmds(&self) -> impl Iterator<Item = Usercmd> + '_ {
-        let heard = self.heard.iter().filter(|_| self.is_heard_only()).flat_map(|heard| &heard.commands);
-        let mut known = SortedSet::new();
-        let first_heard = heard.filter(move |command| known.insert(command.seq)).cloned();
-        self.frames.iter().map(|frame| frame.command.clone()).chain(first_heard)
     }
 }
