@@ -155,12 +155,11 @@ fn check_players(players: &[PlayerInfo]) -> Result<(), String> {
     }
 }
 
-/// Decodes the first chunk of a log. Returns the header, the schema, and whether the file is sealed.
-pub(crate) fn decode_log(content: &[u8]) -> Result<(SessionHeader, Schema, bool), LogError> {
+/// Decodes the first chunk of a log. Returns the header with its schema, and whether the file is sealed.
+pub(crate) fn decode_log(content: &[u8]) -> Result<((SessionHeader, Schema), bool), LogError> {
     let OpeningChunk { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
     check_players(&header.players).map_err(|what| LogError::corrupt(0, "the header", what))?;
-    let (header, schema) = header.into_header(format);
-    Ok((header, schema, sealed))
+    Ok((header.into_header(format), sealed))
 }
 
 /// Decodes a first chunk of the wanted kind and a readable version.

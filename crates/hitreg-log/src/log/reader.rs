@@ -34,9 +34,7 @@ impl<R: Read> LogReader<R> {
     /// # Errors
     /// When the file is not a log that this build reads, or its header is damaged.
     pub fn new(from: R) -> Result<LogReader<R>, LogError> {
-        let open =
-            |content: &[u8]| header::decode_log(content).map(|(header, schema, sealed)| ((header, schema), sealed));
-        let (chunks, (header, schema)) = Chunks::open(from, open)?;
+        let (chunks, (header, schema)) = Chunks::open(from, header::decode_log)?;
         Ok(LogReader::within(chunks, header, schema))
     }
 

@@ -68,7 +68,7 @@ pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
 pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, Damage), LogError> {
     let frame = first_frame(&mut FileFrames::new(bytes, 0))?;
     let content = unpack(&frame).map_err(|what| LogError::corrupt_chunk(0, 0, what))?;
-    let (header, schema, sealed) = decode_log(&content)?;
+    let ((header, schema), sealed) = decode_log(&content)?;
     let mut recovery = Recovery {
         bytes,
         sealed,

@@ -17,7 +17,8 @@ use crate::usercmd::buttons;
 pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<Outline, String> {
     let tables = map::decode(content, schema, header.classes.len())?;
     let mut budget = Budget::new(MAX_CHUNK_MEMORY);
-    let mut outline = Outline { players: vec![PlayerOutline::default(); header.players.len()], ..Outline::default() };
+    let players = header.players.len();
+    let mut outline = Outline { players: vec![PlayerOutline::default(); players], ..Outline::default() };
     tables.rows().for_each(|(name, rows)| outline.count(kind_of(name), rows));
     let mut columns = |name: &'static str| -> Result<Option<ColumnReader<'_>>, String> {
         let table = tables.of(name);
@@ -29,7 +30,8 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     if let Some(frames) = columns("frames")? {
         let (seq, at) = (frames.narrow::<u32>("seq")?, whole(&frames, "at_us")?);
         let buttons: Vec<i64> = whole(&frames, "buttons")?;
-        for (player, rows) in each(&frames, &mut outline.players)? {
+        for (player, rows) in frames.rows_of_players(players)? {
+            let player = &mut outline.players[player];
             player.firing =
                 buttons[rows.clone()].iter().filter(|held| **held & i64::from(buttons::ATTACK) != 0).count();
             player.frames = seq[rows.clone()].iter().copied().zip(at[rows].iter().map(|at| Micros(*at))).collect();
@@ -37,20 +39,23 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     }
     if let Some(sent) = columns("sent")? {
         let number = sent.narrow::<u32>("number")?;
-        for (player, rows) in each(&sent, &mut outline.players)? {
+        for (player, rows) in sent.rows_of_players(players)? {
+            let player = &mut outline.players[player];
             player.sent = consecutive_runs(number[rows].iter().copied());
         }
     }
     if let Some(reached) = columns("reached")? {
         let number = reached.narrow::<u32>("number")?;
-        for (player, rows) in each(&reached, &mut outline.players)? {
+        for (player, rows) in reached.rows_of_players(players)? {
+            let player = &mut outline.players[player];
             player.reached = number[rows].to_vec();
         }
     }
     if let Some(snapshots) = columns("snapshots")? {
         let (seq, ack) = (snapshots.narrow::<u32>("seq")?, snapshots.narrow::<u32>("ack")?);
         let (at, choked) = (whole(&snapshots, "at_us")?, snapshots.narrow::<u8>("choked")?);
-        for (player, rows) in each(&snapshots, &mut outline.players)? {
+        for (player, rows) in snapshots.rows_of_players(players)? {
+            let player = &mut outline.players[player];
             player.choked = choked[rows.clone()].iter().map(|choked| u64::from(*choked)).sum();
             player.snapshots = rows.map(|row| (seq[row], Micros(at[row]), ack[row])).collect();
         }
@@ -58,14 +63,16 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     if let Some(received) = columns("received")? {
         let number = received.narrow::<u32>("number")?;
         let mut sent = Vec::with_capacity(number.len());
-        for (player, rows) in each(&received, &mut outline.players)? {
+        for (player, rows) in received.rows_of_players(players)? {
+            let player = &mut outline.players[player];
             let named = player.snapshots.iter().map(|(seq, at, _)| (i64::from(*seq), at.0));
             let mut named = RecordLookup::among(named.collect());
             sent.extend(number[rows].iter().map(|number| named.next(i64::from(*number))));
         }
         let at = column::decode(received.raw("at_us"), &received.series, Some(&sent));
         let at = at.map_err(|what| received.bad("at_us", what))?;
-        for (player, rows) in each(&received, &mut outline.players)? {
+        for (player, rows) in received.rows_of_players(players)? {
+            let player = &mut outline.players[player];
             player.received = rows.map(|row| (number[row], Micros(at[row]))).collect();
         }
     }
@@ -82,7 +89,8 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     }
     if let Some(mut presence) = presence {
         let records = decode_kind::<PresenceRecord>(&mut presence, &context, &mut budget, &nothing)?;
-        for (player, rows) in each(&presence, &mut outline.players)? {
+        for (player, rows) in presence.rows_of_players(players)? {
+            let player = &mut outline.players[player];
             player.left = leave_times(&records[rows]);
         }
     }
@@ -91,7 +99,8 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         heard.map(|table| ColumnReader::new("heard", schema.columns("heard").unwrap_or_default(), table))
     {
         let records = decode_kind::<HeardRecord>(&mut heard, &context, &mut budget, &nothing)?;
-        for (player, rows) in each(&heard, &mut outline.players)? {
+        for (player, rows) in heard.rows_of_players(players)? {
+            let player = &mut outline.players[player];
             player.reached.extend(records[rows.clone()].iter().map(|heard| heard.number));
             let commands = records[rows].iter().flat_map(|heard| &heard.commands);
             let fires = |held: u16| held & buttons::ATTACK != 0;
@@ -108,29 +117,4 @@ fn kind_of(table: &str) -> &str {
 
 fn whole(columns: &ColumnReader<'_>, name: &str) -> Result<Vec<i64>, String> {
     column::decode(columns.raw(name), &columns.series, None).map_err(|what| columns.bad(name, what))
-}
-
-/// Returns each player with rows, and the range of these rows.
-fn each<'p>(
-    columns: &ColumnReader<'_>,
-    players: &'p mut [PlayerOutline],
-) -> Result<Vec<(&'p mut PlayerOutline, std::ops::Range<usize>)>, String> {
-    let all = players.len();
-    if let Some(id) = columns.ids.iter().find(|id| **id as usize >= all) {
-        let name = columns.name;
-        return Err(format!("table {name}: a record of player {id}, but the session has {all} players"));
-    }
-    let mut begin = 0;
-    let mut rows = columns.ids.iter().zip(&columns.series).map(|(id, rows)| {
-        begin += rows;
-        (*id as usize, begin - rows..begin)
-    });
-    let mut next = rows.next();
-    // Series are in ascending order.
-    let of = |(index, player): (usize, &'p mut PlayerOutline)| {
-        let (_, range) = next.take_if(|(id, _)| *id == index)?;
-        next = rows.next();
-        Some((player, range))
-    };
-    Ok(players.iter_mut().enumerate().filter_map(of).collect())
 }

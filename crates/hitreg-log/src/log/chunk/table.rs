@@ -1,5 +1,7 @@
 //! A table of a chunk: its series, their row counts, and its packed columns.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
@@ -289,21 +291,30 @@ impl<'a> ColumnReader<'a> {
         Ok(narrow)
     }
 
+    /// Returns the players who have rows, ascending, and their rows.
+    pub(super) fn rows_of_players(&self, players: usize) -> Result<Vec<(usize, Range<usize>)>, String> {
+        if let Some(id) = self.ids.iter().find(|id| **id as usize >= players) {
+            let name = self.name;
+            return Err(format!("table {name}: a record of player {id}, but the session has {players} players"));
+        }
+        let mut begin = 0;
+        let rows = self.ids.iter().zip(&self.series).map(|(id, rows)| {
+            begin += rows;
+            (*id as usize, begin - rows..begin)
+        });
+        Ok(rows.collect())
+    }
+
     /// Distributes the rows, one player after the other, to their players.
     pub(super) fn distribute<T>(
         &self,
-        records: impl IntoIterator<Item = T>,
+        records: Vec<T>,
         players: &mut [PlayerRecords],
         of: impl Fn(&mut PlayerRecords) -> &mut Vec<T>,
     ) -> Result<(), String> {
         let mut records = records.into_iter();
-        let all = players.len();
-        for (&id, &rows) in self.ids.iter().zip(&self.series) {
-            let player = players.get_mut(id as usize);
-            let player = player.ok_or_else(|| {
-                format!("table {}: a record of player {id}, but the session has {all} players", self.name)
-            })?;
-            of(player).extend(records.by_ref().take(rows));
+        for (player, rows) in self.rows_of_players(players.len())? {
+            of(&mut players[player]).extend(records.by_ref().take(rows.len()));
         }
         Ok(())
     }

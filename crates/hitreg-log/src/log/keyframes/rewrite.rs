@@ -44,7 +44,7 @@ pub fn write_keyframes<W: Write>(
     let mut first = Vec::new();
     let (mut chunks, (header, schema)) = Chunks::open(from, |content| {
         first = content.to_vec();
-        header::decode_log(content).map(|(header, schema, sealed)| ((header, schema), sealed))
+        header::decode_log(content)
     })?;
     sink.header(&first, options.header_level)?;
     let mut keyframes = keyframes.iter().peekable();
@@ -71,8 +71,7 @@ pub fn write_keyframes<W: Write>(
 /// # Errors
 /// When the log cannot be read.
 pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(Keyframe)) -> Result<(), LogError> {
-    let open = |content: &[u8]| header::decode_log(content).map(|(_, _, sealed)| ((), sealed));
-    let (mut chunks, ()) = Chunks::open(from, open)?;
+    let (mut chunks, _) = Chunks::open(from, header::decode_log)?;
     let mut stretch = 0;
     while let Some(content) = chunks.next()? {
         keyframe_in(&content.bytes, stretch).into_iter().for_each(&mut *to);
