@@ -74,13 +74,18 @@ pub fn open_file(path: &Path) -> Result<InputFile, StoreError> {
 /// # Errors
 /// When the file cannot be opened or read, or is larger.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = Vec::new();
-    let read = open(path)?.take(LARGEST_OTHER + 1).read_to_end(&mut bytes);
-    let length = read.map_err(|source| StoreError::open(path, source))?;
-    match length as u64 > LARGEST_OTHER {
+    let bytes = read_start(path, LARGEST_OTHER + 1)?;
+    match bytes.len() as u64 > LARGEST_OTHER {
         true => Err(StoreError::TooLarge { path: path.into() }),
         false => Ok(bytes),
     }
+}
+
+/// Reads the first bytes of a file.
+fn read_start(path: &Path, most: u64) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::new();
+    open(path)?.take(most).read_to_end(&mut bytes).map_err(|source| StoreError::open(path, source))?;
+    Ok(bytes)
 }
 
 /// Reads a whole file like [`read_bytes`], but refuses pipes and devices, because opening a pipe can block forever.
@@ -116,12 +121,7 @@ pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
 /// # Errors
 /// When the file cannot be opened or read.
 pub fn looks_like(path: &Path) -> Result<Option<Lookalike>, StoreError> {
-    let mut start = Vec::new();
-    open(path)?
-        .take(log::START_BYTES as u64)
-        .read_to_end(&mut start)
-        .map_err(|source| StoreError::open(path, source))?;
-    Ok(log::looks_like(&start))
+    Ok(log::looks_like(&read_start(path, log::START_BYTES as u64)?))
 }
 
 /// Returns the size of a file in bytes. A pipe is read to its end.

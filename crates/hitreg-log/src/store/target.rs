@@ -4,7 +4,6 @@
 //! A target is created before the work begins, so that a refusal comes immediately. It is checked again before the file
 //! is replaced.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -117,8 +116,7 @@ impl Targets {
             }
         }
         let target = Target { path: path.to_owned(), guard: Some(guard), is_lasting: true };
-        target.check()?;
-        Ok(target)
+        target.check().map(|_| target)
     }
 }
 
@@ -176,9 +174,7 @@ impl Guard {
                 return Err(StoreError::IsInput { path: asked.into(), input: input.clone() });
             }
         }
-        let mut head = Vec::new();
-        let read = super::open(end)?.take(READ_AHEAD as u64).read_to_end(&mut head);
-        read.map_err(|source| StoreError::open(end, source))?;
+        let head = super::read_start(end, READ_AHEAD as u64)?;
         if head.is_empty() {
             return Ok(());
         }
