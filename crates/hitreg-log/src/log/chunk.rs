@@ -36,7 +36,7 @@ use super::container::Chain;
 use super::error::WriteError;
 use super::index::{ChunkRows, PartRows};
 use super::keyframes::KEYFRAME;
-use super::kinds::RecordLayout;
+use super::kinds::{ListReader, RecordLayout};
 use super::limits::{Budget, MAX_CHUNK_MEMORY};
 use super::schema::Schema;
 use crate::record::{
@@ -104,21 +104,21 @@ macro_rules! code {
             let tables = map::decode(content, schema, header.classes.len())?;
             let mut budget = Budget::new(memory);
             let mut stretch = SessionStretch::of(header);
-            let texts = TextPlaces::read(tables.texts(), &mut stretch, &mut budget)?;
+            let texts = TextPlaces::read(&tables.texts, &mut stretch, &mut budget)?;
             states::decode(&tables, header, &texts, &mut stretch, &mut budget)?;
             let own_fields = header.own_usercmd_fields();
             let context = ChunkContext::new(stretch.states.keys(), &own_fields, &texts);
             $( if let Some(table) = tables.of(stringify!($field)).filter(|_| kinds.has(stringify!($field))) {
                 let name = stringify!($field);
-                let mut columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
-                let records = decode_kind::<$type>(&mut columns, &context, &mut budget, &stretch)?;
+                let columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
+                let records = decode_kind::<$type>(&columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
                 columns.distribute(records, &mut stretch.players, |player| &mut player.$field)?;
             } )*
             $( if let Some(table) = tables.of(stringify!($own_field)).filter(|_| kinds.has(stringify!($own_field))) {
                 let name = stringify!($own_field);
-                let mut columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
-                let records = decode_kind::<$own_type>(&mut columns, &context, &mut budget, &stretch)?;
+                let columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
+                let records = decode_kind::<$own_type>(&columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$own_type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
                 stretch.$own_field = records;
             } )*
@@ -182,7 +182,7 @@ fn encode_kind<T: RecordLayout>(
 }
 
 fn decode_kind<T: RecordLayout>(
-    columns: &mut ColumnReader<'_>,
+    columns: &ColumnReader<'_>,
     context: &ReadContext<'_>,
     budget: &mut Budget,
     so_far: &SessionStretch,
@@ -190,7 +190,7 @@ fn decode_kind<T: RecordLayout>(
     budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
     let whole = SessionSlice::whole(so_far);
     let mut records = columns.take::<T>(&|keys, row_counts| named_times(&whole, columns.name, keys, row_counts))?;
-    T::take_lists(&mut records, columns, context, budget)?;
+    T::take_lists(&mut records, ListReader { columns, context }, budget)?;
     Ok(records)
 }
 

@@ -55,14 +55,16 @@ pub(super) trait RecordLayout: RecordType + Default {
     fn put_lists(_rows: &mut TableWriter<'_, Self>, _context: &WriteContext<'_>) {}
 
     /// Reads the columns of [`RecordLayout::put_lists`] into records whose other fields are set.
-    fn take_lists(
-        _records: &mut [Self],
-        _columns: &ColumnReader<'_>,
-        _context: &ReadContext<'_>,
-        _budget: &mut Budget,
-    ) -> Result<(), String> {
+    fn take_lists(_records: &mut [Self], _lists: ListReader<'_>, _budget: &mut Budget) -> Result<(), String> {
         Ok(())
     }
+}
+
+/// The columns of a table's lists, and the context to read them in.
+#[derive(Clone, Copy)]
+pub(super) struct ListReader<'a> {
+    pub(super) columns: &'a ColumnReader<'a>,
+    pub(super) context: &'a ReadContext<'a>,
 }
 
 macro_rules! columns {
@@ -124,13 +126,8 @@ impl RecordLayout for ShotRecord {
         rows.texts(|shot| shot.weapon, context.texts);
     }
 
-    fn take_lists(
-        shots: &mut [Self],
-        columns: &ColumnReader<'_>,
-        context: &ReadContext<'_>,
-        _: &mut Budget,
-    ) -> Result<(), String> {
-        for (shot, weapon) in shots.iter_mut().zip(columns.texts("weapon", context.texts)?) {
+    fn take_lists(shots: &mut [Self], lists: ListReader<'_>, _: &mut Budget) -> Result<(), String> {
+        for (shot, weapon) in shots.iter_mut().zip(lists.columns.texts("weapon", lists.context.texts)?) {
             shot.weapon = weapon;
         }
         Ok(())
@@ -165,12 +162,8 @@ impl RecordLayout for DamageRecord {
         }
     }
 
-    fn take_lists(
-        records: &mut [Self],
-        columns: &ColumnReader<'_>,
-        context: &ReadContext<'_>,
-        _: &mut Budget,
-    ) -> Result<(), String> {
+    fn take_lists(records: &mut [Self], lists: ListReader<'_>, _: &mut Budget) -> Result<(), String> {
+        let ListReader { columns, context } = lists;
         let (weapons, forced) = (columns.texts("weapon", context.texts)?, columns.narrow::<u8>("forced")?);
         let [x, y, z] = [columns.singles("force_x")?, columns.singles("force_y")?, columns.singles("force_z")?];
         for (row, (record, weapon)) in records.iter_mut().zip(weapons).enumerate() {
@@ -203,14 +196,9 @@ impl RecordLayout for TickRecord {
         rows.columns.raw(hashes);
     }
 
-    fn take_lists(
-        records: &mut [Self],
-        columns: &ColumnReader<'_>,
-        _: &ReadContext<'_>,
-        _: &mut Budget,
-    ) -> Result<(), String> {
-        let hashed: Vec<u8> = columns.narrow("hashed")?;
-        let mut hashes = columns.raw("hash").chunks_exact(8);
+    fn take_lists(records: &mut [Self], lists: ListReader<'_>, _: &mut Budget) -> Result<(), String> {
+        let hashed: Vec<u8> = lists.columns.narrow("hashed")?;
+        let mut hashes = lists.columns.raw("hash").chunks_exact(8);
         for (record, hashed) in records.iter_mut().zip(hashed) {
             record.hash = match hashed {
                 0 => None,

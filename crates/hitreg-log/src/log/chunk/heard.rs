@@ -2,8 +2,8 @@
 //! on other chunks, so its first packets hold all their usercmds.
 
 use super::own::take_named;
-use super::{ColumnReader, ReadContext, TableWriter, WriteContext};
-use crate::log::kinds::{RecordColumn, RecordLayout, columns};
+use super::{TableWriter, WriteContext};
+use crate::log::kinds::{ListReader, RecordColumn, RecordLayout, columns};
 use crate::log::limits::Budget;
 use crate::record::{FrameRecord, HEARD_COMMANDS_MAX, HeardRecord};
 use crate::sorted::SortedMap;
@@ -74,12 +74,8 @@ impl RecordLayout for HeardRecord {
         });
     }
 
-    fn take_lists(
-        records: &mut [HeardRecord],
-        columns: &ColumnReader<'_>,
-        context: &ReadContext<'_>,
-        budget: &mut Budget,
-    ) -> Result<(), String> {
+    fn take_lists(records: &mut [HeardRecord], lists: ListReader<'_>, budget: &mut Budget) -> Result<(), String> {
+        let columns = lists.columns;
         let newest: Vec<u32> = columns.narrow("newest")?;
         let counts: Vec<u32> = columns.narrow("usercmds")?;
         let masks: Vec<u32> = columns.narrow("fresh")?;
@@ -98,7 +94,7 @@ impl RecordLayout for HeardRecord {
             row_counts.iter().map(|&(_, count)| rows.by_ref().take(count).map(|mask| mask.count_ones()).sum::<u32>());
         let series: Vec<usize> = series.map(|count| count as usize).filter(|count| *count > 0).collect();
         let mut fresh = columns.nested::<FrameRecord>(NESTED, series.clone())?;
-        take_named(&mut fresh, (columns, NESTED, &series), context, budget)?;
+        take_named(&mut fresh, (NESTED, &series), lists, budget)?;
         let mut fresh = fresh.into_iter();
         let starts = row_counts.iter().flat_map(|&(_, count)| (0..count).map(|row| row == 0));
         let mut known = HeardUsercmds::new();

@@ -76,15 +76,14 @@ pub(super) fn encode(
 }
 
 /// The tables of a decoded chunk, and its texts.
-pub(super) struct DecodedTables<'a>(SortedMap<&'a str, PackedTable<&'a Bytes>>, Vec<&'a str>);
+pub(super) struct DecodedTables<'a> {
+    tables: SortedMap<&'a str, PackedTable<&'a Bytes>>,
+    pub(super) texts: Vec<&'a str>,
+}
 
 impl<'a> DecodedTables<'a> {
     pub(super) fn of(&self, name: &str) -> Option<&PackedTable<&'a Bytes>> {
-        self.0.get(name)
-    }
-
-    pub(super) fn texts(&self) -> &[&'a str] {
-        &self.1
+        self.tables.get(name)
     }
 
     /// Returns the number of rows of each table.
@@ -92,7 +91,7 @@ impl<'a> DecodedTables<'a> {
         let sum = |PackedTable(_, rows, _): &PackedTable<&Bytes>| {
             rows.iter().fold(0usize, |sum, rows| sum.saturating_add(*rows as usize))
         };
-        self.0.iter().map(move |(name, table)| (*name, sum(table)))
+        self.tables.iter().map(move |(name, table)| (*name, sum(table)))
     }
 }
 
@@ -104,7 +103,7 @@ pub(super) fn decode<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> 
     crate::serial::count_values(MOST_VALUES, content).map_err(|error| format!("it is too large ({error})"))?;
     let read = Seed { schema, classes }.deserialize(&mut MessagePackReader::new(content));
     let read = read.map_err(|error| format!("it is not a chunk's map ({error})"))?;
-    for (name, PackedTable(ids, rows, _)) in &read.0 {
+    for (name, PackedTable(ids, rows, _)) in &read.tables {
         if ids.len() != rows.len() {
             return Err(format!("table {name} has {} series but rows for {}", ids.len(), rows.len()));
         }
@@ -153,6 +152,6 @@ impl<'de> Visitor<'de> for Seed<'_> {
                 return Err(A::Error::custom(format_args!("table {name} appears twice")));
             }
         }
-        Ok(DecodedTables(tables, texts))
+        Ok(DecodedTables { tables, texts })
     }
 }

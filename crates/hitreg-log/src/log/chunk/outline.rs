@@ -84,21 +84,21 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     let (texts, nothing) = (TextPlaces::default(), SessionStretch::of(header));
     let context = ChunkContext::new(&[], &[], &texts);
     let (gaps, presence) = (columns("gaps")?, columns("presence")?);
-    if let Some(mut gaps) = gaps {
-        outline.gaps = decode_kind::<GapRecord>(&mut gaps, &context, &mut budget, &nothing)?;
+    if let Some(gaps) = gaps {
+        outline.gaps = decode_kind::<GapRecord>(&gaps, &context, &mut budget, &nothing)?;
     }
-    if let Some(mut presence) = presence {
-        let records = decode_kind::<PresenceRecord>(&mut presence, &context, &mut budget, &nothing)?;
+    if let Some(presence) = presence {
+        let records = decode_kind::<PresenceRecord>(&presence, &context, &mut budget, &nothing)?;
         for (player, rows) in presence.rows_of_players(players)? {
             let player = &mut outline.players[player];
             player.left = leave_times(&records[rows]);
         }
     }
     let heard = tables.of("heard");
-    if let Some(mut heard) =
+    if let Some(heard) =
         heard.map(|table| ColumnReader::new("heard", schema.columns("heard").unwrap_or_default(), table))
     {
-        let records = decode_kind::<HeardRecord>(&mut heard, &context, &mut budget, &nothing)?;
+        let records = decode_kind::<HeardRecord>(&heard, &context, &mut budget, &nothing)?;
         for (player, rows) in heard.rows_of_players(players)? {
             let player = &mut outline.players[player];
             player.reached.extend(records[rows.clone()].iter().map(|heard| heard.number));

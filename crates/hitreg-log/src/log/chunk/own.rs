@@ -1,8 +1,8 @@
 //! The columns of frames. The usercmd fields that the game declares follow, each as a column of its own.
 
-use super::{ColumnReader, ReadContext, TableWriter, WriteContext};
+use super::{TableWriter, WriteContext};
 use crate::log::column;
-use crate::log::kinds::{RecordLayout, columns};
+use crate::log::kinds::{ListReader, RecordLayout, columns};
 use crate::log::limits::Budget;
 use crate::record::{CellKind, FrameRecord, NumberForm, cells_of};
 use crate::usercmd::OwnCells;
@@ -33,21 +33,16 @@ impl RecordLayout for FrameRecord {
         }
     }
 
-    fn take_lists(
-        frames: &mut [FrameRecord],
-        columns: &ColumnReader<'_>,
-        context: &ReadContext<'_>,
-        budget: &mut Budget,
-    ) -> Result<(), String> {
-        take_named(frames, (columns, "", &columns.series), context, budget)
+    fn take_lists(frames: &mut [FrameRecord], lists: ListReader<'_>, budget: &mut Budget) -> Result<(), String> {
+        take_named(frames, ("", &lists.columns.series), lists, budget)
     }
 }
 
 /// Reads columns in series of their own, whose names begin with a prefix.
 pub(super) fn take_named(
     frames: &mut [FrameRecord],
-    (columns, prefix, series): (&ColumnReader<'_>, &str, &[usize]),
-    context: &ReadContext<'_>,
+    (prefix, series): (&str, &[usize]),
+    ListReader { columns, context }: ListReader<'_>,
     budget: &mut Budget,
 ) -> Result<(), String> {
     let fields = context.own_fields;

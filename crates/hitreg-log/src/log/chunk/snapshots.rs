@@ -4,9 +4,9 @@ use std::vec::IntoIter;
 
 use glam::Vec3;
 
-use super::{ColumnReader, ReadContext, TableWriter, WriteContext};
+use super::{ColumnReader, TableWriter, WriteContext};
 use crate::log::column;
-use crate::log::kinds::{RecordLayout, columns};
+use crate::log::kinds::{ListReader, RecordLayout, columns};
 use crate::log::limits::Budget;
 use crate::record::{Effect, OutOfSequence, SnapshotRecord, Timing};
 use crate::units::{CommandSeq, EntityId, PlayerId};
@@ -70,12 +70,8 @@ impl RecordLayout for SnapshotRecord {
         rows.columns.raw(flat(warnings.iter().map(|w| i64::from(w.difference))));
     }
 
-    fn take_lists(
-        records: &mut [SnapshotRecord],
-        columns: &ColumnReader<'_>,
-        context: &ReadContext<'_>,
-        budget: &mut Budget,
-    ) -> Result<(), String> {
+    fn take_lists(records: &mut [SnapshotRecord], lists: ListReader<'_>, budget: &mut Budget) -> Result<(), String> {
+        let ListReader { columns, context } = lists;
         let listed: Vec<u32> = columns.narrow("entities")?;
         let effect_counts: Vec<u32> = columns.narrow("effects")?;
         let extra_bytes: Vec<u32> = columns.narrow("extra_bytes")?;
