@@ -8,7 +8,8 @@ use super::offset::OffsetBound;
 pub(super) struct OffsetBounds {
     /// Whether these are upper bounds; the default is lower bounds.
     are_above: bool,
-    kept: Vec<OffsetBound>,
+    /// The bounds in memory, which include the tightest ones.
+    pub(super) kept: Vec<OffsetBound>,
 }
 
 /// The error for a hull with too many corners.
@@ -30,11 +31,6 @@ impl OffsetBounds {
         }
         self.reduce();
         if self.kept.len() > KEPT_MOST / 2 { Err(TooManyCorners) } else { Ok(()) }
-    }
-
-    /// Returns the bounds in memory, which include the tightest ones.
-    pub(super) fn kept(&self) -> &[OffsetBound] {
-        &self.kept
     }
 
     fn reduce(&mut self) {
@@ -88,8 +84,8 @@ mod tests {
             let (mut kept_above, mut kept_below) = (OffsetBounds::above(), OffsetBounds::default());
             above.iter().for_each(|bound| kept_above.add(*bound).expect("few corners"));
             below.iter().for_each(|bound| kept_below.add(*bound).expect("few corners"));
-            assert!(kept_above.kept().len() < KEPT_MOST && kept_below.kept().len() < KEPT_MOST);
-            let (all, kept) = (between(&above, &below), between(kept_above.kept(), kept_below.kept()));
+            assert!(kept_above.kept.len() < KEPT_MOST && kept_below.kept.len() < KEPT_MOST);
+            let (all, kept) = (between(&above, &below), between(&kept_above.kept, &kept_below.kept));
             match (all, kept) {
                 (
                     Err(OffsetError::Drift { apart, rate_us_per_s, is_steady }),

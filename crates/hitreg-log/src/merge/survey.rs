@@ -197,7 +197,7 @@ impl MergeSurvey {
         self.sides.check_missing(has_input)?;
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| match log {
             Some(log) => {
-                let found = offset::between(of.above.kept(), of.below.kept());
+                let found = offset::between(&of.above.kept, &of.below.kept);
                 judged(found, of.is_reached, (*log, PlayerId(player)))
             }
             None => Ok(None),

@@ -115,11 +115,11 @@ pub fn prepare<'a>(
         OutputDestination::File(file) => {
             let unfinished = UnnamedFile::in_folder(file.folder()).map_err(io)?;
             if let Some(permissions) = file.permissions {
-                unfinished.as_file().set_permissions(permissions).map_err(io)?;
+                unfinished.file.set_permissions(permissions).map_err(io)?;
             }
-            fill(unfinished.as_file())?;
-            if target.is_lasting() {
-                unfinished.as_file().sync_data().map_err(io)?;
+            fill(&unfinished.file)?;
+            if target.is_lasting {
+                unfinished.file.sync_data().map_err(io)?;
             }
             Prepared::File(unfinished, file.path)
         }

@@ -55,7 +55,7 @@ pub struct Target {
     path: PathBuf,
     guard: Option<Guard>,
     /// Whether the file must survive a power failure.
-    is_lasting: bool,
+    pub(super) is_lasting: bool,
 }
 
 /// The checks of a target.
@@ -129,10 +129,6 @@ impl Target {
     /// Returns a target in a temporary folder.
     pub(super) fn temporary(path: PathBuf) -> Target {
         Target { path, guard: None, is_lasting: false }
-    }
-
-    pub(super) fn is_lasting(&self) -> bool {
-        self.is_lasting
     }
 
     /// Returns the same target for a second write, which may replace what the command itself has written.

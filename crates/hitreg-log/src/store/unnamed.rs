@@ -11,7 +11,7 @@ use crate::sorted::SortedSet;
 /// A file without its final name, removed on drop.
 #[derive(Debug)]
 pub(super) struct UnnamedFile {
-    file: File,
+    pub(super) file: File,
     path: TemporaryPath,
 }
 
@@ -22,10 +22,6 @@ impl UnnamedFile {
         let created = unique::create_file(folder, ".hitreg-", 0o666);
         let (file, path) = created.map_err(|error| std::io::Error::from(error.kind()))?;
         Ok(UnnamedFile { file, path: TemporaryPath::among(&mut paths, path, PathKind::File) })
-    }
-
-    pub(super) fn as_file(&self) -> &File {
-        &self.file
     }
 
     /// Gives the file its final name and replaces any existing file.
