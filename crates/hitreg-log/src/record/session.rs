@@ -194,9 +194,9 @@ impl<H> Session<H> {
     /// Removes all records and keeps the allocated memory and the texts, which later records may have again.
     pub(crate) fn clear(&mut self) {
         for player in &mut self.players {
-            player.streams_mut().into_iter().for_each(|stream| stream.clear());
+            player.streams_mut().into_iter().for_each(|stream| stream.drop_first(stream.len()));
         }
-        self.streams_mut().into_iter().for_each(|stream| stream.clear());
+        self.streams_mut().into_iter().for_each(|stream| stream.drop_first(stream.len()));
         self.states.clear();
         self.unknown.clear();
     }

@@ -95,9 +95,7 @@ pub trait RecordStream {
     fn span(&self, range: Range<usize>) -> Option<(Micros, Micros)>;
     /// Returns the size of a range of records in memory, in bytes.
     fn bytes(&self, range: Range<usize>) -> usize;
-    /// Removes all records and keeps the allocated memory.
-    fn clear(&mut self);
-    /// Removes the first `count` records.
+    /// Removes the first `count` records and keeps the allocated memory.
     fn drop_first(&mut self, count: usize);
     /// Keeps only the records whose time satisfies `keep`.
     fn retain(&mut self, keep: &dyn Fn(EventTime) -> bool);
@@ -125,10 +123,6 @@ impl<T: RecordType> RecordStream for Vec<T> {
     fn bytes(&self, range: Range<usize>) -> usize {
         let records = self.get(range).unwrap_or_default();
         size_of_val(records) + records.iter().map(RecordType::heap_bytes).sum::<usize>()
-    }
-
-    fn clear(&mut self) {
-        Vec::clear(self);
     }
 
     fn drop_first(&mut self, count: usize) {
