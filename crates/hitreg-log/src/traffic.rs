@@ -207,25 +207,19 @@ fn packet((player, is_up): (u32, bool), (_, sent_us, bytes, choked): SentRow, to
 /// Returns the packets of a trace, with the same omissions.
 pub fn of_trace(trace: &Trace) -> Vec<Packet> {
     let (up, down) = (packets::Columns::of(trace), snapshots::Columns::of(trace));
-    let took = |took: &[f32], row: usize| took.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
     let cell = |cells: &[u32], row: usize| cells.get(row).copied();
-    let up = (0..up.rows.min(up.at_us.len())).map(|row| Packet {
-        player: cell(up.player, row).unwrap_or_default(),
-        is_up: true,
-        sent_us: up.at_us[row],
-        took_us: took(up.took_ms, row),
-        bytes: cell(up.bytes, row),
-        choked: 0,
-    });
-    let down = (0..down.rows.min(down.at_us.len())).map(|row| Packet {
-        player: cell(down.player, row).unwrap_or_default(),
-        is_up: false,
-        sent_us: down.at_us[row],
-        took_us: took(down.took_ms, row),
-        bytes: cell(down.bytes, row),
-        choked: cell(down.choked, row).unwrap_or_default(),
-    });
-    let mut all: Vec<Packet> = up.chain(down).collect();
+    let packet = |is_up: bool, row: usize| {
+        let (player, at_us, took_ms, bytes, choked) = match is_up {
+            true => (up.player, up.at_us, up.took_ms, up.bytes, &[][..]),
+            false => (down.player, down.at_us, down.took_ms, down.bytes, down.choked),
+        };
+        let took_us = took_ms.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
+        let (player, choked) = (cell(player, row).unwrap_or_default(), cell(choked, row).unwrap_or_default());
+        Packet { player, is_up, sent_us: at_us[row], took_us, bytes: cell(bytes, row), choked }
+    };
+    let all_up = (0..up.rows.min(up.at_us.len())).map(|row| packet(true, row));
+    let all_down = (0..down.rows.min(down.at_us.len())).map(|row| packet(false, row));
+    let mut all: Vec<Packet> = all_up.chain(all_down).collect();
     all.sort_by_key(|packet| (packet.player, !packet.is_up, packet.sent_us));
     let mut last_arrived = SortedMap::new();
     for packet in all.iter().filter(|packet| packet.took_us.is_some()) {
