@@ -27,13 +27,14 @@ impl ChunkContent {
 pub(super) struct Chunks<R> {
     frames: FileFrames<R>,
     unpacker: Unpacker,
-    sealed: bool,
-    table: SeekTable,
+    pub(super) sealed: bool,
+    /// The places and sizes of the chunks read so far.
+    pub(super) table: SeekTable,
     chain: Chain,
     /// The offset of the last chunk read.
     before_offset: u64,
     /// The last chunk, once it is read.
-    end: Option<ChunkContent>,
+    pub(super) end: Option<ChunkContent>,
 }
 
 impl<R: Read> Chunks<R> {
@@ -63,23 +64,9 @@ impl<R: Read> Chunks<R> {
         Chunks { frames, unpacker, sealed, table, chain, before_offset, end: None }
     }
 
-    pub(super) fn is_sealed(&self) -> bool {
-        self.sealed
-    }
-
-    /// Returns the sizes of the chunks read so far.
-    pub(super) fn sizes(&self) -> &SeekTable {
-        &self.table
-    }
-
-    /// Returns the last chunk, once it is read.
-    pub(super) fn end(&self) -> Option<&ChunkContent> {
-        self.end.as_ref()
-    }
-
     /// Returns the offset of the next chunk.
     pub(super) fn offset(&self) -> u64 {
-        self.frames.offset()
+        self.frames.offset
     }
 
     /// Returns the next chunk; `None` after the last, once the end of the file is verified.
@@ -87,7 +74,7 @@ impl<R: Read> Chunks<R> {
         if self.end.is_some() {
             return Ok(None);
         }
-        let (offset, index) = (self.frames.offset(), self.table.len());
+        let (offset, index) = (self.frames.offset, self.table.len());
         let frame = self.next_frame(index)?;
         let bytes = self.unpacker.unpack(&frame).map_err(|what| LogError::corrupt_chunk(offset, index, what))?;
         let content = ChunkContent { offset, index, bytes };
@@ -104,7 +91,7 @@ impl<R: Read> Chunks<R> {
     }
 
     fn next_frame(&mut self, index: u32) -> Result<FileFrame, LogError> {
-        let at_offset = self.frames.offset();
+        let at_offset = self.frames.offset;
         match self.frames.next() {
             Ok(Some(frame)) if frame.kind == FrameKind::Tail => {
                 Err(LogError::corrupt_chunk(at_offset, index, "the end of the file comes before its last chunk"))
@@ -144,7 +131,7 @@ impl<R: Read> Chunks<R> {
     /// Checks that exactly the seal and the seek table follow the last chunk. A foreign writer may leave both out.
     fn check_tail(&mut self) -> Result<(), LogError> {
         let expected = self.table.tail(self.chain);
-        let start = self.frames.offset();
+        let start = self.frames.offset;
         let found = self.frames.rest(expected.len() + 1)?;
         if !self.sealed && found.is_empty() {
             return Ok(());

@@ -58,18 +58,14 @@ pub(crate) enum FrameError {
 /// Reads a file frame by frame.
 pub(crate) struct FileFrames<R> {
     from: R,
-    offset: u64,
+    /// The offset of the next frame.
+    pub(crate) offset: u64,
 }
 
 impl<R: Read> FileFrames<R> {
     /// Starts `offset` bytes from the start of the file; `from` must already be there.
     pub(crate) fn new(from: R, offset: u64) -> FileFrames<R> {
         FileFrames { from, offset }
-    }
-
-    /// Returns the offset of the next frame.
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
     }
 
     /// Reads the following bytes, at most `most`.

@@ -223,13 +223,13 @@ impl StoredHeader<'_> {
             side: header.side,
             classes: (&header.classes).into(),
             usercmd: (&header.usercmd).into(),
-            kinds: Cow::Owned(Schema::new(header).kinds().to_vec()),
+            kinds: Cow::Owned(Schema::new(header).kinds),
             columns: header.unknown.iter().filter(|kind| !kind.fields.is_empty()).map(declared).collect(),
         }
     }
 
     fn into_header(self, format: FormatVersion) -> (SessionHeader, Schema) {
-        let schema = Schema::of(format, self.kinds.into_owned());
+        let schema = Schema { kinds: self.kinds.into_owned(), version: format };
         let mut header = SessionHeader {
             game: self.game.into_owned(),
             rules: self.rules.into_owned().into_vec().into(),

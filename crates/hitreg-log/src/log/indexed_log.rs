@@ -48,13 +48,14 @@ impl<R: Read + Seek> IndexedLog<R> {
     /// # Errors
     /// When the log cannot be read, or what is read of it is damaged.
     pub fn open(mut from: R) -> Result<IndexedLog<R>, LogError> {
-        let (header, schema, sealed) = LogReader::new(&mut from)?.opened();
-        let index = if sealed { read_index(&mut from)? } else { None };
-        if let Some(index) = index {
-            return Ok(IndexedLog { from, header, schema, sealed, index });
-        }
-        from.seek(SeekFrom::Start(0))?;
-        let (header, schema, sealed, index) = LogReader::new(&mut from)?.build_index()?;
+        let LogReader { chunks, header, schema, .. } = LogReader::new(&mut from)?;
+        let sealed = chunks.sealed;
+        let index = if sealed && let Some(index) = read_index(&mut from)? {
+            index
+        } else {
+            from.seek(SeekFrom::Start(0))?;
+            LogReader::new(&mut from)?.build_index()?
+        };
         Ok(IndexedLog { from, header, schema, sealed, index })
     }
 

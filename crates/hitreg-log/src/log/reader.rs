@@ -22,9 +22,9 @@ use crate::record::{Outline, Session, SessionHeader, SessionStretch};
 /// zstd's checksum covers each returned chunk. The digest of a chunk's bytes in the file comes with the next chunk. So
 /// only a log that was read to its end without an error is exactly the written one.
 pub struct LogReader<R> {
-    chunks: Chunks<R>,
-    header: SessionHeader,
-    schema: Schema,
+    pub(super) chunks: Chunks<R>,
+    pub(super) header: SessionHeader,
+    pub(super) schema: Schema,
     check: IndexCheck,
 }
 
@@ -38,28 +38,20 @@ impl<R: Read> LogReader<R> {
         Ok(LogReader::within(chunks, header, schema))
     }
 
-    /// Returns the header, the schema, and whether the file is sealed.
-    pub(super) fn opened(self) -> (SessionHeader, Schema, bool) {
-        let LogReader { chunks, header, schema, .. } = self;
-        (header, schema, chunks.is_sealed())
-    }
-
     /// Returns a reader that continues a log with these chunks.
     pub(super) fn within(chunks: Chunks<R>, header: SessionHeader, schema: Schema) -> LogReader<R> {
         LogReader { chunks, header, schema, check: IndexCheck::default() }
     }
 
-    /// Reads the log to its end, and returns its header, its schema, whether it is sealed, and its index.
-    pub(super) fn build_index(mut self) -> Result<(SessionHeader, Schema, bool, FileIndex), LogError> {
+    /// Reads the log to its end, and returns its index.
+    pub(super) fn build_index(mut self) -> Result<FileIndex, LogError> {
         let mut index = IndexBuilder::default();
         while let Some(content) = self.next_content()? {
             let (rows, _) = self.decode(&content)?;
             self.check.add(&content, &rows);
             index.add(content.index, rows);
         }
-        let LogReader { chunks, header, schema, .. } = self;
-        let (sealed, sizes) = (chunks.is_sealed(), chunks.sizes().clone());
-        Ok((header, schema, sealed, index.finish(sizes)))
+        Ok(index.finish(self.chunks.table))
     }
 
     fn next_content(&mut self) -> Result<Option<ChunkContent>, LogError> {
@@ -81,7 +73,7 @@ impl<R: Read> LogReader<R> {
 
     /// Returns the version of the log's format.
     pub fn format(&self) -> FormatVersion {
-        self.schema.version()
+        self.schema.version
     }
 
     /// Returns the records of the next chunk; `None` at the end of a complete, undamaged log.

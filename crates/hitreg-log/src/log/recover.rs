@@ -191,7 +191,7 @@ impl Recovery<'_> {
             Ok(Some(FileFrame { kind: FrameKind::Chunk { content_bytes }, .. })) => *content_bytes,
             _ => 0,
         };
-        let looked_at = (frames.offset() as usize - at).saturating_add(content_bytes);
+        let looked_at = (frames.offset as usize - at).saturating_add(content_bytes);
         let found = self.chunk_in(next);
         if found.is_err() {
             self.looks = self.looks.saturating_sub(looked_at);

@@ -11,8 +11,10 @@ use crate::record::{
 /// The columns of each record kind, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Schema {
-    kinds: Vec<(String, Vec<String>)>,
-    version: FormatVersion,
+    /// The kinds and columns as the header declares them. Missing tables and columns are empty.
+    pub(crate) kinds: Vec<(String, Vec<String>)>,
+    /// The format version of the log.
+    pub(crate) version: FormatVersion,
 }
 
 macro_rules! own_kinds {
@@ -63,21 +65,6 @@ impl Schema {
             }
         }
         Schema { kinds, version: FORMAT }
-    }
-
-    /// Returns the schema of a log whose header declares these kinds. Missing tables and columns are empty.
-    pub(crate) fn of(version: FormatVersion, declared: Vec<(String, Vec<String>)>) -> Schema {
-        Schema { kinds: declared, version }
-    }
-
-    /// Returns the format version of the log.
-    pub(crate) fn version(&self) -> FormatVersion {
-        self.version
-    }
-
-    /// Returns the kinds and columns as the header declares them.
-    pub(crate) fn kinds(&self) -> &[(String, Vec<String>)] {
-        &self.kinds
     }
 
     /// Returns the memory that reading any chunk of this log takes, even an empty one, in bytes. The reader visits

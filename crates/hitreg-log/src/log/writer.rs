@@ -104,10 +104,10 @@ impl<W: Write> LogWriter<W> {
     }
 
     fn write_chunk(&mut self) -> Result<(), WriteError> {
-        if self.bucket.stretch().is_empty() {
+        if self.bucket.stretch.is_empty() {
             return Ok(());
         }
-        write_part(&mut self.sink, &SessionSlice::whole(self.bucket.stretch()), &self.header)?;
+        write_part(&mut self.sink, &SessionSlice::whole(&self.bucket.stretch), &self.header)?;
         self.bucket.clear();
         Ok(())
     }
@@ -136,15 +136,22 @@ fn write_part<W: Write>(
 pub fn write_session<W: Write>(out: W, session: &Session, options: WriterOptions) -> Result<W, WriteError> {
     check(session, &session.header)?;
     let mut sink = begin(out, &session.header, options)?;
-    let kinds = &session.header.unknown;
-    let mut timeline = Timeline::whole(session, kinds, options);
-    while let Some(part) = timeline.next(session, kinds, None)? {
-        write_part(&mut sink, &part, &session.header)?;
-    }
-    if let Some(part) = timeline.last(session) {
-        write_part(&mut sink, &part, &session.header)?;
-    }
+    let mut timeline = Timeline::whole(session, &session.header.unknown, options);
+    write_rest(&mut sink, &mut timeline, session, &session.header)?;
     sink.finish()
+}
+
+/// Writes all parts of a session that a timeline has not passed on yet.
+fn write_rest<W: Write, H>(
+    sink: &mut ChunkSink<W>,
+    timeline: &mut Timeline,
+    session: &Session<H>,
+    header: &SessionHeader,
+) -> Result<(), WriteError> {
+    while let Some(part) = timeline.next(session, &header.unknown, None)? {
+        write_part(sink, &part, header)?;
+    }
+    timeline.last(session).map_or(Ok(()), |part| write_part(sink, &part, header))
 }
 
 /// Checks whether a session fits its header.

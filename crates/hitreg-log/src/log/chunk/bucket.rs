@@ -5,18 +5,14 @@ use crate::record::{MisplacedRecord, Record, SessionHeader, SessionStretch, Snap
 
 /// A chunk being filled, and empty snapshots for reuse.
 pub(crate) struct Bucket {
-    stretch: SessionStretch,
+    /// The records so far.
+    pub(crate) stretch: SessionStretch,
     spare: Vec<SnapshotRecord>,
 }
 
 impl Bucket {
     pub(crate) fn new(header: &SessionHeader) -> Bucket {
         Bucket { stretch: SessionStretch::of(header), spare: Vec::new() }
-    }
-
-    /// Returns the records so far.
-    pub(crate) fn stretch(&self) -> &SessionStretch {
-        &self.stretch
     }
 
     /// Adds a record, if it fits the header.

@@ -168,10 +168,10 @@ impl IndexCheck {
         chunks: &mut Chunks<R>,
         is_read: &dyn Fn(&str) -> bool,
     ) -> Result<Option<ChunkContent>, LogError> {
-        let has_ended = chunks.end().is_some();
+        let has_ended = chunks.end.is_some();
         let next = chunks.next()?;
-        if let (None, false, Some(last)) = (&next, has_ended, chunks.end()) {
-            self.end(last, chunks.sizes(), is_read)?;
+        if let (None, false, Some(last)) = (&next, has_ended, &chunks.end) {
+            self.end(last, &chunks.table, is_read)?;
         }
         Ok(next)
     }

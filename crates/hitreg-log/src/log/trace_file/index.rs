@@ -15,8 +15,8 @@ pub struct IndexedTrace {
 }
 
 impl<R: Read> TraceReader<R> {
-    /// Reads the trace to its end, and returns its header and its index.
-    fn build_index(mut self) -> Result<(TraceHeader, FileIndex), LogError> {
+    /// Reads the trace to its end, and returns its index.
+    fn build_index(mut self) -> Result<FileIndex, LogError> {
         let mut index = IndexBuilder::default();
         while let Some(content) = self.next_content()? {
             let (table, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
@@ -28,7 +28,7 @@ impl<R: Read> TraceReader<R> {
             let rows = layout::part_rows(&part, 0..part.rows());
             index.add_part(content.index, table, rows);
         }
-        Ok((self.header, index.finish(self.chunks.sizes().clone())))
+        Ok(index.finish(self.chunks.table))
     }
 }
 
@@ -47,14 +47,12 @@ impl IndexedTrace {
     /// When the trace cannot be read, or what is read of it is damaged.
     pub fn open<R: Read + Seek>(mut from: R) -> Result<IndexedTrace, LogError> {
         let reader = TraceReader::new(&mut from)?;
-        let (header, sealed) = (reader.header, reader.chunks.is_sealed());
-        let known = if sealed { read_index(&mut from)? } else { None };
-        let (header, index) = match known {
-            Some(index) => (header, index),
-            None => {
-                from.seek(SeekFrom::Start(0))?;
-                TraceReader::new(&mut from)?.build_index()?
-            }
+        let (header, sealed) = (reader.header, reader.chunks.sealed);
+        let index = if sealed && let Some(index) = read_index(&mut from)? {
+            index
+        } else {
+            from.seek(SeekFrom::Start(0))?;
+            TraceReader::new(&mut from)?.build_index()?
         };
         Ok(IndexedTrace { header, index })
     }

@@ -147,7 +147,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// # Errors
     /// The first failed write; the log ends before it.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        if let Some(gap) = self.dropped.record().filter(|_| self.bucket.stretch().is_empty()) {
+        if let Some(gap) = self.dropped.record().filter(|_| self.bucket.stretch.is_empty()) {
             self.bucket.push(&Record::Gap(gap), &self.header)?;
         }
         // The last chunk waits for as long as writing takes.
@@ -159,7 +159,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     }
 
     fn hand_over(&mut self, when_full: QueuePolicy) -> Result<(), WriteError> {
-        if self.bucket.stretch().is_empty() {
+        if self.bucket.stretch.is_empty() {
             return Ok(());
         }
         if let Some(gap) = self.dropped.record() {

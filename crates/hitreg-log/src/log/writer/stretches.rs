@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use super::{WriterOptions, begin, check, write_part};
+use super::{WriterOptions, begin, check, write_part, write_rest};
 use crate::log::container::ChunkSink;
 use crate::log::error::WriteError;
 use crate::log::timeline::Timeline;
@@ -59,20 +59,15 @@ impl<W: Write> StretchWriter<W> {
     /// # Errors
     /// When writing fails.
     pub fn write_until(&mut self, until: Micros) -> Result<(), WriteError> {
-        if self.write(Some(until))? {
+        let mut has_written = false;
+        while let Some(part) = self.timeline.next(&self.held, &self.header.unknown, Some(until))? {
+            write_part(&mut self.sink, &part, &self.header)?;
+            has_written = true;
+        }
+        if has_written {
             self.timeline.forget(&mut self.held, until);
         }
         Ok(())
-    }
-
-    /// Writes full chunks. Returns whether there were any.
-    fn write(&mut self, until: Option<Micros>) -> Result<bool, WriteError> {
-        let mut written = false;
-        while let Some(part) = self.timeline.next(&self.held, &self.header.unknown, until)? {
-            write_part(&mut self.sink, &part, &self.header)?;
-            written = true;
-        }
-        Ok(written)
     }
 
     /// Ends the log: writes the last chunks, the seal and the seek table.
@@ -81,10 +76,7 @@ impl<W: Write> StretchWriter<W> {
     /// When writing fails; the log is then cut off.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.timeline.finish_input(&self.held, &self.header.unknown);
-        self.write(None)?;
-        if let Some(part) = self.timeline.last(&self.held) {
-            write_part(&mut self.sink, &part, &self.header)?;
-        }
+        write_rest(&mut self.sink, &mut self.timeline, &self.held, &self.header)?;
         self.sink.finish()
     }
 
