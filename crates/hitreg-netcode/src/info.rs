@@ -228,7 +228,7 @@ impl SessionInfo {
 impl GapFigures {
     fn of(gap: &GapRecord) -> GapFigures {
         let (from_us, to_us, player) = (gap.from.0, gap.to.0, gap.player.map(|player| player.0));
-        GapFigures { from_us, to_us, player, why: gap.why.into() }
+        GapFigures { from_us, to_us, player, why: gap.why.name() }
     }
 }
 

@@ -43,7 +43,7 @@ impl CompareArgs {
 
     /// The value of `--on`.
     pub(in crate::cli) fn on_name(&self) -> &'static str {
-        self.on.into()
+        self.on.name()
     }
 
     /// These options, as on the command line.

@@ -187,7 +187,7 @@ impl Tolerances {
             let is_known = names().any(|name| tolerance.covers(name))
                 || (on != DiffScope::Any && declared().any(|name| tolerance.covers(name)));
             return Err(match is_known {
-                true => DiffError::NotCompared { column: column(), on: on.into() },
+                true => DiffError::NotCompared { column: column(), on: on.name() },
                 false => DiffError::NoSuchColumn { column: column(), nearest: nearest(&tolerance.column, names()) },
             });
         }

@@ -5,7 +5,7 @@
 #[error("nothing is called `{0}`")]
 pub struct UnknownName(pub String);
 
-/// Gives an enum's variants their names: `NAMES`, `ALL`, `name()`, `Into<&'static str>` and `FromStr`. The names follow
+/// Gives an enum's variants their names: `NAMES`, `ALL`, `name()` and `FromStr`. The names follow
 /// the order of the variants, because files store a variant as its index in `NAMES`.
 #[macro_export]
 macro_rules! named {
@@ -31,12 +31,6 @@ macro_rules! named {
                 place += 1;
             }
         };
-
-        impl From<$type> for &'static str {
-            fn from(value: $type) -> &'static str {
-                value.name()
-            }
-        }
 
         impl std::str::FromStr for $type {
             type Err = $crate::units::UnknownName;

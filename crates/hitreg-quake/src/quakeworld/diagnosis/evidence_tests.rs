@@ -118,11 +118,11 @@ fn labels_are_confirmed_and_placebos_are_not_labelled() {
             right += usize::from(is_right);
             if is_right && right % PLACEBO_EVERY == 0 {
                 let (cause, evidence) = explain(&missed(&rules, stretch, pushed(stretch, &mut chance)));
-                tallies.entry((cause.into(), evidence)).or_default().placebos += 1;
+                tallies.entry((cause.name(), evidence)).or_default().placebos += 1;
                 placebos += 1;
             } else if grade(&run.state, &stretch.recorded) == PredictionGrade::Miss {
                 let (cause, evidence) = explain(&missed(&rules, stretch, stretch.recorded));
-                let tally = tallies.entry((cause.into(), evidence)).or_default();
+                let tally = tallies.entry((cause.name(), evidence)).or_default();
                 tally.cases += 1;
                 tally.confirmed += u32::from(confirms(cause, evidence, stretch, run));
             }
