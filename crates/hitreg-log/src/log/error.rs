@@ -46,18 +46,6 @@ pub enum LogError {
         /// The damage found.
         what: String,
     },
-    /// The chunks are intact, but a record does not fit the header.
-    #[error(
-        "at offset {offset}: chunk {chunk}: {misfit}: this is an error of the program that wrote the file. Mend it, then record again (docs/recorder.md)"
-    )]
-    Misfit {
-        /// The offset where the chunk begins, in bytes.
-        offset: u64,
-        /// The number of the chunk.
-        chunk: u32,
-        /// The mismatch between record and header.
-        misfit: MisplacedRecord,
-    },
     /// The file needs more memory than the limit.
     #[error(transparent)]
     NeedsMemory(#[from] NeedsMemory),
@@ -91,7 +79,7 @@ impl LogError {
     pub fn offset(&self) -> Option<u64> {
         match self {
             LogError::Torn(torn) => Some(torn.at_offset),
-            LogError::Corrupt { offset, .. } | LogError::Misfit { offset, .. } => Some(*offset),
+            LogError::Corrupt { offset, .. } => Some(*offset),
             LogError::HeaderTorn { .. } | LogError::NotHitreg { .. } => Some(0),
             LogError::WrongKind { .. } | LogError::Version(_) | LogError::NeedsMemory(_) | LogError::Io(_) => None,
         }
