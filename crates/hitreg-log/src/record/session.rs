@@ -36,9 +36,7 @@ pub type SessionStretch = Session<()>;
 impl Session {
     /// Returns a session without records.
     pub fn new(header: SessionHeader) -> Session {
-        let players = header.players.iter().map(|_| PlayerRecords::default()).collect();
-        let SessionStretch { states, ticks, damage, gaps, unknown, texts, .. } = SessionStretch::default();
-        Session { header, players, states, ticks, damage, gaps, unknown, texts }
+        SessionStretch::of(&header).with_header(header)
     }
 
     /// Adds a record if it fits the header: its player and its class must exist, and a state needs one cell for each
@@ -209,6 +207,12 @@ impl SessionStretch {
             players: header.players.iter().map(|_| PlayerRecords::default()).collect(),
             ..SessionStretch::default()
         }
+    }
+
+    /// Returns the session that consists of this stretch.
+    pub(crate) fn with_header(self, header: SessionHeader) -> Session {
+        let SessionStretch { header: (), players, states, ticks, damage, gaps, unknown, texts } = self;
+        Session { header, players, states, ticks, damage, gaps, unknown, texts }
     }
 
     /// Adds a record of a session with this header.

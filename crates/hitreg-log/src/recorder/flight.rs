@@ -8,7 +8,7 @@ use super::FinishError;
 use super::cut::{FlightCut, PartStart};
 use super::output::RecordOutput;
 use crate::log::{self, WriteError, WriterOptions};
-use crate::record::{EventTime, GapCause, GapRecord, Record, Session, SessionHeader, SessionStretch, Texts};
+use crate::record::{EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch, Texts};
 use crate::store::{self, FileType, Targets};
 use crate::units::{Micros, Tick};
 
@@ -65,7 +65,7 @@ impl FlightBuffer {
         self.begun = None;
         let next = SessionStretch { texts: kept.current.texts.clone(), ..SessionStretch::of(&kept.header) };
         let full = std::mem::replace(&mut kept.current, next);
-        let log = log::write_session(Vec::new(), &whole(kept.header.clone(), full), WriterOptions::live())?;
+        let log = log::write_session(Vec::new(), &full.with_header(kept.header.clone()), WriterOptions::live())?;
         let beginning = std::mem::replace(&mut kept.beginning, Arc::new(self.cut.beginning()));
         kept.parts.push_back(FlightPart { beginning, log: Arc::new(log), last });
         kept.forget(last);
@@ -122,7 +122,7 @@ impl FlightRecording {
         self.newest.into_iter().for_each(|newest| self.forget(newest));
         let begins = self.parts.front().map_or(&self.beginning, |part| &part.beginning);
         let header = begins.header(&self.header, self.forgotten + 1);
-        let mut session = whole(header, begins.stretch(&self.header)?);
+        let mut session = begins.stretch(&self.header)?.with_header(header);
         if begins.after.tick > Tick(0) {
             let (from, to) = (self.first.unwrap_or(begins.after.at), begins.after.at);
             session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Paused });
@@ -135,10 +135,4 @@ impl FlightRecording {
         session.put_in_order();
         Ok(store::save_log(&target, &session, WriterOptions::live())?)
     }
-}
-
-fn whole(header: SessionHeader, stretch: SessionStretch) -> Session {
-    let mut session = Session::new(header);
-    session.append(stretch);
-    session
 }

@@ -3,7 +3,7 @@
 use super::FinishError;
 use super::output::RecordOutput;
 use crate::log::WriteError;
-use crate::record::{Record, Session, SessionHeader, SessionStretch, Texts};
+use crate::record::{Record, SessionHeader, SessionStretch, Texts};
 use crate::recorded;
 use crate::store::{self, Target};
 use crate::trace::Digest;
@@ -33,8 +33,7 @@ impl RecordOutput for PendingTrace {
     }
 
     fn finish(self: Box<Self>) -> Result<(), FinishError> {
-        let mut session = Session::new(self.header);
-        session.append(self.records);
+        let mut session = self.records.with_header(self.header);
         session.put_in_order();
         let mut trace = recorded::all_records(&session);
         (trace.header.log_digest, trace.header.capabilities) = (self.log.to_string(), self.capabilities);
