@@ -108,16 +108,12 @@ macro_rules! code {
             states::decode(&tables, header, &texts, &mut stretch, &mut budget)?;
             let own_fields = header.own_usercmd_fields();
             let context = ChunkContext::new(stretch.states.keys(), &own_fields, &texts);
-            $( if let Some(table) = tables.of(stringify!($field)).filter(|_| kinds.has(stringify!($field))) {
-                let name = stringify!($field);
-                let columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
+            $( if let Some(columns) = tables.columns(stringify!($field), schema).filter(|columns| kinds.has(columns.name)) {
                 let records = decode_kind::<$type>(&columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
                 columns.distribute(records, &mut stretch.players, |player| &mut player.$field)?;
             } )*
-            $( if let Some(table) = tables.of(stringify!($own_field)).filter(|_| kinds.has(stringify!($own_field))) {
-                let name = stringify!($own_field);
-                let columns = ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table);
+            $( if let Some(columns) = tables.columns(stringify!($own_field), schema).filter(|columns| kinds.has(columns.name)) {
                 let records = decode_kind::<$own_type>(&columns, &context, &mut budget, &stretch)?;
                 unknown::decode_columns::<$own_type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
                 stretch.$own_field = records;

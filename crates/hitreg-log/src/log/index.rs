@@ -15,7 +15,7 @@ use super::error::{LogError, WriteError};
 use super::limits::{MAX_CHUNK_BYTES, MAX_PLAYERS};
 use super::trace_file::{TableMap, empty_table, table_map};
 use crate::record::widest;
-use crate::sorted::SortedMap;
+use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::Table;
 pub(super) use end::{IndexCheck, chunk_at, chunk_frame, content_of, keyframes_in, read_index};
 
@@ -199,10 +199,9 @@ impl FileIndex {
             }
             tables.push(IndexedTable { table, parts });
         }
-        let mut names: Vec<&str> = tables.iter().map(|known| &*known.table.name).collect();
-        names.sort_unstable();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(format!("its index lists table {:?} twice", pair[0])),
+        let mut names = SortedSet::new();
+        match tables.iter().find(|known| !names.insert(&*known.table.name)) {
+            Some(twice) => Err(format!("its index lists table {:?} twice", twice.table.name)),
             None => Ok(FileIndex { tables, players: map.players.clone(), ..FileIndex::default() }),
         }
     }

@@ -140,8 +140,7 @@ impl PlaybackSteps {
             next.2 += 1;
             return Ok(Some(PlaybackStep::Row { kind: next.0, row: next.2 - 1 }));
         }
-        for (number, (cursor, records)) in self.players.iter_mut().zip(&session.players).enumerate() {
-            let player = PlayerId(number as u16);
+        for (player, (cursor, records)) in (0..).map(PlayerId).zip(self.players.iter_mut().zip(&session.players)) {
             if let Some(change) = records.presence.get(cursor.presence).filter(|change| change.tick <= end.tick) {
                 cursor.presence += 1;
                 return Ok(Some(match change.change {
@@ -150,8 +149,7 @@ impl PlaybackSteps {
                 }));
             }
         }
-        for (number, (cursor, records)) in self.players.iter_mut().zip(&session.players).enumerate() {
-            let player = PlayerId(number as u16);
+        for (player, (cursor, records)) in (0..).map(PlayerId).zip(self.players.iter_mut().zip(&session.players)) {
             while let Some(frame) = records.frames.get(cursor.frames).filter(|frame| frame.at <= end.at) {
                 copy(Record::Frame(player, frame.clone()))?;
                 cursor.frames += 1;

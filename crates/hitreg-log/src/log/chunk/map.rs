@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::{ByteBuf, Bytes};
 
 use super::states;
-use super::table::PackedTable;
+use super::table::{ColumnReader, PackedTable};
 use super::texts::TEXTS;
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
@@ -84,6 +84,12 @@ pub(super) struct DecodedTables<'a> {
 impl<'a> DecodedTables<'a> {
     pub(super) fn of(&self, name: &str) -> Option<&PackedTable<&'a Bytes>> {
         self.tables.get(name)
+    }
+
+    /// Returns the columns of a table.
+    pub(super) fn columns<'t>(&'t self, name: &'t str, schema: &'t Schema) -> Option<ColumnReader<'t>> {
+        let table = self.tables.get(name)?;
+        Some(ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table))
     }
 
     /// Returns the number of rows of each table.

@@ -21,8 +21,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     let mut outline = Outline { players: vec![PlayerOutline::default(); players], ..Outline::default() };
     tables.rows().for_each(|(name, rows)| outline.count(kind_of(name), rows));
     let mut columns = |name: &'static str| -> Result<Option<ColumnReader<'_>>, String> {
-        let table = tables.of(name);
-        let columns = table.map(|table| ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table));
+        let columns = tables.columns(name, schema);
         // Budget for a few columns of numbers and their results.
         columns.as_ref().map_or(Ok(()), |columns| budget.take(columns.rows, size_of::<[i64; 8]>()))?;
         Ok(columns)
@@ -94,10 +93,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
             player.left = leave_times(&records[rows]);
         }
     }
-    let heard = tables.of("heard");
-    if let Some(heard) =
-        heard.map(|table| ColumnReader::new("heard", schema.columns("heard").unwrap_or_default(), table))
-    {
+    if let Some(heard) = tables.columns("heard", schema) {
         let records = decode_kind::<HeardRecord>(&heard, &context, &mut budget, &nothing)?;
         for (player, rows) in heard.rows_of_players(players)? {
             let player = &mut outline.players[player];

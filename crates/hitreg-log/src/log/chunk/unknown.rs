@@ -105,8 +105,7 @@ pub(super) fn decode_kinds(
     budget: &mut Budget,
 ) -> Result<(), String> {
     for kind in header.unknown.iter().filter(|kind| !kind.is_known_kind()) {
-        if let Some(table) = tables.of(&kind.name) {
-            let columns = ColumnReader::new(&kind.name, schema.columns(&kind.name).unwrap_or_default(), table);
+        if let Some(columns) = tables.columns(&kind.name, schema) {
             unknown.push(decode_all(&columns, kind, texts, budget)?);
         }
     }
