@@ -62,7 +62,7 @@ pub use stream::Stream;
 
 use crate::log::{self, BackgroundLogWriter, QueuePolicy};
 use crate::record::SessionHeader;
-use crate::store::{FileType, Recording, Targets};
+use crate::store::{FileType, RecordingClaim, Targets};
 use crate::trace::Digest;
 use crate::units::Micros;
 use collector::Collector;
@@ -148,7 +148,7 @@ impl Recorder {
             }
             None => {
                 let target = Targets::new([], false).file(path, FileType::Log)?;
-                Box::new(Recording::begin_with(&target, &header, how.0, how.1)?)
+                Box::new(RecordingClaim::new(&target)?.begin(&header, how.0, how.1)?)
             }
         };
         Recorder::begin(out, header, kinds, options)

@@ -7,7 +7,7 @@ use super::cut::{FlightCut, PartStart};
 use super::output::RecordOutput;
 use crate::log::{self, QueuePolicy, WriteError};
 use crate::record::{EventTime, Record, SessionHeader, Texts};
-use crate::store::{FileType, Recording, Targets};
+use crate::store::{FileType, Recording, RecordingClaim, Targets};
 use crate::units::Micros;
 
 /// Limits of one file. The recorder starts a new file after the first tick that reaches either limit.
@@ -86,7 +86,7 @@ fn begin(
     (chunks, when_full): (log::WriterOptions, QueuePolicy),
 ) -> Result<Recording, FinishError> {
     let target = Targets::new([], false).file(&Recording::numbered(path, number), FileType::Log)?;
-    Ok(Recording::begin_with(&target, &beginning.header(header, number), chunks, when_full)?)
+    Ok(RecordingClaim::new(&target)?.begin(&beginning.header(header, number), chunks, when_full)?)
 }
 
 impl RecordOutput for RotatingFiles {

@@ -25,20 +25,7 @@ impl Recording {
     /// When the file cannot be written, or when an unfinished recording exists there, whether its process still runs or
     /// was killed.
     pub fn begin(target: &Target, header: &SessionHeader) -> Result<Recording, StoreError> {
-        Recording::begin_with(target, header, WriterOptions::live(), QueuePolicy::Wait)
-    }
-
-    /// Like [`Recording::begin`], with other chunk options and another reaction to a slow disk.
-    ///
-    /// # Errors
-    /// As [`Recording::begin`].
-    pub fn begin_with(
-        target: &Target,
-        header: &SessionHeader,
-        options: WriterOptions,
-        when_full: QueuePolicy,
-    ) -> Result<Recording, StoreError> {
-        RecordingClaim::new(target)?.begin(header, options, when_full)
+        RecordingClaim::new(target)?.begin(header, WriterOptions::live(), QueuePolicy::Wait)
     }
 
     /// Returns the path of an unfinished recording: `NAME.hitlog.part`.
@@ -165,7 +152,7 @@ impl RecordingClaim {
         Ok(claimed)
     }
 
-    /// Starts the recording.
+    /// Starts the recording with these chunk options and this reaction to a slow disk.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::ImportFileError;
 use crate::quake3::{self, ListenerCounts, Overview, Quake3ImportError, RecordingKind, ServerLog};
 use hitreg_log::log::{Lookalike, QueuePolicy, WriterOptions};
-use hitreg_log::store::{self, Recording, StoreError, Target};
+use hitreg_log::store::{self, RecordingClaim, StoreError, Target};
 
 /// A recording and the files that belong to it.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
             Some(map.map_err(|error| ImportFileError::Quake3 { path: path.to_owned(), source: error.into() })?);
     }
     let header = quake3::header(&overview.rules, &overview.players, from.source.origin()).map_err(fail)?;
-    let mut to = Recording::begin_with(target, &header, WriterOptions::whole(), QueuePolicy::Wait)?;
+    let mut to = RecordingClaim::new(target)?.begin(&header, WriterOptions::whole(), QueuePolicy::Wait)?;
     let mut failed: Option<StoreError> = None;
     quake3::import(from.source, store::open_file(from.recording)?, &log, &mut |record| {
         if failed.is_none() {
