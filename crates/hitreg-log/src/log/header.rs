@@ -59,12 +59,8 @@ pub fn kind_of(bytes: &[u8]) -> FileKind {
     if !bytes.starts_with(&ZSTD_MAGIC.to_le_bytes()) {
         return FileKind::Other;
     }
-    let mut head = [0u8; 16];
-    let got = match unpack_some(bytes, &mut head) {
-        Ok(got) => &head[..got],
-        Err(_) => return FileKind::Other,
-    };
-    FileKind::HITREG.into_iter().find(|kind| starts_with_magic(got, kind.magic())).unwrap_or(FileKind::Other)
+    let Ok(start) = unpack_start(bytes) else { return FileKind::Other };
+    FileKind::HITREG.into_iter().find(|kind| starts_with_magic(&start, kind.magic())).unwrap_or(FileKind::Other)
 }
 
 /// Returns the format of a log or trace; `None` for any other file.
@@ -75,19 +71,14 @@ pub fn version_of(file: &[u8]) -> Option<FormatVersion> {
     FileKind::of_magic(preamble.magic).map(|_| preamble.format)
 }
 
-/// Unpacks the first bytes of a frame that may continue beyond `bytes`.
-fn unpack_some(bytes: &[u8], head: &mut [u8]) -> std::io::Result<usize> {
+/// Unpacks the first 16 bytes of a frame that may continue beyond `bytes`.
+fn unpack_start(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut decoder = zstd::stream::read::Decoder::new(bytes)?;
     // This library's frames never need a larger window; a damaged frame could ask for gigabytes.
     decoder.window_log_max(24)?;
-    let mut got = 0;
-    while got < head.len() {
-        match decoder.read(&mut head[got..])? {
-            0 => break,
-            more => got += more,
-        }
-    }
-    Ok(got)
+    let mut start = Vec::new();
+    decoder.take(16).read_to_end(&mut start)?;
+    Ok(start)
 }
 
 /// Whether the MessagePack content begins with a map whose first entry is `magic` with this value.
