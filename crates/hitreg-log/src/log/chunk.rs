@@ -26,7 +26,7 @@ pub(super) use table::{ColumnReader, TableWriter};
 
 use serde_bytes::ByteBuf;
 
-use map::ChunkTables;
+use map::{ChunkMap, ChunkTables};
 pub(super) use table::PackedTable;
 use table::RecordLookup;
 use texts::TEXTS;
@@ -91,7 +91,7 @@ macro_rules! code {
             } )*
             states::encode(part, header, &texts, &mut tables);
             unknown::encode(part, header, &texts, &mut tables);
-            map::encode(&tables, &texts.list(), (index, before))
+            to_messagepack(&ChunkMap(index, before, &tables, &texts.list()))
         }
 
         /// Decodes a chunk of a log with this header, within `memory` bytes.
@@ -171,7 +171,7 @@ fn encode_kind<T: RecordLayout>(
     }
     rows.put(&|keys, row_counts| named_times(part, name, keys, row_counts));
     T::put_lists(&mut rows, context);
-    if let Some(kind) = unknown::of_known(header, name) {
+    if let Some(kind) = unknown::kind_of(header, name) {
         unknown::encode_columns(kind, (&rows.keys(), &mut rows.columns), part, context.texts);
     }
     Some(rows.columns.finish())

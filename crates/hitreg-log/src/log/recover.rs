@@ -72,7 +72,6 @@ pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Sessio
     let mut recovery = Recovery {
         bytes,
         sealed,
-        chunk_bytes: schema.empty_chunk_bytes(&header),
         schema,
         session: Session::new(header),
         damage: Damage::default(),
@@ -112,8 +111,6 @@ struct Recovery<'a> {
     limit: MemoryLimit,
     /// The memory of the session, in bytes.
     used: usize,
-    /// The memory of each chunk, even an empty one.
-    chunk_bytes: usize,
     chain: Chain,
     table: SeekTable,
     next_index: u32,
@@ -284,7 +281,8 @@ impl Recovery<'_> {
                 self.session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Damaged });
             }
         }
-        self.used = self.used.saturating_add(self.chunk_bytes + chunk.bytes());
+        let bytes = self.schema.empty_chunk_bytes(&self.session.header) + chunk.bytes();
+        self.used = self.used.saturating_add(bytes);
         if self.limit.check(self.used).is_ok() {
             self.session.append(chunk);
         }

@@ -267,19 +267,19 @@ impl Class {
 /// Returns the fields of a [`Usercmd`](crate::usercmd::Usercmd) except its number and its server time.
 pub fn usercmd_fields() -> Vec<FieldSchema> {
     use CellKind::{F32, U32};
-    let field =
-        |name, kind, meaning, unit| FieldSchema::new(name, kind, Scope::Movement).meaning(meaning).in_unit(unit);
+    // Each has the usual unit of its meaning.
+    let field = |name, kind, meaning| FieldSchema::new(name, kind, Scope::Movement).meaning(meaning);
     vec![
-        field("lerp_ms", U32, Meaning::Time, "ms"),
-        field("msec", U32, Meaning::Time, "ms"),
-        field("pitch", F32, Meaning::Angle, "degrees"),
-        field("yaw", F32, Meaning::Angle, "degrees"),
-        field("roll", F32, Meaning::Angle, "degrees"),
-        field("forwardmove", F32, Meaning::Velocity, "units/s"),
-        field("sidemove", F32, Meaning::Velocity, "units/s"),
-        field("upmove", F32, Meaning::Velocity, "units/s"),
-        field("buttons", U32, Meaning::Flag, ""),
-        field("impulse", U32, Meaning::Name, ""),
+        field("lerp_ms", U32, Meaning::Time),
+        field("msec", U32, Meaning::Time),
+        field("pitch", F32, Meaning::Angle),
+        field("yaw", F32, Meaning::Angle),
+        field("roll", F32, Meaning::Angle),
+        field("forwardmove", F32, Meaning::Velocity),
+        field("sidemove", F32, Meaning::Velocity),
+        field("upmove", F32, Meaning::Velocity),
+        field("buttons", U32, Meaning::Flag),
+        field("impulse", U32, Meaning::Name),
     ]
 }
 

@@ -105,15 +105,13 @@ impl Session {
 
 impl<H> Session<H> {
     pub(super) fn put_row(&mut self, row: &CustomRow, kind: &UnknownKind) {
-        let records = match self.unknown.iter_mut().position(|known| known.kind == kind.name) {
-            Some(place) => &mut self.unknown[place],
-            None => {
-                let columns = row.values.iter().map(|_| UnknownColumn::default()).collect();
-                self.unknown.push(UnknownRecords { kind: kind.name.clone(), columns, ..UnknownRecords::default() });
-                let last = self.unknown.len() - 1;
-                &mut self.unknown[last]
-            }
-        };
+        let known = self.unknown.iter().position(|known| known.kind == kind.name);
+        let place = known.unwrap_or_else(|| {
+            let columns = row.values.iter().map(|_| UnknownColumn::default()).collect();
+            self.unknown.push(UnknownRecords { kind: kind.name.clone(), columns, ..UnknownRecords::default() });
+            self.unknown.len() - 1
+        });
+        let records = &mut self.unknown[place];
         records.series.push(row.series);
         records.keys.push(0);
         for (column, value) in records.columns.iter_mut().zip(&row.values) {

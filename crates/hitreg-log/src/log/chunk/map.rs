@@ -48,7 +48,8 @@ impl ChunkTables {
     }
 }
 
-struct ChunkMap<'a>(u32, Chain, &'a ChunkTables, &'a [&'a str]);
+/// The map of a chunk to write: its number, the digest of all chunks before it, its tables and its texts.
+pub(super) struct ChunkMap<'a>(pub(super) u32, pub(super) Chain, pub(super) &'a ChunkTables, pub(super) &'a [&'a str]);
 
 impl Serialize for ChunkMap<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -65,14 +66,6 @@ impl Serialize for ChunkMap<'_> {
         }
         map.end()
     }
-}
-
-pub(super) fn encode(
-    tables: &ChunkTables,
-    texts: &[&str],
-    (index, before): (u32, Chain),
-) -> Result<Vec<u8>, WriteError> {
-    to_messagepack(&ChunkMap(index, before, tables, texts))
 }
 
 /// The tables of a decoded chunk, and its texts.

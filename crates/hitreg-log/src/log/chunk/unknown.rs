@@ -15,8 +15,8 @@ use crate::record::{
 };
 use crate::sorted::SortedMap;
 
-/// Returns the unknown columns of a known kind; `None` if it has none.
-pub(super) fn of_known<'h>(header: &'h SessionHeader, name: &str) -> Option<&'h UnknownKind> {
+/// Returns an unknown kind, or the unknown columns of a known one; `None` if the header has none.
+pub(super) fn kind_of<'h>(header: &'h SessionHeader, name: &str) -> Option<&'h UnknownKind> {
     header.unknown.iter().find(|kind| kind.name == name)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn decode_columns<T: RecordLayout>(
     unknown: &mut Vec<UnknownRecords>,
     budget: &mut Budget,
 ) -> Result<(), String> {
-    let Some(kind) = of_known(header, columns.name) else { return Ok(()) };
+    let Some(kind) = kind_of(header, columns.name) else { return Ok(()) };
     let mut read = decode_all(columns, kind, texts, budget)?;
     if let Some(first) = T::COLUMNS.first() {
         read.keys = records.iter().map(first.get).collect();
@@ -70,8 +70,10 @@ pub(super) fn encode(
     tables: &mut ChunkTables,
 ) {
     for (records, range) in part.session.unknown.iter().zip(&part.unknown) {
-        let kind = header.unknown.iter().find(|kind| kind.name == records.kind);
-        let Some(kind) = kind.filter(|kind| !kind.is_known_kind() && !range.is_empty()) else { continue };
+        let Some(kind) = kind_of(header, &records.kind).filter(|kind| !kind.is_known_kind() && !range.is_empty())
+        else {
+            continue;
+        };
         let mut by_series: SortedMap<u32, Vec<usize>> = SortedMap::new();
         range.clone().for_each(|row| by_series.entry(records.series[row]).or_default().push(row));
         let order: Vec<usize> = by_series.values().flatten().copied().collect();
