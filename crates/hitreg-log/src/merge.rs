@@ -279,21 +279,12 @@ fn common_end(
         Some((first.at, PlayerId(player as u16), side.log))
     };
     let unknown = session.players.iter().zip(sides).enumerate().filter_map(unknown);
-    let Some((until, player, log)) = first_unknown(unknown, last.at) else {
+    let Some((until, player, log)) = unknown.min().filter(|(until, ..)| *until <= last.at) else {
         return Ok(((last.tick, last.at), None));
     };
     let ticks = session.ticks.partition_point(|tick| tick.at < until);
     let end = ticks.checked_sub(1).and_then(|index| session.ticks.get(index)).ok_or(MergeError::NothingLeft { log })?;
     Ok(((end.tick, end.at), Some(SessionCut { tick: end.tick, at: end.at, player })))
-}
-
-/// Returns the earliest of the clients' first packets that reached the server and are missing after the beginning of
-/// the client's log, up to the time of the last tick.
-fn first_unknown(
-    of_clients: impl Iterator<Item = (Micros, PlayerId, usize)>,
-    last: Micros,
-) -> Option<(Micros, PlayerId, usize)> {
-    of_clients.min().filter(|(until, _, _)| *until <= last)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::offset::OffsetBound;
 use super::packets::PacketMatcher;
 use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
-use super::{MergeError, Offset, first_unknown, judged, offset};
+use super::{MergeError, Offset, judged, offset};
 use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, widest};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
@@ -216,7 +216,8 @@ impl MergeSurvey {
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
             Some((of.unknown_at?, PlayerId(player), (*log)?))
         };
-        first_unknown((0..).zip(&self.sides.clients).zip(&self.players).filter_map(of), last)
+        let unknown = (0..).zip(&self.sides.clients).zip(&self.players).filter_map(of);
+        unknown.min().filter(|(until, ..)| *until <= last)
     }
 
     /// Returns the newest usercmd that each client is known to have sent.
