@@ -50,7 +50,7 @@ impl<R: Read> Chunks<R> {
         let (header, sealed) = decode(&content)?;
         let (table, chain) = (SeekTable::default(), Chain::default());
         let mut chunks = Chunks { frames, unpacker, sealed, table, chain, before_offset: 0, end: None };
-        chunks.count(&frame);
+        frame.add_to(&mut chunks.table, &mut chunks.chain);
         Ok((chunks, header))
     }
 
@@ -80,7 +80,7 @@ impl<R: Read> Chunks<R> {
         let content = ChunkContent { offset, index, bytes };
         let place = place(&content.bytes).map_err(|what| content.corrupt(what))?;
         self.check_place(place, &content)?;
-        self.count(&frame);
+        frame.add_to(&mut self.table, &mut self.chain);
         self.before_offset = offset;
         if place.end {
             self.end = Some(content);
@@ -118,13 +118,6 @@ impl<R: Read> Chunks<R> {
             }
             None if self.sealed => Err(content.corrupt("it lacks the checksum of the chunk before it")),
             _ => Ok(()),
-        }
-    }
-
-    fn count(&mut self, frame: &FileFrame) {
-        if let FrameKind::Chunk { content_bytes } = frame.kind {
-            self.table.add(frame.bytes.len(), content_bytes);
-            self.chain.add(&frame.bytes);
         }
     }
 

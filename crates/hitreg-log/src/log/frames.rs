@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use super::container::{SEAL_MAGIC, SEEK_TABLE_MAGIC, ZSTD_MAGIC};
+use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::limits::MAX_CHUNK_BYTES;
 
 /// The largest block that zstd makes.
@@ -21,6 +21,16 @@ pub(crate) struct FileFrame {
     pub(crate) bytes: Vec<u8>,
     /// Its kind.
     pub(crate) kind: FrameKind,
+}
+
+impl FileFrame {
+    /// Adds the frame of a chunk to the sizes and the digest of its file.
+    pub(super) fn add_to(&self, table: &mut SeekTable, chain: &mut Chain) {
+        if let FrameKind::Chunk { content_bytes } = self.kind {
+            table.add(self.bytes.len(), content_bytes);
+            chain.add(&self.bytes);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

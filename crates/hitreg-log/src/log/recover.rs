@@ -86,7 +86,7 @@ pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Sessio
         lost_chunks: false,
         lost: Vec::new(),
     };
-    recovery.count(&frame);
+    frame.add_to(&mut recovery.table, &mut recovery.chain);
     recovery.run(frame.bytes.len())?;
     limit.check(recovery.used)?;
     recovery.session.put_in_order();
@@ -260,7 +260,7 @@ impl Recovery<'_> {
 
     /// Adds a chunk to the session. Returns true for the last one.
     fn accept(&mut self, found: TrustedChunk) -> Result<bool, LogError> {
-        self.count(&found.frame);
+        found.frame.add_to(&mut self.table, &mut self.chain);
         self.last_offset = found.frame.offset;
         self.next_index = found.index.saturating_add(1);
         let Some(chunk) = found.records else {
@@ -307,13 +307,6 @@ impl Recovery<'_> {
         closed.dedup();
         for gap in closed.into_iter().rev() {
             self.session.gaps.remove(gap);
-        }
-    }
-
-    fn count(&mut self, frame: &FileFrame) {
-        if let FrameKind::Chunk { content_bytes } = frame.kind {
-            self.chain.add(&frame.bytes);
-            self.table.add(frame.bytes.len(), content_bytes);
         }
     }
 
