@@ -229,7 +229,7 @@ impl Recorder {
 
     /// Returns the index of a custom kind by its name in the [`Description`].
     pub fn kind(&self, name: &str) -> Option<usize> {
-        self.shared.kinds.iter().position(|kind| kind.name == name && kind.is_custom())
+        self.shared.kinds.iter().position(|kind| kind.name == name && !kind.is_usercmd_bytes())
     }
 
     /// Returns the counters so far.

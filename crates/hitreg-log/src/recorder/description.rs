@@ -116,7 +116,7 @@ impl Description {
     /// as a player number) and these columns.
     pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
         // The kind of usercmd bytes comes last, so that it does not shift the numbers of the other kinds.
-        let place = self.kinds.iter().position(|kind| !kind.is_custom()).unwrap_or(self.kinds.len());
+        let place = self.kinds.iter().position(CustomKind::is_usercmd_bytes).unwrap_or(self.kinds.len());
         self.kinds.insert(place, CustomKind { name: name.into(), columns, place: 0 });
         self
     }
@@ -224,13 +224,9 @@ fn is_twice<'a>(names: impl Iterator<Item = &'a String>) -> bool {
 }
 
 impl CustomKind {
+    /// Returns whether the kind holds the extra bytes of usercmds. The application declares all other kinds.
     pub(super) fn is_usercmd_bytes(&self) -> bool {
         self.name == USERCMD_BYTES
-    }
-
-    /// Returns whether the application declared the kind, and not the bytes of usercmds.
-    pub(super) fn is_custom(&self) -> bool {
-        !self.is_usercmd_bytes()
     }
 }
 

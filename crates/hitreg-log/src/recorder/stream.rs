@@ -175,7 +175,7 @@ impl Stream {
     /// As [`Stream::push`]; also when the values do not match the declared columns.
     pub fn row(&mut self, kind: usize, series: u32, at: Micros, values: &[OwnValue]) -> Result<(), PushError> {
         // The kind of usercmd bytes comes last.
-        let kinds = || self.shared.kinds.iter().filter(|kind| kind.is_custom());
+        let kinds = || self.shared.kinds.iter().filter(|kind| !kind.is_usercmd_bytes());
         let own = kinds().nth(kind).ok_or_else(|| PushError::NoKind { kind, kinds: kinds().count() })?;
         check_values(&own.name, values, own.columns.iter().map(|(_, kind)| *kind))?;
         self.shared.check(Some(at))?;
