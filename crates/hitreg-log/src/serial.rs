@@ -19,7 +19,7 @@ impl serde::de::Error for ReadError {
 
 /// The default limit of values in one MessagePack document, nested values included. A value of one byte can take dozens
 /// of bytes in memory.
-const MOST_VALUES: u64 = 1 << 20;
+pub(crate) const MOST_VALUES: u64 = 1 << 20;
 
 /// Reads a value from MessagePack and ignores bytes after it.
 ///
@@ -28,11 +28,6 @@ const MOST_VALUES: u64 = 1 << 20;
 pub fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
     count_values(MOST_VALUES, bytes)?;
     T::deserialize(&mut MessagePackReader::new(bytes))
-}
-
-/// Returns whether [`from_msgpack`] reads so many values.
-pub(crate) fn is_readable(bytes: &[u8]) -> bool {
-    count_values(MOST_VALUES, bytes).is_ok()
 }
 
 /// Refuses MessagePack with more than `most` values, before the caller allocates anything for them. Malformed

@@ -13,7 +13,7 @@ use super::frames::{FileFrames, unpack};
 use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
 use super::schema::Schema;
 use super::version::{FORMAT, FormatVersion, check_readable_by};
-use crate::record::{Class, FieldSchema, Origin, PlayerInfo, RecordedSide, SessionHeader, UnknownKind};
+use crate::record::{Class, FieldSchema, Origin, PlayerInfo, RecordedSide, SessionHeader};
 use crate::units::Seed;
 
 /// The kind of a file.
@@ -175,10 +175,6 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind
     Ok(OpeningChunk { header: first.header, format: first.format, sealed: first.sealed.unwrap_or(false) })
 }
 
-fn declared(kind: &UnknownKind) -> (Cow<'_, str>, Cow<'_, [FieldSchema]>) {
-    ((&kind.name).into(), (&kind.fields).into())
-}
-
 /// A log's header in its file representation.
 #[derive(Serialize, Deserialize)]
 struct StoredHeader<'a> {
@@ -202,6 +198,7 @@ struct StoredHeader<'a> {
 
 impl StoredHeader<'_> {
     fn of(header: &SessionHeader) -> StoredHeader<'_> {
+        let declared = header.unknown.iter().filter(|kind| !kind.fields.is_empty());
         StoredHeader {
             game: (&header.game).into(),
             rules: Cow::Borrowed(Bytes::new(&header.rules)),
@@ -215,7 +212,7 @@ impl StoredHeader<'_> {
             classes: (&header.classes).into(),
             usercmd: (&header.usercmd).into(),
             kinds: Cow::Owned(Schema::new(header).kinds),
-            columns: header.unknown.iter().filter(|kind| !kind.fields.is_empty()).map(declared).collect(),
+            columns: declared.map(|kind| ((&kind.name).into(), (&kind.fields).into())).collect(),
         }
     }
 

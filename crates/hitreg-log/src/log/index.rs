@@ -17,7 +17,7 @@ use super::trace_file::{TableMap, empty_table, table_map};
 use crate::record::widest;
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::Table;
-pub(super) use end::{IndexCheck, chunk_at, chunk_frame, content_of, keyframes_in, read_index};
+pub(super) use end::{IndexCheck, chunk_at, content_of, frame_at, keyframes_in, read_index};
 
 /// The most entries of an index. A log of 16 hours has fewer. A writer leaves out a larger index, and a reader builds
 /// it.
@@ -33,7 +33,7 @@ pub struct FileIndex {
     /// The different lists of players.
     players: Vec<Vec<u16>>,
     /// The places and sizes of all chunks.
-    sizes: SeekTable,
+    pub(super) sizes: SeekTable,
 }
 
 /// A table in the index.
@@ -97,11 +97,6 @@ impl FileIndex {
             }
         }
         digests
-    }
-
-    /// Returns the sizes of the chunks up to this one.
-    pub(super) fn sizes_to(&self, chunk: u32) -> SeekTable {
-        self.sizes.before(chunk + 1)
     }
 
     /// Compares what a chunk has with the index. `is_read` selects the tables that the reader knows.
@@ -314,7 +309,9 @@ impl IndexBuilder {
             let known = self.finish(SeekTable::default());
             let end = EndMap { index, before: Some(before), end: true, contents: Some(known.encode()) };
             let content = to_messagepack(&end)?;
-            if content.len() <= MAX_CHUNK_BYTES && crate::serial::is_readable(&content) {
+            if content.len() <= MAX_CHUNK_BYTES
+                && crate::serial::count_values(crate::serial::MOST_VALUES, &content).is_ok()
+            {
                 return Ok(content);
             }
         }

@@ -168,7 +168,7 @@ impl<R: Read + Seek> IndexedLog<R> {
         let IndexedLog { mut from, header, schema, sealed, index } = self;
         let next = frame.offset + frame.bytes.len() as u64;
         from.seek(SeekFrom::Start(next))?;
-        let chunks = Chunks::within(from, (sealed, next, frame.offset), (index.sizes_to(chunk), chain));
+        let chunks = Chunks::within(from, (sealed, next, frame.offset), (index.sizes.before(chunk + 1), chain));
         Ok(Some(SeekResult { keyframe, reader: LogReader::within(chunks, header, schema) }))
     }
 

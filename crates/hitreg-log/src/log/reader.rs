@@ -167,11 +167,9 @@ impl<R: Read> LogReader<R> {
 
 /// Returns what a decoded chunk has of each table.
 pub(super) fn rows_of(content: &ChunkContent, stretch: &SessionStretch, header: &SessionHeader) -> ChunkRows {
-    let has_rows = !stretch.is_empty();
-    let rows = if has_rows { chunk::rows_by_table(&SessionSlice::whole(stretch), header) } else { ChunkRows::new() };
-    match rows.is_empty() {
+    match stretch.is_empty() {
         true => keyframe_in(&content.bytes, 0).map(|keyframe| keyframe_rows(&keyframe)).into_iter().collect(),
-        false => rows,
+        false => chunk::rows_by_table(&SessionSlice::whole(stretch), header),
     }
 }
 

@@ -24,10 +24,6 @@ impl ChunkFill {
         ChunkFill { options, first: None, bytes: 0 }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.bytes == 0
-    }
-
     /// Starts the next chunk.
     pub(super) fn restart(&mut self) {
         *self = ChunkFill::new(self.options);
@@ -206,7 +202,7 @@ impl Timeline {
 
     /// Returns the records taken for a part that is not full.
     pub(super) fn last<'a, H>(&mut self, session: &'a Session<H>) -> Option<SessionSlice<'a>> {
-        let last = (!self.filling.is_empty()).then(|| self.cut(session));
+        let last = (self.filling.bytes > 0).then(|| self.cut(session));
         self.filling.restart();
         last
     }

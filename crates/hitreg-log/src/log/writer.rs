@@ -82,7 +82,7 @@ impl<W: Write> LogWriter<W> {
     /// Sets the texts of the records: their text codes stand for these. A code without a text is written as an empty
     /// text.
     pub fn set_texts(&mut self, texts: &Texts) {
-        self.bucket.set_texts(texts);
+        self.bucket.stretch.texts.clone_from(texts);
     }
 
     /// Writes the records so far as a chunk of their own.

@@ -1,7 +1,7 @@
 //! The chunk that a recording fills. It reuses the memory of earlier chunks: allocating memory, mainly for the lists
 //! of each snapshot, would cost the recorder more than all its other work.
 
-use crate::record::{MisplacedRecord, Record, SessionHeader, SessionStretch, SnapshotRecord, Texts};
+use crate::record::{MisplacedRecord, Record, SessionHeader, SessionStretch, SnapshotRecord};
 
 /// A chunk being filled, and empty snapshots for reuse.
 pub(crate) struct Bucket {
@@ -26,16 +26,11 @@ impl Bucket {
         self.stretch.push(record, header)
     }
 
-    /// Sets the texts of the records.
-    pub(crate) fn set_texts(&mut self, texts: &Texts) {
-        self.stretch.texts.clone_from(texts);
-    }
-
     /// Takes the full chunk, and continues with an old one that is no longer needed.
     pub(crate) fn exchange(&mut self, used: SessionStretch) -> SessionStretch {
         let full = std::mem::replace(&mut self.stretch, used);
         self.clear();
-        self.set_texts(&full.texts);
+        self.stretch.texts.clone_from(&full.texts);
         full
     }
 

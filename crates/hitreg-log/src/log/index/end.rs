@@ -93,18 +93,6 @@ fn seek_table(from: &mut (impl Read + Seek)) -> Result<Option<SeekTable>, LogErr
     Ok(Some(sizes))
 }
 
-/// Reads the frame of a chunk.
-///
-/// # Errors
-/// When the file cannot be read, or the index names no such chunk.
-pub(in crate::log) fn chunk_frame(
-    from: &mut (impl Read + Seek),
-    index: &FileIndex,
-    chunk: u32,
-) -> Result<FileFrame, LogError> {
-    frame_at(from, &index.sizes, chunk)
-}
-
 /// Unpacks the frame of a chunk.
 ///
 /// # Errors
@@ -129,12 +117,20 @@ pub(in crate::log) fn chunk_at(
     index: &FileIndex,
     chunk: u32,
 ) -> Result<(FileFrame, ChunkContent), LogError> {
-    let frame = chunk_frame(from, index, chunk)?;
+    let frame = frame_at(from, &index.sizes, chunk)?;
     let content = content_of(&frame, chunk)?;
     Ok((frame, content))
 }
 
-fn frame_at(from: &mut (impl Read + Seek), sizes: &SeekTable, chunk: u32) -> Result<FileFrame, LogError> {
+/// Reads the frame of a chunk.
+///
+/// # Errors
+/// When the file cannot be read, or has no such chunk.
+pub(in crate::log) fn frame_at(
+    from: &mut (impl Read + Seek),
+    sizes: &SeekTable,
+    chunk: u32,
+) -> Result<FileFrame, LogError> {
     let (offset, packed, content) = sizes.of(chunk).unwrap_or_default();
     let wrong = || LogError::corrupt_chunk(offset, chunk, "the seek table disagrees");
     if !(1..=MAX_CHUNK_BYTES).contains(&packed) {
@@ -170,20 +166,14 @@ impl IndexCheck {
     ) -> Result<Option<ChunkContent>, LogError> {
         let has_ended = chunks.end.is_some();
         let next = chunks.next()?;
-        if let (None, false, Some(last)) = (&next, has_ended, &chunks.end) {
-            self.end(last, &chunks.table, is_read)?;
-        }
-        Ok(next)
-    }
-
-    fn end(&self, last: &ChunkContent, sizes: &SeekTable, is_read: &dyn Fn(&str) -> bool) -> Result<(), LogError> {
-        let (_, _, known) = decode_end(&last.bytes, sizes.clone()).map_err(|what| last.corrupt(what))?;
-        let Some(known) = known else { return Ok(()) };
+        let (None, false, Some(last)) = (&next, has_ended, &chunks.end) else { return Ok(next) };
+        let (_, _, known) = decode_end(&last.bytes, chunks.table.clone()).map_err(|what| last.corrupt(what))?;
+        let Some(known) = known else { return Ok(None) };
         let digests = known.digests(is_read);
         let differs = |(chunk, _, digest): &&(u32, u64, u64)| digests.get(*chunk as usize) != Some(digest);
         match self.read.iter().find(differs) {
             Some((chunk, offset, _)) => Err(LogError::corrupt_chunk(*offset, *chunk, OTHER_ROWS)),
-            None => Ok(()),
+            None => Ok(None),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use super::{LogError, TraceReader, layout, rows_of};
 use crate::log::chunks::ChunkContent;
-use crate::log::index::{FileIndex, IndexBuilder, IndexedRows, chunk_at, chunk_frame, content_of, read_index};
+use crate::log::index::{FileIndex, IndexBuilder, IndexedRows, chunk_at, content_of, frame_at, read_index};
 use crate::trace::{ColumnData, ColumnSpan, Table, TraceHeader};
 
 /// The header and the index of a trace.
@@ -103,7 +103,8 @@ impl IndexedTrace {
             return Ok(false);
         }
         for (a, b) in a.parts.iter().zip(&b.parts) {
-            let frames = [chunk_frame(file, &self.index, a.chunk)?, chunk_frame(of_other, &other.index, b.chunk)?];
+            let frames =
+                [frame_at(file, &self.index.sizes, a.chunk)?, frame_at(of_other, &other.index.sizes, b.chunk)?];
             let content = content_of(&frames[0], a.chunk)?;
             if a.chunk != b.chunk || frames[0].bytes != frames[1].bytes {
                 let of_other = content_of(&frames[1], b.chunk)?;

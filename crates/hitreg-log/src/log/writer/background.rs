@@ -125,7 +125,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
 
     /// Sets the texts of the records, as [`LogWriter::set_texts`](super::LogWriter::set_texts) does.
     pub fn set_texts(&mut self, texts: &Texts) {
-        self.bucket.set_texts(texts);
+        self.bucket.stretch.texts.clone_from(texts);
     }
 
     /// Returns the number of chunks dropped because the disk was too slow.
