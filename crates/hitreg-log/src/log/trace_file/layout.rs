@@ -418,7 +418,7 @@ fn values<V: Clone + Default, P, const N: usize>(
     column: &ColumnMap<'_, &Bytes>,
     grouping: &RowGrouping,
     raw: impl Fn([u8; N]) -> V,
-    unpack: fn(&[u8], &[usize]) -> Result<Vec<P>, String>,
+    unpack: impl Fn(&[u8], &[usize]) -> Result<Vec<P>, String>,
     packed: impl Fn(P) -> Option<V>,
 ) -> Result<Vec<V>, String> {
     match &*column.transform {
