@@ -7,5 +7,5 @@ mod redundancy;
 mod steering;
 
 pub use calibration::{CALIBRATION_FRAMES, Calibration};
-pub use redundancy::{Redundancy, RedundancyOptions};
+pub use redundancy::Redundancy;
 pub use steering::{Steering, SteeringOptions};

@@ -41,7 +41,6 @@ impl InputTime {
         let options = SteeringOptions {
             tick: settings.server.tick_hz.interval(),
             lead: Micros::from_ms(settings.client.lead_ms),
-            ..SteeringOptions::nereids()
         };
         InputTime {
             options: (settings.client.clock == ClockMode::Calibrated).then_some(options),

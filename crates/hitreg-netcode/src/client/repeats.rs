@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::pacing::{Redundancy, RedundancyOptions};
+use crate::pacing::Redundancy;
 use crate::packet::{ClientPacket, Echo};
 use crate::settings::Settings;
 use crate::state::state;
@@ -15,7 +15,8 @@ const REMEMBERED: usize = 256;
 
 pub(super) struct RepeatCheck {
     most: usize,
-    adaptive: Option<RedundancyOptions>,
+    /// The time between packets, if their number of usercmds adapts to the line.
+    adaptive: Option<Micros>,
     /// `None` before the first packet.
     redundancy: Option<Redundancy>,
     /// The send times of the last packets, by number.
@@ -28,10 +29,9 @@ state!(RepeatCheck { redundancy, sent, echoed } but { most, adaptive } if is_val
 
 impl RepeatCheck {
     pub(super) fn new(settings: &Settings) -> RepeatCheck {
-        let options = RedundancyOptions { interval: settings.client.cmd_hz.interval() };
         RepeatCheck {
             most: settings.client.redundancy as usize,
-            adaptive: settings.client.adaptive_redundancy.then_some(options),
+            adaptive: settings.client.adaptive_redundancy.then(|| settings.client.cmd_hz.interval()),
             redundancy: None,
             sent: VecDeque::new(),
             echoed: None,
@@ -46,12 +46,12 @@ impl RepeatCheck {
 
     /// Returns the number of usercmds in packet `number`, which is sent at `now`.
     pub(super) fn of_packet(&mut self, now: Micros, number: u32) -> usize {
-        let Some(options) = self.adaptive else { return self.most };
+        let Some(interval) = self.adaptive else { return self.most };
         self.sent.push_back((number, now));
         if self.sent.len() > REMEMBERED {
             self.sent.pop_front();
         }
-        let redundancy = self.redundancy.get_or_insert_with(|| Redundancy::new(options, now));
+        let redundancy = self.redundancy.get_or_insert_with(|| Redundancy::new(interval, now));
         usize::from(redundancy.level(now)).min(self.most)
     }
 

@@ -37,13 +37,6 @@ const GROWTH_PER_S: f64 = 0.1;
 /// The factor of the sending rate to which the estimate drops when there is a queue.
 const FALL_TO: f64 = 0.85;
 
-/// The inputs of the choice other than the line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RedundancyOptions {
-    /// The time between packets.
-    pub interval: Micros,
-}
-
 /// Chooses the redundancy of one client. It is a state machine: times come in as arguments.
 #[derive(Clone, Debug)]
 pub struct Redundancy {
@@ -74,10 +67,10 @@ pub struct Redundancy {
 }
 
 impl Redundancy {
-    /// Creates the state at 4:1.
-    pub fn new(options: RedundancyOptions, now: Micros) -> Redundancy {
+    /// Creates the state at 4:1. `interval` is the time between packets.
+    pub fn new(interval: Micros, now: Micros) -> Redundancy {
         Redundancy {
-            interval: options.interval.max(Micros(1)),
+            interval: interval.max(Micros(1)),
             level: MOST,
             changed_at: now,
             more_since: None,
@@ -265,7 +258,7 @@ mod tests {
     /// Returns the levels, one for each packet of 32 ms. Each line lasts for its number of seconds.
     fn levels(seed: u64, lines: &[(TestLink, i64)]) -> Vec<u8> {
         let interval = Micros::from_ms(32);
-        let mut redundancy = Redundancy::new(RedundancyOptions { interval }, Micros::ZERO);
+        let mut redundancy = Redundancy::new(interval, Micros::ZERO);
         let mut rng = Rng::new(Seed(seed), 0);
         let mut queued = 0.0;
         let mut now = Micros::ZERO;

@@ -17,25 +17,20 @@ pub struct SteeringOptions {
     pub tick: Micros,
     /// How early usercmds should arrive: a margin for jitter, and for packets that redundancy makes up for.
     pub lead: Micros,
-    /// The largest error that is not corrected. It should exceed the jitter left in the helper.
-    pub tolerance: Micros,
-    /// Errors above this are corrected in one step, others by slewing.
-    pub jump_above: Micros,
-    /// The slew rate, in µs per second.
-    pub slew_us_per_s: i64,
 }
+
+/// The largest error that is not corrected. It exceeds the jitter left in the helper.
+const TOLERANCE: Micros = Micros::from_ms(10);
+/// Errors above this are corrected in one step, others by slewing.
+const JUMP_ABOVE: Micros = Micros::from_ms(100);
+/// The slew rate, in µs per second.
+const SLEW_US_PER_S: i64 = 50_000;
 
 impl SteeringOptions {
     /// Returns the values for NeREIDS's ticks of 32 ms. Input may arrive three packets late and still be used, and 50
     /// ms of jitter are harmless.
     pub fn nereids() -> SteeringOptions {
-        SteeringOptions {
-            tick: Micros::from_ms(32),
-            lead: Micros::from_ms(96 + 50),
-            tolerance: Micros::from_ms(10),
-            jump_above: Micros::from_ms(100),
-            slew_us_per_s: 50_000,
-        }
+        SteeringOptions { tick: Micros::from_ms(32), lead: Micros::from_ms(96 + 50) }
     }
 }
 
@@ -94,11 +89,11 @@ impl Steering {
         }
         self.heard = (self.heard.0 + error, self.heard.1.saturating_add(1));
         let mean = Micros(self.heard.0.0 / i64::from(self.heard.1));
-        if error.0.abs() > self.options.jump_above.0 {
+        if error.0.abs() > JUMP_ABOVE.0 {
             self.correct(now, error, round_trip);
         } else if now >= self.deaf_until + self.filter() + self.filter() {
             // A single helper still contains jitter. The mean does not, so the clock does not follow it.
-            if mean.0.abs() > self.options.tolerance.0 {
+            if mean.0.abs() > TOLERANCE.0 {
                 self.correct(now, mean, round_trip);
             } else {
                 self.listen_from(now);
@@ -110,7 +105,7 @@ impl Steering {
     /// when no usercmd arrives in time.
     pub fn handle_warning(&mut self, now: Micros, difference: i16, round_trip: Micros) {
         let error = self.options.lead - Micros(i64::from(difference) * self.options.tick.0);
-        if now >= self.deaf_until && error.0.abs() > self.options.jump_above.0 {
+        if now >= self.deaf_until && error.0.abs() > JUMP_ABOVE.0 {
             self.correct(now, error, round_trip);
         }
     }
@@ -120,12 +115,12 @@ impl Steering {
         self.since = now;
         self.corrections = self.corrections.saturating_add(1);
         let mut takes = Micros::ZERO;
-        if error.0.abs() > self.options.jump_above.0 {
+        if error.0.abs() > JUMP_ABOVE.0 {
             self.offset += error;
             self.remaining = Micros::ZERO;
         } else {
             self.remaining = error;
-            takes = Micros(error.0.abs() * 1_000_000 / self.options.slew_us_per_s.max(1));
+            takes = Micros(error.0.abs() * 1_000_000 / SLEW_US_PER_S);
         }
         // A quarter more frames, to allow for losses.
         self.listen_from(now + takes + round_trip + self.filter() + Micros(self.filter().0 / 4));
@@ -143,7 +138,7 @@ impl Steering {
 
     /// Returns how much of the remaining correction has been slewed by `now`.
     fn slewed(&self, now: Micros) -> Micros {
-        let most = ((now - self.since).0.max(0)).saturating_mul(self.options.slew_us_per_s) / 1_000_000;
+        let most = ((now - self.since).0.max(0)).saturating_mul(SLEW_US_PER_S) / 1_000_000;
         Micros(self.remaining.0.clamp(-most, most))
     }
 }
