@@ -4,6 +4,7 @@
 //! Pipelines do no I/O: time and datagrams come in as arguments, and they return datagrams and results. Server and
 //! client never import each other.
 
+mod bounded;
 pub mod client;
 pub mod game;
 pub mod geometry;

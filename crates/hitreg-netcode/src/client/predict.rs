@@ -14,6 +14,7 @@ use super::PredictedOutput;
 use super::cause::{CauseCounts, MissExplanation};
 use super::context::PredictionContext;
 use super::fields::PredictedFields;
+use crate::bounded::push_bounded;
 use crate::game::{AckedPrediction, Body, Effect, Game, LostInput, PredictionGrade, Sink, Touch, shown_by_either};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -123,11 +124,10 @@ impl<G: Game> Window<G> {
     pub(super) fn push(&mut self, now: Micros, command: Usercmd) {
         self.last_seq = command.seq;
         self.recent.push_back((command.clone(), now));
-        self.entries.push_back(PredictedUsercmd { command, after: None, touches: Vec::new(), effects: Vec::new() });
-        if self.entries.len() > REMEMBERED {
+        let entry = PredictedUsercmd { command, after: None, touches: Vec::new(), effects: Vec::new() };
+        if push_bounded(&mut self.entries, entry, REMEMBERED).is_some() {
             // The server has been silent for long. The oldest usercmd is dropped, and reconciliation continues from the
             // server's next snapshot.
-            self.entries.pop_front();
             self.valid = self.valid.saturating_sub(1);
         }
         // The newest acked usercmd gives the round trip, and packets repeat the last usercmds.

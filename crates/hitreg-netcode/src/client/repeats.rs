@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use crate::bounded::push_bounded;
 use crate::pacing::Redundancy;
 use crate::packet::{ClientPacket, Echo};
 use crate::settings::Settings;
@@ -47,10 +48,7 @@ impl RepeatCheck {
     /// Returns the number of usercmds in packet `number`, which is sent at `now`.
     pub(super) fn of_packet(&mut self, now: Micros, number: u32) -> usize {
         let Some(interval) = self.adaptive else { return self.most };
-        self.sent.push_back((number, now));
-        if self.sent.len() > REMEMBERED {
-            self.sent.pop_front();
-        }
+        push_bounded(&mut self.sent, (number, now), REMEMBERED);
         let redundancy = self.redundancy.get_or_insert_with(|| Redundancy::new(interval, now));
         usize::from(redundancy.level(now)).min(self.most)
     }

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::bounded::push_bounded;
 use crate::state::value;
 use hitreg_log::units::Micros;
 
@@ -43,10 +44,7 @@ impl Calibration {
             return;
         }
         self.off.clear();
-        self.leads.push_back(lead);
-        if self.leads.len() > CALIBRATION_FRAMES {
-            self.leads.pop_front();
-        }
+        push_bounded(&mut self.leads, lead, CALIBRATION_FRAMES);
     }
 
     /// Returns the helper in ms, positive when input is early; `None` before enough frames arrived.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::Server;
+use crate::bounded::push_bounded;
 use crate::game::{Body, Effect, Game, GameInput, PlayerCommand, Reason, ShotVerdict, Sink, Touch, WorldSink};
+use crate::history::FRAMES_KEPT;
 use crate::packet::ClientPacket;
 use crate::pipeline::{Event, JudgedShot, Rewind};
 use crate::settings::{OnLost, Settings};
@@ -58,7 +60,7 @@ impl<G: Game> Server<G> {
             let seq = CommandSeq(seq);
             let connection = &mut self.connections[usize::from(player.0)];
             connection.last_command = seq;
-            connection.remember_missing(seq);
+            push_bounded(&mut connection.missing, seq, FRAMES_KEPT);
             // A client must not gain time by skipping numbers.
             let stands_in = repeat && connection.spend(connection.last_input.msec);
             let how = if stands_in { Execution::StoodIn } else { Execution::Missing };

@@ -132,13 +132,6 @@ impl<G: Game> PlayerConnection<G> {
         self.warnings.push(warning);
     }
 
-    pub(super) fn remember_missing(&mut self, seq: CommandSeq) {
-        self.missing.push_back(seq);
-        if self.missing.len() > FRAMES_KEPT {
-            self.missing.pop_front();
-        }
-    }
-
     pub(super) fn grant_time(&mut self, dt: Micros, most: Micros) {
         self.credit = (self.credit + dt).min(most);
     }
@@ -152,12 +145,5 @@ impl<G: Game> PlayerConnection<G> {
             self.credit = self.credit - cost;
         }
         is_enough
-    }
-
-    pub(super) fn remember_sent(&mut self, seq: SnapshotSeq, at: Micros) {
-        self.sent.push_back((seq, at));
-        if self.sent.len() > FRAMES_KEPT {
-            self.sent.pop_front();
-        }
     }
 }

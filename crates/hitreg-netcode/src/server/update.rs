@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::Server;
 use super::connection::PlayerConnection;
+use crate::bounded::push_bounded;
 use crate::game::{Body, Effect, Game};
-use crate::history::Frame;
+use crate::history::{FRAMES_KEPT, Frame};
 use crate::packet::Snapshot;
 use hitreg_log::units::{Micros, PlayerId, Tick};
 
@@ -53,7 +54,7 @@ impl<G: Game> PlayerConnection<G> {
             extra: Vec::new(),
         };
         self.history.push(frame);
-        self.remember_sent(snapshot.seq, now);
+        push_bounded(&mut self.sent, (snapshot.seq, now), FRAMES_KEPT);
         // The average update rate matches the client's request; missed turns are not made up.
         self.due_at = (self.due_at + interval).max(now + interval - settings.server.tick_hz.interval());
         snapshot

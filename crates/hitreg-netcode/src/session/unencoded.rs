@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::bounded::push_bounded;
 use crate::game::Body;
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -138,10 +139,7 @@ impl<B: Body> UnencodedTransport<B> {
         let is_known = ends.acked.is_none_or(|acked| snapshot.seq.0 - acked.0 < WINDOW);
         self.bytes_matter |= sent.is_none() || !is_known;
         ends.sent = sent;
-        ends.frames.push_back((snapshot.seq, Arc::clone(&snapshot.frame)));
-        if ends.frames.len() > WINDOW as usize + 1 {
-            ends.frames.pop_front();
-        }
+        push_bounded(&mut ends.frames, (snapshot.seq, Arc::clone(&snapshot.frame)), WINDOW as usize + 1);
     }
 
     /// Handles a packet that reached the server, with the client's ack.

@@ -16,6 +16,7 @@ use super::priority::Urgency;
 use super::shared_states::SharedStates;
 use super::track::EntityTrack;
 use super::{ReceivedSet, WINDOW, Wrapping16};
+use crate::bounded::push_bounded;
 use crate::game::{Body, Effect};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -139,10 +140,7 @@ impl<B: Body> Sender<B> {
 
     /// Warns the client about its last usercmd with the next snapshot.
     pub fn warn(&mut self, warning: OutOfSeqWarning) {
-        self.warnings.push_back(warning);
-        if self.warnings.len() > WARNINGS_WAITING_MAX {
-            self.warnings.pop_front();
-        }
+        push_bounded(&mut self.warnings, warning, WARNINGS_WAITING_MAX);
     }
 
     /// Queues a notice that is repeated until the client acks it.
@@ -362,10 +360,8 @@ impl<B: Body> Sender<B> {
         for change in deferred {
             self.tracks[change.track].1.waited += 1;
         }
-        self.sent.push_back(SentRecord { seq: snapshot.seq, server_time: snapshot.frame.server_time, next_notice });
-        if self.sent.len() > WINDOW as usize {
-            self.sent.pop_front();
-        }
+        let sent = SentRecord { seq: snapshot.seq, server_time: snapshot.frame.server_time, next_notice };
+        push_bounded(&mut self.sent, sent, WINDOW as usize);
     }
 }
 

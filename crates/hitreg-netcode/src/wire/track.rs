@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::WINDOW;
+use crate::bounded::push_bounded;
 use crate::state::value;
 use hitreg_log::units::SnapshotSeq;
 
@@ -84,9 +85,7 @@ impl EntityTrack {
 
     pub(crate) fn remember_sent(&mut self, seq: SnapshotSeq, cells: Option<Arc<[u32]>>) {
         self.waited = 0;
-        self.sent.push_back(HeldState { seq, cells });
-        if self.sent.len() > WINDOW as usize {
-            self.sent.pop_front();
+        if push_bounded(&mut self.sent, HeldState { seq, cells }, WINDOW as usize).is_some() {
             self.acked = None;
         }
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::arrivals::Arrivals;
 use super::requests::RequestReceiver;
+use crate::bounded::push_bounded;
 use crate::game::{BadCells, Body, Category, FieldSchema, GameInput};
 use crate::packet::{HeardPacket, Snapshot};
 use crate::state::state;
@@ -246,18 +247,11 @@ impl<B: Body> ServerConnection<B> {
         if let Some(newest) = packet.commands.last() {
             self.reference.command = self.reference.command.max(newest.seq);
             if let Some(perceived) = message.perceived {
-                self.remember(newest.seq, perceived);
+                push_bounded(&mut self.perceived, (newest.seq, perceived), PERCEIVED_REMEMBERED);
             }
         }
         self.sender.handle_ack(&received);
         Ok(HeardPacket { packet, received_before })
-    }
-
-    fn remember(&mut self, seq: CommandSeq, perceived: PerceivedAvatar) {
-        if self.perceived.len() == PERCEIVED_REMEMBERED {
-            self.perceived.pop_front();
-        }
-        self.perceived.push_back((seq, perceived));
     }
 
     fn matches_perceived(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {

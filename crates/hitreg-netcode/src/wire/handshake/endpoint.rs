@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use super::super::{DecodeError, Key, MessageType, VERSION, message_type};
 use super::message::{GAME_NAME_BYTES_MAX, Hello, Refusal, ServerAnswer};
+use crate::bounded::push_bounded;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{Micros, PlayerId};
 
@@ -167,10 +168,8 @@ impl Endpoint {
         let Some(place) = self.places.get_mut(usize::from(player.0)).and_then(Option::take) else { return };
         self.by_address.remove(&place.address);
         let until = now + BUCKET + BUCKET;
-        self.ended.push_back(EndedConnection { address: place.address, salt: place.salt, until });
-        if self.ended.len() > ENDED_MAX {
-            self.ended.pop_front();
-        }
+        let ended = EndedConnection { address: place.address, salt: place.salt, until };
+        push_bounded(&mut self.ended, ended, ENDED_MAX);
     }
 
     fn route(&mut self, now: Micros, from: SocketAddr, datagram: &[u8]) -> Result<IncomingMessage, IgnoredReason> {
@@ -245,10 +244,7 @@ impl Endpoint {
             return refuse(Refusal::Begun);
         }
         if let Some(tardy) = self.address(player).filter(|address| *address != from) {
-            self.tardy.push_back((tardy.ip(), now + TARDY));
-            if self.tardy.len() > TARDY_MAX {
-                self.tardy.pop_front();
-            }
+            push_bounded(&mut self.tardy, (tardy.ip(), now + TARDY), TARDY_MAX);
         }
         self.free(now, player);
         let key = self.assign_place(now, from, salt, player);
