@@ -148,17 +148,17 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
 
     /// Lets an intruder see all datagrams of the session and send others.
     pub fn add_intruder(&mut self, intruder: Box<dyn Intruder>) {
-        self.network.add_intruder(intruder);
+        self.network.intruder = Some(intruder);
     }
 
     /// Lets one player's client send its own acks, true or false.
     pub fn forge_acks(&mut self, player: PlayerId) {
-        self.network.forge_acks(player);
+        self.network.liar = Some(player);
     }
 
     /// Lets one player's client make requests besides sending usercmds.
     pub fn add_requests(&mut self, asking: ClientAsk) {
-        self.network.add_requests(asking);
+        self.network.asking = Some(asking);
     }
 
     /// Returns the server.
@@ -215,16 +215,16 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                     }
                 }
                 QueuedEvent::Arrives(player, carried) => match self.network.open(at, player, carried) {
-                    DeliveredPacket::Packet(heard) => {
+                    Some(DeliveredPacket::Packet(heard)) => {
                         sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
                     }
-                    DeliveredPacket::Snapshot(snapshot) => {
+                    Some(DeliveredPacket::Snapshot(snapshot)) => {
                         let index = usize::from(player.0);
                         let client = &mut self.clients[index];
                         let is_corrected = sequence::snapshot_received(client, at, player, &snapshot, observer);
                         self.corrections[index] = self.corrections[index].saturating_add(is_corrected.into());
                     }
-                    DeliveredPacket::Nothing => {}
+                    None => {}
                 },
                 QueuedEvent::Heard(player, heard) => {
                     self.network.handle_heard(player, &heard);

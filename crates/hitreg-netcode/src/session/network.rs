@@ -71,11 +71,12 @@ pub(super) struct SessionNetwork<B, L> {
     links: Vec<Links<L>>,
     pub(super) queue: Queue<B>,
     carriage: Transport<B>,
-    intruder: Option<Box<dyn Intruder>>,
+    /// Sees all datagrams.
+    pub(super) intruder: Option<Box<dyn Intruder>>,
     /// The player whose client sends its own acks instead of the connection's.
-    liar: Option<PlayerId>,
+    pub(super) liar: Option<PlayerId>,
     /// The player whose client makes requests, and the observer of requests that reach the server.
-    asking: Option<ClientAsk>,
+    pub(super) asking: Option<ClientAsk>,
 }
 
 /// Requests that one player's client makes besides its usercmds.
@@ -113,8 +114,6 @@ pub(crate) enum TransportKind {
 pub(super) enum DeliveredPacket<B> {
     Packet(HeardPacket),
     Snapshot(Snapshot<B>),
-    /// A fragment, or nothing to act on.
-    Nothing,
 }
 
 impl<B: Body, L: Link> SessionNetwork<B, L> {
@@ -139,21 +138,6 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
 
     fn over(links: Vec<Links<L>>, carriage: Transport<B>) -> SessionNetwork<B, L> {
         SessionNetwork { links, queue: Queue::default(), carriage, intruder: None, liar: None, asking: None }
-    }
-
-    /// Lets an intruder see all datagrams from now on.
-    pub(super) fn add_intruder(&mut self, intruder: Box<dyn Intruder>) {
-        self.intruder = Some(intruder);
-    }
-
-    /// Lets one player's client send its own acks.
-    pub(super) fn forge_acks(&mut self, player: PlayerId) {
-        self.liar = Some(player);
-    }
-
-    /// Lets one player's client make requests.
-    pub(super) fn add_requests(&mut self, asking: ClientAsk) {
-        self.asking = Some(asking);
     }
 
     /// Returns how packets and snapshots travel.
@@ -226,44 +210,47 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
         }
     }
 
-    /// Passes an arrived transmission to the receiving end of its connection.
-    pub(super) fn open(&mut self, at: Micros, player: PlayerId, carried: CarriedPacket<B>) -> DeliveredPacket<B> {
+    /// Passes an arrived transmission to the receiving end of its connection. Returns `None` for a fragment, and when
+    /// there is nothing to act on.
+    pub(super) fn open(&mut self, at: Micros, player: PlayerId, sent: CarriedPacket<B>) -> Option<DeliveredPacket<B>> {
         let index = usize::from(player.0);
-        match (carried, &mut self.carriage) {
-            (CarriedPacket::Up(datagram), Transport::Datagrams { servers, .. }) => {
-                match servers[index].handle_datagram(at, &datagram) {
-                    Ok(ServerEvent::Packet(heard)) => DeliveredPacket::Packet(heard),
-                    Ok(ServerEvent::Request(ClientRequest { number, what })) => {
+        match sent {
+            CarriedPacket::Up(datagram) => {
+                let Transport::Datagrams { servers, .. } = &mut self.carriage else { return None };
+                match servers[index].handle_datagram(at, &datagram).ok()? {
+                    ServerEvent::Packet(heard) => Some(DeliveredPacket::Packet(heard)),
+                    ServerEvent::Request(ClientRequest { number, what }) => {
                         // Games define no requests, so the server only acks them. A client with too many unacked
                         // notices gets no answer.
                         let _ = servers[index].tell(Notice::RequestAck { request: number, answer: Vec::new() });
                         if let Some(asking) = &mut self.asking {
                             (asking.hears)(player, what);
                         }
-                        DeliveredPacket::Nothing
+                        None
                     }
-                    Ok(_) | Err(_) => DeliveredPacket::Nothing,
+                    _ => None,
                 }
             }
-            (CarriedPacket::Down(datagram), Transport::Datagrams { clients, .. }) => {
-                match clients[index].handle_datagram(at, &datagram) {
-                    Ok(Some(ClientEvent::Snapshot { received, .. })) => DeliveredPacket::Snapshot(received.snapshot),
-                    Ok(_) | Err(_) => DeliveredPacket::Nothing,
+            CarriedPacket::Down(datagram) => {
+                let Transport::Datagrams { clients, .. } = &mut self.carriage else { return None };
+                match clients[index].handle_datagram(at, &datagram).ok()?? {
+                    ClientEvent::Snapshot { received, .. } => Some(DeliveredPacket::Snapshot(received.snapshot)),
+                    _ => None,
                 }
             }
-            (CarriedPacket::Packet(packet), Transport::Unencoded(unencoded)) => {
-                unencoded.handle_packet(index, packet.number, packet.ack);
-                DeliveredPacket::Packet(HeardPacket { packet, received_before: 0 })
-            }
-            (CarriedPacket::Snapshot(snapshot, base), Transport::Unencoded(unencoded)) => {
-                match unencoded.handle_snapshot(index, snapshot.seq, base) {
-                    true => DeliveredPacket::Snapshot(snapshot),
-                    false => DeliveredPacket::Nothing,
+            CarriedPacket::Packet(packet) => {
+                if let Transport::Unencoded(unencoded) = &mut self.carriage {
+                    unencoded.handle_packet(index, packet.number, packet.ack);
                 }
+                Some(DeliveredPacket::Packet(HeardPacket { packet, received_before: 0 }))
             }
-            (CarriedPacket::Packet(packet), _) => DeliveredPacket::Packet(HeardPacket { packet, received_before: 0 }),
-            (CarriedPacket::Snapshot(snapshot, _), _) => DeliveredPacket::Snapshot(snapshot),
-            (CarriedPacket::Up(_) | CarriedPacket::Down(_), _) => DeliveredPacket::Nothing,
+            CarriedPacket::Snapshot(snapshot, base) => {
+                let is_new = match &mut self.carriage {
+                    Transport::Unencoded(unencoded) => unencoded.handle_snapshot(index, snapshot.seq, base),
+                    _ => true,
+                };
+                is_new.then_some(DeliveredPacket::Snapshot(snapshot))
+            }
         }
     }
 }
@@ -292,21 +279,21 @@ impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
         match &mut self.carriage {
             Transport::Datagrams { servers, .. } => {
                 while let Some(datagram) = servers[index].poll_transmit() {
-                    let bytes = size(datagram.len());
                     let other = intruder.as_mut().and_then(|i| i.sees(player, number, &datagram));
                     if let Some((after, number, other)) = other {
                         queue.push_arrival(at + after, player, number, CarriedPacket::Down(other));
                     }
-                    deliver(link, queue, at, player, number, bytes, CarriedPacket::Down(datagram));
+                    let bytes = size(datagram.len());
+                    deliver(link, queue, (at, player, number), bytes, CarriedPacket::Down(datagram));
                 }
             }
             Transport::Nominal => {
                 let bytes = snapshot.nominal_bytes();
-                deliver(link, queue, at, player, number, bytes, CarriedPacket::Snapshot(snapshot, None));
+                deliver(link, queue, (at, player, number), bytes, CarriedPacket::Snapshot(snapshot, None));
             }
             Transport::Unencoded(unencoded) => {
                 let base = unencoded.acked(index);
-                deliver(link, queue, at, player, number, 0, CarriedPacket::Snapshot(snapshot, base));
+                deliver(link, queue, (at, player, number), 0, CarriedPacket::Snapshot(snapshot, base));
             }
         }
     }
@@ -355,17 +342,17 @@ impl<B: Body, L: Link> ClientEnd for NetworkEnd<'_, B, L> {
                     clients[index].handle_timeout(at);
                 }
                 while let Some(datagram) = clients[index].poll_transmit() {
-                    let bytes = size(datagram.len());
                     let other = intruder.as_mut().and_then(|i| i.sees(self.player, number, &datagram));
                     if let Some((after, number, other)) = other {
                         queue.push_arrival(at + after, self.player, number, CarriedPacket::Up(other));
                     }
-                    deliver(link, queue, at, self.player, number, bytes, CarriedPacket::Up(datagram));
+                    let bytes = size(datagram.len());
+                    deliver(link, queue, (at, self.player, number), bytes, CarriedPacket::Up(datagram));
                 }
             }
             Transport::Nominal | Transport::Unencoded(_) => {
                 let bytes = packet.nominal_bytes();
-                deliver(link, queue, at, self.player, number, bytes, CarriedPacket::Packet(packet));
+                deliver(link, queue, (at, self.player, number), bytes, CarriedPacket::Packet(packet));
             }
         }
     }
@@ -375,18 +362,15 @@ impl<B: Body, L: Link> ClientEnd for NetworkEnd<'_, B, L> {
 fn deliver<B: Clone>(
     link: &mut impl Link,
     queue: &mut Queue<B>,
-    at: Micros,
-    player: PlayerId,
-    number: u32,
+    (at, player, number): (Micros, PlayerId, u32),
     bytes: u16,
     carried: CarriedPacket<B>,
 ) {
     let fate = link.send(at, bytes);
-    let mut arrivals = fate.arrivals();
     if let Some(second) = fate.second {
         queue.push_arrival(second, player, number, carried.clone());
     }
-    if let Some(first) = arrivals.next() {
+    if let Some(first) = fate.first {
         queue.push_arrival(first, player, number, carried);
     }
 }
