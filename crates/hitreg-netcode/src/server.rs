@@ -16,11 +16,11 @@ mod zone;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::game::{Effect, Game};
-use crate::history::{Frame, PlacementLimits};
+use crate::game::Game;
+use crate::history::PlacementLimits;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, TickOutcome};
-use crate::settings::{Schedule, Settings};
+use crate::settings::Settings;
 use crate::state::{State, StateError, StateReader, StateWriter, state};
 use connection::PlayerConnection;
 use hitreg_log::hash;
@@ -142,10 +142,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         for connection in &mut self.connections {
             connection.grant_time(dt, credit);
         }
-        match self.settings.server.schedule {
-            Schedule::Arrival => self.run_inbox(),
-            Schedule::Tick => self.run_scheduled(before),
-        }
+        self.run_inbox(before);
         self.run_world(dt);
         self.words.clear();
         G::save(&self.world, &mut self.words);
@@ -199,17 +196,5 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         }
         self.world = world;
         self.connections.iter_mut().try_for_each(|connection| connection.restore(from))
-    }
-}
-
-impl<G: Game> Server<G> {
-    /// Returns the world after the last tick as a frame, as a snapshot would carry it.
-    fn frame(&self) -> Arc<Frame<G::Body>> {
-        update::frame_of::<G>(&self.world, self.tick, self.now)
-    }
-
-    /// Keeps an effect for the next snapshot of every client that does not predict it.
-    fn tell(&mut self, effect: Effect) {
-        update::tell(&mut self.connections, effect);
     }
 }

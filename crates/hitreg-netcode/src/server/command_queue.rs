@@ -8,7 +8,7 @@ use crate::game::{Body, Effect, Game, GameInput, PlayerCommand, Reason, ShotVerd
 use crate::history::FRAMES_KEPT;
 use crate::packet::ClientPacket;
 use crate::pipeline::{Event, JudgedShot, Rewind};
-use crate::settings::{OnLost, Settings};
+use crate::settings::{OnLost, Schedule, Settings};
 use hitreg_log::record::Execution;
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 use hitreg_log::usercmd::{Input, Usercmd};
@@ -20,12 +20,20 @@ const STAND_INS_MAX: u32 = 24;
 const NOTED_MAX: u32 = 64;
 
 impl<G: Game> Server<G> {
-    pub(super) fn run_inbox(&mut self) {
+    /// Takes the packets that arrived since the tick at `before`, and runs the usercmds that are due.
+    pub(super) fn run_inbox(&mut self, before: Micros) {
+        let schedule = self.settings.server.schedule;
         let mut inbox = std::mem::take(&mut self.inbox);
         for (player, arrived, packet) in inbox.drain(..) {
-            self.run_packet(player, arrived, &packet);
+            match schedule {
+                Schedule::Arrival => self.run_packet(player, arrived, &packet),
+                Schedule::Tick => self.schedule(player, arrived, &packet, before),
+            }
         }
         self.inbox = inbox;
+        if schedule == Schedule::Tick {
+            (0..self.connections.len()).for_each(|index| self.run_due(PlayerId(index as u16)));
+        }
     }
 
     fn run_packet(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket) {

@@ -16,20 +16,8 @@ const AHEAD_MAX_TICKS: i64 = 32;
 const WAITING_MAX: usize = 4 * AHEAD_MAX_TICKS as usize;
 
 impl<G: Game> Server<G> {
-    /// Takes the packets that arrived since the tick at `before`, and runs the usercmds due in this tick, player by
-    /// player.
-    pub(super) fn run_scheduled(&mut self, before: Micros) {
-        let mut inbox = std::mem::take(&mut self.inbox);
-        for (player, arrived, packet) in inbox.drain(..) {
-            self.schedule(player, arrived, &packet, before);
-        }
-        self.inbox = inbox;
-        for index in 0..self.connections.len() {
-            self.run_due(PlayerId(index as u16));
-        }
-    }
-
-    fn schedule(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket, before: Micros) {
+    /// Takes a packet that arrived since the tick at `before`.
+    pub(super) fn schedule(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket, before: Micros) {
         let Some(newest) = packet.commands.last() else { return };
         let ticks = TickTimer { before, now: self.now, interval: self.settings.server.tick_hz.interval() };
         let ahead = |command: &Usercmd| ticks.ahead(command.server_time);
@@ -73,7 +61,8 @@ impl<G: Game> Server<G> {
         self.events.push_back(Event::Executed { player, command: seq, how: Execution::Late });
     }
 
-    fn run_due(&mut self, player: PlayerId) {
+    /// Runs the usercmds of a player that are due in this tick.
+    pub(super) fn run_due(&mut self, player: PlayerId) {
         let now = self.now;
         while let Some(entry) = self.connections[usize::from(player.0)].waiting.first_entry() {
             if entry.get().1.server_time > now {

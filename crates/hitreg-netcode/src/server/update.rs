@@ -20,12 +20,22 @@ impl<G: Game> Server<G> {
             if self.now < connection.due_at || self.now < connection.rate_free_at {
                 continue;
             }
-            let all = Arc::clone(frame.get_or_insert_with(|| self.frame()));
+            let all = Arc::clone(frame.get_or_insert_with(|| frame_of::<G>(&self.world, self.tick, self.now)));
             let connection = &mut self.connections[index];
             let own = PlayerId(index as u16).entity();
             let known = connection.zone.within::<G>(&self.rules, &self.settings.server, own, all);
             let snapshot = connection.next_snapshot(known, self.now);
             self.snapshots.push_back((PlayerId(index as u16), snapshot));
+        }
+    }
+
+    /// Keeps an effect for the next snapshot of every client that has not predicted it.
+    pub(super) fn tell(&mut self, effect: Effect) {
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            let predicted = effect.predictable && connection.settings.predicts_weapons();
+            if !(predicted && index == usize::from(effect.entity.0)) {
+                connection.effects.push(effect);
+            }
         }
     }
 }
@@ -75,7 +85,7 @@ fn held_back(now: Micros, due_at: Micros, rate_free_at: Micros, [update, tick]: 
 ///
 /// # Panics
 /// When the game gives its entities out of order, or one of them twice.
-pub(super) fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Arc<Frame<G::Body>> {
+fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Arc<Frame<G::Body>> {
     let mut entities = G::entities(world).to_vec();
     let in_order = entities.is_sorted_by(|(a, _), (b, _)| a < b);
     assert!(in_order, "`Simulate::entities` of `{}` must give each id once, in ascending order", G::NAME);
@@ -83,16 +93,6 @@ pub(super) fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Ar
         body.strip_client_only();
     }
     Arc::new(Frame { tick, server_time: now, entities })
-}
-
-/// Keeps an effect for the next snapshot of every client that has not predicted it.
-pub(super) fn tell<G: Game>(connections: &mut [PlayerConnection<G>], effect: Effect) {
-    for (index, connection) in connections.iter_mut().enumerate() {
-        let predicted = effect.predictable && connection.settings.predicts_weapons();
-        if !(predicted && index == usize::from(effect.entity.0)) {
-            connection.effects.push(effect);
-        }
-    }
 }
 
 #[cfg(test)]
