@@ -144,8 +144,8 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         };
         let met = self.met(&snapshot.frame.entities);
         let reconciled = self.window.reconcile(&context, &met, snapshot, authoritative);
-        if let (Some(shown), Some(now_predicted)) = (shown, self.window.latest()) {
-            self.smoothing.handle_correction(now, shown - now_predicted.origin(), reconciled.correction.is_some());
+        if let (Some(shown), Some(now_predicted), Some(_)) = (shown, self.window.latest(), &reconciled.correction) {
+            self.smoothing.handle_correction(now, shown - now_predicted.origin());
         }
         Some(ReconcileOutcome { round_trip, ..reconciled })
     }
@@ -268,18 +268,22 @@ impl<G: Game> Client<G> {
         let scene = draw::OthersDrawer::<G> {
             rules: &self.rules,
             history: &self.history,
-            mode: self.settings.interpolation.mode,
             limits: &self.limits,
             max_extrapolation: Micros::from_ms(self.settings.extrapolation_max_ms),
             latency: self.clock.latency(),
             but: self.player.entity(),
         };
+        let (at, out) = (self.drawn_at, &mut self.drawn);
         match self.settings.interpolation.mode {
+            InterpolationMode::Off => draw::last(&scene, out),
+            InterpolationMode::Extrapolate => draw::extrapolated(&scene, at, out),
+            InterpolationMode::TwoPoint => draw::two_point(&scene, at, out),
             InterpolationMode::LastRendered => {
-                let takes = Micros::from_ms(self.settings.interpolation.lerp_ms);
-                self.chase.draw(&scene, clock, takes, &mut self.drawn);
+                self.chase.draw(&scene, clock, Micros::from_ms(self.settings.interpolation.lerp_ms), out);
             }
-            _ => draw::draw::<G>(&scene, self.drawn_at, &mut self.drawn),
+            InterpolationMode::History => self.history.place_all::<G>(scene.rules, at, scene.but, scene.limits, out),
+            // Before the first snapshot there is nothing to draw by category.
+            InterpolationMode::Category => {}
         }
     }
 

@@ -3,33 +3,18 @@
 
 use crate::game::{Game, PlacedBody, PlacementKind};
 use crate::history::{Frame, History, PlacementLimits, between, beyond};
-use crate::settings::InterpolationMode;
 use hitreg_log::units::{EntityId, Micros};
 
 pub(super) struct OthersDrawer<'a, G: Game> {
     pub(super) rules: &'a G::Rules,
     pub(super) history: &'a History<G::Body>,
-    pub(super) mode: InterpolationMode,
     pub(super) limits: &'a PlacementLimits,
     pub(super) max_extrapolation: Micros,
     pub(super) latency: Micros,
     pub(super) but: EntityId,
 }
 
-/// Places every entity except the client's own at server time `at`, in ascending order of id.
-pub(super) fn draw<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
-    match others.mode {
-        InterpolationMode::History => others.history.place_all::<G>(others.rules, at, others.but, others.limits, out),
-        InterpolationMode::Off => last(others, out),
-        InterpolationMode::Extrapolate => extrapolated(others, at, out),
-        InterpolationMode::TwoPoint => two_point(others, at, out),
-        // `chase` and `categories` draw these modes, because they need more state. Before the first snapshot there is
-        // nothing to draw.
-        InterpolationMode::LastRendered | InterpolationMode::Category => {}
-    }
-}
-
-fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
+pub(super) fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
     let Some(frame) = others.history.newest() else { return };
     let held = |(id, body): &(EntityId, G::Body)| (*id, PlacedBody::new(body.clone(), PlacementKind::Held));
     out.extend(seen(frame, others.but).map(held));
@@ -37,7 +22,11 @@ fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityId, PlacedBo
 
 /// Extrapolates the last snapshot to the estimated present of the server: by its age on the client's clock plus the
 /// latency.
-fn extrapolated<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
+pub(super) fn extrapolated<G: Game>(
+    others: &OthersDrawer<'_, G>,
+    at: Micros,
+    out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
+) {
     let Some(frame) = others.history.newest() else { return };
     let limits = PlacementLimits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
     let place = |(id, body): &(EntityId, G::Body)| {
@@ -47,7 +36,11 @@ fn extrapolated<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec
 }
 
 /// Interpolates between the last two snapshots only, always moving towards the last.
-fn two_point<G: Game>(others: &OthersDrawer<'_, G>, at: Micros, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
+pub(super) fn two_point<G: Game>(
+    others: &OthersDrawer<'_, G>,
+    at: Micros,
+    out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
+) {
     let Some(newest) = others.history.newest() else { return };
     let before = others.history.before_newest();
     let place = |(id, body): &(EntityId, G::Body)| {

@@ -31,10 +31,7 @@ impl Smoothing {
     }
 
     /// Handles a correction. `error` is the origin as drawn minus the origin as it should now be drawn.
-    pub(super) fn handle_correction(&mut self, now: Micros, error: Vec3, corrected: bool) {
-        if !corrected {
-            return;
-        }
+    pub(super) fn handle_correction(&mut self, now: Micros, error: Vec3) {
         self.error = if error.length() > self.max_units { Vec3::ZERO } else { error };
         self.since = now;
     }
@@ -110,10 +107,10 @@ impl EasedEntities {
             let new = self.unmoved((updated, of));
             let eased = self.eased.entry(*id).or_insert(new);
             if eased.updated.1 != of {
-                eased.smoothing.handle_correction(now, Vec3::ZERO, true);
-            } else if let Some(before) = before(*id).filter(|_| eased.updated.0 != updated) {
+                eased.smoothing.handle_correction(now, Vec3::ZERO);
+            } else if let Some(before) = before(*id).filter(|before| eased.updated.0 != updated && *before != meant) {
                 let shown = before + eased.smoothing.offset(now);
-                eased.smoothing.handle_correction(now, shown - meant, before != meant);
+                eased.smoothing.handle_correction(now, shown - meant);
             }
             eased.updated = (updated, of);
             placed.body = placed.body.moved_to(meant + eased.smoothing.offset(now));
@@ -130,11 +127,11 @@ mod tests {
     #[test]
     fn an_error_fades_and_a_teleport_does_not() {
         let mut smoothing = Smoothing::new(&Settings::default());
-        smoothing.handle_correction(Micros::from_ms(1000), Vec3::X * 10.0, true);
+        smoothing.handle_correction(Micros::from_ms(1000), Vec3::X * 10.0);
         let left = |ms| smoothing.offset(Micros::from_ms(ms)).x;
         assert_eq!([left(1000), left(1050), left(1100), left(1500)], [10.0, 5.0, 0.0, 0.0]);
         let mut at_once = |units| {
-            smoothing.handle_correction(Micros::from_ms(2000), Vec3::X * units, true);
+            smoothing.handle_correction(Micros::from_ms(2000), Vec3::X * units);
             smoothing.offset(Micros::from_ms(2000)).x
         };
         assert_eq!([at_once(500.0), at_once(64.0), at_once(64.01)], [0.0, 64.0, 0.0]);
