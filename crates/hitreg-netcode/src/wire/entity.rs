@@ -92,16 +92,15 @@ impl<B: Body> BodyLayout<B> {
         new: &[u32],
         put: &mut impl FnMut(&mut BitWriter, usize),
     ) {
-        if self.is_on_ground(new) {
-            let upright = is_upright(turn, new);
-            out.put_bool(upright);
-            put(out, turn.yaw);
-            if !upright {
-                put(out, turn.roll);
-            }
+        let is_on_ground = self.is_on_ground(new);
+        let is_level = is_on_ground && is_upright(turn, new);
+        if is_on_ground {
+            out.put_bool(is_level);
         } else {
             put(out, turn.pitch);
-            put(out, turn.yaw);
+        }
+        put(out, turn.yaw);
+        if !is_level {
             put(out, turn.roll);
         }
     }
@@ -112,23 +111,17 @@ impl<B: Body> BodyLayout<B> {
         turn: &OrientationCells,
         cells: &mut [u32],
     ) -> Result<(), DecodeError> {
-        let mut get = |i: usize, cells: &mut [u32]| -> Result<(), DecodeError> {
-            cells[i] = get_maybe_changed(from, CellKind::F32, cells[i])?;
-            Ok(())
-        };
-        if !self.is_on_ground(cells) {
-            get(turn.pitch, cells)?;
-            get(turn.yaw, cells)?;
-            return get(turn.roll, cells);
+        let is_on_ground = self.is_on_ground(cells);
+        let is_level = is_on_ground && from.get_bool()?;
+        let mut get = |i: usize| get_maybe_changed(from, CellKind::F32, cells[i]).map(|cell| cells[i] = cell);
+        if !is_on_ground {
+            get(turn.pitch)?;
         }
-        let upright = from.get_bool()?;
-        cells[turn.yaw] = get_maybe_changed(from, CellKind::F32, cells[turn.yaw])?;
-        if upright {
-            cells[turn.pitch] = 0;
-            cells[turn.roll] = 0;
-        } else {
-            cells[turn.roll] = get_maybe_changed(from, CellKind::F32, cells[turn.roll])?;
+        get(turn.yaw)?;
+        if !is_level {
+            return get(turn.roll);
         }
+        (cells[turn.pitch], cells[turn.roll]) = (0, 0);
         Ok(())
     }
 
