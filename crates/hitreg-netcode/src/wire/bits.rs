@@ -17,10 +17,6 @@ pub(crate) struct BitWriter {
 const GROWTH_BYTES: usize = 128;
 
 impl BitWriter {
-    pub(crate) fn new() -> BitWriter {
-        BitWriter::default()
-    }
-
     /// Appends the lowest `bits` (0 to 64) of `value`.
     #[inline]
     pub(crate) fn put(&mut self, value: u64, bits: u32) {
@@ -185,12 +181,12 @@ mod tests {
 
     #[test]
     fn the_lowest_bit_comes_first() {
-        let mut out = BitWriter::new();
+        let mut out = BitWriter::default();
         out.put(0b1, 1);
         out.put(0b10, 2);
         out.put(0x1ff, 9);
         assert_eq!(out.into_bytes(), [0b1111_1101, 0b0000_1111]);
-        let mut out = BitWriter::new();
+        let mut out = BitWriter::default();
         out.put(0x0102_0304, 32);
         assert_eq!(out.into_bytes(), [4, 3, 2, 1]);
     }
@@ -202,7 +198,7 @@ mod tests {
     proptest! {
         #[test]
         fn written_bits_are_read_back(values in prop::collection::vec((any::<u64>(), 0u32..=64), 0..50)) {
-            let mut out = BitWriter::new();
+            let mut out = BitWriter::default();
             for (value, bits) in &values {
                 out.put(masked(*value, *bits), *bits);
             }
@@ -220,7 +216,7 @@ mod tests {
 
         #[test]
         fn truncation_leaves_no_trace(first in any::<u64>(), bits in 0u32..64, second in any::<u64>()) {
-            let mut out = BitWriter::new();
+            let mut out = BitWriter::default();
             out.put(masked(first, bits), bits);
             let whole = out.clone().into_bytes();
             out.put(second, 64);

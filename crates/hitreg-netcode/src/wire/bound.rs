@@ -88,7 +88,7 @@ impl<B: Body> DeltaBound<B> {
         let cells = vec![0; B::CELLS];
         let (old, new, before) = (cells.clone(), cells.clone(), cells);
         let layout = BodyLayout::new();
-        DeltaBound { frame: None, computed: Vec::new(), layout, old, new, before, update: BitWriter::new() }
+        DeltaBound { frame: None, computed: Vec::new(), layout, old, new, before, update: BitWriter::default() }
     }
 
     /// Returns the most bytes that a snapshot with these states can take. The snapshot is coded against a frame that

@@ -150,13 +150,13 @@ pub fn encode_commands(message: &ClientMessage) -> Result<Vec<u8>, CommandsError
 pub fn decode_commands(datagram: &[u8], reference: &ClientReference) -> Result<ClientMessage, DecodeError> {
     let mut from = expect(datagram, MessageType::LiveFromClient)?;
     let newest = Wrapping16(from.get_u16()?);
-    let ack = get_counter(Wrapping16(from.get_u16()?), "an ack", reference.sent.0)?;
-    let number = get_counter(Wrapping16(from.get_u16()?), "a packet's number", reference.number)?;
+    let ack = Wrapping16(from.get_u16()?).counter_near(reference.sent.0, "an ack")?;
+    let number = Wrapping16(from.get_u16()?).counter_near(reference.number, "a packet's number")?;
     let count = from.get(4)? as u32 + 1;
     let received_before = if from.get_bool()? { u32::MAX } else { from.get_u32()? };
     let perceived = get_perceived(&mut from)?;
     let mut commands = Vec::with_capacity(count as usize);
-    let newest = get_counter(newest, "a usercmd's number", reference.command.0)?;
+    let newest = newest.counter_near(reference.command.0, "a usercmd's number")?;
     let first = newest.checked_sub(count - 1);
     let first = first.ok_or(DecodeError::bad("the number of usercmds", u64::from(count)))?;
     let first_before = Usercmd::default();
@@ -167,10 +167,6 @@ pub fn decode_commands(datagram: &[u8], reference: &ClientReference) -> Result<C
     from.finish()?;
     let packet = ClientPacket { number, ack: SnapshotSeq(ack), commands };
     Ok(ClientMessage { packet, received_before, perceived })
-}
-
-fn get_counter(index: Wrapping16, what: &'static str, reference: u32) -> Result<u32, DecodeError> {
-    index.unwrap_near(reference).ok_or(DecodeError::bad(what, u64::from(index.0)))
 }
 
 fn put_perceived(out: &mut BitWriter, perceived: Option<PerceivedAvatar>) {

@@ -262,7 +262,7 @@ mod tests {
     }
 
     fn through(layout: &BodyLayout<Beast>, old: &[u32], new: &[u32]) -> (Vec<u32>, usize) {
-        let mut out = BitWriter::new();
+        let mut out = BitWriter::default();
         let mut values = 0;
         layout.put_update(&mut out, old, new, &mut |_, bits| values += bits);
         let bits = out.len_bits();
@@ -350,7 +350,7 @@ mod tests {
 
         #[test]
         fn masks_come_back(mask in prop::collection::vec(prop::bool::weighted(0.2), 0..300)) {
-            let mut out = BitWriter::new();
+            let mut out = BitWriter::default();
             put_mask(&mut out, mask.len(), |i| mask[i]);
             let bytes = out.into_bytes();
             let mut from = BitReader::new(&bytes);

@@ -92,14 +92,14 @@ fn get_relative(
     newest_command: CommandSeq,
     known: impl Fn(SnapshotSeq) -> Option<AckedSnapshot>,
 ) -> Result<(FrameInfo, u32), DecodeError> {
-    let seq = unwrap("a snapshot's number", Wrapping16(from.get_u16()?), newest.0)?;
+    let seq = Wrapping16(from.get_u16()?).counter_near(newest.0, "a snapshot's number")?;
     let distance = from.get(6)? as u32;
     let base = seq.checked_sub(distance).filter(|_| distance > 0 && distance < WINDOW).map(SnapshotSeq);
     let base = base.ok_or(DecodeError::bad("the distance of a snapshot's base", u64::from(distance)))?;
     let known = known(base).ok_or(DecodeError::MissingFrame { base })?;
     let server_time = Micros(known.server_time.0.wrapping_add(get_signed(from)?));
-    let tick = Tick(unwrap("a frame's index", header.frame, known.tick.0)?);
-    let ack = CommandSeq(unwrap("an ack", header.ack, newest_command.0)?);
+    let tick = Tick(header.frame.counter_near(known.tick.0, "a frame's index")?);
+    let ack = CommandSeq(header.ack.counter_near(newest_command.0, "an ack")?);
     Ok((FrameInfo { seq: SnapshotSeq(seq), tick, ack, server_time, choked: 0 }, distance))
 }
 
@@ -112,8 +112,4 @@ fn get_whole(from: &mut BitReader<'_>, header: &ServerHeader) -> Result<FrameInf
     }
     let server_time = Micros(from.get(64)? as i64);
     Ok(FrameInfo { seq, tick, ack, server_time, choked: 0 })
-}
-
-fn unwrap(what: &'static str, index: Wrapping16, reference: u32) -> Result<u32, DecodeError> {
-    index.unwrap_near(reference).ok_or(DecodeError::bad(what, u64::from(index.0)))
 }

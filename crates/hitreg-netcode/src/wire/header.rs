@@ -89,7 +89,7 @@ pub fn unseal(key: Key, datagram: &[u8]) -> Result<&[u8], DecodeError> {
 
 /// Starts a datagram with filter and type.
 pub(crate) fn begin(message: MessageType) -> BitWriter {
-    let mut out = BitWriter::new();
+    let mut out = BitWriter::default();
     out.put(u64::from(FILTER), 32);
     out.put(message as u64, 8);
     out

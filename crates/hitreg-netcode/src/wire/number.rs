@@ -3,6 +3,7 @@
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter};
 use crate::game::CellKind;
+use hitreg_log::varint::{unzigzag, zigzag};
 
 /// The width in bits of an integer's change, by its 3-bit class.
 const INTEGER_WIDTHS: [u32; 8] = [1, 3, 5, 8, 12, 16, 24, 32];
@@ -47,7 +48,7 @@ pub(crate) fn get_varint(from: &mut BitReader<'_>, chunk: u32) -> Result<u64, De
 
 /// Writes a signed number: 6 bits of length, then that many bits of its zigzag code. A length of 63 means 64 bits.
 pub(crate) fn put_signed(out: &mut BitWriter, value: i64) {
-    let zigzag = ((value << 1) ^ (value >> 63)) as u64;
+    let zigzag = zigzag(value);
     let length = (64 - zigzag.leading_zeros()).min(63);
     out.put(u64::from(length), 6);
     out.put(zigzag, if length == 63 { 64 } else { length });
@@ -57,7 +58,7 @@ pub(crate) fn put_signed(out: &mut BitWriter, value: i64) {
 pub(crate) fn get_signed(from: &mut BitReader<'_>) -> Result<i64, DecodeError> {
     let length = from.get(6)? as u32;
     let zigzag = from.get(if length == 63 { 64 } else { length })?;
-    Ok((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))
+    Ok(unzigzag(zigzag))
 }
 
 /// Writes the new value of a cell. `new` must differ from `old`.
@@ -163,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn bits_of_change(kind: CellKind, old: u32, new: u32) -> usize {
-        let mut out = BitWriter::new();
+        let mut out = BitWriter::default();
         put_change(&mut out, kind, old, new);
         out.len_bits()
     }
@@ -186,7 +187,7 @@ mod tests {
             let round = new >> keep << keep;
             for kind in [CellKind::F32, CellKind::I32, CellKind::U32] {
                 for new in [new, near, round, 0, old] {
-                    let mut out = BitWriter::new();
+                    let mut out = BitWriter::default();
                     put_maybe_changed(&mut out, kind, old, new);
                     prop_assert!(out.len_bits() <= 36);
                     let bytes = out.into_bytes();
@@ -200,7 +201,7 @@ mod tests {
         #[test]
         fn varints_and_signed_numbers_come_back(value in any::<u64>(), shift in 0u32..64, chunk in 1u32..9) {
             let value = value >> shift;
-            let mut out = BitWriter::new();
+            let mut out = BitWriter::default();
             put_varint(&mut out, value, chunk);
             put_signed(&mut out, value as i64);
             put_signed(&mut out, (value as i64).wrapping_neg());

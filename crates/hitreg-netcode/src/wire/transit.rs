@@ -171,11 +171,10 @@ impl<B: Body> TransitContext<'_, B> {
                 kind::ENTITY_UPDATE => {
                     let entity = get_entity(&mut from).ok()?;
                     let is_first = defined.take() == Some(entity);
-                    let distance = if is_first { 0 } else { get_base(&mut from, usual).ok()? };
-                    let base = self.base(known, seq, entity, (!is_first).then_some(distance))?;
-                    let mut cells = base.map_or_else(|| self.layout.zeros.clone(), |(_, cells)| cells);
+                    let distance = if is_first { None } else { Some(get_base(&mut from, usual).ok()?) };
+                    let mut cells = self.base(known, seq, entity, distance)?;
                     self.layout.get_update(&mut from, &mut cells).ok()?;
-                    if is_first { Submessage::Define(entity) } else { Submessage::Update(entity, distance) }
+                    distance.map_or(Submessage::Define(entity), |distance| Submessage::Update(entity, distance))
                 }
                 kind::ENTITY_REMOVAL => Submessage::Remove(get_entity(&mut from).ok()?),
                 kind::PACKET_ECHO => Submessage::Echo(Echo::get(&mut from).ok()?),
@@ -195,19 +194,19 @@ impl<B: Body> TransitContext<'_, B> {
         Some(MessageParts { ack, choked, calibration_ms: header.calibration_ms, usual, submessages })
     }
 
-    /// Returns the state that an update is coded against, with its distance; `None` inside for a first state.
+    /// Returns the state that an update is coded against: zeros for a first state, which has no distance.
     fn base(
         &self,
         known: &KnownRecords<B>,
         seq: SnapshotSeq,
         entity: EntityId,
         distance: Option<u32>,
-    ) -> Option<Option<(u32, Vec<u32>)>> {
-        let Some(distance) = distance else { return Some(None) };
+    ) -> Option<Vec<u32>> {
+        let Some(distance) = distance else { return Some(self.layout.zeros.clone()) };
         let base = SnapshotSeq(seq.0.checked_sub(distance)?);
         let mut cells = vec![0; B::CELLS];
         known.snapshot(self.player, base)?.frame.get(entity)?.write(&mut cells);
-        Some(Some((distance, cells)))
+        Some(cells)
     }
 
     /// Encodes a message of these parts; `None` if the log does not have all that it is made of.
@@ -270,7 +269,7 @@ impl<B: Body> TransitContext<'_, B> {
         let mut cells = vec![0; B::CELLS];
         frame.get(entity)?.write(&mut cells);
         let base = self.base(known, seq, entity, distance)?;
-        let base = base.as_ref().map(|(distance, cells)| (*distance, &cells[..]));
+        let base = distance.map(|distance| (distance, &base[..]));
         let controller = super::sender::controller(entity, self.players);
         put_change(self.layout, (entity, controller), usual, base, Some(&cells), &mut |_, _| {}, out);
         Some(())

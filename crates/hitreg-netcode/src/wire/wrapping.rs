@@ -1,5 +1,7 @@
 //! 16-bit sequence indices that wrap: which of two is newer, and which full counter an index belongs to.
 
+use super::DecodeError;
+
 /// The low 16 bits of a counter. At 31.25 ticks a second (32 ms, as in NeREIDS) it wraps every 35 minutes. It has a
 /// meaning only relative to an index or counter less than 2^15 away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,6 +33,11 @@ impl Wrapping16 {
     /// `reference + 32767`. Returns `None` when that counter does not fit into a `u32`.
     pub const fn unwrap_near(self, reference: u32) -> Option<u32> {
         reference.checked_add_signed(self.distance_from(Wrapping16::of(reference)) as i32)
+    }
+
+    /// Returns the counter near `reference`, as [`Wrapping16::unwrap_near`] does. The error names `what` it counts.
+    pub(super) fn counter_near(self, reference: u32, what: &'static str) -> Result<u32, DecodeError> {
+        self.unwrap_near(reference).ok_or(DecodeError::bad(what, self.0.into()))
     }
 }
 
