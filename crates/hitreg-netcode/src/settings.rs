@@ -286,7 +286,7 @@ impl Settings {
 
     /// Returns the accepted value nearest to a text. Returns `None` when the key is unknown or no value is near.
     pub fn nearest(key: &str, text: &str) -> Option<String> {
-        KEYS.iter().find(|known| known.name == key)?.nearest(text)
+        KEYS.iter().find(|known| known.name == key)?.kind.nearest(text)
     }
 
     /// Sets one key from `key=value`.

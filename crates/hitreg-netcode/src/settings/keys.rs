@@ -34,10 +34,6 @@ impl SettingKey {
         self.get(&Settings::default())
     }
 
-    pub(super) fn nearest(&self, text: &str) -> Option<String> {
-        self.kind.nearest(text)
-    }
-
     pub(super) fn set(&self, settings: &mut Settings, text: &str) -> Result<(), SettingError> {
         match self.kind.accepts(text) && (self.write)(settings, text) {
             true => Ok(()),
