@@ -4,14 +4,13 @@
 use super::columns::value;
 use crate::game::FieldSchema;
 use crate::pipeline::{Comparison, Correction};
-use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{corrections, errors};
 use hitreg_log::units::{Micros, PlayerId};
 
 #[derive(Debug, Default)]
 pub(super) struct Corrections {
-    rows: corrections::Writer,
-    errors: errors::Writer,
+    pub(super) rows: corrections::Writer,
+    pub(super) errors: errors::Writer,
 }
 
 impl Corrections {
@@ -51,20 +50,5 @@ impl Corrections {
                 authoritative_bits: error.authoritative as u32,
             });
         }
-    }
-
-    /// Returns the numbers of rows in `corrections` and `errors`.
-    pub(super) fn rows(&self) -> [usize; 2] {
-        [self.rows.rows(), self.errors.rows()]
-    }
-
-    /// Takes the current rows of `corrections`.
-    pub(super) fn take(&mut self) -> Table {
-        self.rows.take(Vec::new())
-    }
-
-    /// Takes the current rows of `errors`.
-    pub(super) fn take_errors(&mut self) -> Table {
-        self.errors.take(Vec::new())
     }
 }

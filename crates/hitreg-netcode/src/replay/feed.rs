@@ -81,24 +81,19 @@ impl<'a> Feed<'a> {
             heard_left: player.heard,
             ..PlayerFeed::default()
         };
-        let players = survey.players.iter().map(of).collect();
-        let (ticks, recorded) = (VecDeque::new(), VecDeque::new());
-        let (newest, ended, now) = (None, false, Micros::ZERO);
-        let (near, before) = (None, None);
-        let (compared, has_other_ticks) = (0, false);
         Rc::new(RefCell::new(Feed {
             chunks,
             survey,
-            players,
-            ticks,
-            recorded,
-            compared,
-            has_other_ticks,
-            newest,
-            ended,
-            now,
-            near,
-            before,
+            players: survey.players.iter().map(of).collect(),
+            ticks: VecDeque::new(),
+            recorded: VecDeque::new(),
+            compared: 0,
+            has_other_ticks: false,
+            newest: None,
+            ended: false,
+            now: Micros::ZERO,
+            near: None,
+            before: None,
         }))
     }
 

@@ -223,12 +223,12 @@ impl TraceTables {
         if full(&frames::SCHEMA, self.frames.rows()) {
             to(self.frames.take());
         }
-        let [acks, errors] = self.corrections.rows();
-        if full(&corrections::SCHEMA, acks) {
-            to(self.corrections.take());
+        let Corrections { rows, errors } = &mut self.corrections;
+        if full(&corrections::SCHEMA, rows.rows()) {
+            to(rows.take(Vec::new()));
         }
-        if full(&errors::SCHEMA, errors) {
-            to(self.corrections.take_errors());
+        if full(&errors::SCHEMA, errors.rows()) {
+            to(errors.take(Vec::new()));
         }
         if views_go {
             to(self.views.take());

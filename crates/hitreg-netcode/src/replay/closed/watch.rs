@@ -28,7 +28,7 @@ pub(super) struct HashChecker<'a, 'f> {
     pub(super) tables: TraceTables,
     feed: SharedFeed<'f>,
     /// Receives the rows of full tables.
-    pub(super) to: Option<&'a mut dyn FnMut(Table)>,
+    to: Option<&'a mut dyn FnMut(Table)>,
     /// The replayed part of the session.
     part: Part,
     phase: ReplayPhase,
@@ -36,10 +36,10 @@ pub(super) struct HashChecker<'a, 'f> {
     away_until: Micros,
     /// When all tables were last passed on.
     passed_on: Micros,
-    pub(super) first_difference: Option<HashDifference>,
-    pub(super) compared: u64,
+    first_difference: Option<HashDifference>,
+    compared: u64,
     compared_before: u64,
-    pub(super) traffic: TrafficBytes,
+    traffic: TrafficBytes,
     progress: &'a mut dyn FnMut(Micros),
 }
 
@@ -51,8 +51,6 @@ impl<'a, 'f> HashChecker<'a, 'f> {
         progress: &'a mut dyn FnMut(Micros),
     ) -> HashChecker<'a, 'f> {
         let phase = if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Before };
-        let (passed_on, first_difference, compared, traffic) = (Micros::ZERO, None, 0, TrafficBytes::default());
-        let compared_before = 0;
         HashChecker {
             tables,
             feed,
@@ -60,11 +58,11 @@ impl<'a, 'f> HashChecker<'a, 'f> {
             part,
             phase,
             away_until: part.from,
-            passed_on,
-            first_difference,
-            compared,
-            compared_before,
-            traffic,
+            passed_on: Micros::ZERO,
+            first_difference: None,
+            compared: 0,
+            compared_before: 0,
+            traffic: TrafficBytes::default(),
             progress,
         }
     }
