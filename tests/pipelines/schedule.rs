@@ -42,8 +42,8 @@ impl<G: Game> Observer<G> for UsercmdFates {
             SessionEvent::Frame { player, output: ClientFrameOutput { command, .. }, .. } => {
                 self.made.insert((player, command.seq), (at, command.server_time));
             }
-            SessionEvent::Executed { player, command, tick, how } => {
-                self.executed.insert((player, command), (how, tick));
+            SessionEvent::Server { tick, event: Event::Executed { player, command, how } } => {
+                self.executed.insert((*player, *command), (*how, tick));
             }
             SessionEvent::SnapshotSent { snapshot, .. } => {
                 self.helpers.extend(snapshot.helper_ms.map(|helper| (at, helper)));

@@ -8,6 +8,7 @@ use super::tables::TableSelection;
 use super::work::{MAX_FRAMES_PER_SECOND, MAX_UNACKED};
 use crate::game::{Body, Game};
 use crate::packet::HeardPacket;
+use crate::pipeline::Event;
 use crate::session::{InputSource, Observer, PlayerScreen, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
@@ -229,9 +230,10 @@ impl<G: Game, O: Observer<G> + ?Sized> Observer<G> for BudgetObserver<'_, O> {
                 budget.add_if(views, screen.drawn.len() * VIEW);
             }
             SessionEvent::PacketSent { .. } | SessionEvent::SnapshotSent { .. } => budget.add(SENT_ROW),
-            SessionEvent::PacketReached { .. } | SessionEvent::Presence { .. } => {}
-            SessionEvent::Executed { .. } => budget.add_if(executed, EXECUTED),
-            SessionEvent::Judged { .. } | SessionEvent::Impact { .. } => budget.add(SHOT),
+            SessionEvent::PacketReached { .. } => {}
+            SessionEvent::Server { event: Event::Presence { .. }, .. } => {}
+            SessionEvent::Server { event: Event::Executed { .. }, .. } => budget.add_if(executed, EXECUTED),
+            SessionEvent::Server { event: Event::Judged(_) | Event::Impact { .. }, .. } => budget.add(SHOT),
             SessionEvent::Ticked { world, .. } => {
                 budget.add_if(ticks, TICK);
                 budget.add_if(bodies, G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
@@ -277,13 +279,14 @@ mod tests {
                     self.kinds[1] += output.effects.len();
                 }
                 SessionEvent::PacketSent { .. } => self.bytes += 96,
-                SessionEvent::PacketReached { .. } | SessionEvent::Presence { .. } => {}
-                SessionEvent::Executed { .. } => self.bytes += 16,
-                SessionEvent::Judged { .. } => {
+                SessionEvent::PacketReached { .. } => {}
+                SessionEvent::Server { event: Event::Presence { .. }, .. } => {}
+                SessionEvent::Server { event: Event::Executed { .. }, .. } => self.bytes += 16,
+                SessionEvent::Server { event: Event::Judged(_), .. } => {
                     self.bytes += 256;
                     self.kinds[2] += 1;
                 }
-                SessionEvent::Impact { .. } => {
+                SessionEvent::Server { event: Event::Impact { .. }, .. } => {
                     self.bytes += 256;
                     self.kinds[3] += 1;
                 }

@@ -13,7 +13,7 @@ use super::shots::ShotTable;
 use super::variables::Variables;
 use super::views::{DrawnScreen, ViewTable};
 use crate::game::{Body, Effect, FieldSchema, Game, RecordedShot};
-use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
+use crate::pipeline::{ClientFrameOutput, Event, JudgedShot, ReconcileOutcome, TickOutcome};
 use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::record::Execution;
 use hitreg_log::trace::schema::{
@@ -365,26 +365,28 @@ impl<G: Game> Observer<G> for TraceTables {
                     network.snapshot_sent(player, at, snapshot, size);
                 }
             }
-            SessionEvent::Executed { player, command, tick, how } => {
-                if wanted.executed {
-                    let (player, command) = (player.0.into(), command.0);
-                    self.executed.push(executed::Row { player, command, tick: tick.0, how: how as u8 });
+            SessionEvent::Server { tick, event } => match event {
+                Event::Executed { player, command, how } => {
+                    if wanted.executed {
+                        let (player, command) = (player.0.into(), command.0);
+                        self.executed.push(executed::Row { player, command, tick: tick.0, how: *how as u8 });
+                    }
+                    if *how == Execution::Run && wanted.shots {
+                        self.views.ran(*player, *command);
+                    }
                 }
-                if how == Execution::Run && wanted.shots {
-                    self.views.ran(player, command);
+                Event::Judged(shot) if wanted.shots => {
+                    let on_screen = &mut self.views.of(shot.shooter, shot.command);
+                    self.shots.judged(at, tick, shot, on_screen, &self.covers);
+                    for (also, verdict) in self.also_judged.iter_mut().zip(&shot.also) {
+                        also.judged_also(at, tick, shot, verdict);
+                    }
                 }
-            }
-            SessionEvent::Judged { tick, shot } if wanted.shots => {
-                let on_screen = &mut self.views.of(shot.shooter, shot.command);
-                self.shots.judged(at, tick, shot, on_screen, &self.covers);
-                for (also, verdict) in self.also_judged.iter_mut().zip(&shot.also) {
-                    also.judged_also(at, tick, shot, verdict);
+                Event::Impact { shooter, command, weapon, verdict } if wanted.shots => {
+                    self.shots.impact::<G>((*shooter, *command), at, tick, weapon, verdict);
                 }
-            }
-            SessionEvent::Impact { tick, shooter, command, weapon, verdict } if wanted.shots => {
-                self.shots.impact::<G>((shooter, command), at, tick, weapon, verdict);
-            }
-            SessionEvent::Judged { .. } | SessionEvent::Impact { .. } | SessionEvent::Presence { .. } => {}
+                Event::Judged(_) | Event::Impact { .. } | Event::Presence { .. } => {}
+            },
             SessionEvent::Ticked { outcome, world } => self.ticked::<G>(at, outcome, world),
             SessionEvent::SnapshotReceived { player, snapshot, reconciled } => {
                 self.snapshot_reached(player, snapshot.seq, at);

@@ -1,11 +1,11 @@
 //! Observers of a running session: recorders, tables, progress.
 
-use crate::game::{Game, PlacedBody, ShotVerdict};
+use crate::game::{Game, PlacedBody};
 use crate::packet::{HeardPacket, Snapshot};
-use crate::pipeline::{ClientFrameOutput, JudgedShot, ReconcileOutcome, TickOutcome};
+use crate::pipeline::{ClientFrameOutput, Event, ReconcileOutcome, TickOutcome};
 use crate::wire::{QueuedSnapshot, SnapshotBitCounts};
-use hitreg_log::record::{Execution, PacketRecord, Presence};
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg_log::record::PacketRecord;
+use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
 
 /// A snapshot that is ready to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,45 +77,12 @@ pub enum SessionEvent<'a, G: Game> {
         /// The packet as the server received it.
         packet: &'a HeardPacket,
     },
-    /// The server ran or dropped a usercmd.
-    Executed {
-        /// The player who made the usercmd.
-        player: PlayerId,
-        /// The usercmd's number.
-        command: CommandSeq,
-        /// The tick in which the server did so.
+    /// The server ran a usercmd, judged a shot, or did something else in a tick.
+    Server {
+        /// The tick.
         tick: Tick,
         /// What the server did.
-        how: Execution,
-    },
-    /// A player joined or left.
-    Presence {
-        /// The player.
-        player: PlayerId,
-        /// The tick of the change.
-        tick: Tick,
-        /// The change.
-        change: Presence,
-    },
-    /// The server judged a shot.
-    Judged {
-        /// The tick of the judgement.
-        tick: Tick,
-        /// The shot.
-        shot: &'a JudgedShot<G>,
-    },
-    /// A projectile hit something.
-    Impact {
-        /// The tick of the impact.
-        tick: Tick,
-        /// The player who fired the projectile.
-        shooter: PlayerId,
-        /// The usercmd that fired it.
-        command: CommandSeq,
-        /// The weapon's name.
-        weapon: &'static str,
-        /// What the projectile hit.
-        verdict: &'a ShotVerdict,
+        event: &'a Event<G>,
     },
     /// The server finished a tick.
     Ticked {

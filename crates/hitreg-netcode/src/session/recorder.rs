@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Observer, SessionEvent};
 use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
-use crate::pipeline::TickOutcome;
+use crate::pipeline::{Event, TickOutcome};
 use hitreg_log::record::{
     ArrivalRecord, ExecutionRecord, FrameRecord, PresenceRecord, Record, SnapshotRecord, StateRecord, TickRecord,
     Timing,
@@ -101,13 +101,13 @@ impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> 
                 }
                 Record::Heard(player, heard.record(at))
             }
-            SessionEvent::Executed { player, command, tick, how } => {
-                Record::Executed(player, ExecutionRecord { command, tick, how })
-            }
-            SessionEvent::Presence { player, tick, change } => {
-                Record::Presence(player, PresenceRecord { tick, at, change })
-            }
-            SessionEvent::Judged { .. } | SessionEvent::Impact { .. } => return,
+            SessionEvent::Server { tick, event } => match *event {
+                Event::Executed { player, command, how } => {
+                    Record::Executed(player, ExecutionRecord { command, tick, how })
+                }
+                Event::Presence { player, change } => Record::Presence(player, PresenceRecord { tick, at, change }),
+                Event::Judged(_) | Event::Impact { .. } => return,
+            },
             SessionEvent::Ticked { outcome: TickOutcome { tick, hash }, .. } => {
                 Record::Tick(TickRecord { tick, at, hash: Some(hash) })
             }

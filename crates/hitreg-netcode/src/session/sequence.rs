@@ -7,7 +7,7 @@ use glam::Vec3;
 use super::{Observer, ScreenView, SessionEvent, SnapshotSize};
 use crate::game::{Body, Game, PlacedBody};
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
-use crate::pipeline::{ClientPipeline, Event, ServerPipeline};
+use crate::pipeline::{ClientPipeline, ServerPipeline};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 
@@ -56,17 +56,7 @@ pub fn tick<G: Game>(
     let tick = outcome.tick;
     ends.ticked(at);
     while let Some(event) = server.poll_event() {
-        let event = match &event {
-            Event::Executed { player, command, how } => {
-                SessionEvent::Executed { player: *player, command: *command, tick, how: *how }
-            }
-            Event::Presence { player, change } => SessionEvent::Presence { player: *player, tick, change: *change },
-            Event::Judged(shot) => SessionEvent::Judged { tick, shot },
-            Event::Impact { shooter, command, weapon, verdict } => {
-                SessionEvent::Impact { tick, shooter: *shooter, command: *command, weapon, verdict }
-            }
-        };
-        observer.event(at, event);
+        observer.event(at, SessionEvent::Server { tick, event: &event });
     }
     observer.event(at, SessionEvent::Ticked { outcome, world: server.world() });
     while let Some((player, snapshot)) = server.poll_snapshot() {

@@ -9,7 +9,7 @@ use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{Effect, Judge as _, PlacedBody, Reason, ShotVerdict, Simulate as _};
-use hitreg_netcode::pipeline::{Comparison, Correction};
+use hitreg_netcode::pipeline::{Comparison, Correction, Event};
 use hitreg_netcode::session::{Observer, SessionEvent, SnapshotSize};
 use hitreg_netcode::wire::SnapshotBitCounts;
 
@@ -234,20 +234,22 @@ impl Observer<Arena> for SessionWatch {
             SessionEvent::PacketReached { player, packet: heard } => {
                 self.reached.push((player, ArrivalRecord { number: heard.packet.number, at }));
             }
-            SessionEvent::Executed { player, command, tick, how } => {
-                self.executed.push(ObservedExecution { player, command, tick, how });
-            }
-            SessionEvent::Presence { .. } => {}
-            SessionEvent::Judged { shot, .. } => self.shots.push(ObservedShot {
-                shooter: shot.shooter,
-                command: shot.command,
-                at,
-                muzzle: Arena::aim(&shot.fire).0,
-                verdict: shot.verdict.clone(),
-                rewound_by: shot.rewind.by,
-                targets: shot.rewind.targets.clone(),
-            }),
-            SessionEvent::Impact { verdict, .. } => self.impacts.push((at, verdict.clone())),
+            SessionEvent::Server { tick, event } => match event {
+                &Event::Executed { player, command, how } => {
+                    self.executed.push(ObservedExecution { player, command, tick, how });
+                }
+                Event::Presence { .. } => {}
+                Event::Judged(shot) => self.shots.push(ObservedShot {
+                    shooter: shot.shooter,
+                    command: shot.command,
+                    at,
+                    muzzle: Arena::aim(&shot.fire).0,
+                    verdict: shot.verdict.clone(),
+                    rewound_by: shot.rewind.by,
+                    targets: shot.rewind.targets.clone(),
+                }),
+                Event::Impact { verdict, .. } => self.impacts.push((at, verdict.clone())),
+            },
             SessionEvent::Ticked { outcome, world } => {
                 self.ticks.push(ObservedTick { at, hash: outcome.hash, bodies: Arena::entities(world).to_vec() });
             }

@@ -11,7 +11,7 @@ use hitreg_log::record::Execution;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
 use hitreg_netcode::packet::ClientPacket;
-use hitreg_netcode::pipeline::{JudgedShot, Limit};
+use hitreg_netcode::pipeline::{Event, JudgedShot, Limit};
 use hitreg_netcode::session::{Observer, SessionEvent, SessionRecorder};
 use hitreg_netcode::settings::{ClockMode, Frames, Schedule, Settings};
 
@@ -184,8 +184,10 @@ impl Observer<Arena> for BoundsObserver<'_> {
     fn event(&mut self, at: Micros, event: SessionEvent<'_, Arena>) {
         match &event {
             SessionEvent::Frame { player, output, screen } => self.frame(*player, &output.packet, screen.drawn_at),
-            SessionEvent::Executed { player, command, how, .. } => self.waiting.push((*player, *command, *how)),
-            SessionEvent::Judged { tick, shot } => self.judged(at, *tick, shot),
+            SessionEvent::Server { event: Event::Executed { player, command, how }, .. } => {
+                self.waiting.push((*player, *command, *how));
+            }
+            SessionEvent::Server { tick, event: Event::Judged(shot) } => self.judged(at, *tick, shot),
             SessionEvent::Ticked { .. } => {
                 self.now = at;
                 for (player, command, how) in std::mem::take(&mut self.waiting) {

@@ -6,7 +6,7 @@ use super::super::tables::TOGETHER;
 use super::super::{HashDifference, Part, TraceTables, TrafficBytes};
 use super::ReplayMachine;
 use crate::game::Game;
-use crate::pipeline::{Netcode, ServerPipeline, TickOutcome};
+use crate::pipeline::{Event, Netcode, ServerPipeline, TickOutcome};
 use crate::session::{Observer, SessionEvent};
 use hitreg_log::trace::Table;
 use hitreg_log::units::Micros;
@@ -166,7 +166,9 @@ impl<G: Game> Observer<G> for HashChecker<'_, '_> {
             }
             // The rows that wait for an arrival may be of the part.
             SessionEvent::PacketReached { .. } => self.tables.event(at, event),
-            SessionEvent::Judged { shot, .. } if !is_recorded => self.tables.drop_predicted(shot),
+            SessionEvent::Server { event: Event::Judged(shot), .. } if !is_recorded => {
+                self.tables.drop_predicted(shot);
+            }
             SessionEvent::SnapshotReceived { player, snapshot, .. } if !is_recorded => {
                 self.tables.snapshot_reached(player, snapshot.seq, at);
             }
