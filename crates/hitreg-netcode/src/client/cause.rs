@@ -34,11 +34,10 @@ impl CauseCounts {
         if !self.is_worth_it() {
             return MissExplanation { cause: Cause::Unknown, evidence: "not looked into", effects: None };
         }
-        let mut effects = None;
-        let (cause, evidence) = explain(context, fields, miss, &mut effects);
+        let explained = explain(context, fields, miss);
         self.into += 1;
-        self.found += u32::from(cause != Cause::Unknown);
-        MissExplanation { cause, evidence, effects }
+        self.found += u32::from(explained.cause != Cause::Unknown);
+        explained
     }
 
     fn is_worth_it(&self) -> bool {
@@ -58,35 +57,35 @@ fn explain<G: Game>(
     context: &PredictionContext<'_, G>,
     fields: &PredictedFields,
     miss: &AckedPrediction<'_, G::Body>,
-    effects: &mut Option<Vec<(CommandSeq, Effect)>>,
-) -> (Cause, Evidence) {
-    if let Some(found) = G::explain(context.rules, miss) {
-        return found;
+) -> MissExplanation {
+    let found = |cause, evidence| MissExplanation { cause, evidence, effects: None };
+    if let Some((cause, evidence)) = G::explain(context.rules, miss) {
+        return found(cause, evidence);
     }
     let before = miss.from.unwrap_or(miss.predicted);
     if before.is_alive() != miss.authoritative.is_alive() {
-        return (Cause::SpawnOrDeath, "told");
+        return found(Cause::SpawnOrDeath, "told");
     }
     if miss.predicted.teleports() != miss.authoritative.teleports() {
-        return (Cause::Teleport, "told");
+        return found(Cause::Teleport, "told");
     }
     // A player who pushes against another hardly moves, so a lost usercmd changes nothing. The loss would then wrongly
     // explain the effect of the other player's movement.
     let met = miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_when_rerun(context, miss);
-    *effects = if met { None } else { effects_with_input_lost(context, fields, miss) };
+    let effects = if met { None } else { effects_with_input_lost(context, fields, miss) };
     if effects.is_some() {
-        return (Cause::InputLost, "reproduced");
+        return MissExplanation { cause: Cause::InputLost, evidence: "reproduced", effects };
     }
     if G::was_hurt(before, miss.authoritative) {
-        return (Cause::Knockback, "told");
+        return found(Cause::Knockback, "told");
     }
     if met {
-        return (Cause::OtherPlayer, "touched");
+        return found(Cause::OtherPlayer, "touched");
     }
     if miss.touches.iter().any(|t| matches!(t, Touch::Mover(_))) {
-        return (Cause::Mover, "touched");
+        return found(Cause::Mover, "touched");
     }
-    (Cause::Unknown, "none")
+    found(Cause::Unknown, "none")
 }
 
 /// Returns whether the usercmds meet another player when run again among the entities of the acking snapshot. That
