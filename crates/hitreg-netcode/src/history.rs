@@ -40,9 +40,14 @@ impl<B> Frame<B> {
         {
             return Some(body);
         }
-        let index = self.entities.binary_search_by_key(&entity, |(id, _)| *id).ok()?;
-        Some(&self.entities[index].1)
+        body_of(&self.entities, entity)
     }
+}
+
+/// Returns the body of one entity among entities in ascending order of id.
+pub(crate) fn body_of<B>(entities: &[(EntityId, B)], entity: EntityId) -> Option<&B> {
+    let index = entities.binary_search_by_key(&entity, |(id, _)| *id).ok()?;
+    Some(&entities[index].1)
 }
 
 /// The last frames, in ascending order of server time.

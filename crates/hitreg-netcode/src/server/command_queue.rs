@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Server;
 use crate::bounded::push_bounded;
 use crate::game::{Body, Effect, Game, GameInput, PlayerCommand, Reason, ShotVerdict, Sink, Touch, WorldSink};
-use crate::history::FRAMES_KEPT;
+use crate::history::{FRAMES_KEPT, body_of};
 use crate::packet::ClientPacket;
 use crate::pipeline::{Event, JudgedShot, Rewind};
 use crate::settings::{OnLost, Schedule, Settings};
@@ -160,9 +160,7 @@ impl<G: Game> Server<G> {
             return verdict;
         }
         let now = G::entities(&self.world);
-        verdict.wounds.retain(|wound| {
-            now.binary_search_by_key(&wound.target, |(id, _)| *id).is_ok_and(|index| now[index].1.is_alive())
-        });
+        verdict.wounds.retain(|wound| body_of(now, wound.target).is_some_and(Body::is_alive));
         if verdict.wounds.is_empty() { ShotVerdict::miss(Reason::AlreadyDead) } else { verdict }
     }
 

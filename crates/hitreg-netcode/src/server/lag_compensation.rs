@@ -6,7 +6,8 @@
 
 use super::Server;
 use super::connection::PlayerConnection;
-use crate::game::{Body, Game, PlacedBody};
+use crate::game::{Body, Game};
+use crate::history::body_of;
 use crate::pipeline::{Limit, Rewind};
 use crate::settings::{Schedule, Settings};
 use hitreg_log::units::{Micros, PlayerId};
@@ -37,12 +38,13 @@ impl<G: Game> Server<G> {
         let mut left_in_present = Vec::new();
         let now = G::entities(&self.world);
         let targets = placed.into_iter().filter_map(|(id, past)| {
-            let index = now.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-            let body = target(&past, &now[index].1);
-            if body.is_none() {
-                left_in_present.push(id);
+            let present = body_of(now, id)?;
+            if past.body.teleports() == present.teleports() {
+                return Some((id, past.body));
             }
-            Some((id, body.unwrap_or_else(|| now[index].1.clone())))
+            // The target was teleported, or died and respawned, since then.
+            left_in_present.push(id);
+            Some((id, present.clone()))
         });
         let targets = targets.collect();
         Rewind { by: self.now - at, limit, targets, left_in_present }
@@ -90,10 +92,4 @@ fn bounded<G: Game>(
         // Before the first snapshot, the shooter has seen nothing.
         None => (now, Limit::Oldest),
     }
-}
-
-/// Returns a target in its past. Returns `None` when it must stay in the present, because it was teleported, or died
-/// and respawned, since then.
-fn target<B: Body>(past: &PlacedBody<B>, now: &B) -> Option<B> {
-    (past.body.teleports() == now.teleports()).then(|| past.body.clone())
 }
