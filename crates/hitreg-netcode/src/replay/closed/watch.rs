@@ -3,10 +3,10 @@
 use super::super::feed::SharedFeed;
 use super::super::source::StreamReport;
 use super::super::tables::TOGETHER;
-use super::super::{HashDifference, Part, TraceTables, TrafficBytes};
+use super::super::{HashDifference, Part, TraceTables};
 use super::ReplayMachine;
 use crate::game::Game;
-use crate::pipeline::{Event, Netcode, ServerPipeline, TickOutcome};
+use crate::pipeline::{Event, Netcode, Rollbacks, ServerPipeline, TickOutcome};
 use crate::session::{Observer, SessionEvent};
 use hitreg_log::trace::Table;
 use hitreg_log::units::Micros;
@@ -36,10 +36,7 @@ pub(super) struct HashChecker<'a, 'f> {
     away_until: Micros,
     /// When all tables were last passed on.
     passed_on: Micros,
-    first_difference: Option<HashDifference>,
-    compared: u64,
-    compared_before: u64,
-    traffic: TrafficBytes,
+    report: StreamReport,
     progress: &'a mut dyn FnMut(Micros),
 }
 
@@ -59,10 +56,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
             phase,
             away_until: part.from,
             passed_on: Micros::ZERO,
-            first_difference: None,
-            compared: 0,
-            compared_before: 0,
-            traffic: TrafficBytes::default(),
+            report: StreamReport::default(),
             progress,
         }
     }
@@ -76,16 +70,8 @@ impl<'a, 'f> HashChecker<'a, 'f> {
 
     /// Returns the result, besides the tables.
     pub(super) fn report<G: Netcode>(&self, machine: &mut ReplayMachine<'_, G>) -> StreamReport {
-        let rollbacks = machine.server().rollbacks().unwrap_or_default();
-        StreamReport {
-            first_difference: self.first_difference,
-            hashes_compared: self.compared,
-            hashes_before: self.compared_before,
-            traffic: self.traffic,
-            rollbacks: rollbacks.checked,
-            rollback_error: rollbacks.failed,
-            jumps: Vec::new(),
-        }
+        let Rollbacks { checked: rollbacks, failed: rollback_error } = machine.server().rollbacks().unwrap_or_default();
+        StreamReport { rollbacks, rollback_error, ..self.report.clone() }
     }
 
     /// Advances the phase to `at`. Returns whether to record what happens then.
@@ -116,11 +102,11 @@ impl<'a, 'f> HashChecker<'a, 'f> {
             self.pass_on();
         }
         if let Some(hash) = hash.filter(|_| self.phase != ReplayPhase::After) {
-            self.compared += 1;
-            self.compared_before += u64::from(self.phase != ReplayPhase::Within);
-            if hash != outcome.hash && self.first_difference.is_none() {
-                let replayed = Some(outcome.hash);
-                self.first_difference = Some(HashDifference { tick: outcome.tick, at, recorded: hash, replayed });
+            self.report.hashes_compared += 1;
+            self.report.hashes_before += u64::from(self.phase != ReplayPhase::Within);
+            if hash != outcome.hash {
+                let different = HashDifference { tick: outcome.tick, at, recorded: hash, replayed: Some(outcome.hash) };
+                self.report.first_difference.get_or_insert(different);
             }
         }
         self.pass_all_on(at);
@@ -154,8 +140,8 @@ impl<G: Game> Observer<G> for HashChecker<'_, '_> {
     fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
         let is_recorded = self.advance(at);
         match &event {
-            SessionEvent::PacketSent { packet, .. } => self.traffic.up_bytes += u64::from(packet.bytes),
-            SessionEvent::SnapshotSent { size, .. } => self.traffic.down_bytes += u64::from(size.bytes),
+            SessionEvent::PacketSent { packet, .. } => self.report.traffic.up_bytes += u64::from(packet.bytes),
+            SessionEvent::SnapshotSent { size, .. } => self.report.traffic.down_bytes += u64::from(size.bytes),
             _ => {}
         }
         match event {
