@@ -73,28 +73,21 @@ impl Part {
         let of_frames = times(frames::SCHEMA.name, by_command);
         let of_acks = times(corrections::SCHEMA.name, by_command);
         for table in &mut trace.tables {
-            let (columns, times) = match &table.name {
-                name if name == bodies::SCHEMA.name || name == executed::SCHEMA.name => (&["tick"][..], &of_ticks),
-                name if name == views::SCHEMA.name || name == variables::SCHEMA.name => (by_command, &of_frames),
-                name if name == errors::SCHEMA.name => (by_command, &of_acks),
-                _ => {
-                    self.cut_by_time(table);
-                    continue;
-                }
+            let by_key = |columns: &[&str], times: &SortedMap<Vec<u32>, i64>| -> Vec<bool> {
+                let key =
+                    |row: usize| columns.iter().filter_map(|column| table.u32s(column).get(row).copied()).collect();
+                let is_of = |row: usize| times.get::<Vec<u32>>(&key(row)).is_some_and(|at| self.has(Micros(*at)));
+                (0..table.rows()).map(is_of).collect()
             };
-            let key = |row: usize| columns.iter().filter_map(|column| table.u32s(column).get(row).copied()).collect();
-            let is_of = |row: usize| times.get::<Vec<u32>>(&key(row)).is_some_and(|at| self.has(Micros(*at)));
-            let keep: Vec<bool> = (0..table.rows()).map(is_of).collect();
-            leave(table, &keep);
-        }
-    }
-
-    /// Keeps only the rows of this part, by their own times.
-    fn cut_by_time(self, table: &mut Table) {
-        let times = table.i64s("at_us");
-        if times.iter().any(|at| !self.has(Micros(*at))) {
-            let keep: Vec<bool> = times.iter().map(|at| self.has(Micros(*at))).collect();
-            leave(table, &keep);
+            let keep = match &*table.name {
+                bodies::NAME | executed::NAME => by_key(&["tick"], &of_ticks),
+                views::NAME | variables::NAME => by_key(by_command, &of_frames),
+                errors::NAME => by_key(by_command, &of_acks),
+                _ => table.i64s("at_us").iter().map(|at| self.has(Micros(*at))).collect(),
+            };
+            if keep.contains(&false) {
+                leave(table, &keep);
+            }
         }
     }
 }
