@@ -20,7 +20,7 @@ pub(crate) use reorder::ReorderWindow;
 use reorder::{ConnectionNumbers, LONGEST_FLIGHT, ReorderBounds};
 
 /// The results of one pass over a log.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LogSurvey {
     /// Counts and links of each player.
     pub(super) players: Vec<PlayerSurvey>,
@@ -101,16 +101,9 @@ impl LogSurvey {
         let as_they_arrived = header.side.is_some_and(|side| side.player.is_some());
         LogSurvey {
             players: vec![PlayerSurvey::default(); header.players.len()],
-            ticks: TickCounts::default(),
-            beginning: States::default(),
-            hidden: SortedSet::new(),
-            span: None,
-            played: None,
-            back: Micros::ZERO,
             bounds: ReorderBounds::new(as_they_arrived),
-            floats: (false, false),
             whole: header.holds() != LogContents::Whole || header.side.is_some(),
-            gaps: Vec::new(),
+            ..LogSurvey::default()
         }
     }
 
@@ -138,16 +131,11 @@ impl LogSurvey {
         let bound = |span: Micros| span.clamp(Micros::ZERO, LONGEST_FLIGHT);
         LogSurvey {
             players: checkpoint.players.into_iter().map(of).collect(),
-            ticks: TickCounts::default(),
-            beginning: States::default(),
-            hidden: SortedSet::new(),
             span: checkpoint.played,
             played: checkpoint.played,
             back: checkpoint.back.max(Micros::ZERO),
             bounds: ReorderBounds::of_part(bound(checkpoint.longest)),
-            floats: (false, false),
-            whole: false,
-            gaps: Vec::new(),
+            ..LogSurvey::default()
         }
     }
 
