@@ -64,8 +64,8 @@ pub(super) fn replay_with_bots<G: Bots + Netcode>(
     memory: MemoryLimit,
 ) -> Result<ReplayOutput, ReplayError> {
     let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions { memory, ..ReplayOptions::default() });
-    let players = session.players.len() as u16;
-    let mut bots = BotInput::<G>::new(setup.seed, players, Arc::clone(&setup.rules), &setup.settings);
+    let bots = G::bots(&setup.rules, setup.seed, session.players.len() as u16);
+    let mut bots = BotInput::<G>::of(bots, setup.seed, Arc::clone(&setup.rules), &setup.settings);
     let ran = in_one_chunk(session, &survey, |feed, source| {
         let machine = encoded_machine(feed, source, setup, &options)?;
         let budget = holding::<G>(session, &survey, setup, &options)?;

@@ -41,11 +41,6 @@ pub fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
 }
 
 impl<G: Bots> BotInput<G> {
-    pub(crate) fn new(seed: Seed, players: u16, rules: Arc<G::Rules>, settings: &Arc<Settings>) -> BotInput<G> {
-        let bots = G::bots(&rules, seed, players);
-        BotInput::of(bots, seed, rules, settings)
-    }
-
     /// Takes existing bots, one for each player.
     pub fn of(bots: Vec<G::Bot>, seed: Seed, rules: Arc<G::Rules>, settings: &Arc<Settings>) -> BotInput<G> {
         let players = (0u16..)

@@ -95,7 +95,8 @@ pub fn record_synthetic_while<G: Bots + Netcode>(
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = scenario.length();
     let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end && may_continue());
-    let mut input = BotInput::<G>::new(seed, scenario.players, Arc::clone(rules), &settings);
+    let bots = G::bots(rules, seed, scenario.players);
+    let mut input = BotInput::<G>::of(bots, seed, Arc::clone(rules), &settings);
     machine.run(ticks, &mut input, observer);
     Ok(())
 }
