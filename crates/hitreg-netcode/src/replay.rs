@@ -162,18 +162,12 @@ pub fn replay<G: Netcode>(
         let (first, last) = session.played().unwrap_or_default();
         part.check(first, last)?;
     }
-    let mut replayed = match (closed, &options.judged_under) {
-        (false, judged_under) => {
-            replay_open::<G, G::Client>(session, &setup, judged_under.as_ref(), options.memory, progress)?
-        }
-        // The trace holds the settings that judged its shots.
-        (true, judged_under) => {
-            let replayed = closed::replay::<G>(session, &setup, options, progress)?;
-            match judged_under {
-                Some(other) => labelled(replayed, "closed, rejudged", &session.header, other),
-                None => labelled(replayed, "closed", &session.header, &setup.settings),
-            }
-        }
+    let mut replayed = if closed {
+        let mut replayed = closed::replay::<G>(session, &setup, options, progress)?;
+        replayed.trace.header = closed_header(&session.header, &setup, options);
+        replayed
+    } else {
+        replay_open::<G, G::Client>(session, &setup, options.judged_under.as_ref(), options.memory, progress)?
     };
     let wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|schema| options.tables.has(schema));
     replayed.trace.tables.retain(wanted);
@@ -212,14 +206,18 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     let judged = judged_under.unwrap_or(&setup.settings);
     let unlag = &judged.lag_compensation;
     let furthest = unlag.enabled.then(|| Micros::from_ms(unlag.max_unlag_ms));
-    let replayed = open::replay::<G, C>(session, setup, furthest, memory, progress)?;
+    let mut replayed = open::replay::<G, C>(session, setup, furthest, memory, progress)?;
     let mode = if judged_under.is_some() { "open, rejudged" } else { "open" };
-    Ok(labelled(replayed, mode, &session.header, judged))
+    replayed.trace.header = trace_header(mode, &session.header, judged);
+    Ok(replayed)
 }
 
-fn labelled(mut replayed: ReplayOutput, mode: &str, header: &SessionHeader, settings: &Settings) -> ReplayOutput {
-    replayed.trace.header = trace_header(mode, header, settings);
-    replayed
+/// Returns the header of a closed loop's trace. It holds the settings that judge the shots.
+fn closed_header<G: Game>(header: &SessionHeader, setup: &Setup<G>, options: &ReplayOptions) -> TraceHeader {
+    match &options.judged_under {
+        Some(other) => trace_header("closed, rejudged", header, other),
+        None => trace_header("closed", header, &setup.settings),
+    }
 }
 
 /// Returns the header of a trace of the whole session. A game with a server has all optional commands of builds.
@@ -358,9 +356,10 @@ pub fn replay_with_bots<G: Bots + Netcode>(
 ) -> Result<ReplayOutput, ReplayError> {
     let setup = Setup { seed, ..setup::<G>(&session.header, Some(settings))? };
     check_session(session)?;
-    let replayed = closed::replay_with_bots::<G>(session, &setup, memory)?;
+    let mut replayed = closed::replay_with_bots::<G>(session, &setup, memory)?;
     let header = SessionHeader { seed, ..session.header.clone() };
-    Ok(labelled(replayed, "closed", &header, &setup.settings))
+    replayed.trace.header = trace_header("closed", &header, &setup.settings);
+    Ok(replayed)
 }
 
 /// Refuses sessions that do not hold a server and its clients.

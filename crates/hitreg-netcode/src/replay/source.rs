@@ -9,7 +9,7 @@ use super::feed::Feed;
 use super::work::check_work;
 use super::{
     HashDifference, KeyframeSchedule, LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplayStart,
-    TrafficBytes, check_server, closed, may_be_judged, open, setup, trace_header,
+    TrafficBytes, check_server, closed, closed_header, may_be_judged, open, setup, trace_header,
 };
 use crate::pipeline::{Netcode, RollbackError};
 use hitreg_log::record::{Keyframe, Origin, SessionHeader, SessionStretch};
@@ -116,12 +116,8 @@ pub fn stream<G: Netcode>(
         let (first, last) = source.survey.played().unwrap_or_default();
         part.check(first, last)?;
     }
-    let (mode, settings) = match &options.judged_under {
-        Some(other) => ("closed, rejudged", other),
-        None => ("closed", &*setup.settings),
-    };
     let part = options.part.and_then(|part| part.header_range(source.survey.played()));
-    let header = TraceHeader { part, ..trace_header(mode, source.header, settings) };
+    let header = TraceHeader { part, ..closed_header(source.header, &setup, options) };
     let feed = Feed::new(chunks, source.survey);
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
 }
