@@ -127,15 +127,11 @@ impl<B: Body> UnencodedTransport<B> {
         let fits = |most: Option<usize>| most.filter(|bytes| *bytes <= self.message_max_bytes);
         let closer = ends.closer(snapshot, besides);
         let bound = &mut self.bound;
-        let sent = match fits(most) {
-            Some(bytes_max) => Some(SentSnapshot { seq: snapshot.seq, at, bytes_max, closer }),
-            None => fits(closer.and_then(|closer| closer.bytes_max(bound))).map(|bytes_max| SentSnapshot {
-                seq: snapshot.seq,
-                at,
-                bytes_max,
-                closer: None,
-            }),
+        let (bytes_max, closer) = match fits(most) {
+            Some(bytes_max) => (Some(bytes_max), closer),
+            None => (fits(closer.and_then(|closer| closer.bytes_max(bound))), None),
         };
+        let sent = bytes_max.map(|bytes_max| SentSnapshot { seq: snapshot.seq, at, bytes_max, closer });
         let is_known = ends.acked.is_none_or(|acked| snapshot.seq.0 - acked.0 < WINDOW);
         self.bytes_matter |= sent.is_none() || !is_known;
         ends.sent = sent;
