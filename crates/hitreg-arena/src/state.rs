@@ -91,9 +91,7 @@ impl ArenaWorld {
         words.extend([u32::from(self.players), self.props.len() as u32, self.entities.len() as u32]);
         for (id, body) in &self.entities {
             words.push(u32::from(id.0));
-            let start = words.len();
-            words.resize(start + ArenaBody::CELLS, 0);
-            body.write(&mut words[start..]);
+            body.append_to(words);
         }
         for prop in &self.props {
             words.extend([prop.wait_us, prop.turn]);

@@ -330,9 +330,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
         let frame = frame.ok_or(StepError::NoUsercmd(which, who))?;
         let scene = Scene { seed: session.header.seed, player: who, entities: &entities, weapons: true };
         let after = G::step_body(&rules, &scene, body, &G::Input::read_usercmd(&frame.command), &mut DiscardedEffects);
-        let mut cells = vec![0; G::Body::CELLS];
-        after.write(&mut cells);
-        Ok(cells)
+        Ok(after.to_cells())
     }
 
     fn unknown_fields(&self, header: &SessionHeader) -> Vec<String> {

@@ -220,11 +220,11 @@ impl<G: Game> CategoryDrawer<G> {
         if known.others.is_empty() {
             return drawn;
         }
-        let mut cells = cells_of(&drawn.body);
+        let mut cells = drawn.body.to_cells();
         let mut by_category: [Option<Vec<u32>>; Category::NAMES.len()] = Default::default();
         for (cell, category) in &known.others {
             let from = by_category[*category as usize]
-                .get_or_insert_with(|| cells_of(&known.under(moment, *category, last, predicted).body));
+                .get_or_insert_with(|| known.under(moment, *category, last, predicted).body.to_cells());
             cells[*cell] = from[*cell];
         }
         // Each cell comes from a valid body, and a body that accepts cells one by one accepts them together.
@@ -307,10 +307,4 @@ impl<B: Body> Reaction<B> {
 /// Returns the time from `from` to `at`, or zero if `at` is earlier.
 fn after(from: Micros, at: Micros) -> Micros {
     (at - from).max(Micros::ZERO)
-}
-
-fn cells_of<B: Body>(body: &B) -> Vec<u32> {
-    let mut cells = vec![0; B::CELLS];
-    body.write(&mut cells);
-    cells
 }

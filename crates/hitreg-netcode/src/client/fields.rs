@@ -27,12 +27,7 @@ impl PredictedFields {
 
     /// Returns the predicted fields that differ from the server's and that `resumed` does not keep.
     pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B, resumed: &B) -> Vec<FieldMisprediction> {
-        let cells = |body: &B| {
-            let mut cells = vec![0; B::CELLS];
-            body.write(&mut cells);
-            cells
-        };
-        let (ours, theirs, kept) = (cells(predicted), cells(authoritative), cells(resumed));
+        let (ours, theirs, kept) = (predicted.to_cells(), authoritative.to_cells(), resumed.to_cells());
         let is_wrong = |place: &Range<usize>| {
             let ours = &ours[place.clone()];
             *ours != theirs[place.clone()] && *ours != kept[place.clone()]

@@ -24,6 +24,20 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     fn fields() -> Vec<FieldSchema>;
     /// Writes all cells; `cells` has exactly [`Body::CELLS`] words.
     fn write(&self, cells: &mut [u32]);
+    /// Returns all cells.
+    fn to_cells(&self) -> Vec<u32> {
+        let mut cells = vec![0; Self::CELLS];
+        self.write(&mut cells);
+        cells
+    }
+
+    /// Appends all cells to `words`.
+    fn append_to(&self, words: &mut Vec<u32>) {
+        let start = words.len();
+        words.resize(start + Self::CELLS, 0);
+        self.write(&mut words[start..]);
+    }
+
     /// Reads the cells back; exact inverse of [`Body::write`].
     ///
     /// # Errors

@@ -22,9 +22,7 @@ impl<B: Body> Moment<B> {
     pub fn save(&self, words: &mut Vec<u32>) {
         for (entity, body) in &self.entities {
             words.push(u32::from(entity.0));
-            let start = words.len();
-            words.resize(start + B::CELLS, 0);
-            body.write(&mut words[start..]);
+            body.append_to(words);
         }
     }
 

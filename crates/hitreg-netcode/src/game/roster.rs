@@ -223,9 +223,7 @@ impl<W: EntityWorld> Roster<W> {
         }
         for (number, body) in entities {
             words.push(u32::from(number.0));
-            let start = words.len();
-            words.resize(start + W::Body::CELLS, 0);
-            body.write(&mut words[start..]);
+            body.append_to(words);
         }
         self.world.hidden(words);
     }

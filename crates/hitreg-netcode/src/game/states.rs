@@ -72,8 +72,7 @@ impl StateRows {
             body.write(row);
             return class;
         }
-        let mut cells = vec![0; self.body_cells];
-        body.write(&mut cells);
+        let cells = body.to_cells();
         row.extend(of_class.into_iter().flatten().map(|cell| cell.map_or(0, |cell| cells[cell])));
         class
     }

@@ -61,8 +61,7 @@ impl Variables {
         if shown.fields.is_empty() {
             return;
         }
-        let mut cells = vec![0; G::Body::CELLS];
-        body.write(&mut cells);
+        let cells = body.to_cells();
         for ((index, place, category), last) in shown.fields.iter().zip(&mut shown.last) {
             let field = &fields[*index];
             let number = field.kind.number(&cells[place.clone()]);

@@ -178,9 +178,7 @@ impl StateValue for Arc<[u32]> {
 
 impl<B: Body> StateValue for B {
     fn put(&self, to: &mut StateWriter) {
-        let mut cells = vec![0; B::CELLS];
-        self.write(&mut cells);
-        Arc::<[u32]>::from(cells).put(to);
+        Arc::<[u32]>::from(self.to_cells()).put(to);
     }
     fn get(from: &mut StateReader) -> Result<Self, StateError> {
         Ok(B::read(&Arc::<[u32]>::get(from)?)?)

@@ -40,9 +40,7 @@ impl PerceivedAvatar {
     pub fn hash<B: Body>(body: &B) -> PerceivedAvatar {
         let mut body = body.clone();
         body.strip_client_only();
-        let mut cells = vec![0; B::CELLS];
-        body.write(&mut cells);
-        PerceivedAvatar::Hash(hash_words(&cells) as u32)
+        PerceivedAvatar::Hash(hash_words(&body.to_cells()) as u32)
     }
 
     /// Quantises an origin in units. Coordinates out of range are clamped.

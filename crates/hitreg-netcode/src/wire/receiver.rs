@@ -194,17 +194,16 @@ impl<B: Body> Receiver<B> {
         draft: &mut DecodedSnapshot<B>,
         id: EntityId,
     ) -> Result<B, DecodeError> {
-        let mut cells = vec![0; B::CELLS];
-        if draft.defined.is_some() {
+        let mut cells = if draft.defined.is_some() {
             draft.check_defined(Some(id))?;
             draft.defined = None;
+            vec![0; B::CELLS]
         } else {
             let distance = get_base(from, usual)?;
             let base = SnapshotSeq(info.seq.0.saturating_sub(distance));
             let ring = self.rings.get(&id).ok_or(DecodeError::MissingBase { entity: id, base })?;
-            let body = ring.carried_by(base).ok_or(DecodeError::MissingBase { entity: id, base })?;
-            body.write(&mut cells);
-        }
+            ring.carried_by(base).ok_or(DecodeError::MissingBase { entity: id, base })?.to_cells()
+        };
         self.layout.get_update(from, &mut cells)?;
         let mut body = B::read(&cells).map_err(|cells| DecodeError::BadBody { entity: id, cells })?;
         body.strip_client_only();

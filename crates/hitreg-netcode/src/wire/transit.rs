@@ -204,9 +204,7 @@ impl<B: Body> TransitContext<'_, B> {
     ) -> Option<Vec<u32>> {
         let Some(distance) = distance else { return Some(self.layout.zeros.clone()) };
         let base = SnapshotSeq(seq.0.checked_sub(distance)?);
-        let mut cells = vec![0; B::CELLS];
-        known.snapshot(self.player, base)?.frame.get(entity)?.write(&mut cells);
-        Some(cells)
+        Some(known.snapshot(self.player, base)?.frame.get(entity)?.to_cells())
     }
 
     /// Encodes a message of these parts; `None` if the log does not have all that it is made of.
@@ -266,8 +264,7 @@ impl<B: Body> TransitContext<'_, B> {
         (entity, distance): (EntityId, Option<u32>),
         out: &mut BitWriter,
     ) -> Option<()> {
-        let mut cells = vec![0; B::CELLS];
-        frame.get(entity)?.write(&mut cells);
+        let cells = frame.get(entity)?.to_cells();
         let base = self.base(known, seq, entity, distance)?;
         let base = distance.map(|distance| (distance, &base[..]));
         let controller = super::sender::controller(entity, self.players);
