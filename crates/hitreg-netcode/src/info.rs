@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::settings::Settings;
 use connection::{ConnectionBuilder, longer};
-use hitreg_log::record::{GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind};
+use hitreg_log::record::{GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind, lowest_and_highest};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::Micros;
 pub(crate) use numbers::NumberSet;
@@ -170,10 +170,7 @@ impl InfoBuilder {
     pub fn info(&mut self, header: &SessionHeader) -> SessionInfo {
         let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
         let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
-        let duration = spans.fold(None, |all: Option<(Micros, Micros)>, (first, last)| {
-            let (begin, end) = all.unwrap_or((first, first));
-            Some((begin.min(first).min(last), end.max(first).max(last)))
-        });
+        let duration = lowest_and_highest(spans.flat_map(|(first, last)| [first, last]));
         let mut rtt = TimeCounts::default();
         self.players.iter().filter(|player| player.is_recorded()).for_each(|player| rtt.add_all(&player.round_trips));
         let (usercmds, usercmds_firing) =

@@ -114,11 +114,11 @@ fn is_firing(command: &Usercmd) -> bool {
 }
 
 /// Returns the span from the lowest to the highest number of some spans.
-pub(crate) fn widest<T: Ord + Copy>(spans: impl Iterator<Item = (T, T)>) -> Option<(T, T)> {
+pub fn widest<T: Ord + Copy>(spans: impl Iterator<Item = (T, T)>) -> Option<(T, T)> {
     spans.reduce(|(lowest, highest), (from, to)| (lowest.min(from), highest.max(to)))
 }
 
 /// Returns the lowest and the highest of some numbers.
-pub(crate) fn lowest_and_highest<T: Ord + Copy>(numbers: impl Iterator<Item = T>) -> Option<(T, T)> {
+pub fn lowest_and_highest<T: Ord + Copy>(numbers: impl Iterator<Item = T>) -> Option<(T, T)> {
     widest(numbers.map(|number| (number, number)))
 }

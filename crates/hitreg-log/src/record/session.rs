@@ -68,15 +68,6 @@ impl Session {
         self.played().map_or(Micros::ZERO, |(first, last)| last - first)
     }
 
-    /// Returns the times of the first and the last client frame, snapshot arrival or tick.
-    pub fn played(&self) -> Option<(Micros, Micros)> {
-        let frames = self.players.iter().flat_map(|p| [p.frames.first(), p.frames.last()]).flatten().map(|f| f.at);
-        let arrivals =
-            self.players.iter().flat_map(|p| [p.received.first(), p.received.last()]).flatten().map(|a| a.at);
-        let ticks = [self.ticks.first(), self.ticks.last()].into_iter().flatten().map(|t| t.at);
-        lowest_and_highest(frames.chain(arrivals).chain(ticks))
-    }
-
     /// Returns the first missing part of the session, see [`GapRecord::first_after`].
     pub fn first_hole(&self) -> Option<&GapRecord> {
         GapRecord::first_after(&self.gaps, self.ticks.first().map(|tick| tick.at))
@@ -159,6 +150,15 @@ impl<H> Session<H> {
             Some(known) => known.append(records),
             None => self.unknown.push(records),
         }
+    }
+
+    /// Returns the times of the first and the last client frame, snapshot arrival or tick.
+    pub fn played(&self) -> Option<(Micros, Micros)> {
+        let frames = self.players.iter().flat_map(|p| [p.frames.first(), p.frames.last()]).flatten().map(|f| f.at);
+        let arrivals =
+            self.players.iter().flat_map(|p| [p.received.first(), p.received.last()]).flatten().map(|a| a.at);
+        let ticks = [self.ticks.first(), self.ticks.last()].into_iter().flatten().map(|t| t.at);
+        lowest_and_highest(frames.chain(arrivals).chain(ticks))
     }
 
     /// Returns the earliest and the latest time of all records that have one of their own.

@@ -11,7 +11,7 @@ use crate::info::NumberSet;
 use crate::settings::Settings;
 use hitreg_log::record::{
     GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States, TickRecord,
-    floats_of, viewer_specific_fields,
+    floats_of, viewer_specific_fields, widest,
 };
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::TableSet;
@@ -189,15 +189,8 @@ impl LogSurvey {
         if let (Some((first, _)), Some((_, newest))) = (of_chunk, self.span) {
             self.back = self.back.max(newest - first);
         }
-        self.span = [of_chunk.map(|(first, _)| first), of_chunk.map(|(_, last)| last)]
-            .into_iter()
-            .flatten()
-            .fold(self.span, wider);
-        let frames = chunk.players.iter().flat_map(|p| [p.frames.first(), p.frames.last()]).flatten().map(|f| f.at);
-        let arrivals =
-            chunk.players.iter().flat_map(|p| [p.received.first(), p.received.last()]).flatten().map(|a| a.at);
-        let ticks = [chunk.ticks.first(), chunk.ticks.last()].into_iter().flatten().map(|t| t.at);
-        self.played = frames.chain(arrivals).chain(ticks).fold(self.played, wider);
+        self.span = widest(self.span.into_iter().chain(of_chunk));
+        self.played = widest(self.played.into_iter().chain(chunk.played()));
     }
 
     fn look_at_states(&mut self, header: &SessionHeader, states: &States) {
@@ -333,11 +326,6 @@ impl LogSurvey {
 const LEFT_OUT_MOST: i64 = 16;
 /// The number of ticks that a replay always accepts, however few were recorded.
 const TICKS_FEW: i64 = 4096;
-
-fn wider(span: Option<(Micros, Micros)>, at: Micros) -> Option<(Micros, Micros)> {
-    let (first, last) = span.unwrap_or((at, at));
-    Some((first.min(at), last.max(at)))
-}
 
 impl TickCounts {
     /// Returns the counts of a session in memory.
