@@ -12,21 +12,17 @@ pub struct ConnectOptions {
     /// Game-defined data that the client sends with its request, at most
     /// [`ASKED_BYTES_MAX`](crate::wire::ASKED_BYTES_MAX) bytes.
     pub asked: Vec<u8>,
-    /// The client repeats an unanswered request after this time.
-    pub resend_after: Micros,
-    /// The client gives up after this time without a slot.
-    pub give_up_after: Micros,
 }
 
+/// The client repeats an unanswered request after this time.
+const RESEND_AFTER: Micros = Micros::from_ms(250);
+/// The client gives up after this time without a slot.
+const GIVE_UP_AFTER: Micros = Micros::from_s(10);
+
 impl ConnectOptions {
-    /// Requests a slot four times a second for ten seconds.
+    /// Requests a slot in this game.
     pub fn new(game: &str) -> ConnectOptions {
-        ConnectOptions {
-            game: game.to_owned(),
-            asked: Vec::new(),
-            resend_after: Micros::from_ms(250),
-            give_up_after: Micros::from_s(10),
-        }
+        ConnectOptions { game: game.to_owned(), asked: Vec::new() }
     }
 }
 
@@ -75,14 +71,14 @@ impl ConnectMachine {
 
     /// Returns the datagram to send at `now`, if any.
     pub fn poll_datagram(&mut self, now: Micros) -> Option<Vec<u8>> {
-        if self.outcome.is_none() && now - self.began_at >= self.options.give_up_after {
+        if self.outcome.is_none() && now - self.began_at >= GIVE_UP_AFTER {
             self.outcome = Some(self.full.take().map_or(ConnectOutcome::Silent, ConnectOutcome::Refused));
         }
         if self.outcome.is_some() || now < self.send_at {
             return None;
         }
-        self.send_at = now + self.options.resend_after;
-        let ConnectOptions { game, asked, .. } = self.options.clone();
+        self.send_at = now + RESEND_AFTER;
+        let ConnectOptions { game, asked } = self.options.clone();
         Some(Hello { version: VERSION, salt: self.salt, challenge: self.challenge, game, asked }.encode())
     }
 
@@ -113,7 +109,7 @@ impl ConnectMachine {
             // it is ready.
             ServerAnswer::Refused { salt, why: why @ Refusal::Full { .. } } if salt == self.salt => {
                 self.full = Some(why);
-                self.send_at = self.send_at.max(now + self.options.resend_after);
+                self.send_at = self.send_at.max(now + RESEND_AFTER);
             }
             ServerAnswer::Refused { salt, why } if salt == self.salt => {
                 self.outcome = Some(ConnectOutcome::Refused(why))
