@@ -14,6 +14,9 @@ pub trait GameInput: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync
     /// [kind](super::CellKind::cells).
     fn own_fields() -> Vec<FieldSchema>;
 
+    /// The number of cells of these fields.
+    const OWN_CELLS: usize;
+
     /// Returns the input as logs and packets hold it.
     fn write(&self) -> Input;
 
@@ -43,7 +46,7 @@ pub trait GameInput: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync
         if let Some(taken) = own.iter().find(|field| is_frames_column(&field.name)) {
             panic!("a usercmd field is called `{}`, as a column of every log or trace", taken.name);
         }
-        let cells: usize = own.iter().map(|field| field.kind.cells()).sum();
+        let cells = Self::OWN_CELLS;
         assert!(
             cells <= OWN_CELLS_MAX,
             "a usercmd has {cells} own cells, and at most {OWN_CELLS_MAX} go into a packet"
@@ -54,6 +57,8 @@ pub trait GameInput: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync
 
 /// Bernier's input, without fields of the game's own.
 impl GameInput for Input {
+    const OWN_CELLS: usize = 0;
+
     fn own_fields() -> Vec<FieldSchema> {
         Vec::new()
     }
@@ -144,6 +149,10 @@ macro_rules! hitreg_input {
         const _: fn(&$name) -> u8 = |input| input.msec;
 
         impl $crate::game::GameInput for $name {
+            const OWN_CELLS: usize = 0 $( + $crate::hitreg_input!(
+                @by_name $field, 0, <$type as $crate::game::Cells>::COUNT
+            ) )*;
+
             fn own_fields() -> Vec<$crate::game::FieldSchema> {
                 #[allow(unused_mut, reason = "a game without own fields leaves it empty")]
                 let mut fields = Vec::new();
@@ -157,9 +166,7 @@ macro_rules! hitreg_input {
 
             fn write(&self) -> $crate::usercmd::Input {
                 let mut input = $crate::usercmd::Input::default();
-                let mut cells = [0_u32; 0 $( + $crate::hitreg_input!(
-                    @by_name $field, 0, <$type as $crate::game::Cells>::COUNT
-                ) )*];
+                let mut cells = [0_u32; Self::OWN_CELLS];
                 #[allow(unused_mut, reason = "a game without own fields leaves it empty")]
                 let mut rest = &mut cells[..];
                 $( $crate::hitreg_input!(
@@ -172,9 +179,7 @@ macro_rules! hitreg_input {
 
             #[inline]
             fn read(input: &$crate::usercmd::Input) -> Self {
-                let mut cells = [0_u32; 0 $( + $crate::hitreg_input!(
-                    @by_name $field, 0, <$type as $crate::game::Cells>::COUNT
-                ) )*];
+                let mut cells = [0_u32; Self::OWN_CELLS];
                 input.own.write(&mut cells);
                 #[allow(unused_mut, reason = "a game without own fields leaves it empty")]
                 let mut rest = &cells[..];
@@ -187,9 +192,7 @@ macro_rules! hitreg_input {
             }
 
             fn check(input: &$crate::usercmd::Input) -> Result<(), $crate::game::BadCells> {
-                let mut cells = [0_u32; 0 $( + $crate::hitreg_input!(
-                    @by_name $field, 0, <$type as $crate::game::Cells>::COUNT
-                ) )*];
+                let mut cells = [0_u32; Self::OWN_CELLS];
                 input.own.write(&mut cells);
                 let found = input.own.stored().len();
                 if found > cells.len() {
