@@ -102,14 +102,14 @@ fn datagrams() {
     target("session", vec![good], mutate::bytes, &mut |bytes| {
         outcome(server.handle_datagram(Micros::ZERO, &seal(key, bytes.to_vec())))
     });
-    let (mut pieces, long) = (Reassembly::new(), vec![7; 5000]);
+    let (mut pieces, long) = (Reassembly::default(), vec![7; 5000]);
     let fragments = fragments(SnapshotSeq(9), long.clone()).expect("it can be cut up");
     target("fragments", fragments, mutate::bytes, &mut |bytes| {
         outcome(pieces.handle_fragment(bytes).map(|whole| {
             assert!(whole.is_none_or(|whole| whole.fragments <= 16 && whole.message.len() <= whole.bytes));
         }))
     });
-    let mut receiver = Receiver::<ArenaBody>::new();
+    let mut receiver = Receiver::<ArenaBody>::default();
     target("snapshots", messages(), mutate::bytes, &mut |bytes| outcome(receiver.decode(bytes, CommandSeq(100))));
     let options =
         EndpointOptions { game: "arena".to_owned(), places: 4, welcome: Vec::new(), unready_per_host: 2, secret: key };
@@ -144,7 +144,7 @@ fn datagrams() {
 /// The messages of a server to a client: two snapshots, the second encoded relative to the first.
 fn messages() -> Vec<Vec<u8>> {
     let mut sender = Sender::<ArenaBody>::new(PlayerId(0), 2);
-    let mut receiver = Receiver::<ArenaBody>::new();
+    let mut receiver = Receiver::<ArenaBody>::default();
     let mut message = |seq: u32| {
         let body = |x: f32| ArenaBody { origin: Vec3::new(x, 8.0, 24.0), ..ArenaBody::default() };
         let frame = Frame {
@@ -163,9 +163,7 @@ fn messages() -> Vec<Vec<u8>> {
             echo: Some(Echo { packet: 9, held_ms: 20, lost: 1 }),
             extra: Vec::new(),
         };
-        let sent = sender
-            .encode(&snapshot, snapshot.helper_ms, DATAGRAM_BYTES_MAX, &mut SharedStates::default())
-            .expect("it can be sent");
+        let sent = sender.encode(&snapshot, DATAGRAM_BYTES_MAX, &mut SharedStates::default()).expect("it can be sent");
         receiver.decode(&sent.datagram, CommandSeq(100)).expect("the sent snapshot is readable");
         sender.handle_ack(&receiver.received());
         sent.datagram

@@ -26,7 +26,7 @@ fn notices_arrive_once_and_in_order_despite_losses() {
     for (seed, loss) in [(1, 0.0), (2, 0.3), (3, 0.7)] {
         let mut field = RunnerCrowd::new(seed, 8);
         let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 8);
-        let mut receiver: Receiver<Runner> = Receiver::new();
+        let mut receiver: Receiver<Runner> = Receiver::default();
         let mut line = LossyLink::new(seed, loss, 6);
         let mut rng = Rng::new(Seed(seed), 5);
         let (mut sent, mut heard) = (0, Vec::new());
@@ -37,7 +37,7 @@ fn notices_arrive_once_and_in_order_despite_losses() {
                 sent += 1;
             }
             let encoded = sender
-                .encode(&field.snapshot(now), None, 600, &mut SharedStates::default())
+                .encode(&field.snapshot(now), 600, &mut SharedStates::default())
                 .expect("the budget holds one body");
             line.send_down(now, &encoded.datagram);
             for datagram in line.arrived_down(now) {
@@ -56,16 +56,15 @@ fn notices_arrive_once_and_in_order_despite_losses() {
 fn notice_numbers_wrap() {
     let mut field = RunnerCrowd::new(1, 1);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 1);
-    let mut receiver: Receiver<Runner> = Receiver::new();
+    let mut receiver: Receiver<Runner> = Receiver::default();
     let mut heard = 0u32;
     for now in 1..1_400 {
         field.step();
         for _ in 0..50 {
             sender.tell(Notice::ChatOoc { sender: 0, channel: 0, text: String::new() }).expect("all are acked");
         }
-        let encoded = sender
-            .encode(&field.snapshot(now), None, 1200, &mut SharedStates::default())
-            .expect("the budget holds one body");
+        let encoded =
+            sender.encode(&field.snapshot(now), 1200, &mut SharedStates::default()).expect("the budget holds one body");
         let decoded = receiver.decode(&encoded.datagram, CommandSeq(now)).expect("the server sent it");
         let DecodeOutcome::New(received) = decoded else { panic!("{decoded:?}") };
         heard += received.notices.len() as u32;
@@ -90,24 +89,23 @@ fn too_long_or_too_many_notices_are_refused() {
 fn warnings_definitions_and_waiting_effects_arrive() {
     let field = RunnerCrowd::new(1, 3);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(1), 2);
-    let mut receiver: Receiver<Runner> = Receiver::new();
+    let mut receiver: Receiver<Runner> = Receiver::default();
     let warning = OutOfSeqWarning { index: Wrapping16(65_530), difference: -7 };
     sender.warn(warning);
     let mut snapshot = field.snapshot(1);
     let effect = |i: u8| Effect { kind: i, entity: EntityId(2), at: Vec3::splat(f32::from(i)), predictable: false };
     snapshot.effects = (0..200).map(effect).collect();
-    let first =
-        sender.encode(&snapshot, None, 1200, &mut SharedStates::default()).expect("the budget holds all bodies");
+    let first = sender.encode(&snapshot, 1200, &mut SharedStates::default()).expect("the budget holds all bodies");
     assert!(first.effects_waiting > 0 && first.deferred.is_empty());
     let Ok(DecodeOutcome::New(got)) = receiver.decode(&first.datagram, CommandSeq(0)) else { panic!("it is new") };
-    assert_eq!((got.warnings, got.calibration_ms), (vec![warning], None));
+    assert_eq!((got.warnings, got.snapshot.helper_ms), (vec![warning], None));
     // Players 1 and 2 have connections; the third body is a bot.
     assert_eq!(got.definitions, [(EntityId(1), Some(2)), (EntityId(0), Some(1)), (EntityId(2), None)]);
     let mut effects = got.snapshot.effects.clone();
     for seq in 2..10 {
         sender.handle_ack(&receiver.received());
         let next = sender
-            .encode(&field.snapshot(seq), None, 1200, &mut SharedStates::default())
+            .encode(&field.snapshot(seq), 1200, &mut SharedStates::default())
             .expect("the budget holds all bodies");
         let Ok(DecodeOutcome::New(got)) = receiver.decode(&next.datagram, CommandSeq(0)) else { panic!("it is new") };
         assert_eq!(got.warnings, []);

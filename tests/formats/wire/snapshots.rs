@@ -65,7 +65,7 @@ pub(crate) struct LinkedPair {
 
 impl LinkedPair {
     pub(crate) fn new(players: u16, line: LossyLink) -> LinkedPair {
-        let (sender, receiver) = (Sender::new(PlayerId(0), players), Receiver::new());
+        let (sender, receiver) = (Sender::new(PlayerId(0), players), Receiver::default());
         LinkedPair { sender, receiver, line, states: SharedStates::default() }
     }
 
@@ -79,14 +79,15 @@ impl LinkedPair {
         for received in self.line.arrived_up(now) {
             self.sender.handle_ack(&received);
         }
-        let encoded = self.sender.encode(sent, Some(-5), budget, &mut self.states).expect("the budget holds one body");
+        let sent = Snapshot { helper_ms: Some(-5), ..sent.clone() };
+        let encoded = self.sender.encode(&sent, budget, &mut self.states).expect("the budget holds one body");
         assert!(encoded.datagram.len() + 4 <= budget.min(1200));
         self.line.send_down(now, &encoded.datagram);
         let mut arrived = Vec::new();
         for datagram in self.line.arrived_down(now) {
             match self.receiver.decode(&datagram, CommandSeq(now)).expect("the server sent it") {
                 DecodeOutcome::New(received) => {
-                    assert_eq!(received.calibration_ms, Some(-5));
+                    assert_eq!(received.snapshot.helper_ms, Some(-5));
                     arrived.push(received.snapshot);
                 }
                 DecodeOutcome::Duplicate | DecodeOutcome::TooOld => {}
@@ -207,13 +208,13 @@ fn sessions_survive_long_outages_and_resting_players() {
 fn unencodable_snapshots_are_refused() {
     let field = RunnerCrowd::new(1, 4);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 4);
-    let too_small = sender.encode(&field.snapshot(1), None, 40, &mut SharedStates::default());
+    let too_small = sender.encode(&field.snapshot(1), 40, &mut SharedStates::default());
     let Err(EncodeError::TooSmall { needed_bytes, budget_bytes: 40 }) = too_small else { panic!("{too_small:?}") };
     assert!(
-        sender.encode(&field.snapshot(1), None, needed_bytes, &mut SharedStates::default()).is_ok(),
+        sender.encode(&field.snapshot(1), needed_bytes, &mut SharedStates::default()).is_ok(),
         "{needed_bytes} bytes do not suffice"
     );
-    let again = sender.encode(&field.snapshot(1), None, 1200, &mut SharedStates::default());
+    let again = sender.encode(&field.snapshot(1), 1200, &mut SharedStates::default());
     assert_eq!(again, Err(EncodeError::OutOfOrder { last: SnapshotSeq(1), next: SnapshotSeq(1) }));
 }
 
@@ -257,11 +258,11 @@ proptest! {
         lost in any::<u16>(),
     ) {
         let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 2);
-        let mut receiver: Receiver<Runner> = Receiver::new();
+        let mut receiver: Receiver<Runner> = Receiver::default();
         for (i, frame) in frames.iter().enumerate() {
             let entities = frame.iter().map(|(id, body)| (EntityId(*id), *body)).collect();
             let sent = snapshot(i as u32 + 1, Tick(i as u32 + 7), entities);
-            let encoded = sender.encode(&sent, None, 1200, &mut SharedStates::default()).expect("few bodies");
+            let encoded = sender.encode(&sent, 1200, &mut SharedStates::default()).expect("few bodies");
             if lost & (1 << i) == 0 {
                 let decoded = receiver.decode(&encoded.datagram, CommandSeq(7)).expect("the server sent it");
                 let DecodeOutcome::New(got) = decoded else { panic!("{decoded:?}") };
@@ -281,12 +282,12 @@ proptest! {
 #[test]
 fn acks_name_the_newest_and_the_32_snapshots_before() {
     let mut sender = Sender::<Runner>::new(PlayerId(0), 2);
-    let mut receiver = Receiver::<Runner>::new();
+    let mut receiver = Receiver::<Runner>::default();
     let mut output = Vec::new();
     for seq in 1..=40 {
         let moved = |x| Runner { origin: Vec3::new(x, seq as f32, 0.0), ..Runner::default() };
         let sent = snapshot(seq, Tick(seq), vec![(EntityId(0), moved(1.0)), (EntityId(1), moved(2.0))]);
-        let encoded = sender.encode(&sent, None, 1_200, &mut SharedStates::default()).expect("room");
+        let encoded = sender.encode(&sent, 1_200, &mut SharedStates::default()).expect("room");
         // The second and the fifth datagram are lost.
         if ![2, 5].contains(&seq) {
             assert!(matches!(receiver.decode(&encoded.datagram, CommandSeq(0)), Ok(DecodeOutcome::New(_))));
@@ -302,12 +303,12 @@ fn acks_name_the_newest_and_the_32_snapshots_before() {
 
 fn updates_of(frags: i32, health: i32) -> Vec<Vec<u8>> {
     let mut sender = Sender::<Runner>::new(PlayerId(0), 1);
-    let mut receiver = Receiver::<Runner>::new();
+    let mut receiver = Receiver::<Runner>::default();
     let mut datagrams = Vec::new();
     for seq in 1..20 {
         let tree = Runner { origin: Vec3::new(40.0, seq as f32, 0.0), frags, health, ..Runner::default() };
         let sent = snapshot(seq, Tick(seq), vec![(EntityId(0), Runner::default()), (EntityId(7), tree)]);
-        let encoded = sender.encode(&sent, None, 1_200, &mut SharedStates::default()).expect("room");
+        let encoded = sender.encode(&sent, 1_200, &mut SharedStates::default()).expect("room");
         let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(0)) else { panic!("new") };
         assert_eq!(received.snapshot.frame, sent.frame);
         sender.handle_ack(&receiver.received());

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq};
 use hitreg::wire::{ClientMessage, ClientRequest, LeaveReason, RequestKind, Wrapping16};
@@ -24,17 +25,17 @@ const DATAGRAMS: usize = 1_000_000;
 fn valid_datagrams() -> (Vec<Vec<u8>>, Receiver<Runner>) {
     let mut runner = TestRunner::deterministic();
     let mut all = Vec::new();
-    let mut half_way = Receiver::new();
+    let mut half_way = Receiver::default();
     let mut any_message = || message().new_tree(&mut runner).expect("there is one").current();
     all.extend((0..40).map(|_| encode_commands(&any_message()).expect("the commands are consecutive")));
     let mut field = RunnerCrowd::new(1, 12);
     let mut sender: Sender<Runner> = Sender::new(PlayerId(0), 12);
-    let mut receiver: Receiver<Runner> = Receiver::new();
+    let mut receiver: Receiver<Runner> = Receiver::default();
     for seq in 1..60 {
         field.step();
         sender.tell(Notice::ChatOoc { sender: 1, channel: 2, text: "hello".to_owned() }).expect("there is room");
         let encoded = sender
-            .encode(&field.snapshot(seq), Some(3), 700, &mut SharedStates::default())
+            .encode(&Snapshot { helper_ms: Some(3), ..field.snapshot(seq) }, 700, &mut SharedStates::default())
             .expect("the budget holds one body");
         receiver.decode(&encoded.datagram, CommandSeq(seq)).expect("the server sent it");
         if seq <= 30 {
@@ -151,14 +152,13 @@ fn a_session_continues_during_the_attack() {
     let honest = join(&mut endpoint, address(1, 1), 1, Micros::ZERO);
     let mut field = RunnerCrowd::new(4, 2);
     let mut sender: Sender<Runner> = Sender::new(honest.player, 2);
-    let mut receiver: Receiver<Runner> = Receiver::new();
+    let mut receiver: Receiver<Runner> = Receiver::default();
     let mut seen: Vec<Vec<u8>> = Vec::new();
     let mut compared = 0;
     for seq in 1..1_000 {
         field.step();
         let sent = field.snapshot(seq);
-        let encoded =
-            sender.encode(&sent, None, 1200, &mut SharedStates::default()).expect("the budget holds all bodies");
+        let encoded = sender.encode(&sent, 1200, &mut SharedStates::default()).expect("the budget holds all bodies");
         let sealed = seal(honest.key, encoded.datagram);
         // The attacker sends changed and old datagrams first.
         for _ in 0..20 {
@@ -191,7 +191,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn readers_accept_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let mut receiver: Receiver<Runner> = Receiver::new();
+        let mut receiver: Receiver<Runner> = Receiver::default();
         let _ = receiver.decode(&bytes, CommandSeq(0));
         let _: Result<ClientMessage, _> = decode_commands(&bytes, &ClientReference::default());
         let sealed = seal(hitreg::wire::Key(1, 2), bytes.clone());

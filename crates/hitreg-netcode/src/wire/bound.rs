@@ -273,11 +273,14 @@ mod tests {
                     acked: Arc::clone(&frames[place].1),
                     before: place.checked_sub(1).map(|before| Arc::clone(&frames[before].1)),
                 });
-                let snapshot =
-                    Snapshot { effects, ..Snapshot::new(SnapshotSeq(seq), CommandSeq(seq), Arc::clone(&frame)) };
-                let encoded = sender
-                    .encode(&snapshot, Some(7), MESSAGE_BYTES_MAX, &mut SharedStates::default())
-                    .expect("there is room");
+                let helper_ms = Some(7);
+                let snapshot = Snapshot {
+                    effects,
+                    helper_ms,
+                    ..Snapshot::new(SnapshotSeq(seq), CommandSeq(seq), Arc::clone(&frame))
+                };
+                let encoded =
+                    sender.encode(&snapshot, MESSAGE_BYTES_MAX, &mut SharedStates::default()).expect("there is room");
                 let datagrams = fragments(SnapshotSeq(seq), encoded.datagram).expect("few entities");
                 let bytes: usize = datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum();
                 let loose = snapshot_bytes_max::<Snail>(there.len(), besides).expect("few entities");

@@ -84,11 +84,6 @@ impl Reassembly {
         self.unfinished.len() <= UNFINISHED_MAX
     }
 
-    /// Creates an empty reassembler.
-    pub fn new() -> Reassembly {
-        Reassembly::default()
-    }
-
     /// Takes a fragment whose seal was checked. Returns the message when this fragment was the last missing one.
     ///
     /// # Errors
@@ -147,7 +142,7 @@ mod tests {
             let mut datagrams = fragments(SnapshotSeq(9), message(bytes)).expect("it is short enough");
             assert!(datagrams.len() >= 2 && datagrams.iter().all(|d| d.len() + SEAL_BYTES <= DATAGRAM_BYTES_MAX));
             datagrams.reverse();
-            let mut reassembly = Reassembly::new();
+            let mut reassembly = Reassembly::default();
             let (last, first) = datagrams.split_last().expect("some");
             for datagram in first.iter().chain(first) {
                 assert_eq!(reassembly.handle_fragment(datagram), Ok(None));
@@ -167,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_lost_fragment_loses_only_its_message_and_memory_is_limited() {
-        let mut reassembly = Reassembly::new();
+        let mut reassembly = Reassembly::default();
         let cut = |number| fragments(SnapshotSeq(number), message(2_000)).expect("two fragments");
         for number in 1..=100 {
             assert_eq!(reassembly.handle_fragment(&cut(number)[0]), Ok(None));
@@ -181,7 +176,7 @@ mod tests {
     fn invalid_fragments_are_refused() {
         let good = fragments(SnapshotSeq(3), message(2_000)).expect("two fragments").swap_remove(0);
         let refused = |change: fn(&mut Vec<u8>)| {
-            let (mut reassembly, mut bad) = (Reassembly::new(), good.clone());
+            let (mut reassembly, mut bad) = (Reassembly::default(), good.clone());
             change(&mut bad);
             reassembly.handle_fragment(&bad).is_err() && reassembly.unfinished.is_empty()
         };
@@ -190,7 +185,7 @@ mod tests {
         assert!(refused(|bad| bad[10] = 17));
         assert!(refused(|bad| bad.truncate(FRAGMENT_HEADER_BYTES)));
         assert!(refused(|bad| bad.truncate(7)));
-        let mut reassembly = Reassembly::new();
+        let mut reassembly = Reassembly::default();
         assert_eq!(reassembly.handle_fragment(&good), Ok(None));
         let mut other = good.clone();
         other[10] = 3;

@@ -23,12 +23,11 @@ impl DatagramPage {
     /// Starts a message with its header and `FRAME`, coded relative to the snapshot `from`.
     pub(super) fn begin<B>(
         snapshot: &Snapshot<B>,
-        calibration_ms: Option<i16>,
         from: Option<(SnapshotSeq, Micros)>,
         limit_bits: usize,
     ) -> DatagramPage {
         let frame = Wrapping16::of(snapshot.frame.tick.0);
-        let header = ServerHeader { frame, ack: Wrapping16::of(snapshot.ack.0), calibration_ms };
+        let header = ServerHeader { frame, ack: Wrapping16::of(snapshot.ack.0), calibration_ms: snapshot.helper_ms };
         let info = FrameInfo {
             seq: snapshot.seq,
             tick: snapshot.frame.tick,

@@ -37,9 +37,6 @@ pub struct Receiver<B> {
 pub struct ServerDatagram<B> {
     /// The snapshot.
     pub snapshot: Snapshot<B>,
-    /// The calibration helper in ms: how much earlier than needed the client's usercmds arrive. `None` while the server
-    /// does not know it.
-    pub calibration_ms: Option<i16>,
     /// Usercmds of the client that the server could not use.
     pub warnings: Vec<OutOfSeqWarning>,
     /// Notices that the client receives for the first time, in order.
@@ -73,15 +70,9 @@ struct DecodedSnapshot<B> {
 
 state!(Receiver<B: Body> { rings, known, newest, next_notice } but { layout } if is_valid);
 
+/// A receiver for a new connection.
 impl<B: Body> Default for Receiver<B> {
     fn default() -> Receiver<B> {
-        Receiver::new()
-    }
-}
-
-impl<B: Body> Receiver<B> {
-    /// Creates a receiver for a new connection.
-    pub fn new() -> Receiver<B> {
         Receiver {
             layout: BodyLayout::new(),
             rings: SortedMap::new(),
@@ -90,7 +81,9 @@ impl<B: Body> Receiver<B> {
             next_notice: Wrapping16(0),
         }
     }
+}
 
+impl<B: Body> Receiver<B> {
     /// Returns the received snapshots, which the client acks with each packet.
     pub fn received(&self) -> ReceivedSet {
         let bit = |known: &AckedSnapshot| match self.newest.0.checked_sub(known.seq.0) {
@@ -245,13 +238,7 @@ impl<B: Body> Receiver<B> {
             echo: draft.echo,
             extra: Vec::new(),
         };
-        ServerDatagram {
-            snapshot,
-            calibration_ms: header.calibration_ms,
-            warnings: draft.warnings,
-            notices,
-            definitions: draft.definitions,
-        }
+        ServerDatagram { snapshot, warnings: draft.warnings, notices, definitions: draft.definitions }
     }
 }
 

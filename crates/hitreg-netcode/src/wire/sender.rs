@@ -177,7 +177,7 @@ impl<B: Body> Sender<B> {
     }
 
     /// Encodes a snapshot in at most `budget_bytes` (and `MESSAGE_BYTES_MAX`), including the seal. The caller must send
-    /// longer messages than a datagram as [`fragments`](super::fragments). `calibration_ms` is the calibration helper.
+    /// longer messages than a datagram as [`fragments`](super::fragments).
     /// `states` holds the states of the frame; share it among the senders of all clients.
     ///
     /// # Errors
@@ -186,7 +186,6 @@ impl<B: Body> Sender<B> {
     pub fn encode(
         &mut self,
         snapshot: &Snapshot<B>,
-        calibration_ms: Option<i16>,
         budget_bytes: usize,
         states: &mut SharedStates<B>,
     ) -> Result<EncodedSnapshot, EncodeError> {
@@ -201,7 +200,7 @@ impl<B: Body> Sender<B> {
         let from = self.acked.filter(|acked| snapshot.seq.0 - acked.seq.0 < WINDOW);
         let usual = from.map(|acked| snapshot.seq.0 - acked.seq.0);
         let told_from = from.map(|acked| (acked.seq, acked.server_time));
-        let mut page = DatagramPage::begin(snapshot, calibration_ms, told_from, budget.saturating_sub(SEAL_BYTES) * 8);
+        let mut page = DatagramPage::begin(snapshot, told_from, budget.saturating_sub(SEAL_BYTES) * 8);
         let mut carried: Vec<&EntityChange> = Vec::with_capacity(changes.len());
         let mut deferred: Vec<&EntityChange> = Vec::new();
         let (own, others) = changes.split_at(changes.partition_point(|change| change.id == self.avatar));
@@ -380,7 +379,7 @@ mod tests {
             let entities = (0..entities).map(|id| (EntityId(id), Skater::default())).collect();
             let frame = Frame { tick: Tick(seq), server_time: Micros::ZERO, entities };
             let snapshot = Snapshot::new(SnapshotSeq(seq), CommandSeq(0), Arc::new(frame));
-            sender.encode(&snapshot, None, MESSAGE_BYTES_MAX, &mut states).expect("there is room");
+            sender.encode(&snapshot, MESSAGE_BYTES_MAX, &mut states).expect("there is room");
             if is_acked {
                 sender.handle_ack(&ReceivedSet { newest: SnapshotSeq(seq), before: 0 });
             }

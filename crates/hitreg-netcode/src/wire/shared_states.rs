@@ -100,7 +100,7 @@ mod tests {
             let frame = if seq == 1 { Arc::clone(&all) } else { frame(seq, [(0, 0.0), (1, 1.0)]) };
             let snapshot = Snapshot::new(SnapshotSeq(seq), CommandSeq(0), frame);
             for sender in &mut senders {
-                sender.encode(&snapshot, None, MESSAGE_BYTES_MAX, &mut shared).expect("there is room");
+                sender.encode(&snapshot, MESSAGE_BYTES_MAX, &mut shared).expect("there is room");
                 sender.handle_ack(&ReceivedSet { newest: SnapshotSeq(seq), before: u32::MAX });
                 holders.push(Arc::strong_count(&stone) - 1);
             }

@@ -129,7 +129,7 @@ impl<B: Body> TransitContext<'_, B> {
 
     /// Returns the message in these datagrams.
     fn message(&self, datagrams: &[&[u8]]) -> Option<Vec<u8>> {
-        let mut reassembly = Reassembly::new();
+        let mut reassembly = Reassembly::default();
         let (last, first) = datagrams.split_last()?;
         let opened = unseal(self.key, last).ok()?;
         if first.is_empty() && message_type(opened).ok()? == MessageType::LiveFromServer {

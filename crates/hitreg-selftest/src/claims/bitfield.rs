@@ -180,7 +180,7 @@ impl Intruder for DatagramTap {
 /// Sends the same session from a server whose bodies have no roles, so that the document's list is not used.
 fn told_without_roles(seen: &SessionWatch, listening: &mut ClientDatagrams) {
     let mut sender = Sender::<RolelessBody>::new(LISTENER, seen.players);
-    let mut receiver = Receiver::<RolelessBody>::new();
+    let mut receiver = Receiver::<RolelessBody>::default();
     for (number, tick) in (1..).zip(&seen.ticks) {
         let stripped = |(id, body): &(EntityId, ArenaBody)| {
             let mut body = *body;
@@ -188,7 +188,7 @@ fn told_without_roles(seen: &SessionWatch, listening: &mut ClientDatagrams) {
             (*id, RolelessBody(body))
         };
         let sent = snapshot(number, Tick(number), tick.bodies.iter().map(stripped).collect());
-        let Ok(encoded) = sender.encode(&sent, None, usize::MAX, &mut SharedStates::default()) else { continue };
+        let Ok(encoded) = sender.encode(&sent, usize::MAX, &mut SharedStates::default()) else { continue };
         listening.read(&encoded.datagram);
         // Only the ack is needed; the decoded contents do not matter here.
         let _ = receiver.decode(&encoded.datagram, CommandSeq(number));

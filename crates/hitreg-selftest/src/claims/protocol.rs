@@ -37,7 +37,7 @@ body! {
 
 fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let mut sender = Sender::<Creature>::new(PlayerId(0), 1);
-    let mut receiver = Receiver::<Creature>::new();
+    let mut receiver = Receiver::<Creature>::default();
     let (mut count_sent, mut right, mut backwards) = (0usize, 0usize, 0usize);
     let mut first_with: SortedMap<u16, Micros> = SortedMap::new();
     let mut wrapped_after = None;
@@ -46,7 +46,7 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         // One snapshot every 64 ticks, from shortly before the first wrap to after the second.
         let counter = 65_000 + seq * 64;
         let sent = snapshot(seq, Tick(counter), vec![(EntityId(0), walker(seq, 0.0))]);
-        let Ok(encoded) = sender.encode(&sent, None, 1_200, &mut SharedStates::default()) else { continue };
+        let Ok(encoded) = sender.encode(&sent, 1_200, &mut SharedStates::default()) else { continue };
         count_sent += 1;
         let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(counter)) else {
             continue;
@@ -73,7 +73,7 @@ fn frame_index_wraps(experiment: &Experiment) -> Result<NamedFigures, ClaimError
 fn entity_definition(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     // Without players, the server controls every entity.
     let mut sender = Sender::<Creature>::new(PlayerId(1), if experiment.is_off() { 0 } else { 2 });
-    let mut receiver = Receiver::<Creature>::new();
+    let mut receiver = Receiver::<Creature>::default();
     let mut definitions = Vec::new();
     let mut held = Vec::new();
     for seq in 1..=6u32 {
@@ -81,8 +81,8 @@ fn entity_definition(experiment: &Experiment) -> Result<NamedFigures, ClaimError
         if seq > 3 {
             entities.truncate(2);
         }
-        let sent = snapshot(seq, Tick(seq), entities);
-        let Ok(encoded) = sender.encode(&sent, Some(40), 1_200, &mut SharedStates::default()) else { continue };
+        let sent = Snapshot { helper_ms: Some(40), ..snapshot(seq, Tick(seq), entities) };
+        let Ok(encoded) = sender.encode(&sent, 1_200, &mut SharedStates::default()) else { continue };
         if let Ok(DecodeOutcome::New(received)) = receiver.decode(&encoded.datagram, CommandSeq(seq)) {
             definitions.extend(received.definitions);
             held.push(received.snapshot.frame.entities.len());
@@ -108,7 +108,7 @@ fn update_priority(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     if experiment.is_off() {
         sender.prioritize(|urgency| Urgency { waited: 0, ..*urgency }.score());
     }
-    let mut receiver = Receiver::<Creature>::new();
+    let mut receiver = Receiver::<Creature>::default();
     let mut waits = vec![0u32; usize::from(CROWD)];
     let mut longest = 0;
     let mut carried = vec![0usize; usize::from(CROWD)];
@@ -117,7 +117,7 @@ fn update_priority(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
         let creature = |id| Creature { teleports: teleports(id), ..walker(seq, f32::from(id) * 700.0) };
         let entities = (0..CROWD).map(|id| (EntityId(id), creature(id))).collect();
         let sent = snapshot(seq, Tick(seq), entities);
-        let Ok(encoded) = sender.encode(&sent, None, 300, &mut SharedStates::default()) else { continue };
+        let Ok(encoded) = sender.encode(&sent, 300, &mut SharedStates::default()) else { continue };
         encoded.carried.iter().for_each(|id| carried[usize::from(id.0)] += 1);
         encoded.carried.iter().for_each(|id| waits[usize::from(id.0)] = 0);
         for id in &encoded.deferred {

@@ -114,8 +114,8 @@ impl<B: Body> ClientConnection<B> {
     pub fn new(options: ConnectOptions, salt: u64, now: Micros) -> ClientConnection<B> {
         ClientConnection {
             state: ConnectionState::Connecting(ConnectMachine::new(options, salt, now)),
-            receiver: Receiver::new(),
-            reassembly: Reassembly::new(),
+            receiver: Receiver::default(),
+            reassembly: Reassembly::default(),
             newest_command: CommandSeq(0),
             asking: RequestQueue::default(),
             heard_at: now,

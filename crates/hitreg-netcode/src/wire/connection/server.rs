@@ -178,7 +178,7 @@ impl<B: Body> ServerConnection<B> {
         }
         let avatar = snapshot.frame.get(self.sender.avatar());
         let saw_avatar_right = avatar.and_then(|avatar| self.matches_perceived(snapshot.ack, avatar));
-        let encoded = self.sender.encode(snapshot, snapshot.helper_ms, self.message_bytes_max, states)?;
+        let encoded = self.sender.encode(snapshot, self.message_bytes_max, states)?;
         self.reference.sent = snapshot.seq;
         let is_whole = encoded.deferred.is_empty() && encoded.warnings_dropped == 0;
         // The sender respects the limit of fragments per message, so fragmenting succeeds.
