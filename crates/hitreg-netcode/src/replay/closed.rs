@@ -27,9 +27,10 @@ use watch::HashChecker;
 type ReplayMachine<'f, G> = Machine<G, FeedLink<'f>>;
 
 /// One run of a closed loop: its log, its options, and what it may use.
-struct ClosedRun<'a, 'f> {
+struct ClosedRun<'a, 'f, G: Game> {
     feed: &'a SharedFeed<'f>,
     source: &'a ReplaySource<'a>,
+    setup: &'a Setup<G>,
     options: &'a ReplayOptions,
     budget: ReplayBudget,
 }
@@ -43,10 +44,10 @@ pub(super) fn replay<G: Netcode>(
 ) -> Result<ReplayOutput, ReplayError> {
     let survey = LogSurvey::of_connections(session);
     let mut attempt = |encoded| {
-        in_one_chunk(session, &survey, |feed, source| {
-            let Some(machine) = machine(feed, source, setup, (options, encoded))? else { return Ok(None) };
-            let run = ClosedRun { feed, source, options, budget: holding::<G>(session, &survey, setup, options)? };
-            run.watched(machine, setup, &mut Rc::clone(feed), None, progress)
+        in_one_chunk((session, &survey), setup, options, |run| {
+            let Some(machine) = run.machine(encoded)? else { return Ok(None) };
+            run.check_estimate(session)?;
+            run.watched(machine, &mut Rc::clone(run.feed), None, progress)
         })
     };
     let ((report, tables), is_encoded) = match attempt(false)? {
@@ -66,11 +67,10 @@ pub(super) fn replay_with_bots<G: Bots + Netcode>(
     let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions { memory, ..ReplayOptions::default() });
     let bots = G::bots(&setup.rules, setup.seed, session.players.len() as u16);
     let mut bots = BotInput::<G>::of(bots, setup.seed, Arc::clone(&setup.rules), &setup.settings);
-    let ran = in_one_chunk(session, &survey, |feed, source| {
-        let machine = encoded_machine(feed, source, setup, &options)?;
-        let budget = holding::<G>(session, &survey, setup, &options)?;
-        let run = ClosedRun { feed, source, options: &options, budget };
-        run.watched(machine, setup, &mut bots, None, &mut |_| {})
+    let ran = in_one_chunk((session, &survey), setup, &options, |run| {
+        let machine = run.encoded_machine()?;
+        run.check_estimate(session)?;
+        run.watched(machine, &mut bots, None, &mut |_| {})
     })?;
     let (report, tables) = ran.ok_or(ReplayError::NotAsRead)?;
     let replayed = ReplayOutput::of(tables.into_trace(), report);
@@ -85,22 +85,24 @@ pub(super) fn observe<G: Netcode>(
     observer: &mut dyn Observer<G>,
 ) -> Result<(), ReplayError> {
     let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions { memory, ..ReplayOptions::default() });
-    in_one_chunk(session, &survey, |feed, source| {
-        let mut machine = encoded_machine(feed, source, setup, &options)?;
-        let budget = holding::<G>(session, &survey, setup, &options)?;
-        let run = ClosedRun { feed, source, options: &options, budget };
-        run.run(&mut machine, setup, &mut Rc::clone(feed), observer)
+    in_one_chunk((session, &survey), setup, &options, |run| {
+        let mut machine = run.encoded_machine()?;
+        run.check_estimate(session)?;
+        run.run(&mut machine, &mut Rc::clone(run.feed), observer)
     })
 }
 
-/// Runs something on a feed of one chunk: a session in memory.
-fn in_one_chunk<T>(
-    session: &Session,
-    survey: &LogSurvey,
-    run: impl FnOnce(&SharedFeed<'_>, &ReplaySource<'_>) -> T,
+/// Makes a run on a feed of one chunk: a session in memory, beside its rows.
+fn in_one_chunk<G: Game, T>(
+    (session, survey): (&Session, &LogSurvey),
+    setup: &Setup<G>,
+    options: &ReplayOptions,
+    run: impl FnOnce(&ClosedRun<'_, '_, G>) -> T,
 ) -> T {
     let mut chunk = std::iter::once(input_of(session));
-    run(&Feed::new(&mut chunk, survey), &ReplaySource::of(&session.header, survey))
+    let (feed, source) = (&Feed::new(&mut chunk, survey), &ReplaySource::of(&session.header, survey));
+    let budget = ReplayBudget::holding(session, options.tables, options.memory);
+    run(&ClosedRun { feed, source, setup, options, budget })
 }
 
 /// Replays a log from a feed. Rows go to `to` as tables fill up, and the rest at the end. Returns `None` if datagrams
@@ -114,9 +116,9 @@ pub(super) fn stream<G: Netcode>(
     to: &mut dyn FnMut(Table),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Option<StreamReport>, ReplayError> {
-    let Some(machine) = machine(feed, source, setup, (options, encoded))? else { return Ok(None) };
-    let run = ClosedRun { feed, source, options, budget: ReplayBudget::streaming() };
-    let ran = run.watched(machine, setup, &mut Rc::clone(feed), Some(to), progress)?;
+    let run = ClosedRun { feed, source, setup, options, budget: ReplayBudget::streaming() };
+    let Some(machine) = run.machine(encoded)? else { return Ok(None) };
+    let ran = run.watched(machine, &mut Rc::clone(feed), Some(to), progress)?;
     let Some((report, mut tables)) = ran else { return Ok(None) };
     tables.take(0, to);
     Ok(Some(report))
@@ -140,105 +142,81 @@ fn input_of(session: &Session) -> SessionStretch {
     SessionStretch { ticks: session.ticks.clone(), players, ..SessionStretch::default() }
 }
 
-/// Returns the budget of a replay that holds the session and its rows in memory.
-///
-/// # Errors
-/// When an estimate by counts exceeds the memory limit.
-fn holding<G: Netcode>(
-    session: &Session,
-    survey: &LogSurvey,
-    setup: &Setup<G>,
-    options: &ReplayOptions,
-) -> Result<ReplayBudget, ReplayError> {
-    let budget = ReplayBudget::holding(session, options.tables, options.memory);
-    budget.begin::<G>(session, survey.ticks.under(&session.header, &setup.settings)?)?;
-    Ok(budget)
-}
-
-/// Returns a server and clients on the links of a feed, at the beginning of the log or at a keyframe. Returns `None`
-/// if they must encode datagrams and are not asked to.
-fn machine<'f, G: Netcode>(
-    feed: &SharedFeed<'f>,
-    source: &ReplaySource<'_>,
-    setup: &Setup<G>,
-    (options, encoded): (&ReplayOptions, bool),
-) -> Result<Option<ReplayMachine<'f, G>>, ReplayError> {
-    // A replay goes on as the one that made its keyframe.
-    let encodes = match source.start {
-        Some(start) => start.transport != TransportKind::Unencoded,
-        None => encoded || options.sizes,
-    };
-    if encodes {
-        return encoded_machine(feed, source, setup, options).map(Some);
-    }
-    let machine = Machine::unencoded(setup, links(feed, source));
-    machine.map(|machine| prepared(machine, feed, source, setup, options)).transpose()
-}
-
-/// Returns a server and clients that encode every datagram, unless their settings ask for nominal sizes.
-fn encoded_machine<'f, G: Netcode>(
-    feed: &SharedFeed<'f>,
-    source: &ReplaySource<'_>,
-    setup: &Setup<G>,
-    options: &ReplayOptions,
-) -> Result<ReplayMachine<'f, G>, ReplayError> {
-    prepared(Machine::new(setup, links(feed, source)), feed, source, setup, options)
-}
-
-fn links<'f>(feed: &SharedFeed<'f>, source: &ReplaySource<'_>) -> Vec<Links<FeedLink<'f>>> {
-    let of = |player| Links::of(|direction| FeedLink::of(feed, player, direction));
-    (0..source.header.players.len()).map(of).collect()
-}
-
-/// Applies the options to a machine, and sets its initial world or the state of its keyframe.
-fn prepared<'f, G: Netcode>(
-    mut machine: ReplayMachine<'f, G>,
-    feed: &SharedFeed<'f>,
-    source: &ReplaySource<'_>,
-    setup: &Setup<G>,
-    options: &ReplayOptions,
-) -> Result<ReplayMachine<'f, G>, ReplayError> {
-    if let Some(every) = options.rollback_every
-        && !machine.server().check_rollback(every)
-    {
-        return Err(ReplayError::NoRollback(G::NAME));
-    }
-    if let Some(other) = &options.judged_under
-        && !machine.server().judge_under(Arc::new(other.clone()))
-    {
-        return Err(ReplayError::NoRejudging(G::NAME));
-    }
-    let also: Vec<Arc<Settings>> = options.also_judged.iter().cloned().map(Arc::new).collect();
-    if !also.is_empty() && !machine.server().also_judge(also) {
-        return Err(ReplayError::NoRejudging(G::NAME));
-    }
-    if let Some(world) = world::<G>(source, &setup.rules)? {
-        machine.server().begin_from(world);
-    }
-    if let Some(start) = source.start {
-        feed.borrow_mut().resume((start.tick, start.at), start.stretch + 1, &start.fed);
-        let (_, near) = feed.borrow_mut().near(start.at, Micros(i64::MAX));
-        start.put(&mut machine, source.header, &near)?;
-    }
-    Ok(machine)
-}
-
 /// The time that a shot's usercmd may take to run, beyond the longest flight. A shot of a part without a verdict after
 /// that counts as never judged.
 const SETTLED: Micros = Micros::from_s(1);
 
-impl ClosedRun<'_, '_> {
+impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
+    /// Checks an estimate by counts of the memory for the rows of a session in memory.
+    ///
+    /// # Errors
+    /// When the estimate exceeds the memory limit.
+    fn check_estimate(&self, session: &Session) -> Result<(), ReplayError> {
+        self.budget.begin::<G>(session, self.source.survey.ticks.under(&session.header, &self.setup.settings)?)
+    }
+
+    /// Returns a server and clients on the links of the feed, at the beginning of the log or at a keyframe. Returns
+    /// `None` if they must encode datagrams and are not asked to.
+    fn machine(&self, encoded: bool) -> Result<Option<ReplayMachine<'f, G>>, ReplayError> {
+        // A replay goes on as the one that made its keyframe.
+        let encodes = match self.source.start {
+            Some(start) => start.transport != TransportKind::Unencoded,
+            None => encoded || self.options.sizes,
+        };
+        if encodes {
+            return self.encoded_machine().map(Some);
+        }
+        Machine::unencoded(self.setup, self.links()).map(|machine| self.prepared(machine)).transpose()
+    }
+
+    /// Returns a server and clients that encode every datagram, unless their settings ask for nominal sizes.
+    fn encoded_machine(&self) -> Result<ReplayMachine<'f, G>, ReplayError> {
+        self.prepared(Machine::new(self.setup, self.links()))
+    }
+
+    fn links(&self) -> Vec<Links<FeedLink<'f>>> {
+        let of = |player| Links::of(|direction| FeedLink::of(self.feed, player, direction));
+        (0..self.source.header.players.len()).map(of).collect()
+    }
+
+    /// Applies the options to a machine, and sets its initial world or the state of its keyframe.
+    fn prepared(&self, mut machine: ReplayMachine<'f, G>) -> Result<ReplayMachine<'f, G>, ReplayError> {
+        let ClosedRun { feed, source, setup, options, budget: _ } = self;
+        if let Some(every) = options.rollback_every
+            && !machine.server().check_rollback(every)
+        {
+            return Err(ReplayError::NoRollback(G::NAME));
+        }
+        if let Some(other) = &options.judged_under
+            && !machine.server().judge_under(Arc::new(other.clone()))
+        {
+            return Err(ReplayError::NoRejudging(G::NAME));
+        }
+        let also: Vec<Arc<Settings>> = options.also_judged.iter().cloned().map(Arc::new).collect();
+        if !also.is_empty() && !machine.server().also_judge(also) {
+            return Err(ReplayError::NoRejudging(G::NAME));
+        }
+        if let Some(world) = world::<G>(source, &setup.rules)? {
+            machine.server().begin_from(world);
+        }
+        if let Some(start) = source.start {
+            feed.borrow_mut().resume((start.tick, start.at), start.stretch + 1, &start.fed);
+            let (_, near) = feed.borrow_mut().near(start.at, Micros(i64::MAX));
+            start.put(&mut machine, source.header, &near)?;
+        }
+        Ok(machine)
+    }
+
     /// Runs a machine, fills the tables, and compares the hashes of ticks. With `to`, it passes rows on as tables fill
     /// up. Returns `None` if datagrams might have made a difference.
-    fn watched<'r, G: Netcode>(
+    fn watched<'r>(
         &self,
         mut machine: ReplayMachine<'_, G>,
-        setup: &Setup<G>,
         input: &mut dyn InputSource<G>,
         mut to: Option<&'r mut dyn FnMut(Table)>,
         progress: &'r mut dyn FnMut(Micros),
     ) -> Result<Option<(StreamReport, TraceTables)>, ReplayError> {
-        let ClosedRun { feed, source, options, budget: _ } = self;
+        let ClosedRun { feed, source, setup, options, budget: _ } = self;
         let mut tables =
             TraceTables::new::<G>(source.header.players.len(), Arc::clone(&setup.rules)).only(options.tables);
         if options.without_predicted_bodies {
@@ -255,7 +233,7 @@ impl ClosedRun<'_, '_> {
         let part = options.part.unwrap_or(Part::WHOLE);
         let mut watch = HashChecker::new(tables, Rc::clone(feed), (part, to), progress);
         watch.look_away_until(source.survey.needed_from(part.from));
-        self.run(&mut machine, setup, input, &mut watch)?;
+        self.run(&mut machine, input, &mut watch)?;
         if machine.bytes_matter() {
             return Ok(None);
         }
@@ -266,14 +244,13 @@ impl ClosedRun<'_, '_> {
     }
 
     /// Runs a machine until all ticks are over or a limit is exceeded.
-    fn run<G: Netcode>(
+    fn run(
         &self,
         machine: &mut ReplayMachine<'_, G>,
-        setup: &Setup<G>,
         input: &mut dyn InputSource<G>,
         observer: &mut dyn Observer<G>,
     ) -> Result<(), ReplayError> {
-        let ClosedRun { feed, source, options, budget } = self;
+        let ClosedRun { feed, source, setup, options, budget } = self;
         match (source.keyframes, source.start) {
             (None, _) => feed.borrow_mut().forget_near(),
             (Some(_), None) => feed.borrow_mut().keep_near(0),
