@@ -41,8 +41,8 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         let made = [first.command.seq, last.command.seq];
         let client = OpenLoopClient::<G, C>::new(setup, player, made, drawn_behind);
         let mut fed = ClientFeed::of(client, &rows, &session.states, records);
-        let mut jumped = |jump| jumps.push(jump);
-        fed.end(&mut counted, &mut jumped)?;
+        fed.end(&mut counted)?;
+        jumps.append(&mut fed.jumps);
         progress(last.at);
     }
     let rejudge = G::IMPORTED.and_then(|imported| imported.rejudge);

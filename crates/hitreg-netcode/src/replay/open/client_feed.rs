@@ -44,13 +44,13 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
         let mut fed = ClientFeed::new(client, &rows);
         let mut window = ChunkWindow { near, back: source.survey.back, read: 0, newest: VecDeque::new() };
         let mut units = stats::CountedValues::default();
-        let mut jumped = |jump: Jump| units.add(jump.units);
         let budget = ReplayBudget::streaming();
         let mut counted = BudgetObserver::new(&budget, &mut tables);
         let mut passed_on = first;
         let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
         pass(&mut |chunk| {
-            fed.add(chunk, &mut window, &mut counted, &mut jumped)?;
+            fed.add(chunk, &mut window, &mut counted)?;
+            fed.jumps.drain(..).for_each(|jump| units.add(jump.units));
             // Open loop has no server, so no verdict will come for these shots.
             counted.observer.end_shots::<G>();
             counted.observer.take_full(to);
@@ -61,7 +61,8 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
             progress(share(fed.reached));
             Ok(())
         })?;
-        fed.end(&mut counted, &mut jumped)?;
+        fed.end(&mut counted)?;
+        fed.jumps.drain(..).for_each(|jump| units.add(jump.units));
         jumps.extend((!units.is_empty()).then_some(PlayerJumps { player: *player, units }));
         tables.end_of_part::<G>(Part::WHOLE);
         tables.end_of_player(*player);
@@ -89,6 +90,8 @@ pub(super) struct ClientFeed<'a, G: Game, C, S> {
     /// The player's snapshots by number, each with its chunk.
     snapshots: SortedMap<u32, (u32, SnapshotRecord)>,
     states: S,
+    /// The jumps that the caller has not taken yet.
+    pub(super) jumps: Vec<Jump>,
 }
 
 /// How far a log was read, and how far apart its related records are.
@@ -105,8 +108,8 @@ struct ChunkWindow {
 impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, RecentChunkStates> {
     fn new(client: OpenLoopClient<G, C>, rows: &'a StateRows) -> Self {
         let (frames, arrivals, snapshots) = (VecDeque::new(), VecDeque::new(), SortedMap::new());
-        let (states, reached) = (RecentChunkStates::default(), Micros::ZERO);
-        ClientFeed { client, rows, reached, frames, arrivals, snapshots, states }
+        let (states, reached, jumps) = (RecentChunkStates::default(), Micros::ZERO, Vec::new());
+        ClientFeed { client, rows, reached, frames, arrivals, snapshots, states, jumps }
     }
 
     /// Adds the next chunk, and runs as far as all related records are known.
@@ -115,7 +118,6 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, RecentChunkStates> 
         mut chunk: SessionStretch,
         window: &mut ChunkWindow,
         tables: &mut BudgetObserver<'_, TraceTables>,
-        jumped: &mut dyn FnMut(Jump),
     ) -> Result<(), ReplayError> {
         let newest = chunk.time_span().map(|(_, newest)| newest).max(window.newest.back().copied());
         window.newest.extend(newest.or(Some(Micros(i64::MIN))));
@@ -130,7 +132,7 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, RecentChunkStates> 
         // A snapshot may follow its arrival by `ahead` chunks, and its states may follow it by as many.
         if window.newest.len() > 2 * window.near.ahead as usize {
             let known = window.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(window.back.0));
-            self.run_to(Micros(known.saturating_sub(1)), tables, jumped)?;
+            self.run_to(Micros(known.saturating_sub(1)), tables)?;
             self.forget(window);
         }
         Ok(())
@@ -164,49 +166,36 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, &'a States> {
             arrivals: records.received.iter().map(|arrival| (0, *arrival)).collect(),
             snapshots: records.snapshots.iter().map(|snapshot| (snapshot.seq.0, (0, snapshot.clone()))).collect(),
             states,
+            jumps: Vec::new(),
         }
     }
 }
 
 impl<G: Game, C: ClientPipeline<G>, S: StateSource> ClientFeed<'_, G, C, S> {
     /// Runs the remaining frames.
-    pub(super) fn end(
-        &mut self,
-        tables: &mut BudgetObserver<'_, TraceTables>,
-        jumped: &mut dyn FnMut(Jump),
-    ) -> Result<(), ReplayError> {
-        self.run_to(Micros(i64::MAX), tables, jumped)
+    pub(super) fn end(&mut self, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
+        self.run_to(Micros(i64::MAX), tables)
     }
 
     /// Runs everything up to `last`.
-    pub(super) fn run_to(
-        &mut self,
-        last: Micros,
-        tables: &mut BudgetObserver<'_, TraceTables>,
-        jumped: &mut dyn FnMut(Jump),
-    ) -> Result<(), ReplayError> {
+    fn run_to(&mut self, last: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
         while let Some(frame) = self.frames.pop_front_if(|frame| frame.at <= last) {
-            self.receive(frame.at, tables, jumped)?;
+            self.receive(frame.at, tables)?;
             self.client.frame(&frame, tables)?;
             self.reached = frame.at;
         }
         // No more frames up to `last`. Snapshots after the last frame ack the last usercmds.
-        self.receive(last, tables, jumped)
+        self.receive(last, tables)
     }
 
-    fn receive(
-        &mut self,
-        until: Micros,
-        tables: &mut BudgetObserver<'_, TraceTables>,
-        jumped: &mut dyn FnMut(Jump),
-    ) -> Result<(), ReplayError> {
+    fn receive(&mut self, until: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
         while let Some((_, arrival)) = self.arrivals.front().filter(|(_, arrival)| arrival.at <= until) {
             if let Some((_, record)) = self.snapshots.get(&arrival.number) {
                 if self.client.is_yet_to_make(record.ack) {
                     break;
                 }
                 let snapshot = snapshot::<G>(&self.states, self.rows, self.client.player, record)?;
-                self.client.receive(arrival.at, &snapshot, tables).into_iter().for_each(&mut *jumped);
+                self.jumps.extend(self.client.receive(arrival.at, &snapshot, tables));
             }
             self.arrivals.pop_front();
         }
