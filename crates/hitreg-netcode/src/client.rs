@@ -25,14 +25,14 @@ use crate::game::{Body, Effect, Game, GameInput, PlacedBody, PlacementKind, Shot
 use crate::history::{Frame, History, PlacementLimits};
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
-use crate::settings::{InterpolationMode, Settings};
+use crate::settings::InterpolationMode;
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
 use categories::{CategoryDrawer, DrawContext};
 use chase::LagChase;
 use clock::ServerClock;
 use context::PredictionContext;
 use glam::Vec3;
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
 use input_time::InputTime;
 use predict::Window;
@@ -41,9 +41,7 @@ use smooth::Smoothing;
 
 /// The client of one player.
 pub struct Client<G: Game> {
-    rules: Arc<G::Rules>,
-    settings: Arc<Settings>,
-    seed: Seed,
+    setup: Setup<G>,
     player: PlayerId,
     limits: PlacementLimits,
     clock: ServerClock,
@@ -80,24 +78,20 @@ state!(Client<G: Game> {
     drawn_at,
     redundancy,
     packets,
-} but { rules, settings, seed, player, limits, drawn, is_undrawn, meets_drawn });
+} but { setup, player, limits, drawn, is_undrawn, meets_drawn });
 
 impl<G: Game> ClientPipeline<G> for Client<G> {
     fn new(setup: Setup<G>, player: PlayerId) -> Client<G> {
-        let Setup { rules, settings, seed } = setup;
-        let redundancy = RepeatCheck::new(&settings);
+        let settings = &setup.settings;
         Client {
             clock: ServerClock::new(settings.client.clock),
-            input_time: InputTime::new(&settings),
-            limits: PlacementLimits::of(&settings),
-            window: Window::new(&settings),
-            smoothing: Smoothing::new(&settings),
-            categories: CategoryDrawer::new(&settings),
+            input_time: InputTime::new(settings),
+            limits: PlacementLimits::of(settings),
+            window: Window::new(settings),
+            smoothing: Smoothing::new(settings.prediction.smooth_ms, settings.prediction.smooth_max_units),
+            categories: CategoryDrawer::new(settings),
             chase: LagChase::new(),
             acked: CommandSeq(0),
-            rules,
-            settings,
-            seed,
             player,
             history: History::default(),
             newest: SnapshotSeq(0),
@@ -105,8 +99,9 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             drawn_at: Micros::ZERO,
             is_undrawn: false,
             meets_drawn: false,
-            redundancy,
+            redundancy: RepeatCheck::new(settings),
             packets: 0,
+            setup,
         }
     }
 
@@ -135,13 +130,8 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             self.input_time.handle_round_trip(round_trip);
         }
         let shown = self.shown_origin(now);
-        let context = PredictionContext::<G> {
-            rules: &self.rules,
-            settings: &self.settings,
-            seed: self.seed,
-            player: self.player,
-            entities: &snapshot.frame.entities,
-        };
+        let context =
+            PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &snapshot.frame.entities };
         let met = self.met(&snapshot.frame.entities);
         let reconciled = self.window.reconcile(&context, &met, snapshot, authoritative);
         if let (Some(shown), Some(now_predicted), Some(_)) = (shown, self.window.latest(), &reconciled.correction) {
@@ -189,13 +179,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let nobody: &[(EntityId, G::Body)] = &[];
         let newest = self.history.newest().map(Arc::clone);
         let met = self.met(newest.as_ref().map_or(nobody, |f| &f.entities));
-        let context = PredictionContext::<G> {
-            rules: &self.rules,
-            settings: &self.settings,
-            seed: self.seed,
-            player: self.player,
-            entities: &met,
-        };
+        let context = PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &met };
         let ran = self.window.advance(&context, &mut output);
         let predicted = self.window.latest().cloned();
         let drawn_origin = self.shown_origin(now);
@@ -233,7 +217,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     fn save(&self, to: &mut StateWriter) -> bool {
         State::save(self, to);
         // The others are drawn again before anything reads them. Only entities that prediction meets as drawn are saved.
-        let met = self.drawn.iter().filter(|(id, _)| G::is_met_as_drawn(&self.rules, *id));
+        let met = self.drawn.iter().filter(|(id, _)| G::is_met_as_drawn(&self.setup.rules, *id));
         met.map(|(id, placed)| (*id, placed.body.clone())).collect::<Vec<_>>().put(to);
         true
     }
@@ -251,7 +235,7 @@ impl<G: Game> Client<G> {
     /// Returns the bodies that a prediction meets: the others in the snapshot, or as drawn when the game says so.
     fn met<'f>(&self, entities: &'f [(EntityId, G::Body)]) -> Cow<'f, [(EntityId, G::Body)]> {
         let shown = |id: EntityId| {
-            let is_met = id != self.player.entity() && G::is_met_as_drawn(&self.rules, id);
+            let is_met = id != self.player.entity() && G::is_met_as_drawn(&self.setup.rules, id);
             let drawn = if is_met { &self.drawn[..] } else { &[] };
             drawn.iter().find(|(shown, _)| *shown == id).map(|(_, placed)| placed.body.origin())
         };
@@ -266,20 +250,20 @@ impl<G: Game> Client<G> {
     /// Draws the others at [`Client::drawn_at`]. `clock` is the server time on the client's clock.
     fn draw(&mut self, clock: Micros) {
         let scene = draw::OthersDrawer::<G> {
-            rules: &self.rules,
+            rules: &self.setup.rules,
             history: &self.history,
             limits: &self.limits,
-            max_extrapolation: Micros::from_ms(self.settings.extrapolation_max_ms),
+            max_extrapolation: Micros::from_ms(self.setup.settings.extrapolation_max_ms),
             latency: self.clock.latency(),
             but: self.player.entity(),
         };
         let (at, out) = (self.drawn_at, &mut self.drawn);
-        match self.settings.interpolation.mode {
+        match self.setup.settings.interpolation.mode {
             InterpolationMode::Off => draw::last(&scene, out),
             InterpolationMode::Extrapolate => draw::extrapolated(&scene, at, out),
             InterpolationMode::TwoPoint => draw::two_point(&scene, at, out),
             InterpolationMode::LastRendered => {
-                self.chase.draw(&scene, clock, Micros::from_ms(self.settings.interpolation.lerp_ms), out);
+                self.chase.draw(&scene, clock, Micros::from_ms(self.setup.settings.interpolation.lerp_ms), out);
             }
             InterpolationMode::History => self.history.place_all::<G>(scene.rules, at, scene.but, scene.limits, out),
             // Before the first snapshot there is nothing to draw by category.
@@ -289,13 +273,15 @@ impl<G: Game> Client<G> {
 
     /// Returns whether later drawing or prediction depends on what is drawn now.
     fn needs_drawing(&self) -> bool {
-        let goes_on =
-            matches!(self.settings.interpolation.mode, InterpolationMode::LastRendered | InterpolationMode::Category);
+        let goes_on = matches!(
+            self.setup.settings.interpolation.mode,
+            InterpolationMode::LastRendered | InterpolationMode::Category
+        );
         goes_on || self.meets_drawn
     }
 
     fn note_met(&mut self, frame: &Frame<G::Body>) {
-        self.meets_drawn |= frame.entities.iter().any(|(id, _)| G::is_met_as_drawn(&self.rules, *id));
+        self.meets_drawn |= frame.entities.iter().any(|(id, _)| G::is_met_as_drawn(&self.setup.rules, *id));
     }
 
     /// Returns the client's verdict on its shots, judged against what it has drawn.
@@ -305,7 +291,7 @@ impl<G: Game> Client<G> {
         }
         let targets: Vec<(EntityId, G::Body)> = self.drawn.iter().map(|(id, p)| (*id, p.body.clone())).collect();
         let judge = |(seq, index, fire)| {
-            let verdict = G::judge(&self.rules, &fire, &targets);
+            let verdict = G::judge(&self.setup.rules, &fire, &targets);
             (seq, index, fire, verdict)
         };
         fires.into_iter().map(judge).collect()
@@ -313,11 +299,11 @@ impl<G: Game> Client<G> {
 
     /// Returns the inputs of drawing by category. Returns `None` in other modes, and before the first snapshot.
     fn moment(&self, now: Micros) -> Option<DrawContext<G>> {
-        if self.settings.interpolation.mode != InterpolationMode::Category {
+        if self.setup.settings.interpolation.mode != InterpolationMode::Category {
             return None;
         }
         Some(DrawContext {
-            rules: Arc::clone(&self.rules),
+            rules: Arc::clone(&self.setup.rules),
             player: self.player,
             newest: Arc::clone(self.history.newest()?),
             before: self.history.before_newest().map(Arc::clone),
@@ -351,7 +337,7 @@ impl<G: Game> Client<G> {
     }
 
     fn drawn_behind(&self) -> Micros {
-        Micros::from_ms(self.settings.drawn_behind_ms())
+        Micros::from_ms(self.setup.settings.drawn_behind_ms())
     }
 
     fn shown_origin(&self, now: Micros) -> Option<Vec3> {

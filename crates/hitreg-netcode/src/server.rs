@@ -25,14 +25,12 @@ use crate::state::{State, StateError, StateReader, StateWriter, state};
 use connection::PlayerConnection;
 use hitreg_log::hash;
 use hitreg_log::record::Presence;
-use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
+use hitreg_log::units::{Micros, PlayerId, Tick};
 use rollback::Rollback;
 
 /// The server of one session.
 pub struct Server<G: Game> {
-    rules: Arc<G::Rules>,
-    settings: Arc<Settings>,
-    seed: Seed,
+    setup: Setup<G>,
     limits: PlacementLimits,
     world: G::World,
     tick: Tick,
@@ -53,9 +51,7 @@ pub struct Server<G: Game> {
 
 // The rollback check is diagnostic only; it is not part of the simulation state.
 state!(Server<G: Game> { tick, now } but {
-    rules,
-    settings,
-    seed,
+    setup,
     limits,
     world,
     connections,
@@ -70,18 +66,12 @@ state!(Server<G: Game> { tick, now } but {
 
 impl<G: Game> ServerPipeline<G> for Server<G> {
     fn new(setup: Setup<G>, players: u16) -> Server<G> {
-        let Setup { rules, settings, seed } = setup;
-        let world = G::spawn(&rules, seed, players);
-        let limits = PlacementLimits { extrapolate_max: None, ..PlacementLimits::of(&settings) };
+        let connection = |player| PlayerConnection::new(setup.settings.of_player(PlayerId(player)));
         Server {
-            connections: (0..players)
-                .map(|player| PlayerConnection::new(settings.of_player(PlayerId(player))))
-                .collect(),
-            rules,
-            settings,
-            seed,
-            limits,
-            world,
+            connections: (0..players).map(connection).collect(),
+            limits: PlacementLimits { extrapolate_max: None, ..PlacementLimits::of(&setup.settings) },
+            world: G::spawn(&setup.rules, setup.seed, players),
+            setup,
             tick: Tick(0),
             now: Micros::ZERO,
             inbox: Vec::new(),
@@ -107,7 +97,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     fn check_rollback(&mut self, every: u32) -> bool {
         let mut words = Vec::new();
         G::save(&self.world, &mut words);
-        let is_offered = !matches!(G::load(&self.rules, &words), Ok(None));
+        let is_offered = !matches!(G::load(&self.setup.rules, &words), Ok(None));
         self.rollback = is_offered.then(|| Rollback::new(every));
         is_offered
     }
@@ -132,15 +122,15 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     }
 
     fn tick(&mut self, now: Micros) -> TickOutcome {
-        let dt = if self.tick == Tick(0) { self.settings.server.tick_hz.interval() } else { now - self.now };
+        let dt = if self.tick == Tick(0) { self.setup.settings.server.tick_hz.interval() } else { now - self.now };
         self.tick = self.tick.next();
         let before = std::mem::replace(&mut self.now, now);
         if let Some(rollback) = &mut self.rollback {
-            rollback.tick_begins::<G>(&self.world);
+            rollback.tick_begins(&self.world);
         }
-        let credit = Micros::from_ms(self.settings.server.command_credit_ms);
+        let credit = Micros::from_ms(self.setup.settings.server.command_credit_ms);
         for connection in &mut self.connections {
-            connection.grant_time(dt, credit);
+            connection.credit = (connection.credit + dt).min(credit);
         }
         self.run_inbox(before);
         self.run_world(dt);
@@ -148,7 +138,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         G::save(&self.world, &mut self.words);
         let hash = hash::hash_words(&self.words);
         if let Some(rollback) = &mut self.rollback {
-            rollback.tick_ends(&self.rules, self.seed, dt, hash);
+            rollback.tick_ends(&self.setup.rules, self.setup.seed, dt, hash);
         }
         self.send_updates();
         TickOutcome { tick: self.tick, hash }
@@ -176,7 +166,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     fn save(&self, to: &mut StateWriter) -> bool {
         let mut words = Vec::new();
         G::save(&self.world, &mut words);
-        let is_offered = matches!(G::load(&self.rules, &words), Ok(Some(_)));
+        let is_offered = matches!(G::load(&self.setup.rules, &words), Ok(Some(_)));
         if !is_offered || !self.inbox.is_empty() || !self.snapshots.is_empty() || !self.events.is_empty() {
             return false;
         }
@@ -188,7 +178,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
 
     fn restore(&mut self, from: &mut StateReader) -> Result<(), StateError> {
         State::restore(self, from)?;
-        let world = G::load(&self.rules, &from.words()?)?.ok_or(StateError::Unknown { what: "a world" })?;
+        let world = G::load(&self.setup.rules, &from.words()?)?.ok_or(StateError::Unknown { what: "a world" })?;
         let players = self.connections.len();
         let everyone = (0..players).map(|player| PlayerId(player as u16).entity());
         if !G::entities(&world).iter().map(|(id, _)| *id).take(players).eq(everyone) {

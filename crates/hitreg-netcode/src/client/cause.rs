@@ -59,7 +59,7 @@ fn explain<G: Game>(
     miss: &AckedPrediction<'_, G::Body>,
 ) -> MissExplanation {
     let found = |cause, evidence| MissExplanation { cause, evidence, effects: None };
-    if let Some((cause, evidence)) = G::explain(context.rules, miss) {
+    if let Some((cause, evidence)) = G::explain(&context.setup.rules, miss) {
         return found(cause, evidence);
     }
     let before = miss.from.unwrap_or(miss.predicted);

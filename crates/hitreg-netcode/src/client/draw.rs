@@ -14,10 +14,9 @@ pub(super) struct OthersDrawer<'a, G: Game> {
     pub(super) but: EntityId,
 }
 
+/// Draws the last snapshot, unchanged.
 pub(super) fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
-    let Some(frame) = others.history.newest() else { return };
-    let held = |(id, body): &(EntityId, G::Body)| (*id, PlacedBody::new(body.clone(), PlacementKind::Held));
-    out.extend(seen(frame, others.but).map(held));
+    place_all(others, out, |_, _, body| PlacedBody::new(body.clone(), PlacementKind::Held));
 }
 
 /// Extrapolates the last snapshot to the estimated present of the server: by its age on the client's clock plus the
@@ -27,12 +26,10 @@ pub(super) fn extrapolated<G: Game>(
     at: Micros,
     out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
 ) {
-    let Some(frame) = others.history.newest() else { return };
     let limits = PlacementLimits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
-    let place = |(id, body): &(EntityId, G::Body)| {
-        (*id, beyond::<G>(others.rules, frame.server_time, body, at + others.latency, &limits))
-    };
-    out.extend(seen(frame, others.but).map(place));
+    place_all(others, out, |frame, _, body| {
+        beyond::<G>(others.rules, frame.server_time, body, at + others.latency, &limits)
+    });
 }
 
 /// Interpolates between the last two snapshots only, always moving towards the last.
@@ -41,20 +38,23 @@ pub(super) fn two_point<G: Game>(
     at: Micros,
     out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
 ) {
-    let Some(newest) = others.history.newest() else { return };
     let before = others.history.before_newest();
-    let place = |(id, body): &(EntityId, G::Body)| {
-        let placed = if at >= newest.server_time {
-            beyond::<G>(others.rules, newest.server_time, body, at, others.limits)
-        } else {
-            let known = before.and_then(|f| f.get(*id).map(|b| (f.server_time, b)));
-            between::<G>(known, (newest.server_time, body), at, others.limits)
-        };
-        (*id, placed)
-    };
-    out.extend(seen(newest, others.but).map(place));
+    place_all(others, out, |newest, id, body| {
+        if at >= newest.server_time {
+            return beyond::<G>(others.rules, newest.server_time, body, at, others.limits);
+        }
+        let known = before.and_then(|f| f.get(id).map(|b| (f.server_time, b)));
+        between::<G>(known, (newest.server_time, body), at, others.limits)
+    });
 }
 
-fn seen<B>(frame: &Frame<B>, but: EntityId) -> impl Iterator<Item = &(EntityId, B)> {
-    frame.entities.iter().filter(move |(id, _)| *id != but)
+/// Places every entity of the last snapshot except the client's own, in ascending order of id.
+fn place_all<G: Game>(
+    others: &OthersDrawer<'_, G>,
+    out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
+    place: impl Fn(&Frame<G::Body>, EntityId, &G::Body) -> PlacedBody<G::Body>,
+) {
+    let Some(frame) = others.history.newest() else { return };
+    let seen = frame.entities.iter().filter(|(id, _)| *id != others.but);
+    out.extend(seen.map(|(id, body)| (*id, place(frame, *id, body))));
 }

@@ -175,7 +175,7 @@ impl<G: Game> Window<G> {
         let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
         let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
         // The server sends all effects to clients that do not predict weapons.
-        let with_effects = context.settings.predicts_weapons();
+        let with_effects = context.setup.settings.predicts_weapons();
         let mut ran = 0;
         while self.valid < until {
             spent += self.entries[self.valid].time();
@@ -249,7 +249,7 @@ impl<G: Game> Window<G> {
             authoritative,
             touches: &touches,
         };
-        let next = G::resume(context.rules, &acked);
+        let next = G::resume(&context.setup.rules, &acked);
         self.base = Some(next.clone());
         let again = PredictionContext { entities: met, ..*context };
         let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(&again) };
@@ -296,7 +296,7 @@ impl<G: Game> Window<G> {
         let base = self.base.take()?;
         let entities = shown_by_either(before, context.entities);
         let context = PredictionContext { entities: &entities, ..*context };
-        let carried = G::carry(context.rules, &context.scene(), before, &base);
+        let carried = G::carry(&context.setup.rules, &context.scene(), before, &base);
         self.base = Some(carried);
         let valid = self.valid;
         self.run_from_base(&context, count, Micros(i64::MAX));

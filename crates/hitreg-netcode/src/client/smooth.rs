@@ -20,12 +20,8 @@ pub(super) struct Smoothing {
 state!(Smoothing { error, since } but { fade, max_units });
 
 impl Smoothing {
-    pub(super) fn new(settings: &Settings) -> Smoothing {
-        Smoothing::over(settings.prediction.smooth_ms, settings.prediction.smooth_max_units)
-    }
-
     /// Creates a smoothing that fades errors of up to `max_units` over `fade_ms`.
-    pub(super) fn over(fade_ms: i64, max_units: i64) -> Smoothing {
+    pub(super) fn new(fade_ms: i64, max_units: i64) -> Smoothing {
         let fade = Micros::from_ms(fade_ms);
         Smoothing { fade, max_units: max_units as f32, error: Vec3::ZERO, since: Micros::ZERO }
     }
@@ -84,7 +80,7 @@ impl EasedEntities {
 
     /// Returns an entity without an error.
     fn unmoved(&self, updated: (Micros, u32)) -> EasedEntity {
-        EasedEntity { updated, smoothing: Smoothing::over(self.fade_ms, self.max_units) }
+        EasedEntity { updated, smoothing: Smoothing::new(self.fade_ms, self.max_units) }
     }
 
     /// Moves Simulated entities to where they are drawn at local time `now`. `updated` is the server time of the
@@ -126,7 +122,8 @@ mod tests {
 
     #[test]
     fn an_error_fades_and_a_teleport_does_not() {
-        let mut smoothing = Smoothing::new(&Settings::default());
+        let prediction = Settings::default().prediction;
+        let mut smoothing = Smoothing::new(prediction.smooth_ms, prediction.smooth_max_units);
         smoothing.handle_correction(Micros::from_ms(1000), Vec3::X * 10.0);
         let left = |ms| smoothing.offset(Micros::from_ms(ms)).x;
         assert_eq!([left(1000), left(1050), left(1100), left(1500)], [10.0, 5.0, 0.0, 0.0]);

@@ -22,7 +22,7 @@ const NOTED_MAX: u32 = 64;
 impl<G: Game> Server<G> {
     /// Takes the packets that arrived since the tick at `before`, and runs the usercmds that are due.
     pub(super) fn run_inbox(&mut self, before: Micros) {
-        let schedule = self.settings.server.schedule;
+        let schedule = self.setup.settings.server.schedule;
         let mut inbox = std::mem::take(&mut self.inbox);
         for (player, arrived, packet) in inbox.drain(..) {
             match schedule {
@@ -63,7 +63,8 @@ impl<G: Game> Server<G> {
     /// Handles the usercmds between `last` and `next`, which will not arrive in time.
     pub(super) fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
         let lost = next.0 - last.0 - 1;
-        let repeat = self.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
+        let repeat =
+            self.setup.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
         for seq in next.0 - lost.min(NOTED_MAX)..next.0 {
             let seq = CommandSeq(seq);
             let connection = &mut self.connections[usize::from(player.0)];
@@ -99,7 +100,7 @@ impl<G: Game> Server<G> {
     fn run(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
         let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
         let own = G::Input::read_usercmd(command);
-        let run = PlayerCommand { rules: &*self.rules, seed: self.seed, player, command: &own };
+        let run = PlayerCommand { rules: &*self.setup.rules, seed: self.setup.seed, player, command: &own };
         G::run(&run, &mut self.world, &mut output);
         if let Some(rollback) = &mut self.rollback {
             rollback.command_ran(player, own);
@@ -113,7 +114,7 @@ impl<G: Game> Server<G> {
     }
 
     fn shoot(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd, index: u8, fire: G::Fire) {
-        let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.settings);
+        let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.setup.settings);
         // The verdict under other settings is only recorded; it does not affect the world.
         let judge_under = |other: &Arc<Settings>| {
             let own = &self.connections[usize::from(player.0)].settings;
@@ -124,7 +125,7 @@ impl<G: Game> Server<G> {
         let also = self.also_judged.iter().map(|other| judge_under(other).1).collect();
         let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
         G::apply(
-            &self.rules,
+            &self.setup.rules,
             &mut self.world,
             player,
             &G::Input::read_usercmd(command),
@@ -150,7 +151,7 @@ impl<G: Game> Server<G> {
         settings: &Settings,
     ) -> (Rewind<G::Body>, ShotVerdict) {
         let rewind = self.rewind(shooter, arrived, command, fire, settings);
-        let verdict = self.without_dead_targets(G::judge(&self.rules, fire, &rewind.targets));
+        let verdict = self.without_dead_targets(G::judge(&self.setup.rules, fire, &rewind.targets));
         (rewind, verdict)
     }
 
@@ -166,7 +167,7 @@ impl<G: Game> Server<G> {
 
     pub(super) fn run_world(&mut self, dt: Micros) {
         let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
-        G::step_world(&self.rules, &mut self.world, dt, &mut happened);
+        G::step_world(&self.setup.rules, &mut self.world, dt, &mut happened);
         self.take(happened);
     }
 

@@ -132,10 +132,6 @@ impl<G: Game> PlayerConnection<G> {
         self.warnings.push(warning);
     }
 
-    pub(super) fn grant_time(&mut self, dt: Micros, most: Micros) {
-        self.credit = (self.credit + dt).min(most);
-    }
-
     /// Deducts the duration of a usercmd from the time that the client may still use. Returns false when there is not
     /// enough.
     pub(super) fn spend(&mut self, msec: u8) -> bool {

@@ -34,7 +34,7 @@ impl<G: Game> Server<G> {
             return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
         }
         let mut placed = Vec::new();
-        connection.history.place_all::<G>(&self.rules, at, shooter.entity(), &self.limits, &mut placed);
+        connection.history.place_all::<G>(&self.setup.rules, at, shooter.entity(), &self.limits, &mut placed);
         let mut left_in_present = Vec::new();
         let now = G::entities(&self.world);
         let targets = placed.into_iter().filter_map(|(id, past)| {

@@ -33,10 +33,10 @@ impl<G: Game> Rollback<G> {
         self.so_far.clone()
     }
 
-    pub(super) fn tick_begins<H: Game<World = G::World>>(&mut self, world: &G::World) {
+    pub(super) fn tick_begins(&mut self, world: &G::World) {
         if self.saved.is_none() {
             let mut words = Vec::new();
-            H::save(world, &mut words);
+            G::save(world, &mut words);
             self.saved = Some(words);
         }
     }

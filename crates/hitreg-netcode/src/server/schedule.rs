@@ -19,7 +19,7 @@ impl<G: Game> Server<G> {
     /// Takes a packet that arrived since the tick at `before`.
     pub(super) fn schedule(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket, before: Micros) {
         let Some(newest) = packet.commands.last() else { return };
-        let ticks = TickTimer { before, now: self.now, interval: self.settings.server.tick_hz.interval() };
+        let ticks = TickTimer { before, now: self.now, interval: self.setup.settings.server.tick_hz.interval() };
         let ahead = |command: &Usercmd| ticks.ahead(command.server_time);
         let connection = &mut self.connections[usize::from(player.0)];
         let is_news = newest.seq > connection.last_command && !connection.waiting.contains_key(&newest.seq);

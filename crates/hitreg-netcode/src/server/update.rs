@@ -23,7 +23,7 @@ impl<G: Game> Server<G> {
             let all = Arc::clone(frame.get_or_insert_with(|| frame_of::<G>(&self.world, self.tick, self.now)));
             let connection = &mut self.connections[index];
             let own = PlayerId(index as u16).entity();
-            let known = connection.zone.within::<G>(&self.rules, &self.settings.server, own, all);
+            let known = connection.zone.within::<G>(&self.setup.rules, &self.setup.settings.server, own, all);
             let snapshot = connection.next_snapshot(known, self.now);
             self.snapshots.push_back((PlayerId(index as u16), snapshot));
         }
