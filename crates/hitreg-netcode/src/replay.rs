@@ -288,16 +288,11 @@ pub fn compare_hashes(session: &Session, trace: Trace) -> ReplayOutput {
     let (mut hashes_compared, mut first_difference) = (0, None);
     let with_hash = session.ticks.iter().filter_map(|record| Some((record, record.hash?)));
     for (&TickRecord { tick, at, .. }, recorded) in with_hash {
-        let Some(replayed) = played.get(&tick.0).copied().filter(|hash| *hash != NO_HASH) else {
-            let has_ended = played.last_key_value().is_some_and(|(last, _)| *last < tick.0);
-            if has_ended && first_difference.is_none() {
-                first_difference = Some(HashDifference { tick, at, recorded, replayed: None });
-            }
-            continue;
-        };
-        hashes_compared += 1;
-        if replayed != recorded && first_difference.is_none() {
-            first_difference = Some(HashDifference { tick, at, recorded, replayed: Some(replayed) });
+        let replayed = played.get(&tick.0).copied().filter(|hash| *hash != NO_HASH);
+        let has_ended = || played.last_key_value().is_some_and(|(last, _)| *last < tick.0);
+        hashes_compared += u64::from(replayed.is_some());
+        if replayed.map_or_else(has_ended, |replayed| replayed != recorded) {
+            first_difference.get_or_insert(HashDifference { tick, at, recorded, replayed });
         }
     }
     ReplayOutput { trace, first_difference, hashes_compared, ..ReplayOutput::default() }

@@ -177,11 +177,10 @@ impl ReplayStart {
         if let Some(found) = counts.into_iter().find(|found| *found != players) {
             return Err(fail(BadKeyframe::Players { found, players }));
         }
-        let stretch = keyframe.stretch;
         Ok(ReplayStart {
             tick,
             at,
-            stretch,
+            stretch: keyframe.stretch,
             fed,
             survey: LogSurvey::from_checkpoint(survey),
             corrections,
