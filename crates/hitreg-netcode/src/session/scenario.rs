@@ -119,11 +119,7 @@ impl Scenario {
             let takes = format!("0.1 to {SECONDS_MAX}");
             return Err(ScenarioError::OutOfBounds { what: "seconds", value: self.seconds.to_string(), takes });
         }
-        self.link.check()?;
-        for link in &self.links {
-            link.check()?;
-        }
-        Ok(())
+        Ok([&self.link].into_iter().chain(&self.links).try_for_each(LinkModel::check)?)
     }
 
     /// Returns the length of the session.

@@ -64,10 +64,7 @@ impl Settings {
             .0
             .iter()
             .find(|(player, set)| usize::from(player.0) >= players && own.players.0.get(player) != Some(set));
-        match beyond {
-            Some((player, _)) => Err(SettingError::NoSuchPlayer { player: *player, players }),
-            None => Ok(()),
-        }
+        beyond.map_or(Ok(()), |(player, _)| Err(SettingError::NoSuchPlayer { player: *player, players }))
     }
 
     /// Returns the settings of one player: the common ones with the player's own applied.

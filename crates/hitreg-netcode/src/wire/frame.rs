@@ -68,10 +68,16 @@ impl FrameInfo {
         if kind != kind::FRAME {
             return Err(DecodeError::bad("the type of the first submessage", kind));
         }
-        let is_relative = from.get_bool()?;
-        let (mut info, usual) = if is_relative {
-            let (info, distance) = get_relative(from, header, newest, newest_command, known)?;
-            (info, Some(distance))
+        let (mut info, usual) = if from.get_bool()? {
+            let seq = Wrapping16(from.get_u16()?).counter_near(newest.0, "a snapshot's number")?;
+            let distance = from.get(6)? as u32;
+            let base = seq.checked_sub(distance).filter(|_| distance > 0 && distance < WINDOW).map(SnapshotSeq);
+            let base = base.ok_or(DecodeError::bad("the distance of a snapshot's base", u64::from(distance)))?;
+            let known = known(base).ok_or(DecodeError::MissingFrame { base })?;
+            let server_time = Micros(known.server_time.0.wrapping_add(get_signed(from)?));
+            let tick = Tick(header.frame.counter_near(known.tick.0, "a frame's index")?);
+            let ack = CommandSeq(header.ack.counter_near(newest_command.0, "an ack")?);
+            (FrameInfo { seq: SnapshotSeq(seq), tick, ack, server_time, choked: 0 }, Some(distance))
         } else {
             (get_whole(from, header)?, None)
         };
@@ -83,24 +89,6 @@ impl FrameInfo {
         }
         Ok((info, usual))
     }
-}
-
-fn get_relative(
-    from: &mut BitReader<'_>,
-    header: &ServerHeader,
-    newest: SnapshotSeq,
-    newest_command: CommandSeq,
-    known: impl Fn(SnapshotSeq) -> Option<AckedSnapshot>,
-) -> Result<(FrameInfo, u32), DecodeError> {
-    let seq = Wrapping16(from.get_u16()?).counter_near(newest.0, "a snapshot's number")?;
-    let distance = from.get(6)? as u32;
-    let base = seq.checked_sub(distance).filter(|_| distance > 0 && distance < WINDOW).map(SnapshotSeq);
-    let base = base.ok_or(DecodeError::bad("the distance of a snapshot's base", u64::from(distance)))?;
-    let known = known(base).ok_or(DecodeError::MissingFrame { base })?;
-    let server_time = Micros(known.server_time.0.wrapping_add(get_signed(from)?));
-    let tick = Tick(header.frame.counter_near(known.tick.0, "a frame's index")?);
-    let ack = CommandSeq(header.ack.counter_near(newest_command.0, "an ack")?);
-    Ok((FrameInfo { seq: SnapshotSeq(seq), tick, ack, server_time, choked: 0 }, distance))
 }
 
 fn get_whole(from: &mut BitReader<'_>, header: &ServerHeader) -> Result<FrameInfo, DecodeError> {

@@ -30,9 +30,8 @@ impl Arrivals {
             return false;
         }
         if number > self.newest {
-            for _ in self.newest..number.min(self.newest.saturating_add(PACKETS_REMEMBERED)) {
-                self.came.push_back(0);
-            }
+            let new = (number - self.newest).min(PACKETS_REMEMBERED);
+            self.came.extend(std::iter::repeat_n(0, new as usize));
             let excess = self.came.len().saturating_sub(PACKETS_REMEMBERED as usize);
             self.came.drain(..excess);
             self.newest = number;
