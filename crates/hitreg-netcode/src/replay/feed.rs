@@ -17,7 +17,7 @@ use crate::game::{Game, GameInput};
 use crate::link::Fate;
 use crate::packet::HeardPacket;
 use crate::protocol::Direction;
-use crate::session::{InputSource, PlayerScreen};
+use crate::session::{InputSource, Links, PlayerScreen};
 use hitreg_log::record::{
     ArrivalRecord, ArrivalTable, FrameRecord, HeardRecord, PacketRecord, SessionStretch, SnapshotRecord, TickRecord,
 };
@@ -58,8 +58,7 @@ struct PlayerFeed {
     taken: CommandSeq,
     heard: VecDeque<HeardRecord>,
     heard_left: u64,
-    up: PacketFates,
-    down: PacketFates,
+    fates: Links<PacketFates>,
 }
 
 /// The recorded packets of one direction. The first is the one whose fate applies now; later ones follow.
@@ -122,9 +121,11 @@ impl<'a> Feed<'a> {
         for (of, records) in self.players.iter_mut().zip(chunk.players) {
             of.frames.extend(records.frames);
             of.heard.extend(records.heard);
-            of.up.add(records.sent.iter().map(|PacketRecord { number, at, .. }| (*number, *at)), &records.reached);
+            of.fates
+                .up
+                .add(records.sent.iter().map(|PacketRecord { number, at, .. }| (*number, *at)), &records.reached);
             let snapshots = records.snapshots.iter().map(|SnapshotRecord { seq, at, .. }| (seq.0, *at));
-            of.down.add(snapshots, &records.received);
+            of.fates.down.add(snapshots, &records.received);
         }
     }
 
@@ -203,32 +204,25 @@ impl<'a> Feed<'a> {
         of.frames_left > 0 || (self.survey.is_heard_only(usize::from(player.0)) && of.heard_left > 0)
     }
 
-    fn fates_of(&mut self, player: usize, direction: Direction) -> &mut PacketFates {
-        match direction {
-            Direction::Up => &mut self.players[player].up,
-            Direction::Down => &mut self.players[player].down,
-        }
-    }
-
     /// Looks up the fate of a packet by its send time. A packet that was not recorded gets the delay of the packet sent
     /// at or just before its time, so a build or setting that sends other packets can use the recording, too.
     fn send(&mut self, player: usize, direction: Direction, at: Micros) -> Fate {
         self.read_until(at + self.survey.longest());
         // For a packet before the first recorded one, the first is the nearest.
         let sends = self.survey.players[player].sends()[direction as usize];
-        while sends && self.fates_of(player, direction).sent.is_empty() && !self.ended {
+        while sends && self.players[player].fates.link(direction).sent.is_empty() && !self.ended {
             self.read();
         }
         let longest = self.survey.longest();
-        let fates = self.fates_of(player, direction);
+        let fates = self.players[player].fates.link(direction);
         fates.begun |= fates.sent.front().is_some_and(|(_, sent, _)| *sent <= at);
         while fates.begun && fates.sent.get(1).is_some_and(|(_, sent, _)| *sent <= at) {
             fates.sent.pop_front();
         }
         let Some((_, sent, _)) = fates.sent.front().copied() else { return Fate::LOST };
         self.read_until(sent + longest);
-        let Some((_, sent, fate)) = self.fates_of(player, direction).sent.front().copied() else { return Fate::LOST };
-        fate.of_other(sent, at)
+        let front = self.players[player].fates.link(direction).sent.front();
+        front.map_or(Fate::LOST, |(_, sent, fate)| fate.of_other(*sent, at))
     }
 }
 

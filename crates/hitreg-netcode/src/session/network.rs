@@ -28,7 +28,7 @@ use crate::wire::{
 use hitreg_log::units::{Micros, PlayerId, Seed};
 
 /// The two directions of one player's connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Links<L> {
     /// From the client to the server.
     pub up: L,

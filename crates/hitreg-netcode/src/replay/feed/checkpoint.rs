@@ -82,7 +82,7 @@ impl Feed<'_> {
     pub(in crate::replay) fn resume(&mut self, (tick, at): (Tick, Micros), next: usize, fed: &FeedCheckpoint) {
         for (of, fed) in self.players.iter_mut().zip(&fed.players) {
             of.frames_left = fed.frames_left;
-            for (packets, passed) in [&mut of.up, &mut of.down].into_iter().zip(fed.passed) {
+            for (packets, passed) in [&mut of.fates.up, &mut of.fates.down].into_iter().zip(fed.passed) {
                 packets.sent.extend(passed.map(|(number, at, first, second)| (number, at, Fate { first, second })));
                 (packets.begun, packets.passed) = (passed.is_some(), passed.is_some());
             }
@@ -114,7 +114,7 @@ impl Feed<'_> {
         let is_lost = |packets: &PacketFates| {
             !packets.begun && packets.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach)
         };
-        if heard_only || self.players.iter().any(|of| is_lost(&of.up) || is_lost(&of.down)) {
+        if heard_only || self.players.iter().any(|of| is_lost(&of.fates.up) || is_lost(&of.fates.down)) {
             return None;
         }
         let passed = |packets: &PacketFates| {
@@ -124,7 +124,7 @@ impl Feed<'_> {
         let of = |of: &PlayerFeed| ResumedPlayer {
             frames_left: of.frames_left,
             taken: of.taken,
-            passed: [passed(&of.up), passed(&of.down)],
+            passed: [passed(&of.fates.up), passed(&of.fates.down)],
         };
         Some(FeedCheckpoint { players: self.players.iter().map(of).collect() })
     }
