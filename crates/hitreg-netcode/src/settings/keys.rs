@@ -145,16 +145,9 @@ pub static KEYS: &[SettingKey] = keys! {
 /// A zone that contains everything, in units.
 pub(super) const WIDEST_ZONE: i64 = 1_000_000;
 /// 64 Hz.
-const COMMON_TICK: Hz = hz(64_000);
+const COMMON_TICK: Hz = Hz::from_milli(64_000).expect("a rate is above 0");
 /// 20 Hz.
-const BERNIERS_UPDATES: Hz = hz(20_000);
-
-const fn hz(milli: i64) -> Hz {
-    match Hz::from_milli(milli) {
-        Some(hz) => hz,
-        None => panic!("a rate is above 0"),
-    }
-}
+const BERNIERS_UPDATES: Hz = Hz::from_milli(20_000).expect("a rate is above 0");
 
 impl Default for Settings {
     fn default() -> Settings {
