@@ -49,6 +49,12 @@ impl BitWriter {
         }
     }
 
+    /// Appends the number of bytes in `bits` bits, then the bytes.
+    pub(crate) fn put_counted(&mut self, bytes: &[u8], bits: u32) {
+        self.put(bytes.len() as u64, bits);
+        self.put_bytes(bytes);
+    }
+
     pub(crate) fn len_bits(&self) -> usize {
         self.bits
     }
@@ -154,6 +160,12 @@ impl<'a> BitReader<'a> {
             return Ok(self.bytes[first..first + count].to_vec());
         }
         (0..count).map(|_| self.get_u8()).collect()
+    }
+
+    /// Returns bytes from [`BitWriter::put_counted`].
+    pub(crate) fn get_counted(&mut self, bits: u32) -> Result<Vec<u8>, DecodeError> {
+        let count = self.get(bits)? as usize;
+        self.get_bytes(count)
     }
 
     /// Checks that only the zero bits that pad the last byte are left.

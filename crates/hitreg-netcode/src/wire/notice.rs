@@ -15,6 +15,8 @@ use hitreg_log::units::EntityId;
 
 /// The longest text or answer, in bytes.
 pub const TEXT_BYTES_MAX: usize = 127;
+/// The bits of the length of a text or answer.
+pub(super) const TEXT_COUNT_BITS: u32 = 7;
 /// The most notices that may wait for a client's ack.
 pub const NOTICES_MAX: usize = 64;
 /// The chunk size of an entity id, which is a varint.
@@ -165,7 +167,9 @@ impl Notice {
     pub(crate) fn get(from: &mut BitReader<'_>, kind: u64) -> Result<(Wrapping16, Notice), DecodeError> {
         let number = Wrapping16(from.get_u16()?);
         let notice = match kind {
-            kind::REQUEST_ACK => Notice::RequestAck { request: Wrapping16(from.get_u16()?), answer: get_bytes(from)? },
+            kind::REQUEST_ACK => {
+                Notice::RequestAck { request: Wrapping16(from.get_u16()?), answer: from.get_counted(TEXT_COUNT_BITS)? }
+            }
             kind::CHAT_EVENT_OOC => {
                 Notice::ChatOoc { sender: from.get_u16()?, channel: from.get_u8()?, text: get_text(from)? }
             }
@@ -250,19 +254,12 @@ pub(crate) fn get_entity(from: &mut BitReader<'_>) -> Result<EntityId, DecodeErr
     u16::try_from(id).map(EntityId).map_err(|_| DecodeError::bad("an entity's id", id))
 }
 
-/// Writes 7 bits of length and the bytes, truncated to [`TEXT_BYTES_MAX`].
+/// Writes bytes with their number, truncated to [`TEXT_BYTES_MAX`].
 pub(crate) fn put_text(out: &mut BitWriter, bytes: &[u8]) {
-    let bytes = &bytes[..bytes.len().min(TEXT_BYTES_MAX)];
-    out.put(bytes.len() as u64, 7);
-    out.put_bytes(bytes);
-}
-
-pub(crate) fn get_bytes(from: &mut BitReader<'_>) -> Result<Vec<u8>, DecodeError> {
-    let length = from.get(7)? as usize;
-    from.get_bytes(length)
+    out.put_counted(&bytes[..bytes.len().min(TEXT_BYTES_MAX)], TEXT_COUNT_BITS);
 }
 
 pub(crate) fn get_text(from: &mut BitReader<'_>) -> Result<String, DecodeError> {
-    let bytes = get_bytes(from)?;
+    let bytes = from.get_counted(TEXT_COUNT_BITS)?;
     String::from_utf8(bytes).map_err(|e| DecodeError::bad("a byte of text", e.utf8_error().valid_up_to() as u64))
 }

@@ -3,7 +3,7 @@
 
 use super::bits::BitWriter;
 use super::header::{begin, expect};
-use super::notice::{get_bytes, get_text, put_text};
+use super::notice::{TEXT_COUNT_BITS, get_text, put_text};
 use super::{DecodeError, MessageType, Wrapping16};
 
 /// A client's request.
@@ -87,7 +87,7 @@ pub fn decode_request(datagram: &[u8]) -> Result<ClientRequest, DecodeError> {
     let what = match from.get_u8()? {
         0 => RequestKind::ChatOoc { channel: from.get_u8()?, text: get_text(&mut from)? },
         1 => RequestKind::ChatIc { style: from.get_u8()?, language: from.get_u8()?, text: get_text(&mut from)? },
-        2 => RequestKind::Game { bytes: get_bytes(&mut from)? },
+        2 => RequestKind::Game { bytes: from.get_counted(TEXT_COUNT_BITS)? },
         code => return Err(DecodeError::bad("a request", u64::from(code))),
     };
     from.finish()?;

@@ -131,10 +131,7 @@ impl Endpoint {
 
     /// Takes a datagram that arrived from `from` at `now`.
     pub fn handle_datagram(&mut self, now: Micros, from: SocketAddr, datagram: &[u8]) -> IncomingMessage {
-        match self.route(now, from, datagram) {
-            Ok(incoming) => incoming,
-            Err(ignored) => IncomingMessage::Ignored(ignored),
-        }
+        self.route(now, from, datagram).unwrap_or_else(IncomingMessage::Ignored)
     }
 
     /// Returns the address of a player; `None` when the slot is free.

@@ -100,7 +100,7 @@ impl Hello {
             return Ok(Hello { version, salt, challenge, game: String::new(), asked: Vec::new() });
         }
         let game = get_name(&mut from)?;
-        let asked = if is_confirm { get_blob(&mut from)? } else { Vec::new() };
+        let asked = if is_confirm { from.get_counted(16)? } else { Vec::new() };
         from.finish_padding()?;
         Ok(Hello { version, salt, challenge, game, asked })
     }
@@ -142,7 +142,7 @@ impl ServerAnswer {
                 let salt = from.get(64)?;
                 let key = Key(from.get(64)?, from.get(64)?);
                 let connection = from.get_u16()?;
-                ServerAnswer::Accepted { salt, key, connection, welcome: get_blob(&mut from)? }
+                ServerAnswer::Accepted { salt, key, connection, welcome: from.get_counted(16)? }
             }
             MessageType::Refused => ServerAnswer::Refused { salt: from.get(64)?, why: get_refusal(&mut from)? },
             found => return Err(DecodeError::WrongType { expected: MessageType::Challenge, found }),
@@ -182,22 +182,13 @@ fn get_refusal(from: &mut BitReader<'_>) -> Result<Refusal, DecodeError> {
     }
 }
 
-/// Writes 16 bits of length and the bytes, truncated to `most` bytes.
+/// Writes bytes with their number in 16 bits, truncated to `most` bytes.
 fn put_blob(out: &mut BitWriter, bytes: &[u8], most: usize) {
-    let bytes = &bytes[..bytes.len().min(most)];
-    out.put(bytes.len() as u64, 16);
-    out.put_bytes(bytes);
-}
-
-fn get_blob(from: &mut BitReader<'_>) -> Result<Vec<u8>, DecodeError> {
-    let length = usize::from(from.get_u16()?);
-    from.get_bytes(length)
+    out.put_counted(&bytes[..bytes.len().min(most)], 16);
 }
 
 fn put_name(out: &mut BitWriter, name: &str) {
-    let name = &name[..name.floor_char_boundary(GAME_NAME_BYTES_MAX)];
-    out.put(name.len() as u64, 8);
-    out.put_bytes(name.as_bytes());
+    out.put_counted(&name.as_bytes()[..name.floor_char_boundary(GAME_NAME_BYTES_MAX)], 8);
 }
 
 fn get_name(from: &mut BitReader<'_>) -> Result<String, DecodeError> {
