@@ -42,12 +42,13 @@ impl Part {
         self.from <= at && (at < self.to || self.to == Part::WHOLE.to)
     }
 
-    /// Refuses a part that ends before it begins, or that is not within a session from `first` to `last`. The end may
-    /// exceed `last` by up to one second, to allow rounding.
+    /// Refuses a part that ends before it begins, or that is not within the session. The end may exceed the last time by
+    /// up to one second, to allow rounding.
     ///
     /// # Errors
     /// When the part is not valid. The error says why.
-    pub(super) fn check(self, first: Micros, last: Micros) -> Result<(), ReplayError> {
+    pub(super) fn check(self, played: Option<(Micros, Micros)>) -> Result<(), ReplayError> {
+        let (first, last) = played.unwrap_or_default();
         let Part { from, to } = self;
         let asked = [from, to].map(|at| (at != Part::WHOLE.from && at != Part::WHOLE.to).then_some(at));
         let over = asked[0].filter(|at| *at >= last).or(asked[1].filter(|at| at.0.saturating_sub(last.0) > 1_000_000));
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn a_part_is_within_its_session() {
         let part = |from, to| Part { from: Micros::from_s(from), to: Micros::from_s(to) };
-        let is_good = |part: Part| part.check(Micros::ZERO, Micros::from_ms(59_500)).is_ok();
+        let is_good = |part: Part| part.check(Some((Micros::ZERO, Micros::from_ms(59_500)))).is_ok();
         assert!([part(0, 60), part(59, 60), Part { from: Part::WHOLE.from, ..part(0, 1) }].into_iter().all(is_good));
         assert!(is_good(Part { to: Part::WHOLE.to, ..part(59, 0) }));
         assert!(part(0, 60).has(Micros(59_999_999)) && !part(0, 60).has(Micros::from_s(60)));

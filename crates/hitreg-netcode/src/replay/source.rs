@@ -113,8 +113,7 @@ pub fn stream<G: Netcode>(
         return Err(ReplayError::NoInput);
     }
     if let Some(part) = options.part {
-        let (first, last) = source.survey.played().unwrap_or_default();
-        part.check(first, last)?;
+        part.check(source.survey.played())?;
     }
     let part = options.part.and_then(|part| part.header_range(source.survey.played()));
     let header = TraceHeader { part, ..closed_header(source.header, &setup, options) };
