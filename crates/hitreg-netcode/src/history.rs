@@ -133,12 +133,10 @@ impl<B: Clone> History<B> {
             out.reserve(run.len());
             for (id, body) in run {
                 let placed = match (before, after) {
-                    (Some(before), Some(after)) => between::<G>(
-                        before.get(*id).map(|b| (before.server_time, b)),
-                        (after.server_time, body),
-                        at,
-                        limits,
-                    ),
+                    (Some(before), Some(after)) => {
+                        let known = before.get(*id).map(|b| (before.server_time, b));
+                        between::<G>(known, (after.server_time, body), at, limits)
+                    }
                     (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
                     // The time is before the oldest known state, so that state is used.
                     (None, _) => PlacedBody::new(body.clone(), PlacementKind::Held),

@@ -159,8 +159,7 @@ pub fn replay<G: Netcode>(
     }
     check_input(session)?;
     if let Some(part) = options.part {
-        let (first, last) = session.played().unwrap_or_default();
-        part.check(first, last)?;
+        part.check(session.played())?;
     }
     let mut replayed = if closed {
         let mut replayed = closed::replay::<G>(session, &setup, options, progress)?;

@@ -188,11 +188,12 @@ impl<G: Game> CategoryDrawer<G> {
 
     fn meet(&mut self, moment: &DrawContext<G>, entity: EntityId, body: &G::Body) -> DrawnEntity<G::Body> {
         let own = entity == moment.player.entity();
-        let (category, others) = categories_of::<G>(&self.fields, self.origin, body, own);
+        let all: Vec<Category> = self.fields.iter().map(|field| G::category(body, own, field)).collect();
+        let category = all.get(self.origin).copied().unwrap_or(Category::Authoritative);
         DrawnEntity {
             entity,
             category,
-            others,
+            others: all.into_iter().enumerate().filter(|(_, other)| *other != category).collect(),
             defined: body.clone(),
             defined_at: moment.newest.server_time,
             start: self.take_over(moment, body).unwrap_or_else(|| body.clone()),
@@ -230,18 +231,6 @@ impl<G: Game> CategoryDrawer<G> {
         // Each cell comes from a valid body, and a body that accepts cells one by one accepts them together.
         PlacedBody { body: G::Body::read(&cells).unwrap_or_else(|_| drawn.body.clone()), ..drawn }
     }
-}
-
-/// Returns the category of a body's origin, and the cells with other categories.
-fn categories_of<G: Game>(
-    fields: &[FieldSchema],
-    origin: usize,
-    body: &G::Body,
-    own: bool,
-) -> (Category, Vec<(usize, Category)>) {
-    let all: Vec<Category> = fields.iter().map(|field| G::category(body, own, field)).collect();
-    let category = all.get(origin).copied().unwrap_or(Category::Authoritative);
-    (category, all.into_iter().enumerate().filter(|(_, other)| *other != category).collect())
 }
 
 impl<B: Body> DrawnEntity<B> {

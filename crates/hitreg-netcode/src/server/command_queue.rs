@@ -124,15 +124,8 @@ impl<G: Game> Server<G> {
         let other = self.judged_under.as_ref().map(judge_under);
         let also = self.also_judged.iter().map(|other| judge_under(other).1).collect();
         let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
-        G::apply(
-            &self.setup.rules,
-            &mut self.world,
-            player,
-            &G::Input::read_usercmd(command),
-            &fire,
-            &verdict,
-            &mut happened,
-        );
+        let own = G::Input::read_usercmd(command);
+        G::apply(&self.setup.rules, &mut self.world, player, &own, &fire, &verdict, &mut happened);
         if let Some(rollback) = &mut self.rollback {
             rollback.shot_applied(fire.clone(), verdict.clone());
         }

@@ -71,7 +71,12 @@ impl<B: Body> BodyLayout<B> {
     pub(crate) fn get_update(&self, from: &mut BitReader<'_>, cells: &mut [u32]) -> Result<(), DecodeError> {
         let bits = from.get_u8()?;
         for bit in (0..GROUPS).rev().filter(|bit| bits & (1 << bit) != 0) {
-            self.get_group(from, bit, cells)?;
+            let group = &self.groups[bit];
+            get_mask(from, group.len())?.for_each(|place| {
+                let i = group[place];
+                cells[i] = get_change(from, self.kinds[i], cells[i])?;
+                Ok(())
+            })?;
             match (bit, &self.turn) {
                 (ORIENTATION, Some(turn)) => self.get_turn(from, turn, cells)?,
                 (HEAD, Some(turn)) if self.is_on_ground(cells) => {
@@ -123,15 +128,6 @@ impl<B: Body> BodyLayout<B> {
         }
         (cells[turn.pitch], cells[turn.roll]) = (0, 0);
         Ok(())
-    }
-
-    fn get_group(&self, from: &mut BitReader<'_>, bit: usize, cells: &mut [u32]) -> Result<(), DecodeError> {
-        let group = &self.groups[bit];
-        get_mask(from, group.len())?.for_each(|place| {
-            let i = group[place];
-            cells[i] = get_change(from, self.kinds[i], cells[i])?;
-            Ok(())
-        })
     }
 }
 
