@@ -33,12 +33,9 @@ pub(crate) fn between<G: Game>(
     at: Micros,
     limits: &PlacementLimits,
 ) -> PlacedBody<G::Body> {
-    let Some((before_at, before)) = before else {
+    let Some((before_at, before)) = before.filter(|(_, before)| !is_teleport(*before, after, limits)) else {
         return PlacedBody::new(after.clone(), PlacementKind::Teleported);
     };
-    if is_teleport(before, after, limits) {
-        return PlacedBody::new(after.clone(), PlacementKind::Teleported);
-    }
     let fraction = (at - before_at).0 as f32 / (after_at - before_at).0 as f32;
     PlacedBody::new(G::blend(before, after, fraction.clamp(0.0, 1.0)), PlacementKind::Interpolated)
 }
