@@ -50,13 +50,11 @@ impl Variables {
         let same = |shown: &OwnCategoryFields| {
             shown.teleports == body.teleports() && shown.place == by.category && at - shown.seen <= LOOKED_BACK
         };
-        let new = || OwnCategoryFields::of::<G>(entity == player.entity(), fields, body, by.category);
-        let renew = |shown: &mut OwnCategoryFields| {
-            if !same(shown) {
-                *shown = new();
-            }
-        };
-        let shown = self.shown.entry((player, entity)).and_modify(renew).or_insert_with(new);
+        let new = || OwnCategoryFields::of::<G>((entity == player.entity(), at), fields, body, by.category);
+        let shown = self.shown.entry((player, entity)).or_insert_with(new);
+        if !same(shown) {
+            *shown = new();
+        }
         shown.seen = at;
         if shown.fields.is_empty() {
             return;
@@ -90,16 +88,15 @@ impl Variables {
 }
 
 impl OwnCategoryFields {
-    fn of<G: Game>(own: bool, fields: &[FieldSchema], body: &G::Body, place: Category) -> OwnCategoryFields {
+    fn of<G: Game>(
+        (own, seen): (bool, Micros),
+        fields: &[FieldSchema],
+        body: &G::Body,
+        place: Category,
+    ) -> OwnCategoryFields {
         let categories =
             (0..).zip(cells_of(fields)).map(|(index, (field, cells))| (index, cells, G::category(body, own, field)));
         let fields: Vec<_> = categories.filter(|(_, _, category)| *category != place).collect();
-        OwnCategoryFields {
-            seen: Micros::ZERO,
-            teleports: body.teleports(),
-            place,
-            last: vec![None; fields.len()],
-            fields,
-        }
+        OwnCategoryFields { seen, teleports: body.teleports(), place, last: vec![None; fields.len()], fields }
     }
 }
