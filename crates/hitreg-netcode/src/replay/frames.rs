@@ -13,7 +13,7 @@ use hitreg_log::units::{Micros, PlayerId};
 pub(super) struct FrameTable {
     rows: Writer,
     /// The predicted bodies, if they are wanted.
-    own: Option<CellRows>,
+    pub(super) own: Option<CellRows>,
     /// The usercmd fields that the game declares.
     input: CellRows,
 }
@@ -22,10 +22,6 @@ impl FrameTable {
     pub(super) fn new<G: Game>() -> FrameTable {
         let (own, input) = (CellRows::new(G::Body::fields()), CellRows::new(G::Input::own_fields()));
         FrameTable { rows: Writer::default(), own: Some(own), input }
-    }
-
-    pub(super) fn without_bodies(self) -> FrameTable {
-        FrameTable { own: None, ..self }
     }
 
     /// Adds a frame, with the cells of its predicted body.

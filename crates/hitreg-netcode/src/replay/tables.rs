@@ -116,8 +116,9 @@ impl TraceTables {
 
     /// Leaves the players' predicted bodies out of the frames.
     #[must_use]
-    pub(super) fn without_predicted_bodies(self) -> TraceTables {
-        TraceTables { frames: self.frames.without_bodies(), ..self }
+    pub(super) fn without_predicted_bodies(mut self) -> TraceTables {
+        self.frames.own = None;
+        self
     }
 
     /// Also fills the network tables, with sizes if the replay encodes datagrams for them. `longest` is the longest

@@ -5,7 +5,7 @@
 //! equal events, the lower player goes first. This order is part of the format, because replays depend on it.
 
 use super::network::{ClientAsk, Intruder};
-use super::network::{DeliveredPacket, Links, SessionNetwork, TransportKind};
+use super::network::{DeliveredPacket, Links, NetworkEnd, SessionNetwork, TransportKind};
 use super::queue::QueuedEvent;
 use super::{Observer, PlayerScreen, sequence};
 use crate::game::Game;
@@ -233,7 +233,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                 }
                 QueuedEvent::Frame(player) => {
                     let client = &mut self.clients[usize::from(player.0)];
-                    let end = &mut self.network.end_of(player);
+                    let end = &mut NetworkEnd { network: &mut self.network, player };
                     let looks = input.looks();
                     sequence::frame(client, end, at, player, (looks, |screen| input.input(at, screen)), observer);
                     self.queue_next(player, input, &mut idle);

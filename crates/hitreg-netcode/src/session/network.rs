@@ -195,11 +195,6 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
         matches!(&self.carriage, Transport::Unencoded(unencoded) if unencoded.bytes_matter())
     }
 
-    /// Returns the end of one player's client.
-    pub(super) fn end_of(&mut self, player: PlayerId) -> NetworkEnd<'_, B, L> {
-        NetworkEnd { network: self, player }
-    }
-
     /// Passes the acks of a packet that has no datagram to the server's end.
     pub(super) fn handle_heard(&mut self, player: PlayerId, heard: &HeardPacket) {
         let index = usize::from(player.0);
@@ -307,8 +302,8 @@ impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
 
 /// The connection end of one client.
 pub(super) struct NetworkEnd<'a, B, L> {
-    network: &'a mut SessionNetwork<B, L>,
-    player: PlayerId,
+    pub(super) network: &'a mut SessionNetwork<B, L>,
+    pub(super) player: PlayerId,
 }
 
 impl<B: Body, L: Link> ClientEnd for NetworkEnd<'_, B, L> {

@@ -31,7 +31,7 @@ impl SharedValues {
     pub fn add(&mut self, value: &impl StateValue) {
         let mut to = StateWriter::new(std::mem::take(self));
         value.put(&mut to);
-        *self = to.into_shared();
+        *self = to.shared;
     }
 
     pub(super) fn index_of(&mut self, value: &[u8]) -> usize {

@@ -56,7 +56,7 @@ const SHARED_BYTES: usize = 256;
 pub struct StateWriter {
     bytes: Vec<u8>,
     last: LastNumbers,
-    shared: SharedValues,
+    pub(super) shared: SharedValues,
     /// The indices of frames by address; many holders share a frame. Each entry holds its frame, so that no other frame
     /// gets the address.
     frames: SortedMap<usize, (Arc<dyn Any + Send + Sync>, i64)>,
@@ -90,10 +90,6 @@ impl StateWriter {
         }
         all.extend_from_slice(&self.bytes);
         xxh3_64(&all)
-    }
-
-    pub(super) fn into_shared(self) -> SharedValues {
-        self.shared
     }
 
     /// Writes the index of a shared value, whose bytes do not depend on what was written before.
