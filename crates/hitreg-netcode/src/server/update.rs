@@ -53,15 +53,12 @@ impl<G: Game> PlayerConnection<G> {
         let periods = [interval, settings.server.tick_hz.interval()];
         let held_back = held_back(now, due_since, self.rate_free_at, periods);
         let snapshot = Snapshot {
-            seq: self.snapshot,
-            ack: self.last_command,
-            frame: Arc::clone(&frame),
             effects: std::mem::take(&mut self.effects),
             choked: held_back,
             helper_ms: self.calibration.helper_ms(),
             warnings: std::mem::take(&mut self.warnings),
             echo: if settings.client.adaptive_redundancy { self.echo(now) } else { None },
-            extra: Vec::new(),
+            ..Snapshot::new(self.snapshot, self.last_command, Arc::clone(&frame))
         };
         self.history.push(frame);
         push_bounded(&mut self.sent, (snapshot.seq, now), FRAMES_KEPT);

@@ -228,15 +228,12 @@ impl<B: Body> Receiver<B> {
         };
         let warnings = draft.warnings.iter().filter_map(out_of_sequence).collect();
         let snapshot = Snapshot {
-            seq: info.seq,
-            ack: info.ack,
-            frame: Arc::new(frame),
             effects: draft.effects,
             choked: info.choked,
             helper_ms: header.calibration_ms,
             warnings,
             echo: draft.echo,
-            extra: Vec::new(),
+            ..Snapshot::new(info.seq, info.ack, Arc::new(frame))
         };
         ServerDatagram { snapshot, warnings: draft.warnings, notices, definitions: draft.definitions }
     }

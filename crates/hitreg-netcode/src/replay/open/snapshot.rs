@@ -32,16 +32,13 @@ pub(in crate::replay) fn snapshot<G: Game>(
     let frame = Frame { tick: record.tick, server_time: record.server_time, entities };
     let timing = record.timing.as_deref().cloned().unwrap_or_default();
     let snapshot = Snapshot {
-        seq: record.seq,
-        ack: record.ack,
-        frame: Arc::new(frame),
         effects: record.effects.clone(),
         choked: record.choked,
         helper_ms: timing.helper_ms,
         warnings: timing.warnings,
-        // Logs do not record the echo. In open loop, the client's packets reach no server.
-        echo: None,
         extra: record.extra.clone(),
+        // Logs do not record the echo. In open loop, the client's packets reach no server.
+        ..Snapshot::new(record.seq, record.ack, Arc::new(frame))
     };
     if let Some(imported) = G::IMPORTED {
         (imported.check_snapshot)(&snapshot.frame.entities, &snapshot.extras()).map_err(bad)?;
