@@ -66,16 +66,13 @@ impl ShotTable {
             same_life.map(|drawn| body.origin().distance(drawn.origin))
         });
         self.push::<G>(ShotRow {
-            key,
-            at,
             tick,
-            weapon: G::weapon_name(&judged.fire),
             predicted: predicted.as_ref(),
             judged: Some(&judged.verdict),
             rewind: (judged.rewind.by, judged.rewind.limit),
             aimed,
             view_error,
-            again: None,
+            ..ShotRow::unjudged(key, at, G::weapon_name(&judged.fire))
         });
         let was_hit = judged.verdict.reason == Reason::Hit;
         let target = aimed.filter(|_| was_hit || judged.rewind.by > Micros::ZERO).map(|aimed| aimed.entity);
@@ -119,17 +116,15 @@ impl ShotTable {
             Some(judged) if judged.is_compensated => Limit::None,
             _ => Limit::Off,
         };
+        let key = (shot.shooter, shot.command, shot.index);
         self.push::<G>(ShotRow {
-            key: (shot.shooter, shot.command, shot.index),
-            at: shot.at,
             tick: shot.tick,
-            weapon: shot.weapon,
-            predicted: None,
             judged: Some(&shot.verdict),
             rewind: (rewind, limit),
             aimed,
             view_error,
             again: Some(shot),
+            ..ShotRow::unjudged(key, shot.at, shot.weapon)
         });
     }
 
