@@ -16,7 +16,7 @@ pub(super) struct OthersDrawer<'a, G: Game> {
 
 /// Draws the last snapshot, unchanged.
 pub(super) fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
-    place_all(others, out, |_, _, body| PlacedBody::new(body.clone(), PlacementKind::Held));
+    place_newest(others, out, |_, _, body| PlacedBody::new(body.clone(), PlacementKind::Held));
 }
 
 /// Extrapolates the last snapshot to the estimated present of the server: by its age on the client's clock plus the
@@ -27,7 +27,7 @@ pub(super) fn extrapolated<G: Game>(
     out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
 ) {
     let limits = PlacementLimits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
-    place_all(others, out, |frame, _, body| {
+    place_newest(others, out, |frame, _, body| {
         beyond::<G>(others.rules, frame.server_time, body, at + others.latency, &limits)
     });
 }
@@ -39,7 +39,7 @@ pub(super) fn two_point<G: Game>(
     out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
 ) {
     let before = others.history.before_newest();
-    place_all(others, out, |newest, id, body| {
+    place_newest(others, out, |newest, id, body| {
         if at >= newest.server_time {
             return beyond::<G>(others.rules, newest.server_time, body, at, others.limits);
         }
@@ -49,7 +49,7 @@ pub(super) fn two_point<G: Game>(
 }
 
 /// Places every entity of the last snapshot except the client's own, in ascending order of id.
-fn place_all<G: Game>(
+fn place_newest<G: Game>(
     others: &OthersDrawer<'_, G>,
     out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
     place: impl Fn(&Frame<G::Body>, EntityId, &G::Body) -> PlacedBody<G::Body>,

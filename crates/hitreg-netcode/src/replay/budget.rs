@@ -92,11 +92,6 @@ impl ReplayBudget {
             || self.crowded.get().is_some()
     }
 
-    /// Wraps an input so that it ends when a limit is exceeded.
-    pub(super) fn bound<'a, I: ?Sized>(&'a self, input: &'a mut I) -> BoundedInput<'a, I> {
-        BoundedInput { budget: self, input }
-    }
-
     /// Checks at the end whether the replay exceeded a limit.
     ///
     /// # Errors
@@ -133,8 +128,8 @@ pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: us
 
 /// An input that ends when its budget is exceeded.
 pub(super) struct BoundedInput<'a, I: ?Sized> {
-    budget: &'a ReplayBudget,
-    input: &'a mut I,
+    pub(super) budget: &'a ReplayBudget,
+    pub(super) input: &'a mut I,
 }
 
 impl<G: Game, I: InputSource<G> + ?Sized> InputSource<G> for BoundedInput<'_, I> {

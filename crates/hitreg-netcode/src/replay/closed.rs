@@ -6,7 +6,7 @@ mod watch;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::budget::{BudgetObserver, ReplayBudget};
+use super::budget::{BoundedInput, BudgetObserver, ReplayBudget};
 use super::feed::{Feed, FeedLink, SharedFeed};
 use super::keyframes::{self, reach};
 use super::source::{ReplaySource, StreamReport};
@@ -267,7 +267,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         let mut ticks = ticks.take_while(|at| end.is_none_or(|end| *at < end) && !budget.is_exceeded());
         let tick = source.start.map_or(Tick(0), |start| start.tick);
         let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
-        let (mut input, mut counted) = (budget.bound(input), BudgetObserver::new(budget, observer));
+        let (mut input, mut counted) = (BoundedInput { budget, input }, BudgetObserver::new(budget, observer));
         match source.keyframes {
             Some(to) => {
                 machine.run_watched(&mut ticks, &mut input, &mut counted, &mut |machine| keyframes.after(machine, to));

@@ -133,7 +133,10 @@ impl CoverTracker {
 
 impl std::fmt::Debug for CoverTracker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Covers").field("tick", &self.tick).field("entities", &self.entities).finish_non_exhaustive()
+        f.debug_struct("CoverTracker")
+            .field("tick", &self.tick)
+            .field("entities", &self.entities)
+            .finish_non_exhaustive()
     }
 }
 

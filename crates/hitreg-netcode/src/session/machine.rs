@@ -191,10 +191,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         observer: &mut dyn Observer<G>,
         look: &mut Look<'_, G, L, C, S>,
     ) {
-        match ticks.next() {
-            Some(first) => self.network.queue.push_tick(first),
-            None => return,
-        }
+        let Some(first) = ticks.next() else { return };
+        self.network.queue.push_tick(first);
         // Players who have nothing queued but may still have input.
         let mut idle = Vec::new();
         let all = || (0..self.clients.len()).map(|player| PlayerId(player as u16)).collect();
@@ -209,10 +207,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                     for player in std::mem::take(&mut idle) {
                         self.queue_next(player, input, &mut idle);
                     }
-                    match ticks.next() {
-                        Some(next) => self.network.queue.push_tick(next),
-                        None => return,
-                    }
+                    let Some(next) = ticks.next() else { return };
+                    self.network.queue.push_tick(next);
                 }
                 QueuedEvent::Arrives(player, carried) => match self.network.open(at, player, carried) {
                     Some(DeliveredPacket::Packet(heard)) => {
