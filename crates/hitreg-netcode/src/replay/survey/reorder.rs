@@ -1,6 +1,8 @@
 //! Measures in chunks how far apart related records of a log are: a packet and its arrival; a snapshot, its states and
 //! its arrival. A streamed replay reads ahead and keeps the log by these distances.
 
+use std::collections::VecDeque;
+
 use hitreg_log::record::{ArrivalRecord, PlayerRecords, States};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::units::Micros;
@@ -51,16 +53,23 @@ pub(super) struct ConnectionNumbers([DirectionNumbers; 2]);
 #[derive(Clone, Debug, Default)]
 struct DirectionNumbers {
     newest: Option<u32>,
-    /// The packets that may still arrive, by number.
-    sent: SortedMap<u32, SentPacket>,
+    sent: SentPackets,
     /// The highest forgotten number.
     forgotten: Option<u32>,
     /// Arrivals before the record of their packet, with the chunk of the arrival.
     early: SortedMap<u32, u32>,
 }
 
+/// The packets of one direction that may still arrive.
+#[derive(Clone, Debug, Default)]
+struct SentPackets {
+    /// In the order of their numbers, which is mostly the order of sending.
+    packets: VecDeque<SentPacket>,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct SentPacket {
+    number: u32,
     at: Micros,
     /// The chunk with its record.
     chunk: u32,
@@ -189,8 +198,8 @@ impl DirectionNumbers {
     /// Handles a number that follows a greater one, or repeats.
     fn out_of_order(&self, number: u32, bounds: &mut ReorderBounds) {
         bounds.all_is_known = false;
-        let is_known = self.sent.contains_key(&number) || self.forgotten.is_some_and(|forgotten| number <= forgotten);
-        match self.sent.range(number..).map(|(_, packet)| packet.chunk).min() {
+        let is_known = self.sent.get(number).is_some() || self.forgotten.is_some_and(|forgotten| number <= forgotten);
+        match self.sent.from(number).map(|packet| packet.chunk).min() {
             Some(first_after) if bounds.as_they_arrived && !is_known => bounds.ahead(bounds.chunk - first_after),
             _ => bounds.near = None,
         }
@@ -208,14 +217,14 @@ impl DirectionNumbers {
                 self.out_of_order(number, bounds);
             }
             self.newest = self.newest.max(Some(number));
-            self.sent.insert(number, SentPacket { at, chunk: bounds.chunk });
+            self.sent.insert(SentPacket { number, at, chunk: bounds.chunk });
             if let Some(arrived) = self.early.remove(&number) {
                 bounds.ahead(bounds.chunk - arrived);
             }
             last = Some(at);
         }
         for arrival in arrivals {
-            match self.sent.get(&arrival.number) {
+            match self.sent.get(arrival.number) {
                 Some(packet) => {
                     bounds.longest = bounds.longest.max(arrival.at - packet.at);
                     bounds.back(bounds.chunk - packet.chunk);
@@ -232,8 +241,42 @@ impl DirectionNumbers {
         }
         // Forgetting waits for the end of the chunk, because a chunk may last longer than [`LONGEST_FLIGHT`].
         let is_old = |sent: Micros| last.is_some_and(|last| sent + LONGEST_FLIGHT < last);
-        while let Some(oldest) = self.sent.first_entry().filter(|oldest| is_old(oldest.get().at)) {
-            self.forgotten = Some(oldest.remove_entry().0);
+        while let Some(oldest) = self.sent.packets.pop_front_if(|oldest| is_old(oldest.at)) {
+            self.forgotten = Some(oldest.number);
+        }
+    }
+}
+
+impl SentPackets {
+    /// Returns the index of a number, or the index at which it belongs.
+    fn index(&self, number: u32) -> Result<usize, usize> {
+        // Numbers mostly have no gaps.
+        let first = self.packets.front().map_or(0, |first| first.number);
+        let index = number.saturating_sub(first) as usize;
+        match self.packets.get(index) {
+            Some(packet) if packet.number == number => Ok(index),
+            _ => self.packets.binary_search_by_key(&number, |packet| packet.number),
+        }
+    }
+
+    fn get(&self, number: u32) -> Option<&SentPacket> {
+        self.index(number).ok().map(|index| &self.packets[index])
+    }
+
+    /// Returns the packets with this number or a higher one.
+    fn from(&self, number: u32) -> impl Iterator<Item = &SentPacket> {
+        self.packets.range(self.index(number).unwrap_or_else(|index| index)..)
+    }
+
+    /// Adds a packet. It replaces a packet with the same number.
+    fn insert(&mut self, packet: SentPacket) {
+        if self.packets.back().is_none_or(|last| last.number < packet.number) {
+            self.packets.push_back(packet);
+            return;
+        }
+        match self.index(packet.number) {
+            Ok(index) => self.packets[index] = packet,
+            Err(index) => self.packets.insert(index, packet),
         }
     }
 }
@@ -244,13 +287,14 @@ mod tests {
 
     #[test]
     fn packets_are_found_in_any_order_and_across_gaps() {
-        let sent = [5, 6, 9, 7, 12, 6].map(|number| (number, Micros(number.into())));
-        let mut packets = DirectionNumbers::default();
-        packets.add(sent.into_iter(), &[], &mut ReorderBounds::default());
-        let numbers: Vec<u32> = packets.sent.keys().copied().collect();
+        let mut sent = SentPackets::default();
+        for number in [5, 6, 9, 7, 12, 6] {
+            sent.insert(SentPacket { number, at: Micros(number.into()), chunk: 0 });
+        }
+        let numbers: Vec<u32> = sent.packets.iter().map(|packet| packet.number).collect();
         assert_eq!(numbers, [5, 6, 7, 9, 12]);
-        let found = |number: u32| packets.sent.get(&number).map(|packet| packet.at.0);
+        let found = |number: u32| sent.get(number).map(|packet| packet.at.0);
         assert_eq!([4, 5, 7, 8, 9, 12, 13].map(found), [None, Some(5), Some(7), None, Some(9), Some(12), None]);
-        assert_eq!(packets.sent.range(8..).count(), 2);
+        assert_eq!(sent.from(8).count(), 2);
     }
 }
