@@ -548,3 +548,20 @@ fn a_golden_of_another_recording_is_told_apart() {
     assert_eq!(code(&output), 1);
     assert!(page.contains("the golden differs. It has 382 usercmds, and this log 510: it may be of another"), "{page}");
 }
+
+/// A usercmd that the server replaced may arrive late, and then has two rows in `executed`, seconds apart.
+#[test]
+fn usercmds_that_arrive_after_their_replacement_do_not_contradict_the_log() {
+    let folder = Folder::empty();
+    let scenario = "players = 2\nseconds = 60.0\n[[links]]\ndelay_ms = 40.0\nreorder = 0.5\nreorder_ms = 500.0\n";
+    fs::write(folder.path("reordered.toml"), scenario).unwrap();
+    folder.done("record synth --scenario reordered.toml -o a.hitlog");
+    folder.done("replay a.hitlog -o a.hittrace");
+    let rows = folder.done("export a.hittrace --table executed --to csv");
+    let mut keys: Vec<Vec<&str>> = rows.lines().map(|row| row.split(',').take(2).collect()).collect();
+    keys.sort_unstable();
+    assert!(keys.windows(2).filter(|two| two[0] == two[1]).count() > 10, "usercmds with two rows");
+    for line in ["verify a.hitlog", "verify a.hitlog --whole", "verify a.hitlog --rollback 4"] {
+        assert_eq!(folder.json(line)["logs"][0]["verdict"], "same", "{line}");
+    }
+}

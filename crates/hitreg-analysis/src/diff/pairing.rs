@@ -11,7 +11,13 @@ use super::mark::{RowMark, RowRank, by_time};
 use super::options::DiffOptions;
 use super::place::RowPlace;
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::{JoinRule, TableSchema, effects};
+use hitreg_log::trace::schema::{JoinRule, TableSchema, effects, executed};
+
+/// Whether several rows may have one key. One shot may cause several effects of one kind, and a replaced usercmd may still
+/// arrive late. Rows of a build's own table may have any key.
+fn has_repeated_keys(table: &TableSchema) -> bool {
+    [effects::NAME, executed::NAME].contains(&table.name)
+}
 
 /// A row of one trace, or a pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +58,7 @@ impl<'a> Pairing<'a> {
     ) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(&key, a, b)?;
         let mut joined = Rows::of(&keys, key.series.contains(&0), a.rows(), b.rows());
-        // One shot may cause several effects of one kind, and rows of a build's own table may have any key.
-        if TableSchema::of(&a.name).is_none_or(|schema| schema.name == effects::NAME) {
+        if TableSchema::of(&a.name).is_none_or(has_repeated_keys) {
             let cells: Vec<CellPair<'_>> = a
                 .columns
                 .iter()
