@@ -31,7 +31,8 @@ use rows::RowFormat;
 /// Write a table of a trace as JSONL or CSV; a log is replayed first
 ///
 /// Without --table, it lists the tables. Hashes have 16 hexadecimal digits. A missing value is null in JSONL and empty
-/// in CSV. For a log of another game, it exports the recorded tables without a replay.
+/// in CSV. A log of another game is not replayed: its ticks, states, input, shots and own tables are exported as
+/// recorded. Only --perfetto shows its packets and snapshots.
 ///
 /// Several files are exported in parallel. Then -o names a folder: the tables of match.hitlog go to its subfolder
 /// `match`, and its timeline to match.json. A file that fails does not stop the others.
