@@ -8,11 +8,12 @@ mod recorded;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::corpus::{CorpusArgs, WorkerArgs};
 use super::output::Output;
 use super::outputs::OutputPath;
+use super::page::Page;
 use super::part::PartArgs;
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
@@ -24,12 +25,12 @@ use crate::log::FileKind;
 use crate::record::LogContents;
 use crate::score::ModeScore;
 use crate::stats::Spread;
-use crate::store::{self, FileType, Target};
+use crate::store::{self, FileType};
 use crate::summary::{Coverage, NetworkSummary, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, TableSchema};
+use crate::units::Micros;
 use hitreg_log::sorted::SortedMap;
 pub(super) use page::{exercised, view_error};
-use played::ReplayResult;
 use recorded::{JumpReport, RejudgedHit};
 
 /// Replay a log, and measure prediction, interpolation and hits
@@ -92,10 +93,10 @@ pub(super) struct Args {
 }
 
 #[derive(Serialize)]
-struct ReplayReport<'a> {
+struct ReplayReport {
     path: String,
-    game: &'a str,
-    mode: &'a str,
+    game: String,
+    mode: String,
     /// The replayed part of the session; `None` for the whole session.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<SessionPart>,
@@ -103,7 +104,7 @@ struct ReplayReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     /// Settings that differ from the log's own.
-    settings_changed: &'a [String],
+    settings_changed: Vec<String>,
     /// How the counts of hits under changed settings were made.
     what_if: &'static str,
     #[serde(skip)]
@@ -112,43 +113,50 @@ struct ReplayReport<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passed_over: Vec<String>,
     hashes: HashReport,
-    prediction: &'a PredictionSummary,
+    prediction: PredictionSummary,
     #[serde(skip)]
     grades: &'static str,
     /// The accuracy of interpolation, if the trace has the true positions.
-    #[serde(skip_serializing_if = "<[DrawingScore]>::is_empty")]
-    drawn: &'a [DrawingScore],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drawn: Vec<DrawingScore>,
     /// An estimate by `interpolation.mode`, if the trace lacks the true positions.
-    #[serde(skip_serializing_if = "SortedMap::is_empty")]
-    interpolation: SortedMap<&'static str, &'a ModeScore>,
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "by_mode")]
+    interpolation: Vec<ModeScore>,
     /// How often snapshots visibly moved players on their own screens. Only in open loop.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    jumps: &'a [JumpReport],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    jumps: Vec<JumpReport>,
     /// The hits that another server reported, judged again.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    hits_again: &'a [RejudgedHit],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hits_again: Vec<RejudgedHit>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    network: Option<&'a NetworkSummary>,
-    shots: ReplayShots<'a>,
-    fairness: &'a Fairness,
-    exercised: &'a Coverage,
-    session_us: i64,
+    network: Option<NetworkSummary>,
+    shots: ReplayShots,
+    fairness: Fairness,
+    exercised: Coverage,
+    session_us: Micros,
     real_time_factor: f64,
     trace: Option<String>,
+    /// Round trips and prediction errors, for a terminal.
+    #[serde(skip)]
+    spreads: Page,
+}
+
+fn by_mode<S: Serializer>(scores: &[ModeScore], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(scores.iter().map(|score| (score.mode, score)).collect::<SortedMap<_, _>>())
 }
 
 /// A part of a session.
 #[derive(Clone, Copy, Serialize)]
 struct SessionPart {
-    from_us: i64,
-    to_us: i64,
+    from_us: Micros,
+    to_us: Micros,
 }
 
 /// The shots of a replay.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum ReplayShots<'a> {
-    Judged(&'a ShotSummary),
+enum ReplayShots {
+    Judged(ShotSummary),
     Predicted(PredictedShots),
 }
 
@@ -167,8 +175,8 @@ struct PredictedShots {
     view_error_units: Option<Spread>,
 }
 
-impl ReplayShots<'_> {
-    fn of(shots: &ShotSummary, is_open: bool) -> ReplayShots<'_> {
+impl ReplayShots {
+    fn of(shots: ShotSummary, is_open: bool) -> ReplayShots {
         match is_open && shots.fired == 0 {
             true => ReplayShots::Predicted(PredictedShots {
                 predicted: shots.not_run,
@@ -237,53 +245,12 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     args.check_open_loop(log, args.server_option(output))?;
     let trace_to = output.files.target_if(&args.output, FileType::Trace)?;
     let record_to = output.files.target_if(&args.record, FileType::Log)?;
-    let mut played = played::play(games, args, (log, true), trace_to.as_ref(), record_to.as_ref())?;
-    let spreads = std::mem::take(&mut played.spreads);
-    let report = report_of(games, args, log, &played, trace_to.as_ref());
+    let report = played::play(games, args, (log, true), trace_to.as_ref(), record_to.as_ref())?;
     let on_terminal = std::io::stdout().is_terminal();
     output.show(&report, |page| {
-        page::print(page, &report, &played.scores);
+        page::print(page, &report);
         if on_terminal {
-            page.append(spreads);
+            page.append(report.spreads.clone());
         }
     })
-}
-
-/// The report on a replay.
-fn report_of<'a>(
-    games: &Games,
-    args: &'a Args,
-    log: &Path,
-    played: &'a ReplayResult,
-    trace: Option<&Target>,
-) -> ReplayReport<'a> {
-    ReplayReport {
-        path: log.display().to_string(),
-        game: &played.trace.game,
-        mode: &played.trace.mode,
-        part: played.part.map(|part| SessionPart { from_us: part.from.0, to_us: part.to.0 }),
-        digest: played.digest.clone(),
-        settings_changed: &played.changed,
-        what_if: args.what_if.question().name(),
-        what_if_means: args.what_if.question().meaning(),
-        passed_over: games.passed_over(&played.header),
-        hashes: HashReport {
-            compared: played.hashes_compared,
-            first_difference_tick: played.first_difference.map(|difference| difference.tick.0),
-            missing: played.hole.map(|gap| SessionPart { from_us: gap.from.0, to_us: gap.to.0 }),
-        },
-        prediction: &played.summary.prediction,
-        grades: games.of_header(&played.header).map_or("", |game| game.grades()),
-        drawn: &played.drawn,
-        interpolation: played.scores.iter().map(|score| (score.mode, score)).collect(),
-        jumps: &played.jumps,
-        hits_again: &played.hits_again,
-        network: played.summary.network.as_ref(),
-        shots: ReplayShots::of(&played.summary.shots, played.trace.is_open()),
-        fairness: &played.fairness,
-        exercised: &played.summary.exercised,
-        session_us: played.length.0,
-        real_time_factor: played.length.as_s_f64() / played.seconds.max(1e-9),
-        trace: trace.map(|trace| trace.path().display().to_string()),
-    }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Args, ReplayReport, ReplayShots, played, report_of};
+use super::{Args, ReplayReport, ReplayShots, played};
 use crate::cli::CommandResult;
 use crate::cli::each_log::EachLog;
 use crate::cli::figures::{count, counted, duration};
@@ -52,15 +52,13 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let replayed = EachLog::run("replaying", &corpus, args.workers.threads(), &|number, log| {
         args.check_open_loop(log, needs_server)?;
         let (trace, record) = (of(&traces, number), of(&records, number));
-        let played = played::play(games, args, (log, false), trace.as_ref(), record.as_ref())?;
-        let report = report_of(games, args, log, &played, trace.as_ref());
-        let of_json = |report: &ReplayReport<'_>| {
-            serde_json::to_value(report).map_err(|error| CommandError::Output(error.into()))
-        };
+        let report = played::play(games, args, (log, false), trace.as_ref(), record.as_ref())?;
+        let of_json =
+            |report: &ReplayReport| serde_json::to_value(report).map_err(|error| CommandError::Output(error.into()));
         Ok(ReplayedLog {
             path: report.path.clone(),
-            length: played.length,
-            exercised: played.summary.exercised,
+            length: report.session_us,
+            exercised: report.exercised,
             judges_shots: matches!(report.shots, ReplayShots::Judged(_)),
             states: states(&report),
             report: (format == OutputFormat::Json).then(|| of_json(&report)).transpose()?,
@@ -75,7 +73,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 }
 
 /// How the states compare with the recorded ones.
-fn states(report: &ReplayReport<'_>) -> String {
+fn states(report: &ReplayReport) -> String {
     match report.hashes.first_difference_tick {
         _ if report.hashes.compared == 0 => "not compared".to_owned(),
         None => "as recorded".to_owned(),

@@ -11,15 +11,15 @@ use crate::stats::{Spread, Tail};
 use crate::summary::{
     Coverage, DirectionSummary, NetworkSummary, PlayedPredictions, PredictionShare, PredictionSummary, ShotSummary,
 };
-use crate::units::{ClockTime, Micros};
+use crate::units::ClockTime;
 
-pub(super) fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeScore]) {
-    page.heading(&format!("{}: {}, {}", report.path, report.game, replay_mode(report.mode)));
-    let length = duration(Micros(report.session_us));
+pub(super) fn print(page: &mut Page, report: &ReplayReport) {
+    page.heading(&format!("{}: {}, {}", report.path, report.game, replay_mode(&report.mode)));
+    let length = duration(report.session_us);
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
-    let replayed = match report.shots {
-        ReplayShots::Judged(_) => exercised(report.exercised),
-        ReplayShots::Predicted(_) => parts_run(report.exercised).join(", "),
+    let replayed = match &report.shots {
+        ReplayShots::Judged(_) => exercised(&report.exercised),
+        ReplayShots::Predicted(_) => parts_run(&report.exercised).join(", "),
     };
     page.pair("replayed", &replayed);
     if !report.settings_changed.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeSc
         page.pair("skipped", &report.passed_over.join(", "));
     }
     if let Some(SessionPart { from_us, to_us }) = report.part {
-        let [from, to] = [from_us, to_us].map(|at| ClockTime(Micros(at)));
+        let [from, to] = [from_us, to_us].map(ClockTime);
         page.pair("part", &format!("{from} to {to}"));
     }
     if let Some(digest) = &report.digest {
@@ -38,14 +38,14 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeSc
     }
     print_hashes(page, report);
     if report.prediction.checked > 0 {
-        print_prediction(page, report.prediction, report.grades);
+        print_prediction(page, &report.prediction, report.grades);
     }
-    JumpReport::print(page, report.jumps);
-    print_drawn(page, report.drawn);
-    print_interpolation(page, scores);
+    JumpReport::print(page, &report.jumps);
+    print_drawn(page, &report.drawn);
+    print_interpolation(page, &report.interpolation);
     match &report.shots {
         ReplayShots::Judged(shots) if shots.fired > 0 => {
-            print_shots(page, shots, &report.fairness.all, RejudgedHit::are_of_no_shot(report.hits_again));
+            print_shots(page, shots, &report.fairness.all, RejudgedHit::are_of_no_shot(&report.hits_again));
         }
         ReplayShots::Predicted(shots) if shots.predicted > 0 => {
             page.heading("Shots");
@@ -55,8 +55,8 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport<'_>, scores: &[ModeSc
         }
         _ => {}
     }
-    RejudgedHit::print(page, report.hits_again);
-    if let Some(network) = report.network {
+    RejudgedHit::print(page, &report.hits_again);
+    if let Some(network) = &report.network {
         print_network(page, network);
     }
     if let Some(trace) = &report.trace {
@@ -210,25 +210,21 @@ pub(in crate::cli) fn view_error(shots: &ShotSummary) -> String {
     }
 }
 
-fn print_hashes(page: &mut Page, report: &ReplayReport<'_>) {
+fn print_hashes(page: &mut Page, report: &ReplayReport) {
     let HashReport { compared, first_difference_tick, missing } = report.hashes;
     if compared > 0 {
         let (style, text) = compared_in_words(report, compared, first_difference_tick);
         page.styled(style, &text);
     }
     if let Some(SessionPart { from_us, to_us }) = missing {
-        let [from, to] = [from_us, to_us].map(|at| ClockTime(Micros(at)));
+        let [from, to] = [from_us, to_us].map(ClockTime);
         let text = format!("A part is missing, from {from} to {to}: results after it do not match the played session.");
         page.marked(2, BAD, &text);
     }
 }
 
 /// Describes whether a replay matches the recorded session.
-fn compared_in_words(
-    report: &ReplayReport<'_>,
-    compared: u64,
-    first_difference_tick: Option<u32>,
-) -> (TextStyle, String) {
+fn compared_in_words(report: &ReplayReport, compared: u64, first_difference_tick: Option<u32>) -> (TextStyle, String) {
     match first_difference_tick {
         None if report.hashes.missing.is_some() => {
             (UNSURE, format!("  as recorded up to the missing part: {} tick hashes match", count(compared)))

@@ -3,49 +3,24 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::Args;
 use super::recorded::{JumpReport, RejudgedHit};
+use super::{Args, HashReport, ReplayReport, ReplayShots, SessionPart};
 use crate::cli::files;
-use crate::cli::page::Page;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::CommandError;
-use crate::drawing::{DrawingScore, ViewErrorCollector};
+use crate::drawing::ViewErrorCollector;
 use crate::engine::{EngineError, Games, Playable, SurveyedLog, retry_with_encoding, write_replayed};
-use crate::fairness::{Fairness, FairnessBuilder};
+use crate::fairness::FairnessBuilder;
 use crate::golden::ReplaySummary;
 use crate::log::{TraceLayout, WriterOptions as LogOptions};
-use crate::record::{GapRecord, SessionHeader};
-use crate::replay::{HashDifference, Part, PlayerJumps, ReplayOptions, StreamReport, own_settings};
+use crate::record::SessionHeader;
+use crate::replay::{Part, PlayerJumps, ReplayOptions, StreamReport, own_settings};
 use crate::report::distributions;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
-use crate::summary::Summary;
 use crate::trace::schema::shots;
 use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
-
-/// The results of a replay.
-pub(super) struct ReplayResult {
-    pub(super) header: SessionHeader,
-    pub(super) trace: TraceHeader,
-    pub(super) part: Option<Part>,
-    pub(super) digest: Option<String>,
-    pub(super) summary: Summary,
-    pub(super) fairness: Fairness,
-    pub(super) drawn: Vec<DrawingScore>,
-    pub(super) scores: Vec<ModeScore>,
-    pub(super) jumps: Vec<JumpReport>,
-    /// The hits that another server reported, judged again.
-    pub(super) hits_again: Vec<RejudgedHit>,
-    pub(super) spreads: Page,
-    pub(super) hashes_compared: u64,
-    pub(super) first_difference: Option<HashDifference>,
-    /// The first missing part of the session.
-    pub(super) hole: Option<GapRecord>,
-    pub(super) changed: Vec<String>,
-    pub(super) length: Micros,
-    pub(super) seconds: f64,
-}
 
 /// Accumulates figures from the rows of a replay.
 struct RowCollectors {
@@ -85,7 +60,7 @@ pub(super) fn play(
     (path, alone): (&Path, bool),
     trace: Option<&Target>,
     record: Option<&Target>,
-) -> Result<ReplayResult, CommandError> {
+) -> Result<ReplayReport, CommandError> {
     let (log, part) = survey(games, args, path)?;
     let part = part.map(|part| part.within(log.survey.played()));
     let (options, changed) = options(args, &log.header, part)?;
@@ -113,7 +88,7 @@ pub(super) fn play(
         store::save_log(target, &again, LogOptions::whole())?;
     }
     let drawn = gathered.drawing.drawn();
-    let scores = match drawn.is_empty() && part.is_none() {
+    let interpolation = match drawn.is_empty() && part.is_none() {
         true => scores(game, &log, &options)?,
         false => Vec::new(),
     };
@@ -122,24 +97,38 @@ pub(super) fn play(
     if part.is_none() {
         summary.exercised = log.facts()?.completed(summary.exercised);
     }
-    Ok(ReplayResult {
-        part,
-        digest: part.is_none().then(|| gathered.summary.digest().to_string()),
-        summary,
-        spreads: distributions(gathered.weighing.round_trips_ms(), gathered.summary.prediction_errors()),
-        fairness: gathered.weighing.fairness(),
+    let digest = part.is_none().then(|| gathered.summary.digest().to_string());
+    let spreads = distributions(gathered.weighing.round_trips_ms(), gathered.summary.prediction_errors());
+    let header = gathered.summary.header;
+    Ok(ReplayReport {
+        path: path.display().to_string(),
+        part: part.map(|Part { from, to }| SessionPart { from_us: from, to_us: to }),
+        digest,
+        settings_changed: changed,
+        what_if: args.what_if.question().name(),
+        what_if_means: args.what_if.question().meaning(),
+        passed_over: games.passed_over(&log.header),
+        hashes: HashReport {
+            compared: ran.hashes_compared,
+            first_difference_tick: ran.first_difference.map(|difference| difference.tick.0),
+            missing: log.survey.first_hole().map(|gap| SessionPart { from_us: gap.from, to_us: gap.to }),
+        },
+        prediction: summary.prediction,
+        grades: game.grades(),
         drawn,
-        scores,
-        jumps: jumps(&gathered.summary.header, &ran.jumps),
+        interpolation,
+        jumps: jumps(&header, &ran.jumps),
         hits_again: gathered.hits.as_ref().map_or_else(Vec::new, RejudgedHit::of),
-        hashes_compared: ran.hashes_compared,
-        first_difference: ran.first_difference,
-        hole: log.survey.first_hole().copied(),
-        header: log.header,
-        trace: gathered.summary.header,
-        changed,
-        length,
-        seconds,
+        network: summary.network,
+        shots: ReplayShots::of(summary.shots, header.is_open()),
+        fairness: gathered.weighing.fairness(),
+        exercised: summary.exercised,
+        session_us: length,
+        real_time_factor: length.as_s_f64() / seconds.max(1e-9),
+        trace: trace.map(|trace| trace.path().display().to_string()),
+        game: header.game,
+        mode: header.mode,
+        spreads,
     })
 }
 
