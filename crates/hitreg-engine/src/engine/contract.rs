@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Engine, EngineError, check};
+use super::{Engine, EngineError, LogFile, check};
 use crate::build::{Build, BuildRequest, BuildRunner, ProcessEnd, UntestableBuild};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session};
 use hitreg_log::recorded::all_records;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, TemporaryFolder};
 use hitreg_log::trace::schema::{NO_HASH, bodies, ticks};
 use hitreg_log::trace::{Digest, RECORD, Table, Trace};
@@ -49,13 +50,29 @@ pub enum PointResult {
     Absent,
 }
 
-/// Runs the tests of one build on one log.
+/// The result of a test, and what the build did.
+type PointFinding = (PointResult, String);
+
+fn kept(what: impl Into<String>) -> PointFinding {
+    (PointResult::Ok, what.into())
+}
+
+fn wrong(what: impl Into<String>) -> PointFinding {
+    (PointResult::Wrong, what.into())
+}
+
+fn absent(what: impl Into<String>) -> PointFinding {
+    (PointResult::Absent, what.into())
+}
+
+/// Tests one build on one log.
 struct ContractTest<'a> {
     engine: &'a Engine<'a>,
     runner: &'a BuildRunner,
     build: &'a Build,
+    log: &'a Path,
+    file: LogFile,
     folder: TemporaryFolder,
-    points: Vec<ContractPoint>,
 }
 
 /// Tests a build against the contract, with a log that it should replay. The build never runs from the cache.
@@ -70,34 +87,47 @@ pub fn check_contract(
 ) -> Result<Vec<ContractPoint>, EngineError> {
     let file = engine.read_log(log)?;
     let runner = BuildRunner { cache: None, ..runner.clone() };
-    let folder = store::temporary_folder()?;
-    let mut test = ContractTest { engine, runner: &runner, build, folder, points: Vec::new() };
-    let trace = test.replay("replays the log", log, file.digest)?;
-    if let Some(trace) = trace {
-        test.header(&file.session, &trace, file.digest);
-        test.repeated(log, file.digest, &trace)?;
-        test.ticks(&file.session, &trace);
-        test.bodies(&file.session, &trace)?;
-        test.setting(log, file.digest, &file.session)?;
-        test.part(&file.session, &trace)?;
-        test.without_optional_records(&file.session)?;
-        test.capabilities(log, file.digest, &trace)?;
+    let test = ContractTest { engine, runner: &runner, build, log, file, folder: store::temporary_folder()? };
+    let mut points = Vec::new();
+    let mut add = |point, (result, what)| points.push(ContractPoint { point, result, what });
+    match EngineError::check_memory(log, test.replay(&[])?)? {
+        Err(untestable) => add("replays the log", wrong(said(&untestable))),
+        Ok(trace) => {
+            let rows: usize = trace.tables.iter().map(Table::rows).sum();
+            add("replays the log", kept(format!("{} tables with {rows} rows", trace.tables.len())));
+            add("names the log", test.header(&trace));
+            add("same output twice", test.repeated(&trace)?);
+            add("hashes as recorded", test.ticks(&trace));
+            add("bodies as recorded", test.bodies(&trace)?);
+            add("takes --set", test.setting()?);
+            if let Some(finding) = test.part(&trace)? {
+                add("begins within a session", finding);
+            }
+            add("needs only its input", test.without_optional_records()?);
+            add("optional commands", test.capabilities(&trace)?);
+        }
     }
-    test.other_game(&file.session)?;
-    test.damaged(log)?;
-    test.unknown_command(log)?;
-    test.unknown_setting(log)?;
-    check(&runner.stop)?;
-    Ok(test.points)
+    add("refuses another game", test.other_game()?);
+    add("refuses a damaged log", test.damaged()?);
+    add("unknown command", test.unknown_command()?);
+    add("unknown setting", test.unknown_setting()?);
+    Ok(points)
 }
 
 impl ContractTest<'_> {
-    fn add(&mut self, point: &'static str, result: PointResult, what: impl Into<String>) {
-        self.points.push(ContractPoint { point, result, what: what.into() });
+    fn trace(
+        &self,
+        log: &Path,
+        log_digest: Digest,
+        options: &[String],
+    ) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+        let trace = self.runner.trace(self.build, &BuildRequest { log, log_digest, options });
+        check(&self.runner.stop)?;
+        Ok(trace)
     }
 
-    fn trace(&self, log: &Path, log_digest: Digest, options: &[String]) -> Result<Trace, UntestableBuild> {
-        self.runner.trace(self.build, &BuildRequest { log, log_digest, options })
+    fn replay(&self, options: &[String]) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+        self.trace(self.log, self.file.digest, options)
     }
 
     /// Replays a changed session. Returns the trace, or why there is none.
@@ -105,263 +135,190 @@ impl ContractTest<'_> {
         let target = self.folder.file("changed.hitlog");
         store::save_log(&target, session, WriterOptions::whole())?;
         let digest = self.engine.read_log(target.path())?.digest;
-        let trace = self.trace(target.path(), digest, &[]);
-        check(&self.runner.stop)?;
-        Ok(trace)
+        self.trace(target.path(), digest, &[])
     }
 
-    fn replay(&mut self, point: &'static str, log: &Path, digest: Digest) -> Result<Option<Trace>, EngineError> {
-        let made = EngineError::check_memory(log, self.trace(log, digest, &[]))?;
-        check(&self.runner.stop)?;
-        Ok(match made {
-            Ok(trace) => {
-                let rows: usize = trace.tables.iter().map(hitreg_log::trace::Table::rows).sum();
-                self.add(point, PointResult::Ok, format!("{} tables with {rows} rows", trace.tables.len()));
-                Some(trace)
-            }
-            Err(untestable) => {
-                self.add(point, PointResult::Wrong, said(&untestable));
-                None
+    fn header(&self, trace: &Trace) -> PointFinding {
+        let (game, recorded) = (&trace.header.game, &self.file.session.header.game);
+        match &*trace.header.log_digest {
+            _ if game != recorded => wrong(format!("the trace is of `{game}`, the log of `{recorded}`")),
+            "" => absent("the trace names no log in `log_digest`, so a mix-up stays unnoticed"),
+            named if named != self.file.digest.to_string() => wrong("the trace names another log"),
+            _ => kept("the trace names the game and the log"),
+        }
+    }
+
+    fn repeated(&self, first: &Trace) -> Result<PointFinding, EngineError> {
+        Ok(match self.replay(&[])? {
+            Err(untestable) => wrong(format!("only the first time: {}", said(&untestable))),
+            Ok(second) if second.digest() == first.digest() => kept("two runs write equal tables"),
+            Ok(second) => {
+                let place = difference(first, &second)?.unwrap_or("the number of tables".to_owned());
+                wrong(format!("two runs differ, first in {place}"))
             }
         })
     }
 
-    fn header(&mut self, session: &Session, trace: &Trace, digest: Digest) {
-        let (game, recorded) = (&trace.header.game, &session.header.game);
-        let (result, what) = match &*trace.header.log_digest {
-            _ if game != recorded => (PointResult::Wrong, format!("the trace is of `{game}`, the log of `{recorded}`")),
-            "" => {
-                (PointResult::Absent, "the trace names no log in `log_digest`, so a mix-up stays unnoticed".to_owned())
-            }
-            named if named != digest.to_string() => (PointResult::Wrong, "the trace names another log".to_owned()),
-            _ => (PointResult::Ok, "the trace names the game and the log".to_owned()),
+    fn ticks(&self, trace: &Trace) -> PointFinding {
+        let recorded = &self.file.session.ticks;
+        let hashed: Vec<(Tick, u64)> = recorded.iter().filter_map(|tick| Some((tick.tick, tick.hash?))).collect();
+        let Some(rows) = trace.table(ticks::NAME).map(ticks::Columns::read) else {
+            return absent("the trace has no table `ticks`: `verify` needs its hashes");
         };
-        self.add("names the log", result, what);
+        if rows.tick.len() < recorded.len() {
+            return wrong(format!("the trace has {} of {} ticks", rows.tick.len(), recorded.len()));
+        }
+        if hashed.is_empty() {
+            return absent("the log records no state hashes");
+        }
+        if rows.hash.is_empty() {
+            return absent("the trace has no state hashes");
+        }
+        let replayed: SortedMap<u32, u64> = rows.tick.iter().copied().zip(rows.hash.iter().copied()).collect();
+        match hashed.iter().find(|(tick, hash)| replayed.get(&tick.0) != Some(hash)) {
+            Some((tick, _)) if replayed.get(&tick.0).is_none_or(|hash| *hash == NO_HASH) => {
+                wrong(format!("the trace has no hash of tick {tick}, and the log has one"))
+            }
+            Some((tick, _)) => wrong(format!("the hash of tick {tick} is not the recorded one")),
+            None => kept(format!("all {} recorded hashes", hashed.len())),
+        }
     }
 
-    fn repeated(&mut self, log: &Path, digest: Digest, first: &Trace) -> Result<(), EngineError> {
-        let second = self.trace(log, digest, &[]);
-        check(&self.runner.stop)?;
-        let (result, what) = match second {
-            Err(untestable) => (PointResult::Wrong, format!("only the first time: {}", said(&untestable))),
-            Ok(second) if second.digest() == first.digest() => {
-                (PointResult::Ok, "two runs write equal tables".to_owned())
-            }
-            Ok(second) => {
-                let place = difference(first, &second)?.unwrap_or("the number of tables".to_owned());
-                (PointResult::Wrong, format!("two runs differ, first in {place}"))
-            }
-        };
-        self.add("same output twice", result, what);
-        Ok(())
-    }
-
-    fn ticks(&mut self, session: &Session, trace: &Trace) {
-        let rows = trace.tables.iter().find(|table| table.name == ticks::NAME);
-        let rows = rows.map(ticks::Columns::read);
-        let hashed = session.ticks.iter().filter_map(|tick| Some((tick.tick, tick.hash?)));
-        let hashed: Vec<(Tick, u64)> = hashed.collect();
-        let (result, what) = match rows {
-            None => (PointResult::Absent, "the trace has no table `ticks`: `verify` needs its hashes".to_owned()),
-            Some(rows) if rows.tick.len() < session.ticks.len() => {
-                let [has, of] = [rows.tick.len(), session.ticks.len()];
-                (PointResult::Wrong, format!("the trace has {has} of {of} ticks"))
-            }
-            Some(_) if hashed.is_empty() => (PointResult::Absent, "the log records no state hashes".to_owned()),
-            Some(rows) if rows.hash.is_empty() => (PointResult::Absent, "the trace has no state hashes".to_owned()),
-            Some(rows) => {
-                let replayed: hitreg_log::sorted::SortedMap<u32, u64> =
-                    rows.tick.iter().copied().zip(rows.hash.iter().copied()).collect();
-                let differs = hashed.iter().find(|(tick, hash)| replayed.get(&tick.0) != Some(hash));
-                match differs {
-                    Some((tick, _)) if replayed.get(&tick.0).is_none_or(|hash| *hash == NO_HASH) => {
-                        (PointResult::Wrong, format!("the trace has no hash of tick {tick}, and the log has one"))
-                    }
-                    Some((tick, _)) => (PointResult::Wrong, format!("the hash of tick {tick} is not the recorded one")),
-                    None => (PointResult::Ok, format!("all {} recorded hashes", hashed.len())),
-                }
-            }
-        };
-        self.add("hashes as recorded", result, what);
-    }
-
-    fn bodies(&mut self, session: &Session, trace: &Trace) -> Result<(), EngineError> {
-        let recorded = all_records(session);
+    fn bodies(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
         let of = |trace: &Trace| Trace {
             header: trace.header.clone(),
             tables: trace.tables.iter().filter(|table| table.name.starts_with(bodies::NAME)).cloned().collect(),
         };
-        let (recorded, replayed) = (of(&recorded), of(trace));
+        let (recorded, replayed) = (of(&all_records(&self.file.session)), of(trace));
         let is_empty = |trace: &Trace| trace.tables.iter().all(|table| table.rows() == 0);
-        let (result, what) = match (is_empty(&recorded), is_empty(&replayed)) {
-            (true, _) => (PointResult::Absent, "the log records no bodies".to_owned()),
-            (_, true) => (PointResult::Absent, "the trace has no bodies: `diff` names a tick, but no field".to_owned()),
+        Ok(match (is_empty(&recorded), is_empty(&replayed)) {
+            (true, _) => absent("the log records no bodies"),
+            (_, true) => absent("the trace has no bodies: `diff` names a tick, but no field"),
             (false, false) => match difference(&recorded, &replayed)? {
-                None => (PointResult::Ok, "all recorded bodies".to_owned()),
-                Some(place) => (PointResult::Wrong, format!("not as recorded, first in {place}")),
+                None => kept("all recorded bodies"),
+                Some(place) => wrong(format!("not as recorded, first in {place}")),
             },
-        };
-        self.add("bodies as recorded", result, what);
-        Ok(())
+        })
     }
 
-    fn setting(&mut self, log: &Path, digest: Digest, session: &Session) -> Result<(), EngineError> {
+    fn setting(&self) -> Result<PointFinding, EngineError> {
         // hitreg itself knows the other settings, such as the tick rate, and a build may only copy them.
-        let settings = || session.header.settings.iter().filter(|(key, _)| !key.starts_with("recorder."));
+        let settings = || self.file.session.header.settings.iter().filter(|(key, _)| !key.starts_with("recorder."));
         let own = settings().find(|(key, _)| !Settings::is_known(key));
         let Some((key, value)) = own.or(settings().next()) else {
-            self.add("takes --set", PointResult::Absent, "the log records no settings");
-            return Ok(());
+            return Ok(absent("the log records no settings"));
         };
-        let made = self.trace(log, digest, &["--set".to_owned(), format!("{key}={value}")]);
-        check(&self.runner.stop)?;
-        let (result, what) = match made {
+        Ok(match self.replay(&["--set".to_owned(), format!("{key}={value}")])? {
             Ok(trace) if trace.header.settings.iter().any(|(known, _)| known == key) => {
-                (PointResult::Ok, format!("--set {key}={value}"))
+                kept(format!("--set {key}={value}"))
             }
-            Ok(_) => (PointResult::Wrong, format!("the trace does not show the setting {key}")),
-            Err(_) => (PointResult::Absent, format!("--set {key}={value} is refused: settings cannot be compared")),
-        };
-        self.add("takes --set", result, what);
-        Ok(())
+            Ok(_) => wrong(format!("the trace does not show the setting {key}")),
+            Err(_) => absent(format!("--set {key}={value} is refused: settings cannot be compared")),
+        })
     }
 
-    /// The second half of the session, as a flight recorder or `shrink` writes it.
-    fn part(&mut self, session: &Session, whole: &Trace) -> Result<(), EngineError> {
+    /// Tests the second half of the session, as a flight recorder or `shrink` writes it. `None` without ticks.
+    fn part(&self, whole: &Trace) -> Result<Option<PointFinding>, EngineError> {
+        let session = &self.file.session;
         let (Some(middle), Some(last)) = (session.ticks.get(session.ticks.len() / 2), session.ticks.last()) else {
-            return Ok(());
+            return Ok(None);
         };
         let mut part = session.part(middle.tick, last.tick);
         part.ticks.iter_mut().for_each(|tick| tick.hash = None);
-        let (result, what) = match self.changed(&part)? {
-            Err(untestable) => {
-                (PointResult::Absent, format!("a log that begins within a session: {}", said(&untestable)))
-            }
+        Ok(Some(match self.changed(&part)? {
+            Err(untestable) => absent(format!("a log that begins within a session: {}", said(&untestable))),
             Ok(trace) => match late_difference(whole, &trace, middle.tick)? {
-                None => (PointResult::Ok, format!("begins after tick {} as the whole session goes on", middle.tick)),
-                Some(place) => {
-                    let what = format!("begun after tick {}, it is not as the whole session in {place}", middle.tick);
-                    (PointResult::Absent, format!("{what}: `shrink` cannot cut the beginning"))
-                }
+                None => kept(format!("begins after tick {} as the whole session goes on", middle.tick)),
+                Some(place) => absent(format!(
+                    "begun after tick {}, it is not as the whole session in {place}: `shrink` cannot cut the beginning",
+                    middle.tick
+                )),
             },
-        };
-        self.add("begins within a session", result, what);
-        Ok(())
+        }))
     }
 
-    fn without_optional_records(&mut self, session: &Session) -> Result<(), EngineError> {
-        let mut few = session.clone();
+    fn without_optional_records(&self) -> Result<PointFinding, EngineError> {
+        let mut few = self.file.session.clone();
         few.unknown.clear();
         few.damage.clear();
         for player in &mut few.players {
             let PlayerRecords { frames, executed, presence, .. } = std::mem::take(player);
             *player = PlayerRecords { frames, executed, presence, ..PlayerRecords::default() };
         }
-        let (result, what) = match self.changed(&few)? {
-            Ok(_) => (PointResult::Ok, "a log without packets, snapshots, shots and rows of its own".to_owned()),
+        Ok(match self.changed(&few)? {
+            Ok(_) => kept("a log without packets, snapshots, shots and rows of its own"),
             Err(untestable) if untestable.is_refusal => {
-                let what = format!("needs packets, snapshots, shots or rows of its own: {}", said(&untestable));
-                (PointResult::Absent, what)
+                absent(format!("needs packets, snapshots, shots or rows of its own: {}", said(&untestable)))
             }
-            Err(untestable) => (PointResult::Wrong, said(&untestable)),
-        };
-        self.add("needs only its input", result, what);
-        Ok(())
+            Err(untestable) => wrong(said(&untestable)),
+        })
     }
 
-    fn capabilities(&mut self, log: &Path, log_digest: Digest, trace: &Trace) -> Result<(), EngineError> {
+    fn capabilities(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
         let declared = &trace.header.capabilities;
         if declared.is_empty() {
-            self.add("optional commands", PointResult::Absent, "none declared: hitreg calls only `replay`");
-            return Ok(());
+            return Ok(absent("none declared: hitreg calls only `replay`"));
         }
-        let mut outcome = (PointResult::Ok, declared.join(", "));
         if trace.header.can(RECORD) {
             let target = self.folder.file("recorded.hitlog");
-            let request = BuildRequest { log, log_digest, options: &[] };
-            if let Err(untestable) = self.runner.rerecord(self.build, &request, target.path()) {
-                outcome = (PointResult::Wrong, format!("declares `record`, but: {}", said(&untestable)));
+            let request = BuildRequest { log: self.log, log_digest: self.file.digest, options: &[] };
+            let recorded = self.runner.rerecord(self.build, &request, target.path());
+            check(&self.runner.stop)?;
+            if let Err(untestable) = recorded {
+                return Ok(wrong(format!("declares `record`, but: {}", said(&untestable))));
             }
         }
-        check(&self.runner.stop)?;
-        self.add("optional commands", outcome.0, outcome.1);
-        Ok(())
+        Ok(kept(declared.join(", ")))
     }
 
-    fn other_game(&mut self, session: &Session) -> Result<(), EngineError> {
-        let mut other = session.clone();
-        other.header.game = format!("{}-other", session.header.game);
+    fn other_game(&self) -> Result<PointFinding, EngineError> {
+        let mut other = self.file.session.clone();
+        other.header.game.push_str("-other");
         let target = self.folder.file("other.hitlog");
         store::save_log(&target, &other, WriterOptions::whole())?;
-        let ended = self.replay_ended(target.path())?;
-        self.expect_refusal("refuses another game", "a log of another game", &ended);
-        Ok(())
+        Ok(refusal("a log of another game", self.ended("replay", target.path(), &[])?))
     }
 
-    fn damaged(&mut self, log: &Path) -> Result<(), EngineError> {
-        let (half, mut bytes) = (store::size_bytes(log)? / 2, Vec::new());
-        let read = store::open(log)?.take(half).read_to_end(&mut bytes);
-        read.map_err(|source| EngineError::unsuitable(log, source))?;
+    fn damaged(&self) -> Result<PointFinding, EngineError> {
+        let (half, mut bytes) = (store::size_bytes(self.log)? / 2, Vec::new());
+        let read = store::open(self.log)?.take(half).read_to_end(&mut bytes);
+        read.map_err(|source| EngineError::unsuitable(self.log, source))?;
         let target = self.folder.file("cut.hitlog");
         store::save_bytes(&target, &bytes)?;
-        let (result, what) = match self.replay_ended(target.path())? {
-            ProcessEnd::Exit(0) => (PointResult::Wrong, "replays half a file as if it were whole".to_owned()),
-            ProcessEnd::Exit(code) => (PointResult::Ok, format!("half a file gives exit code {code}")),
-            other => (PointResult::Wrong, format!("half a file: {}", ended_as(&other))),
-        };
-        self.add("refuses a damaged log", result, what);
-        Ok(())
+        Ok(match self.ended("replay", target.path(), &[])? {
+            ProcessEnd::Exit(0) => wrong("replays half a file as if it were whole"),
+            ProcessEnd::Exit(code) => kept(format!("half a file gives exit code {code}")),
+            other => wrong(format!("half a file: {}", ended_as(&other))),
+        })
     }
 
-    fn unknown_command(&mut self, log: &Path) -> Result<(), EngineError> {
-        let ended =
-            self.ended(&[OsStr::new("hitreg-check"), log.as_os_str(), OsStr::new("-o"), self.spare().as_os_str()])?;
-        self.expect_refusal("unknown command", "a command that it does not know", &ended);
-        Ok(())
+    fn unknown_command(&self) -> Result<PointFinding, EngineError> {
+        Ok(refusal("a command that it does not know", self.ended("hitreg-check", self.log, &[])?))
     }
 
-    fn unknown_setting(&mut self, log: &Path) -> Result<(), EngineError> {
-        let spare = self.spare();
-        let args = [
-            "replay".as_ref(),
-            log.as_os_str(),
-            "-o".as_ref(),
-            spare.as_os_str(),
-            "--set".as_ref(),
-            NO_SETTING.as_ref(),
-        ];
-        let ended = self.ended(&args)?;
-        self.expect_refusal("unknown setting", "a setting that no session has", &ended);
-        Ok(())
+    fn unknown_setting(&self) -> Result<PointFinding, EngineError> {
+        Ok(refusal("a setting that no session has", self.ended("replay", self.log, &["--set", NO_SETTING])?))
     }
 
-    fn expect_refusal(&mut self, point: &'static str, given: &str, ended: &ProcessEnd) {
-        let (result, what) = match ended {
-            ProcessEnd::Exit(125) => (PointResult::Ok, "exit code 125".to_owned()),
-            // hitreg's own builds take wrong usage for trouble.
-            ProcessEnd::Exit(128) => (PointResult::Ok, "exit code 128".to_owned()),
-            ProcessEnd::Exit(code) => {
-                (PointResult::Wrong, format!("{given} gives exit code {code}, and should give 125"))
-            }
-            other => (PointResult::Wrong, format!("{given} should give exit code 125: {}", ended_as(other))),
-        };
-        self.add(point, result, what);
-    }
-
-    /// A file that the build may write.
-    fn spare(&self) -> std::path::PathBuf {
-        self.folder.file("spare.hittrace").path().to_owned()
-    }
-
-    fn replay_ended(&self, log: &Path) -> Result<ProcessEnd, EngineError> {
-        self.ended(&["replay".as_ref(), log.as_os_str(), "-o".as_ref(), self.spare().as_os_str()])
-    }
-
-    fn ended(&self, args: &[&OsStr]) -> Result<ProcessEnd, EngineError> {
+    /// Runs a command of the build with a log, and returns how it ended.
+    fn ended(&self, command: &str, log: &Path, options: &[&str]) -> Result<ProcessEnd, EngineError> {
         let limit = self.runner.time_limit.min(ANSWER_LIMIT);
-        let ended = self.runner.ended(self.build, args, limit);
+        let spare = self.folder.file("spare.hittrace");
+        let args = [command.as_ref(), log.as_os_str(), "-o".as_ref(), spare.path().as_os_str()];
+        let args: Vec<&OsStr> = args.into_iter().chain(options.iter().map(OsStr::new)).collect();
+        let ended = self.runner.ended(self.build, &args, limit);
         check(&self.runner.stop)?;
         ended.map_err(|source| EngineError::unsuitable(self.build.path(), source))
+    }
+}
+
+/// Whether a build refused what it was given.
+fn refusal(given: &str, ended: ProcessEnd) -> PointFinding {
+    match ended {
+        // hitreg's own builds take wrong usage for trouble.
+        ProcessEnd::Exit(code @ (125 | 128)) => kept(format!("exit code {code}")),
+        ProcessEnd::Exit(code) => wrong(format!("{given} gives exit code {code}, and should give 125")),
+        other => wrong(format!("{given} should give exit code 125: {}", ended_as(&other))),
     }
 }
 
