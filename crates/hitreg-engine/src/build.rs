@@ -26,7 +26,7 @@ use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::store::{self, StoreError, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceSource};
 use hitreg_netcode::replay::ReplayError;
-use identity::Identity;
+use identity::identity;
 pub(crate) use process::ProcessEnd;
 use process::ProcessResult;
 
@@ -43,7 +43,7 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 #[derive(Clone, Debug)]
 pub struct Build {
     path: PathBuf,
-    identity: Identity,
+    digest: Option<Digest>,
 }
 
 /// The error for a path without a usable build.
@@ -131,19 +131,16 @@ impl Build {
         if !process::is_executable(&meta) {
             return Err(BuildError::NoProgram { path: path.into(), what: "a file that is not executable" });
         }
-        let identity = Identity::of(path).map_err(fail)?;
+        let digest = identity(path).map_err(fail)?;
         // An absolute path, because a bare name would be searched in PATH and a relative path depends on the child's
         // folder.
         let path = std::path::absolute(path).map_err(fail)?;
-        Ok(Build { path, identity })
+        Ok(Build { path, digest })
     }
 
     /// The digest of the files that determine the build; `None` if its files do not determine it, as with a script.
     pub fn digest(&self) -> Option<Digest> {
-        match self.identity {
-            Identity::Content(digest) => Some(digest),
-            Identity::Open => None,
-        }
+        self.digest
     }
 
     /// The absolute path of the executable.
@@ -343,7 +340,7 @@ fn no_folder(error: impl std::fmt::Display) -> UntestableBuild {
 /// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build
 /// cannot be cached.
 fn key(build: &Build, request: &BuildRequest<'_>) -> Option<Digest> {
-    let Identity::Content(content) = build.identity else { return None };
+    let content = build.digest?;
     let name = build.path.file_name().map(OsString::from).unwrap_or_default();
     let mut text = format!("trace\0{content}\0{}\0{}\0", name.display(), request.log_digest);
     for option in request.options {

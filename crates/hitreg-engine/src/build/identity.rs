@@ -13,37 +13,27 @@ const MOST_BYTES: u64 = 256 << 20;
 /// Environment variables that choose the libraries of a program.
 const LOADERS: [&str; 5] = ["LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"];
 
-/// The identity of a build, as far as its files determine it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Identity {
-    /// The digest of the executable, the shared libraries in its folder, and the library search variables.
-    Content(Digest),
-    /// The files do not determine the build: it is a script, or has too many libraries. Its traces are never reused.
-    Open,
-}
-
-impl Identity {
-    /// The identity of the build in a file.
-    pub(super) fn of(path: &Path) -> Result<Identity, Error> {
-        let bytes = std::fs::read(path)?;
-        if bytes.starts_with(b"#!") {
-            return Ok(Identity::Open);
-        }
-        let mut all = Digest::of_bytes(&bytes).to_string();
-        for loader in LOADERS {
-            let value = std::env::var_os(loader).unwrap_or_default();
-            all.push_str(&format!(" {}", Digest::of_bytes(value.as_encoded_bytes())));
-        }
-        let mut left = MOST_BYTES;
-        for library in libraries_beside(path)? {
-            let Some(less) = left.checked_sub(std::fs::metadata(&library)?.len()) else { return Ok(Identity::Open) };
-            left = less;
-            let name = library.file_name().unwrap_or_default().as_encoded_bytes();
-            let bytes = store::read_regular(&library).map_err(Error::other)?;
-            all.push_str(&format!(" {} {}", Digest::of_bytes(name), Digest::of_bytes(&bytes)));
-        }
-        Ok(Identity::Content(Digest::of_bytes(all.as_bytes())))
+/// The digest of the build in a file: of the executable, the shared libraries in its folder, and the library search
+/// variables. `None` if these do not determine the build: it is a script, or has too many libraries.
+pub(super) fn identity(path: &Path) -> Result<Option<Digest>, Error> {
+    let bytes = std::fs::read(path)?;
+    if bytes.starts_with(b"#!") {
+        return Ok(None);
     }
+    let mut all = Digest::of_bytes(&bytes).to_string();
+    for loader in LOADERS {
+        let value = std::env::var_os(loader).unwrap_or_default();
+        all.push_str(&format!(" {}", Digest::of_bytes(value.as_encoded_bytes())));
+    }
+    let mut left = MOST_BYTES;
+    for library in libraries_beside(path)? {
+        let Some(less) = left.checked_sub(std::fs::metadata(&library)?.len()) else { return Ok(None) };
+        left = less;
+        let name = library.file_name().unwrap_or_default().as_encoded_bytes();
+        let bytes = store::read_regular(&library).map_err(Error::other)?;
+        all.push_str(&format!(" {} {}", Digest::of_bytes(name), Digest::of_bytes(&bytes)));
+    }
+    Ok(Some(Digest::of_bytes(all.as_bytes())))
 }
 
 /// The shared libraries in the executable's folder, in the order of their names.
@@ -75,16 +65,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (game, library) = (folder.path().join("game"), folder.path().join("libgame.so.2"));
         std::fs::write(&game, "\x7fELF").unwrap();
-        let alone = Identity::of(&game).unwrap();
-        assert!(matches!(alone, Identity::Content(_)));
+        let alone = identity(&game).unwrap();
+        assert!(alone.is_some());
         std::fs::write(folder.path().join("notes.txt"), "not loaded").unwrap();
-        assert_eq!(Identity::of(&game).unwrap(), alone);
+        assert_eq!(identity(&game).unwrap(), alone);
         std::fs::write(&library, "one").unwrap();
-        let one = Identity::of(&game).unwrap();
+        let one = identity(&game).unwrap();
         std::fs::write(&library, "two").unwrap();
-        let two = Identity::of(&game).unwrap();
+        let two = identity(&game).unwrap();
         assert!(alone != one && one != two && two != alone, "{alone:?} {one:?} {two:?}");
         std::fs::write(&game, "#!/bin/sh").unwrap();
-        assert_eq!(Identity::of(&game).unwrap(), Identity::Open);
+        assert_eq!(identity(&game).unwrap(), None);
     }
 }
