@@ -11,7 +11,7 @@ use super::interrupt::stop_on_signal;
 use super::into_log::LogSink;
 use super::output::Output;
 use super::page::Page;
-use super::record::SynthArgs;
+use super::record::RecordingArgs;
 use super::session_args::parse_share;
 use super::trouble::CommandError;
 use crate::engine::Games;
@@ -20,28 +20,24 @@ use crate::live::{SnapshotCounts, TrafficCounts};
 use crate::session::scenario::Scenario;
 use crate::store::FileType;
 
-pub(super) const ABOUT: &str = "Record bots over real UDP on this machine, in real time";
-
-pub(super) const LONG_ABOUT: &str = "\
-Record bots over real UDP on this machine, in real time
-
-The server and each bot's client have their own sockets, threads and clocks. Between the sockets, datagrams are delayed, \
-lost, reordered and duplicated as requested. The log still replays bit for bit; check it with `hitreg verify LOG`.
-
-Ctrl-C, SIGTERM and SIGHUP end the session early, with a complete log. A killed recording leaves all but its last second in \
-LOG.part; `hitreg recover LOG.part` turns it into LOG.";
-
-pub(super) const EXAMPLES: &str = "\
+/// Record bots over real UDP on this machine, in real time
+///
+/// The server and each bot's client have their own sockets, threads and clocks. Between the sockets, datagrams are
+/// delayed, lost, reordered and duplicated as requested. The log still replays bit for bit; check it with
+/// `hitreg verify LOG`.
+///
+/// Ctrl-C, SIGTERM and SIGHUP end the session early, with a complete log. A killed recording leaves all but its last
+/// second in LOG.part; `hitreg recover LOG.part` turns it into LOG.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
 Examples:
   hitreg record live -o duel.hitlog --players 2 --seconds 60
   hitreg record live -o far.hitlog --players 8 --seconds 30 --delay-ms 80 \\
       --jitter-ms 15 --loss 3% --reorder 2%
-  hitreg verify far.hitlog";
-
-#[derive(clap::Args)]
+  hitreg verify far.hitlog")]
 pub(super) struct LiveArgs {
     #[command(flatten)]
-    session: SynthArgs,
+    recording: RecordingArgs,
     /// Share of packets delayed by 20 ms, so that later ones overtake them [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     reorder: Option<f64>,
@@ -63,20 +59,20 @@ struct LiveRecordReport {
 }
 
 pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> CommandResult {
-    let target = output.files.target(&args.session.output, FileType::Log)?;
+    let target = output.files.target(&args.recording.output, FileType::Log)?;
     let scenario = args.scenario()?;
-    args.session.keyframes.check(&target, scenario.length(), output)?;
-    let ready = args.session.session.set_up(games, &scenario)?;
+    args.recording.keyframes.check(&target, scenario.length(), output)?;
+    let ready = args.recording.session.set_up(games, &scenario)?;
     let header = ready.live_header()?;
     let stop = stop_on_signal()?;
-    let path = &args.session.output;
+    let path = &args.recording.output;
     let again = target.clone();
     let mut sink = LogSink::new(target, "recording live", scenario.length())?;
     let ran = ready.run_live(args.port, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let mut keyframes = 0;
     if let (true, Some((first, last))) = (ran.is_ok(), span) {
-        match args.session.keyframes.add(games, &again, last - first, output) {
+        match args.recording.keyframes.add(games, &again, last - first, output) {
             // A session that was ended early may be too short for those that were asked for.
             Err(_) if stop.load(Ordering::Relaxed) => {}
             added => keyframes = added?,
@@ -89,7 +85,7 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Comman
 
 impl LiveArgs {
     fn scenario(&self) -> Result<Scenario, CommandError> {
-        let mut scenario = self.session.scenario()?;
+        let mut scenario = self.recording.scenario()?;
         scenario.change_links(|link| self.impaired(link));
         scenario.check()?;
         Ok(scenario)

@@ -22,31 +22,25 @@ use crate::protocols::{listener, protocols};
 use crate::store::FileType;
 use crate::units::{Micros, Seed};
 
-pub(super) const ABOUT: &str = "Record a real server and its clients, as a proxy between them";
-
-pub(super) const LONG_ABOUT: &str = "\
-Record a real server and its clients, as a proxy between them
-
-Clients connect to the proxy instead of the server. The proxy forwards each datagram unchanged: at once, or delayed and lost \
-as requested. It records usercmds, packets, snapshots, states and hits, with the time when each datagram arrived and left. \
-Datagrams that it cannot decode are forwarded and counted. Names and chat are left out of the log.
-
-The log begins when the first client enters a level, so start the proxy before clients connect. Ctrl-C, SIGTERM and SIGHUP \
-end the recording with a complete log.";
-
-pub(super) const USAGE: &str = "\
-hitreg record proxy [OPTIONS] --protocol <NAME> --listen <ADDR:PORT>
-       --upstream <HOST:PORT> --output <LOG>";
-
-pub(super) const EXAMPLES: &str = "\
+/// Record a real server and its clients, as a proxy between them
+///
+/// Clients connect to the proxy instead of the server. The proxy forwards each datagram unchanged: at once, or delayed
+/// and lost as requested. It records usercmds, packets, snapshots, states and hits, with the time when each datagram
+/// arrived and left. Datagrams that it cannot decode are forwarded and counted. Names and chat are left out of the log.
+///
+/// The log begins when the first client enters a level, so start the proxy before clients connect. Ctrl-C, SIGTERM and
+/// SIGHUP end the recording with a complete log.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "hitreg record proxy [OPTIONS] --protocol <NAME> --listen <ADDR:PORT>\n       --upstream <HOST:PORT> --output <LOG>",
+    after_long_help = "\
 Examples:
   hitreg record proxy --protocol quake3 --listen 127.0.0.1:27970 \\
       --upstream 127.0.0.1:27960 -o duel.hitlog
   hitreg record proxy --protocol quake3 --listen 0.0.0.0:27970 \\
       --upstream game.example:27960 --map pak1-maps.pk3 \\
-      --delay-ms 50 --loss 2% -o far.hitlog";
-
-#[derive(clap::Args)]
+      --delay-ms 50 --loss 2% -o far.hitlog"
+)]
 pub(super) struct Args {
     /// The network protocol of the game
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(protocols()))]

@@ -35,14 +35,7 @@ pub(super) struct Args {
 #[derive(clap::Subcommand)]
 enum RecordCommand {
     Synth(SynthArgs),
-    #[command(about = live::ABOUT, long_about = live::LONG_ABOUT, after_long_help = live::EXAMPLES)]
     Live(live::LiveArgs),
-    #[command(
-        about = proxy::ABOUT,
-        long_about = proxy::LONG_ABOUT,
-        after_long_help = proxy::EXAMPLES,
-        override_usage = proxy::USAGE
-    )]
     Proxy(proxy::Args),
 }
 
@@ -75,6 +68,12 @@ A scenario file:
   jitter = { exponential = 8.0 } # or uniform, normal; in ms
   loss = { burst = { enter = 0.01, leave = 0.3 } } # or { random = 0.02 }")]
 pub(super) struct SynthArgs {
+    #[command(flatten)]
+    recording: RecordingArgs,
+}
+
+#[derive(clap::Args)]
+pub(super) struct RecordingArgs {
     /// The log to write
     #[arg(short, long, value_name = "LOG", default_value = "session.hitlog")]
     pub(super) output: OutputPath,
@@ -106,7 +105,7 @@ pub(super) struct RecordReport {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let args = match &args.source {
-        RecordCommand::Synth(args) => args,
+        RecordCommand::Synth(args) => &args.recording,
         RecordCommand::Live(args) => return live::run(games, args, output),
         RecordCommand::Proxy(args) => return proxy::run(args, output),
     };
@@ -220,7 +219,7 @@ impl RecordSink for CountingRecorder {
     }
 }
 
-impl SynthArgs {
+impl RecordingArgs {
     /// The scenario that the options describe.
     pub(super) fn scenario(&self) -> Result<Scenario, CommandError> {
         let mut scenario = self.session.scenario()?;
