@@ -1,8 +1,6 @@
 //! Runs a command for each log of a corpus, on all cores. A log that fails does not stop the rest.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use super::corpus::CorpusBar;
 use super::trouble::CommandError;
@@ -16,7 +14,7 @@ pub(super) fn are_several(paths: &[PathBuf]) -> bool {
 
 /// The result for each log, in the order of the corpus.
 pub(super) struct EachLog<R> {
-    results: Vec<Option<Result<R, CommandError>>>,
+    results: Vec<Result<R, CommandError>>,
     problems: Vec<String>,
 }
 
@@ -32,33 +30,26 @@ impl<R: Send> EachLog<R> {
         work: &(dyn Fn(usize, &Path) -> Result<R, CommandError> + Sync),
     ) -> Result<EachLog<R>, CommandError> {
         let bar = CorpusBar::new(what, corpus.logs.len());
-        let results: Mutex<Vec<_>> = Mutex::new(corpus.logs.iter().map(|_| None).collect());
-        let lock = || results.lock().unwrap_or_else(PoisonError::into_inner);
-        for_each_log(&corpus.logs, threads, &|number| {
+        let results = for_each_log(&corpus.logs, threads, &|number| {
             let result = work(number, &corpus.logs[number]);
-            let ends = result.as_ref().is_err_and(CommandError::is_about_all_logs);
             bar.log_done(result.is_err());
-            lock()[number] = Some(result);
-            if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            match result {
+                Err(error) if error.is_about_all_logs() => Err(error),
+                result => Ok(result),
+            }
         })?;
-        drop(bar);
-        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let ended = results.iter().position(|result| matches!(result, Some(Err(error)) if error.is_about_all_logs()));
-        match ended.and_then(|number| results.swap_remove(number)) {
-            Some(Err(error)) => Err(error),
-            _ => Ok(EachLog { results, problems: corpus.problems.clone() }),
-        }
+        Ok(EachLog { results, problems: corpus.problems.clone() })
     }
 }
 
 impl<R> EachLog<R> {
     /// The results of the logs that did not fail.
     pub(super) fn done(&self) -> impl Iterator<Item = &R> {
-        self.results.iter().filter_map(|result| result.as_ref()?.as_ref().ok())
+        self.results.iter().filter_map(|result| result.as_ref().ok())
     }
 
     fn errors(&self) -> impl Iterator<Item = &CommandError> {
-        self.results.iter().filter_map(|result| result.as_ref()?.as_ref().err())
+        self.results.iter().filter_map(|result| result.as_ref().err())
     }
 
     /// One sentence for each log that failed, and for each bad line of a manifest.

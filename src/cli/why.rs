@@ -283,7 +283,7 @@ fn of_log(
         Err(player) => return Err(which_shot(path, &log.shots()?, *player)),
     };
     let not_found = |error| CommandError::file(path, error);
-    let Moment { trace, session, rejudged, other_corrections } = log.find(asked)?.map_err(not_found)?;
+    let Moment { trace, session, rejudged, other_corrections } = log.find(asked)?;
     let mut why = Why::of_part(&trace, asked, &other_corrections).map_err(not_found)?;
     let mut otherwise = Vec::new();
     if let Why::Shot(shot) = &mut why {
@@ -305,7 +305,7 @@ fn of_records(engine: &Engine<'_>, path: &Path, asked: &Result<WhyQuery, u32>) -
         Err(player) => return Err(which_shot(path, &fired.trace, *player)),
     };
     let not_found = |error| CommandError::file(path, error);
-    let Moment { trace, session, .. } = engine.recorded_shot(path, &fired, asked)?.map_err(not_found)?;
+    let Moment { trace, session, .. } = engine.recorded_shot(path, &fired, asked)?;
     let mut why = Why::of(&trace, asked).map_err(not_found)?;
     if let Why::Shot(shot) = &mut why {
         shot.know_log(&session);

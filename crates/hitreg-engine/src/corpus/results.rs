@@ -85,27 +85,14 @@ impl ResultFolder {
             None => folder.join(format!("{kind}.jsonl")),
         };
         let (path, mut known, mut newest, mut digests) = (name(RESULTS), SortedMap::new(), None, SortedMap::new());
-        let mut broken = None;
-        let mut number = 0;
+        let mut reader = RowReader::default();
         let results = LineFile::open(&path, &mut |line, span| {
-            number += 1;
-            match read_row(line) {
-                Ok(ResultRow::Log(log)) => {
-                    known.insert(place_key(&log.key, &log.log), span);
-                    newest = Some(RunKey::of(&log));
-                    true
-                }
-                Ok(_) => false,
-                Err(source) => {
-                    broken.get_or_insert((number, source));
-                    // Nothing of a file that cannot be read may be removed.
-                    true
-                }
-            }
+            reader.read(line, |log| {
+                known.insert(place_key(&log.key, &log.log), span);
+                newest = Some(RunKey::of(log));
+            })
         })?;
-        if let Some((line, source)) = broken {
-            return Err(ResultsError::Row { path, line, source });
-        }
+        reader.end(path)?;
         let files = LineFile::open(&name("files"), &mut |line, _| {
             if let Ok(row) = serde_json::from_str::<FileRow>(line) {
                 digests.insert(row.path.clone(), row);
@@ -147,6 +134,31 @@ impl ResultFolder {
     pub(super) fn keep(&mut self, rows: &[ResultRow]) -> Result<(), StoreError> {
         self.newest = run_of(rows);
         self.results.append(&rows.iter().map(write_row).collect::<String>())
+    }
+}
+
+/// Reads lines of rows. Keeps the first line that is no row.
+#[derive(Default)]
+struct RowReader {
+    line: u64,
+    broken: Option<(u64, RowError)>,
+}
+
+impl RowReader {
+    /// Passes on the row of a log. Returns whether the line completes the rows before it.
+    fn read(&mut self, line: &str, log: impl FnOnce(&LogRow)) -> bool {
+        self.line += 1;
+        match read_row(line) {
+            Ok(ResultRow::Log(row)) => log(&row),
+            Ok(_) => return false,
+            // Nothing of a file that cannot be read may be removed.
+            Err(source) => _ = self.broken.get_or_insert((self.line, source)),
+        }
+        true
+    }
+
+    fn end(self, path: PathBuf) -> Result<(), ResultsError> {
+        self.broken.map_or(Ok(()), |(line, source)| Err(ResultsError::Row { path, line, source }))
     }
 }
 
@@ -227,34 +239,19 @@ impl ResultSet {
         if is_parquet(&path) {
             return Err(ResultsError::Parquet { path });
         }
-        let (mut line_number, mut broken) = (0, None);
+        let mut reader = RowReader::default();
         store::read_lines(&path, &mut |line, span| {
-            line_number += 1;
-            if broken.is_some() {
-                return true;
-            }
-            match read_row(line) {
-                Ok(ResultRow::Log(log)) => {
-                    let run = RunKey::of(&log);
-                    let place = self.runs.iter().position(|(known, _)| *known == run).unwrap_or_else(|| {
-                        self.runs.push((run, SortedMap::new()));
-                        self.runs.len() - 1
-                    });
-                    self.runs[place].1.insert(place_key("", &log.log), (number, span));
-                    self.last = place;
-                    true
-                }
-                Ok(_) => false,
-                Err(source) => {
-                    broken = Some((line_number, source));
-                    true
-                }
-            }
+            reader.read(line, |log| {
+                let run = RunKey::of(log);
+                let place = self.runs.iter().position(|(known, _)| *known == run).unwrap_or_else(|| {
+                    self.runs.push((run, SortedMap::new()));
+                    self.runs.len() - 1
+                });
+                self.runs[place].1.insert(place_key("", &log.log), (number, span));
+                self.last = place;
+            })
         })?;
-        match broken {
-            Some((line, source)) => Err(ResultsError::Row { path, line, source }),
-            None => Ok(()),
-        }
+        reader.end(path)
     }
 
     /// How many commands, builds and options there are.

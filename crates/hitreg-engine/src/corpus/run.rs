@@ -1,8 +1,7 @@
 //! Judges the logs of a corpus on all cores. Long logs come first, so that no core waits for the last one.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
@@ -101,69 +100,52 @@ impl CorpusRun<'_> {
         let identities: Vec<Option<LogIdentity>> = logs.iter().map(|log| LogIdentity::of(log)).collect();
         let keeper = ResultKeeper { folder: Mutex::new(self.results), problem: Mutex::new(None) };
         let alone = logs.len() == 1;
-        let failed = Mutex::new(None);
-        let judged: Mutex<Vec<Option<JudgedLog<J::Report>>>> = Mutex::new((0..logs.len()).map(|_| None).collect());
         let work = |number: usize| {
-            if self.stop.is_stopped() || lock(&failed).is_some() {
-                return ControlFlow::Break(());
+            if self.stop.is_stopped() {
+                return Err(EngineError::Stopped { resumes });
             }
-            match judge_log(&logs[number], identities[number], (judge, alone), &keeper) {
-                Ok(log) => {
-                    if let Some(ResultRow::Log(row)) = log.rows.last() {
-                        done(row);
-                    }
-                    lock(&judged)[number] = Some(log);
-                }
-                Err(error) => {
-                    lock(&failed).get_or_insert(error);
-                }
+            let log = judge_log(&logs[number], identities[number], (judge, alone), &keeper)?;
+            if let Some(ResultRow::Log(row)) = log.rows.last() {
+                done(row);
             }
-            ControlFlow::Continue(())
+            Ok(log)
         };
-        on_workers(&identities, self.threads, &work)?;
-        match lock(&failed).take() {
-            Some(EngineError::Stopped { .. }) => return Err(EngineError::Stopped { resumes }),
-            Some(error) => return Err(error),
-            None if self.stop.is_stopped() => return Err(EngineError::Stopped { resumes }),
-            None => {}
-        }
-        let judged = judged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let logs = match for_each_log(logs, self.threads, &work) {
+            Err(EngineError::Stopped { .. }) => return Err(EngineError::Stopped { resumes }),
+            Ok(_) if self.stop.is_stopped() => return Err(EngineError::Stopped { resumes }),
+            judged => judged?,
+        };
         let problem = keeper.problem.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(JudgedCorpus { logs: judged.into_iter().flatten().collect(), problem })
+        Ok(JudgedCorpus { logs, problem })
     }
 }
 
-/// Calls `work` with the index of each log, on `threads` workers; 0 for one on each core. Long logs come first. A worker
-/// ends when its `work` breaks.
+/// Calls `work` with the index of each log, on `threads` workers; 0 for one on each core. Long logs come first. Returns
+/// the results in the order of the logs. No further log begins after an error.
 ///
 /// # Errors
-/// When threads cannot be started.
-pub fn for_each_log(
+/// When threads cannot be started, or `work` fails.
+pub fn for_each_log<T: Send, E: From<EngineError> + Send>(
     logs: &[PathBuf],
     threads: usize,
-    work: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
-) -> Result<(), EngineError> {
-    let identities: Vec<Option<LogIdentity>> = logs.iter().map(|log| LogIdentity::of(log)).collect();
-    on_workers(&identities, threads, work)
-}
-
-fn on_workers(
-    logs: &[Option<LogIdentity>],
-    threads: usize,
-    work: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
-) -> Result<(), EngineError> {
-    let mut order: Vec<usize> = (0..logs.len()).collect();
-    order.sort_unstable_by_key(|number| (std::cmp::Reverse(logs[*number].map(|identity| identity.bytes)), *number));
+    work: &(dyn Fn(usize) -> Result<T, E> + Sync),
+) -> Result<Vec<T>, E> {
+    let bytes = |log: &PathBuf| LogIdentity::of(log).map(|identity| identity.bytes);
+    let mut order: Vec<_> = (0..).zip(logs).map(|(number, log)| (std::cmp::Reverse(bytes(log)), number)).collect();
+    order.sort_unstable();
     let all = if threads > 0 { threads } else { rayon::current_num_threads() };
     let workers = all.clamp(1, logs.len().max(1));
     // A worker with one log after the other has no other threads to wait for.
     let threads = all / workers;
-    let next = AtomicUsize::new(0);
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let results: Mutex<Vec<Option<Result<T, E>>>> = Mutex::new(logs.iter().map(|_| None).collect());
     let all_work = || {
-        while let Some(number) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if work(*number).is_break() {
-                break;
-            }
+        while let Some((_, number)) = order.get(next.fetch_add(1, Ordering::Relaxed))
+            && !failed.load(Ordering::Relaxed)
+        {
+            let result = work(*number);
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            lock(&results)[*number] = Some(result);
         }
     };
     std::thread::scope(|scope| {
@@ -173,8 +155,9 @@ fn on_workers(
             let worker = std::thread::Builder::new().name("corpus".into());
             worker.spawn_scoped(scope, move || pool.install(all_work)).map_err(EngineError::NoThread)?;
         }
-        Ok(())
-    })
+        Ok::<(), EngineError>(())
+    })?;
+    results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
 }
 
 /// The folder of results, for all workers.

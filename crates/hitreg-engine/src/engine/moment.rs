@@ -45,20 +45,12 @@ impl Engine<'_> {
     /// What explains one of a log's recorded shots or corrections, for a log that this build does not replay.
     ///
     /// # Errors
-    /// Fails if the log cannot be read. If it does not contain the shot, the inner error names the nearest ones.
-    pub fn recorded_shot(
-        &self,
-        path: &Path,
-        fired: &RecordedShots,
-        asked: &WhyQuery,
-    ) -> Result<Result<Moment, WhyError>, EngineError> {
+    /// Fails if the log cannot be read. If it does not contain the shot, the error names the nearest ones.
+    pub fn recorded_shot(&self, path: &Path, fired: &RecordedShots, asked: &WhyQuery) -> Result<Moment, EngineError> {
         if let WhyQuery::Correction { player, number } = *asked {
             return self.recorded_correction(path, (player, number));
         }
-        let shot = match asked.shot(&fired.trace) {
-            Ok(shot) => shot,
-            Err(error) => return Ok(Err(error)),
-        };
+        let shot = asked.shot(&fired.trace).map_err(|error| EngineError::unsuitable(path, error))?;
         let rows = ShotRows::of(&fired.trace, shot);
         let session = self.records_around(path, &rows)?;
         let mut trace = all_records_without(&session, &fired.hidden);
@@ -66,15 +58,11 @@ impl Engine<'_> {
             *table = rows.select(table);
         }
         let (rejudged, other_corrections) = (Vec::new(), OtherCorrections::default());
-        Ok(Ok(Moment { trace: rows.with(trace), session, rejudged, other_corrections }))
+        Ok(Moment { trace: rows.with(trace), session, rejudged, other_corrections })
     }
 
     /// What explains a correction in the table `corrections` that a game records.
-    fn recorded_correction(
-        &self,
-        path: &Path,
-        (player, number): (u32, u32),
-    ) -> Result<Result<Moment, WhyError>, EngineError> {
+    fn recorded_correction(&self, path: &Path, (player, number): (u32, u32)) -> Result<Moment, EngineError> {
         let fail = |source| EngineError::content(path, source);
         let mut reader = LogReader::new(store::open(path)?).map_err(fail)?;
         let mut session = Session::new(reader.header().clone());
@@ -85,14 +73,12 @@ impl Engine<'_> {
         session.put_in_order();
         let Some(recorded) = all_records(&session).tables.into_iter().find(|table| table.name == corrections::NAME)
         else {
-            return Ok(Err(WhyError::NoCorrectionTable));
+            return Err(EngineError::unsuitable(path, WhyError::NoCorrectionTable));
         };
         let other_corrections = OtherCorrections::default();
         let corrected = CorrectionRows::corrected(&recorded);
-        let rows = match CorrectionRows::of(corrected, &other_corrections, player, number) {
-            Ok(rows) => rows,
-            Err(error) => return Ok(Err(error)),
-        };
+        let rows = CorrectionRows::of(corrected, &other_corrections, player, number)
+            .map_err(|error| EngineError::unsuitable(path, error))?;
         let at = Micros(rows.ack().2.unwrap_or_default());
         let around = [at.0.saturating_sub(AROUND.0), at.0.saturating_add(AROUND.0)].map(Micros);
         let session = store::open_indexed_log(path)?.records_between(around[0], around[1]).map_err(fail)?;
@@ -100,7 +86,7 @@ impl Engine<'_> {
         for table in trace.tables.iter_mut().filter(|table| CorrectionRows::TABLES.contains(&&*table.name)) {
             *table = rows.select(table);
         }
-        Ok(Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections }))
+        Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections })
     }
 
     /// The shots among the records of a log.
@@ -206,15 +192,15 @@ impl<'a> ExplainedLog<'a> {
     }
 
     fn shots_in(&self, part: Part) -> Result<Trace, EngineError> {
-        self.rows(part, [shots::NAME], &Table::clone)
+        self.replayed(part, (&self.options, &[shots::NAME]), &Table::clone)
     }
 
     /// Finds a shot or a correction, and what explains it.
     ///
     /// # Errors
-    /// Fails if the log cannot be read or replayed. If the replay does not contain the shot or correction, the inner
-    /// error names the nearest ones.
-    pub fn find(&self, asked: &WhyQuery) -> Result<Result<Moment, WhyError>, EngineError> {
+    /// Fails if the log cannot be read or replayed. If the replay does not contain the shot or correction, the error
+    /// names the nearest ones.
+    pub fn find(&self, asked: &WhyQuery) -> Result<Moment, EngineError> {
         if let WhyQuery::Correction { player, number } = *asked {
             return self.correction(player, number);
         }
@@ -227,10 +213,7 @@ impl<'a> ExplainedLog<'a> {
             Some(found) => found,
             None => {
                 let all = self.shots()?;
-                match asked.shot(&all) {
-                    Ok(shot) => (shot, all),
-                    Err(error) => return Ok(Err(error)),
-                }
+                (asked.shot(&all).map_err(|error| EngineError::unsuitable(self.path, error))?, all)
             }
         };
         let mut rows = ShotRows::of(&fired, shot);
@@ -258,30 +241,29 @@ impl<'a> ExplainedLog<'a> {
         };
         let session = Engine::new(self.games).records_around(self.path, &rows)?;
         let other_corrections = OtherCorrections::default();
-        Ok(Ok(Moment { trace: rows.with(selected), session, rejudged, other_corrections }))
+        Ok(Moment { trace: rows.with(selected), session, rejudged, other_corrections })
     }
 
-    fn correction(&self, player: u32, number: u32) -> Result<Result<Moment, WhyError>, EngineError> {
+    fn correction(&self, player: u32, number: u32) -> Result<Moment, EngineError> {
         let (table, other_corrections) = match self.corrections_near(player, number)? {
             Some(near) => near,
             None => {
-                let all = self.rows(Part::WHOLE, [corrections::NAME], &CorrectionRows::corrected)?;
+                let all =
+                    self.replayed(Part::WHOLE, (&self.options, &[corrections::NAME]), &CorrectionRows::corrected)?;
                 (corrected(all), OtherCorrections::default())
             }
         };
-        let rows = match CorrectionRows::of(table, &other_corrections, player, number) {
-            Ok(rows) => rows,
-            Err(error) => return Ok(Err(error)),
-        };
+        let rows = CorrectionRows::of(table, &other_corrections, player, number)
+            .map_err(|error| EngineError::unsuitable(self.path, error))?;
         let (player, command, acked_us) = rows.ack();
         let made = self.made_at(player, command)?;
         let part = match made.zip(acked_us) {
             Some((made, acked_us)) => Part { from: made, to: Micros(acked_us.saturating_add(1)) },
             None => Part::WHOLE,
         };
-        let trace = self.rows(part, CorrectionRows::TABLES, &|table| rows.select(table))?;
+        let trace = self.replayed(part, (&self.options, &CorrectionRows::TABLES), &|table| rows.select(table))?;
         let session = Session::new(self.header.clone());
-        Ok(Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections }))
+        Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections })
     }
 
     /// The corrections around the player's `number`-th, by the counts in keyframes, and how many lie before and after
@@ -354,16 +336,6 @@ impl<'a> ExplainedLog<'a> {
             Some(log) => with(log),
             None => with(&Engine::new(self.games).survey_from(self.path, at.max(Micros::ZERO))?),
         }
-    }
-
-    /// The selected rows of these tables in a part of the session.
-    fn rows<const N: usize>(
-        &self,
-        part: Part,
-        tables: [&str; N],
-        select: &dyn Fn(&Table) -> Table,
-    ) -> Result<Trace, EngineError> {
-        self.replayed(part, (&self.options, &tables), select)
     }
 
     /// The selected rows of these tables in a part of the session. Replays with these options.
