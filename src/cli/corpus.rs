@@ -59,7 +59,7 @@ pub(super) struct ResultArgs {
     #[arg(long, value_name = "FOLDER")]
     reports: Option<OutputPath>,
     #[command(flatten)]
-    checks: CheckArgs,
+    pub(super) checks: CheckArgs,
 }
 
 impl CorpusArgs {
@@ -171,11 +171,6 @@ impl ResultArgs {
     pub(super) fn folder(&self, share: Option<CorpusShare>) -> Result<Option<ResultFolder>, CommandError> {
         let open = |folder: &PathBuf| ResultFolder::open(folder, share).map_err(CommandError::request);
         self.results.as_ref().map(open).transpose()
-    }
-
-    /// Thresholds, and the summary for CI systems.
-    pub(super) fn checks(&self) -> &CheckArgs {
-        &self.checks
     }
 
     /// The build of a side and its digest, which is empty if no results are kept. `None` if the build's files do not

@@ -18,7 +18,7 @@ use super::outputs::{OutputPath, Outputs};
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
 use super::{CommandOutcome, CommandResult, each_log, files, offered};
-use crate::engine::{EngineError, Games, Playable, SurveyedLog};
+use crate::engine::{Engine, EngineError, Games, Playable, SurveyedLog};
 use crate::log::FileKind;
 use crate::recorded;
 use crate::store::{self, FileType, Target, TraceFile};
@@ -179,7 +179,7 @@ impl ExportSource {
             Ok(game) => Ok(ExportSource::Replay(replay(game, &log)?)),
             // The log's own records can be exported without its game.
             Err(_) if export.args.what_if.is_plain() => {
-                let session = files::read_log_again(games, path)?.session;
+                let session = Engine::new(games).read_log(path)?.session;
                 Ok(ExportSource::Recorded(recorded::all_records(&session), traffic::of_session(&session)))
             }
             Err(error) => Err(CommandError::file(path, error)),

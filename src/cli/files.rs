@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::bytes;
-use super::trouble::CommandError;
-use crate::engine::{Engine, Games, LogFile};
+use crate::engine::{Engine, Games};
 use crate::info::passed_over;
 use crate::record::{GapRecord, SessionHeader};
 use crate::report::printable::printable;
@@ -16,16 +15,6 @@ use crate::units::ClockTime;
 /// An engine that prints a note about the parts of a log that this build skips.
 pub(super) fn engine(games: &Games) -> Engine<'_> {
     Engine { games, read: note_passed_over }
-}
-
-/// Reads a complete log.
-pub(super) fn read_log(games: &Games, path: &Path) -> Result<LogFile, CommandError> {
-    Ok(engine(games).read_log(path)?)
-}
-
-/// Reads a complete log again, without another note about skipped parts.
-pub(super) fn read_log_again(games: &Games, path: &Path) -> Result<LogFile, CommandError> {
-    Ok(Engine::new(games).read_log(path)?)
 }
 
 /// Notes the parts of a log that this build does not know, because the results lack them.

@@ -87,7 +87,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         return Err(CommandError::Interrupted { resumes: false });
     }
     // The rest uses only the file.
-    let session = files::read_log(games, path)?.session;
+    let session = files::engine(games).read_log(path)?.session;
     let game = games.of(&session).map_err(|error| CommandError::file(path, error))?;
     let replay = |options: &ReplayOptions| timed_replay(game, path, &session, options);
     let options = ReplayOptions { memory: games.memory(), ..ReplayOptions::default() };

@@ -120,7 +120,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
             return Err(CommandError::request(what));
         }
     };
-    let markdown = args.results.checks().target(output)?;
+    let markdown = args.results.checks.target(output)?;
     let reports = args.results.reports(output)?;
     let corpus = args.corpus.corpus(&args.logs)?;
     let share = args.corpus.share()?;
@@ -163,7 +163,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     drop(progress);
     let mut summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
     summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);
-    let checks = args.results.checks();
+    let checks = &args.results.checks;
     let thresholds = checks.report_corpus(markdown.as_ref(), &mut summary)?;
     let logs: Vec<LogReport> = judged.logs.into_iter().map(JudgedLog::verified).collect();
     let lone = (!orphans.is_empty()).then_some(LogVerdict::Untestable);
@@ -205,15 +205,4 @@ fn orphans(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
         orphans.extend(goldens.into_iter().filter(|golden| !golden.with_extension("hitlog").exists()));
     }
     Ok(orphans)
-}
-
-/// The verdict's name in the output.
-fn word(verdict: LogVerdict) -> &'static str {
-    match verdict {
-        LogVerdict::Same => "same",
-        LogVerdict::Accepted => "accepted",
-        LogVerdict::Untestable => "untestable",
-        LogVerdict::Differs => "differs",
-        LogVerdict::Broken => "broken",
-    }
 }

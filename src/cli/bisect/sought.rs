@@ -37,12 +37,12 @@ impl SearchArgs {
     ) -> CommandResult {
         // The session is dropped before the search.
         let (log_digest, trace_bytes) = {
-            let log = files::read_log(games, log)?;
+            let log = files::engine(games).read_log(log)?;
             (log.digest, foreign_trace_memory(&log.session))
         };
         let request = BuildRequest { log, log_digest, options: &[] };
         let stop = interrupt::stop()?;
-        let condition = self.condition.as_ref().map(|command| Condition::new(command, running.time_limit(), stop));
+        let condition = self.condition.as_ref().map(|command| Condition::new(command, running.limit.get(), stop));
         let runner = running.build_runner(games)?;
         let judge = BuildJudge::new(condition, self.looking.options(), runner, request, trace_bytes)?;
         let progress = Progress::of_things("bisecting", 0);

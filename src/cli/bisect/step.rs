@@ -36,7 +36,7 @@ pub(in crate::cli) struct Args {
 
 pub(in crate::cli) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Answer)?;
-    let log = files::read_log(games, &args.log)?;
+    let log = files::engine(games).read_log(&args.log)?;
     let game = games.of(&log.session).map_err(|error| CommandError::file(&args.log, error))?;
     let which = (PlayerId(args.player), CommandSeq(args.command));
     let entities = args.body.iter().cloned().collect();

@@ -41,7 +41,7 @@ pub(super) fn run(
             "--{name} needs one log: the page of a corpus names the logs to look at"
         )));
     }
-    let markdown = args.results.checks().target(output)?;
+    let markdown = args.results.checks.target(output)?;
     let reports = args.results.reports(output)?;
     let mut replays = ways.ways()?;
     let runner = args.running.runner(games, replays.run_builds(), output)?;
@@ -79,7 +79,7 @@ pub(super) fn run(
     drop(progress);
     let mut summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
     summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);
-    finish(summary, args.results.checks(), markdown.as_ref(), output, |page, summary| match args.summary {
+    finish(summary, &args.results.checks, markdown.as_ref(), output, |page, summary| match args.summary {
         true => page.line(&verdict_line(&summary.logs)),
         false => page.append(corpus_page(summary)),
     })

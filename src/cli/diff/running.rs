@@ -24,7 +24,7 @@ pub(in crate::cli) struct TimeLimitArgs {
 #[command(next_help_heading = "Running builds")]
 pub(in crate::cli) struct BuildArgs {
     #[command(flatten)]
-    limit: TimeLimitArgs,
+    pub(in crate::cli) limit: TimeLimitArgs,
     /// Cache folder for traces of builds [default: hitreg in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
@@ -91,15 +91,10 @@ impl BuildArgs {
         Ok(BuildRunner { cache, ..self.limit.runner(games)? })
     }
 
-    /// The time limit for one log.
-    pub(in crate::cli) fn time_limit(&self) -> Duration {
-        self.limit.get()
-    }
-
     /// A text of these options that distinguishes one search from another.
     pub(in crate::cli) fn words(&self) -> String {
         let cached = if self.no_cache { "without a cache" } else { "with a cache" };
-        format!("{} s for a log, {cached}", self.time_limit().as_secs_f64())
+        format!("{} s for a log, {cached}", self.limit.get().as_secs_f64())
     }
 
     /// The folder for caches and saved searches.

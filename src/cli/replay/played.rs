@@ -9,7 +9,7 @@ use crate::cli::files;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::CommandError;
 use crate::drawing::ViewErrorCollector;
-use crate::engine::{EngineError, Games, Playable, SurveyedLog, retry_with_encoding, write_replayed};
+use crate::engine::{Engine, EngineError, Games, Playable, SurveyedLog, retry_with_encoding, write_replayed};
 use crate::fairness::FairnessBuilder;
 use crate::golden::ReplaySummary;
 use crate::log::{TraceLayout, WriterOptions as LogOptions};
@@ -82,7 +82,7 @@ pub(super) fn play(
     let (mut gathered, ran) = run(args, game, attempt, trace)?;
     let seconds = watch.elapsed_s();
     if let Some(target) = record {
-        let session = files::read_log_again(games, path)?.session;
+        let session = Engine::new(games).read_log(path)?.session;
         let again = game.rerecord(games.memory(), &session, options.settings.as_ref());
         let again = again.map_err(|error| CommandError::file(path, error))?;
         store::save_log(target, &again, LogOptions::whole())?;

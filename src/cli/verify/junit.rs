@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{show, word};
+use super::show;
 use crate::cli::replay::exercised;
 use crate::cli::trouble::CommandError;
+use crate::corpus::name_of;
 use crate::store::{self, Target};
 use crate::verify::{LogReport, LogVerdict};
 
@@ -31,7 +32,7 @@ pub(super) fn write(
     let problems = problems.iter().map(|problem| (problem.clone(), LogVerdict::Broken, problem.as_str()));
     for (name, verdict, message) in orphans.chain(problems) {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_type(word(verdict)).set_message(message);
+        status.set_type(name_of(verdict)).set_message(message);
         let mut case = TestCase::new(name, status);
         case.set_classname("hitreg.verify");
         suite.add_test_case(case);
@@ -51,7 +52,7 @@ fn status(log: &LogReport) -> TestCaseStatus {
     };
     let detail = log.detail.as_deref().unwrap_or_default();
     let difference = log.difference.as_ref().map_or(String::new(), |difference| format!("\n{difference}"));
-    status.set_type(word(log.verdict)).set_message(detail);
+    status.set_type(name_of(log.verdict)).set_message(detail);
     if log.verdict != LogVerdict::Untestable {
         status.set_description(format!("{detail}{difference}"));
     }

@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use super::{VerifyReport, word};
+use super::VerifyReport;
 use crate::cli::figures::{count, counted};
 use crate::cli::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
 use crate::cli::replay::exercised;
 use crate::cli::trouble::naming_file;
+use crate::corpus::name_of;
 use crate::report::{corpus_page, verdict_line};
 use crate::store::is_standard_stream;
 use crate::text_diff::{LineOrigin, TextDiff};
@@ -65,9 +66,9 @@ fn head(log: &LogReport) -> Vec<PageCell> {
     vec![PageCell::styled(style, format!("{:<11}", shown(log.verdict))), log.path.display().to_string().into()]
 }
 
-/// The verdict in the text. JSON and JUnit reports use [`word`].
-fn shown(verdict: LogVerdict) -> &'static str {
-    if verdict == LogVerdict::Same { "ok" } else { word(verdict) }
+/// The verdict in the text. JSON and JUnit reports use [`name_of`].
+fn shown(verdict: LogVerdict) -> String {
+    if verdict == LogVerdict::Same { "ok".to_owned() } else { name_of(verdict) }
 }
 
 fn print_line(page: &mut Page, log: &LogReport) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::run::CorpusJudge;
 use crate::build::BuildRunner;
-use crate::engine::{ComparisonSpec, Engine, EngineError, ReplaySpecs, Traces};
+use crate::engine::{Engine, EngineError, ReplaySpecs, Traces};
 use hitreg_analysis::corpus::{ComparedRows, LogRow, ResultRow, compared_rows};
 use hitreg_analysis::diff::{DiffError, DiffOptions, diff};
 
@@ -38,13 +38,7 @@ impl CorpusJudge for ComparedCorpus<'_> {
     }
 
     fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, ()), EngineError> {
-        let sides = ComparisonSpec {
-            first: log.to_owned(),
-            second: None,
-            replays: self.replays.clone(),
-            across: None,
-            compare_unrelated: false,
-        };
+        let sides = self.replays.of_log(log);
         let Traces { made, overlap_only, .. } = sides.traces_in_files(self.engine, self.runner)?;
         let [a, b] = match made {
             Ok(traces) => traces,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::run::{CorpusJudge, JudgedLog};
 use crate::build::BuildRunner;
-use crate::engine::{ComparisonSpec, Engine, EngineError, ReplaySpecs};
+use crate::engine::{Engine, EngineError, ReplaySpecs};
 use crate::verify::{Goldens, LogReport, LogVerdict, ReplayRunner, VerdictReason, VerifyOptions};
 use hitreg_analysis::corpus::{LogRow, ResultRow, name_of};
 use hitreg_analysis::diff::{DiffOptions, Divergence, diff};
@@ -60,9 +60,7 @@ impl<'a> VerifiedCorpus<'a> {
             }
             ReplayRunner::Own => BuildRunner::own(self.engine.games.memory()),
         };
-        let sides =
-            ComparisonSpec { first: log.to_owned(), second: None, replays, across: None, compare_unrelated: false };
-        let traces = sides.traces_in_files(self.engine, &runner).ok()?;
+        let traces = replays.of_log(log).traces_in_files(self.engine, &runner).ok()?;
         let [a, b] = traces.made.ok()?;
         let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
         diff(a.source(), b.source(), &options).ok()?.first

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::sides::ComparisonSource;
-use super::{ComparisonSpec, Engine, EngineError, SideTrace, check};
+use super::{ComparisonSpec, Engine, EngineError, ReplaySpecs, SideTrace, check};
 use crate::build::BuildRunner;
 use hitreg_analysis::diff::{
     ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, diff, settings_that_differ,
@@ -160,7 +160,11 @@ impl<'a> SettingTrial<'a> {
         pair: Option<String>,
         part: Option<Part>,
     ) -> Result<Option<SideTrace>, EngineError> {
-        self.sides.with_setting(&self.engine, self.runner, &self.source, side, (pair, part))
+        let ReplaySpecs { a, b } = &self.sides.replays;
+        let mut spec = [a, b][side as usize].clone();
+        spec.set.extend(pair);
+        spec.part = part.or(spec.part);
+        Ok(spec.trace(&self.engine, self.runner, &self.source, (side, None))?.ok())
     }
 }
 

@@ -65,10 +65,7 @@ impl Games {
 
     /// Adds a game that can also record synthetic and live sessions. `rules` makes its rules.
     #[must_use]
-    pub fn recording<G: Bots + Netcode>(
-        self,
-        rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
-    ) -> Games {
+    pub fn recording<G: Bots + Netcode>(self, rules: RulesFactory<G>) -> Games {
         self.with(recording::<G>(rules))
     }
 
@@ -244,9 +241,7 @@ pub fn replaying<G: Netcode>() -> Box<dyn Playable> {
 }
 
 /// Creates a game that can also record synthetic and live sessions. `rules` makes its rules.
-pub fn recording<G: Bots + Netcode>(
-    rules: fn(Option<&MapFile<'_>>) -> Result<G::Rules, RulesError>,
-) -> Box<dyn Playable> {
+pub fn recording<G: Bots + Netcode>(rules: RulesFactory<G>) -> Box<dyn Playable> {
     Box::new(GameEntry::<G> { game: PhantomData, bots: Some(Box::new(BotGame::<G> { rules })) })
 }
 

@@ -226,24 +226,6 @@ impl ComparisonSpec {
         Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, runner, [&sent, &sent], None)? })
     }
 
-    /// Replays the common log, or a part of it, on one side with one more setting; `None` if that side then has no trace.
-    pub(super) fn with_setting(
-        &self,
-        engine: &Engine<'_>,
-        runner: &BuildRunner,
-        source: &ComparisonSource<'_>,
-        side: TraceSide,
-        (pair, part): (Option<String>, Option<Part>),
-    ) -> Result<Option<SideTrace>, EngineError> {
-        let mut spec = match side {
-            TraceSide::A => self.replays.a.clone(),
-            TraceSide::B => self.replays.b.clone(),
-        };
-        spec.set.extend(pair);
-        spec.part = part.or(spec.part);
-        Ok(spec.trace(engine, runner, source, (side, None))?.ok())
-    }
-
     /// Whether there is only one input file and nothing to compare it with.
     pub fn is_single(&self) -> bool {
         self.across.is_none() && self.second.is_none() && self.replays.are_plain()
@@ -285,20 +267,15 @@ impl ReplaySpecs {
         self.a.build.is_some() || self.b.build.is_some()
     }
 
-    /// Makes the traces of both sides from one log.
-    ///
-    /// # Errors
-    /// Fails as [`ComparisonSpec::traces_in_files`] does.
-    pub fn traces_in_files(
-        &self,
-        engine: &Engine<'_>,
-        runner: &BuildRunner,
-        path: &Path,
-    ) -> Result<Traces, EngineError> {
-        let source = ComparisonSource::of(engine, path)?;
-        self.a.check(engine, &source)?;
-        self.b.check(engine, &source)?;
-        self.both(engine, runner, [&source, &source], None)
+    /// The comparison of both sides over one log.
+    pub fn of_log(&self, log: &Path) -> ComparisonSpec {
+        ComparisonSpec {
+            first: log.to_owned(),
+            second: None,
+            replays: self.clone(),
+            across: None,
+            compare_unrelated: false,
+        }
     }
 
     fn both(
@@ -388,7 +365,7 @@ impl ReplaySpec {
         made
     }
 
-    fn trace(
+    pub(super) fn trace(
         &self,
         engine: &Engine<'_>,
         runner: &BuildRunner,

@@ -39,7 +39,7 @@ const SHORT_LOG_BYTES: usize = 16 << 20;
 /// A log after its survey pass.
 #[derive(Debug)]
 pub struct SurveyedLog {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The header of the log.
     pub header: SessionHeader,
     /// The result of the survey pass.
@@ -47,7 +47,7 @@ pub struct SurveyedLog {
     /// The digest of the file, for trace headers; `None` if the file was not read to its end.
     pub digest: Option<Digest>,
     /// The memory that all records need, in bytes.
-    session_bytes: usize,
+    pub(crate) session_bytes: usize,
     /// The keyframes in the log.
     keyframes: Vec<KeyframeRef>,
     /// The keyframe from which the replay starts; `None` for the beginning of the log.
@@ -101,11 +101,6 @@ impl SurveyedLog {
     pub(super) fn corrections_before(&self) -> Vec<u32> {
         let none = || vec![0; self.header.players.len()];
         self.start.as_ref().map_or_else(none, |start| start.corrections.clone())
-    }
-
-    /// How many bytes its records take in memory as a whole.
-    pub(crate) fn session_bytes(&self) -> usize {
-        self.session_bytes
     }
 
     /// Whether the log and its trace need little enough memory to load the log as a whole.
@@ -228,11 +223,6 @@ impl SurveyedLog {
         let header = self.labelled(&replayed.trace.header);
         replayed.trace.tables.into_iter().for_each(|table| to(&header, table));
         Ok(report)
-    }
-
-    /// The path of the log.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// The request to another build to replay the log.

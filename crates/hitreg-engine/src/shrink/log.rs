@@ -205,7 +205,7 @@ fn compare(
     options: &DiffOptions,
     log: &Path,
 ) -> Result<Option<TraceDiff>, EngineError> {
-    match replays.traces_in_files(engine, runner, log)?.made {
+    match replays.of_log(log).traces_in_files(engine, runner)?.made {
         Ok([a, b]) => Ok(Some(diff(a.source(), b.source(), options)?)),
         Err(_) => Ok(None),
     }

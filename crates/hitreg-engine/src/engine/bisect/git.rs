@@ -75,7 +75,7 @@ impl GitSearch<'_> {
         };
         let found = search.run();
         // An error of git or a build after a stop is a consequence of the stop.
-        check(judge.stop()).map_err(|_| EngineError::Stopped { resumes: true })?;
+        check(&judge.runner.stop).map_err(|_| EngineError::Stopped { resumes: true })?;
         let mut found = found?;
         let ends = found.first_bad.iter().chain(&found.last_good);
         let named = ends.chain(&found.candidates).chain(found.skipped.iter().map(|skipped| &skipped.name));
@@ -95,7 +95,7 @@ impl GitSearch<'_> {
             self.build_cmd,
             self.build_time_limit.as_secs_f64(),
             self.artifact.display(),
-            judge.log_digest(),
+            judge.request.log_digest,
             self.sought,
         )
     }

@@ -7,8 +7,7 @@ use crate::build::condition::{Condition, ConditionAnswer};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal, UntestableBuild};
 use crate::engine::EngineError;
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
-use hitreg_log::memory::MemoryLimit;
-use hitreg_log::trace::{Digest, Trace};
+use hitreg_log::trace::Trace;
 
 /// The judgement of a build.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +26,8 @@ pub enum BuildAnswer {
 pub struct BuildJudge<'a> {
     condition: Option<Condition>,
     options: DiffOptions,
-    runner: BuildRunner,
-    request: BuildRequest<'a>,
+    pub(super) runner: BuildRunner,
+    pub(super) request: BuildRequest<'a>,
     /// An estimate of what the log's trace takes in memory.
     trace_bytes: usize,
 }
@@ -60,16 +59,6 @@ impl<'a> BuildJudge<'a> {
 }
 
 impl BuildJudge<'_> {
-    /// Stops everything that this judge runs.
-    pub(super) fn stop(&self) -> &StopSignal {
-        &self.runner.stop
-    }
-
-    /// The most memory for a trace.
-    pub(super) fn memory(&self) -> MemoryLimit {
-        self.runner.memory
-    }
-
     /// The number of builds that the memory limit allows to run at once, at most `wanted`.
     pub(super) fn room(&self, wanted: usize) -> usize {
         match self.compares() {
@@ -78,11 +67,6 @@ impl BuildJudge<'_> {
             }
             false => wanted,
         }
-    }
-
-    /// The digest of the log that builds replay.
-    pub(super) fn log_digest(&self) -> Digest {
-        self.request.log_digest
     }
 
     /// A copy of this judge that `stop` stops.

@@ -71,7 +71,7 @@ impl<S: SearchSpace> Search<'_, S> {
         let (space, judge, jobs) = (self.space, self.judge, self.jobs);
         let probe = |item: &S::Item, stop: &StopSignal, slot: usize| space.probe(item, &judge.under(stop), slot);
         std::thread::scope(|scope| {
-            let ahead = ProbePool::new(scope, &probe, judge.stop(), judge.room(jobs));
+            let ahead = ProbePool::new(scope, &probe, &judge.runner.stop, judge.room(jobs));
             Bisection { search: self, ahead, traces: SortedMap::new(), asked: 0 }.run()
         })
     }
@@ -190,7 +190,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
         let probed = self.ahead.get(item, next);
         self.asked += 1;
         // The result of a stopped probe is invalid and must not be saved.
-        check(self.search.judge.stop())?;
+        check(&self.search.judge.runner.stop)?;
         Ok(probed?.map(|trace| self.traces.insert(item.clone(), trace)).err())
     }
 
@@ -210,7 +210,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
         let mut trace =
             |item: &S::Item| self.traces.remove(item).map_or_else(|| space.trace(item), |trace| Ok(Ok(trace)));
         let traces = [trace(&last_good)?, trace(first_bad)?];
-        check(self.search.judge.stop())?;
+        check(&self.search.judge.runner.stop)?;
         if let [Ok(good), Ok(bad)] = &traces {
             found.compare(good, bad);
         }

@@ -74,7 +74,7 @@ impl WorktreePool<'_> {
         commit: &str,
         worktree: usize,
     ) -> Result<Result<Trace, UntestableBuild>, EngineError> {
-        if let Ok(trace) = store::read_trace_within(self.judge.memory(), self.trace_file(commit).path()) {
+        if let Ok(trace) = store::read_trace_within(self.judge.runner.memory, self.trace_file(commit).path()) {
             return Ok(Ok(trace));
         }
         let made = match self.build(judge, commit, worktree)? {
@@ -96,7 +96,7 @@ impl WorktreePool<'_> {
         let worktree = self.folder.path().join(format!("worktree-{worktree}"));
         let artifact = worktree.join(self.artifact);
         self.check_out(&worktree, &artifact, commit)?;
-        if let Err(untestable) = make(&worktree, self.build_cmd, self.time_limit, judge.stop()) {
+        if let Err(untestable) = make(&worktree, self.build_cmd, self.time_limit, &judge.runner.stop) {
             return Ok(Err(untestable));
         }
         Ok(Build::at(&artifact).map_err(|error| UntestableBuild::because(format!("after the build command: {error}"))))

@@ -197,7 +197,7 @@ pub(super) fn against_itself(
     }
     // What the log says takes about as much as the log.
     let replayed = log.survey.trace_bytes(plain.tables);
-    let needed = log.session_bytes().saturating_mul(2).saturating_add(replayed);
+    let needed = log.session_bytes.saturating_mul(2).saturating_add(replayed);
     let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
     engine.games.memory().check(needed).map_err(needs)?;
     if log.header.holds() == LogContents::Clients {
