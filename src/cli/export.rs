@@ -93,6 +93,14 @@ impl Args {
     fn format(&self) -> RowFormat {
         self.to.unwrap_or(RowFormat::Jsonl)
     }
+
+    /// Refuses `--format json`, which no rows have.
+    fn check_rows(&self, output: &Output) -> Result<(), CommandError> {
+        match self.table.is_some() || self.all {
+            true => output.check_no_result("rows: choose their format with --to jsonl, csv or parquet"),
+            false => Ok(()),
+        }
+    }
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
@@ -131,16 +139,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         (None, None) => return list(&source.shapes(), output),
     }
     Ok(CommandOutcome::Done)
-}
-
-impl Args {
-    /// Refuses `--format json`, which no rows have.
-    fn check_rows(&self, output: &Output) -> Result<(), CommandError> {
-        match self.table.is_some() || self.all {
-            true => output.check_no_result("rows: choose their format with --to jsonl, csv or parquet"),
-            false => Ok(()),
-        }
-    }
 }
 
 impl FileExport<'_> {
@@ -231,12 +229,15 @@ impl ExportSource {
     fn write(&self, name: &str, export: FileExport<'_>, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
         let (shapes, args) = (self.shapes(), export.args);
         let shape = find(&shapes, name, export.file)?;
+        let mut rows = rows::RowWriter::new(shape, args.format(), out)?;
         let trace = match self {
-            ExportSource::Recorded(..) => return Ok(rows::write(shape, args.format(), out)?),
+            ExportSource::Recorded(..) => {
+                rows.write(Cow::Borrowed(shape))?;
+                return Ok(rows.finish()?);
+            }
             ExportSource::File(trace) => Cow::Borrowed(trace),
             ExportSource::Replay(replay) => Cow::Owned(replay.trace()?),
         };
-        let mut rows = rows::RowWriter::new(shape, args.format(), out)?;
         for part in trace.parts(name, &[], None) {
             rows.write(Cow::Owned(shape.filled(part?)))?;
         }

@@ -78,9 +78,7 @@ impl SideArgs {
             compare_unrelated: force,
         })
     }
-}
 
-impl SideArgs {
     /// The first file, if it may be a corpus, and how each of its logs is replayed on both sides. `None` if a second
     /// file or a server build needs one log.
     pub(in crate::cli) fn corpus(&self) -> Option<(&Path, &SideReplayArgs)> {

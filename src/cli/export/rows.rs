@@ -43,17 +43,6 @@ impl RowFormat {
     }
 }
 
-/// Writes all rows of a table.
-pub(super) fn write(table: &Table, format: RowFormat, out: RowOutput<'_>) -> io::Result<()> {
-    #[cfg(feature = "parquet")]
-    if format == RowFormat::Parquet {
-        return crate::parquet_file::write(table, out).map_err(io::Error::other);
-    }
-    let mut rows = RowWriter::new(table, format, out)?;
-    rows.write(Cow::Borrowed(table))?;
-    rows.finish()
-}
-
 /// Writes a table in several groups of rows.
 pub(super) enum RowWriter<'a> {
     Jsonl(JsonlWriter<'a>),
