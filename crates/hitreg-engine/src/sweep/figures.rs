@@ -25,14 +25,8 @@ pub(crate) struct RunFigures {
     in_cover_ms: Vec<f32>,
     in_cover_units: Vec<f32>,
     correction_units: Vec<f32>,
-    traffic: Option<RunTraffic>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct RunTraffic {
-    down_bytes: u64,
-    up_bytes: u64,
-    /// The sum of all players' times in the session, in seconds.
+    traffic: Option<TrafficBytes>,
+    /// The sum of all players' times in the session, in seconds; 0 without traffic.
     player_seconds: f64,
 }
 
@@ -64,9 +58,8 @@ impl FigureCollector {
 
     /// Adds the traffic of a session of this length.
     pub(crate) fn add_traffic(&mut self, traffic: TrafficBytes, length: Micros, players: usize) {
-        let TrafficBytes { down_bytes, up_bytes } = traffic;
-        let player_seconds = length.as_s_f64() * players as f64;
-        self.run.traffic = Some(RunTraffic { down_bytes, up_bytes, player_seconds });
+        self.run.traffic = Some(traffic);
+        self.run.player_seconds = length.as_s_f64() * players as f64;
     }
 
     /// The figures of all rows.
@@ -124,8 +117,8 @@ impl RunFigures {
         let sum = |of: fn(&RunFigures) -> u64| runs.iter().map(of).sum::<u64>();
         let spread = |of: fn(&RunFigures) -> &Vec<f32>| Spread::of(runs.iter().flat_map(of).copied());
         let traffic = || runs.iter().filter_map(|run| run.traffic.as_ref());
-        let player_seconds: f64 = traffic().map(|traffic| traffic.player_seconds).sum();
-        let per_s = |bytes: fn(&RunTraffic) -> u64| {
+        let player_seconds: f64 = runs.iter().map(|run| run.player_seconds).sum();
+        let per_s = |bytes: fn(&TrafficBytes) -> u64| {
             (player_seconds > 0.0).then(|| traffic().map(bytes).sum::<u64>() as f64 / player_seconds)
         };
         let of_shots = |of: fn(&RunFigures) -> u64| has(|run| run.judges_shots).then(|| sum(of));
