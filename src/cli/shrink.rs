@@ -15,7 +15,7 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
 use super::trouble::CommandError;
-use super::{CommandResult, files, interrupt};
+use super::{CommandResult, files};
 use crate::build::Build;
 use crate::build::condition::Condition;
 use crate::engine::{Engine, EngineError, Games};
@@ -99,9 +99,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
     let build = args.build.clone().or_else(of_a_side);
     let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    let recording = args.limit.runner(games)?;
+    let runner = args.limit.runner(games)?;
     let recorder = match (&build, game) {
-        (Some(build), _) => Rerecorder::Build(build, &recording),
+        (Some(build), _) => Rerecorder::Build(build, &runner),
         (None, Ok(game)) => Rerecorder::Game(game),
         // Only this command can tell whether a log of an unknown game shows the problem.
         (None, Err(_)) if args.condition.is_some() => Rerecorder::Nothing,
@@ -109,13 +109,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     };
     let quiet = Engine::new(games);
     let property = match &args.condition {
-        Some(command) => {
-            let stop = interrupt::stop()?;
-            ShrinkProperty::Asked(Condition::new(command, args.limit.get(), stop.clone()), stop)
-        }
+        Some(command) => ShrinkProperty::Asked(Condition::new(command), runner.clone()),
         None => {
-            let (runner, options) = (args.limit.runner(games)?, args.looking.options());
-            ShrinkProperty::first_difference(&quiet, &args.log, &ways, runner, options)?
+            let options = args.looking.options();
+            ShrinkProperty::first_difference(&quiet, &args.log, &ways, runner.clone(), options)?
         }
     };
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());

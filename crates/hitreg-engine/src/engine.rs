@@ -38,6 +38,7 @@ mod streamed;
 
 pub use contract::{ContractPoint, PointResult, check_contract};
 pub use effects::look_for_effects;
+pub(crate) use error::BuildOutcome;
 pub use error::EngineError;
 pub use games::JoinError;
 pub use games::{

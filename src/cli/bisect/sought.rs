@@ -9,7 +9,7 @@ use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
 use crate::cli::output::Output;
 use crate::cli::progress::Progress;
-use crate::cli::{CommandResult, files, interrupt};
+use crate::cli::{CommandResult, files};
 use crate::engine::bisect::{BisectResult, BuildJudge, StepProgress};
 use crate::engine::{EngineError, Games};
 use crate::replay::foreign_trace_memory;
@@ -41,8 +41,7 @@ impl SearchArgs {
             (log.digest, foreign_trace_memory(&log.session))
         };
         let request = BuildRequest { log, log_digest, options: &[] };
-        let stop = interrupt::stop()?;
-        let condition = self.condition.as_ref().map(|command| Condition::new(command, running.limit.get(), stop));
+        let condition = self.condition.as_deref().map(Condition::new);
         let runner = running.build_runner(games)?;
         let judge = BuildJudge::new(condition, self.looking.options(), runner, request, trace_bytes)?;
         let progress = Progress::of_things("bisecting", 0);

@@ -2,18 +2,15 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use super::process::{self, ProcessEnd};
-use super::{StopSignal, UntestableBuild};
+use super::{BuildRunner, UntestableBuild};
 use hitreg_analysis::corpus::command_line;
 
 /// A shell command in which `{}` is replaced by a log and `{build}` by a build.
 #[derive(Clone, Debug)]
 pub struct Condition {
     template: String,
-    time_limit: Duration,
-    stop: StopSignal,
 }
 
 /// The answer of a condition.
@@ -39,14 +36,8 @@ pub struct BadCondition {
 
 impl Condition {
     /// Creates a condition from the user's command.
-    pub fn new(template: &str, time_limit: Duration, stop: StopSignal) -> Condition {
-        Condition { template: template.to_owned(), time_limit, stop }
-    }
-
-    /// The same command with another [`StopSignal`].
-    #[must_use]
-    pub fn under(&self, stop: StopSignal) -> Condition {
-        Condition { stop, ..self.clone() }
+    pub fn new(template: &str) -> Condition {
+        Condition { template: template.to_owned() }
     }
 
     /// Whether the command contains the build.
@@ -54,11 +45,11 @@ impl Condition {
         self.template.contains("{build}") || self.template.contains("HITREG_BUILD")
     }
 
-    /// Asks about a log and a build. The command's environment also has the build's path, in `HITREG_BUILD`.
+    /// Asks about a log and a build, within the limits of `runner`. The command's environment also has the build's path, in `HITREG_BUILD`.
     ///
     /// # Errors
     /// When the command does not exist or reports a failure (exit code 126 and above).
-    pub fn ask(&self, log: &Path, build: Option<&Path>) -> Result<ConditionAnswer, BadCondition> {
+    pub fn ask(&self, runner: &BuildRunner, log: &Path, build: Option<&Path>) -> Result<ConditionAnswer, BadCondition> {
         let mut text = self.template.replace("{}", &command_line(&[log.display().to_string()]));
         let mut command = Command::new("sh");
         if let Some(build) = build {
@@ -67,7 +58,7 @@ impl Condition {
         }
         let bad = |reason: String| BadCondition { command: self.template.clone(), reason };
         command.arg("-c").arg(&text);
-        let ran = process::run(command, self.time_limit, &self.stop);
+        let ran = process::run(command, runner.time_limit, &runner.stop);
         let ran = ran.map_err(|e| bad(e.to_string()))?;
         let last_words = ran.last_words;
         let unknown = |reason: String, last_words| {
@@ -94,11 +85,13 @@ fn quoted_end(last_words: &[String]) -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use hitreg_log::memory::MemoryLimit;
+
     use super::*;
 
     fn ask(command: &str) -> Result<ConditionAnswer, BadCondition> {
-        Condition::new(command, Duration::from_secs(20), StopSignal::default())
-            .ask(Path::new("a log's.hitlog"), Some(Path::new("/b")))
+        let runner = BuildRunner::own(MemoryLimit::default());
+        Condition::new(command).ask(&runner, Path::new("a log's.hitlog"), Some(Path::new("/b")))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Engine, EngineError, LogFile, check};
+use super::{BuildOutcome, Engine, EngineError, LogFile, check};
 use crate::build::{Build, BuildRequest, BuildRunner, ProcessEnd, UntestableBuild};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
@@ -115,23 +115,18 @@ pub fn check_contract(
 }
 
 impl ContractTest<'_> {
-    fn trace(
-        &self,
-        log: &Path,
-        log_digest: Digest,
-        options: &[String],
-    ) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+    fn trace(&self, log: &Path, log_digest: Digest, options: &[String]) -> BuildOutcome<Trace> {
         let trace = self.runner.trace(self.build, &BuildRequest { log, log_digest, options });
         check(&self.runner.stop)?;
         Ok(trace)
     }
 
-    fn replay(&self, options: &[String]) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+    fn replay(&self, options: &[String]) -> BuildOutcome<Trace> {
         self.trace(self.log, self.file.digest, options)
     }
 
     /// Replays a changed session. Returns the trace, or why there is none.
-    fn changed(&self, session: &Session) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+    fn changed(&self, session: &Session) -> BuildOutcome<Trace> {
         let target = self.folder.file("changed.hitlog");
         store::save_log(&target, session, WriterOptions::whole())?;
         let digest = self.engine.read_log(target.path())?.digest;

@@ -152,6 +152,9 @@ pub enum EngineError {
     },
 }
 
+/// What a build made, or why it cannot be judged. Other failures end the job.
+pub(crate) type BuildOutcome<T> = Result<Result<T, UntestableBuild>, EngineError>;
+
 impl EngineError {
     /// The message without the path of the file.
     pub fn what(&self) -> String {
@@ -166,10 +169,7 @@ impl EngineError {
     ///
     /// # Errors
     /// Fails if the reason is the memory limit.
-    pub(crate) fn check_memory<T>(
-        path: &Path,
-        made: Result<T, UntestableBuild>,
-    ) -> Result<Result<T, UntestableBuild>, EngineError> {
+    pub(crate) fn check_memory<T>(path: &Path, made: Result<T, UntestableBuild>) -> BuildOutcome<T> {
         match made.as_ref().err().and_then(|untestable| untestable.needs_memory) {
             Some(source) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),
             None => Ok(made),

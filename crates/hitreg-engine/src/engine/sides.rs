@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use serde::Serialize;
 
-use super::{Engine, EngineError, SideRejudgement, SurveyedLog, check};
+use super::{BuildOutcome, Engine, EngineError, SideRejudgement, SurveyedLog, check};
 use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::record::{GapRecord, LogContents, SessionHeader};
@@ -393,13 +393,7 @@ impl ReplaySpec {
         Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable)))
     }
 
-    fn rerecord(
-        &self,
-        engine: &Engine<'_>,
-        runner: &BuildRunner,
-        log: &SurveyedLog,
-        to: &Target,
-    ) -> Result<Result<(), UntestableBuild>, EngineError> {
+    fn rerecord(&self, engine: &Engine<'_>, runner: &BuildRunner, log: &SurveyedLog, to: &Target) -> BuildOutcome<()> {
         let Some(build) = &self.build else {
             return log.rerecord(engine, self.settings(engine, &log.header)?.as_ref(), to);
         };

@@ -15,7 +15,7 @@ pub(crate) use legs::Leg;
 pub use swept::{SweepError, sweep};
 
 use super::log_file::{HashingReader, LogFile};
-use super::{Engine, EngineError, Playable};
+use super::{BuildOutcome, Engine, EngineError, Playable};
 use crate::build::{BuildRequest, UntestableBuild};
 use crate::verify::LogFacts;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, WriterOptions, write_trace_meanwhile};
@@ -363,12 +363,7 @@ impl SurveyedLog {
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if the recording cannot be written.
-    pub(crate) fn rerecord(
-        &self,
-        engine: &Engine<'_>,
-        settings: Option<&Settings>,
-        to: &Target,
-    ) -> Result<Result<(), UntestableBuild>, EngineError> {
+    pub(crate) fn rerecord(&self, engine: &Engine<'_>, settings: Option<&Settings>, to: &Target) -> BuildOutcome<()> {
         let game = match engine.games.of_header(&self.header) {
             Ok(game) => game,
             Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),

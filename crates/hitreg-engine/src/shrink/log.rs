@@ -17,8 +17,8 @@ use hitreg_netcode::replay::ReplayOptions;
 /// The property that a shrunk session must still have.
 #[derive(Debug)]
 pub enum ShrinkProperty<'a> {
-    /// A command decides.
-    Asked(Condition, StopSignal),
+    /// A command decides, within the limits of the runner.
+    Asked(Condition, BuildRunner),
     /// Both sides play the session differently, and the same table and field is the first to differ.
     Differs {
         /// How the sides replay it.
@@ -60,8 +60,7 @@ impl<'a> ShrinkProperty<'a> {
 
     fn stop(&self) -> &StopSignal {
         match self {
-            ShrinkProperty::Asked(_, stop) => stop,
-            ShrinkProperty::Differs { runner, .. } => &runner.stop,
+            ShrinkProperty::Asked(_, runner) | ShrinkProperty::Differs { runner, .. } => &runner.stop,
         }
     }
 
@@ -72,9 +71,9 @@ impl<'a> ShrinkProperty<'a> {
         store::save_log(&target, session, LogOptions::whole())?;
         let path = target.path();
         match self {
-            ShrinkProperty::Asked(condition, stop) => {
-                let answer = condition.ask(path, None);
-                check(stop)?;
+            ShrinkProperty::Asked(condition, runner) => {
+                let answer = condition.ask(runner, path, None);
+                check(&runner.stop)?;
                 Ok(answer? == ConditionAnswer::Shows)
             }
             ShrinkProperty::Differs { replays, runner, options, sought } => {

@@ -6,8 +6,8 @@ use super::StepProgress;
 use super::judge::BuildJudge;
 use super::result::BisectResult;
 use super::search::{EndChecks, Probe, Search, SearchSpace};
-use crate::build::{Build, UntestableBuild};
-use crate::engine::EngineError;
+use crate::build::Build;
+use crate::engine::{BuildOutcome, EngineError};
 use hitreg_log::trace::Trace;
 
 /// A search in a list of builds. It assumes that the first is good and the last is bad.
@@ -69,7 +69,7 @@ impl SearchSpace for BuildList<'_> {
         judge.probe(&self.builds[*item])
     }
 
-    fn trace(&self, item: &usize) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+    fn trace(&self, item: &usize) -> BuildOutcome<Trace> {
         self.judge.trace(&self.builds[*item])
     }
 

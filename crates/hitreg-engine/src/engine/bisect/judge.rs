@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::search::Probe;
 use crate::build::condition::{Condition, ConditionAnswer};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal, UntestableBuild};
-use crate::engine::EngineError;
+use crate::engine::{BuildOutcome, EngineError};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::trace::Trace;
 
@@ -71,11 +71,7 @@ impl BuildJudge<'_> {
 
     /// A copy of this judge that `stop` stops.
     pub(super) fn under(&self, stop: &StopSignal) -> Self {
-        BuildJudge {
-            condition: self.condition.as_ref().map(|condition| condition.under(stop.clone())),
-            runner: BuildRunner { stop: stop.clone(), ..self.runner.clone() },
-            ..self.clone()
-        }
+        BuildJudge { runner: BuildRunner { stop: stop.clone(), ..self.runner.clone() }, ..self.clone() }
     }
 
     /// Whether this judge compares traces, and so needs the trace of the good build.
@@ -83,7 +79,7 @@ impl BuildJudge<'_> {
         self.condition.is_none()
     }
 
-    pub(super) fn trace(&self, build: &Build) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+    pub(super) fn trace(&self, build: &Build) -> BuildOutcome<Trace> {
         EngineError::check_memory(self.request.log, self.runner.trace(build, &self.request))
     }
 
@@ -103,7 +99,7 @@ impl BuildJudge<'_> {
     /// Runs a build: judges it with the command, or makes its trace if there is no command.
     pub(super) fn probe(&self, build: &Build) -> Result<Probe, EngineError> {
         let Some(condition) = &self.condition else { return Ok(self.trace(build)?.map_err(BuildAnswer::Untestable)) };
-        Ok(Err(match condition.ask(self.request.log, Some(build.path()))? {
+        Ok(Err(match condition.ask(&self.runner, self.request.log, Some(build.path()))? {
             ConditionAnswer::Gone => BuildAnswer::Good,
             ConditionAnswer::Shows => BuildAnswer::Bad,
             ConditionAnswer::Unknown(untestable) => BuildAnswer::Untestable(untestable),

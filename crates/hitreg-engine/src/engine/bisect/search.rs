@@ -7,7 +7,7 @@ use super::ahead::ProbePool;
 use super::judge::{BuildAnswer, BuildJudge};
 use super::result::{BisectResult, SearchVerdict};
 use crate::build::{StopSignal, UntestableBuild};
-use crate::engine::{EngineError, check};
+use crate::engine::{BuildOutcome, EngineError, check};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
 
@@ -26,7 +26,7 @@ pub(super) trait SearchSpace: Sync {
     fn probe(&self, item: &Self::Item, judge: &BuildJudge<'_>, slot: usize) -> Result<Probe, EngineError>;
 
     /// The trace of a candidate, while no probe is running.
-    fn trace(&self, item: &Self::Item) -> Result<Result<Trace, UntestableBuild>, EngineError>;
+    fn trace(&self, item: &Self::Item) -> BuildOutcome<Trace>;
 
     fn name(&self, item: &Self::Item) -> String;
 }
@@ -285,7 +285,7 @@ mod tests {
             unreachable!("nothing is run")
         }
 
-        fn trace(&self, _: &usize) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+        fn trace(&self, _: &usize) -> BuildOutcome<Trace> {
             unreachable!("nothing is run")
         }
 

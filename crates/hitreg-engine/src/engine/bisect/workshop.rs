@@ -8,7 +8,7 @@ use super::judge::{BuildAnswer, BuildJudge};
 use super::search::{Probe, SearchSpace};
 use crate::build::git::{GitError, Repository, make};
 use crate::build::{Build, UntestableBuild};
-use crate::engine::EngineError;
+use crate::engine::{BuildOutcome, EngineError};
 use hitreg_log::store::{self, OwnFolder, Target};
 use hitreg_log::trace::Trace;
 
@@ -57,7 +57,7 @@ impl SearchSpace for WorktreePool<'_> {
         Ok(probed)
     }
 
-    fn trace(&self, commit: &String) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+    fn trace(&self, commit: &String) -> BuildOutcome<Trace> {
         self.trace_in(self.judge, commit, 0)
     }
 
@@ -68,12 +68,7 @@ impl SearchSpace for WorktreePool<'_> {
 
 impl WorktreePool<'_> {
     /// The trace of a commit: the saved one, or a new one.
-    fn trace_in(
-        &self,
-        judge: &BuildJudge<'_>,
-        commit: &str,
-        worktree: usize,
-    ) -> Result<Result<Trace, UntestableBuild>, EngineError> {
+    fn trace_in(&self, judge: &BuildJudge<'_>, commit: &str, worktree: usize) -> BuildOutcome<Trace> {
         if let Ok(trace) = store::read_trace_within(self.judge.runner.memory, self.trace_file(commit).path()) {
             return Ok(Ok(trace));
         }
@@ -87,12 +82,7 @@ impl WorktreePool<'_> {
         Ok(made)
     }
 
-    fn build(
-        &self,
-        judge: &BuildJudge<'_>,
-        commit: &str,
-        worktree: usize,
-    ) -> Result<Result<Build, UntestableBuild>, EngineError> {
+    fn build(&self, judge: &BuildJudge<'_>, commit: &str, worktree: usize) -> BuildOutcome<Build> {
         let worktree = self.folder.path().join(format!("worktree-{worktree}"));
         let artifact = worktree.join(self.artifact);
         self.check_out(&worktree, &artifact, commit)?;

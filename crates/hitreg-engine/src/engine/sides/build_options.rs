@@ -2,7 +2,7 @@
 
 use super::{ReplaySpec, SideTrace};
 use crate::build::UntestableBuild;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{BuildOutcome, Engine, EngineError};
 use hitreg_log::record::SessionHeader;
 use hitreg_netcode::replay::{WhatIf, own_settings};
 use hitreg_netcode::settings::Settings;
@@ -30,7 +30,7 @@ impl ReplaySpec {
         engine: &Engine<'_>,
         log: &SessionHeader,
         trace: SideTrace,
-    ) -> Result<Result<SideTrace, UntestableBuild>, EngineError> {
+    ) -> BuildOutcome<SideTrace> {
         let says = trace.source().header();
         let because = |asked: String, found: &str| {
             let reason = format!("the build ignores {asked}: its trace has {found}");

@@ -8,7 +8,7 @@ use super::same_session::SessionIdentity;
 use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
 use crate::build::{BuildRunner, UntestableBuild};
 use crate::engine::streamed::{collect_replayed, write_replayed};
-use crate::engine::{Engine, EngineError, SideRejudgement, SurveyedLog};
+use crate::engine::{BuildOutcome, Engine, EngineError, SideRejudgement, SurveyedLog};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::{FileKind, TraceLayout};
@@ -158,7 +158,7 @@ impl ReplaySpec {
         engine: &Engine<'_>,
         log: &SurveyedLog,
         rejudged: Option<&OnceLock<SideRejudgement>>,
-    ) -> Result<Result<SideTrace, UntestableBuild>, EngineError> {
+    ) -> BuildOutcome<SideTrace> {
         let options = self.replay_options(engine, &log.header)?;
         let game = match engine.games.of_header(&log.header) {
             Ok(game) => game,
