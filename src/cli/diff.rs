@@ -265,7 +265,7 @@ fn untestable_junit(missing: &MissingSide) -> Report {
     report
 }
 
-fn write_junit(target: &Target, report: &Report) -> Result<(), CommandError> {
+pub(super) fn write_junit(target: &Target, report: &Report) -> Result<(), CommandError> {
     let text = report.to_string().map_err(|error| CommandError::file(target.path(), error))?;
     Ok(store::save_bytes(target, text.as_bytes())?)
 }

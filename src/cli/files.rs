@@ -19,13 +19,9 @@ pub(super) fn engine(games: &Games) -> Engine<'_> {
 
 /// Notes the parts of a log that this build does not know, because the results lack them.
 pub(super) fn note_passed_over(path: &Path, header: &SessionHeader) {
-    use std::io::Write;
     let what = passed_over(header);
     if !what.is_empty() {
-        let text =
-            format!("note: {}: skipped, because this build does not know it: {}", path.display(), what.join(", "));
-        // A closed stderr does not stop the command.
-        let _ = writeln!(anstream::stderr(), "{}", printable(&text));
+        note(path, &format!("skipped, because this build does not know it: {}", what.join(", ")));
     }
 }
 
@@ -37,11 +33,15 @@ pub(super) fn hole(gap: Option<&GapRecord>) -> Option<String> {
 
 /// Notes that a part of a session is missing, because later results do not match the played session.
 pub(super) fn note_hole(path: &Path, gap: Option<&GapRecord>) {
-    use std::io::Write;
     if let Some(hole) = hole(gap) {
-        // A closed stderr does not stop the command.
-        let _ = writeln!(anstream::stderr(), "note: {}: {hole}", printable(&path.display().to_string()));
+        note(path, &hole);
     }
+}
+
+fn note(path: &Path, what: &str) {
+    use std::io::Write;
+    // A closed stderr does not stop the command.
+    let _ = writeln!(anstream::stderr(), "{}", printable(&format!("note: {}: {what}", path.display())));
 }
 
 /// Notes the missing parts of replayed logs.

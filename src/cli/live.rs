@@ -86,17 +86,13 @@ pub(super) fn run(games: &Games, args: &LiveArgs, output: &mut Output) -> Comman
 impl LiveArgs {
     fn scenario(&self) -> Result<Scenario, CommandError> {
         let mut scenario = self.recording.scenario()?;
-        scenario.change_links(|link| self.impaired(link));
-        scenario.check()?;
-        Ok(scenario)
-    }
-
-    fn impaired(&self, link: LinkModel) -> LinkModel {
-        LinkModel {
+        scenario.change_links(|link| LinkModel {
             reorder: self.reorder.unwrap_or(link.reorder),
             duplicate: self.duplicate.unwrap_or(link.duplicate),
             ..link
-        }
+        });
+        scenario.check()?;
+        Ok(scenario)
     }
 }
 

@@ -142,7 +142,8 @@ impl GameArgs {
     {
         let game = games.recordable(self.game.as_deref()).map_err(CommandError::request)?;
         match &self.map {
-            Some(path) if is_name(path) => {
+            // A file of this name takes precedence over a built-in map.
+            Some(path) if is_plain_name(path) && !path.exists() => {
                 let map = game.map(&path.display().to_string()).map_err(CommandError::request)?;
                 work(game, Some(&map)).map_err(CommandError::request)
             }
@@ -167,11 +168,6 @@ impl LinkArgs {
             ..link
         }
     }
-}
-
-/// Whether the text names a built-in map: no such file exists, and it does not look like a path.
-fn is_name(path: &Path) -> bool {
-    is_plain_name(path) && !path.exists()
 }
 
 /// Whether a path has neither a folder nor an extension, as the name of a built-in map.

@@ -184,7 +184,7 @@ fn shrink_by<E: std::error::Error + Send + 'static>(
     let before = CostCounts::of(&again, edit);
     let mut search = Search::new(again, (edit, record), (still, at_once), progress);
     search.run()?;
-    let (session, probes) = search.finish();
+    let Search { current: session, probes, .. } = search;
     let after = CostCounts::of(&session, edit);
     let removed =
         CostKind::ALL.map(|kind| RemovedCount { kind, before: before.of_kind(kind), after: after.of_kind(kind) });

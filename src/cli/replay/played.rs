@@ -20,7 +20,6 @@ use crate::score::ModeScore;
 use crate::store::{self, Target};
 use crate::trace::schema::shots;
 use crate::trace::{Table, Trace, TraceHeader};
-use crate::units::Micros;
 
 /// Accumulates figures from the rows of a replay.
 struct RowCollectors {
@@ -92,7 +91,7 @@ pub(super) fn play(
         true => scores(game, &log, &options)?,
         false => Vec::new(),
     };
-    let length = part.map_or(log.survey.duration(), length_of);
+    let length = part.map_or(log.survey.duration(), |part| part.to - part.from);
     let mut summary = gathered.summary.summary();
     if part.is_none() {
         summary.exercised = log.facts()?.completed(summary.exercised);
@@ -182,10 +181,6 @@ fn run(
         None => retry_with_encoding(&AtomicBool::new(false), |encoded| gather(encoded, &mut |_, _| {})),
         Some(target) => write_replayed(target, TraceLayout::Packed, gather),
     }
-}
-
-fn length_of(part: Part) -> Micros {
-    part.to - part.from
 }
 
 fn options(

@@ -6,10 +6,11 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::show;
+use crate::cli::diff::write_junit;
 use crate::cli::replay::exercised;
 use crate::cli::trouble::CommandError;
 use crate::corpus::name_of;
-use crate::store::{self, Target};
+use crate::store::Target;
 use crate::verify::{LogReport, LogVerdict};
 
 /// Writes the report. Logs that differ are failures, broken logs are errors, and untestable logs are skipped. A golden
@@ -39,8 +40,7 @@ pub(super) fn write(
     }
     let mut report = Report::new("hitreg");
     report.add_test_suite(suite);
-    let text = report.to_string().map_err(|error| CommandError::file(target.path(), error))?;
-    Ok(store::save_bytes(target, text.as_bytes())?)
+    write_junit(target, &report)
 }
 
 fn status(log: &LogReport) -> TestCaseStatus {

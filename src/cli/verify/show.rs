@@ -63,12 +63,9 @@ fn head(log: &LogReport) -> Vec<PageCell> {
         LogVerdict::Untestable => UNSURE,
         LogVerdict::Differs | LogVerdict::Broken => BAD,
     };
-    vec![PageCell::styled(style, format!("{:<11}", shown(log.verdict))), log.path.display().to_string().into()]
-}
-
-/// The verdict in the text. JSON and JUnit reports use [`name_of`].
-fn shown(verdict: LogVerdict) -> String {
-    if verdict == LogVerdict::Same { "ok".to_owned() } else { name_of(verdict) }
+    // JSON and JUnit reports always have the verdict's name.
+    let word = if log.verdict == LogVerdict::Same { "ok".to_owned() } else { name_of(log.verdict) };
+    vec![PageCell::styled(style, format!("{word:<11}")), log.path.display().to_string().into()]
 }
 
 fn print_line(page: &mut Page, log: &LogReport) {

@@ -109,8 +109,10 @@ pub fn check_contract(
     }
     add("refuses another game", test.other_game()?);
     add("refuses a damaged log", test.damaged()?);
-    add("unknown command", test.unknown_command()?);
-    add("unknown setting", test.unknown_setting()?);
+    let ended = test.ended("hitreg-check", log, &[])?;
+    add("unknown command", refusal("a command that it does not know", ended));
+    let ended = test.ended("replay", log, &["--set", NO_SETTING])?;
+    add("unknown setting", refusal("a setting that no session has", ended));
     Ok(points)
 }
 
@@ -285,14 +287,6 @@ impl ContractTest<'_> {
             ProcessEnd::Exit(code) => kept(format!("half a file gives exit code {code}")),
             other => wrong(format!("half a file: {}", ended_as(&other))),
         })
-    }
-
-    fn unknown_command(&self) -> Result<PointFinding, EngineError> {
-        Ok(refusal("a command that it does not know", self.ended("hitreg-check", self.log, &[])?))
-    }
-
-    fn unknown_setting(&self) -> Result<PointFinding, EngineError> {
-        Ok(refusal("a setting that no session has", self.ended("replay", self.log, &["--set", NO_SETTING])?))
     }
 
     /// Runs a command of the build with a log, and returns how it ended.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::build::condition::BadCondition;
 use crate::build::git::GitError;
-use crate::build::{BuildError, CacheError, UntestableBuild};
+use crate::build::{BuildError, UntestableBuild};
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::LogError;
 use hitreg_log::memory::NeedsMemory;
@@ -92,9 +92,6 @@ pub enum EngineError {
     /// A build does not exist or is not executable.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The cache is not available.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
     /// The traces cannot be compared with these options.
     #[error(transparent)]
     Diff(#[from] DiffError),

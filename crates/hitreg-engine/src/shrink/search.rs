@@ -40,11 +40,11 @@ pub(super) struct Search<'a, E: std::error::Error + 'static> {
     at_once: usize,
     progress: &'a mut dyn FnMut(&ShrinkStep),
     /// The smallest session so far that shows the property.
-    current: Session,
+    pub(super) current: Session,
     counts: CostCounts,
     /// Digests of inputs that do not show the property.
     failed: SortedSet<Digest>,
-    probes: u64,
+    pub(super) probes: u64,
     /// Whether the game can begin elsewhere than at its spawn.
     can_begin: bool,
 }
@@ -86,11 +86,6 @@ impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
                 return Ok(());
             }
         }
-    }
-
-    /// The result, and the number of tested candidates.
-    pub(super) fn finish(self) -> (Session, u64) {
-        (self.current, self.probes)
     }
 
     /// Removes chunks of one kind and halves their size, until no single thing can be removed.

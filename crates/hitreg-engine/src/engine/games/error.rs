@@ -33,9 +33,6 @@ pub enum ScoreError {
     /// A recorded body is invalid.
     #[error(transparent)]
     State(#[from] score::DrawingScoreError),
-    /// The cells of a recorded body are invalid.
-    #[error(transparent)]
-    Cells(#[from] BadCells),
 }
 
 /// Why a usercmd could not be run again.
