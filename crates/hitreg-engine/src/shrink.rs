@@ -108,8 +108,6 @@ pub struct RemovedCount {
 pub struct ShrinkStep {
     /// The kind that the search is removing.
     pub kind: CostKind,
-    /// Whether the last round made the session smaller.
-    pub smaller: bool,
     /// The counts of the smallest session so far.
     pub left: CostCounts,
     /// How many candidates have been tested so far.

@@ -356,9 +356,7 @@ impl SurveyedLog {
         let log_digest = self.digest.map_or(String::new(), |digest| digest.to_string());
         TraceHeader { log_digest, ..header.clone() }
     }
-}
 
-impl SurveyedLog {
     /// Records the log's input and links again with this program, under its own settings or others.
     ///
     /// # Errors

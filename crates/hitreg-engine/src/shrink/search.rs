@@ -243,18 +243,18 @@ impl<E: std::error::Error + Send + 'static> Search<'_, E> {
                     ProbeResult::Shows(session, counts) => {
                         self.probes += 1;
                         (self.current, self.counts) = (*session, counts);
-                        self.tell(kind, true);
+                        self.tell(kind);
                         return Ok(Some(index));
                     }
                 }
             }
-            self.tell(kind, false);
+            self.tell(kind);
         }
         Ok(None)
     }
 
-    fn tell(&mut self, kind: CostKind, smaller: bool) {
-        (self.progress)(&ShrinkStep { kind, smaller, left: self.counts, probes: self.probes });
+    fn tell(&mut self, kind: CostKind) {
+        (self.progress)(&ShrinkStep { kind, left: self.counts, probes: self.probes });
     }
 }
 

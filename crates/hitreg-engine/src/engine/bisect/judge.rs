@@ -56,9 +56,7 @@ impl<'a> BuildJudge<'a> {
         }
         Ok(BuildJudge { condition, options, runner, request, trace_bytes })
     }
-}
 
-impl BuildJudge<'_> {
     /// The number of builds that the memory limit allows to run at once, at most `wanted`.
     pub(super) fn room(&self, wanted: usize) -> usize {
         match self.compares() {
