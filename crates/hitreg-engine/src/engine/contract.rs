@@ -184,7 +184,7 @@ impl ContractTest<'_> {
     fn bodies(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
         let of = |trace: &Trace| Trace {
             header: trace.header.clone(),
-            tables: trace.tables.iter().filter(|table| table.name.starts_with(bodies::NAME)).cloned().collect(),
+            tables: trace.tables.iter().filter(|table| is_of_bodies(table)).cloned().collect(),
         };
         let (recorded, replayed) = (of(&all_records(&self.file.session)), of(trace));
         let is_empty = |trace: &Trace| trace.tables.iter().all(|table| table.rows() == 0);
@@ -325,27 +325,26 @@ fn difference(a: &Trace, b: &Trace) -> Result<Option<String>, EngineError> {
 
 /// Where the states after a tick are first not those of the whole session's replay: the field of a body, or the hash.
 fn late_difference(whole: &Trace, part: &Trace, after: Tick) -> Result<Option<String>, EngineError> {
-    let is_of_state = |table: &Table| table.name == ticks::NAME || table.name.starts_with(bodies::NAME);
-    let later = |trace: &Trace, wanted: &dyn Fn(&Table) -> bool| Trace {
-        header: trace.header.clone(),
-        tables: trace
-            .tables
-            .iter()
-            .filter(|table| is_of_state(table) && wanted(table))
-            .map(|table| {
-                let rows: Vec<u32> =
-                    (0..).zip(table.u32s("tick")).filter(|(_, tick)| **tick > after.0).map(|row| row.0).collect();
-                table.select(&rows)
-            })
-            .collect(),
+    let later = |table: &Table| {
+        let ticks = (0..).zip(table.u32s("tick"));
+        table.select(&ticks.filter(|(_, tick)| **tick > after.0).map(|(row, _)| row).collect::<Vec<u32>>())
     };
-    let differs = |wanted: &dyn Fn(&Table) -> bool| difference(&later(whole, wanted), &later(part, wanted));
+    let differs = |is_wanted: fn(&Table) -> bool| {
+        let [whole, part] = [whole, part].map(|trace| {
+            let tables = trace.tables.iter().filter(|table| is_wanted(table)).map(later).collect();
+            Trace { header: trace.header.clone(), tables }
+        });
+        difference(&whole, &part)
+    };
     // A field says more than a hash.
-    let in_bodies = differs(&|table| table.name != ticks::NAME)?;
-    Ok(match in_bodies {
-        Some(place) => Some(place),
-        None => differs(&|table| table.name == ticks::NAME)?,
-    })
+    match differs(is_of_bodies)? {
+        Some(place) => Ok(Some(place)),
+        None => differs(|table| table.name == ticks::NAME),
+    }
+}
+
+fn is_of_bodies(table: &Table) -> bool {
+    table.name.starts_with(bodies::NAME)
 }
 
 fn said(untestable: &UntestableBuild) -> String {
