@@ -54,14 +54,7 @@ pub(crate) fn loose(
 pub(crate) fn launch(rules: &ArenaRules, world: &mut ArenaWorld, fire: &ArenaFire) {
     let Some((body, target)) = loose(rules, fire, world.player_bodies()) else { return };
     let target = target.and_then(|id| world.entity(id).map(|body| (id, body.teleports)));
-    let flight = ProjectileFlight {
-        shooter: fire.shooter,
-        command: fire.command,
-        weapon: fire.weapon,
-        life_us: STICKS_US,
-        target,
-    };
-    world.launch(flight, body);
+    world.launch(fire.flight(STICKS_US, target), body);
 }
 
 /// Moves all arrows in flight, applies the hits that are due, and removes arrows that have stuck long enough.

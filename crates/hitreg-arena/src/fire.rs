@@ -5,9 +5,10 @@ use glam::Vec3;
 use super::body::ArenaBody;
 use super::hitbox::Ray;
 use super::rules::ArenaRules;
+use super::state::ProjectileFlight;
 use super::weapon::{Muzzle, WeaponId};
 use hitreg_log::rng::Rng;
-use hitreg_log::units::{CommandSeq, PlayerId, Seed};
+use hitreg_log::units::{CommandSeq, EntityId, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::Scene;
 
@@ -46,6 +47,11 @@ impl ArenaFire {
             seed: scene.seed,
             command: command.seq,
         }
+    }
+
+    /// Returns the server-only state of the projectile that it launches.
+    pub(crate) fn flight(&self, life_us: u32, target: Option<(EntityId, u32)>) -> ProjectileFlight {
+        ProjectileFlight { shooter: self.shooter, command: self.command, weapon: self.weapon, life_us, target }
     }
 
     /// Returns the line of aim.

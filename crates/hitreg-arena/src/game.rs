@@ -2,19 +2,15 @@
 
 use glam::Vec3;
 
-use super::body::{ArenaBody, BodyKind};
+use super::body::ArenaBody;
 use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
-use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
 use super::state::ArenaWorld;
-use super::{arrow, bell, category, harm, judge, prop, rocket, spawn, step, walker};
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
+use super::{arrow, prop, rocket, spawn, step};
+use hitreg_log::units::{EntityId, Micros, Seed};
 use hitreg_log::usercmd::{Input, Usercmd};
-use hitreg_netcode::game::{
-    BadCells, Categorize, Category, FieldSchema, Judge, PlayerCommand, Reconcile, Scene, ShotVerdict, Simulate, Sink,
-    Wall, WorldSink,
-};
+use hitreg_netcode::game::{BadCells, PlayerCommand, Reconcile, Scene, Simulate, Sink, Wall, WorldSink};
 
 /// The built-in game.
 #[derive(Clone, Copy, Debug)]
@@ -100,80 +96,6 @@ impl Simulate for Arena {
 
     fn effect_name(kind: u8) -> &'static str {
         ArenaEffect::name_of(kind)
-    }
-}
-
-impl Judge for Arena {
-    fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> ShotVerdict {
-        judge::judge(rules, fire, targets)
-    }
-
-    fn is_target(body: &ArenaBody) -> bool {
-        body.is_target()
-    }
-
-    fn sees(rules: &ArenaRules, from: Vec3, body: &ArenaBody) -> Option<bool> {
-        Some(judge::sees_any_part(rules, from, body))
-    }
-
-    fn aim(fire: &ArenaFire) -> (Vec3, Vec3) {
-        let line = fire.centre();
-        (line.from, line.direction)
-    }
-
-    fn is_projectile(fire: &ArenaFire) -> bool {
-        fire.flies
-    }
-
-    fn apply(
-        rules: &ArenaRules,
-        world: &mut ArenaWorld,
-        shooter: PlayerId,
-        command: &Usercmd,
-        fire: &ArenaFire,
-        verdict: &ShotVerdict,
-        out: &mut impl WorldSink,
-    ) {
-        harm::apply(rules, world, shooter, command, fire, verdict, out);
-    }
-
-    fn hitgroup_name(hitgroup: u8) -> &'static str {
-        Hitgroup::name_of(hitgroup)
-    }
-
-    fn weapon_name(fire: &ArenaFire) -> &'static str {
-        fire.weapon.name()
-    }
-}
-
-impl Categorize for Arena {
-    fn category(body: &ArenaBody, own: bool, field: &FieldSchema) -> Category {
-        category::category(body, own, field)
-    }
-
-    fn simulate(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
-        category::simulate(rules, body, dt)
-    }
-
-    fn carry_out(rules: &ArenaRules, body: &ArenaBody, dt: Micros) -> ArenaBody {
-        walker::carry_out(rules, body, dt)
-    }
-
-    fn play(rules: &ArenaRules, defined: &ArenaBody, dt: Micros) -> ArenaBody {
-        bell::play(rules, defined, dt)
-    }
-
-    fn final_state(_rules: &ArenaRules, body: &ArenaBody) -> Option<(ArenaBody, Micros)> {
-        category::final_state(body)
-    }
-
-    fn reaction(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
-        // Only the server decides whom an arrow hits.
-        arrow::loose(rules, fire, &[]).map(|(body, _)| body).or_else(|| rocket::loose(rules, fire))
-    }
-
-    fn came_from(body: &ArenaBody) -> Option<(PlayerId, CommandSeq)> {
-        matches!(body.kind, BodyKind::Arrow | BodyKind::Rocket).then(|| arrow::came_from(body))
     }
 }
 

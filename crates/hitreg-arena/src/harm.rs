@@ -2,45 +2,11 @@
 
 use glam::Vec3;
 
-use super::arrow;
-use super::body::ArenaBody;
 use super::effect::ArenaEffect;
-use super::fire::ArenaFire;
-use super::rocket;
 use super::rules::ArenaRules;
-use super::state::{ArenaWorld, ProjectileFlight};
-use super::weapon::Muzzle;
+use super::state::ArenaWorld;
 use hitreg_log::units::{EntityId, PlayerId};
-use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{ShotVerdict, WorldSink};
-
-/// Applies a judged shot, or launches it if it is a projectile.
-pub(crate) fn apply(
-    rules: &ArenaRules,
-    world: &mut ArenaWorld,
-    shooter: PlayerId,
-    command: &Usercmd,
-    fire: &ArenaFire,
-    verdict: &ShotVerdict,
-    out: &mut impl WorldSink,
-) {
-    let line = fire.centre();
-    if let (Muzzle::Rocket { life_ms, .. }, Some(rocket)) = (rules.weapon(fire.weapon).shot, rocket::loose(rules, fire))
-    {
-        let rocket = ArenaBody { teleports: arrow::launch_of(shooter, command.seq), ..rocket };
-        let life_us = u32::from(life_ms) * 1_000;
-        let flight = ProjectileFlight { shooter, command: command.seq, weapon: fire.weapon, life_us, target: None };
-        world.launch(flight, rocket);
-        return;
-    }
-    if let Muzzle::Arrow { .. } = rules.weapon(fire.weapon).shot {
-        arrow::launch(rules, world, fire);
-        return;
-    }
-    for wound in &verdict.wounds {
-        hurt(rules, world, shooter, wound.target, wound.damage, line.direction, out);
-    }
-}
+use hitreg_netcode::game::WorldSink;
 
 /// Damages and pushes a living player. A kill of another player scores one frag, a suicide costs one.
 pub(crate) fn hurt(

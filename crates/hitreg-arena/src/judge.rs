@@ -1,54 +1,106 @@
-//! Judges the shots of bullets against the other players.
+//! Judges the shots of bullets against the other players, and applies judged shots.
 
 use glam::Vec3;
 
 use super::body::ArenaBody;
 use super::fire::ArenaFire;
+use super::harm::hurt;
 use super::hitbox::{self, Hitgroup, Ray};
 use super::rules::ArenaRules;
 use super::solid::{Solid, SolidHull};
+use super::state::ArenaWorld;
 use super::weapon::Muzzle;
-use hitreg_log::units::EntityId;
-use hitreg_netcode::game::{DamageShare, Reason, ShotVerdict};
+use super::{Arena, arrow, rocket};
+use hitreg_log::units::{EntityId, PlayerId};
+use hitreg_log::usercmd::Usercmd;
+use hitreg_netcode::game::{DamageShare, Judge, Reason, ShotVerdict, WorldSink};
 
-pub(crate) fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> ShotVerdict {
-    let Muzzle::Bullets { damage, reach_units, .. } = rules.weapon(fire.weapon).shot else {
-        return ShotVerdict::miss(Reason::Launched);
-    };
-    let mut wounds: Vec<DamageShare> = Vec::new();
-    let mut hit_world = false;
-    for pellet in fire.pellets(rules) {
-        match follow(rules, fire, targets, &pellet, reach_units) {
-            PelletFate::Met(target, hitgroup) => {
-                let factor = rules.hitgroup_factors[hitgroup as usize];
-                let damage = (damage as f32 * factor) as i32;
-                add_wound(&mut wounds, DamageShare { target, hitgroup: hitgroup as u8, damage, pellets: 1 });
+impl Judge for Arena {
+    fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> ShotVerdict {
+        let Muzzle::Bullets { damage, reach_units, .. } = rules.weapon(fire.weapon).shot else {
+            return ShotVerdict::miss(Reason::Launched);
+        };
+        let mut wounds: Vec<DamageShare> = Vec::new();
+        let mut hit_world = false;
+        for pellet in fire.pellets(rules) {
+            match follow(rules, fire, targets, &pellet, reach_units) {
+                PelletFate::Met(target, hitgroup) => {
+                    let factor = rules.hitgroup_factors[hitgroup as usize];
+                    let damage = (damage as f32 * factor) as i32;
+                    add_wound(&mut wounds, DamageShare { target, hitgroup: hitgroup as u8, damage, pellets: 1 });
+                }
+                PelletFate::HitWorld => hit_world = true,
+                PelletFate::Missed => {}
             }
-            PelletFate::HitWorld => hit_world = true,
-            PelletFate::Missed => {}
+        }
+        let reason = match (wounds.is_empty(), hit_world) {
+            (false, _) => Reason::Hit,
+            (true, true) => Reason::HitWorld,
+            (true, false) => Reason::Missed,
+        };
+        ShotVerdict { reason, wounds }
+    }
+
+    fn is_target(body: &ArenaBody) -> bool {
+        body.is_target()
+    }
+
+    /// Returns whether a bullet from `from` could reach the middle or a side of any part of a body. Other players are
+    /// ignored.
+    fn sees(rules: &ArenaRules, from: Vec3, body: &ArenaBody) -> Option<bool> {
+        let towards = (body.origin - from).truncate().normalize_or_zero();
+        let across = Vec3::new(-towards.y, towards.x, 0.0);
+        let is_seen = hitbox::parts(body).any(|(middle, half_width)| {
+            // Slightly inside the part, so that a wall that touches the part hides it only from behind.
+            let edge = across * (half_width - 1.0);
+            [middle, middle + edge, middle - edge].into_iter().any(|to| {
+                let way = rules.map.solid().sweep(SolidHull::Point, from, to);
+                way.fraction >= 1.0 && !way.all_solid
+            })
+        });
+        Some(is_seen)
+    }
+
+    fn aim(fire: &ArenaFire) -> (Vec3, Vec3) {
+        let line = fire.centre();
+        (line.from, line.direction)
+    }
+
+    fn is_projectile(fire: &ArenaFire) -> bool {
+        fire.flies
+    }
+
+    fn apply(
+        rules: &ArenaRules,
+        world: &mut ArenaWorld,
+        shooter: PlayerId,
+        command: &Usercmd,
+        fire: &ArenaFire,
+        verdict: &ShotVerdict,
+        out: &mut impl WorldSink,
+    ) {
+        match rules.weapon(fire.weapon).shot {
+            Muzzle::Rocket { .. } => {
+                let fire = ArenaFire { shooter, command: command.seq, ..*fire };
+                rocket::launch(rules, world, &fire);
+            }
+            Muzzle::Arrow { .. } => arrow::launch(rules, world, fire),
+            Muzzle::Bullets { .. } => {
+                let direction = fire.centre().direction;
+                for wound in &verdict.wounds {
+                    hurt(rules, world, shooter, wound.target, wound.damage, direction, out);
+                }
+            }
         }
     }
-    let reason = match (wounds.is_empty(), hit_world) {
-        (false, _) => Reason::Hit,
-        (true, true) => Reason::HitWorld,
-        (true, false) => Reason::Missed,
-    };
-    ShotVerdict { reason, wounds }
-}
 
-/// Returns whether a bullet from `from` could reach the middle or a side of any part of a body. Other players are
-/// ignored.
-pub(crate) fn sees_any_part(rules: &ArenaRules, from: Vec3, body: &ArenaBody) -> bool {
-    let towards = (body.origin - from).truncate().normalize_or_zero();
-    let across = Vec3::new(-towards.y, towards.x, 0.0);
-    hitbox::parts(body).any(|(middle, half_width)| {
-        // Slightly inside the part, so that a wall that touches the part hides it only from behind.
-        let edge = across * (half_width - 1.0);
-        [middle, middle + edge, middle - edge].into_iter().any(|to| {
-            let way = rules.map.solid().sweep(SolidHull::Point, from, to);
-            way.fraction >= 1.0 && !way.all_solid
-        })
-    })
+    fn hitgroup_name(hitgroup: u8) -> &'static str {
+        Hitgroup::name_of(hitgroup)
+    }
+
+    fn weapon_name(fire: &ArenaFire) -> &'static str {
+        fire.weapon.name()
+    }
 }
 
 /// The outcome of one pellet.

@@ -34,6 +34,13 @@ pub(crate) fn loose(rules: &ArenaRules, fire: &ArenaFire) -> Option<ArenaBody> {
     })
 }
 
+/// Launches a rocket.
+pub(crate) fn launch(rules: &ArenaRules, world: &mut ArenaWorld, fire: &ArenaFire) {
+    let Muzzle::Rocket { life_ms, .. } = rules.weapon(fire.weapon).shot else { return };
+    let Some(rocket) = loose(rules, fire) else { return };
+    world.launch(fire.flight(u32::from(life_ms) * 1_000, None), rocket);
+}
+
 /// Moves all rockets. A rocket explodes when it hits something, or at the end of its lifetime.
 pub(crate) fn fly(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
     let first = world.first_flight();
