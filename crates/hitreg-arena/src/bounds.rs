@@ -34,21 +34,9 @@ impl Bounds {
     pub(crate) fn of_convex(facets: &[Facet]) -> Bounds {
         let gap = f64::from(SURFACE_GAP_UNITS);
         let moved_out = |facet: &Facet| Facet { distance: facet.distance + gap, ..*facet };
-        let planes: Vec<Facet> = facets.iter().map(moved_out).chain(cut_planes()).collect();
-        let mut corners = Bounds::EMPTY;
-        for (i, a) in planes.iter().enumerate() {
-            for (j, b) in planes.iter().enumerate().skip(i + 1) {
-                for c in planes.iter().skip(j + 1) {
-                    let corner = meeting_point(a, b, c).filter(|&at| {
-                        planes.iter().all(|facet| dot(facet.normal, at) <= facet.distance + ROUNDING_UNITS / 8.0)
-                    });
-                    if let Some(at) = corner {
-                        corners = corners.union(Bounds::around(at));
-                    }
-                }
-            }
-        }
-        corners
+        let planes: Vec<Facet> = facets.iter().map(moved_out).chain(cut_planes(CUT_UNITS)).collect();
+        let corners = corners_of(&planes, ROUNDING_UNITS / 8.0);
+        corners.fold(Bounds::EMPTY, |all, at| all.union(Bounds::around(at)))
     }
 
     fn around(at: [f64; 3]) -> Bounds {
@@ -100,17 +88,33 @@ impl Bounds {
     }
 }
 
-/// The planes of a cube around everything, which give open brushes corners too.
-fn cut_planes() -> impl Iterator<Item = Facet> {
+/// Returns the six axis directions.
+pub(crate) fn axes() -> impl Iterator<Item = [f64; 3]> {
     (0..6).map(|side| {
-        let mut normal = [0.0; 3];
-        normal[side / 2] = if side % 2 == 0 { 1.0 } else { -1.0 };
-        Facet { normal, distance: CUT_UNITS }
+        let mut axis = [0.0; 3];
+        axis[side / 2] = if side % 2 == 0 { 1.0 } else { -1.0 };
+        axis
     })
 }
 
+/// Returns the planes of a cube around everything, which give open brushes corners too.
+pub(crate) fn cut_planes(distance: f64) -> impl Iterator<Item = Facet> {
+    axes().map(move |normal| Facet { normal, distance })
+}
+
+/// Returns the points where three planes meet behind all others. Points within `tolerance_units` of a plane count as
+/// behind it.
+pub(crate) fn corners_of(planes: &[Facet], tolerance_units: f64) -> impl Iterator<Item = [f64; 3]> {
+    let triples = planes.iter().enumerate().flat_map(move |(i, a)| {
+        let pairs = planes.iter().enumerate().skip(i + 1);
+        pairs.flat_map(move |(j, b)| planes[j + 1..].iter().map(move |c| (a, b, c)))
+    });
+    let is_corner = move |at: &[f64; 3]| planes.iter().all(|p| dot(p.normal, *at) <= p.distance + tolerance_units);
+    triples.filter_map(|(a, b, c)| meeting_point(a, b, c)).filter(is_corner)
+}
+
 /// Returns the point on all three planes, unless two of them are nearly parallel.
-pub(crate) fn meeting_point(a: &Facet, b: &Facet, c: &Facet) -> Option<[f64; 3]> {
+fn meeting_point(a: &Facet, b: &Facet, c: &Facet) -> Option<[f64; 3]> {
     let (bc, ca, ab) = (cross(b.normal, c.normal), cross(c.normal, a.normal), cross(a.normal, b.normal));
     let volume = dot(a.normal, bc);
     let along = |axis: usize| (bc[axis] * a.distance + ca[axis] * b.distance + ab[axis] * c.distance) / volume;

@@ -3,7 +3,7 @@
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use super::bounds::Bounds;
+use super::bounds::{Bounds, axes};
 use super::solid::{HullFace, SolidHull};
 
 /// One plane of a brush: `normal · p <= distance` is its solid side.
@@ -97,14 +97,8 @@ impl ConvexBrush {
 
     /// Creates an axis-aligned box from its lowest and highest corners, in units.
     pub fn cuboid(min: [f64; 3], max: [f64; 3]) -> ConvexBrush {
-        let facets = (0..3).flat_map(|axis| {
-            let side = |sign: f64, distance: f64| {
-                let mut normal = [0.0; 3];
-                normal[axis] = sign;
-                Facet { normal, distance }
-            };
-            [side(1.0, max[axis]), side(-1.0, -min[axis])]
-        });
+        let distances = (0..3).flat_map(|axis| [max[axis], -min[axis]]);
+        let facets = axes().zip(distances).map(|(normal, distance)| Facet { normal, distance });
         ConvexBrush { facets: facets.collect() }
     }
 

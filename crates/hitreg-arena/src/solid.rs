@@ -32,15 +32,6 @@ impl SolidHull {
             SolidHull::Point => Vec3::ZERO,
         }
     }
-
-    /// Returns the hull's index in [`SolidHull::ALL`].
-    pub(crate) const fn index(self) -> usize {
-        match self {
-            SolidHull::Standing => 0,
-            SolidHull::Ducked => 1,
-            SolidHull::Point => 2,
-        }
-    }
 }
 
 /// The obstacle of a sweep.

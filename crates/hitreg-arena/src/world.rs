@@ -49,7 +49,7 @@ impl CollisionWorld {
         if !reach.is_trusted() {
             return near;
         }
-        self.by_hull[hull.index()].tree.along_box(reach, |brush| {
+        self.by_hull[hull as usize].tree.along_box(reach, |brush| {
             if let Some(place) = near.brushes.get_mut(near.count) {
                 *place = brush;
             }
@@ -63,7 +63,7 @@ impl CollisionWorld {
 
     /// Like [`Solid::sweep`], but tests every brush. Used to check the prepared world.
     pub fn sweep_all(&self, hull: SolidHull, from: Vec3, to: Vec3) -> SweepHit {
-        let grown = &self.by_hull[hull.index()];
+        let grown = &self.by_hull[hull as usize];
         let mut nearest = NearestHit::default();
         for brush in 0..grown.ends.len() as u32 {
             nearest.sweep_convex(brush, grown.faces_of(brush), from, to);
@@ -96,14 +96,14 @@ impl Solid for CollisionWorld {
         if !Bounds::of_path(from, to).is_trusted() {
             return self.sweep_all(hull, from, to);
         }
-        let grown = &self.by_hull[hull.index()];
+        let grown = &self.by_hull[hull as usize];
         let mut nearest = NearestHit::default();
         grown.tree.along(from, to, |brush| nearest.sweep_convex(brush, grown.faces_of(brush), from, to));
         nearest.into_sweep(from, to, SweepContact::World)
     }
 
     fn inside(&self, hull: SolidHull, at: Vec3) -> SweepContact {
-        let grown = &self.by_hull[hull.index()];
+        let grown = &self.by_hull[hull as usize];
         let mut solid = false;
         if Bounds::of_path(at, at).is_trusted() {
             grown.tree.along(at, at, |brush| solid |= is_inside(grown.faces_of(brush), at));
@@ -119,7 +119,7 @@ impl NearbyBrushes<'_> {
     #[inline]
     fn along(&self, hull: SolidHull, path: Bounds) -> Option<impl Iterator<Item = (u32, &[HullFace])>> {
         let is_known = hull == self.hull && self.reach.holds(&path);
-        let grown = &self.world.by_hull[hull.index()];
+        let grown = &self.world.by_hull[hull as usize];
         let touched = move |brush: &&u32| grown.boxes[**brush as usize].touches(&path);
         is_known.then(|| self.brushes[..self.count].iter().filter(touched).map(|&brush| (brush, grown.faces_of(brush))))
     }

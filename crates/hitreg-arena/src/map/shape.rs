@@ -1,6 +1,6 @@
 //! Converts the planes of a level editor's brush to a solid for sweeps.
 
-use super::super::bounds::{cross, dot, meeting_point};
+use super::super::bounds::{axes, corners_of, cross, cut_planes, dot};
 use super::super::brush::{BrushError, ConvexBrush, Facet};
 use super::MOST_SIDES;
 
@@ -68,7 +68,9 @@ pub(super) fn closed_brush(mut sides: Vec<Facet>) -> Result<ConvexBrush, ShapeEr
     if sides.len() > MOST_SIDES - 6 {
         return Err(ShapeError::TooManySides { sides: sides.len() });
     }
-    let corners = corners_of(&sides);
+    // Open solids are cut off beyond the limit.
+    let planes: Vec<Facet> = sides.iter().copied().chain(cut_planes(REACH_UNITS * 2.0)).collect();
+    let corners: Vec<[f64; 3]> = corners_of(&planes, ON_PLANE_UNITS).collect();
     if corners.len() < 4 {
         return Err(ShapeError::Degenerate);
     }
@@ -89,32 +91,6 @@ pub(super) fn closed_brush(mut sides: Vec<Facet>) -> Result<ConvexBrush, ShapeEr
         }
     }
     Ok(ConvexBrush::new(sides)?)
-}
-
-/// Returns the points where three planes meet behind all others. Open solids are cut off beyond the limit.
-fn corners_of(sides: &[Facet]) -> Vec<[f64; 3]> {
-    let cut = axes().map(|normal| Facet { normal, distance: REACH_UNITS * 2.0 });
-    let planes: Vec<Facet> = sides.iter().copied().chain(cut).collect();
-    let mut corners = Vec::new();
-    for (i, a) in planes.iter().enumerate() {
-        for (j, b) in planes.iter().enumerate().skip(i + 1) {
-            for c in planes.iter().skip(j + 1) {
-                let is_corner =
-                    |at: &[f64; 3]| planes.iter().all(|side| dot(side.normal, *at) <= side.distance + ON_PLANE_UNITS);
-                corners.extend(meeting_point(a, b, c).filter(is_corner));
-            }
-        }
-    }
-    corners
-}
-
-/// Returns the six axis directions.
-fn axes() -> impl Iterator<Item = [f64; 3]> {
-    (0..6).map(|side| {
-        let mut axis = [0.0; 3];
-        axis[side / 2] = if side % 2 == 0 { 1.0 } else { -1.0 };
-        axis
-    })
 }
 
 #[cfg(test)]
