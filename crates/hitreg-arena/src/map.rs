@@ -165,9 +165,9 @@ impl Teleporter {
 
 /// The stored parts of a map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "StoredCells", into = "StoredCells")]
 struct MapSource {
     name: String,
+    #[serde(with = "stored_brushes")]
     brushes: Vec<ConvexBrush>,
     spawn_points: Vec<SpawnPoint>,
     teleporters: Vec<Teleporter>,
@@ -195,34 +195,35 @@ impl From<ArenaMap> for MapSource {
     }
 }
 
-/// The stored parts, with each brush as its planes.
-#[derive(Serialize, Deserialize)]
-struct StoredCells {
-    name: String,
-    brushes: Vec<Vec<Facet>>,
-    spawn_points: Vec<SpawnPoint>,
-    teleporters: Vec<Teleporter>,
-    waypoints: Vec<[f32; 3]>,
-    #[serde(default, skip_serializing_if = "Props::is_empty")]
-    props: Props,
-}
+/// Serialises brushes, each as its planes.
+mod stored_brushes {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::{Serialize, Serializer};
 
-/// The reasons why stored brushes are invalid.
-#[derive(Debug, thiserror::Error)]
-enum StoredError {
-    #[error("{found} brushes; the most is {MOST_BRUSHES}")]
-    TooManyBrushes { found: usize },
-    #[error("brush {brush}: {found} sides; the most is {MOST_SIDES}")]
-    TooManySides { brush: usize, found: usize },
-    #[error("brush {brush}: {source}")]
-    Brush { brush: usize, source: BrushError },
-}
+    use super::{BrushError, ConvexBrush, Facet, MOST_BRUSHES, MOST_SIDES};
 
-impl TryFrom<StoredCells> for MapSource {
-    type Error = StoredError;
-    fn try_from(cells: StoredCells) -> Result<MapSource, StoredError> {
-        if cells.brushes.len() > MOST_BRUSHES {
-            return Err(StoredError::TooManyBrushes { found: cells.brushes.len() });
+    /// The reasons why stored brushes are invalid.
+    #[derive(Debug, thiserror::Error)]
+    enum StoredError {
+        #[error("{found} brushes; the most is {MOST_BRUSHES}")]
+        TooManyBrushes { found: usize },
+        #[error("brush {brush}: {found} sides; the most is {MOST_SIDES}")]
+        TooManySides { brush: usize, found: usize },
+        #[error("brush {brush}: {source}")]
+        Brush { brush: usize, source: BrushError },
+    }
+
+    pub(super) fn serialize<S: Serializer>(brushes: &[ConvexBrush], serializer: S) -> Result<S::Ok, S::Error> {
+        brushes.iter().map(ConvexBrush::facets).collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ConvexBrush>, D::Error> {
+        checked(Vec::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+
+    fn checked(brushes: Vec<Vec<Facet>>) -> Result<Vec<ConvexBrush>, StoredError> {
+        if brushes.len() > MOST_BRUSHES {
+            return Err(StoredError::TooManyBrushes { found: brushes.len() });
         }
         let to_brush = |(brush, facets): (usize, Vec<Facet>)| {
             if facets.len() > MOST_SIDES {
@@ -230,16 +231,6 @@ impl TryFrom<StoredCells> for MapSource {
             }
             ConvexBrush::new(facets).map_err(|source| StoredError::Brush { brush, source })
         };
-        let brushes = cells.brushes.into_iter().enumerate().map(to_brush).collect::<Result<_, _>>()?;
-        let StoredCells { name, spawn_points, teleporters, waypoints, props, .. } = cells;
-        Ok(MapSource { name, brushes, spawn_points, teleporters, waypoints, props })
-    }
-}
-
-impl From<MapSource> for StoredCells {
-    fn from(stored: MapSource) -> StoredCells {
-        let brushes = stored.brushes.iter().map(|brush| brush.facets().to_vec()).collect();
-        let MapSource { name, spawn_points, teleporters, waypoints, props, .. } = stored;
-        StoredCells { name, brushes, spawn_points, teleporters, waypoints, props }
+        brushes.into_iter().enumerate().map(to_brush).collect()
     }
 }
