@@ -64,12 +64,10 @@ pub(super) fn parse(bytes: &[u8]) -> Result<LevelLumps, Quake3MapError> {
         if is_patch {
             let bad = |why| Quake3MapError::Unfit { lump: "surfaces", why };
             let (width, height) = (surface.u32(96), surface.u32(100));
-            let is_grid = |side: u32| (3..=WIDEST_PATCH).contains(&side) && side % 2 == 1;
-            if !is_grid(width) || !is_grid(height) {
+            if !is_grid(width, height) {
                 return Err(bad("a patch of a size that none has"));
             }
-            let first = surface.u32(12) as usize;
-            let points = first.checked_add((width * height) as usize).and_then(|end| vertices.get(first..end));
+            let points = part(&vertices, surface.u32(12), width * height);
             let points = points.ok_or(bad("a patch of vertices that there are not"))?.to_vec();
             let (flags, contents) = shader("surfaces", surface.u32(0))?;
             patches.push(Patch { width, height, points, contents, flags });
@@ -78,8 +76,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<LevelLumps, Quake3MapError> {
     let leaf_surfaces: Vec<u32> = lumps.records(5, "leaf surfaces", 4)?.map(|record| record.u32(0)).collect();
     let mut leaves = Vec::new();
     for leaf in lumps.records(4, "leaves", 48)? {
-        let first = leaf.u32(32) as usize;
-        let surfaces = first.checked_add(leaf.u32(36) as usize).and_then(|end| leaf_surfaces.get(first..end));
+        let surfaces = part(&leaf_surfaces, leaf.u32(32), leaf.u32(36));
         let surfaces = surfaces.ok_or(Quake3MapError::Unfit { lump: "leaves", why: "surfaces that there are not" })?;
         let patches = surfaces.iter().filter_map(|surface| patch_of.get(*surface as usize).copied().flatten());
         leaves.push(Leaf { patches: patches.collect(), first_brush: leaf.u32(40), brushes: leaf.u32(44) });
@@ -95,8 +92,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<LevelLumps, Quake3MapError> {
     }
     let mut models = Vec::new();
     for model in lumps.records(7, "models", 40)? {
-        let (first, count) = (model.u32(24) as usize, model.u32(28) as usize);
-        let surfaces = first.checked_add(count).and_then(|end| patch_of.get(first..end));
+        let surfaces = part(&patch_of, model.u32(24), model.u32(28));
         let surfaces = surfaces.ok_or(Quake3MapError::Unfit { lump: "models", why: "surfaces that there are not" })?;
         let patches = surfaces.iter().copied().flatten().collect();
         models.push(Leaf { patches, first_brush: model.u32(32), brushes: model.u32(36) });
@@ -112,4 +108,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<LevelLumps, Quake3MapError> {
         patches,
         models,
     })
+}
+
+/// Returns whether a patch can have this many control points along its sides.
+pub(super) fn is_grid(width: u32, height: u32) -> bool {
+    [width, height].into_iter().all(|side| (3..=WIDEST_PATCH).contains(&side) && side % 2 == 1)
+}
+
+/// Returns `count` entries of a list from `first` on; `None` if the list has fewer.
+fn part<T>(list: &[T], first: u32, count: u32) -> Option<&[T]> {
+    list.get(first as usize..)?.get(..count as usize)
 }

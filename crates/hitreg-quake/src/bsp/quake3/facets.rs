@@ -38,12 +38,6 @@ pub(super) struct PatchPieces {
     pub(super) maxs: Vec3,
 }
 
-impl PatchPieces {
-    pub(super) fn len(&self) -> usize {
-        self.pieces.len()
-    }
-}
-
 /// Cuts a patch into pieces. `work` is the remaining number of plane comparisons for all of a map's patches. `None`
 /// when a limit is exceeded.
 pub(super) fn pieces_of(patch: &Patch, work: &mut u64) -> Option<PatchPieces> {
@@ -52,8 +46,7 @@ pub(super) fn pieces_of(patch: &Patch, work: &mut u64) -> Option<PatchPieces> {
     let points = || grid.columns.iter().flatten();
     let mut cutter = FacetCutter { planes: Vec::new(), pieces: Vec::new(), of: Vec::new(), grid: &grid, work };
     cutter.cut();
-    let fits = !cutter.is_full();
-    fits.then_some(PatchPieces {
+    (!cutter.is_full()).then_some(PatchPieces {
         planes: cutter.planes,
         pieces: cutter.pieces,
         mins: points().fold(far, |mins, point| mins.min(*point)) - Vec3::ONE,
@@ -93,16 +86,16 @@ impl FacetCutter<'_> {
         *self.work = self.work.saturating_sub(1 + self.planes.len() as u64);
     }
 
-    fn point(&self, i: usize, j: usize) -> Vec3 {
-        self.grid.columns[i][j]
+    /// Returns the corners of a square, from the top left one on.
+    fn corners(&self, i: usize, j: usize) -> [Vec3; 4] {
+        [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)].map(|(i, j)| self.grid.columns[i][j])
     }
 
     fn cut(&mut self) {
         let (across, down) = (self.grid.width().saturating_sub(1), self.grid.height().saturating_sub(1));
         for i in 0..across {
             let column = (0..down).map(|j| {
-                let (a, b, c, d) =
-                    (self.point(i, j), self.point(i + 1, j), self.point(i + 1, j + 1), self.point(i, j + 1));
+                let [a, b, c, d] = self.corners(i, j);
                 [self.plane_of(a, b, c), self.plane_of(c, d, a)]
             });
             let column = column.collect();
@@ -136,7 +129,7 @@ impl FacetCutter<'_> {
         let bottom = border(bottom, second, Edge::Bottom);
         let left = border(left, second, Edge::Left);
         let right = border(right, first, Edge::Right);
-        let (a, b, c, d) = (self.point(i, j), self.point(i + 1, j), self.point(i + 1, j + 1), self.point(i, j + 1));
+        let [a, b, c, d] = self.corners(i, j);
         if first == second {
             if let Some(surface) = first {
                 self.add(surface, &[top, right, bottom, left], &[a, b, c, d]);
@@ -155,7 +148,7 @@ impl FacetCutter<'_> {
 
     /// Returns the plane through an edge of a square, perpendicular to the surface.
     fn edge_plane(&mut self, i: usize, j: usize, edge: Edge) -> Option<usize> {
-        let (a, b, c, d) = (self.point(i, j), self.point(i + 1, j), self.point(i + 1, j + 1), self.point(i, j + 1));
+        let [a, b, c, d] = self.corners(i, j);
         // Start and end of the edge, the triangle next to it, and the point from which the plane rises.
         let (from, to, triangle, foot) = match edge {
             Edge::Top => (a, b, 0, a),

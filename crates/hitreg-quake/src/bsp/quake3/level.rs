@@ -179,19 +179,14 @@ impl TryFrom<LevelLumps> for Quake3Map {
         if parts.nodes.is_empty() {
             return bad("nodes", "there is none");
         }
-        let patches_exist = |leaf: &Leaf| leaf.patches.iter().all(|patch| (*patch as usize) < parts.patches.len());
-        if !parts
-            .leaves
-            .iter()
-            .all(|leaf| within(leaf.first_brush, leaf.brushes, parts.leaf_brushes.len()) && patches_exist(leaf))
-        {
+        let all_exist = |leaves: &[Leaf], brushes: usize| {
+            let patches_exist = |leaf: &Leaf| leaf.patches.iter().all(|patch| (*patch as usize) < parts.patches.len());
+            leaves.iter().all(|leaf| within(leaf.first_brush, leaf.brushes, brushes) && patches_exist(leaf))
+        };
+        if !all_exist(&parts.leaves, parts.leaf_brushes.len()) {
             return bad("leaves", "brushes that there are not");
         }
-        if !parts
-            .models
-            .iter()
-            .all(|model| within(model.first_brush, model.brushes, parts.brushes.len()) && patches_exist(model))
-        {
+        if !all_exist(&parts.models, parts.brushes.len()) {
             return bad("models", "brushes that there are not");
         }
         if parts.leaf_brushes.iter().any(|brush| *brush as usize >= parts.brushes.len()) {
@@ -200,25 +195,20 @@ impl TryFrom<LevelLumps> for Quake3Map {
         if parts.sides.iter().any(|side| side.plane as usize >= parts.planes.len()) {
             return bad("brush sides", "a plane that there is not");
         }
-        if !parts
-            .brushes
-            .iter()
-            .all(|brush| brush.sides >= 6 && within(brush.first_side, brush.sides, parts.sides.len()))
-        {
+        let has_sides = |brush: &LevelBrush| within(brush.first_side, brush.sides, parts.sides.len());
+        if !parts.brushes.iter().all(|brush| brush.sides >= 6 && has_sides(brush)) {
             return bad("brushes", "sides that there are not");
         }
         let (mut pieces, mut count, mut work) = (Vec::with_capacity(parts.patches.len()), 0, MOST_COMPARISONS);
         for patch in &parts.patches {
-            let is_grid = |side: u32| (3..=129).contains(&side) && side % 2 == 1;
-            let is_whole = is_grid(patch.width) && is_grid(patch.height);
-            if !is_whole
-                || patch.points.len() != (patch.width * patch.height) as usize
-                || !patch.points.iter().all(is_finite)
-            {
+            let is_grid = bsp::is_grid(patch.width, patch.height)
+                && patch.points.len() == (patch.width * patch.height) as usize
+                && patch.points.iter().all(is_finite);
+            if !is_grid {
                 return bad("surfaces", "a patch that is no grid");
             }
             let cut = pieces_of(patch, &mut work).ok_or(Quake3MapError::Curves)?;
-            count += cut.len();
+            count += cut.pieces.len();
             if count > MOST_PIECES {
                 return Err(Quake3MapError::Curves);
             }
