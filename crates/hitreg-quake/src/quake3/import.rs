@@ -7,7 +7,7 @@ use super::body::Quake3Body;
 use super::capture::{CaptureError, CaptureReader};
 use super::demo::DemoReader;
 use super::game::Quake3Input;
-use super::listener::{Listener, ListenerCounts};
+use super::listener::{DeliveryTime, Listener, ListenerCounts};
 use super::protocol::UndecodedReason;
 use super::rules::Quake3Rules;
 use super::server_log::ServerLog;
@@ -21,7 +21,6 @@ use hitreg_netcode::settings::{SettingError, Settings};
 /// Name of the game in logs.
 pub(crate) const NAME: &str = "quake3";
 const PRESET: &str = "quake3";
-const PROXIED: &str = "quake3-proxy";
 
 /// The kind of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +150,7 @@ fn settings(rules: &Quake3Rules) -> Result<Settings, Quake3ImportError> {
     Ok(settings)
 }
 
-/// Passes the log's header to `begin`, then the records in the order of their times.
+/// Passes the records of a recording to `out`, in the order of their times.
 ///
 /// # Errors
 /// As [`survey`].
@@ -162,11 +161,6 @@ pub fn import(
     out: &mut dyn FnMut(Record),
 ) -> Result<(), Quake3ImportError> {
     listen(source, &mut { from }, log, out).map(|_| ())
-}
-
-/// Returns the origin of logs recorded through a proxy.
-pub(crate) fn overheard() -> Origin {
-    Origin::Imported { format: PROXIED.to_owned() }
 }
 
 fn listen(
@@ -192,7 +186,7 @@ fn listen(
         // Time never runs backwards, so a damaged timestamp is corrected.
         let at = Micros(i64::try_from(captured.at_ns.saturating_sub(first) / 1_000).unwrap_or(i64::MAX)).max(last);
         last = at;
-        listener.hear(at, captured.client, captured.direction, &captured.bytes, out);
+        listener.hear(at, captured.client, captured.direction, &captured.bytes, DeliveryTime::Unknown, out);
     }
     listener.finish(out);
     Ok((listener, capture.cut()))

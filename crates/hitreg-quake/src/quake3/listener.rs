@@ -22,7 +22,7 @@ use client::HeardClient;
 use hitreg_log::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, StateRecord};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use hitreg_netcode::protocol::{Direction, PassingDatagram};
+use hitreg_netcode::protocol::Direction;
 use hits::HitLog;
 use ticks::NewestTicks;
 
@@ -91,7 +91,7 @@ struct ClientEntry {
 
 /// Whether and when a datagram was delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum DeliveryTime {
+pub(super) enum DeliveryTime {
     /// Delivered at an unknown time, or not at all; only acks tell.
     #[default]
     Unknown,
@@ -131,38 +131,9 @@ impl Listener {
         &self.undecoded
     }
 
-    /// Processes a datagram observed at session time `at`. `out` receives the resulting records in the order of their
-    /// times.
+    /// Processes a datagram observed at session time `at`. With a known delivery time, its records include arrivals.
+    /// `out` receives the resulting records in the order of their times.
     pub(crate) fn hear(
-        &mut self,
-        at: Micros,
-        client: u16,
-        direction: Direction,
-        bytes: &[u8],
-        out: &mut dyn FnMut(Record),
-    ) {
-        self.take(at, client, direction, bytes, DeliveryTime::Unknown, out);
-    }
-
-    /// Processes a datagram that a proxy forwards or drops. Its records include arrivals with their times.
-    pub(crate) fn hear_passing(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
-        let onward = passing.released.map_or(DeliveryTime::Lost, DeliveryTime::At);
-        self.take(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
-    }
-
-    /// Processes a message from a demo. Its time is the server time in it.
-    pub(crate) fn hear_message(&mut self, number: u32, bytes: &[u8], out: &mut dyn FnMut(Record)) {
-        self.counts.datagrams += 1;
-        let decoded = self.clients.entry(0).or_default().connection.take_message(number, bytes);
-        let mut at = Micros::ZERO;
-        if let Ok(DecodedDatagram::Said { snapshot: Some(snapshot), .. }) = &decoded {
-            self.ticks.begin(at, snapshot.server_time);
-            at = self.ticks.time(snapshot.server_time).max(at);
-        }
-        self.handle_decoded((at, 0, Direction::Down), decoded, bytes.len(), DeliveryTime::At(at), out);
-    }
-
-    fn take(
         &mut self,
         at: Micros,
         client: u16,
@@ -188,6 +159,18 @@ impl Listener {
             _ => onward.max(std::mem::take(parts)),
         };
         self.handle_decoded((at, client, direction), decoded, bytes.len(), onward, out);
+    }
+
+    /// Processes a message from a demo. Its time is the server time in it.
+    pub(crate) fn hear_message(&mut self, number: u32, bytes: &[u8], out: &mut dyn FnMut(Record)) {
+        self.counts.datagrams += 1;
+        let decoded = self.clients.entry(0).or_default().connection.take_message(number, bytes);
+        let mut at = Micros::ZERO;
+        if let Ok(DecodedDatagram::Said { snapshot: Some(snapshot), .. }) = &decoded {
+            self.ticks.begin(at, snapshot.server_time);
+            at = self.ticks.time(snapshot.server_time).max(at);
+        }
+        self.handle_decoded((at, 0, Direction::Down), decoded, bytes.len(), DeliveryTime::At(at), out);
     }
 
     fn handle_decoded(
@@ -251,8 +234,8 @@ impl Listener {
     fn enter(&mut self, client: u16, gamestate: Arc<Gamestate>) {
         let level = self.level.get_or_insert_with(|| Arc::clone(&gamestate));
         let rules = self.rules.get_or_insert_with(|| Quake3Rules::of(&gamestate));
-        let is_here = level.checksum_feed == gamestate.checksum_feed && u16::from(gamestate.client) < rules.places;
         let player = u16::from(gamestate.client);
+        let is_here = level.checksum_feed == gamestate.checksum_feed && player < rules.places;
         let Some(connected) = self.clients.get_mut(&client) else { return };
         connected.is_elsewhere = !is_here;
         let known = connected.client.as_ref().map(|client| client.player);

@@ -1,10 +1,10 @@
 //! Records a Quake III session through a proxy.
 
-use super::import::{header, overheard};
-use super::listener::Listener;
+use super::import::header;
+use super::listener::{DeliveryTime, Listener};
 use super::server_log::ServerLog;
 use crate::bsp::quake3::map_from;
-use hitreg_log::record::{Record, SessionHeader};
+use hitreg_log::record::{Origin, Record, SessionHeader};
 use hitreg_netcode::protocol::{HeardCounts, PassingDatagram, SessionListener};
 
 /// Observes clients and a server of protocol 71.
@@ -25,7 +25,8 @@ impl Quake3Listener {
 
 impl SessionListener for Quake3Listener {
     fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
-        self.listener.hear_passing(passing, out);
+        let onward = passing.released.map_or(DeliveryTime::Lost, DeliveryTime::At);
+        self.listener.hear(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
     }
 
     fn header(&mut self) -> Option<Result<SessionHeader, String>> {
@@ -39,7 +40,8 @@ impl SessionListener for Quake3Listener {
         }
         // The players are not known yet, so the header lists every possible one.
         let places: Vec<u16> = (0..rules.places).collect();
-        Some(header(&rules, &places, overheard()).map_err(|error| error.to_string()))
+        let origin = Origin::Imported { format: "quake3-proxy".to_owned() };
+        Some(header(&rules, &places, origin).map_err(|error| error.to_string()))
     }
 
     fn heard(&self) -> HeardCounts {
