@@ -119,10 +119,10 @@ impl Quake3Connection {
             self.commands.get(self.commands.len().checked_sub(back + 1)?).map(Vec::as_slice)
         };
         let feed = self.gamestate.as_ref().map(|gamestate| gamestate.checksum_feed);
-        let message = read_client_message(bytes, feed, command)?;
-        let message_ack = u32::try_from(message.message_ack)
-            .map_err(|_| MessageError::Bounds { what: "an acked message,", found: i64::from(message.message_ack) })?;
-        Ok(DecodedDatagram::Input { sequence, message_ack, commands: message.commands })
+        let (ack, commands) = read_client_message(bytes, feed, command)?;
+        let out_of_bounds = |_| MessageError::Bounds { what: "an acked message,", found: i64::from(ack) };
+        let message_ack = u32::try_from(ack).map_err(out_of_bounds)?;
+        Ok(DecodedDatagram::Input { sequence, message_ack, commands })
     }
 
     fn server_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<DecodedDatagram, MessageError> {

@@ -78,21 +78,13 @@ pub(crate) struct Gamestate {
     pub(crate) checksum_feed: u32,
 }
 
-/// A parsed client message: its ack and its usercmds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct UsercmdMessage {
-    /// The newest server message that the client had received.
-    pub(crate) message_ack: i32,
-    /// Usercmds, oldest first.
-    pub(crate) commands: Vec<Quake3Usercmd>,
-}
-
-/// Reads a client's message. `command` returns a server command by its number.
+/// Reads a client's message. Returns the number of the newest server message that the client had received, and the
+/// usercmds, oldest first. `command` returns a server command by its number.
 pub(crate) fn read_client_message<'c>(
     bytes: &[u8],
     checksum_feed: Option<u32>,
     command: impl Fn(i32) -> Option<&'c [u8]>,
-) -> Result<UsercmdMessage, MessageError> {
+) -> Result<(i32, Vec<Quake3Usercmd>), MessageError> {
     let bits = &mut HuffmanReader::new(bytes);
     let _server_id = bits.long()?;
     let message_ack = bits.long()?;
@@ -111,7 +103,7 @@ pub(crate) fn read_client_message<'c>(
                 let key = feed ^ message_ack as u32 ^ hash_of_command(mixed);
                 read_commands(bits, key, &mut commands)?;
             }
-            from_client::END => return Ok(UsercmdMessage { message_ack, commands }),
+            from_client::END => return Ok((message_ack, commands)),
             kind => return Err(MessageError::Kind(kind)),
         }
     }
