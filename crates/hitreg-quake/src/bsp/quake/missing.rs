@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::level::QuakeMap;
-use super::trace::{HullTree, TraceNode, box_tree};
+use super::trace::{TraceNode, box_tree};
 
 /// A wall that the given map lacks: a box that no player's origin can enter. With a leaning face, only the part of the
 /// box behind the face is solid.
@@ -27,30 +27,22 @@ pub struct LeaningFace {
     pub dist: f32,
 }
 
-/// The tree of planes of a wall, for sweeps of a player's origin.
-pub(crate) struct WallTree([TraceNode; 7]);
-
 impl MissingWall {
     /// Returns whether a position is within `reach` units of the wall along each axis.
     pub(crate) fn is_near(&self, at: [f32; 3], reach: f32) -> bool {
         (0..3).all(|n| at[n] + reach > self.low[n] && at[n] - reach < self.high[n])
     }
 
-    pub(crate) fn tree(&self) -> WallTree {
+    /// Returns the tree of planes for [`HullTree::of_wall`](super::trace::HullTree::of_wall).
+    pub(crate) fn tree(&self) -> [TraceNode; 7] {
         let [a, b, c, d, e, f] = box_tree(self.low, self.high);
         let face = self.face.map_or(a, |face| TraceNode::in_front_of_box(face.normal, face.dist));
-        WallTree([a, b, c, d, e, f, face])
+        [a, b, c, d, e, f, face]
     }
 
     pub(crate) fn is_finite(&self) -> bool {
         let face = self.face.iter().flat_map(|face| face.normal.iter().chain([&face.dist]));
         self.low.iter().chain(&self.high).chain(face).all(|number| number.is_finite())
-    }
-}
-
-impl WallTree {
-    pub(crate) fn hull(&self) -> HullTree<'_> {
-        HullTree::of_wall(&self.0)
     }
 }
 
@@ -91,7 +83,7 @@ mod tests {
     use glam::Vec3;
 
     use super::*;
-    use crate::bsp::quake::trace::SweepRule;
+    use crate::bsp::quake::trace::{HullTree, SweepRule};
 
     /// A wall that leans towards a player who comes along y from below.
     fn leaning() -> MissingWall {
@@ -103,7 +95,8 @@ mod tests {
     fn a_leaning_wall_stops_players_only_at_its_face() {
         let tree = leaning().tree();
         for rule in [SweepRule::Classic, SweepRule::Reworked] {
-            let sweep = |z: f32| tree.hull().sweep(rule, Vec3::new(0.0, -30.0, z), Vec3::new(0.0, 30.0, z));
+            let sweep =
+                |z: f32| HullTree::of_wall(&tree).sweep(rule, Vec3::new(0.0, -30.0, z), Vec3::new(0.0, 30.0, z));
             for z in [0.0, 10.0, -10.0] {
                 let met = (10.0 - 0.6 * z) / 0.8;
                 let sweep = sweep(z);
@@ -113,7 +106,7 @@ mod tests {
             assert_eq!(sweep(21.0).fraction, 1.0, "above the box");
         }
         let upright = MissingWall { face: None, ..leaning() };
-        let sweep = upright.tree().hull().sweep(SweepRule::Classic, Vec3::Y * -30.0, Vec3::Y * 30.0);
+        let sweep = HullTree::of_wall(&upright.tree()).sweep(SweepRule::Classic, Vec3::Y * -30.0, Vec3::Y * 30.0);
         assert_eq!((sweep.end.y, sweep.normal), (-0.031_25, -Vec3::Y));
     }
 

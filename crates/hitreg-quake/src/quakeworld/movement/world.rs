@@ -86,7 +86,7 @@ impl Surroundings<'_> {
                     HullTree::clip(self.map, model.clip_root).sweep(rule, start - origin, end - origin)
                 }
                 WorldSolid::Player { .. } => HullTree::of_box(&PLAYER_TREE).sweep(rule, start - origin, end - origin),
-                WorldSolid::Wall(wall) => wall.tree().hull().sweep(rule, start, end),
+                WorldSolid::Wall(wall) => HullTree::of_wall(&wall.tree()).sweep(rule, start, end),
             };
             if sweep.fraction < best.0.fraction {
                 sweep.end += origin;
@@ -112,7 +112,7 @@ impl Surroundings<'_> {
                     .model(model)
                     .is_none_or(|model| HullTree::clip(self.map, model.clip_root).contents(p - origin) != SOLID),
                 WorldSolid::Player { .. } => HullTree::of_box(&PLAYER_TREE).contents(p - origin) != SOLID,
-                WorldSolid::Wall(wall) => wall.tree().hull().contents(p) != SOLID,
+                WorldSolid::Wall(wall) => HullTree::of_wall(&wall.tree()).contents(p) != SOLID,
             }
         })
     }
