@@ -3,9 +3,9 @@
 /// Reads forward through a slice. A read past the end returns [`UnexpectedEnd`] with its offset.
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes<'a> {
-    data: &'a [u8],
-    at: usize,
-    base: usize,
+    rest: &'a [u8],
+    /// File offset of the next byte.
+    offset: usize,
 }
 
 /// The error for data that ends inside a value.
@@ -16,24 +16,23 @@ pub(crate) struct UnexpectedEnd {
 }
 
 impl<'a> Bytes<'a> {
-    /// Reads `data`, whose first byte has the file offset `base`.
-    pub(crate) fn new(data: &'a [u8], base: usize) -> Bytes<'a> {
-        Bytes { data, at: 0, base }
+    /// Reads `data`, whose first byte has this file offset.
+    pub(crate) fn new(data: &'a [u8], offset: usize) -> Bytes<'a> {
+        Bytes { rest: data, offset }
     }
 
     /// Returns the file offset of the next byte.
     pub(crate) fn offset(&self) -> usize {
-        self.base + self.at
+        self.offset
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.at >= self.data.len()
+        self.rest.is_empty()
     }
 
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], UnexpectedEnd> {
-        let rest = self.data.get(self.at..).unwrap_or(&[]);
-        let taken = rest.get(..len).ok_or(UnexpectedEnd { offset: self.offset() })?;
-        self.at += len;
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(UnexpectedEnd { offset: self.offset })?;
+        (self.rest, self.offset) = (rest, self.offset + len);
         Ok(taken)
     }
 
@@ -73,10 +72,8 @@ impl<'a> Bytes<'a> {
 
     /// Reads bytes up to a terminating zero, and skips the zero.
     pub(crate) fn zero_terminated(&mut self) -> Result<&'a [u8], UnexpectedEnd> {
-        let rest = self.data.get(self.at..).unwrap_or(&[]);
-        let len = rest.iter().position(|&byte| byte == 0).ok_or(UnexpectedEnd { offset: self.offset() })?;
-        self.at += len + 1;
-        Ok(&rest[..len])
+        let len = self.rest.iter().position(|&byte| byte == 0).ok_or(UnexpectedEnd { offset: self.offset })?;
+        Ok(&self.take(len + 1)?[..len])
     }
 }
 
