@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use super::body::Quake3Body;
 use super::diagnosis::explain;
 use super::hits::shots_again;
-use super::movement::{MoveCommand, MoveWorld, NO_ENTITY, WORLD, run};
-use super::protocol::entity;
+use super::movement::{MoveWorld, NO_ENTITY, WORLD, run};
+use super::protocol::{Quake3Usercmd, entity};
 use super::rules::Quake3Rules;
 use super::surroundings::around;
 use glam::Vec3;
@@ -199,15 +199,16 @@ pub(super) fn moved(
     body.moved(&run(&world, rules.movement(), &body.player_state(), &command_of(input), met))
 }
 
-/// Converts a usercmd to the form that movement uses.
-fn command_of(input: &Quake3Input) -> MoveCommand {
+/// Converts a usercmd back to the protocol's units, which movement uses.
+fn command_of(input: &Quake3Input) -> Quake3Usercmd {
     let angle = |degrees: f32| libm::roundf(degrees * (65_536.0 / 360.0)) as i32 as u16;
-    MoveCommand {
+    Quake3Usercmd {
         server_time: input.sent_time_ms,
         angles: input.viewangles.to_array().map(angle),
-        forward: input.forwardmove as i8 as i32,
-        right: input.sidemove as i8 as i32,
-        up: input.upmove as i8 as i32,
+        forward: input.forwardmove as i8,
+        right: input.sidemove as i8,
+        up: input.upmove as i8,
         buttons: input.buttons,
+        weapon: input.impulse,
     }
 }

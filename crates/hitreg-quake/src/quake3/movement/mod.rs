@@ -11,5 +11,5 @@ mod walk;
 mod world;
 
 pub(crate) use pmove::{PmoveSettings, run};
-pub(crate) use state::{MoveCommand, Quake3PlayerState, flag, kind};
+pub(crate) use state::{Quake3PlayerState, flag, kind};
 pub(crate) use world::{EntitySolid, MoveWorld, NO_ENTITY, PushTrigger, SolidShape, WORLD};

@@ -3,16 +3,17 @@
 
 use glam::Vec3;
 
-use super::state::{BUTTON_ATTACK, BUTTON_TALK, BUTTON_USE, MoveCommand, Quake3PlayerState, flag, kind};
+use super::state::{BUTTON_ATTACK, BUTTON_TALK, BUTTON_USE, Quake3PlayerState, flag, kind};
 use super::world::{MoveWorld, NO_ENTITY};
 use crate::bsp::quake3::{SweepResult, SweepTrace, contents, surface};
+use crate::quake3::protocol::Quake3Usercmd;
 
 /// The longest step, in ms.
 const LONGEST_STEP_MS: i32 = 66;
 /// The longest time of a usercmd, in ms; the rest is cut.
 const LONGEST_MS: i32 = 1000;
 /// Upward input of a usercmd while the jump key is held after a jump.
-const HELD_UP: i32 = 20;
+const HELD_UP: i8 = 20;
 /// The steepest pitch, in 65,536ths of a turn.
 const STEEPEST: i16 = 16_000;
 
@@ -41,7 +42,7 @@ pub(super) struct MoveStep<'a> {
     pub(super) world: &'a MoveWorld<'a>,
     pub(super) settings: PmoveSettings,
     pub(super) state: Quake3PlayerState,
-    pub(super) command: MoveCommand,
+    pub(super) command: Quake3Usercmd,
     pub(super) seconds: f32,
     pub(super) mins: Vec3,
     pub(super) maxs: Vec3,
@@ -64,7 +65,7 @@ pub(crate) fn run(
     world: &MoveWorld<'_>,
     settings: PmoveSettings,
     from: &Quake3PlayerState,
-    command: &MoveCommand,
+    command: &Quake3Usercmd,
     met: &mut Vec<u32>,
 ) -> Quake3PlayerState {
     let mut state = *from;
@@ -116,7 +117,7 @@ impl<'a> MoveStep<'a> {
         world: &'a MoveWorld<'a>,
         settings: PmoveSettings,
         state: Quake3PlayerState,
-        command: MoveCommand,
+        command: Quake3Usercmd,
         ms: i32,
         met: &'a mut Vec<u32>,
     ) -> MoveStep<'a> {
@@ -196,7 +197,7 @@ impl<'a> MoveStep<'a> {
             state.flags &= !flag::RESPAWNED;
         }
         if command.buttons & BUTTON_TALK != 0 {
-            *command = MoveCommand { buttons: BUTTON_TALK, forward: 0, right: 0, up: 0, ..*command };
+            *command = Quake3Usercmd { buttons: BUTTON_TALK, forward: 0, right: 0, up: 0, ..*command };
         }
         if state.kind < kind::FREEZE && (state.kind == kind::SPECTATOR || state.health > 0) {
             for axis in 0..3 {

@@ -1,4 +1,4 @@
-//! The player state that movement reads and changes, and the usercmd.
+//! The player state that movement reads and changes.
 
 use glam::Vec3;
 
@@ -57,16 +57,4 @@ pub(crate) struct Quake3PlayerState {
     pub(crate) flies: bool,
     pub(crate) is_invulnerable: bool,
     pub(crate) grapple: Vec3,
-}
-
-/// A usercmd in the form that movement uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MoveCommand {
-    /// Server time, in ms.
-    pub(crate) server_time: i32,
-    pub(crate) angles: [u16; 3],
-    pub(crate) forward: i32,
-    pub(crate) right: i32,
-    pub(crate) up: i32,
-    pub(crate) buttons: u16,
 }

@@ -2,11 +2,10 @@
 
 use glam::Vec3;
 
-use super::{
-    EntitySolid, MoveCommand, MoveWorld, NO_ENTITY, PmoveSettings, Quake3PlayerState, SolidShape, WORLD, flag, run,
-};
+use super::{EntitySolid, MoveWorld, NO_ENTITY, PmoveSettings, Quake3PlayerState, SolidShape, WORLD, flag, run};
 use crate::bsp::quake3::Quake3Map;
 use crate::bsp::testing::quake3_bytes;
+use crate::quake3::protocol::Quake3Usercmd;
 
 const SETTINGS: PmoveSettings = PmoveSettings { float: true, fixed_ms: 0, no_bunny: false, fast_water: false };
 
@@ -36,12 +35,12 @@ fn go(
     map: &Quake3Map,
     solids: &[EntitySolid],
     from: Quake3PlayerState,
-    keys: MoveCommand,
+    keys: Quake3Usercmd,
     steps: i32,
 ) -> (Quake3PlayerState, Vec<u32>) {
     let (mut state, mut met) = (from, Vec::new());
     for _ in 0..steps {
-        let command = MoveCommand { server_time: state.command_time + 10, ..keys };
+        let command = Quake3Usercmd { server_time: state.command_time + 10, ..keys };
         state = run(&MoveWorld { map, solids, triggers: &[] }, SETTINGS, &state, &command, &mut met);
     }
     (state, met)
@@ -50,19 +49,20 @@ fn go(
 #[test]
 fn a_player_runs_stops_and_jumps() {
     let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
-    let ahead = MoveCommand { forward: 127, ..MoveCommand::default() };
+    let ahead = Quake3Usercmd { forward: 127, ..Quake3Usercmd::default() };
     let (running, _) = go(&map, &[], standing(), ahead, 50);
     assert!((running.velocity.x - 320.0).abs() < 1.0 && running.ground == WORLD, "{running:?}");
-    let (stopped, _) = go(&map, &[], running, MoveCommand::default(), 100);
+    let (stopped, _) = go(&map, &[], running, Quake3Usercmd::default(), 100);
     assert_eq!((stopped.velocity, stopped.ground), (Vec3::ZERO, WORLD));
-    let jump = MoveCommand { up: 127, ..MoveCommand::default() };
+    let jump = Quake3Usercmd { up: 127, ..Quake3Usercmd::default() };
     let (jumped, _) = go(&map, &[], standing(), jump, 1);
     // 270 units/s less the gravity of 10 ms, and half of that on the way.
     assert_eq!((jumped.velocity.z, jumped.ground), (262.0, NO_ENTITY));
     assert!((jumped.origin.z - (24.125 + 2.66)).abs() < 1e-4 && jumped.flags & flag::JUMP_HELD != 0);
     let (landed, _) = go(&map, &[], jumped, jump, 100);
     assert!(landed.ground == WORLD && landed.velocity.z < 1.0, "held, it jumps once: {landed:?}");
-    let (ducked, _) = go(&map, &[], standing(), MoveCommand { up: -127, forward: 127, ..MoveCommand::default() }, 60);
+    let (ducked, _) =
+        go(&map, &[], standing(), Quake3Usercmd { up: -127, forward: 127, ..Quake3Usercmd::default() }, 60);
     assert!((ducked.velocity.x - 80.0).abs() < 1.0 && ducked.viewheight == 12, "{ducked:?}");
 }
 
@@ -70,8 +70,8 @@ fn a_player_runs_stops_and_jumps() {
 fn long_usercmds_run_in_steps_and_old_ones_do_nothing() {
     let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
     let world = MoveWorld { map: &map, solids: &[], triggers: &[] };
-    let at = |server_time| MoveCommand { server_time, forward: 127, ..MoveCommand::default() };
-    let run = |command: &MoveCommand, from: &Quake3PlayerState| run(&world, SETTINGS, from, command, &mut Vec::new());
+    let at = |server_time| Quake3Usercmd { server_time, forward: 127, ..Quake3Usercmd::default() };
+    let run = |command: &Quake3Usercmd, from: &Quake3PlayerState| run(&world, SETTINGS, from, command, &mut Vec::new());
     let in_one = run(&at(1100), &standing());
     let in_two = run(&at(1100), &run(&at(1066), &standing()));
     assert_eq!(in_one, in_two, "66 ms at most");
@@ -82,10 +82,10 @@ fn long_usercmds_run_in_steps_and_old_ones_do_nothing() {
 #[test]
 fn players_climb_steps_and_touch_walls_and_others() {
     let map = Quake3Map::parse(&quake3_bytes()).expect("a map");
-    let aside = MoveCommand { right: -127, ..MoveCommand::default() };
+    let aside = Quake3Usercmd { right: -127, ..Quake3Usercmd::default() };
     let (climbed, _) = go(&map, &[], standing(), aside, 60);
     assert!(climbed.origin.y > 100.0 && (climbed.origin.z - 40.125).abs() < 0.01, "a step of 16: {climbed:?}");
-    let ahead = MoveCommand { forward: 127, ..MoveCommand::default() };
+    let ahead = Quake3Usercmd { forward: 127, ..Quake3Usercmd::default() };
     let (stopped, met) = go(&map, &[], standing(), ahead, 200);
     assert!((stopped.origin.x - (256.0 - 15.125)).abs() < 0.01 && stopped.velocity.x.abs() < 1.0, "{stopped:?}");
     assert!(met.contains(&WORLD));

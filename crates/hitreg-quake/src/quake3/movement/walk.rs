@@ -7,6 +7,7 @@ use super::slide::clip;
 use super::state::flag;
 use super::world::NO_ENTITY;
 use crate::bsp::quake3::{contents, surface};
+use crate::quake3::protocol::Quake3Usercmd;
 
 const STOP_SPEED: f32 = 100.0;
 const DUCK_SCALE: f32 = 0.25;
@@ -38,7 +39,7 @@ impl MoveStep<'_> {
         let scale = self.scale();
         let along = |direction: Vec3| clip(Vec3::new(direction.x, direction.y, 0.0), ground.normal).normalize_or_zero();
         (self.forward, self.right) = (along(self.forward), along(self.right));
-        let wish = self.forward * self.command.forward as f32 + self.right * self.command.right as f32;
+        let wish = self.forward * f32::from(self.command.forward) + self.right * f32::from(self.command.right);
         let (direction, length) = split(wish);
         let mut speed = length * scale;
         if self.state.flags & flag::DUCKED != 0 {
@@ -66,7 +67,7 @@ impl MoveStep<'_> {
         let scale = self.scale();
         let level = |direction: Vec3| Vec3::new(direction.x, direction.y, 0.0).normalize_or_zero();
         (self.forward, self.right) = (level(self.forward), level(self.right));
-        let wish = self.forward * self.command.forward as f32 + self.right * self.command.right as f32;
+        let wish = self.forward * f32::from(self.command.forward) + self.right * f32::from(self.command.right);
         let (direction, length) = split(Vec3::new(wish.x, wish.y, 0.0));
         self.accelerate(direction, length * scale, AIR_ACCELERATE);
         if let Some(ground) = self.ground {
@@ -109,8 +110,8 @@ impl MoveStep<'_> {
             false => (speed - speed.max(STOP_SPEED) * FRICTION * 1.5 * self.seconds).max(0.0) / speed,
         };
         let scale = self.scale();
-        let wish = self.forward * self.command.forward as f32 + self.right * self.command.right as f32;
-        let (direction, length) = split(wish + Vec3::new(0.0, 0.0, self.command.up as f32));
+        let wish = self.forward * f32::from(self.command.forward) + self.right * f32::from(self.command.right);
+        let (direction, length) = split(wish + Vec3::new(0.0, 0.0, f32::from(self.command.up)));
         self.accelerate(direction, length * scale, ACCELERATE);
         self.state.origin += self.state.velocity * self.seconds;
     }
@@ -213,7 +214,7 @@ impl MoveStep<'_> {
 
     /// Returns the wished speed per unit of input: the same along diagonals as along an axis.
     fn scale(&self) -> f32 {
-        let moves = [self.command.forward, self.command.right, self.command.up];
+        let moves = [self.command.forward, self.command.right, self.command.up].map(i32::from);
         let most = moves.iter().map(|speed| speed.abs()).max().unwrap_or(0);
         if most == 0 {
             return 0.0;
@@ -224,9 +225,9 @@ impl MoveStep<'_> {
 
     /// Returns the wished velocity in three dimensions.
     fn wish(&self, scale: f32) -> Vec3 {
-        let level =
-            self.forward * (scale * self.command.forward as f32) + self.right * (scale * self.command.right as f32);
-        level + Vec3::new(0.0, 0.0, scale * self.command.up as f32)
+        let Quake3Usercmd { forward, right, up, .. } = self.command;
+        let level = self.forward * (scale * f32::from(forward)) + self.right * (scale * f32::from(right));
+        level + Vec3::new(0.0, 0.0, scale * f32::from(up))
     }
 }
 
