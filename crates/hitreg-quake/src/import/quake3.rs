@@ -29,24 +29,23 @@ pub struct Quake3Recording<'a> {
 pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Overview, ImportFileError> {
     let log = from.server_log.map(store::read_bytes).transpose()?;
     let log = ServerLog::parse(log.as_deref().unwrap_or_default());
-    let fail = |source| ImportFileError::Quake3 { path: from.recording.to_owned(), source };
+    let fault_of = |path: &Path, source| ImportFileError::Quake3 { path: path.to_owned(), source };
+    let fail = |source| fault_of(from.recording, source);
     let surveyed = quake3::survey(from.source, store::open_file(from.recording)?, &log);
     let mut overview = surveyed.or_else(|source| Err(other_file(from)?.unwrap_or_else(|| fail(source))))?;
     let ListenerCounts { hits, logged, .. } = overview.counts;
     if let Some(path) = from.server_log.filter(|_| logged == 0 && hits > 0) {
-        return Err(ImportFileError::Quake3 { path: path.to_owned(), source: Quake3ImportError::ServerLog { hits } });
+        return Err(fault_of(path, Quake3ImportError::ServerLog { hits }));
     }
     if let Some(path) = from.map {
         let played = &overview.rules.map_name;
         let is_it = |file: &Path| file.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case(played.as_str()));
         let is_level = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bsp"));
         if is_level && !from.force_map && !is_it(path) {
-            let source = Quake3ImportError::OtherMap { played: played.clone() };
-            return Err(ImportFileError::Quake3 { path: path.to_owned(), source });
+            return Err(fault_of(path, Quake3ImportError::OtherMap { played: played.clone() }));
         }
-        let map = quake3::map_from(&store::read_bytes(path)?, &overview.rules.map_name);
-        overview.rules.map =
-            Some(map.map_err(|error| ImportFileError::Quake3 { path: path.to_owned(), source: error.into() })?);
+        let map = quake3::map_from(&store::read_bytes(path)?, played);
+        overview.rules.map = Some(map.map_err(|error| fault_of(path, error.into()))?);
     }
     let header = quake3::header(&overview.rules, &overview.players, from.source.origin()).map_err(fail)?;
     let mut to = RecordingClaim::new(target)?.begin(&header, WriterOptions::whole(), QueuePolicy::Wait)?;
@@ -71,13 +70,7 @@ fn other_file(from: &Quake3Recording<'_>) -> Result<Option<ImportFileError>, Sto
     };
     let looks = store::looks_like(from.recording)?;
     let is_wanted = |looks: &Lookalike| from.source == RecordingKind::Capture && *looks == Lookalike::CAPTURE;
-    let path = from.recording.to_owned();
-    let importer = from.source.name();
-    Ok(looks.filter(|looks| !is_wanted(looks)).map(|looks| ImportFileError::OtherFile {
-        path,
-        wanted,
-        looks,
-        importer,
-        takes,
-    }))
+    let Some(looks) = looks.filter(|looks| !is_wanted(looks)) else { return Ok(None) };
+    let (path, importer) = (from.recording.to_owned(), from.source.name());
+    Ok(Some(ImportFileError::OtherFile { path, wanted, looks, importer, takes }))
 }

@@ -34,6 +34,9 @@ const SERVER_INFO: u16 = 0;
 const SYSTEM_INFO: u16 = 1;
 /// Entity numbers below this are players.
 const MOST_PLACES: u16 = 64;
+/// Bits of [`Quake3Rules::dm_flags`] (bg_public.h).
+const NO_BUNNY: u32 = 128;
+const FAST_WATER: u32 = 4096;
 
 impl Quake3Rules {
     /// Returns the rules of a gamestate. Missing settings have the server program's defaults.
@@ -53,13 +56,7 @@ impl Quake3Rules {
             unlagged: server.number("g_delagHitscan", 0) != 0,
         }
     }
-}
 
-/// Bits of [`Quake3Rules::dm_flags`] (bg_public.h).
-const NO_BUNNY: u32 = 128;
-const FAST_WATER: u32 = 4096;
-
-impl Quake3Rules {
     /// Returns the settings of player movement.
     pub(crate) fn movement(&self) -> PmoveSettings {
         PmoveSettings {

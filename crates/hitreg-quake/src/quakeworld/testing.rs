@@ -64,13 +64,18 @@ pub(crate) fn stufftext(text: &str) -> Vec<u8> {
     [&[9], text.as_bytes(), &[0]].concat()
 }
 
-/// Returns the message that starts a level.
+/// Returns the message that starts a level for a client.
 pub(crate) fn server_data(version: i32, player: u8) -> Vec<u8> {
+    server_data_with(version, &[player])
+}
+
+/// Returns the message that starts a level; `seat` is a client's slot or a server's time.
+fn server_data_with(version: i32, seat: &[u8]) -> Vec<u8> {
     let mut out = vec![11];
     out.extend(version.to_le_bytes());
     out.extend(1i32.to_le_bytes());
     out.extend(b"qw\0");
-    out.push(player);
+    out.extend(seat);
     out.extend(b"Small\0");
     for value in [800.0f32, 100.0, 320.0, 500.0, 10.0, 0.7, 10.0, 6.0, 1.0, 1.0] {
         out.extend(value.to_le_bytes());
@@ -117,15 +122,7 @@ impl ServerDemoWriter {
 
     /// Writes server data, server info and model list of the small map.
     pub(crate) fn signon(&mut self) {
-        let mut messages = vec![11];
-        messages.extend(28i32.to_le_bytes());
-        messages.extend(1i32.to_le_bytes());
-        messages.extend(b"qw\0");
-        messages.extend(0f32.to_le_bytes());
-        messages.extend(b"Small\0");
-        for value in [800.0f32, 100.0, 320.0, 500.0, 10.0, 0.7, 10.0, 6.0, 1.0, 1.0] {
-            messages.extend(value.to_le_bytes());
-        }
+        let mut messages = server_data_with(28, &0f32.to_le_bytes());
         messages.extend(stufftext("fullserverinfo \"\\*version\\MVDSV 1.20-dev\\*z_ext\\511\"\n"));
         messages.extend([45, 0]);
         messages.extend(b"maps/small.bsp\0*1\0*2\0\0\0");

@@ -9,7 +9,7 @@ use super::players::{MOST_PLAYERS, read_slot};
 use super::recording::{DemoCut, DemoEvent, DemoHit, QuakeWorldDemo, RecordedBy};
 use super::svc::PacketContent;
 use super::svc_kind::SERVER_DATA;
-use super::wire::{LONGEST_PACKET, read_length, read_usercmd};
+use super::wire::{read_length, read_usercmd};
 use crate::quakeworld::bytes::Bytes;
 
 /// Kinds of blocks. A server's demo has no client usercmds.
@@ -125,11 +125,8 @@ impl MvdImport {
 
     fn hidden(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         while !bytes.is_empty() {
-            let offset = bytes.offset();
-            let length = bytes.i32()?;
+            let len = read_length(bytes)?;
             let kind = bytes.u16()?;
-            let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_PACKET);
-            let len = len.ok_or(QwdError::PacketLength { offset, length, limit: LONGEST_PACKET })?;
             let base = bytes.offset();
             let mut body = Bytes::new(bytes.take(len)?, base);
             match kind {

@@ -113,10 +113,6 @@ struct Importer<'a> {
 }
 
 impl Importer<'_> {
-    fn player(&self) -> PlayerId {
-        self.rules.player
-    }
-
     /// Returns the session time, at least `last`. A client's clock does not run backwards, so a damaged timestamp is
     /// corrected.
     fn at(
@@ -153,7 +149,7 @@ impl Importer<'_> {
     }
 
     fn add_snapshot(&mut self, index: usize, packet: &ServerPacket) -> Result<(), DemoImportError> {
-        let player = self.player();
+        let player = self.rules.player;
         let before = self.session.players[usize::from(player.0)].snapshots.last();
         let tick = before.map_or(Tick(0), |snapshot| snapshot.tick.next());
         let at = self.at("packet", index, packet.time_s, before.map(|snapshot| snapshot.at))?;
@@ -208,7 +204,7 @@ impl Importer<'_> {
     }
 
     fn add_commands(&mut self) -> Result<(), DemoImportError> {
-        let player = self.player();
+        let player = self.rules.player;
         let arrivals = std::mem::take(&mut self.session.players[usize::from(player.0)].received);
         let mut waiting = arrivals.iter().peekable();
         let (mut ack, mut last) = (SnapshotSeq(0), None);
@@ -231,9 +227,7 @@ impl Importer<'_> {
         self.session.players[usize::from(player.0)].received = arrivals;
         Ok(())
     }
-}
 
-impl Importer<'_> {
     /// Adds the hits and executed usercmds of a server's recording.
     fn add_hits(&mut self) -> Result<(), DemoImportError> {
         let ticks = std::mem::take(&mut self.ticks);
