@@ -46,10 +46,8 @@ cells! {
         /// Rounds of the pistol.
         pub pistol: u16,
         /// Rounds of the shotgun.
-        ///
-        /// Rounds of the launcher.
         pub shotgun: u16,
-        /// For the launcher.
+        /// Rounds of the launcher.
         pub launcher: u16,
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use glam::{Vec2, Vec3};
 
 use super::body::ArenaBody;
+use super::fire::yaw_of;
 use super::rules::ArenaRules;
 use super::weapon::{Muzzle, WeaponId};
 use eyes::{BotAttention, Foe};
@@ -23,7 +24,6 @@ use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, buttons};
 use legs::{BotPath, Stride, on_keys};
 pub use routes::RouteGraph;
-use routes::yaw_towards;
 
 /// Separates the random streams of bots from those of usercmds and respawns.
 const BOT_STREAM: u64 = 1 << 62;
@@ -164,14 +164,13 @@ impl ArenaBot {
     fn aim(&mut self, rules: &ArenaRules, own: &ArenaBody, eye: Vec3, foe: Option<&Foe>, msec: u8) -> bool {
         let Some(foe) = foe else {
             let stop = self.legs.next_stop().unwrap_or(own.origin + own.velocity);
-            let yaw = yaw_towards(own.origin, stop);
-            self.hand.turn(Vec2::new(0.0, yaw), false, msec, &mut self.rng);
+            self.hand.turn(Vec2::new(0.0, yaw_of(stop - own.origin)), false, msec, &mut self.rng);
             return false;
         };
         let point = aim_point(rules, own, foe, self.aim_height);
         let line = point - eye;
         let pitch = -libm::atan2f(line.z, line.truncate().length()).to_degrees();
-        let off_deg = self.hand.turn(Vec2::new(pitch, yaw_towards(eye, point)), true, msec, &mut self.rng);
+        let off_deg = self.hand.turn(Vec2::new(pitch, yaw_of(line)), true, msec, &mut self.rng);
         let allowed_deg = libm::atanf(NEAR_ENOUGH_UNITS / line.length().max(1.0)).to_degrees();
         foe.in_sight && off_deg < allowed_deg.max(1.0) && own.switch_ms == 0
     }

@@ -98,3 +98,8 @@ pub(crate) fn axes(viewangles: Vec3) -> Axes {
         up: Vec3::new(sin_pitch * cos_yaw, sin_pitch * sin_yaw, cos_pitch),
     }
 }
+
+/// Returns the yaw of a direction, in degrees.
+pub(crate) fn yaw_of(direction: Vec3) -> f32 {
+    libm::atan2f(direction.y, direction.x).to_degrees()
+}

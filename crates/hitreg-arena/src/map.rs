@@ -97,6 +97,11 @@ impl ArenaMap {
         &self.stored.props
     }
 
+    /// Returns whether no solid is on the line between two points.
+    pub(crate) fn is_clear(&self, from: Vec3, to: Vec3) -> bool {
+        self.solid.sweep(SolidHull::Point, from, to).fraction == 1.0
+    }
+
     /// Returns the collision world.
     pub fn solid(&self) -> &CollisionWorld {
         &self.solid

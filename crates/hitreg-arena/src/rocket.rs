@@ -10,7 +10,7 @@ use super::fire::ArenaFire;
 use super::harm::hurt;
 use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
-use super::solid::{Solid, SolidHull, SweepContact, SweepHit};
+use super::solid::{SweepContact, SweepHit};
 use super::state::{ArenaWorld, ProjectileFlight};
 use super::weapon::{Muzzle, WeaponId};
 use hitreg_log::units::{EntityId, Micros};
@@ -137,8 +137,8 @@ impl RocketBurst {
         if worth <= 0 {
             return BlastDamage::None;
         }
-        let sees = |to: Vec3| rules.map.solid().sweep(SolidHull::Point, self.centre, to).fraction == 1.0;
-        if sees(body.origin) || sees(body.eye()) { BlastDamage::Takes(worth) } else { BlastDamage::Shielded }
+        let is_hit = |at: Vec3| rules.map.is_clear(self.centre, at);
+        if is_hit(body.origin) || is_hit(body.eye()) { BlastDamage::Takes(worth) } else { BlastDamage::Shielded }
     }
 }
 

@@ -4,6 +4,7 @@
 use glam::Vec3;
 
 use super::body::{ArenaBody, Decision};
+use super::fire::yaw_of;
 use super::prop::{PropRandom, PropState};
 use super::rules::ArenaRules;
 use hitreg_log::units::Micros;
@@ -82,8 +83,4 @@ fn along(round: &[Vec3], decision: Decision, gone_units: Option<f32>) -> Option<
 fn standing(round: &[Vec3], post: usize) -> WalkerState {
     let way = round[(post + 1) % round.len()] - round[post];
     WalkerState { origin: round[post], velocity: Vec3::ZERO, yaw_deg: yaw_of(way) }
-}
-
-fn yaw_of(way: Vec3) -> f32 {
-    libm::atan2f(way.y, way.x).to_degrees()
 }

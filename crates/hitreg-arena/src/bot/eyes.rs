@@ -5,7 +5,6 @@ use glam::Vec3;
 use super::super::body::ArenaBody;
 use super::super::fire::axes;
 use super::super::rules::ArenaRules;
-use super::super::solid::{Solid, SolidHull};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{EntityId, Micros};
 
@@ -108,6 +107,5 @@ impl BotAttention {
 
 /// Returns whether the map leaves the line to the player's eye or middle free.
 pub(crate) fn sees(rules: &ArenaRules, eye: Vec3, body: &ArenaBody) -> bool {
-    let is_free = |to: Vec3| rules.map.solid().sweep(SolidHull::Point, eye, to).fraction == 1.0;
-    is_free(body.eye()) || is_free(body.origin)
+    rules.map.is_clear(eye, body.eye()) || rules.map.is_clear(eye, body.origin)
 }

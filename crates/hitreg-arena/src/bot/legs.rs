@@ -3,9 +3,9 @@
 use glam::Vec3;
 
 use super::super::body::ArenaBody;
+use super::super::fire::yaw_of;
 use super::super::rules::ArenaRules;
-use super::super::solid::{Solid, SolidHull};
-use super::routes::{RouteEdge, RouteGraph, has_arrived, yaw_towards};
+use super::routes::{RouteEdge, RouteGraph, has_arrived};
 use hitreg_log::rng::Rng;
 use hitreg_log::units::Micros;
 use hitreg_log::usercmd::buttons;
@@ -116,7 +116,7 @@ impl BotPath {
         let ahead = level(foe - own.origin);
         let mut side = Vec3::new(-ahead.y, ahead.x, 0.0) * if self.strafes_left { 1.0 } else { -1.0 };
         let elbow = own.origin + side * ELBOW_ROOM_UNITS;
-        if rules.map.solid().sweep(SolidHull::Point, own.origin, elbow).fraction < 1.0 {
+        if !rules.map.is_clear(own.origin, elbow) {
             self.strafes_left = !self.strafes_left;
             side = -side;
         }
@@ -134,7 +134,7 @@ impl BotPath {
 
     /// Starts a path to the nearest place that a foe cannot see.
     pub(crate) fn take_cover(&mut self, rules: &ArenaRules, routes: &RouteGraph, own: Vec3, foe_eye: Vec3) {
-        let hides = |place: &Vec3| rules.map.solid().sweep(SolidHull::Point, foe_eye, *place).fraction < 1.0;
+        let hides = |place: &Vec3| !rules.map.is_clear(foe_eye, *place);
         let away = |place: &Vec3| place.distance(own);
         let hidden = routes.places().iter().enumerate().filter(|(_, place)| hides(place));
         if let Some((place, _)) = hidden.min_by(|(_, a), (_, b)| away(a).total_cmp(&away(b))) {
@@ -150,7 +150,7 @@ pub(crate) fn on_keys(direction: Vec3, yaw_deg: f32) -> (f32, f32) {
     if direction == Vec3::ZERO {
         return (0.0, 0.0);
     }
-    let turn = yaw_towards(Vec3::ZERO, direction) - yaw_deg;
+    let turn = yaw_of(direction) - yaw_deg;
     match libm::roundf(turn / 45.0).rem_euclid(8.0) as u8 {
         0 => (KEY_UNITS_S, 0.0),
         1 => (KEY_UNITS_S, -KEY_UNITS_S),

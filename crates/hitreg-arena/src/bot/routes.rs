@@ -3,12 +3,13 @@
 
 use std::collections::BinaryHeap;
 
-use glam::{Vec2, Vec3};
+use glam::Vec3;
 
+use super::super::fire::yaw_of;
 use super::super::map::ArenaMap;
 use super::super::pmove::{BUTTON_DUCK, MoveInput, MoveState, pmove};
 use super::super::rules::ArenaRules;
-use super::super::solid::{Solid, SolidHull};
+use super::super::solid::SolidHull;
 use super::super::step::nearby;
 
 /// The longest distance between joined places, in units.
@@ -67,7 +68,7 @@ impl RouteGraph {
         };
         let mut order: Vec<usize> = (0..self.places.len()).collect();
         order.sort_unstable_by(|&a, &b| away(&self.places[a]).total_cmp(&away(&self.places[b])).then(a.cmp(&b)));
-        let in_sight = |&&place: &&usize| map.solid().sweep(SolidHull::Point, at, self.places[place]).fraction == 1.0;
+        let in_sight = |&&place: &&usize| map.is_clear(at, self.places[place]);
         order.iter().take(8).find(in_sight).or(order.first()).copied().unwrap_or_default()
     }
 
@@ -141,7 +142,7 @@ fn walk(rules: &ArenaRules, start: Vec3, goal: Vec3, ducked: bool) -> Option<u32
     let mut state = MoveState::at(start);
     let mut time_ms = 0;
     while time_ms < limit_ms {
-        let yaw = yaw_towards(state.origin, goal);
+        let yaw = yaw_of(goal - state.origin);
         let input = MoveInput {
             msec: TRIAL_MSEC,
             viewangles: Vec3::new(0.0, yaw, 0.0),
@@ -168,12 +169,6 @@ fn walk(rules: &ArenaRules, start: Vec3, goal: Vec3, ducked: bool) -> Option<u32
 /// Returns whether a player has reached a place.
 pub(crate) fn has_arrived(at: Vec3, place: Vec3) -> bool {
     (place - at).truncate().length() < ARRIVED_UNITS && (place.z - at.z).abs() < ARRIVED_UP_UNITS
-}
-
-/// Returns the yaw from one point to another, in degrees.
-pub(crate) fn yaw_towards(from: Vec3, to: Vec3) -> f32 {
-    let Vec2 { x, y } = (to - from).truncate();
-    libm::atan2f(y, x).to_degrees()
 }
 
 #[cfg(test)]

@@ -209,11 +209,8 @@ impl<'a> EntityReader<'a> {
     fn brushes(&self) -> Result<Vec<ConvexBrush>, MapTextError> {
         let to_brush = |(brush, sides): (usize, &quake_map::Brush)| {
             let planes = sides.iter().enumerate().map(|(side, surface)| plane_through(surface.half_space, side));
-            planes.collect::<Result<Vec<_>, _>>().and_then(closed_brush).map_err(|source| MapTextError::Brush {
-                entity: self.number,
-                brush,
-                source,
-            })
+            let fault = |source| MapTextError::Brush { entity: self.number, brush, source };
+            planes.collect::<Result<Vec<_>, _>>().and_then(closed_brush).map_err(fault)
         };
         self.entity.brushes.iter().enumerate().map(to_brush).collect()
     }

@@ -33,7 +33,9 @@ impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
         let struggles = self.buttons & (BUTTON_ATTACK | BUTTON_JUMP | BUTTON_DUCK) != 0;
         let mut offsets = nudges().chain(shoves());
         let free = match holder {
-            SweepContact::Entity(_) if struggles => offsets.chain(struggle()).find(|&by| self.is_free(origin + by)),
+            SweepContact::Entity(_) if struggles => {
+                offsets.chain(around(STRUGGLE_UNITS, STRUGGLE_UP_UNITS)).find(|&by| self.is_free(origin + by))
+            }
             _ => offsets.find(|&by| self.is_free(origin + by)),
         };
         if let Some(by) = free {
@@ -53,16 +55,13 @@ fn nudges() -> impl Iterator<Item = Vec3> {
 fn shoves() -> impl Iterator<Item = Vec3> {
     let up = SHOVE_UP_UNITS.into_iter().map(|z| Vec3::new(0.0, 0.0, z));
     let along_axes = [Vec3::NEG_Y, Vec3::Y, Vec3::NEG_X, Vec3::X].into_iter().map(|axis| axis * SHOVE_UNITS);
-    let around = SHOVE_UP_UNITS
-        .into_iter()
-        .flat_map(|z| grid(SIDES, SIDES, [0.0]).map(move |side| side * SHOVE_UNITS + Vec3::new(0.0, 0.0, z)));
-    up.chain(along_axes).chain(around)
+    up.chain(along_axes).chain(around(SHOVE_UNITS, SHOVE_UP_UNITS))
 }
 
-fn struggle() -> impl Iterator<Item = Vec3> {
-    STRUGGLE_UP_UNITS
-        .into_iter()
-        .flat_map(|z| grid(SIDES, SIDES, [0.0]).map(move |side| side * STRUGGLE_UNITS + Vec3::new(0.0, 0.0, z)))
+/// Returns the middle and the places around it at this distance along each axis, at each of the heights.
+fn around<const N: usize>(units: f32, heights: [f32; N]) -> impl Iterator<Item = Vec3> {
+    let at = move |z: f32| grid(SIDES, SIDES, [0.0]).map(move |side| side * units + Vec3::new(0.0, 0.0, z));
+    heights.into_iter().flat_map(at)
 }
 
 /// Returns all points of a grid; the last coordinate changes fastest.
