@@ -93,15 +93,9 @@ impl HitLog {
         let mut records = Vec::new();
         while let Some(line) = self.log.hurt.get(self.emitted).filter(|line| line.server_time < server_time) {
             if let Some((tick, at)) = ticks.after(line.server_time) {
-                let (victim, attacker) = (EntityId(line.victim), self.attackers[self.emitted]);
-                records.push(DamageRecord {
-                    tick,
-                    at,
-                    victim,
-                    attacker,
-                    amount: line.damage,
-                    ..DamageRecord::default()
-                });
+                let (victim, amount) = (EntityId(line.victim), line.damage);
+                let attacker = self.attackers[self.emitted];
+                records.push(DamageRecord { tick, at, victim, attacker, amount, ..DamageRecord::default() });
             }
             self.emitted += 1;
         }

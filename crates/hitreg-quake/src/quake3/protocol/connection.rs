@@ -61,8 +61,8 @@ pub(crate) struct Quake3Connection {
 impl Default for Quake3Connection {
     fn default() -> Quake3Connection {
         Quake3Connection {
-            up: Channel::new(Direction::Up),
-            down: Channel::new(Direction::Down),
+            up: Channel::default(),
+            down: Channel::default(),
             challenge: 0,
             gamestate: None,
             last_command: 0,
@@ -80,7 +80,7 @@ impl Quake3Connection {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,
         };
-        match channel.take(datagram, self.challenge)? {
+        match channel.take(direction, datagram, self.challenge)? {
             NetchanDatagram::OutOfBand(text) => {
                 self.hear(direction, text);
                 Ok(DecodedDatagram::OutOfBand)

@@ -45,21 +45,17 @@ pub(crate) enum NetchanDatagram<'a> {
 }
 
 /// One direction of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Channel {
-    direction: Direction,
     newest: u32,
     /// Sequence number of the fragmented message, and its bytes so far.
     fragments: (u32, Vec<u8>),
 }
 
 impl Channel {
-    pub(crate) fn new(direction: Direction) -> Channel {
-        Channel { direction, newest: 0, fragments: (0, Vec::new()) }
-    }
-
     pub(crate) fn take<'a>(
         &mut self,
+        direction: Direction,
         datagram: &'a [u8],
         challenge: u32,
     ) -> Result<NetchanDatagram<'a>, DatagramError> {
@@ -68,7 +64,7 @@ impl Channel {
         }
         let mut rest = datagram;
         let word = number::<4>(&mut rest)?;
-        if self.direction == Direction::Up {
+        if direction == Direction::Up {
             // The qport distinguishes clients behind one address.
             number::<2>(&mut rest)?;
         }

@@ -18,9 +18,8 @@ mod svc_skip;
 mod wire;
 
 pub use error::QwdError;
-pub(crate) use origin_wire::ORIGIN_STEP;
 pub use origin_wire::OriginWire;
-pub(crate) use origin_wire::cut_cell;
+pub(crate) use origin_wire::{ORIGIN_STEP, cut_cell};
 pub use protocol::{Extensions, ServerExtensions};
 pub use recording::{
     DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Mover, OtherPlayer, OwnState, QuakeWorldDemo,

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::origin_wire::OriginWire;
 use super::protocol::{Extensions, ServerExtensions};
-use crate::quakeworld::movement::QuakeWorldUsercmd;
-use crate::quakeworld::movement::{Dialect, QuakeWorldMoveVars};
+use crate::quakeworld::movement::{Dialect, QuakeWorldMoveVars, QuakeWorldUsercmd};
 
 /// A complete recording. [`QuakeWorldDemo::parse`] creates it, and all its indices are valid.
 #[derive(Clone, Debug, PartialEq)]

@@ -240,14 +240,8 @@ impl Importer<'_> {
             let Some((tick, at)) = of(hit.packet) else { continue };
             let (victim, amount) = (EntityId(u16::from(hit.victim)), i32::from(hit.damage));
             let attacker = hit.attacker.map(|slot| PlayerId(u16::from(slot)));
-            self.session.push(Record::Damage(DamageRecord {
-                tick,
-                at,
-                victim,
-                attacker,
-                amount,
-                ..Default::default()
-            }))?;
+            let damage = DamageRecord { tick, at, victim, attacker, amount, ..DamageRecord::default() };
+            self.session.push(Record::Damage(damage))?;
         }
         let mut made: SortedMap<u8, CommandSeq> = SortedMap::new();
         for (slot, packet, cmd) in &self.demo.ran {

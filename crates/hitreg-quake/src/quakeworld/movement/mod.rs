@@ -16,5 +16,4 @@ pub(crate) use run::{MoveOutcome, MoveRunner};
 pub(crate) use state::{MoveContacts, QuakeWorldPlayerState};
 pub use usercmd::QuakeWorldUsercmd;
 pub(crate) use usercmd::{BUTTON_JUMP, decode_angle16, wire_angle_degrees};
-pub(crate) use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS, offsets};
-pub(crate) use world::{Surroundings, WorldSolid};
+pub(crate) use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS, Surroundings, WorldSolid, offsets};
