@@ -16,4 +16,4 @@ pub use archive::map_from;
 pub use bsp::Quake3MapError;
 pub use level::Quake3Map;
 pub(crate) use level::{SubmodelIndex, contents, surface};
-pub(crate) use sweep::{SweepResult, SweepTrace};
+pub(crate) use sweep::{BoxSweep, SweepTrace};

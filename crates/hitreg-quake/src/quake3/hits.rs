@@ -11,7 +11,7 @@ use super::movement::{EntitySolid, MoveWorld, SolidShape};
 use super::protocol::{entity, player};
 use super::rules::Quake3Rules;
 use super::surroundings::{around, box_of};
-use crate::bsp::quake3::{SweepResult, contents};
+use crate::bsp::quake3::{BoxSweep, contents};
 use hitreg_log::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::IMPACT;
@@ -240,7 +240,7 @@ impl BodyLookup<'_> {
     }
 
     fn reach(&self, parts: &[EntitySolid], start: Vec3, end: Vec3) -> f32 {
-        let sweep = SweepResult { start, end, mins: Vec3::ZERO, maxs: Vec3::ZERO, mask: contents::SOLID };
+        let sweep = BoxSweep { start, end, mins: Vec3::ZERO, maxs: Vec3::ZERO, mask: contents::SOLID };
         let world = self.rules.map.as_ref().map(|map| MoveWorld { map, solids: parts, triggers: &[] });
         world.map_or(1.0, |world| world.sweep(&sweep).0.fraction)
     }

@@ -131,19 +131,12 @@ impl FacetCutter<'_> {
         let right = border(right, first, Edge::Right);
         let [a, b, c, d] = self.corners(i, j);
         if first == second {
-            if let Some(surface) = first {
-                self.add(surface, &[top, right, bottom, left], &[a, b, c, d]);
-            }
-            return;
+            return self.add(first, &[top, right, bottom, left], &[a, b, c, d]);
         }
         let diagonal = second.or(bottom).or_else(|| self.edge_plane(i, j, Edge::OutOfFirst));
-        if let Some(surface) = first {
-            self.add(surface, &[top, right, diagonal], &[a, b, c]);
-        }
+        self.add(first, &[top, right, diagonal], &[a, b, c]);
         let diagonal = first.or(top).or_else(|| self.edge_plane(i, j, Edge::OutOfSecond));
-        if let Some(surface) = second {
-            self.add(surface, &[bottom, left, diagonal], &[c, d, a]);
-        }
+        self.add(second, &[bottom, left, diagonal], &[c, d, a]);
     }
 
     /// Returns the plane through an edge of a square, perpendicular to the surface.
@@ -183,7 +176,9 @@ impl FacetCutter<'_> {
         }))
     }
 
-    fn add(&mut self, surface: usize, borders: &[Option<usize>], corners: &[Vec3]) {
+    /// Adds the piece in a plane, unless it has no area.
+    fn add(&mut self, surface: Option<usize>, borders: &[Option<usize>], corners: &[Vec3]) {
+        let Some(surface) = surface else { return };
         let Some(borders) = borders.iter().map(|border| self.inward((*border)?, corners)).collect() else { return };
         let mut piece = FlatPiece { surface, borders };
         let Some(winding) = self.winding(&piece) else { return };

@@ -13,7 +13,7 @@ const ANY_BOX: f32 = 2048.0;
 
 /// The sweep of a box from `start` to `end`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SweepResult {
+pub(crate) struct BoxSweep {
     pub(crate) start: Vec3,
     pub(crate) end: Vec3,
     pub(crate) mins: Vec3,
@@ -36,7 +36,7 @@ pub(crate) struct SweepTrace {
     pub(crate) all_solid: bool,
 }
 
-impl SweepResult {
+impl BoxSweep {
     /// Sweeps through the world.
     pub(crate) fn through(&self, map: &Quake3Map) -> SweepTrace {
         let mut work = SweepWork::new(self, map);
@@ -50,7 +50,7 @@ impl SweepResult {
 
     /// Sweeps through a model of the map that is displaced to `origin`.
     pub(crate) fn through_model(&self, map: &Quake3Map, model: SubmodelIndex, origin: Vec3) -> SweepTrace {
-        let moved = SweepResult { start: self.start - origin, end: self.end - origin, ..*self };
+        let moved = BoxSweep { start: self.start - origin, end: self.end - origin, ..*self };
         let mut work = SweepWork::new(&moved, map);
         if let Some(model) = map.parts.models.get(model.0) {
             let brushes = &map.parts.brushes[model.first_brush as usize..(model.first_brush + model.brushes) as usize];
@@ -86,7 +86,7 @@ struct SweepWork<'a> {
 }
 
 impl<'a> SweepWork<'a> {
-    fn new(sweep: &SweepResult, map: &'a Quake3Map) -> SweepWork<'a> {
+    fn new(sweep: &BoxSweep, map: &'a Quake3Map) -> SweepWork<'a> {
         // Shift the way so that the box is symmetric about it.
         let middle = (sweep.mins + sweep.maxs) * 0.5;
         let half = sweep.maxs - middle;
@@ -104,7 +104,7 @@ impl<'a> SweepWork<'a> {
         SweepWork { map, start, end, half, mins, maxs, mask: sweep.mask, is_still, trace }
     }
 
-    fn finish(self, sweep: &SweepResult) -> SweepTrace {
+    fn finish(self, sweep: &BoxSweep) -> SweepTrace {
         let end = match self.trace.fraction == 1.0 {
             true => sweep.end,
             false => sweep.start + (sweep.end - sweep.start) * self.trace.fraction,

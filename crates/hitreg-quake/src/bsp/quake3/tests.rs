@@ -4,12 +4,12 @@ use glam::Vec3;
 
 use super::facets::pieces_of;
 use super::level::Patch;
-use super::{Quake3Map, SweepResult, contents};
+use super::{BoxSweep, Quake3Map, contents};
 use crate::bsp::testing::quake3_bytes;
 
-fn sweep(start: [f32; 3], end: [f32; 3]) -> SweepResult {
+fn sweep(start: [f32; 3], end: [f32; 3]) -> BoxSweep {
     let (mins, maxs) = (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, 32.0));
-    SweepResult { start: start.into(), end: end.into(), mins, maxs, mask: contents::SOLID }
+    BoxSweep { start: start.into(), end: end.into(), mins, maxs, mask: contents::SOLID }
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn curves_stop_a_box_from_their_front() {
     assert_eq!(up.fraction, 1.0, "from behind it passes");
     let beside = sweep([-50.0, 0.0, 200.0], [-50.0, 0.0, 30.0]).through(&map);
     assert_eq!(beside.fraction, 1.0);
-    let ray = SweepResult { mins: Vec3::ZERO, maxs: Vec3::ZERO, ..sweep([-150.0, 0.0, 200.0], [-150.0, 0.0, 30.0]) };
+    let ray = BoxSweep { mins: Vec3::ZERO, maxs: Vec3::ZERO, ..sweep([-150.0, 0.0, 200.0], [-150.0, 0.0, 30.0]) };
     assert!((ray.through(&map).end.z - 64.125).abs() < 1e-3, "a point, too");
 }
 

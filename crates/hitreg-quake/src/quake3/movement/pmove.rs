@@ -5,7 +5,7 @@ use glam::Vec3;
 
 use super::state::{BUTTON_ATTACK, BUTTON_TALK, BUTTON_USE, Quake3PlayerState, flag, kind};
 use super::world::{MoveWorld, NO_ENTITY};
-use crate::bsp::quake3::{SweepResult, SweepTrace, contents, surface};
+use crate::bsp::quake3::{BoxSweep, SweepTrace, contents, surface};
 use crate::quake3::protocol::Quake3Usercmd;
 
 /// The longest step, in ms.
@@ -261,7 +261,7 @@ impl<'a> MoveStep<'a> {
     }
 
     pub(super) fn sweep(&self, start: Vec3, end: Vec3) -> (SweepTrace, u32) {
-        self.world.sweep(&SweepResult { start, end, mins: self.mins, maxs: self.maxs, mask: self.mask })
+        self.world.sweep(&BoxSweep { start, end, mins: self.mins, maxs: self.maxs, mask: self.mask })
     }
 
     pub(super) fn meet(&mut self, entity: u32) {

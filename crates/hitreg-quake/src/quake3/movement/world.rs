@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use crate::bsp::quake3::{Quake3Map, SubmodelIndex, SweepResult, SweepTrace, contents};
+use crate::bsp::quake3::{BoxSweep, Quake3Map, SubmodelIndex, SweepTrace, contents};
 
 /// Entity numbers of the world and of no entity.
 pub(crate) const WORLD: u32 = 1022;
@@ -45,7 +45,7 @@ pub(crate) struct MoveWorld<'a> {
 
 impl MoveWorld<'_> {
     /// Sweeps a box; returns the result and the entity that stopped it.
-    pub(crate) fn sweep(&self, sweep: &SweepResult) -> (SweepTrace, u32) {
+    pub(crate) fn sweep(&self, sweep: &BoxSweep) -> (SweepTrace, u32) {
         let mut nearest = sweep.through(self.map);
         let mut entity = if nearest.fraction < 1.0 { WORLD } else { NO_ENTITY };
         for solid in self.solids {
@@ -70,7 +70,7 @@ impl MoveWorld<'_> {
 
     /// Returns the triggers that a box touches.
     pub(crate) fn touched(&self, at: Vec3, mins: Vec3, maxs: Vec3) -> impl Iterator<Item = &PushTrigger> {
-        let sweep = SweepResult { start: at, end: at, mins, maxs, mask: u32::MAX };
+        let sweep = BoxSweep { start: at, end: at, mins, maxs, mask: u32::MAX };
         self.triggers.iter().filter(move |trigger| {
             let trace = sweep.through_model(self.map, trigger.model, trigger.origin);
             trace.starts_solid || trace.all_solid

@@ -156,9 +156,6 @@ pub(crate) fn swim(pm: &mut Pmove<'_>) {
     slide(pm);
 }
 
-/// Origin and velocity at one point of a move that is tried in two ways.
-type OriginAndVelocity = (Vec3, Vec3);
-
 fn raise(pm: &mut Pmove<'_>, by: f32) {
     let (sweep, _) = pm.sweep(pm.origin, pm.origin + Vec3::new(0.0, 0.0, by));
     if !sweep.start_solid && !sweep.all_solid {
@@ -171,9 +168,9 @@ fn flat_distance_squared(a: Vec3, b: Vec3) -> f32 {
 }
 
 fn step_slide_classic(pm: &mut Pmove<'_>) {
-    let start: OriginAndVelocity = (pm.origin, pm.velocity);
+    let start = (pm.origin, pm.velocity);
     slide(pm);
-    let low: OriginAndVelocity = (pm.origin, pm.velocity);
+    let low = (pm.origin, pm.velocity);
     (pm.origin, pm.velocity) = start;
     raise(pm, STEP_HEIGHT);
     slide(pm);
@@ -193,7 +190,7 @@ fn step_slide_classic(pm: &mut Pmove<'_>) {
 }
 
 fn step_slide(pm: &mut Pmove<'_>, in_air: bool) {
-    let start: OriginAndVelocity = (pm.origin, pm.velocity);
+    let start = (pm.origin, pm.velocity);
     let met = slide(pm);
     if !met.blocked {
         return;
@@ -210,7 +207,7 @@ fn step_slide(pm: &mut Pmove<'_>, in_air: bool) {
         }
         height -= above.z - sweep.end.z;
     }
-    let low: OriginAndVelocity = (pm.origin, pm.velocity);
+    let low = (pm.origin, pm.velocity);
     (pm.origin, pm.velocity) = start;
     raise(pm, height);
     if in_air && start.1.z < 0.0 {
