@@ -7,14 +7,13 @@ use super::body::{ArenaBody, BodyKind};
 use super::crowd::sweep_projectile;
 use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
-use super::harm::hurt;
-use super::hitbox::Hitgroup;
+use super::harm::{generic_wound, hurt};
 use super::rules::ArenaRules;
 use super::solid::SweepContact;
 use super::state::{ArenaWorld, ProjectileFlight};
 use super::weapon::Muzzle;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
-use hitreg_netcode::game::{DamageShare, Reason, ShotVerdict, WorldSink};
+use hitreg_netcode::game::{Reason, ShotVerdict, WorldSink};
 
 /// How long an arrow sticks where it hit, in µs. This is longer than the announcement may take to any client.
 const STICKS_US: u32 = 2_000_000;
@@ -105,8 +104,7 @@ fn hit(
     let Some((target, _)) = flight.target else { return ShotVerdict::miss(Reason::Missed) };
     let direction = super::fire::axes(arrow.viewangles).forward;
     hurt(rules, world, flight.shooter, target, damage, direction, out);
-    let wound = DamageShare { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 };
-    ShotVerdict { reason: Reason::Hit, wounds: vec![wound] }
+    ShotVerdict { reason: Reason::Hit, wounds: vec![generic_wound(target, damage)] }
 }
 
 /// Returns the arrow after `dt`, on its way to its goal or at it.

@@ -3,10 +3,11 @@
 use glam::Vec3;
 
 use super::effect::ArenaEffect;
+use super::hitbox::Hitgroup;
 use super::rules::ArenaRules;
 use super::state::ArenaWorld;
 use hitreg_log::units::{EntityId, PlayerId};
-use hitreg_netcode::game::WorldSink;
+use hitreg_netcode::game::{DamageShare, WorldSink};
 
 /// Damages and pushes a living player. A kill of another player scores one frag, a suicide costs one.
 pub(crate) fn hurt(
@@ -37,4 +38,9 @@ pub(crate) fn hurt(
     if let Some(killer) = world.entity_mut(shooter.entity()).filter(|_| dies) {
         killer.frags = killer.frags.saturating_add(if own { -1 } else { 1 });
     }
+}
+
+/// Returns a wound of no specific part of the body.
+pub(crate) fn generic_wound(target: EntityId, damage: i32) -> DamageShare {
+    DamageShare { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 }
 }

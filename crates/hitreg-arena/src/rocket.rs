@@ -7,14 +7,13 @@ use super::body::{ArenaBody, BodyKind};
 use super::crowd::sweep_projectile;
 use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
-use super::harm::hurt;
-use super::hitbox::Hitgroup;
+use super::harm::{generic_wound, hurt};
 use super::rules::ArenaRules;
 use super::solid::{SweepContact, SweepHit};
 use super::state::{ArenaWorld, ProjectileFlight};
 use super::weapon::{Muzzle, WeaponId};
 use hitreg_log::units::{EntityId, Micros};
-use hitreg_netcode::game::{DamageShare, Reason, ShotVerdict, WorldSink};
+use hitreg_netcode::game::{Reason, ShotVerdict, WorldSink};
 
 /// How far before an obstacle a rocket explodes, in units, so that the surface itself does not shield anyone.
 const BURST_GAP_UNITS: f32 = 1.0;
@@ -93,10 +92,9 @@ impl RocketBurst {
         for number in 0..usize::from(world.players) {
             let (target, body) = world.entities[number];
             match self.damage_to(rules, flight.weapon, target, &body) {
-                BlastDamage::None => continue,
-                BlastDamage::Shielded if target == shooter => continue,
+                BlastDamage::None => {}
                 BlastDamage::Shielded => {
-                    if verdict.wounds.is_empty() {
+                    if target != shooter && verdict.wounds.is_empty() {
                         verdict.reason = Reason::HitWorld;
                     }
                 }
@@ -107,12 +105,7 @@ impl RocketBurst {
                     hurt(rules, world, flight.shooter, target, damage, direction, out);
                     if !own {
                         verdict.reason = Reason::Hit;
-                        verdict.wounds.push(DamageShare {
-                            target,
-                            hitgroup: Hitgroup::Generic as u8,
-                            damage,
-                            pellets: 1,
-                        });
+                        verdict.wounds.push(generic_wound(target, damage));
                     }
                 }
             }

@@ -55,9 +55,21 @@ impl BotAttention {
         now: Micros,
     ) -> Option<Foe> {
         self.keep_in_view(rules, eye, others, now);
-        let is_busy = self.foe.is_some_and(|foe| foe.in_sight);
-        if !is_busy {
-            self.find_another(rules, me, eye, viewangles, others, now);
+        if self.foe.is_none_or(|foe| !foe.in_sight) {
+            let forward = axes(viewangles).forward;
+            let is_noticed = |body: &ArenaBody| {
+                let to = body.origin - eye;
+                let away = to.length();
+                away < HEARD_UNITS || to.dot(forward) > away * FIELD_COSINE
+            };
+            let nearest = others
+                .iter()
+                .filter(|(id, body)| *id != me && body.is_target() && is_noticed(body) && sees(rules, eye, body))
+                .min_by(|(_, a), (_, b)| a.origin.distance(eye).total_cmp(&b.origin.distance(eye)));
+            if let Some((id, body)) = nearest {
+                let noticed_at = now + self.reaction;
+                self.foe = Some(Foe { id: *id, body: *body, in_sight: true, last_seen: now, noticed_at });
+            }
         }
         self.foe.filter(|foe| now.0 >= foe.noticed_at.0)
     }
@@ -76,31 +88,6 @@ impl BotAttention {
                     self.foe = None;
                 }
             }
-        }
-    }
-
-    fn find_another(
-        &mut self,
-        rules: &ArenaRules,
-        me: EntityId,
-        eye: Vec3,
-        viewangles: Vec3,
-        others: &[(EntityId, ArenaBody)],
-        now: Micros,
-    ) {
-        let forward = axes(viewangles).forward;
-        let is_noticed = |body: &ArenaBody| {
-            let to = body.origin - eye;
-            let away = to.length();
-            away < HEARD_UNITS || to.dot(forward) > away * FIELD_COSINE
-        };
-        let nearest = others
-            .iter()
-            .filter(|(id, body)| *id != me && body.is_target() && is_noticed(body) && sees(rules, eye, body))
-            .min_by(|(_, a), (_, b)| a.origin.distance(eye).total_cmp(&b.origin.distance(eye)));
-        if let Some((id, body)) = nearest {
-            let noticed_at = now + self.reaction;
-            self.foe = Some(Foe { id: *id, body: *body, in_sight: true, last_seen: now, noticed_at });
         }
     }
 }

@@ -127,12 +127,9 @@ fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<RouteEdge>
 /// Returns the way of a player who walks straight to a place, upright or else ducked; `None` when the player does not
 /// arrive.
 fn way_between(rules: &ArenaRules, start: Vec3, goal: Vec3, to: usize) -> Option<RouteEdge> {
-    let upright =
-        walk(rules, start, goal, false).map(|time_ms| RouteEdge { to, walk_to: goal, ducked: false, time_ms });
-    if upright.is_some() || start.distance(goal) >= LONGEST_DUCKED_UNITS {
-        return upright;
-    }
-    walk(rules, start, goal, true).map(|time_ms| RouteEdge { to, walk_to: goal, ducked: true, time_ms })
+    let way = |ducked| walk(rules, start, goal, ducked).map(|time_ms| RouteEdge { to, walk_to: goal, ducked, time_ms });
+    let may_duck = start.distance(goal) < LONGEST_DUCKED_UNITS;
+    way(false).or_else(|| if may_duck { way(true) } else { None })
 }
 
 /// Returns the walking time in ms; `None` when the player does not arrive.
