@@ -1,38 +1,49 @@
 //! Parses session times.
 
-use crate::units::Micros;
+use crate::units::{ClockTime, Micros};
 
-/// Parses a time: `75`, `75s`, `1:15`, `0:01:15.5` or `75500ms`.
+/// The earliest and the latest time, as an error shows them.
+const LIMITS: [ClockTime; 2] = [ClockTime(Micros(i64::MIN)), ClockTime(Micros(i64::MAX))];
+
+/// Parses a session time: `75`, `75 s`, `1:15`, `0:01:15.5` or `75500ms`, each with or without a minus sign. Digits
+/// after a whole microsecond are dropped, because ticks whose times do not end there are recorded in the same way.
 pub(super) fn time(text: &str) -> Result<Micros, String> {
     let wrong = || format!("`{text}` is not a time: write 40:00 (minutes and seconds), 75.5s or 75500ms");
+    let (sign, length) = text.strip_prefix('-').map_or((1, text), |length| (-1, length));
+    let us = sign * micros(length).ok_or_else(wrong)?;
+    let [first, last] = LIMITS;
+    let too_far = |_| format!("`{text}` is too far: write a time from {first} to {last}");
+    i64::try_from(us).map(Micros).map_err(too_far)
+}
+
+/// Parses a time without a sign into microseconds.
+fn micros(text: &str) -> Option<i128> {
     if let Some(ms) = text.strip_suffix("ms") {
-        let (whole, decimals) = decimal(ms, 3).ok_or_else(wrong)?;
-        return Ok(Micros(whole * 1_000 + decimals));
+        return decimal(ms.trim_end(), 3);
     }
-    let parts: Vec<&str> = text.split(':').collect();
-    let (last, before) = parts.split_last().ok_or_else(wrong)?;
-    // Only plain seconds may have a unit.
-    let last = if before.is_empty() { last.strip_suffix('s').unwrap_or(last) } else { last };
-    let (seconds, decimals) = decimal(last, 6).ok_or_else(wrong)?;
-    if before.len() > 2 {
-        return Err(wrong());
-    }
-    let minutes = before.iter().try_fold(0, |sum, part| Some(sum * 60 + number(part)?)).ok_or_else(wrong)?;
-    Ok(Micros((minutes * 60 + seconds) * 1_000_000 + decimals))
+    let (before, last) = text.rsplit_once(':').map_or((None, text), |(before, last)| (Some(before), last));
+    let Some(before) = before else {
+        // Only plain seconds may have a unit.
+        return decimal(last.strip_suffix('s').map_or(last, str::trim_end), 6);
+    };
+    let (hours, minutes) = before.split_once(':').unwrap_or(("0", before));
+    let minutes = number(hours)?.saturating_mul(60).saturating_add(number(minutes)?);
+    Some(minutes.saturating_mul(60_000_000).saturating_add(decimal(last, 6)?))
 }
 
-/// Parses a decimal number into its whole part and its fraction, scaled to `digits` digits.
-fn decimal(text: &str, digits: usize) -> Option<(i64, i64)> {
+/// Parses a decimal number and multiplies it by ten to the power of `digits`. Later digits are dropped.
+fn decimal(text: &str, digits: usize) -> Option<i128> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-    if decimals.len() > digits {
-        return None;
-    }
-    Some((number(whole)?, number(&format!("{decimals:0<digits$}"))?))
+    number(decimals)?;
+    let kept = &decimals[..decimals.len().min(digits)];
+    let fraction = number(&format!("{kept:0<digits$}"))?;
+    Some(number(whole)?.saturating_mul(10_i128.pow(digits as u32)).saturating_add(fraction))
 }
 
-fn number(digits: &str) -> Option<i64> {
-    let is_number = (1..=9).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_number)
+/// Parses digits. A number that does not fit becomes the largest that does.
+fn number(digits: &str) -> Option<i128> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(i128::MAX))
 }
 
 #[cfg(test)]
@@ -50,28 +61,52 @@ mod tests {
             ("1.55s", 1_550_000),
             ("1550ms", 1_550_000),
             ("0.125ms", 125),
+            ("1764000000.200 s", 1_764_000_000_200_000),
+            ("1764000000200 ms", 1_764_000_000_200_000),
+            ("-4.6", -4_600_000),
+            ("-4.600 s", -4_600_000),
+            ("-0:04.6", -4_600_000),
+            ("-1:00:00", -3_600_000_000),
+            ("-0.125ms", -125),
+            ("2.4921875", 2_492_187),
+            ("-2.4921875s", -2_492_187),
+            ("0:02.4921875", 2_492_187),
+            ("0.1239ms", 123),
+            ("9223372036854.775807", i64::MAX),
+            ("-9223372036854.775808s", i64::MIN),
+            ("9223372036854775.807ms", i64::MAX),
         ];
         for (text, us) in read {
             assert_eq!(time(text), Ok(Micros(us)), "{text}");
         }
         let wrong = [
-            "",
-            ":",
-            "1:",
-            "-1",
-            "1:2:3:4",
-            "1e3",
-            "x",
-            "s",
-            "ms",
-            "1:00s",
-            "0.1234567",
-            "0.1234ms",
-            "9999999999",
-            "1. 5",
+            "", ":", "1:", "-", "--1", "- 1", "1:-2", "1:2:3:4", "1::2", "1e3", "x", "s", "ms", "1:00s", "1:00 s",
+            "0.12345x", "1.", "1. 5",
         ];
         for wrong in wrong {
-            assert!(time(wrong).is_err(), "{wrong}");
+            assert!(time(wrong).is_err_and(|why| why.contains("is not a time")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_outside_the_range_are_refused_as_too_far() {
+        let nines = "9".repeat(60);
+        let far = ["9223372036854.775808", "-9223372036854.775809", "153722867281:00", "9223372036854776ms", &nines];
+        let clock = format!("{nines}:{nines}:{nines}");
+        for text in far.into_iter().chain([&*clock]) {
+            assert!(time(text).is_err_and(|why| why.contains("is too far: write a time from -")), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_printed_time_is_read() {
+        for us in [0, 1, -1, 7_500_000, -4_600_000, 2_400_000_000, 1_764_000_000_200_000, i64::MIN, i64::MAX] {
+            let at = Micros(us);
+            assert_eq!(time(&ClockTime(at).to_string()), Ok(at));
+            let whole_ms = Micros(us / 1_000 * 1_000);
+            let [seconds, ms] = [us.unsigned_abs() / 1_000_000, us.unsigned_abs() / 1_000 % 1_000];
+            let sign = if us < 0 { "-" } else { "" };
+            assert_eq!(time(&format!("{sign}{seconds}.{ms:03} s")), Ok(whole_ms));
         }
     }
 }

@@ -9,10 +9,10 @@ use crate::units::{Micros, Tick};
 #[derive(clap::Args)]
 pub(super) struct PartArgs {
     /// Start of the part, in session time: `40:00`, `75.5`, `75.5s`, `75500ms`, or `tick:5000`
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = moment, allow_hyphen_values = true)]
     from: Option<PartBound>,
     /// End of the part (exclusive)
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = moment, allow_hyphen_values = true)]
     to: Option<PartBound>,
 }
 

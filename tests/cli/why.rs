@@ -244,6 +244,10 @@ fn a_missing_shot_is_answered_with_the_nearest_shots() {
         ("--correction 999 --player p2", "p2 has "),
         ("95", "does not name a shot: write player and usercmd number"),
         ("--at soon", "`soon` is not a time: write 40:00"),
+        ("--at -40", "no shot was judged within 10 s of -0:40; the nearest is p"),
+        ("--at -0:40.5", "no shot was judged within 10 s of -0:40.5; the nearest is p"),
+        ("--at 1764000000.2s", "no shot was judged within 10 s of 29400000:00.2; the nearest is p"),
+        ("--at 9223372036855", "`9223372036855` is too far: write a time from -153722867280:54.775808 to "),
         ("p1#95 --at 1s", "leave out --at"),
         ("p1#95 --correction 2", "leave out --at"),
         ("--correction 1", "--correction needs a player"),
@@ -257,6 +261,17 @@ fn a_missing_shot_is_answered_with_the_nearest_shots() {
     }
     let output = folder.refused("why quickstart.hitlog p1#94");
     assert!(output.contains("p1#95"), "{output}");
+}
+
+#[test]
+fn a_time_may_be_negative_and_finer_than_a_microsecond() {
+    let folder = Folder::empty();
+    folder.done("quickstart");
+    let first = folder.done("why quickstart.hitlog --at 0.2");
+    assert_eq!(folder.done("why quickstart.hitlog --at -1.5s"), first);
+    assert_eq!(folder.done("why quickstart.hitlog --at 0.200000499"), first);
+    let part = folder.done("replay quickstart.hitlog --from -1.5 --to 1.0000001");
+    assert!(part.contains("-0:01.5 to 0:01"), "{part}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
 /// A time for reading, rounded to a millisecond.
 fn rounded(ClockTime(at): ClockTime) -> ClockTime {
     const MS: i64 = 1_000;
-    ClockTime(Micros((at.0 + MS / 2).div_euclid(MS) * MS))
+    ClockTime(Micros(at.0.saturating_add(MS / 2).div_euclid(MS).saturating_mul(MS)))
 }
 
 /// Why this build cannot replay a log, or not with these options.
