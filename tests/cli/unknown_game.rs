@@ -83,6 +83,34 @@ fn classes_have_a_table_each_with_fields_of_their_own_types() {
     folder.done("report a.hitlog -o page.html");
 }
 
+/// Three shots over 980 ms, without frames or ticks. The players' names are empty.
+fn record_shots_only(folder: &Folder) {
+    let about = Description::new("mygame").tick_hz(100).player("").player("");
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for (command, ms) in [(1, 10), (2, 500), (3, 990)] {
+        let (command, at) = (CommandSeq(command), Micros::from_ms(ms));
+        let shot = ShotRecord { command, at, reason: Reason::Hit, target: Some(EntityId(1)), ..Default::default() };
+        stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
+    }
+    recorder.finish().unwrap();
+}
+
+#[test]
+fn a_log_without_frames_or_ticks_has_the_duration_of_its_records() {
+    let folder = Folder::empty();
+    record_shots_only(&folder);
+    assert_eq!(folder.json("info a.hitlog")["duration_us"], 980_000);
+    let about = Description::new("mygame").player("p0").kind("casts", vec![("power".to_owned(), CellKind::F32)]);
+    let recorder = Recorder::create(&folder.path("b.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for ms in [-20, 230] {
+        stream.row(0, 0, Micros::from_ms(ms), &[OwnValue::Float(1.5)]).unwrap();
+    }
+    recorder.finish().unwrap();
+    assert_eq!(folder.json("info b.hitlog")["duration_us"], 250_000);
+}
+
 /// A game may record a shot when it happens, and the tick when it ends.
 #[test]
 fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::settings::Settings;
 use connection::{ConnectionBuilder, longer};
-use hitreg_log::record::{GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind, lowest_and_highest};
+use hitreg_log::record::{GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind, lowest_and_highest, widest};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::Micros;
 pub(crate) use numbers::NumberSet;
@@ -53,7 +53,8 @@ pub struct SessionInfo {
     pub preset: Option<String>,
     /// The number of players that the header lists, including spectators, bots and unused places.
     pub players: usize,
-    /// Time from the first record to the last, in microseconds.
+    /// Time from the first client frame, snapshot arrival or tick to the last, in microseconds. Without these, the time
+    /// from the first record to the last.
     pub duration_us: i64,
     /// Server ticks; 0 in an imported recording.
     pub ticks: usize,
@@ -138,6 +139,8 @@ pub struct InfoBuilder {
     counts: SortedMap<String, usize>,
     players: Vec<ConnectionBuilder>,
     ticks: Option<(Micros, Micros)>,
+    /// The times of chunks without client frames, snapshot arrivals and ticks.
+    other_times: Option<(Micros, Micros)>,
     gaps: Vec<GapFigures>,
 }
 
@@ -145,7 +148,7 @@ impl InfoBuilder {
     /// The figures of a log before its first chunk.
     pub fn new(header: &SessionHeader) -> InfoBuilder {
         let players = header.players.iter().map(|_| ConnectionBuilder::default()).collect();
-        InfoBuilder { counts: SortedMap::new(), players, ticks: None, gaps: Vec::new() }
+        InfoBuilder { counts: SortedMap::new(), players, ticks: None, other_times: None, gaps: Vec::new() }
     }
 
     /// Adds the next chunk.
@@ -158,6 +161,7 @@ impl InfoBuilder {
             player.add(more, outline.gaps.iter().filter(concerns).map(|gap| gap.to));
         }
         self.ticks = longer(self.ticks, outline.ticks);
+        self.other_times = widest(self.other_times.into_iter().chain(outline.other_times));
         self.gaps.extend(outline.gaps.iter().map(GapFigures::of));
     }
 
@@ -170,7 +174,8 @@ impl InfoBuilder {
     pub fn info(&mut self, header: &SessionHeader) -> SessionInfo {
         let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
         let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
-        let duration = lowest_and_highest(spans.flat_map(|(first, last)| [first, last]));
+        let played = lowest_and_highest(spans.flat_map(|(first, last)| [first, last]));
+        let duration = played.or(self.other_times);
         let mut rtt = TimeCounts::default();
         self.players.iter().filter(|player| player.is_recorded()).for_each(|player| rtt.add_all(&player.round_trips));
         let (usercmds, usercmds_firing) =
@@ -406,6 +411,21 @@ mod tests {
             figures.round_trips_ms().count()
         };
         assert_eq!(acked(&session), 8);
+    }
+
+    /// Other records count only in a log without frames, arrivals and ticks.
+    #[test]
+    fn the_duration_of_a_log_without_frames_is_that_of_its_other_records() {
+        let mut session = session();
+        let played = SessionInfo::of(&session).duration_us;
+        let join = |ms| PresenceRecord { tick: Tick(0), at: Micros::from_ms(ms), change: Presence::Joined };
+        session.players[1].presence = vec![join(-500), join(9_500)];
+        assert_eq!(SessionInfo::of(&session).duration_us, played);
+        session.players[0].frames.clear();
+        session.players[0].received.clear();
+        assert_eq!(SessionInfo::of(&session).duration_us, 10_000_000);
+        session.players[1].presence.clear();
+        assert_eq!(SessionInfo::of(&session).duration_us, 90_000, "from the first snapshot to the last");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::packets::PacketMatcher;
 use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
 use super::{MergeError, Offset, judged, offset};
-use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords, widest};
+use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// The furthest, in time, that a chunk may reach back behind earlier chunks. Other logs are merged in memory.
@@ -280,8 +280,7 @@ impl LogProgress {
     /// Notes the times of the next chunk's records. `None` if it reaches back too far.
     pub(super) fn add(&mut self, stretch: &SessionStretch, kinds: &[UnknownKind]) -> Option<()> {
         self.chunks += 1;
-        let unknown = stretch.unknown.iter().filter_map(|records| records.time_span(kinds));
-        if let Some((first, last)) = widest(stretch.time_span().into_iter().chain(unknown)) {
+        if let Some((first, last)) = stretch.time_span_with(kinds) {
             self.back = self.newest.map_or(self.back, |newest| self.back.max(newest - first));
             self.newest = self.newest.max(Some(last));
         }

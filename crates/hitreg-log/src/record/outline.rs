@@ -15,6 +15,8 @@ pub struct Outline {
     pub players: Vec<PlayerOutline>,
     /// Times of the first and the last tick.
     pub ticks: Option<(Micros, Micros)>,
+    /// Times of the first and the last record of any kind; only without client frames, snapshot arrivals and ticks.
+    pub other_times: Option<(Micros, Micros)>,
     /// Spans with missing records.
     pub gaps: Vec<GapRecord>,
 }
@@ -45,6 +47,8 @@ pub struct PlayerOutline {
 impl Outline {
     /// Summarises the records of a session in memory.
     pub fn of<H>(session: &Session<H>, unknown: &[UnknownKind]) -> Outline {
+        let is_played = session.played().is_some();
+        let other_times = if is_played { None } else { session.time_span_with(unknown) };
         let of_players = session.players.iter().flat_map(|player| {
             let streams = OF_PLAYERS.iter().zip(player.streams());
             streams.map(|((name, _), stream)| (*name, stream.len())).collect::<Vec<_>>()
@@ -57,6 +61,7 @@ impl Outline {
             counts: SortedMap::new(),
             players: session.players.iter().map(PlayerOutline::of).collect(),
             ticks: session.ticks.first().zip(session.ticks.last()).map(|(first, last)| (first.at, last.at)),
+            other_times,
             gaps: session.gaps.clone(),
         };
         let all = of_players.chain(of_session).chain([("states", session.states.len())]).chain(unknown);

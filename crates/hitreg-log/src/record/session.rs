@@ -170,6 +170,12 @@ impl<H> Session<H> {
         widest(times.into_iter())
     }
 
+    /// Returns the earliest and the latest time of all records, including those of these kinds.
+    pub(crate) fn time_span_with(&self, kinds: &[UnknownKind]) -> Option<(Micros, Micros)> {
+        let unknown = self.unknown.iter().filter_map(|records| records.time_span(kinds));
+        widest(self.time_span().into_iter().chain(unknown))
+    }
+
     /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         let is_empty = |stream: &dyn RecordStream| stream.len() == 0;

@@ -103,6 +103,11 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
             player.heard = commands.map(|command| (command.seq.0, fires(command.input.buttons))).collect();
         }
     }
+    // Chunks of most logs have ticks or frames, so this full decoding is rare.
+    let is_played = tables.rows().any(|(name, rows)| rows > 0 && ["frames", "received", "ticks"].contains(&name));
+    if !is_played && outline.counts.keys().any(|kind| kind != "states") {
+        outline.other_times = super::decode(content, header, schema)?.time_span_with(&header.unknown);
+    }
     Ok(outline)
 }
 
