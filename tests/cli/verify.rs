@@ -106,8 +106,14 @@ fn a_check_without_comparisons_does_not_pass() {
         assert_eq!(code, expected, "{name}: {message}");
         assert!(message.contains(sentence), "{name}: {message}");
     }
+    let (code, message) = changed("half.hitlog", &|session| {
+        session.ticks.iter_mut().skip(100).for_each(|tick| tick.hash = None);
+    });
+    assert!(code == 0 && message.contains("100 of 100 tick hashes match the recording"), "{message}");
+    let absent = stdout_text(&folder.run("verify absent.hitlog"));
+    assert!(absent.contains("identical; no tick hashes in the log; no golden"), "{absent}");
     let report: Value = serde_json::from_slice(&folder.run("verify shifted.hitlog --format json").stdout).unwrap();
-    let counts = ["ticks_recorded", "hashes_compared"].map(|name| report["logs"][0][name].as_u64());
+    let counts = ["hashes_recorded", "hashes_compared"].map(|name| report["logs"][0][name].as_u64());
     assert_eq!((counts, &report["logs"][0]["why"]), ([Some(384), Some(99)], &Value::from("hole")));
 }
 

@@ -115,7 +115,7 @@ fn compared(log: &LogReport) -> String {
     let is_other =
         matches!(log.why, Some(VerdictReason::RecordedState | VerdictReason::Keyframe | VerdictReason::Replays));
     let outcome = if log.tick.is_some() || is_other { "compared" } else { "match the recording" };
-    let states = match log.ticks_recorded {
+    let states = match log.hashes_recorded {
         0 => "no tick hashes in the log".to_owned(),
         recorded => format!("{} of {} tick hashes {outcome}", count(log.hashes_compared), count(recorded)),
     };

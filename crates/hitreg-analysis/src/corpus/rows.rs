@@ -97,8 +97,8 @@ pub struct LogRow {
     pub trace_digest: Option<String>,
     /// Client frames with input, on side B.
     pub active_usercmds: u64,
-    /// Ticks in the log.
-    pub ticks_recorded: u64,
+    /// Tick hashes in the log.
+    pub hashes_recorded: u64,
     /// Recorded tick hashes that `verify` compared.
     pub hashes_compared: u64,
     /// Rollback checks of `verify`.

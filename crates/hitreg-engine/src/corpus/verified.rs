@@ -111,7 +111,7 @@ impl CorpusJudge for VerifiedCorpus<'_> {
             corrections_b: report.exercised.corrections,
             trace_digest: report.digest.clone(),
             active_usercmds: report.exercised.active_usercmds,
-            ticks_recorded: report.ticks_recorded,
+            hashes_recorded: report.hashes_recorded,
             hashes_compared: report.hashes_compared,
             rollbacks: report.rollbacks,
             legs: report.legs.map(|legs| legs as u64),
@@ -158,7 +158,7 @@ impl LogReport {
             hits: row.hits_b,
         };
         report.digest.clone_from(&row.trace_digest);
-        report.ticks_recorded = row.ticks_recorded;
+        report.hashes_recorded = row.hashes_recorded;
         report.hashes_compared = row.hashes_compared;
         report.rollbacks = row.rollbacks;
         let count = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());

@@ -9,7 +9,7 @@ use hitreg_netcode::replay::{LogSurvey, TickCounts};
 /// The facts of a log against which its replays are judged.
 #[derive(Clone, Debug, Default)]
 pub struct LogFacts {
-    pub(super) ticks: u64,
+    /// The number of ticks with a state hash.
     pub(super) with_hash: u64,
     /// Whether any hash is not 0.
     pub(super) has_hashes: bool,
@@ -32,13 +32,12 @@ pub(super) struct MissingPart {
 impl LogFacts {
     /// The facts of a surveyed log. `ticks_before` is the number of ticks before its first missing part.
     pub fn of_log(header: &SessionHeader, survey: &LogSurvey, ticks_before: u64) -> LogFacts {
-        let TickCounts { count, with_hash, has_hashes, out_of_order, .. } = survey.ticks;
+        let TickCounts { with_hash, has_hashes, out_of_order, .. } = survey.ticks;
         let contradiction = match out_of_order {
             Some([before, after]) => Some(disorder(before, after)),
             None => survey.is_all_nan().then(|| ALL_NAN.to_owned()),
         };
         LogFacts {
-            ticks: count,
             with_hash,
             has_hashes,
             usercmds: survey.usercmds(),

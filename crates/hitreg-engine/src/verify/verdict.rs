@@ -29,8 +29,8 @@ pub struct LogReport {
     pub digest: Option<String>,
     /// The features that the session exercised.
     pub exercised: Coverage,
-    /// The number of ticks in the log.
-    pub ticks_recorded: u64,
+    /// The number of tick hashes in the log.
+    pub hashes_recorded: u64,
     /// The number of recorded tick hashes that were compared.
     pub hashes_compared: u64,
     /// Whether replays of the whole log differ from each other.
@@ -271,7 +271,7 @@ fn judge_figures(
         tick: ran.first_difference.map(|difference| difference.tick),
         difference,
         exercised,
-        ticks_recorded: facts.ticks,
+        hashes_recorded: facts.with_hash,
         hashes_compared: ran.hashes_compared,
         replays_differ,
         rollbacks: ran.rollbacks,
@@ -417,7 +417,7 @@ mod tests {
     /// A build whose runs differ shows nothing about the recorded states.
     #[test]
     fn replays_that_differ_come_before_recorded_states() {
-        let facts = LogFacts { ticks: 1, with_hash: 1, has_hashes: true, ..LogFacts::default() };
+        let facts = LogFacts { with_hash: 1, has_hashes: true, ..LogFacts::default() };
         let judged = |replays: [VerifiedReplay; 2], facts: &LogFacts| {
             let report = judge(facts, Ok(&replays), VerifyReference::default());
             (report.why, report.replays_differ)
@@ -432,7 +432,6 @@ mod tests {
     #[test]
     fn an_open_replay_of_a_log_with_states_needs_a_golden() {
         let facts = LogFacts {
-            ticks: 9,
             with_hash: 9,
             has_hashes: true,
             has_server: true,
