@@ -38,7 +38,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
     /// Interval between keyframes
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u32).range(SHORTEST_EVERY_S as i64..=3600))]
     every: u32,
 }
 
@@ -56,7 +56,7 @@ struct KeyframesReport {
 #[derive(clap::Args)]
 pub(super) struct KeyframeArgs {
     /// Interval between keyframes [default: 10 for sessions of a minute or more, else none]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(SHORTEST_EVERY_S as i64..=3600))]
     keyframes: Option<u32>,
     /// Write no keyframes; `hitreg keyframes` can add them later
     #[arg(long, conflicts_with = "keyframes")]
@@ -66,6 +66,8 @@ pub(super) struct KeyframeArgs {
 /// Shorter recordings get no keyframes by default, because replaying them from the beginning is fast.
 const LONG: Micros = Micros::from_s(60);
 const USUAL_EVERY_S: u32 = 10;
+/// The shortest interval between keyframes.
+const SHORTEST_EVERY_S: u32 = 1;
 
 impl KeyframeArgs {
     /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot
@@ -148,6 +150,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 
 /// The keyframes of a log, or why it has none.
 fn made(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<Vec<Keyframe>, String>, CommandError> {
+    // Only a build that plays the game can make keyframes, whatever the interval.
+    if let Err(other_game) = engine.games.of_header(&log.header) {
+        return Ok(Err(other_game.to_string()));
+    }
     if !log.streams_closed(&ReplayOptions::default()) {
         let what = "this log cannot have keyframes, because its replay cannot be streamed (docs/long-logs.md)";
         return Ok(Err(what.to_owned()));
@@ -166,10 +172,17 @@ fn made(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<V
 }
 
 fn too_short(length: Micros, every_s: u32, option: &str) -> String {
-    format!(
-        "the session is {} long, and the first keyframe is after {every_s} s: use a shorter interval, such as {option} 1",
-        duration(length)
-    )
+    let length_in_words = duration(length);
+    match length < Micros::from_s(SHORTEST_EVERY_S.into()) {
+        true => format!(
+            "the session is {length_in_words} long, too short for keyframes: the first is after at least \
+             {SHORTEST_EVERY_S} s"
+        ),
+        false => format!(
+            "the session is {length_in_words} long, and the first keyframe is after {every_s} s: use a shorter \
+             interval, such as {option} {SHORTEST_EVERY_S}"
+        ),
+    }
 }
 
 /// Writes a copy of a log with these keyframes.

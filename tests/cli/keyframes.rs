@@ -8,6 +8,17 @@ use serde_json::Value;
 use super::folder::{Folder, code, text};
 
 #[test]
+fn a_shorter_interval_is_advised_only_where_one_is_possible() {
+    let folder = Folder::empty();
+    folder.done("record synth --seconds 1 -o a.hitlog");
+    for every in [1, 10] {
+        let refused = folder.refused(&format!("keyframes a.hitlog --every {every} -o k.hitlog"));
+        assert!(refused.contains("too short for keyframes: the first is after at least 1 s"), "{refused}");
+        assert!(!refused.contains("shorter interval"), "{refused}");
+    }
+}
+
+#[test]
 fn parts_replay_from_keyframes_and_verify_checks_keyframes() {
     let folder = Folder::empty();
     folder.done("record synth --players 3 --seconds 16 --delay-ms 40 --jitter-ms 5 --loss 2% -o a.hitlog");

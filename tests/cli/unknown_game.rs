@@ -111,6 +111,15 @@ fn a_log_without_frames_or_ticks_has_the_duration_of_its_records() {
     assert_eq!(folder.json("info b.hitlog")["duration_us"], 250_000);
 }
 
+#[test]
+fn a_log_of_an_unknown_game_has_no_keyframes_whatever_the_interval() {
+    let folder = record_game();
+    for every in [1, 60] {
+        let refused = folder.refused(&format!("keyframes a.hitlog --every {every} -o b.hitlog"));
+        assert!(refused.contains("the log is of the game `mygame`, and this build plays"), "{refused}");
+    }
+}
+
 /// A game may record a shot when it happens, and the tick when it ends.
 #[test]
 fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {
