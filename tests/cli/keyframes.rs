@@ -40,6 +40,9 @@ fn parts_replay_from_keyframes_and_verify_checks_keyframes() {
         assert!(part["hashes"]["compared"].as_u64() < whole["hashes"]["compared"].as_u64());
         assert!(part["hashes"]["first_difference_tick"].is_null());
     }
+    let page = folder.done("replay k.hitlog --from 11 --to 12.5");
+    assert!(page.contains("  as recorded up to the end of the part: all "), "{page}");
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
     // A replay under other settings cannot use keyframes.
     let other = "--from 11 --to 12.5 --set lag_compensation.enabled=false";
     let [plain, keyed] = ["a", "k"].map(|name| folder.json(&format!("replay {name}.hitlog {other}")));

@@ -229,10 +229,10 @@ fn compared_in_words(report: &ReplayReport, compared: u64, first_difference_tick
         None if report.hashes.missing.is_some() => {
             (UNSURE, format!("  as recorded up to the missing part: {} tick hashes match", count(compared)))
         }
-        None => {
-            let so_far = if report.part.is_some() { ", up to the end of the part" } else { "" };
-            (GOOD, format!("  as recorded{so_far}: all {} tick hashes match the recording", count(compared)))
+        None if report.part.is_some() => {
+            (GOOD, format!("  as recorded up to the end of the part: all {} tick hashes match", count(compared)))
         }
+        None => (GOOD, format!("  as recorded: all {} tick hashes match the recording", count(compared))),
         Some(tick) if report.settings_changed.is_empty() => {
             let log = &report.path;
             (BAD, format!("  NOT as recorded from tick {tick} on. Run: hitreg bisect ticks {log}"))
