@@ -286,7 +286,11 @@ fn print_connections(page: &mut Page, shown: &LogInfo) {
     let of_player = |p: &crate::info::PlayerFigures| row(&p.name, p.usercmds, &p.packets, &p.packets_up, &p.rtt_ms);
     let counts = [&info.packets, &info.packets_up].map(|packets| [packets.sent, packets.lost, packets.choked]);
     if info.rtt_ms.p50.is_none() && counts.as_flattened().iter().all(Option::is_none) {
-        return page.faint(2, "the log records no packets; `hitreg info FILE --format json` lists usercmds by player");
+        let usercmds = match info.usercmds {
+            0 => "",
+            _ => "; `hitreg info FILE --format json` lists usercmds by player",
+        };
+        return page.faint(2, &format!("the log records no packets{usercmds}"));
     }
     let all = || row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms);
     let all = (info.by_player.len() > 1).then(all);

@@ -112,6 +112,19 @@ fn a_log_without_frames_or_ticks_has_the_duration_of_its_records() {
 }
 
 #[test]
+fn pages_leave_out_empty_names_and_lists() {
+    let folder = Folder::empty();
+    record_shots_only(&folder);
+    let info = folder.done("info a.hitlog");
+    assert!(info.contains("the log records no packets\n") && !info.contains("--format json"), "{info}");
+    let why = folder.done("why a.hitlog p0#2");
+    assert!(why.contains("p0#2") && !why.contains("p0 is") && !why.contains("  players"), "{why}");
+    let folder = record_game();
+    let info = folder.done("info a.hitlog");
+    assert!(info.contains("the log records no packets; `hitreg info FILE --format json` lists usercmds by"), "{info}");
+}
+
+#[test]
 fn a_log_of_an_unknown_game_has_no_keyframes_whatever_the_interval() {
     let folder = record_game();
     for every in [1, 60] {

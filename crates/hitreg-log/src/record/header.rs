@@ -54,7 +54,7 @@ impl SessionHeader {
         let named = |player: u32| {
             let own = format!("p{player}");
             let name = &self.players.get(player as usize)?.name;
-            (*name != own).then(|| format!("{own} is {name}"))
+            (*name != own && !name.is_empty()).then(|| format!("{own} is {name}"))
         };
         let names: Vec<String> = players.into_iter().filter_map(named).collect();
         (!names.is_empty()).then(|| names.join(", "))
