@@ -223,6 +223,20 @@ def test_wrong_rows_are_refused(table: str, columns: dict, what: str, tmp_path: 
     assert list(tmp_path.iterdir()) == [], "nothing is left of a failed log"
 
 
+def test_texts_that_no_reader_takes_are_refused(tmp_path: Path) -> None:
+    most = (4 << 20) - 64
+    about = {"game": "g", "players": [], "kinds": {"chat": [hitreg.Field("said", "text", "status")]}}
+    with hitreg.LogWriter(tmp_path / "a.hitlog", **about) as log:
+        log.write("chat", {"at_us": [0, 1, 2], "said": ["x" * (most - 65), "", "y"]})
+        log.write("chat", {"at_us": 3, "said": "y"})
+    assert hitreg.open_log(tmp_path / "a.hitlog")["chat"]["said"].tolist()[1:] == ["", "y", "y"]
+    with pytest.raises(hitreg.HitregError, match="table chat: the different texts of a session take at most 4 MiB"):
+        with hitreg.LogWriter(tmp_path / "b.hitlog", **about) as log:
+            log.write("chat", {"at_us": [0, 1], "said": ["x" * (most - 65), ""]})
+            log.write("chat", {"at_us": 2, "said": "yz"})
+    assert not (tmp_path / "b.hitlog").exists()
+
+
 def test_data_frames_and_arrow_tables(session: Session) -> None:
     log = hitreg.open_log(session.folder / "arena.hitlog")
     trace = hitreg.open_trace(session.folder / "arena.hittrace")

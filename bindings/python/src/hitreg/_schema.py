@@ -9,6 +9,8 @@ from typing import Any, Optional, Union
 from ._container import MALFORMED, HitregError
 
 MAX_PLAYERS = 200
+# The most bytes of different texts in a session, of which each takes some more than its own.
+MAX_TEXT_BYTES, TEXT_OVERHEAD = 4 << 20, 64
 FIELD_KINDS = ("f32", "f64", "i32", "u32", "i64", "u64", "bool", "text")
 USUAL_UNITS = {"position": "units", "velocity": "units/s", "angle": "degrees", "time": "ms"}
 

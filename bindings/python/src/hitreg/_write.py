@@ -12,7 +12,7 @@ import numpy as np
 from ._column import Values, pack, typed
 from ._container import ChunkSink, HitregError
 from ._log import states_name
-from ._schema import KINDS, MAX_PLAYERS, SESSION_KINDS, USERCMD, Field, KindColumn
+from ._schema import KINDS, MAX_PLAYERS, MAX_TEXT_BYTES, SESSION_KINDS, TEXT_OVERHEAD, USERCMD, Field, KindColumn
 from ._table import Column, as_column
 
 CHUNK_US = 1_000_000
@@ -101,6 +101,8 @@ class LogWriter(_Writer):
             self._columns[states_name(place)] = [KindColumn("tick", "u32"), *fields]
         self._rows: dict[str, list[dict[str, Values]]] = {}
         self._ticks: list[tuple[Values, Values]] = []
+        self._texts: set[str] = set()
+        self._text_bytes = 0
         header = {
             "game": game,
             "rules": rules,
@@ -154,10 +156,20 @@ class LogWriter(_Writer):
         limit = self._players if "player" in owners else 1 << (16 if "entity" in owners else 32)
         if rows and not 0 <= series.min() <= series.max() < limit or (viewer >= self._players).any():
             raise HitregError(f"table {table}: a row of {', '.join(owners)} {series.max()}, which does not exist")
+        self._add_texts(table, {text for of in schema if of.kind == "text" for text in stored[of.name].tolist()})
         stored[""] = series + ((viewer + 1) << 16)
         self._rows.setdefault(table, []).append(stored)
         if table == "ticks":
             self._ticks.append((stored["tick"], stored["at_us"]))
+
+    def _add_texts(self, table: str, texts: set[str]) -> None:
+        """Refuses texts of a table that readers would refuse."""
+        new = texts - self._texts - {""}
+        self._text_bytes += sum(len(text.encode()) + TEXT_OVERHEAD for text in new)
+        if self._text_bytes > MAX_TEXT_BYTES:
+            limit = f"{MAX_TEXT_BYTES >> 20} MiB, with {TEXT_OVERHEAD} more bytes for each"
+            raise HitregError(f"table {table}: the different texts of a session take at most {limit}")
+        self._texts |= new
 
     def write_states(self, class_name: str, columns: Columns) -> None:
         """Adds states of entities of a class: `tick`, `entity`, the fields, and `viewer` for one player's own state."""
