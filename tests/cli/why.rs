@@ -272,6 +272,8 @@ fn a_time_may_be_negative_and_finer_than_a_microsecond() {
     assert_eq!(folder.done("why quickstart.hitlog --at 0.200000499"), first);
     let part = folder.done("replay quickstart.hitlog --from -1.5 --to 1.0000001");
     assert!(part.contains("-0:01.5 to 0:01"), "{part}");
+    let length = |from: &str| folder.json(&format!("replay quickstart.hitlog {from} --to 1"))["session_us"].clone();
+    assert_eq!(length("--from -1.5"), length(""), "only the time of the session counts");
 }
 
 #[test]

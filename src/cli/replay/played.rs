@@ -20,6 +20,7 @@ use crate::score::ModeScore;
 use crate::store::{self, Target};
 use crate::trace::schema::shots;
 use crate::trace::{Table, Trace, TraceHeader};
+use crate::units::Micros;
 
 /// Accumulates figures from the rows of a replay.
 struct RowCollectors {
@@ -91,7 +92,8 @@ pub(super) fn play(
         true => scores(game, &log, &options)?,
         false => Vec::new(),
     };
-    let length = part.map_or(log.survey.duration(), |part| part.to - part.from);
+    let first = log.survey.played().map_or(Micros(i64::MIN), |(first, _)| first);
+    let length = part.map_or(log.survey.duration(), |part| part.to - part.from.max(first));
     let mut summary = gathered.summary.summary();
     if part.is_none() {
         summary.exercised = log.facts()?.completed(summary.exercised);
