@@ -18,6 +18,20 @@ pub(super) struct ColumnSpan {
     order: u8,
     /// The size of the number 1, in the column's unit.
     unit: f64,
+    /// The value of the number 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    origin: f64,
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
+impl ColumnSpan {
+    /// The same column with another value for the number 0.
+    pub(super) fn with_origin(self, origin: f64) -> ColumnSpan {
+        ColumnSpan { origin, ..self }
+    }
 }
 
 impl PageColumns {
@@ -39,7 +53,7 @@ impl PageColumns {
             (before, step, rows) = (value, moved, rows + 1);
             put_number(&mut self.bytes, surprise);
         }
-        ColumnSpan { at, rows, order, unit }
+        ColumnSpan { at, rows, order, unit, origin: 0.0 }
     }
 
     /// Adds bytes, and returns their place.
@@ -65,7 +79,32 @@ pub(super) fn whole(value: f32, unit: f64) -> i64 {
 }
 
 /// Sums of numbers up to this size are exact in a browser.
-const MOST: f64 = (1u64 << 40) as f64;
+pub(super) const MOST: f64 = (1u64 << 40) as f64;
+
+#[cfg(test)]
+impl ColumnSpan {
+    /// The values of a column, as `web/data.js` restores them.
+    pub(super) fn restored(&self, columns: &PageColumns) -> Vec<f64> {
+        let (mut bytes, mut before, mut step) = (columns.bytes[self.at..].iter(), 0i64, 0i64);
+        let mut number = || {
+            let (mut number, mut shift) = (0u64, 0);
+            loop {
+                let byte = bytes.next().expect("a byte");
+                number |= u64::from(byte & 127) << shift;
+                shift += 7;
+                if *byte < 128 {
+                    return (number >> 1) as i64 ^ -((number & 1) as i64);
+                }
+            }
+        };
+        let value = |_| {
+            step = if self.order == 2 { step + number() } else { number() };
+            before += step;
+            self.origin + before as f64 * self.unit
+        };
+        (0..self.rows).map(value).collect()
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -9,15 +9,15 @@ use super::explanations::{corrections_of, shots_of};
 use super::packed::PageColumns;
 use super::records::PackedRecords;
 use super::round_trips::{RoundTripColumns, pack_round_trips, round_trips_of};
-use super::series::{Packets, PagePackets, Series, at_share};
-use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet};
+use super::series::{Packets, PagePackets, Series};
+use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet, TrackWorld, WorldMeter};
 use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::{PageInput, notes};
 use crate::shot_counter::ShotCounter;
 use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
-use hitreg_log::trace::{Table, TraceSource, each_part};
+use hitreg_log::trace::{ColumnData, Table, TraceSource, each_part};
 use hitreg_log::traffic::{Packet, PacketReader};
 use hitreg_log::units::Micros;
 
@@ -83,20 +83,21 @@ impl PageSide {
         let trace = shown.trace;
         let (server, is_timed) = StepTimes::of_server(trace)?;
         let clocks = StepTimes::of_players(trace)?;
-        let exactness = TrackPrecision::of_world(reach(trace)?);
+        let world = world_of(trace)?;
+        let exactness = world.precision;
         let evidence = Evidence::read(trace)?;
         let mut players: SortedSet<u32> = clocks.keys().copied().collect();
         players.extend(shots::Columns::of(&evidence.trace).shooter);
         let most = |of_page: usize| of_page / sides.max(1);
 
         // Each kind of path is packed before the next one is read.
-        let bodies = bodies_of(trace, &server, TrackSet::new(exactness, most(MOST_BODIES)))?;
+        let bodies = bodies_of(trace, &server, TrackSet::new(world, most(MOST_BODIES)))?;
         let mut precision = bodies.precision;
         let bodies = bodies.pack(false, columns);
-        let (own, ran) = frames_of(trace, &clocks, TrackSet::new(exactness, most(MOST_OWN)), most(MOST_RAN))?;
+        let (own, ran) = frames_of(trace, &clocks, TrackSet::new(world, most(MOST_OWN)), most(MOST_RAN))?;
         precision = if own.precision.unit > precision.unit { own.precision } else { precision };
         let own = own.pack(true, columns);
-        let set = TrackSet::new(exactness, most(MOST_VIEWS));
+        let set = TrackSet::new(world, most(MOST_VIEWS));
         let ScreenRows { tracks: views, how, evidence } = ScreenRows::of(trace, &clocks, set, evidence, &mut players)?;
         let (acks, trips) = acks_of(trace, exactness, most(MOST_ACKS), &mut players)?;
         let trips = round_trips_of(shown, most(MOST_ACKS), trips)?;
@@ -155,31 +156,50 @@ fn shot_counts_of(shots: &shots::Columns<'_>) -> Vec<PlayerShots> {
     counters.into_iter().map(counts).collect()
 }
 
-/// A size that most coordinates of the world are below, in units.
-fn reach(trace: &dyn TraceSource) -> Result<f32, String> {
-    // The powers of two that are just not below the coordinates: the exactness depends on no more.
-    let mut counts: SortedMap<i32, u64> = SortedMap::new();
+/// The world of a trace.
+fn world_of(trace: &dyn TraceSource) -> Result<TrackWorld, String> {
+    let (mut meter, mut is_empty) = (WorldMeter::default(), true);
     let places = ["origin.x", "origin.y", "origin.z"];
     let own = ["own.origin.x", "own.origin.y", "own.origin.z"];
     for (table, columns) in [(bodies::NAME, places), (frames::NAME, own), (views::NAME, places)] {
         // Screens show the same world.
-        if table == views::NAME && !counts.is_empty() {
+        if table == views::NAME && !is_empty {
             break;
         }
         each_part(trace, table, (&columns, None), &mut |rows| {
-            for values in columns.iter().map(|name| rows.floats(name)) {
-                let sizes = values.iter().step_by(7).map(|at| at.abs()).filter(|at| at.is_finite());
-                sizes.for_each(|at| *counts.entry(libm::ceilf(libm::log2f(at.max(1e-3))) as i32).or_default() += 1);
+            for (axis, name) in columns.iter().enumerate() {
+                let column = PlaceColumn::of(rows, name);
+                (0..).map_while(|row| column.get(row)).for_each(|at| {
+                    is_empty = false;
+                    meter.add(axis, at);
+                });
             }
             Ok(())
         })?;
     }
-    Ok(at_share(&counts, 0.98).map_or(1.0, |power| libm::exp2f(power as f32)))
+    Ok(meter.world())
+}
+
+/// The coordinates on one axis, in single or double precision.
+struct PlaceColumn<'t>(Option<&'t ColumnData>);
+
+impl<'t> PlaceColumn<'t> {
+    fn of(table: &'t Table, name: &str) -> PlaceColumn<'t> {
+        PlaceColumn(table.column(name).map(|column| &column.data))
+    }
+
+    fn get(&self, row: usize) -> Option<f64> {
+        match self.0? {
+            ColumnData::F32(values) => values.get(row).copied().map(f64::from),
+            ColumnData::F64(values) => values.get(row).copied(),
+            _ => None,
+        }
+    }
 }
 
 /// The columns of a table that hold positions.
 struct Places<'t> {
-    places: [std::borrow::Cow<'t, [f32]>; 3],
+    places: [PlaceColumn<'t>; 3],
     yaw: std::borrow::Cow<'t, [f32]>,
 }
 
@@ -190,17 +210,17 @@ impl<'t> Places<'t> {
         let names = [format!("{prefix}viewangles.y"), format!("{prefix}viewangles"), yaw.to_owned()];
         let yaw = names.map(|name| table.floats(&name));
         Places {
-            places: ["x", "y", "z"].map(|axis| table.floats(&format!("{prefix}origin.{axis}"))),
+            places: ["x", "y", "z"].map(|axis| PlaceColumn::of(table, &format!("{prefix}origin.{axis}"))),
             yaw: yaw.into_iter().find(|column| !column.is_empty()).unwrap_or_default(),
         }
     }
 
     /// The position in a row; `None` without x and y, or at infinity.
-    fn at(&self, row: usize, step: u32, mark: u8) -> Option<TrackPoint> {
+    fn at(&self, row: usize, step: u32, mark: u8, world: &TrackWorld) -> Option<TrackPoint> {
         let [x, y, z] = &self.places;
-        let place = [*x.get(row)?, *y.get(row)?, z.get(row).copied().unwrap_or(0.0)];
+        let place = world.place([x.get(row)?, y.get(row)?, z.get(row).unwrap_or(0.0)])?;
         let yaw = self.yaw.get(row).copied().filter(|yaw| yaw.is_finite());
-        place.iter().all(|at| at.is_finite()).then_some(TrackPoint { step, place, yaw, mark })
+        Some(TrackPoint { step, place, yaw, mark })
     }
 }
 
@@ -213,7 +233,9 @@ fn bodies_of(trace: &dyn TraceSource, server: &StepTimes, mut set: TrackSet) -> 
         each_part(trace, name, (&columns, None), &mut |rows| {
             let (read, places) = (bodies::Columns::read(rows), Places::of(rows, "", ""));
             for (row, (tick, entity)) in read.tick.iter().zip(read.entity).enumerate() {
-                let Some(point) = server.step_of(*tick).and_then(|step| places.at(row, step, 0)) else { continue };
+                let Some(point) = server.step_of(*tick).and_then(|step| places.at(row, step, 0, &set.world)) else {
+                    continue;
+                };
                 set.push([table, 0, *entity], point);
             }
             Ok(())
@@ -241,7 +263,7 @@ fn frames_of(
                 continue;
             }
             let step = clocks.get(player).and_then(|clock| clock.step_of(*command));
-            let Some(point) = step.and_then(|step| places.at(row, step, 0)) else { continue };
+            let Some(point) = step.and_then(|step| places.at(row, step, 0, &set.world)) else { continue };
             set.push([0, *player, *player], point);
         }
         Ok(())
@@ -287,7 +309,7 @@ impl ScreenRows {
                     }
                 };
                 let mark = read.how.codes.get(row).map_or(0, |how| *how as u8);
-                let Some(point) = step.and_then(|step| places.at(row, step, mark)) else { continue };
+                let Some(point) = step.and_then(|step| places.at(row, step, mark, &tracks.world)) else { continue };
                 tracks.push([0, *player, *entity], point);
             }
             evidence.add_views(rows)
@@ -314,4 +336,94 @@ fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<Packets, String> {
         None => packets.add_rows(shown.trace)?,
     }
     Ok(packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::packed::ColumnSpan;
+    use hitreg_log::trace::schema::ticks;
+    use hitreg_log::trace::{Column, Trace};
+
+    const ROWS: u32 = 400;
+
+    /// A body on a circle of 1,000 units around a point. Row 7 has another position if one is given.
+    fn circle(centre: [f64; 3], row_7: Option<f64>) -> [Vec<f64>; 3] {
+        let turned = |row: u32| f64::from(row) / 30.0;
+        let x = |row| centre[0] + 500.0 * libm::cos(turned(row));
+        let y = |row| centre[1] + 500.0 * libm::sin(turned(row));
+        let mut places = [(0..ROWS).map(x).collect(), (0..ROWS).map(y).collect(), vec![centre[2]; ROWS as usize]];
+        row_7.into_iter().for_each(|at| places.iter_mut().for_each(|axis: &mut Vec<f64>| axis[7] = at));
+        places
+    }
+
+    fn page_of(places: &[Vec<f64>; 3], is_double: bool) -> (PageSide, PageColumns) {
+        let steps = || Column::new("tick", ColumnData::U32((0..ROWS).collect()));
+        let times = Column::new("at_us", ColumnData::I64((0..i64::from(ROWS)).map(|row| row * 10_000).collect()));
+        let axis = |values: &Vec<f64>| match is_double {
+            true => ColumnData::F64(values.clone()),
+            false => ColumnData::F32(values.iter().map(|at| *at as f32).collect()),
+        };
+        let [x, y, z] = ["x", "y", "z"].map(|name| format!("origin.{name}"));
+        let columns = vec![
+            steps(),
+            Column::new("entity", ColumnData::U32(vec![3; ROWS as usize])),
+            Column::new(x, axis(&places[0])),
+            Column::new(y, axis(&places[1])),
+            Column::new(z, axis(&places[2])),
+        ];
+        let tables = vec![Table::new(ticks::NAME, vec![steps(), times]), Table::new(bodies::NAME, columns)];
+        let trace = Trace { tables, ..Trace::default() };
+        let shown = PageInput { name: "", map: "", trace: &trace, log: None, rejudged: &[], notes: &[] };
+        let mut columns = PageColumns::default();
+        (PageSide::of(&shown, 1, &mut columns).expect("a page"), columns)
+    }
+
+    /// The largest distance on one axis between the kept samples of a body and its positions.
+    fn error_of(places: &[Vec<f64>; 3], (side, columns): &(PageSide, PageColumns)) -> f64 {
+        let track = &side.bodies[0];
+        let steps = track.step.restored(columns);
+        assert!(steps.len() > 50, "{} samples", steps.len());
+        let axes = track.place.iter().zip(places);
+        let off = |(span, at): (&ColumnSpan, &Vec<f64>)| -> f64 {
+            let restored = span.restored(columns).into_iter();
+            restored.zip(&steps).map(|(found, step)| (found - at[*step as usize]).abs()).fold(0.0, f64::max)
+        };
+        axes.map(off).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn precision_depends_on_the_extent_of_the_world_and_not_on_its_distance_from_0() {
+        let far = [1e5, 1e6, -1e6, 1e9, -1e9, 1e12].map(|at| [at, -at, 0.0]);
+        for centre in far.into_iter().chain([[0.0, 100.0, 1e6], [0.0; 3]]) {
+            let places = circle(centre, None);
+            let page = page_of(&places, true);
+            assert_eq!(page.0.exactness, [TrackPrecision { unit: 1.0 / 32.0, tolerance: 0.25 }; 2], "{centre:?}");
+            let error = error_of(&places, &page);
+            assert!(error <= 1.0 / 32.0, "{centre:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn positions_in_single_precision_are_drawn_where_the_table_has_them() {
+        for at in [1e5, 1e6, 1e8] {
+            let places = circle([at, -at, at], None).map(|axis| axis.iter().map(|at| f64::from(*at as f32)).collect());
+            let error = error_of(&places, &page_of(&places, false));
+            assert!(error <= 1.0 / 32.0, "{at}: {error}");
+        }
+    }
+
+    /// The position itself is left out, or drawn far away.
+    #[test]
+    fn one_position_that_is_far_away_or_not_finite_does_not_change_the_others() {
+        for at in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, 1e30, -1e30, 3e7, 0.0] {
+            for centre in [[0.0; 3], [1e6, -1e6, 1e6]] {
+                let places = circle(centre, Some(at));
+                let page = page_of(&places, true);
+                assert_eq!(page.0.exactness[0].unit, 1.0 / 32.0, "{at} {centre:?}");
+                let error = error_of(&places, &page);
+                assert!(error <= 2.0, "{at} {centre:?}: {error}");
+            }
+        }
+    }
 }

@@ -6,14 +6,15 @@ use hitreg_log::sorted::SortedMap;
 
 use serde::Serialize;
 
-use super::packed::{ColumnSpan, PageColumns, whole};
+use super::packed::{ColumnSpan, MOST, PageColumns, whole};
+use super::series::at_share;
 
 /// The position of an entity at one step of a clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrackPoint {
     /// The number of the step.
     pub(super) step: u32,
-    /// The position, in units.
+    /// The distance from the world's origin on each axis, in units.
     pub(super) place: [f32; 3],
     /// The view direction (yaw), in degrees.
     pub(super) yaw: Option<f32>,
@@ -28,8 +29,8 @@ pub(super) struct PageTrack {
     pub(super) entity: u32,
     /// The player whose clock and screen the path belongs to; `None` for the server.
     pub(super) player: Option<u32>,
-    step: ColumnSpan,
-    place: [ColumnSpan; 3],
+    pub(super) step: ColumnSpan,
+    pub(super) place: [ColumnSpan; 3],
     #[serde(skip_serializing_if = "Option::is_none")]
     yaw: Option<ColumnSpan>,
     /// Twice the mark, plus 1 if the entity was absent in the step before.
@@ -46,16 +47,71 @@ pub(super) struct TrackPrecision {
 }
 
 impl TrackPrecision {
-    /// The exactness for a world in which most coordinates are below `reach`.
-    pub(super) fn of_world(reach: f32) -> TrackPrecision {
-        let reach = f64::from(reach.clamp(1e-3, 1e6));
-        let unit = libm::pow(2.0, libm::ceil(libm::log2(reach / 32_768.0)));
+    /// The exactness for a world of this size on its longest axis, in units.
+    pub(super) fn of_world(extent: f64) -> TrackPrecision {
+        let unit = libm::exp2(libm::ceil(libm::log2(extent.clamp(1e-3, 1e6) / 32_768.0)));
         TrackPrecision { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
     }
 
     /// The same exactness with a greater unit and tolerance.
     fn coarser(self) -> TrackPrecision {
         TrackPrecision { unit: self.unit * f64::from(COARSER), tolerance: self.tolerance * COARSER }
+    }
+}
+
+/// The part of the world in which nearly all positions are. Distances from its origin fit into single precision,
+/// wherever the world is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TrackWorld {
+    /// The point that positions are measured from: 0 on an axis whose positions are near 0.
+    pub(super) origin: [f64; 3],
+    pub(super) precision: TrackPrecision,
+}
+
+impl TrackWorld {
+    /// The distance of a position from the origin; `None` if it is not finite, or too far away for the page.
+    pub(super) fn place(&self, position: [f64; 3]) -> Option<[f32; 3]> {
+        let off = |axis: usize| (position[axis] - self.origin[axis]) as f32;
+        let place = [0, 1, 2].map(off);
+        place.iter().all(|off| f64::from(off.abs()) < MOST * self.precision.unit).then_some(place)
+    }
+}
+
+/// Measures a world while its positions come. A few positions far away do not change the result.
+#[derive(Debug, Default)]
+pub(super) struct WorldMeter {
+    /// For each axis, the coordinates between two powers of two: their number, the least and the largest.
+    axes: [SortedMap<i32, (u64, f64, f64)>; 3],
+}
+
+impl WorldMeter {
+    pub(super) fn add(&mut self, axis: usize, at: f64) {
+        if !(at as f32).is_finite() {
+            return;
+        }
+        // Ascending with the coordinate: the smallest ones have the keys next to 0.
+        let power = libm::ilogb(at.abs().max(1e-3)) + 11;
+        let (count, least, most) = self.axes[axis].entry(if at < 0.0 { -power } else { power }).or_insert((0, at, at));
+        (*count, *least, *most) = (*count + 1, least.min(at), most.max(at));
+    }
+
+    /// The measured world: without the outermost 2% of the coordinates on each side, if they are of another size.
+    pub(super) fn world(&self) -> TrackWorld {
+        let ranges = [0, 1, 2].map(|axis| {
+            let counts: SortedMap<i32, u64> =
+                self.axes[axis].iter().map(|(power, (count, ..))| (*power, *count)).collect();
+            let at = |share: f64| at_share(&counts, share).and_then(|power| self.axes[axis].get(&power));
+            let [(_, least, _), (_, middle, _), (_, _, most)] = [at(0.02)?, at(0.5)?, at(0.98)?];
+            Some((*middle, most - least))
+        });
+        let extents = ranges.iter().flatten().map(|(_, extent)| *extent);
+        let extent = extents.reduce(f64::max).unwrap_or(1.0);
+        let precision = TrackPrecision::of_world(extent);
+        let origin = ranges.map(|range| {
+            let (middle, _) = range.filter(|(middle, _)| middle.abs() > extent)?;
+            Some(libm::round(middle / precision.unit) * precision.unit)
+        });
+        TrackWorld { origin: origin.map(Option::unwrap_or_default), precision }
     }
 }
 
@@ -159,8 +215,10 @@ pub(super) type TrackKey = [u32; 3];
 pub(super) struct TrackSet {
     tracks: Vec<(TrackKey, Track)>,
     places: SortedMap<TrackKey, usize>,
+    pub(super) world: TrackWorld,
     /// The place of the last path. The next row is nearly always of the next one.
     last: usize,
+    /// The exactness of the paths so far.
     pub(super) precision: TrackPrecision,
     steps: u32,
     /// The most samples of all paths, above which they are thinned.
@@ -170,9 +228,9 @@ pub(super) struct TrackSet {
 }
 
 impl TrackSet {
-    pub(super) fn new(precision: TrackPrecision, most: usize) -> TrackSet {
+    pub(super) fn new(world: TrackWorld, most: usize) -> TrackSet {
         let (tracks, places, last, steps, kept) = (Vec::new(), SortedMap::new(), 0, 0, 0);
-        TrackSet { tracks, places, last, precision, steps, most, kept }
+        TrackSet { tracks, places, world, last, precision: world.precision, steps, most, kept }
     }
 
     /// The place of a path among all paths.
@@ -216,7 +274,8 @@ impl TrackSet {
 
     /// The paths in the page's format, in the order of their keys. `player` says whether keys have a player.
     pub(super) fn pack(self, player: bool, columns: &mut PageColumns) -> Vec<PageTrack> {
-        let TrackSet { mut tracks, precision: TrackPrecision { unit, .. }, .. } = self;
+        let TrackSet { mut tracks, precision: TrackPrecision { unit, .. }, world: TrackWorld { origin, .. }, .. } =
+            self;
         tracks.sort_unstable_by_key(|(key, _)| *key);
         let pack = |([_, of, entity], mut track): (TrackKey, Track)| {
             track.settle();
@@ -224,7 +283,7 @@ impl TrackSet {
                 track.thin(0.0);
                 track.settle();
             }
-            PageTrack::pack((entity, player.then_some(of)), &track, unit, columns)
+            PageTrack::pack((entity, player.then_some(of)), &track, (origin, unit), columns)
         };
         tracks.into_iter().filter(|(_, track)| track.last.is_some()).map(pack).collect()
     }
@@ -269,16 +328,22 @@ impl SlopeRange {
 }
 
 impl PageTrack {
-    fn pack((entity, player): (u32, Option<u32>), track: &Track, unit: f64, columns: &mut PageColumns) -> PageTrack {
+    fn pack(
+        (entity, player): (u32, Option<u32>),
+        track: &Track,
+        (origin, unit): ([f64; 3], f64),
+        columns: &mut PageColumns,
+    ) -> PageTrack {
         let kept = || track.kept.iter().map(|knot| knot.point);
-        let [x, y, z] = [0, 1, 2].map(|axis| columns.push(kept().map(|at| whole(at.place[axis], unit)), unit));
+        let place = [0, 1, 2]
+            .map(|axis| columns.push(kept().map(|at| whole(at.place[axis], unit)), unit).with_origin(origin[axis]));
         let yaw = |at: TrackPoint| whole(at.yaw.unwrap_or_default().rem_euclid(360.0), 1.0);
         let mark = |knot: &Knot| i64::from(knot.point.mark) * 2 + i64::from(knot.came);
         PageTrack {
             entity,
             player,
             step: columns.push(kept().map(|at| i64::from(at.step)), 1.0),
-            place: [x, y, z],
+            place,
             yaw: (!track.lacks_yaw).then(|| columns.push(kept().map(yaw), 1.0)),
             mark: columns.push(track.kept.iter().map(mark), 1.0),
         }
@@ -291,6 +356,10 @@ mod tests {
 
     const KEY: TrackKey = [0; 3];
 
+    fn world(tolerance: f32) -> TrackWorld {
+        TrackWorld { origin: [0.0; 3], precision: TrackPrecision { unit: 1.0, tolerance } }
+    }
+
     fn way(places: impl IntoIterator<Item = (u32, f32, u8)>) -> Vec<TrackPoint> {
         let sample = |(step, x, mark)| TrackPoint { step, place: [x, 0.0, 0.0], yaw: None, mark };
         places.into_iter().map(sample).collect()
@@ -298,7 +367,7 @@ mod tests {
 
     /// The kept samples of one path, and the tolerance of its lines.
     fn kept(samples: &[TrackPoint], tolerance: f32, most: usize) -> (Vec<TrackPoint>, f32) {
-        let mut set = TrackSet::new(TrackPrecision { unit: 1.0, tolerance }, most);
+        let mut set = TrackSet::new(world(tolerance), most);
         samples.iter().for_each(|sample| set.push(KEY, *sample));
         let mut track = set.tracks.pop().map_or_else(Track::default, |(_, track)| track);
         track.settle();
@@ -365,7 +434,7 @@ mod tests {
     fn samples_in_another_order_make_the_same_path() {
         let samples = way((0..400).map(|step| (step, libm::sinf(step as f32 / 60.0) * 100.0, 0)));
         let mixed: Vec<TrackPoint> = (0..400).map(|n| samples[n * 7 % 400]).collect();
-        let mut set = TrackSet::new(TrackPrecision { unit: 1.0, tolerance: 1.0 }, 300);
+        let mut set = TrackSet::new(world(1.0), 300);
         mixed.iter().for_each(|sample| set.push(KEY, *sample));
         let (_, mut track) = set.tracks.remove(0);
         track.settle();

@@ -59,7 +59,7 @@ function unpacked(value, bytes) {
 }
 
 /** Decodes prediction errors and sums them: seven bits per byte, lowest first, with the sign in the lowest bit. */
-function column({ at, rows, order, unit }, bytes) {
+function column({ at, rows, order, unit, origin = 0 }, bytes) {
   const values = new Float64Array(rows);
   let [before, step] = [0, 0];
   for (let row = 0; row < rows; row += 1) {
@@ -72,7 +72,7 @@ function column({ at, rows, order, unit }, bytes) {
     const surprise = number % 2 === 0 ? number / 2 : -(number + 1) / 2;
     step = order === 2 ? step + surprise : surprise;
     before += step;
-    values[row] = before * unit;
+    values[row] = origin + before * unit;
   }
   return values;
 }

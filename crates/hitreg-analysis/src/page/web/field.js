@@ -58,7 +58,7 @@ export function makeField(canvas, contents, state) {
     const [offX, offY] = [x - view.width / 2, up * (view.height / 2 - y)];
     camera.x += offX / camera.scale;
     camera.y += offY / camera.scale;
-    camera.scale = Math.min(Math.max(camera.scale * times, 1e-4), 1e4);
+    camera.scale = Math.min(Math.max(camera.scale * times, camera.whole / 1e4), camera.whole * 1e5);
     camera.x -= offX / camera.scale;
     camera.y -= offY / camera.scale;
   }
@@ -124,7 +124,7 @@ function boundsOf(contents, walls) {
   for (const side of contents.sides) {
     for (const track of [...side.bodies, ...side.own, ...side.views].filter((track) => !walls.moving.has(track.entity))) {
       const [xs, ys] = track.place;
-      for (let row = 0; row < xs.length; row += 3) add(xs[row], ys[row]);
+      for (let row = 0; row < xs.length; row += 1) add(xs[row], ys[row]);
     }
   }
   if (bounds.left > bounds.right) for (const wall of walls.still) add(wall.x1, wall.y1);
