@@ -36,6 +36,13 @@ impl Progress {
         Progress::new(what, logs, "{prefix} {bar:20} {pos}/{len}  {msg}  {per_sec}  {eta} left")
     }
 
+    /// A line for a job whose number of steps is not known.
+    pub(super) fn of_steps(what: &str) -> Progress {
+        let progress = Progress::new(what, 0, "{prefix}: {wide_msg}");
+        progress.bar.enable_steady_tick(Duration::from_millis(200));
+        progress
+    }
+
     fn new(what: &str, length: u64, template: &str) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -59,6 +66,11 @@ impl Progress {
     /// Sets the session time reached, with a message.
     pub(super) fn reached_with(&self, at: Micros, message: String) {
         self.bar.set_position(at.0.max(0) as u64);
+        self.bar.set_message(message);
+    }
+
+    /// Sets the message about the current step.
+    pub(super) fn step(&self, message: String) {
         self.bar.set_message(message);
     }
 

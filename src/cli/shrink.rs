@@ -1,9 +1,7 @@
 //! `hitreg shrink`: finds a small session that still shows a problem.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde::Serialize;
 
 use super::diff::looking::CompareArgs;
@@ -14,6 +12,7 @@ use super::files::FileSize;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
+use super::progress::Progress;
 use super::trouble::CommandError;
 use super::{CommandResult, files};
 use crate::build::Build;
@@ -115,13 +114,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             ShrinkProperty::first_difference(&quiet, &args.log, &ways, runner.clone(), options)?
         }
     };
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    bar.enable_steady_tick(Duration::from_millis(200));
-    let mut progress = |step: &ShrinkStep| {
-        bar.set_message(format!("shrinking: {} to go, {} tried", step.kind.name(), step.probes));
-    };
-    let shrunk = shrink_log(&quiet, recorder, (&args.log, &log.session), &property, &mut progress);
-    bar.finish_and_clear();
+    let progress = Progress::of_steps("shrinking");
+    let mut on_step = |step: &ShrinkStep| progress.step(format!("{} to go, {} tried", step.kind.name(), step.probes));
+    let shrunk = shrink_log(&quiet, recorder, (&args.log, &log.session), &property, &mut on_step);
+    drop(progress);
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,
         Err(ShrinkError::Replay(ReplayError::NoServer)) => {

@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::process::{Command, Stdio};
 
 use hitreg::log::read_trace;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -22,8 +23,16 @@ pub(crate) fn terminal() -> [File; 2] {
 
 /// The output of a command at a terminal, without colours.
 fn shown(folder: &Folder, line: &str) -> String {
+    shown_by(folder, line, Command::stdout)
+}
+
+/// What a command shows on a terminal that `attach` gives it, without colours.
+fn shown_by(folder: &Folder, line: &str, attach: fn(&mut Command, File) -> &mut Command) -> String {
     let [mut person, program] = terminal();
-    let mut child = folder.command(line).arg("--color=never").stdout(program).spawn().expect("hitreg starts");
+    let mut command = folder.command(line);
+    command.arg("--color=never").env("TERM", "xterm").stdout(Stdio::null());
+    let mut child = attach(&mut command, program).spawn().expect("hitreg starts");
+    drop(command);
     let mut bytes = Vec::new();
     // A read fails after the last program has closed the terminal.
     let mut part = [0; 4096];
@@ -42,6 +51,13 @@ fn bars(shown: &str, title: &str) -> Vec<u64> {
     let of_row = |line: &str| line.split_once(" up ").or(line.split_once("  0  ")).map(|(_, rest)| rest.to_owned());
     let rows = rows.map_while(|line| of_row(line)?.split_whitespace().next()?.replace(',', "").parse().ok());
     rows.collect()
+}
+
+#[test]
+fn shrink_shows_what_it_tries() {
+    let folder = Folder::with_session();
+    let shown = shown_by(&folder, "shrink a.hitlog --b-set interpolation.lerp_ms=50 -o small.hitlog", Command::stderr);
+    assert!(shown.contains("shrinking: ") && shown.contains(" to go, ") && shown.contains(" tried"), "{shown}");
 }
 
 #[test]

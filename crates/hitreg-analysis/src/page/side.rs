@@ -398,7 +398,7 @@ mod tests {
         for centre in far.into_iter().chain([[0.0, 100.0, 1e6], [0.0; 3]]) {
             let places = circle(centre, None);
             let page = page_of(&places, true);
-            assert_eq!(page.0.exactness, [TrackPrecision { unit: 1.0 / 32.0, tolerance: 0.25 }; 2], "{centre:?}");
+            assert_eq!(page.0.exactness, [TrackPrecision { unit: 1.0 / 64.0, tolerance: 0.125 }; 2], "{centre:?}");
             let error = error_of(&places, &page);
             assert!(error <= 1.0 / 32.0, "{centre:?}: {error}");
         }
@@ -420,7 +420,7 @@ mod tests {
             for centre in [[0.0; 3], [1e6, -1e6, 1e6]] {
                 let places = circle(centre, Some(at));
                 let page = page_of(&places, true);
-                assert_eq!(page.0.exactness[0].unit, 1.0 / 32.0, "{at} {centre:?}");
+                assert_eq!(page.0.exactness[0].unit, 1.0 / 64.0, "{at} {centre:?}");
                 let error = error_of(&places, &page);
                 assert!(error <= 2.0, "{at} {centre:?}: {error}");
             }

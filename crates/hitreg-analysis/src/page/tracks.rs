@@ -49,7 +49,7 @@ pub(super) struct TrackPrecision {
 impl TrackPrecision {
     /// The exactness for a world of this size on its longest axis, in units.
     pub(super) fn of_world(extent: f64) -> TrackPrecision {
-        let unit = libm::exp2(libm::ceil(libm::log2(extent.clamp(1e-3, 1e6) / 32_768.0)));
+        let unit = libm::exp2(libm::ceil(libm::log2(extent.clamp(1e-3, 2e6) / 65_536.0)));
         TrackPrecision { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
     }
 
