@@ -82,18 +82,7 @@ async function keysAndSlider() {
   assert.ok((await value("window.hitreg.charts.span.to - window.hitreg.charts.span.from")) < whole, "time is zoomed by a key");
   await press("i", "j", "j");
   assert.ok(await value("document.querySelector('tr.row[aria-selected=true]') !== null"), "a row is chosen by keys");
-  // Every body is at its position in the trace, within the tolerance of the page.
-  const expected = JSON.parse(fs.readFileSync(path.join(folder, "bodies.json"), "utf8"));
-  const off = await page.evaluate(async (expected) => {
-    const { placeAt } = await import("page/lookup.js");
-    const [side] = window.hitreg.contents.sides;
-    return expected.map(({ at_us, entity, x, y }) => {
-      const place = placeAt(side.bodyOf.get(entity), at_us);
-      return place ? Math.max(Math.abs(place.x - x), Math.abs(place.y - y)) : Infinity;
-    });
-  }, expected);
-  const [exactness] = await value("window.hitreg.contents.sides[0].exactness");
-  assert.ok(expected.length > 100 && Math.max(...off) <= exactness.tolerance + exactness.unit, `bodies are off by ${Math.max(...off)} units`);
+  await bodiesAreInPlace(page, value, "bodies.json");
   const corrections = await value("window.hitreg.contents.sides[0].corrections.length");
   await page.keyboard.down("Alt");
   await press("2");
@@ -341,6 +330,35 @@ async function sweep() {
   await page.close();
 }
 
+/** Checks that every body is at its position in the trace, within the tolerance of the page. Returns whether the whole field shows all. */
+async function bodiesAreInPlace(page, value, positions) {
+  const expected = JSON.parse(fs.readFileSync(path.join(folder, positions), "utf8"));
+  const found = await page.evaluate(async (expected) => {
+    const { placeAt } = await import("page/lookup.js");
+    const [side] = window.hitreg.contents.sides;
+    const { x: left, y: bottom, whole } = window.hitreg.field.camera;
+    const { clientWidth, clientHeight } = document.getElementById("field");
+    const isShown = ({ x, y }) => Math.abs(x - left) * whole < clientWidth / 2 && Math.abs(y - bottom) * whole < clientHeight / 2;
+    return expected.map(({ at_us, entity, x, y }) => {
+      const place = placeAt(side.bodyOf.get(entity), at_us);
+      return { off: place ? Math.max(Math.abs(place.x - x), Math.abs(place.y - y)) : Infinity, shown: place !== null && isShown(place) };
+    });
+  }, expected);
+  const [exactness] = await value("window.hitreg.contents.sides[0].exactness");
+  const off = Math.max(...found.map((body) => body.off));
+  assert.ok(expected.length > 100 && off <= exactness.tolerance + exactness.unit, `bodies are off by ${off} units`);
+  return found.every((body) => body.shown);
+}
+
+/** A world far from 0 is drawn as one around 0. */
+async function far() {
+  const { page, wrong, value } = await open("far.html");
+  assert.ok(await bodiesAreInPlace(page, value, "far.json"), "the field shows all bodies");
+  assert.ok((await value("window.hitreg.contents.sides[0].exactness[0].tolerance")) < 1);
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
 async function foreign() {
   for (const [name, said] of [["unknown.html", "These work without a build"], ["bare.html", "`shots` has no rows"]]) {
     const { page, wrong, value } = await open(name);
@@ -384,7 +402,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, tabs, counts, part, roundTrips, span, filter, jumps, links, sweep, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, part, roundTrips, span, filter, jumps, links, sweep, far, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }
