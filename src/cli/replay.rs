@@ -177,13 +177,13 @@ struct PredictedShots {
 
 impl ReplayShots {
     fn of(shots: ShotSummary, is_open: bool) -> ReplayShots {
-        match is_open && shots.fired == 0 {
-            true => ReplayShots::Predicted(PredictedShots {
+        match shots.are_judged(is_open) {
+            true => ReplayShots::Judged(shots),
+            false => ReplayShots::Predicted(PredictedShots {
                 predicted: shots.not_run,
                 predicted_hit: shots.not_run_hit,
                 ..PredictedShots::default()
             }),
-            false => ReplayShots::Judged(shots),
         }
     }
 }

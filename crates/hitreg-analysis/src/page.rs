@@ -18,6 +18,7 @@ mod series;
 mod side;
 mod tracks;
 mod usercmds;
+mod world;
 
 pub use corpus::corpus_html;
 

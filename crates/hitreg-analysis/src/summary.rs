@@ -379,6 +379,12 @@ fn add_shares(mut shares: [&mut PredictionShare; 2], results: &[&str], on_ground
 }
 
 impl ShotSummary {
+    /// Whether the shots of a replay were judged. A replay in open loop has no server, but its game may judge the recorded
+    /// shots again.
+    pub fn are_judged(&self, is_open: bool) -> bool {
+        !is_open || self.fired > 0
+    }
+
     /// The counts of shots that differ from a judged hitscan shot, each with its name: projectiles that were launched,
     /// their impacts, and shots that the server never ran.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, u64)> {

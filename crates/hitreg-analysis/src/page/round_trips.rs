@@ -135,8 +135,8 @@ pub(super) fn pack_round_trips(trips: &RoundTrips, columns: &mut PageColumns) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::tracks::TrackPrecision;
     use crate::page::usercmds::acks_of;
+    use crate::page::world::TrackPrecision;
     use hitreg_log::sorted::SortedSet;
     use hitreg_log::trace::schema::{corrections, frames, snapshots};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};

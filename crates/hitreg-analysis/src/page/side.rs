@@ -10,14 +10,15 @@ use super::packed::PageColumns;
 use super::records::PackedRecords;
 use super::round_trips::{RoundTripColumns, pack_round_trips, round_trips_of};
 use super::series::{Packets, PagePackets, Series};
-use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet, TrackWorld, WorldMeter};
+use super::tracks::{PageTrack, TrackPoint, TrackSet};
 use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
+use super::world::{PlaceColumn, TrackPrecision, TrackWorld};
 use super::{PageInput, notes};
 use crate::shot_counter::ShotCounter;
 use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
-use hitreg_log::trace::{ColumnData, Table, TraceSource, each_part};
+use hitreg_log::trace::{Table, TraceSource, each_part};
 use hitreg_log::traffic::{Packet, PacketReader};
 use hitreg_log::units::Micros;
 
@@ -49,10 +50,10 @@ pub(super) struct PageSide {
     notes: Vec<String>,
     /// What the page leaves out of a long session.
     thinned: Vec<String>,
-    exactness: [TrackPrecision; 2],
+    pub(super) exactness: [TrackPrecision; 2],
     players: Vec<u32>,
     clocks: Vec<PackedClock>,
-    bodies: Vec<PageTrack>,
+    pub(super) bodies: Vec<PageTrack>,
     own: Vec<PageTrack>,
     views: Vec<PageTrack>,
     /// The names of the ways of drawing, indexed by the marks of `views`.
@@ -83,7 +84,7 @@ impl PageSide {
         let trace = shown.trace;
         let (server, is_timed) = StepTimes::of_server(trace)?;
         let clocks = StepTimes::of_players(trace)?;
-        let world = world_of(trace)?;
+        let world = TrackWorld::of(trace)?;
         let exactness = world.precision;
         let evidence = Evidence::read(trace)?;
         let mut players: SortedSet<u32> = clocks.keys().copied().collect();
@@ -154,47 +155,6 @@ fn shot_counts_of(shots: &shots::Columns<'_>) -> Vec<PlayerShots> {
     let counts =
         |(player, counter): (u32, ShotCounter)| PlayerShots { player, fired: counter.fired(), hit: counter.hit() };
     counters.into_iter().map(counts).collect()
-}
-
-/// The world of a trace.
-fn world_of(trace: &dyn TraceSource) -> Result<TrackWorld, String> {
-    let (mut meter, mut is_empty) = (WorldMeter::default(), true);
-    let places = ["origin.x", "origin.y", "origin.z"];
-    let own = ["own.origin.x", "own.origin.y", "own.origin.z"];
-    for (table, columns) in [(bodies::NAME, places), (frames::NAME, own), (views::NAME, places)] {
-        // Screens show the same world.
-        if table == views::NAME && !is_empty {
-            break;
-        }
-        each_part(trace, table, (&columns, None), &mut |rows| {
-            for (axis, name) in columns.iter().enumerate() {
-                let column = PlaceColumn::of(rows, name);
-                (0..).map_while(|row| column.get(row)).for_each(|at| {
-                    is_empty = false;
-                    meter.add(axis, at);
-                });
-            }
-            Ok(())
-        })?;
-    }
-    Ok(meter.world())
-}
-
-/// The coordinates on one axis, in single or double precision.
-struct PlaceColumn<'t>(Option<&'t ColumnData>);
-
-impl<'t> PlaceColumn<'t> {
-    fn of(table: &'t Table, name: &str) -> PlaceColumn<'t> {
-        PlaceColumn(table.column(name).map(|column| &column.data))
-    }
-
-    fn get(&self, row: usize) -> Option<f64> {
-        match self.0? {
-            ColumnData::F32(values) => values.get(row).copied().map(f64::from),
-            ColumnData::F64(values) => values.get(row).copied(),
-            _ => None,
-        }
-    }
 }
 
 /// The columns of a table that hold positions.
@@ -336,94 +296,4 @@ fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<Packets, String> {
         None => packets.add_rows(shown.trace)?,
     }
     Ok(packets)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::page::packed::ColumnSpan;
-    use hitreg_log::trace::schema::ticks;
-    use hitreg_log::trace::{Column, Trace};
-
-    const ROWS: u32 = 400;
-
-    /// A body on a circle of 1,000 units around a point. Row 7 has another position if one is given.
-    fn circle(centre: [f64; 3], row_7: Option<f64>) -> [Vec<f64>; 3] {
-        let turned = |row: u32| f64::from(row) / 30.0;
-        let x = |row| centre[0] + 500.0 * libm::cos(turned(row));
-        let y = |row| centre[1] + 500.0 * libm::sin(turned(row));
-        let mut places = [(0..ROWS).map(x).collect(), (0..ROWS).map(y).collect(), vec![centre[2]; ROWS as usize]];
-        row_7.into_iter().for_each(|at| places.iter_mut().for_each(|axis: &mut Vec<f64>| axis[7] = at));
-        places
-    }
-
-    fn page_of(places: &[Vec<f64>; 3], is_double: bool) -> (PageSide, PageColumns) {
-        let steps = || Column::new("tick", ColumnData::U32((0..ROWS).collect()));
-        let times = Column::new("at_us", ColumnData::I64((0..i64::from(ROWS)).map(|row| row * 10_000).collect()));
-        let axis = |values: &Vec<f64>| match is_double {
-            true => ColumnData::F64(values.clone()),
-            false => ColumnData::F32(values.iter().map(|at| *at as f32).collect()),
-        };
-        let [x, y, z] = ["x", "y", "z"].map(|name| format!("origin.{name}"));
-        let columns = vec![
-            steps(),
-            Column::new("entity", ColumnData::U32(vec![3; ROWS as usize])),
-            Column::new(x, axis(&places[0])),
-            Column::new(y, axis(&places[1])),
-            Column::new(z, axis(&places[2])),
-        ];
-        let tables = vec![Table::new(ticks::NAME, vec![steps(), times]), Table::new(bodies::NAME, columns)];
-        let trace = Trace { tables, ..Trace::default() };
-        let shown = PageInput { name: "", map: "", trace: &trace, log: None, rejudged: &[], notes: &[] };
-        let mut columns = PageColumns::default();
-        (PageSide::of(&shown, 1, &mut columns).expect("a page"), columns)
-    }
-
-    /// The largest distance on one axis between the kept samples of a body and its positions.
-    fn error_of(places: &[Vec<f64>; 3], (side, columns): &(PageSide, PageColumns)) -> f64 {
-        let track = &side.bodies[0];
-        let steps = track.step.restored(columns);
-        assert!(steps.len() > 50, "{} samples", steps.len());
-        let axes = track.place.iter().zip(places);
-        let off = |(span, at): (&ColumnSpan, &Vec<f64>)| -> f64 {
-            let restored = span.restored(columns).into_iter();
-            restored.zip(&steps).map(|(found, step)| (found - at[*step as usize]).abs()).fold(0.0, f64::max)
-        };
-        axes.map(off).fold(0.0, f64::max)
-    }
-
-    #[test]
-    fn precision_depends_on_the_extent_of_the_world_and_not_on_its_distance_from_0() {
-        let far = [1e5, 1e6, -1e6, 1e9, -1e9, 1e12].map(|at| [at, -at, 0.0]);
-        for centre in far.into_iter().chain([[0.0, 100.0, 1e6], [0.0; 3]]) {
-            let places = circle(centre, None);
-            let page = page_of(&places, true);
-            assert_eq!(page.0.exactness, [TrackPrecision { unit: 1.0 / 64.0, tolerance: 0.125 }; 2], "{centre:?}");
-            let error = error_of(&places, &page);
-            assert!(error <= 1.0 / 32.0, "{centre:?}: {error}");
-        }
-    }
-
-    #[test]
-    fn positions_in_single_precision_are_drawn_where_the_table_has_them() {
-        for at in [1e5, 1e6, 1e8] {
-            let places = circle([at, -at, at], None).map(|axis| axis.iter().map(|at| f64::from(*at as f32)).collect());
-            let error = error_of(&places, &page_of(&places, false));
-            assert!(error <= 1.0 / 32.0, "{at}: {error}");
-        }
-    }
-
-    /// The position itself is left out, or drawn far away.
-    #[test]
-    fn one_position_that_is_far_away_or_not_finite_does_not_change_the_others() {
-        for at in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, 1e30, -1e30, 3e7, 0.0] {
-            for centre in [[0.0; 3], [1e6, -1e6, 1e6]] {
-                let places = circle(centre, Some(at));
-                let page = page_of(&places, true);
-                assert_eq!(page.0.exactness[0].unit, 1.0 / 64.0, "{at} {centre:?}");
-                let error = error_of(&places, &page);
-                assert!(error <= 2.0, "{at} {centre:?}: {error}");
-            }
-        }
-    }
 }

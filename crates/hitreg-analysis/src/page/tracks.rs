@@ -6,8 +6,8 @@ use hitreg_log::sorted::SortedMap;
 
 use serde::Serialize;
 
-use super::packed::{ColumnSpan, MOST, PageColumns, whole};
-use super::series::at_share;
+use super::packed::{ColumnSpan, PageColumns, whole};
+use super::world::{COARSER, TrackPrecision, TrackWorld};
 
 /// The position of an entity at one step of a clock.
 #[derive(Clone, Copy, Debug)]
@@ -37,93 +37,9 @@ pub(super) struct PageTrack {
     mark: ColumnSpan,
 }
 
-/// The exactness of paths.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct TrackPrecision {
-    /// The rounding of positions, in units.
-    pub(super) unit: f64,
-    /// The tolerance of a line on each axis, in units.
-    pub(super) tolerance: f32,
-}
-
-impl TrackPrecision {
-    /// The exactness for a world of this size on its longest axis, in units.
-    pub(super) fn of_world(extent: f64) -> TrackPrecision {
-        let unit = libm::exp2(libm::ceil(libm::log2(extent.clamp(1e-3, 2e6) / 65_536.0)));
-        TrackPrecision { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
-    }
-
-    /// The same exactness with a greater unit and tolerance.
-    fn coarser(self) -> TrackPrecision {
-        TrackPrecision { unit: self.unit * f64::from(COARSER), tolerance: self.tolerance * COARSER }
-    }
-}
-
-/// The part of the world in which nearly all positions are. Distances from its origin fit into single precision,
-/// wherever the world is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct TrackWorld {
-    /// The point that positions are measured from: 0 on an axis whose positions are near 0.
-    pub(super) origin: [f64; 3],
-    pub(super) precision: TrackPrecision,
-}
-
-impl TrackWorld {
-    /// The distance of a position from the origin; `None` if it is not finite, or too far away for the page.
-    pub(super) fn place(&self, position: [f64; 3]) -> Option<[f32; 3]> {
-        let off = |axis: usize| (position[axis] - self.origin[axis]) as f32;
-        let place = [0, 1, 2].map(off);
-        place.iter().all(|off| f64::from(off.abs()) < MOST * self.precision.unit).then_some(place)
-    }
-}
-
-/// Measures a world while its positions come. A few positions far away do not change the result.
-#[derive(Debug, Default)]
-pub(super) struct WorldMeter {
-    /// For each axis, the coordinates between two powers of two: their number, the least and the largest.
-    axes: [SortedMap<i32, (u64, f64, f64)>; 3],
-}
-
-impl WorldMeter {
-    pub(super) fn add(&mut self, axis: usize, at: f64) {
-        if !(at as f32).is_finite() {
-            return;
-        }
-        // Ascending with the coordinate: the smallest ones have the keys next to 0.
-        let power = libm::ilogb(at.abs().max(1e-3)) + 11;
-        let (count, least, most) = self.axes[axis].entry(if at < 0.0 { -power } else { power }).or_insert((0, at, at));
-        (*count, *least, *most) = (*count + 1, least.min(at), most.max(at));
-    }
-
-    /// The measured world: without the outermost 2% of the coordinates on each side, if they are of another size.
-    pub(super) fn world(&self) -> TrackWorld {
-        let ranges = [0, 1, 2].map(|axis| {
-            let counts: SortedMap<i32, u64> =
-                self.axes[axis].iter().map(|(power, (count, ..))| (*power, *count)).collect();
-            let at = |share: f64| at_share(&counts, share).and_then(|power| self.axes[axis].get(&power));
-            let [(_, least, _), (_, middle, _), (_, _, most)] = [at(0.02)?, at(0.5)?, at(0.98)?];
-            Some((*middle, most - least))
-        });
-        let extents = ranges.iter().flatten().map(|(_, extent)| *extent);
-        let extent = extents.reduce(f64::max).unwrap_or(1.0);
-        let precision = TrackPrecision::of_world(extent);
-        let origin = ranges.map(|range| {
-            let (middle, _) = range.filter(|(middle, _)| middle.abs() > extent)?;
-            Some(libm::round(middle / precision.unit) * precision.unit)
-        });
-        TrackWorld { origin: origin.map(Option::unwrap_or_default), precision }
-    }
-}
-
-/// The ratio between a line's tolerance and the rounding of positions.
-const LINE_PER_UNIT: f64 = 8.0;
-
 /// The tolerance of a line in direction, in degrees.
 const TOLERANCE_DEGREES: f32 = 12.0;
 
-/// How many times the tolerance of coarser paths is that of the paths before. A line over two bends of a path is four
-/// times as far from it as the lines between them are from the samples, so a smaller factor would save little.
-const COARSER: f32 = 6.0;
 /// The tolerance grows at most this many times.
 const MOST_STEPS: u32 = 4;
 

@@ -6,7 +6,7 @@ use super::clock::StepTimes;
 use super::packed::{ColumnSpan, PageColumns, whole};
 use super::round_trips::RoundTrips;
 use super::series::{Ack, Sample, Series, TIME_UNIT_US};
-use super::tracks::TrackPrecision;
+use super::world::TrackPrecision;
 use crate::round_trips::each_ack;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::executed;

@@ -45,7 +45,8 @@ impl Condition {
         self.template.contains("{build}") || self.template.contains("HITREG_BUILD")
     }
 
-    /// Asks about a log and a build, within the limits of `runner`. The command's environment also has the build's path, in `HITREG_BUILD`.
+    /// Asks about a log and a build, within the limits of `runner`. The command's environment also has the build's path,
+    /// in `HITREG_BUILD`.
     ///
     /// # Errors
     /// When the command does not exist or reports a failure (exit code 126 and above).

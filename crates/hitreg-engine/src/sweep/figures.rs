@@ -13,7 +13,7 @@ use hitreg_netcode::replay::TrafficBytes;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunFigures {
     has_usercmds: bool,
-    judges_shots: bool,
+    has_judged_shots: bool,
     has_corrections: bool,
     summary: Summary,
     is_predicted: bool,
@@ -35,6 +35,8 @@ pub(crate) struct RunFigures {
 pub(crate) struct FigureCollector {
     summary: SummaryBuilder,
     run: RunFigures,
+    /// Whether the shots come from a replay in open loop; `None` without a table of shots.
+    shots_are_open: Option<bool>,
 }
 
 impl FigureCollector {
@@ -48,7 +50,7 @@ impl FigureCollector {
         match rows.name.as_str() {
             frames::NAME | executed::NAME => self.run.has_usercmds = true,
             shots::NAME => {
-                self.run.judges_shots |= !header.is_open();
+                self.shots_are_open = Some(header.is_open());
                 self.run.add_shots(&shots::Columns::read(rows));
             }
             corrections::NAME => self.run.add_corrections(&corrections::Columns::read(rows)),
@@ -65,9 +67,8 @@ impl FigureCollector {
     /// The figures of all rows.
     pub(crate) fn finish(self) -> RunFigures {
         let summary = self.summary.summary();
-        // Open loop has no server, but a game may judge the recorded shots.
-        let judges_shots = self.run.judges_shots || summary.shots.fired > 0;
-        RunFigures { summary, judges_shots, ..self.run }
+        let has_judged_shots = self.shots_are_open.is_some_and(|is_open| summary.shots.are_judged(is_open));
+        RunFigures { summary, has_judged_shots, ..self.run }
     }
 }
 
@@ -121,7 +122,7 @@ impl RunFigures {
         let per_s = |bytes: fn(&TrafficBytes) -> u64| {
             (player_seconds > 0.0).then(|| traffic().map(bytes).sum::<u64>() as f64 / player_seconds)
         };
-        let of_shots = |of: fn(&RunFigures) -> u64| has(|run| run.judges_shots).then(|| sum(of));
+        let of_shots = |of: fn(&RunFigures) -> u64| has(|run| run.has_judged_shots).then(|| sum(of));
         let of_corrections = |of: fn(&RunFigures) -> u64| has(|run| run.has_corrections).then(|| sum(of));
         SweepFigures {
             usercmds: has(|run| run.has_usercmds).then(|| sum(|run| run.summary.exercised.usercmds)),
