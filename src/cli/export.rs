@@ -31,8 +31,7 @@ use rows::RowFormat;
 /// Write a table of a trace as JSONL or CSV; a log is replayed first
 ///
 /// Without --table, it lists the tables. Hashes have 16 hexadecimal digits. A missing value is null in JSONL and empty
-/// in CSV. A log of another game is not replayed: its ticks, states, input, shots and own tables are exported as
-/// recorded. Only --perfetto shows its packets and snapshots.
+/// in CSV. A log of another game is not replayed: its records are exported as tables, the packets and snapshots too.
 ///
 /// Several files are exported in parallel. Then -o names a folder: the tables of match.hitlog go to its subfolder
 /// `match`, and its timeline to match.json. A file that fails does not stop the others.
@@ -178,7 +177,9 @@ impl ExportSource {
             // The log's own records can be exported without its game.
             Err(_) if export.args.what_if.is_plain() => {
                 let session = Engine::new(games).read_log(path)?.session;
-                Ok(ExportSource::Recorded(recorded::all_records(&session), traffic::of_session(&session)))
+                let mut trace = recorded::all_records(&session);
+                trace.tables.extend(recorded::recorded_network(&session));
+                Ok(ExportSource::Recorded(trace, traffic::of_session(&session)))
             }
             Err(error) => Err(CommandError::file(path, error)),
         }

@@ -2,13 +2,13 @@
 
 use hitreg::engine::Engine;
 use hitreg::record::{
-    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, Reason, Record, Scope,
-    ShotRecord,
+    ArrivalRecord, CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, PacketRecord,
+    Reason, Record, Scope, ShotRecord, SnapshotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::trace::Table;
-use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use hitreg::usercmd::Usercmd;
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg::usercmd::{Input, Usercmd};
 
 use super::folder::{Folder, text, word};
 
@@ -60,6 +60,48 @@ fn records_of_an_unknown_game_are_exported_unchanged() {
     assert_eq!(text(&casts.stdout).lines().nth(1), Some("0,10000,1.5"));
     let refused = folder.refused("export a.hitlog --set interpolation.lerp_ms=50");
     assert!(refused.contains("the log is of the game `mygame`"), "{refused}");
+}
+
+#[test]
+fn packets_snapshots_and_times_of_an_unknown_game_are_exported() {
+    let folder = Folder::empty();
+    let about = Description::new("mygame").tick_hz(100).player("p0").player("p1");
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    let (player, ms) = (PlayerId(1), Micros::from_ms);
+    let command = Usercmd {
+        seq: CommandSeq(4),
+        server_time: ms(70),
+        lerp_msec: 100,
+        input: Input { msec: 10, ..Input::default() },
+    };
+    stream.usercmd(player, ms(100), command).unwrap();
+    let packet = |number, at| PacketRecord { number, at, newest: CommandSeq(4), count: 3, ..PacketRecord::default() };
+    stream.push(Record::Sent(player, PacketRecord { bytes: 61, ..packet(1, ms(100)) })).unwrap();
+    stream.push(Record::Sent(player, packet(2, ms(110)))).unwrap();
+    for at in [ms(131), ms(140)] {
+        stream.push(Record::Reached(player, ArrivalRecord { number: 1, at })).unwrap();
+    }
+    let (tick, entities) = (Tick(1), vec![EntityId(0), EntityId(1)]);
+    stream.tick(tick, ms(140), None).unwrap();
+    let snapshot = SnapshotRecord { seq: SnapshotSeq(7), tick, at: ms(141), entities, ..SnapshotRecord::default() };
+    stream.push(Record::Snapshot(player, snapshot)).unwrap();
+    stream.push(Record::Received(player, ArrivalRecord { number: 7, at: ms(162) })).unwrap();
+    recorder.finish().unwrap();
+    let table = |name| folder.done(&format!("export a.hitlog --table {name} --to csv"));
+    assert_eq!(
+        table("packets"),
+        "player,packet,at_us,arrived,took_ms,newest,usercmds,ack,bytes\n\
+         1,1,100000,2,31,4,3,0,61\n1,2,110000,0,,4,3,0,0\n"
+    );
+    assert_eq!(
+        table("snapshots"),
+        "player,snapshot,at_us,arrived,took_ms,ack,entities,effects,choked,helper_ms,warnings\n\
+         1,7,141000,1,21,0,2,0,0,,0\n"
+    );
+    let frames = table("frames");
+    assert!(frames.starts_with("player,at_us,command,lerp_msec,msec,server_time_us,"), "{frames}");
+    assert!(frames.contains("\n1,100000,4,100,10,70000,"), "{frames}");
 }
 
 /// Classes may declare a field of the same name with different types.

@@ -1,6 +1,7 @@
 //! Converts a session's own records into the tables of a trace. With them hitreg compares a replay with its log, and
 //! makes traces for builds that record what they replay.
 
+mod network;
 mod own;
 mod shots;
 
@@ -35,7 +36,7 @@ pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
 /// Returns the same tables for part of a log, without the `hidden` fields: the viewers of the log received different
 /// values of them.
 pub fn recorded_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
-    let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session)];
+    let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session, &[])];
     Trace { header: header_of(session), tables }
 }
 
@@ -49,11 +50,17 @@ pub fn all_records(session: &Session) -> Trace {
 pub fn all_records_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
     let mut tables = vec![all_ticks(session)];
     tables.extend(bodies_by_class(session, hidden));
-    tables.extend([executed(session), frames(session)]);
+    tables.extend([executed(session), frames(session, &["lerp_msec", "server_time_us"])]);
     tables.extend(shots::shots(session));
     tables.extend(shots::damage(session));
     own::add(session, &mut tables);
     Trace { header: header_of(session), tables }
+}
+
+/// Returns the packets and snapshots of a log's own records, as the tables `packets` and `snapshots`. A direction that
+/// the log does not record has no table.
+pub fn recorded_network(session: &Session) -> Vec<Table> {
+    [network::packets(session), network::snapshots(session)].into_iter().filter(|table| table.rows() > 0).collect()
 }
 
 /// Returns the shots of a log's own records. They need the predicted and judged shots, the ticks, and the executed
@@ -168,9 +175,9 @@ fn executed(session: &Session) -> Table {
     executed.finish(Vec::new())
 }
 
-/// Returns the input of every client frame, with the fields that the game declares. Logs do not record what the client
-/// made of it.
-fn frames(session: &Session) -> Table {
+/// Returns the input of every client frame, with the fields that the game declares and the columns of `times`. Logs do
+/// not record what the client made of it.
+fn frames(session: &Session, times: &[&'static str]) -> Table {
     let mut frames = frames::Writer::default();
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
         for record in &records.frames {
@@ -179,7 +186,7 @@ fn frames(session: &Session) -> Table {
     }
     let mut table = frames.finish(Vec::new());
     let recorded = ["player", "at_us", "command"].into_iter().chain(frames::SCHEMA.names_of(ColumnRole::Input));
-    let recorded: Vec<&str> = recorded.collect();
+    let recorded: Vec<&str> = recorded.chain(times.iter().copied()).collect();
     table.columns.retain(|column| recorded.contains(&column.name.as_str()));
     table.columns.extend(own::of_usercmds(session));
     table
