@@ -36,7 +36,7 @@ pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
 /// Returns the same tables for part of a log, without the `hidden` fields: the viewers of the log received different
 /// values of them.
 pub fn recorded_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
-    let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session, &[])];
+    let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session, |_| false)];
     Trace { header: header_of(session), tables }
 }
 
@@ -50,7 +50,7 @@ pub fn all_records(session: &Session) -> Trace {
 pub fn all_records_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
     let mut tables = vec![all_ticks(session)];
     tables.extend(bodies_by_class(session, hidden));
-    tables.extend([executed(session), frames(session, &["lerp_msec", "server_time_us"])]);
+    tables.extend([executed(session), frames(session, is_time_of_view)]);
     tables.extend(shots::shots(session));
     tables.extend(shots::damage(session));
     own::add(session, &mut tables);
@@ -175,9 +175,9 @@ fn executed(session: &Session) -> Table {
     executed.finish(Vec::new())
 }
 
-/// Returns the input of every client frame, with the fields that the game declares and the columns of `times`. Logs do
-/// not record what the client made of it.
-fn frames(session: &Session, times: &[&'static str]) -> Table {
+/// Returns the input of every client frame, with the fields that the game declares and the columns that `is_added`.
+/// Logs do not record what the client made of it.
+fn frames(session: &Session, is_added: fn(&Column) -> bool) -> Table {
     let mut frames = frames::Writer::default();
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
         for record in &records.frames {
@@ -186,10 +186,19 @@ fn frames(session: &Session, times: &[&'static str]) -> Table {
     }
     let mut table = frames.finish(Vec::new());
     let recorded = ["player", "at_us", "command"].into_iter().chain(frames::SCHEMA.names_of(ColumnRole::Input));
-    let recorded: Vec<&str> = recorded.chain(times.iter().copied()).collect();
-    table.columns.retain(|column| recorded.contains(&column.name.as_str()));
+    let recorded: Vec<&str> = recorded.collect();
+    table.columns.retain(|column| recorded.contains(&column.name.as_str()) || is_added(column));
     table.columns.extend(own::of_usercmds(session));
     table
+}
+
+/// Returns whether a column of `frames` tells for which time clients drew the others. Games without such times leave 0.
+fn is_time_of_view(column: &Column) -> bool {
+    match (&*column.name, &column.data) {
+        ("lerp_msec", ColumnData::U32(values)) => values.iter().any(|value| *value != 0),
+        ("server_time_us", ColumnData::I64(values)) => values.iter().any(|value| *value != 0),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
