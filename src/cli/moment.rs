@@ -5,10 +5,10 @@ use crate::units::{ClockTime, Micros};
 /// The earliest and the latest time, as an error shows them.
 const LIMITS: [ClockTime; 2] = [ClockTime(Micros(i64::MIN)), ClockTime(Micros(i64::MAX))];
 
-/// Parses a session time: `75`, `75 s`, `1:15`, `0:01:15.5` or `75500ms`, each with or without a minus sign. Digits
+/// Parses a session time: `75`, `75 s`, `1:15`, `0:01:15.5`, `75500ms` or `75500000us`, each with or without a minus sign. Digits
 /// after a whole microsecond are dropped, because ticks whose times do not end there are recorded in the same way.
 pub(super) fn time(text: &str) -> Result<Micros, String> {
-    let wrong = || format!("`{text}` is not a time: write 40:00 (minutes and seconds), 75.5s or 75500ms");
+    let wrong = || format!("`{text}` is not a time: write 40:00 (minutes and seconds), 75.5s, 75500ms or 75500000us");
     let (sign, length) = text.strip_prefix('-').map_or((1, text), |length| (-1, length));
     let us = sign * micros(length).ok_or_else(wrong)?;
     let [first, last] = LIMITS;
@@ -18,8 +18,10 @@ pub(super) fn time(text: &str) -> Result<Micros, String> {
 
 /// Parses a time without a sign into microseconds.
 fn micros(text: &str) -> Option<i128> {
-    if let Some(ms) = text.strip_suffix("ms") {
-        return decimal(ms.trim_end(), 3);
+    for (unit, digits) in [("ms", 3), ("us", 0), ("µs", 0)] {
+        if let Some(count) = text.strip_suffix(unit) {
+            return decimal(count.trim_end(), digits);
+        }
     }
     let (before, last) = text.rsplit_once(':').map_or((None, text), |(before, last)| (Some(before), last));
     let Some(before) = before else {
@@ -36,7 +38,7 @@ fn decimal(text: &str, digits: usize) -> Option<i128> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     number(decimals)?;
     let kept = &decimals[..decimals.len().min(digits)];
-    let fraction = number(&format!("{kept:0<digits$}"))?;
+    let fraction = number(&format!("0{kept:0<digits$}"))?;
     Some(number(whole)?.saturating_mul(10_i128.pow(digits as u32)).saturating_add(fraction))
 }
 
@@ -61,6 +63,8 @@ mod tests {
             ("1.55s", 1_550_000),
             ("1550ms", 1_550_000),
             ("0.125ms", 125),
+            ("1550000us", 1_550_000),
+            ("-7 µs", -7),
             ("1764000000.200 s", 1_764_000_000_200_000),
             ("1764000000200 ms", 1_764_000_000_200_000),
             ("-4.6", -4_600_000),

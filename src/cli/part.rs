@@ -8,7 +8,7 @@ use crate::units::{Micros, Tick};
 /// From when to when.
 #[derive(clap::Args)]
 pub(super) struct PartArgs {
-    /// Start of the part, in session time: `40:00`, `75.5`, `75.5s`, `75500ms`, or `tick:5000`
+    /// Start of the part, in session time: `40:00`, `75.5s`, `75500ms`, `75500000us`, or `tick:5000`
     #[arg(long, value_name = "TIME", value_parser = moment, allow_hyphen_values = true)]
     from: Option<PartBound>,
     /// End of the part (exclusive)

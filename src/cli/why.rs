@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// The shot: p0#95, or p0#95.1 for the second shot of a usercmd; or a player, like --player
     #[arg(value_name = "SHOT", conflicts_with = "player")]
     shot: Option<PathBuf>,
-    /// The shot judged nearest to this session time: `40:00`, `1.55`, `1.55s`, `1550ms`, `-0.5`
+    /// The shot judged nearest to this session time: `40:00`, `1.55s`, `1550ms`, `1550000us`, `-0.5`
     #[arg(long, value_name = "TIME", value_parser = moment::time, allow_hyphen_values = true)]
     at: Option<Micros>,
     /// The N-th correction of a player; the first is 1
