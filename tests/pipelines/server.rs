@@ -166,6 +166,43 @@ fn a_drawing_time_exactly_at_the_latency_is_accepted() {
     assert_eq!([judged(Micros::ZERO), judged(Micros(1))], [Limit::None, Limit::Claim]);
 }
 
+/// Packets repeat an ack until the next snapshot arrives.
+#[test]
+fn the_round_trip_is_measured_at_the_first_ack_of_a_snapshot() {
+    let mut rig = ServerBench::new(&["server.update_hz=1"]);
+    rig.tick();
+    for _ in 0..90 {
+        rig.send_and_tick(SHOOTER, Input::default());
+        rig.tick();
+    }
+    let attack = Input { buttons: buttons::ATTACK, msec: 1, ..Input::default() };
+    let command = rig.command(SHOOTER, rig.now - Micros::from_ms(100), attack);
+    rig.send(SHOOTER, vec![command]);
+    rig.tick();
+    let judged = rig.judged.last().expect("the shot was judged");
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(100 + TICK_MS)));
+}
+
+#[test]
+fn the_shot_of_a_stand_in_is_judged_in_the_present() {
+    let mut rig = ServerBench::new(&["server.update_hz=1", "server.command_credit_ms=1000"]);
+    rig.tick();
+    for _ in 0..40 {
+        rig.send_and_tick(TARGET, walk(500.0));
+        rig.tick();
+    }
+    // The first ack comes 400 ms after the snapshot, more than a usercmd's time may be off.
+    let attack = Input { buttons: buttons::ATTACK, msec: 250, ..Input::default() };
+    let now = rig.now;
+    let commands: Vec<Usercmd> = (0..3).map(|_| rig.command(SHOOTER, now, attack.clone())).collect();
+    rig.send(SHOOTER, vec![commands[0].clone()]);
+    rig.send(SHOOTER, vec![commands[2].clone()]);
+    rig.tick();
+    let stand_in = rig.judged.iter().find(|judged| judged.command == CommandSeq(2)).expect("the stand-in shoots");
+    assert_eq!((stand_in.rewind.limit, stand_in.rewind.by), (Limit::None, Micros::ZERO));
+    assert_eq!(stand_in.rewind.targets[0].1.origin, rig.origin(TARGET));
+}
+
 #[test]
 fn usercmds_lost_before_the_first_are_not_substituted() {
     let mut rig = ServerBench::new(&[]);

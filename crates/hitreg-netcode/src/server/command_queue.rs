@@ -77,9 +77,8 @@ impl<G: Game> Server<G> {
             if stands_in {
                 let last = &self.connections[usize::from(player.0)].last_input;
                 let input = Input { impulse: 0, ..last.clone() };
-                // A replacement has no view of its own, so its shots are judged in the present.
                 let command = Usercmd { seq, lerp_msec: 0, server_time: self.now, input };
-                self.run(player, self.now, &command);
+                self.run(player, None, &command);
             }
         }
     }
@@ -92,12 +91,12 @@ impl<G: Game> Server<G> {
         self.events.push_back(Event::Executed { player, command: command.seq, how });
         if affordable {
             connection.last_input = command.input.clone();
-            self.run(player, arrived, command);
+            self.run(player, Some(arrived), command);
         }
     }
 
-    /// Runs one usercmd on its player's body and judges its shots.
-    fn run(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
+    /// Runs one usercmd on its player's body and judges its shots. A stand-in has no arrival.
+    fn run(&mut self, player: PlayerId, arrived: Option<Micros>, command: &Usercmd) {
         let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
         let own = G::Input::read_usercmd(command);
         let run = PlayerCommand { rules: &*self.setup.rules, seed: self.setup.seed, player, command: &own };
@@ -113,7 +112,7 @@ impl<G: Game> Server<G> {
         }
     }
 
-    fn shoot(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd, index: u8, fire: G::Fire) {
+    fn shoot(&mut self, player: PlayerId, arrived: Option<Micros>, command: &Usercmd, index: u8, fire: G::Fire) {
         let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.setup.settings);
         // The verdict under other settings is only recorded; it does not affect the world.
         let judge_under = |other: &Arc<Settings>| {
@@ -138,7 +137,7 @@ impl<G: Game> Server<G> {
     fn judge(
         &self,
         shooter: PlayerId,
-        arrived: Micros,
+        arrived: Option<Micros>,
         command: &Usercmd,
         fire: &G::Fire,
         settings: &Settings,

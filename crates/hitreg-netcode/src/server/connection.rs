@@ -35,7 +35,8 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) history: History<G::Body>,
     /// The send times of the last snapshots.
     pub(super) sent: VecDeque<(SnapshotSeq, Micros)>,
-    /// The last measured round trip.
+    /// The newest acked snapshot, and the round trip until its first ack.
+    pub(super) acked: SnapshotSeq,
     pub(super) round_trip: Option<Micros>,
     /// The number of the last snapshot.
     pub(super) snapshot: SnapshotSeq,
@@ -65,6 +66,7 @@ state!(PlayerConnection<G: Game> {
     credit,
     history,
     sent,
+    acked,
     round_trip,
     snapshot,
     due_at,
@@ -87,6 +89,7 @@ impl<G: Game> PlayerConnection<G> {
             credit: Micros::from_ms(settings.server.command_credit_ms),
             history: History::default(),
             sent: VecDeque::with_capacity(FRAMES_KEPT),
+            acked: SnapshotSeq(0),
             round_trip: None,
             snapshot: SnapshotSeq(0),
             due_at: Micros::ZERO,
@@ -101,9 +104,14 @@ impl<G: Game> PlayerConnection<G> {
         }
     }
 
-    /// Measures the round trip from the snapshot that a packet acks. It includes the client's delay before sending.
+    /// Measures the round trip of a snapshot at its first ack, as Quake III does. It includes the client's delay before
+    /// sending. Packets repeat the ack until the next snapshot arrives; later acks would add that wait.
     pub(super) fn measure_latency(&mut self, now: Micros, ack: SnapshotSeq) {
+        if ack <= self.acked {
+            return;
+        }
         if let Some((_, sent)) = self.sent.iter().rev().find(|(seq, _)| *seq == ack) {
+            self.acked = ack;
             self.round_trip = Some(now - *sent);
         }
     }

@@ -14,10 +14,12 @@ use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
 impl<G: Game> Server<G> {
+    /// Returns the targets of a shot. `arrived` is the arrival of its usercmd; `None` for a stand-in, which nobody saw and
+    /// which is judged in the present.
     pub(super) fn rewind(
         &self,
         shooter: PlayerId,
-        arrived: Micros,
+        arrived: Option<Micros>,
         command: &Usercmd,
         fire: &G::Fire,
         settings: &Settings,
@@ -27,6 +29,9 @@ impl<G: Game> Server<G> {
         if !settings.lag_compensation.enabled || G::is_projectile(fire) {
             return Rewind { by: Micros::ZERO, limit: Limit::Off, targets: present(), left_in_present: Vec::new() };
         }
+        let Some(arrived) = arrived else {
+            return Rewind { by: Micros::ZERO, limit: Limit::None, targets: present(), left_in_present: Vec::new() };
+        };
         let connection = &self.connections[usize::from(shooter.0)];
         let (wanted, limit) = drawn_time(connection, arrived, command, settings);
         let (at, limit) = bounded(connection, wanted, self.now, limit, settings);
