@@ -2,7 +2,7 @@
 
 use crate::recent_times::RecentTimes;
 use hitreg_log::record::PlayerOutline;
-use hitreg_log::round_trips::SnapshotRoundTrips;
+use hitreg_log::round_trips::{NewestAck, SnapshotRoundTrips};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{corrections, frames, snapshots, ticks};
 use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
@@ -16,6 +16,8 @@ pub(crate) struct RoundTripFinder {
     newest_us: i64,
     /// The acks since the last rows of `ticks`.
     acks: Vec<Table>,
+    /// The newest acked usercmd of each player, by the snapshots.
+    acked: SortedMap<u32, NewestAck>,
     /// Whether the replay is open loop: clients come one after the other, without ticks.
     is_open: bool,
 }
@@ -234,28 +236,42 @@ impl RoundTripFinder {
     pub(crate) fn look(&mut self, found: &mut dyn FnMut(FoundTrip)) {
         let acks = std::mem::take(&mut self.acks);
         for table in &acks {
-            let is_snapshot = table.name == snapshots::NAME;
-            let mut end = |player: u32, command: u32, at_us: f64| {
-                let ms = self.made(player, command).map(|made| ((at_us - made as f64) / 1e3) as f32);
-                ms.into_iter().for_each(|ms| found(FoundTrip { player, ms, is_snapshot }));
-            };
-            match is_snapshot {
-                true => {
-                    let sent = snapshots::Columns::read(table);
-                    for (row, ((player, ack), at_us)) in sent.player.iter().zip(sent.ack).zip(sent.at_us).enumerate() {
-                        let took_ms = sent.took_ms.get(row).filter(|_| sent.arrived.get(row).is_some_and(|n| *n > 0));
-                        took_ms.into_iter().for_each(|ms| end(*player, *ack, *at_us as f64 + f64::from(*ms) * 1e3));
-                    }
-                }
+            match table.name == snapshots::NAME {
+                true => self.look_at_snapshots(&snapshots::Columns::read(table), found),
                 false => {
                     let acks = corrections::Columns::read(table);
-                    let of_player = acks.player.iter().zip(acks.command).zip(acks.at_us);
-                    of_player.for_each(|((player, command), at_us)| end(*player, *command, *at_us as f64));
+                    for ((player, command), at_us) in acks.player.iter().zip(acks.command).zip(acks.at_us) {
+                        if let Some(made) = self.made(*player, *command) {
+                            found(FoundTrip {
+                                player: *player,
+                                ms: ms(at_us.saturating_sub(made)),
+                                is_snapshot: false,
+                            });
+                        }
+                    }
                 }
             }
         }
         if self.is_open {
             acks.iter().for_each(|table| self.forget_acked(&corrections::Columns::read(table)));
+        }
+    }
+
+    /// Passes on the round trips that end with the first ack of a usercmd.
+    fn look_at_snapshots(&mut self, sent: &snapshots::Columns<'_>, found: &mut dyn FnMut(FoundTrip)) {
+        let mut arrivals = Vec::new();
+        for (row, ((player, ack), at_us)) in sent.player.iter().zip(sent.ack).zip(sent.at_us).enumerate() {
+            if let Some(took_ms) = sent.took_ms.get(row).filter(|took_ms| took_ms.is_finite()) {
+                let arrived_us = at_us.saturating_add((f64::from(*took_ms) * 1e3).round() as i64);
+                arrivals.push((arrived_us, *player, *ack));
+            }
+        }
+        arrivals.sort_unstable();
+        for (arrived_us, player, ack) in arrivals {
+            let Some(made) = self.made(player, ack) else { continue };
+            if self.acked.entry(player).or_default().is_first((Micros(made), ack)) {
+                found(FoundTrip { player, ms: ms(arrived_us.saturating_sub(made)), is_snapshot: true });
+            }
         }
     }
 }

@@ -94,8 +94,7 @@ impl RoundTripCounts {
     }
 }
 
-/// The round trips as `info` counts them: those of all snapshots that arrived. Without snapshots, those of `acks`, which
-/// lack late and repeated acks.
+/// The round trips as `info` counts them, by the snapshots that arrived. Without snapshots, those of `of_acks`.
 pub(super) fn round_trips_of(shown: &PageInput<'_>, most: usize, of_acks: RoundTrips) -> Result<RoundTrips, String> {
     let mut trips = RoundTrips::new(most);
     match shown.log {
@@ -153,7 +152,7 @@ mod tests {
 
     /// The client uses the first two snapshots. The third repeats an ack, the fourth comes late, and the fifth is lost.
     #[test]
-    fn late_and_repeated_acks_are_round_trips() {
+    fn late_and_repeated_acks_end_no_round_trip() {
         let column = |name: &str, cells: &[u32]| Column::new(name, ColumnData::U32(cells.into()));
         let times = |cells: &[i64]| Column::new("at_us", ColumnData::I64(cells.into()));
         let made = vec![column("player", &[3, 3]), column("command", &[1, 2]), times(&[10_000, 20_000])];
@@ -175,7 +174,7 @@ mod tests {
         };
         let tables = || vec![Table::new(frames::NAME, made.clone()), Table::new(corrections::NAME, acked.clone())];
         assert_eq!(of_tables(tables()), [50_000, 60_000]);
-        let with_snapshots = tables().into_iter().chain([Table::new(snapshots::NAME, sent)]).collect();
-        assert_eq!(of_tables(with_snapshots), [50_000, 60_000, 100_000, 110_000]);
+        let without_acks = vec![Table::new(frames::NAME, made.clone()), Table::new(snapshots::NAME, sent)];
+        assert_eq!(of_tables(without_acks), [50_000, 60_000]);
     }
 }
