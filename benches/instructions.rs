@@ -257,7 +257,7 @@ fn with_tables(folder: &Path, tables: TableSet) -> BenchJob {
     Box::new(move || {
         let options = ReplayOptions { tables, ..ReplayOptions::default() };
         let replayed = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");
-        assert_eq!(replayed.first_difference, None);
+        assert_eq!(replayed.findings.first_difference, None);
         black_box(replayed);
     })
 }

@@ -62,8 +62,12 @@ fn replaying(session: &Session, rules: &ArenaRules, usercmds: usize) {
             let options = ReplayOptions { sizes, tables, ..ReplayOptions::default() };
             let once = || replay::<Arena>(session, &options, &mut |_| {}).expect("a log of this build");
             let (time, replayed) = one_thread.install(|| timed(once));
-            assert_eq!(replayed.first_difference, None);
-            assert_eq!(replayed.traffic.is_some(), sizes, "datagrams are made when sizes are asked for, and only then");
+            assert_eq!(replayed.findings.first_difference, None);
+            assert_eq!(
+                replayed.findings.traffic.is_some(),
+                sizes,
+                "datagrams are made when sizes are asked for, and only then"
+            );
             match (sizes, tables == TableSet::NONE) {
                 (true, _) => &mut encoded,
                 (false, true) => &mut alone,

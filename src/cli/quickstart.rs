@@ -101,8 +101,8 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let report = QuickstartReport {
         recorded,
         info: SessionInfo::of(&session),
-        hashes_compared: first.hashes_compared,
-        first_difference_tick: first.first_difference.map(|difference| difference.tick.0),
+        hashes_compared: first.findings.hashes_compared,
+        first_difference_tick: first.findings.first_difference.map(|difference| difference.tick.0),
         digests: [&first, &second].map(|replayed| replayed.trace.digest().to_string()),
         summary: Summary::of(&first.trace),
         without_lag_compensation: WithoutCompensation {
@@ -162,7 +162,9 @@ fn without_lag_compensation(session: &Session) -> Result<Settings, CommandError>
 impl QuickstartReport<'_> {
     /// Whether both replays match the recorded session.
     fn is_same(&self, first: &ReplayOutput) -> bool {
-        first.first_difference.is_none() && first.hashes_compared > 0 && self.digests[0] == self.digests[1]
+        first.findings.first_difference.is_none()
+            && first.findings.hashes_compared > 0
+            && self.digests[0] == self.digests[1]
     }
 
     fn print(&self, page: &mut Page) {

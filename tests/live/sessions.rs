@@ -54,8 +54,8 @@ fn until_last_tick(mut session: Session) -> Session {
 /// Checks that a replay reproduces every record of the server and of each client.
 fn assert_replays(session: &Session) {
     let replayed = replay::<Arena>(session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
-    assert_eq!(replayed.first_difference, None);
-    assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
+    assert_eq!(replayed.findings.first_difference, None);
+    assert_eq!(replayed.findings.hashes_compared, session.ticks.len() as u64);
     let again = rerecord::<Arena>(session, None).expect("a log of this build");
     let (again, session) = (until_last_tick(again), until_last_tick(session.clone()));
     assert!(again.ticks == session.ticks && again.states == session.states);

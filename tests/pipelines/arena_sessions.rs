@@ -28,8 +28,8 @@ fn a_fight_replays_bit_for_bit() {
     let link = LinkModel { jitter: Jitter::Exponential(4.0), loss: Loss::Random(0.02), ..constant(40.0) };
     let session = record(&Scenario { link, seconds: 30.0, ..Scenario::default() }, ArenaRules::default());
     let replayed = replay_with(&session, &[]);
-    assert_eq!(replayed.first_difference, None);
-    assert_eq!(replayed.rollback_error, None);
+    assert_eq!(replayed.findings.first_difference, None);
+    assert_eq!(replayed.findings.rollback_error, None);
     let summary = Summary::of(&replayed.trace);
     eprintln!("{summary:#?}");
     assert!(summary.shots.fired > 50 && summary.shots.hit > 10, "{:?}", summary.shots);

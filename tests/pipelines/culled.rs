@@ -67,8 +67,8 @@ fn everything_sent_to_any_client_is_in_the_log() {
 fn open_loop_shows_each_client_its_own_snapshots() {
     let session = session();
     let (closed, open) = (replay_in_mode(&session, Mode::Closed), replay_in_mode(&session, Mode::Open));
-    assert_eq!(closed.first_difference, None);
-    assert_eq!(closed.rollback_error, None);
+    assert_eq!(closed.findings.first_difference, None);
+    assert_eq!(closed.findings.rollback_error, None);
     // The same snapshots arrive at the same times, so clients see and predict the same with and without a server.
     let same = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     for table in ["views", "frames"] {
@@ -164,6 +164,9 @@ fn logs_of_culled_clients_merge() {
     let presence = |session: &Session| session.players.iter().map(|p| p.presence.clone()).collect::<Vec<_>>();
     assert_eq!(presence(&merged), presence(&whole));
     let replayed = replay_in_mode(&merged, Mode::Closed);
-    assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, merged.ticks.len() as u64));
+    assert_eq!(
+        (replayed.findings.first_difference, replayed.findings.hashes_compared),
+        (None, merged.ticks.len() as u64)
+    );
     assert!(merged.states.keys().iter().any(|key| key.entity >= EntityId(100)));
 }

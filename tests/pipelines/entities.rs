@@ -42,8 +42,8 @@ fn an_engines_world_is_recorded_and_verified() {
     let session_again = read_session(&bytes[..]).expect("a good log");
     assert_eq!(session_again, session);
     let replays = verify::THREADS.map(|_| replay_with_rollback(&session_again, Some(8)));
-    assert_eq!(replays[0].rollback_error, None);
-    assert!(replays[0].rollbacks > 20, "{}", replays[0].rollbacks);
+    assert_eq!(replays[0].findings.rollback_error, None);
+    assert!(replays[0].findings.rollbacks > 20, "{}", replays[0].findings.rollbacks);
     let judged = crate::traces::verify_replays(&session, &replays, verify::VerifyReference::default());
     assert_eq!((judged.verdict, judged.detail), (verify::LogVerdict::Same, None));
     assert!(judged.exercised.shots > 20 && judged.exercised.hits > 5 && judged.exercised.corrections > 5);
@@ -112,14 +112,14 @@ fn another_build_differs_at_the_first_bounce() {
 #[test]
 fn state_missing_in_hidden_words_is_found() {
     let replayed = replay_with_rollback(&session(DriftRules { forgets: true, ..DriftRules::default() }), Some(8));
-    assert_eq!(replayed.first_difference, None);
-    assert!(replayed.rollback_error.is_some());
+    assert_eq!(replayed.findings.first_difference, None);
+    assert!(replayed.findings.rollback_error.is_some());
 }
 
 #[test]
 fn a_world_that_cannot_be_restored_offers_no_rollback() {
     let session = session(DriftRules { only_forward: true, ..DriftRules::default() });
-    assert_eq!(replay_with_rollback(&session, None).first_difference, None);
+    assert_eq!(replay_with_rollback(&session, None).findings.first_difference, None);
     let options = ReplayOptions { rollback_every: Some(8), ..ReplayOptions::default() };
     let refused = replay::<EntityGame>(&session, &options, &mut |_| {}).map(|_| ());
     assert!(matches!(refused, Err(ReplayError::NoRollback("drift"))), "{refused:?}");

@@ -226,9 +226,9 @@ fn own_input_is_recorded_and_replayed_bit_for_bit() {
         for (sizes, rollback_every) in [(false, Some(16)), (true, None)] {
             let options = ReplayOptions { sizes, rollback_every, ..ReplayOptions::default() };
             let output = replay_with(&read, &options);
-            assert_eq!(output.first_difference, None, "{preset}");
-            assert_eq!(output.hashes_compared, session.ticks.len() as u64, "{preset}");
-            assert_eq!(output.rollback_error, None, "{preset}");
+            assert_eq!(output.findings.first_difference, None, "{preset}");
+            assert_eq!(output.findings.hashes_compared, session.ticks.len() as u64, "{preset}");
+            assert_eq!(output.findings.rollback_error, None, "{preset}");
         }
         let again = rerecord::<Ships>(&session, None).expect("a log of this build");
         assert!(again.players[1].frames == session.players[1].frames, "{preset}");
@@ -491,7 +491,7 @@ fn a_servers_log_alone_replays_own_input() {
     let heard = || read.players.iter().flat_map(|player| &player.heard).flat_map(|heard| &heard.commands);
     assert!(heard().any(|command| Helm::read(&command.input).sail == Sail::Full));
     let output = replay_with(&read, &ReplayOptions::default());
-    assert_eq!((output.first_difference, output.hashes_compared), (None, session.ticks.len() as u64));
+    assert_eq!((output.findings.first_difference, output.findings.hashes_compared), (None, session.ticks.len() as u64));
 }
 
 #[test]

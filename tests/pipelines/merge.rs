@@ -64,8 +64,8 @@ fn sides(session: &Session, clocks: [Micros; 3]) -> Vec<Session> {
 
 fn assert_replays(merged: &MergedSession) {
     let replayed = replay(&merged.session, &ReplayOptions::default()).expect("a log of this build");
-    assert_eq!(replayed.first_difference, None);
-    assert_eq!(replayed.hashes_compared, merged.session.ticks.len() as u64);
+    assert_eq!(replayed.findings.first_difference, None);
+    assert_eq!(replayed.findings.hashes_compared, merged.session.ticks.len() as u64);
 }
 
 #[test]
@@ -167,17 +167,23 @@ fn sides_with_received() -> Vec<Session> {
 fn a_servers_log_with_received_packets_replays_alone() {
     let server = sides_with_received().swap_remove(0);
     let replayed = replay(&server, &ReplayOptions::default()).expect("a log of this build");
-    assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
+    assert_eq!(
+        (replayed.findings.first_difference, replayed.findings.hashes_compared),
+        (None, server.ticks.len() as u64)
+    );
     let with_sizes = ReplayOptions { sizes: true, ..ReplayOptions::default() };
     let replayed = replay(&server, &with_sizes).expect("a log of this build");
-    assert_eq!((replayed.first_difference, replayed.hashes_compared), (None, server.ticks.len() as u64));
+    assert_eq!(
+        (replayed.findings.first_difference, replayed.findings.hashes_compared),
+        (None, server.ticks.len() as u64)
+    );
     // A session with one other received usercmd differs.
     let mut other = server;
     let heard = other.players[1].heard.iter_mut().filter(|heard| !heard.commands.is_empty()).nth(40).expect("a packet");
     heard.commands.iter_mut().for_each(|command| command.input.forwardmove = -command.input.forwardmove);
     heard.commands.iter_mut().for_each(|command| command.input.viewangles.y += 90.0);
     let replayed = replay(&other, &ReplayOptions::default()).expect("a log of this build");
-    assert!(replayed.first_difference.is_some());
+    assert!(replayed.findings.first_difference.is_some());
 }
 
 #[test]

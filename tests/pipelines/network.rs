@@ -148,7 +148,7 @@ fn frames_of_bots_follow_the_frame_settings() {
     assert!((passed.0 / 1000 - simulated).abs() <= 1, "no time is lost");
     assert_eq!(record(&scenario), session, "the same again");
     let again = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
-    assert_eq!(again.first_difference, None);
+    assert_eq!(again.findings.first_difference, None);
 }
 
 #[test]

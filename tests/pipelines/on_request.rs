@@ -44,9 +44,9 @@ fn requested_tables_equal_those_of_a_full_replay() {
         for wanted in std::iter::once(Vec::new()).chain(some) {
             let options = of(TableSet::named(wanted.iter().copied()));
             let replayed = replay(&session, &options).expect("a log of this build");
-            assert_eq!(replayed.first_difference, None);
+            assert_eq!(replayed.findings.first_difference, None);
             let (streamed, ran, _) = joined_rows(&file, &options);
-            assert!(ran.first_difference.is_none() && ran.hashes_compared == replayed.hashes_compared);
+            assert!(ran.first_difference.is_none() && ran.hashes_compared == replayed.findings.hashes_compared);
             let there: Vec<_> = whole.tables.iter().filter(|table| wanted.contains(&&*table.name)).collect();
             for some in [&replayed.trace, &streamed] {
                 let names = |tables: &mut dyn Iterator<Item = &str>| tables.map(str::to_owned).collect::<Vec<_>>();

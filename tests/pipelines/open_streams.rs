@@ -5,7 +5,7 @@ use hitreg::arena::playable;
 use hitreg::link::LinkModel;
 use hitreg::log::{LogReader, WriterOptions as LogOptions, write_session};
 use hitreg::record::{GapRecord, RecordedSide, Session, SessionHeader, SessionId, SessionStretch};
-use hitreg::replay::{LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplaySource, StreamReport};
+use hitreg::replay::{LogSurvey, Mode, PlayerJumps, ReplayError, ReplayFindings, ReplayOptions, ReplaySource};
 use hitreg::score::DrawingScoreError;
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
@@ -45,7 +45,7 @@ fn each_chunk<E>(file: &[u8], take: &mut dyn FnMut(SessionStretch) -> Result<(),
     }
 }
 
-fn streamed(file: &[u8], options: &ReplayOptions) -> Result<(Trace, StreamReport), ReplayError> {
+fn streamed(file: &[u8], options: &ReplayOptions) -> Result<(Trace, ReplayFindings), ReplayError> {
     let survey = survey(file);
     let header = LogReader::new(file).expect("a log").header().clone();
     let source = source(&header, &survey);

@@ -45,11 +45,14 @@ fn bytes(replayed: &ReplayOutput) -> Vec<u8> {
 fn recorded_sizes_are_those_of_datagrams_and_replays_reproduce_them() {
     let session = record(&Scenario { players: 5, seconds: 6.0, link: bad_link(), ..Scenario::default() });
     assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
-    let traffic = replay_with_sizes(&session, true).traffic.expect("sizes were asked for");
+    let traffic = replay_with_sizes(&session, true).findings.traffic.expect("sizes were asked for");
     let sum = |sizes: &mut dyn Iterator<Item = u16>| sizes.map(u64::from).sum::<u64>();
     assert_eq!(traffic.up_bytes, sum(&mut session.players.iter().flat_map(|p| &p.sent).map(|packet| packet.bytes)));
     assert_eq!(traffic.down_bytes, sum(&mut session.players.iter().flat_map(|p| &p.snapshots).map(|s| s.bytes)));
-    assert!(replay_with_sizes(&session, false).traffic.is_none(), "nothing depended on the bytes, so none were made");
+    assert!(
+        replay_with_sizes(&session, false).findings.traffic.is_none(),
+        "nothing depended on the bytes, so none were made"
+    );
     // Sizes depend on the changes since the ack.
     let sizes: std::collections::BTreeSet<u16> = session.players[0].snapshots.iter().map(|s| s.bytes).collect();
     assert!(sizes.len() > 20, "{sizes:?}");
@@ -69,8 +72,11 @@ fn a_rate_limit_counts_the_bytes_of_datagrams() {
         let line = i64::from(pair[0].bytes) * 1_000_000 / 3_000;
         assert!((pair[1].at - pair[0].at).0 >= line, "{pair:?}");
     }
-    assert!(replay_with_sizes(&choked, false).traffic.is_some(), "the rate was reached, so datagrams were made");
-    assert_eq!(replay_with_sizes(&choked, false).first_difference, None);
+    assert!(
+        replay_with_sizes(&choked, false).findings.traffic.is_some(),
+        "the rate was reached, so datagrams were made"
+    );
+    assert_eq!(replay_with_sizes(&choked, false).findings.first_difference, None);
 }
 
 /// By the number of entities, snapshots might exceed the rate. Their actual states do not.
@@ -82,8 +88,8 @@ fn a_rate_above_the_sent_states_needs_no_encoding() {
     let sent = || session.players.iter().flat_map(|player| &player.snapshots);
     assert!(sent().all(|snapshot| snapshot.choked == 0 && snapshot.bytes < 800), "{:?}", sent().map(|s| s.bytes).max());
     let (encoded, without) = (replay_with_sizes(&session, true), replay_with_sizes(&session, false));
-    assert!(without.traffic.is_none(), "nothing was held back, so no datagrams were made");
-    assert_eq!(without.first_difference, None);
+    assert!(without.findings.traffic.is_none(), "nothing was held back, so no datagrams were made");
+    assert_eq!(without.findings.first_difference, None);
     assert_eq!(bytes(&encoded), bytes(&without));
 }
 
@@ -115,8 +121,11 @@ fn snapshots_without_room_for_all_replay_too() {
     let scenario = Scenario { players: 24, seconds: 6.0, link: bad_link(), ..Scenario::default() };
     let session = record(&with_settings(scenario, &[("wire.message_max_bytes", "400")]));
     assert!(session.players.iter().flat_map(|p| &p.snapshots).all(|snapshot| snapshot.bytes <= 400));
-    assert!(replay_with_sizes(&session, false).traffic.is_some(), "something had to wait, so datagrams were made");
-    assert_eq!(replay_with_sizes(&session, false).first_difference, None);
+    assert!(
+        replay_with_sizes(&session, false).findings.traffic.is_some(),
+        "something had to wait, so datagrams were made"
+    );
+    assert_eq!(replay_with_sizes(&session, false).findings.first_difference, None);
     assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
 }
 
@@ -131,9 +140,9 @@ fn a_log_without_the_setting_uses_nominal_sizes() {
     assert_eq!(usize::from(frame.bytes), 50 + 20 * frame.entities.len() + 8 * frame.effects.len());
     session.header.settings.retain(|(key, _)| !key.starts_with("wire."));
     let replayed = replay_with_sizes(&session, true);
-    assert_eq!(replayed.first_difference, None);
+    assert_eq!(replayed.findings.first_difference, None);
     let sum: u64 = session.players.iter().flat_map(|p| &p.snapshots).map(|s| u64::from(s.bytes)).sum();
-    assert_eq!(replayed.traffic.map(|traffic| traffic.down_bytes), Some(sum));
+    assert_eq!(replayed.findings.traffic.map(|traffic| traffic.down_bytes), Some(sum));
 }
 
 fn any_link() -> impl Strategy<Value = LinkModel> {
@@ -188,8 +197,8 @@ proptest! {
         let scenario = with_settings(scenario, &[("server.rate_bytes_per_s", rate), ("server.update_hz", update_hz)]);
         let session = record(&scenario);
         let (encoded, without) = (replay_with_sizes(&session, true), replay_with_sizes(&session, false));
-        prop_assert_eq!(encoded.first_difference, None);
-        prop_assert_eq!(without.first_difference, None);
+        prop_assert_eq!(encoded.findings.first_difference, None);
+        prop_assert_eq!(without.findings.first_difference, None);
         prop_assert_eq!(bytes(&encoded), bytes(&without));
         // Also under other settings, which change every state.
         let settings = hitreg::settings::Settings::from_pairs(&session.header.settings).expect("recorded settings");
@@ -201,7 +210,7 @@ proptest! {
         let other_way = under(false);
         prop_assert_eq!(bytes(&under(true)), bytes(&other_way));
         for replayed in [&without, &other_way] {
-            if replayed.traffic.is_none() { &UNENCODED } else { &RESTARTED }.fetch_add(1, Ordering::Relaxed);
+            if replayed.findings.traffic.is_none() { &UNENCODED } else { &RESTARTED }.fetch_add(1, Ordering::Relaxed);
         }
         prop_assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
     }

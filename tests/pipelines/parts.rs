@@ -9,7 +9,7 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
 use hitreg::record::{Keyframe, Session, SessionHeader, SessionStretch};
 use hitreg::replay::{
-    KeyframeSchedule, LogSurvey, Mode, Part, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport,
+    KeyframeSchedule, LogSurvey, Mode, Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -181,7 +181,7 @@ impl ChunkedLog {
         from: Option<&Keyframe>,
         part: Option<Part>,
         keyframes: Option<(&KeyframeSchedule, &dyn Fn(Keyframe))>,
-    ) -> Result<(Trace, StreamReport), ReplayError> {
+    ) -> Result<(Trace, ReplayFindings), ReplayError> {
         Ok(self.attempt(from, part, keyframes)?.expect("nothing more depended on bytes"))
     }
 
@@ -190,7 +190,7 @@ impl ChunkedLog {
         from: Option<&Keyframe>,
         part: Option<Part>,
         keyframes: Option<(&KeyframeSchedule, &dyn Fn(Keyframe))>,
-    ) -> Result<Option<(Trace, StreamReport)>, ReplayError> {
+    ) -> Result<Option<(Trace, ReplayFindings)>, ReplayError> {
         let start = from.map(|keyframe| ReplayStart::read(keyframe, &self.header)).transpose()?;
         let survey = start.as_ref().map_or(&self.survey, |start| &start.survey);
         let source = ReplaySource { header: &self.header, survey, start: start.as_ref(), keyframes };

@@ -52,9 +52,9 @@ fn bad_link() -> LinkModel {
 fn a_replay_equals_the_recording() {
     let session = record(&scenario(3, bad_link()), DiscRules { push_units: 4.0, ..DiscRules::default() });
     let replayed = replay_with(&session, &ReplayOptions::default());
-    assert_eq!(replayed.first_difference, None);
-    assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
-    assert!(replayed.hashes_compared > 500);
+    assert_eq!(replayed.findings.first_difference, None);
+    assert_eq!(replayed.findings.hashes_compared, session.ticks.len() as u64);
+    assert!(replayed.findings.hashes_compared > 500);
     let digests: Vec<_> = (0..3).map(|_| replay_with(&session, &ReplayOptions::default()).trace.digest()).collect();
     assert!(digests.iter().all(|d| *d == replayed.trace.digest()));
 }
@@ -70,8 +70,10 @@ fn a_replay_detects_other_input() {
     let mut session = record(&scenario(3, LinkModel::default()), DiscRules::default());
     let frame = &mut session.players[2].frames[100];
     frame.command.input.forwardmove += 0.25;
-    let difference =
-        replay_with(&session, &ReplayOptions::default()).first_difference.expect("another input, another world");
+    let difference = replay_with(&session, &ReplayOptions::default())
+        .findings
+        .first_difference
+        .expect("another input, another world");
     assert!(difference.tick.0 > 90 && difference.tick.0 < 120, "{difference:?}");
 }
 
@@ -136,8 +138,8 @@ fn the_rollback_check_finds_a_field_missing_in_the_save() {
         let session =
             record(&scenario(19, LinkModel::default()), DiscRules { forgets, push_units: 1.0, ..DiscRules::default() });
         let replayed = replay_with(&session, &ReplayOptions { rollback_every: Some(7), ..ReplayOptions::default() });
-        assert_eq!(replayed.rollbacks, session.ticks.len() as u32 / 7);
-        replayed.rollback_error
+        assert_eq!(replayed.findings.rollbacks, session.ticks.len() as u32 / 7);
+        replayed.findings.rollback_error
     };
     assert_eq!(check(false), None);
     assert!(check(true).is_some());
@@ -199,7 +201,7 @@ proptest! {
         scenario.settings.insert("server.update_hz".to_owned(), update_hz.to_string());
         let session = record(&scenario, DiscRules { push_units: 3.0, ..DiscRules::default() });
         let replayed = replay_with(&session, &ReplayOptions::default());
-        prop_assert_eq!(replayed.first_difference, None);
-        prop_assert_eq!(replayed.hashes_compared, session.ticks.len() as u64);
+        prop_assert_eq!(replayed.findings.first_difference, None);
+        prop_assert_eq!(replayed.findings.hashes_compared, session.ticks.len() as u64);
     }
 }

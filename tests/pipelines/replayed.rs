@@ -9,8 +9,7 @@ use hitreg::record::{
     SessionStretch, StateKey, TickRecord,
 };
 use hitreg::replay::{
-    LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport, TrafficBytes,
-    compare_hashes, own_settings,
+    LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, compare_hashes, own_settings,
 };
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Among;
@@ -48,7 +47,7 @@ fn another_tick_rate_covers_the_same_time() {
     // Every second tick, up to and including the last.
     let every_second: Vec<i64> = recorded.iter().step_by(2).copied().collect();
     // Ticks at another rate have no recorded hash, so the replay compares none.
-    assert!(recorded.len() % 2 == 1 && (half.hashes_compared, half.first_difference) == (0, None));
+    assert!(recorded.len() % 2 == 1 && (half.findings.hashes_compared, half.findings.first_difference) == (0, None));
     assert_eq!(tick_times(&half), every_second);
     let double = replay(&session, &ticking(&session, "128")).expect("a higher rate");
     let times = tick_times(&double);
@@ -129,14 +128,14 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
         replay(&session, &options)
     };
     assert!(matches!(rejudged(Mode::Open), Err(ReplayError::NoJudge)));
-    assert_eq!(rejudged(Mode::Closed).expect("it has a server").first_difference, None);
+    assert_eq!(rejudged(Mode::Closed).expect("it has a server").findings.first_difference, None);
 }
 
 #[test]
 fn a_trace_of_another_build_is_compared_with_recorded_hashes() {
     let mut session = short();
     let trace = replay(&session, &ReplayOptions::default()).expect("a log of this build").trace;
-    let same = compare_hashes(&session, trace.clone());
+    let same = compare_hashes(&session, &trace);
     assert_eq!((same.first_difference, same.hashes_compared), (None, session.ticks.len() as u64));
     for index in [90, 50] {
         session.ticks[index].hash = session.ticks[index].hash.map(|hash| hash ^ 1);
@@ -148,7 +147,7 @@ fn a_trace_of_another_build_is_compared_with_recorded_hashes() {
     if let ColumnData::U64(hashes) = &mut hashes.data {
         hashes[20] = NO_HASH;
     }
-    let other = compare_hashes(&session, trace);
+    let other = compare_hashes(&session, &trace);
     let first = other.first_difference.expect("two ticks differ");
     assert_eq!((first.tick, Some(first.recorded)), (session.ticks[50].tick, session.ticks[50].hash));
     assert_eq!(first.replayed, session.ticks[50].hash.map(|hash| hash ^ 1));
@@ -197,18 +196,7 @@ fn a_log_with_only_nan_states_is_never_the_same() {
         chunk.states.cells_mut()[..cells].fill(0);
     };
     let replayed = replay(&session, &ReplayOptions::default()).expect("a log of this build");
-    let played = || VerifiedReplay {
-        summary: ReplaySummary::of(&replayed.trace),
-        ran: StreamReport {
-            first_difference: replayed.first_difference,
-            hashes_compared: replayed.hashes_compared,
-            hashes_before: 0,
-            traffic: TrafficBytes::default(),
-            rollbacks: 0,
-            rollback_error: None,
-            jumps: Vec::new(),
-        },
-    };
+    let played = || VerifiedReplay { summary: ReplaySummary::of(&replayed.trace), ran: replayed.findings.clone() };
     let judged = |found: &LogSurvey| {
         let verified =
             judge(&LogFacts::of_log(header, found, 0), Ok(&[played(), played()]), VerifyReference::default());

@@ -16,7 +16,7 @@ use hitreg::log::{
     write_trace_meanwhile,
 };
 use hitreg::record::{Outline, Session, SessionStretch};
-use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, StreamReport};
+use hitreg::replay::{LogSurvey, ReplayFindings, ReplayOptions, ReplaySource};
 use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
@@ -45,7 +45,7 @@ pub(crate) fn survey(file: &[u8]) -> LogSurvey {
 }
 
 /// Streams a replay of a file. Reports the greatest number of chunks read ahead.
-fn replay_stream(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&TraceHeader, Table)) -> StreamReport {
+fn replay_stream(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&TraceHeader, Table)) -> ReplayFindings {
     let survey = survey(file);
     let mut reader = LogReader::new(file).expect("a log");
     let header = reader.header().clone();
@@ -57,7 +57,7 @@ fn replay_stream(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&Trace
 }
 
 /// The rows of a streamed replay as one trace.
-pub(crate) fn joined_rows(file: &[u8], options: &ReplayOptions) -> (Trace, StreamReport, BTreeMap<String, usize>) {
+pub(crate) fn joined_rows(file: &[u8], options: &ReplayOptions) -> (Trace, ReplayFindings, BTreeMap<String, usize>) {
     let mut trace = Trace::default();
     let mut parts = BTreeMap::new();
     let ran = replay_stream(file, options, &mut |header, rows| {
@@ -97,7 +97,11 @@ fn streamed_replays_have_the_same_rows() {
             record(&Scenario { players, seconds: 40.0, preset: preset.to_owned(), link, ..Scenario::default() });
         let options = ReplayOptions { network: true, rollback_every: Some(64), ..ReplayOptions::default() };
         let whole = replay(&session, &options).expect("a log of this build");
-        assert!(whole.first_difference.is_none() && whole.hashes_compared > 500 && whole.rollbacks > 5);
+        assert!(
+            whole.findings.first_difference.is_none()
+                && whole.findings.hashes_compared > 500
+                && whole.findings.rollbacks > 5
+        );
         for span in [Micros::from_ms(150), Micros::from_s(1), Micros::from_s(60)] {
             let file = file(&session, span);
             let (trace, ran, parts) = joined_rows(&file, &options);
@@ -109,7 +113,10 @@ fn streamed_replays_have_the_same_rows() {
             assert_eq!(trace.tables.len(), whole.trace.tables.len());
             assert_eq!((&trace.header, trace.digest()), (&whole.trace.header, whole.trace.digest()));
             assert!(parts["views"] > 2 && parts["frames"] > 2 && parts["packets"] > 2, "{parts:?}");
-            assert_eq!((ran.hashes_compared, ran.rollbacks), (whole.hashes_compared, whole.rollbacks));
+            assert_eq!(
+                (ran.hashes_compared, ran.rollbacks),
+                (whole.findings.hashes_compared, whole.findings.rollbacks)
+            );
             assert!(ran.first_difference.is_none() && ran.rollback_error.is_none());
             let mut summary = ReplaySummary::new(trace.header.clone(), true);
             let (mut drawing, mut weighing) = (ViewErrorCollector::default(), FairnessBuilder::default());
@@ -140,7 +147,7 @@ fn received_packets_are_read_when_needed() {
     let digests = |session: &Session| {
         let whole = replay(session, &options).expect("a log of this build");
         let (trace, ran, _) = joined_rows(&file(session, Micros::from_ms(300)), &options);
-        assert_eq!((whole.first_difference, ran.first_difference), (None, None));
+        assert_eq!((whole.findings.first_difference, ran.first_difference), (None, None));
         assert_eq!(trace.digest(), whole.trace.digest());
         trace.digest()
     };
@@ -162,7 +169,7 @@ fn other_settings_find_the_recorded_links_in_the_log() {
     let options = ReplayOptions { network: true, ..ReplayOptions::default() }.under(Some(settings), false);
     let whole = replay(&session, &options).expect("a log of this build");
     let (trace, ran, _) = joined_rows(&file(&session, Micros::from_ms(500)), &options);
-    assert!(whole.first_difference.is_some() && ran.first_difference == whole.first_difference);
+    assert!(whole.findings.first_difference.is_some() && ran.first_difference == whole.findings.first_difference);
     assert_eq!(trace.digest(), whole.trace.digest());
     let packets = |trace: &Trace| trace.table("packets").expect("it was asked for").digest();
     assert_eq!(packets(&trace), packets(&whole.trace));

@@ -18,7 +18,7 @@
 //! let mut session = Session::new(ready.header().clone());
 //! ready.run(&mut session, &|| true)?;
 //! let replayed = games.of(&session)?.replay(&session, &ReplayOptions::default(), &mut |_| {})?;
-//! assert!(replayed.first_difference.is_none() && replayed.hashes_compared > 0);
+//! assert!(replayed.findings.first_difference.is_none() && replayed.findings.hashes_compared > 0);
 //! # Ok(())
 //! # }
 //! ```

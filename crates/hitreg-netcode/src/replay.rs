@@ -30,9 +30,9 @@ use hitreg_log::sorted::SortedMap;
 
 pub use error::ReplayError;
 pub use keyframes::{BadKeyframe, KeyframeSchedule, ReplayStart, keyframe_has_sizes, other_keyframe_version};
-pub use output::{HashDifference, Jump, PlayerJumps, ReplayOutput, TrafficBytes};
+pub use output::{HashDifference, Jump, PlayerJumps, ReplayFindings, ReplayOutput, TrafficBytes};
 pub use part::Part;
-pub use source::{LogPass, ReplaySource, StreamReport, stream, stream_clients};
+pub use source::{LogPass, ReplaySource, stream, stream_clients};
 pub(crate) use survey::ReorderWindow;
 pub use survey::{LogSurvey, TickCounts};
 pub use tables::TraceTables;
@@ -65,7 +65,7 @@ pub struct ReplayOptions {
     /// Further settings that a closed loop judges each shot under, as [`ReplayOptions::judged_under`] does. The verdicts
     /// under each of them are a table of their own, see [`rejudged_table`].
     pub also_judged: Vec<Settings>,
-    /// Whether to measure datagram sizes, see [`ReplayOutput::traffic`]. Without them, the replay encodes no datagrams
+    /// Whether to measure datagram sizes, see [`ReplayFindings::traffic`]. Without them, the replay encodes no datagrams
     /// unless another result depends on them. The trace is the same, and the replay is several times as fast.
     pub sizes: bool,
     /// Whether a closed loop fills the network tables, `packets` and `snapshots`. Their byte columns also need
@@ -176,6 +176,7 @@ pub fn replay<G: Netcode>(
         }
         replayed.trace.header.part = part.header_range(session.played());
         replayed.jumps.retain(|jump| part.has(jump.at));
+        replayed.findings.jumps = PlayerJumps::of(&replayed.jumps);
     }
     Ok(replayed)
 }
@@ -281,8 +282,8 @@ fn check_input(session: &Session) -> Result<(), ReplayError> {
 
 /// Compares a trace that another build made of a session with the recorded tick hashes. A trace whose ticks end before those
 /// of the session differs from it. A trace without ticks has nothing to compare.
-pub fn compare_hashes(session: &Session, trace: Trace) -> ReplayOutput {
-    let ticks = ticks::Columns::of(&trace);
+pub fn compare_hashes(session: &Session, trace: &Trace) -> ReplayFindings {
+    let ticks = ticks::Columns::of(trace);
     let played = ticks.tick.iter().copied().zip(ticks.hash.iter().copied()).collect::<SortedMap<u32, u64>>();
     let (mut hashes_compared, mut first_difference) = (0, None);
     let with_hash = session.ticks.iter().filter_map(|record| Some((record, record.hash?)));
@@ -294,7 +295,7 @@ pub fn compare_hashes(session: &Session, trace: Trace) -> ReplayOutput {
             first_difference.get_or_insert(HashDifference { tick, at, recorded, replayed });
         }
     }
-    ReplayOutput { trace, first_difference, hashes_compared, ..ReplayOutput::default() }
+    ReplayFindings { first_difference, hashes_compared, ..ReplayFindings::default() }
 }
 
 /// Runs a session's input over its links and records the result as a new session. The new session is consistent even

@@ -14,7 +14,7 @@ use crate::fairness::FairnessBuilder;
 use crate::golden::ReplaySummary;
 use crate::log::{TraceLayout, WriterOptions as LogOptions};
 use crate::record::SessionHeader;
-use crate::replay::{Part, PlayerJumps, ReplayOptions, StreamReport, own_settings};
+use crate::replay::{Part, PlayerJumps, ReplayFindings, ReplayOptions, own_settings};
 use crate::report::distributions;
 use crate::score::ModeScore;
 use crate::store::{self, Target};
@@ -165,9 +165,9 @@ fn survey(games: &Games, args: &Args, path: &Path) -> Result<(SurveyedLog, Optio
 fn run(
     args: &Args,
     game: &dyn Playable,
-    attempt: impl Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<StreamReport>, EngineError>,
+    attempt: impl Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<ReplayFindings>, EngineError>,
     trace: Option<&Target>,
-) -> Result<(RowCollectors, StreamReport), EngineError> {
+) -> Result<(RowCollectors, ReplayFindings), EngineError> {
     let gather = |encoded: bool, write: &mut dyn FnMut(&TraceHeader, Table)| {
         let mut gathered: Option<RowCollectors> = None;
         let ran = attempt(encoded, &mut |header, rows| {

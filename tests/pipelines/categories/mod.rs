@@ -64,7 +64,7 @@ fn each_category_is_recorded_and_replayed_and_in_the_trace() {
         replay(&session, &options).expect("a log of this build")
     };
     let by_category = again("category");
-    assert_eq!(by_category.first_difference, None);
+    assert_eq!(by_category.findings.first_difference, None);
     let mut rows = [0_u32; Category::NAMES.len()];
     for name in ["views", "variables"] {
         let column = by_category.trace.table(name).and_then(|table| table.column("category")).expect("a column");
@@ -76,7 +76,7 @@ fn each_category_is_recorded_and_replayed_and_in_the_trace() {
     assert!(rows.iter().all(|rows| *rows > 50), "{rows:?}");
     // A client with another way of drawing has no categories. Drawing changes nothing on the server.
     let otherwise = again("history");
-    assert_eq!(otherwise.first_difference, None);
+    assert_eq!(otherwise.findings.first_difference, None);
     assert!(otherwise.trace.table("variables").is_none());
     assert!(otherwise.trace.table("views").is_some_and(|views| views.column("category").is_none()));
 }

@@ -56,7 +56,7 @@ fn scenario(players: u16, seconds: f64, loss: f64) -> Scenario {
 fn diverges(session: &Session) -> Result<bool, ReplayError> {
     let options = ReplayOptions { tables: TableSet::NONE, ..ReplayOptions::default() };
     let replayed = hitreg::replay::replay::<Patched>(session, &options, &mut |_| {})?;
-    Ok(replayed.first_difference.is_some())
+    Ok(replayed.findings.first_difference.is_some())
 }
 
 /// Shrinks a session of a game that this test declares.
@@ -144,8 +144,8 @@ fn the_smaller_log_is_a_normal_log() {
     let read = read_session(&file[..]).expect("a log");
     assert_eq!(read, shrunk);
     let replayed = replay(&read, &ReplayOptions::default()).expect("a log of this build");
-    assert_eq!(replayed.first_difference, None);
-    assert_eq!(replayed.hashes_compared, read.ticks.len() as u64);
+    assert_eq!(replayed.findings.first_difference, None);
+    assert_eq!(replayed.findings.hashes_compared, read.ticks.len() as u64);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn a_sweep_of_one_point_is_the_plain_replay() {
     settings.set_pair("interpolation.lerp_ms=40").expect("a good setting");
     let recorded = rerecord::<Discs>(&session, Some(&settings)).expect("a log of this build");
     let sent: u64 = recorded.players.iter().flat_map(|p| &p.snapshots).map(|s| u64::from(s.bytes)).sum();
-    assert_eq!(replayed.traffic.expect("a server ran").down_bytes, sent);
+    assert_eq!(replayed.findings.traffic.expect("a server ran").down_bytes, sent);
     let rate = sent as f64 / session.duration().as_s_f64() / 4.0;
     assert_eq!(f.down_bytes_per_s, Some(rate));
     assert_eq!(f.hits_in_cover, None, "the plane has no cover");

@@ -45,8 +45,8 @@ fn rejudging_changes_only_the_results_of_shots() {
     let session = recorded_under("100");
     let plain = replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     let off = rejudge(&session, "lag_compensation.enabled=false").expect("a server to judge");
-    assert_eq!(off.first_difference, None, "the world went its own way");
-    assert_eq!(off.hashes_compared, session.ticks.len() as u64);
+    assert_eq!(off.findings.first_difference, None, "the world went its own way");
+    assert_eq!(off.findings.hashes_compared, session.ticks.len() as u64);
     for (before, after) in plain.trace.tables.iter().zip(&off.trace.tables) {
         assert_eq!(before == after, before.name != "shots", "table {}", before.name);
     }

@@ -21,7 +21,7 @@ use hitreg_netcode::game::{self, Body, Bots, Effect, GameInput as _, Scene, Simu
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::replay::{
-    self, LogPass, LogSurvey, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, StreamReport,
+    self, LogPass, LogSurvey, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
 };
 use hitreg_netcode::score::{self, ModeScore};
 use hitreg_netcode::settings::Settings;
@@ -166,7 +166,7 @@ pub trait Playable: Send + Sync {
         options: (&ReplayOptions, bool),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<StreamReport>, ReplayError>;
+    ) -> Result<Option<ReplayFindings>, ReplayError>;
 
     /// Streams an open-loop replay of a log of this game, as [`replay::stream_clients`] does.
     ///
@@ -179,7 +179,7 @@ pub trait Playable: Send + Sync {
         options: &ReplayOptions,
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<StreamReport, ReplayError>;
+    ) -> Result<ReplayFindings, ReplayError>;
 
     /// Whether recorded shots are judged again: [`ImportedSessions::rejudge`](game::ImportedSessions::rejudge).
     fn judges_again(&self) -> bool;
@@ -280,7 +280,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
         options: (&ReplayOptions, bool),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<StreamReport>, ReplayError> {
+    ) -> Result<Option<ReplayFindings>, ReplayError> {
         replay::stream::<G>(source, chunks, options, to, progress)
     }
 
@@ -291,7 +291,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
         options: &ReplayOptions,
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<StreamReport, ReplayError> {
+    ) -> Result<ReplayFindings, ReplayError> {
         replay::stream_clients::<G>(source, pass, options, to, progress)
     }
 

@@ -25,7 +25,7 @@ use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{LogSurvey, Part, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport};
+use hitreg_netcode::replay::{LogSurvey, Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart};
 use hitreg_netcode::score::{DrawingScoreError, ModeScore};
 use hitreg_netcode::settings::Settings;
 
@@ -155,7 +155,7 @@ impl SurveyedLog {
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<StreamReport>, EngineError> {
+    ) -> Result<Option<ReplayFindings>, EngineError> {
         // A keyframe of a replay without datagrams holds no state of theirs.
         if options.1 && self.start.as_ref().is_some_and(|start| !start.has_sizes()) {
             let whole = SurveyedLog::of(self.memory, &self.path)?;
@@ -172,7 +172,7 @@ impl SurveyedLog {
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<Option<StreamReport>, EngineError> {
+    ) -> Result<Option<ReplayFindings>, EngineError> {
         if source.start.is_none() && self.streams_clients(game, options.0) {
             return self.run_clients(game, source, options.0, seen, to, progress).map(Some);
         }
@@ -214,15 +214,14 @@ impl SurveyedLog {
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<StreamReport, EngineError> {
+    ) -> Result<ReplayFindings, EngineError> {
         let session = self.session()?;
         let options = ReplayOptions { memory: self.memory, ..options.clone() };
         let replayed = game.replay(&session, &options, progress).map_err(|source| self.not_replayed(source))?;
         seen(&session.without_header());
-        let report = replayed.report();
         let header = self.labelled(&replayed.trace.header);
         replayed.trace.tables.into_iter().for_each(|table| to(&header, table));
-        Ok(report)
+        Ok(replayed.findings)
     }
 
     /// The request to another build to replay the log.
@@ -279,7 +278,7 @@ impl SurveyedLog {
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
-    ) -> Result<StreamReport, EngineError> {
+    ) -> Result<ReplayFindings, EngineError> {
         let (mut broken, mut is_first) = (None, true);
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), ReplayError>| {
             // `seen` gets every chunk, during the first pass only.

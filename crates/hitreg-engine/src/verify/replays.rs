@@ -20,7 +20,7 @@ use hitreg_log::recorded::recorded;
 use hitreg_log::store::Target;
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
-use hitreg_netcode::replay::{ReplayError, ReplayOptions, StreamReport, compare_hashes};
+use hitreg_netcode::replay::{ReplayError, ReplayFindings, ReplayOptions, compare_hashes};
 
 /// The build that replays a log.
 pub enum ReplayRunner<'a> {
@@ -87,11 +87,11 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
         }
         let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
         runner.memory.check(needed).map_err(|source| log.needs_memory(source))?;
-        let replayed = compare_hashes(&session, trace);
-        if replays.is_empty() && replayed.hashes_compared > 0 {
-            contradicts = recorded(&session).ok().and_then(|says| self::contradicts(&says, &replayed.trace));
+        let ran = compare_hashes(&session, &trace);
+        if replays.is_empty() && ran.hashes_compared > 0 {
+            contradicts = recorded(&session).ok().and_then(|says| self::contradicts(&says, &trace));
         }
-        replays.push(VerifiedReplay::of(&replayed));
+        replays.push(VerifiedReplay { summary: ReplaySummary::of(&trace), ran });
     }
     Ok(Ok((replays, LogDifference { contradicts, missing_usercmd, ..LogDifference::default() })))
 }
@@ -228,7 +228,7 @@ fn compared(
     run: impl FnOnce(
         &mut dyn FnMut(&SessionStretch),
         &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError>,
+    ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError>,
 ) -> ComparedReplay {
     let mut summary: Option<ReplaySummary> = None;
     let mut gather = |header: &TraceHeader, rows: &Table| {

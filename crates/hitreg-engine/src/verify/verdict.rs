@@ -13,7 +13,7 @@ use hitreg_analysis::summary::Coverage;
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{ReplayOutput, StreamReport};
+use hitreg_netcode::replay::{ReplayFindings, ReplayOutput};
 
 /// The result for one log.
 #[derive(Debug, Default, Serialize)]
@@ -130,7 +130,7 @@ pub struct VerifiedReplay {
     /// The outcome: digests, counts and shots.
     pub summary: ReplaySummary,
     /// Further results of the run.
-    pub ran: StreamReport,
+    pub ran: ReplayFindings,
 }
 
 /// A replayed leg of a log. It keeps only the figures and not the outcome, because the number of legs grows with the
@@ -139,12 +139,12 @@ pub struct VerifiedReplay {
 pub(super) struct LegFigures {
     figures: ReplayFigures,
     /// Further results of the run.
-    pub(super) ran: StreamReport,
+    pub(super) ran: ReplayFindings,
 }
 
 impl LegFigures {
     /// Creates the figures of a leg from its outcome.
-    pub(super) fn of(summary: &ReplaySummary, ran: StreamReport) -> LegFigures {
+    pub(super) fn of(summary: &ReplaySummary, ran: ReplayFindings) -> LegFigures {
         LegFigures { figures: ReplayFigures::of(summary), ran }
     }
 }
@@ -152,7 +152,7 @@ impl LegFigures {
 impl VerifiedReplay {
     /// The result of a replay in memory.
     pub fn of(replayed: &ReplayOutput) -> VerifiedReplay {
-        VerifiedReplay { summary: ReplaySummary::of(&replayed.trace), ran: replayed.report() }
+        VerifiedReplay { summary: ReplaySummary::of(&replayed.trace), ran: replayed.findings.clone() }
     }
 }
 
@@ -218,7 +218,7 @@ impl ReplayFigures {
 /// Judges the legs of a log, each replayed once and separately. Together they have every tick.
 pub(super) fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyReference<'_>) -> LogReport {
     let Some(LegFigures { ran, .. }) = legs.first() else { return LogReport::not_replayed("it was not replayed") };
-    let mut ran = StreamReport { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
+    let mut ran = ReplayFindings { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
     for leg in legs {
         ran.hashes_compared += leg.ran.hashes_compared - leg.ran.hashes_before;
         ran.first_difference = ran.first_difference.or(leg.ran.first_difference);
@@ -245,7 +245,7 @@ fn golden_differs(accepted: Option<&str>, in_log: u64, in_replay: u64) -> String
 fn judge_figures(
     facts: &LogFacts,
     figures: &ReplayFigures,
-    ran: &StreamReport,
+    ran: &ReplayFindings,
     replays: Option<LogFinding>,
     (against, difference): (VerifyReference<'_>, Option<TextDiff>),
 ) -> LogReport {
@@ -306,7 +306,7 @@ impl LogReport {
 type LogFinding = (LogVerdict, VerdictReason, String);
 
 /// Describes how the replay differs from the record.
-fn compare_recorded(facts: &LogFacts, ran: &StreamReport) -> Option<LogFinding> {
+fn compare_recorded(facts: &LogFacts, ran: &ReplayFindings) -> Option<LogFinding> {
     let differs = |why, detail| Some((LogVerdict::Differs, why, detail));
     if let Some(error) = &ran.rollback_error {
         return differs(VerdictReason::Rollback, format!("rollback: {error}"));
@@ -336,7 +336,7 @@ fn compare_replays(replays: &[VerifiedReplay]) -> Option<LogFinding> {
 /// Why agreement shows nothing, or does not cover the whole log.
 fn not_judged(
     facts: &LogFacts,
-    ran: &StreamReport,
+    ran: &ReplayFindings,
     figures: &ReplayFigures,
     exercised: &Coverage,
     against: VerifyReference<'_>,
@@ -410,7 +410,8 @@ mod tests {
         rows.push(ticks::Row { tick: 1, at_us: 16_667, hash });
         let trace = Trace { header: TraceHeader::default(), tables: vec![rows.finish(Vec::new())] };
         let difference = HashDifference { tick: Tick(1), at: Micros(16_667), recorded: 7, replayed: Some(hash) };
-        let ran = StreamReport { first_difference: Some(difference), hashes_compared: 1, ..StreamReport::default() };
+        let ran =
+            ReplayFindings { first_difference: Some(difference), hashes_compared: 1, ..ReplayFindings::default() };
         VerifiedReplay { summary: ReplaySummary::of(&trace), ran }
     }
 
@@ -442,7 +443,7 @@ mod tests {
         let result = Column::new("result", ColumnData::Name { names: vec!["exact".to_owned()], codes: vec![0, 0, 0] });
         let header = TraceHeader { mode: "open".to_owned(), ..TraceHeader::default() };
         let trace = Trace { header, tables: vec![Table::new(corrections::NAME, vec![result])] };
-        let replay = || VerifiedReplay { summary: ReplaySummary::of(&trace), ran: StreamReport::default() };
+        let replay = || VerifiedReplay { summary: ReplaySummary::of(&trace), ran: ReplayFindings::default() };
         let report = judge(&facts, Ok(&[replay(), replay()]), VerifyReference::default());
         assert_eq!((report.verdict, report.why), (LogVerdict::Untestable, Some(VerdictReason::NeedsGolden)));
     }
@@ -456,7 +457,7 @@ mod tests {
             let result = Column::new("result", ColumnData::Name { names, codes: vec![0, 1, 2] });
             let header = TraceHeader { mode: mode.to_owned(), ..TraceHeader::default() };
             let trace = Trace { header, tables: vec![Table::new(corrections::NAME, vec![result])] };
-            let replay = || VerifiedReplay { summary: ReplaySummary::of(&trace), ran: StreamReport::default() };
+            let replay = || VerifiedReplay { summary: ReplaySummary::of(&trace), ran: ReplayFindings::default() };
             let report = judge(&facts, Ok(&[replay(), replay()]), VerifyReference::default());
             (report.verdict, report.why, report.detail.unwrap_or_default())
         };

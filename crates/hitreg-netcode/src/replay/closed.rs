@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::budget::{BoundedInput, BudgetObserver, ReplayBudget};
 use super::feed::{Feed, FeedLink, SharedFeed};
 use super::keyframes::{self, reach};
-use super::source::{ReplaySource, StreamReport};
-use super::{KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayOptions, ReplayOutput, TraceTables};
+use super::source::ReplaySource;
+use super::{KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, TraceTables};
 use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{Netcode, ServerPipeline, Setup};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer, TransportKind};
@@ -50,12 +50,11 @@ pub(super) fn replay<G: Netcode>(
             run.watched(machine, &mut Rc::clone(run.feed), None, progress)
         })
     };
-    let ((report, tables), is_encoded) = match attempt(false)? {
-        Some(ran) => (ran, options.sizes),
-        None => (attempt(true)?.ok_or(ReplayError::NotAsRead)?, true),
+    let (findings, tables) = match attempt(false)? {
+        Some(ran) => ran,
+        None => attempt(true)?.ok_or(ReplayError::NotAsRead)?,
     };
-    let output = ReplayOutput::of(tables.into_trace(), report);
-    Ok(ReplayOutput { traffic: output.traffic.filter(|_| is_encoded), ..output })
+    Ok(ReplayOutput { trace: tables.into_trace(), findings, jumps: Vec::new() })
 }
 
 /// Runs bots in place of the session's players, without comparing hashes.
@@ -72,9 +71,9 @@ pub(super) fn replay_with_bots<G: Bots + Netcode>(
         run.check_estimate(session)?;
         run.watched(machine, &mut bots, None, &mut |_| {})
     })?;
-    let (report, tables) = ran.ok_or(ReplayError::NotAsRead)?;
-    let replayed = ReplayOutput::of(tables.into_trace(), report);
-    Ok(ReplayOutput { first_difference: None, hashes_compared: 0, ..replayed })
+    let (findings, tables) = ran.ok_or(ReplayError::NotAsRead)?;
+    let findings = ReplayFindings { first_difference: None, hashes_compared: 0, ..findings };
+    Ok(ReplayOutput { trace: tables.into_trace(), findings, jumps: Vec::new() })
 }
 
 /// Runs the recorded input of a session in memory over its links, with every datagram encoded, watched by `observer`.
@@ -115,13 +114,13 @@ pub(super) fn stream<G: Netcode>(
     (options, encoded): (&ReplayOptions, bool),
     to: &mut dyn FnMut(Table),
     progress: &mut dyn FnMut(Micros),
-) -> Result<Option<StreamReport>, ReplayError> {
+) -> Result<Option<ReplayFindings>, ReplayError> {
     let run = ClosedRun { feed, source, setup, options, budget: ReplayBudget::streaming() };
     let Some(machine) = run.machine(encoded)? else { return Ok(None) };
     let ran = run.watched(machine, &mut Rc::clone(feed), Some(to), progress)?;
-    let Some((report, mut tables)) = ran else { return Ok(None) };
+    let Some((findings, mut tables)) = ran else { return Ok(None) };
     tables.take(0, to);
-    Ok(Some(report))
+    Ok(Some(findings))
 }
 
 /// The records of a session that a closed loop reads, as one chunk.
@@ -215,7 +214,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         input: &mut dyn InputSource<G>,
         mut to: Option<&'r mut dyn FnMut(Table)>,
         progress: &'r mut dyn FnMut(Micros),
-    ) -> Result<Option<(StreamReport, TraceTables)>, ReplayError> {
+    ) -> Result<Option<(ReplayFindings, TraceTables)>, ReplayError> {
         let ClosedRun { feed, source, setup, options, budget: _ } = self;
         let mut tables =
             TraceTables::new::<G>(source.header.players.len(), Arc::clone(&setup.rules)).only(options.tables);
@@ -237,10 +236,10 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         if machine.bytes_matter() {
             return Ok(None);
         }
-        let report = watch.report::<G>(&mut machine);
+        let findings = watch.findings::<G>(&mut machine);
         let mut tables = watch.tables;
         tables.end_of_part::<G>(part);
-        Ok(Some((report, tables)))
+        Ok(Some((findings, tables)))
     }
 
     /// Runs a machine until all ticks are over or a limit is exceeded.

@@ -11,7 +11,7 @@ pub(super) use client_feed::stream;
 pub(super) use snapshot::snapshot;
 
 use super::budget::{BudgetObserver, ReplayBudget};
-use super::{Jump, ReplayError, ReplayOutput, TraceTables, own_settings};
+use super::{Jump, PlayerJumps, ReplayError, ReplayFindings, ReplayOutput, TraceTables, own_settings};
 use crate::game::{Game, StateRows};
 use crate::pipeline::{ClientPipeline, Setup};
 use client::OpenLoopClient;
@@ -51,5 +51,6 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         tables.push_rejudged::<G>(&shot);
     }
     let trace = tables.finish::<G>();
-    Ok(ReplayOutput { trace, jumps, ..ReplayOutput::default() })
+    let findings = ReplayFindings { jumps: PlayerJumps::of(&jumps), ..ReplayFindings::default() };
+    Ok(ReplayOutput { trace, findings, jumps })
 }

@@ -1,6 +1,5 @@
 //! The result of a replay.
 
-use super::StreamReport;
 use crate::pipeline::RollbackError;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::Trace;
@@ -11,18 +10,30 @@ use hitreg_log::units::{Micros, PlayerId, Tick};
 pub struct ReplayOutput {
     /// The output tables of the pipelines.
     pub trace: Trace,
+    /// The result besides the rows, as a streamed replay reports it.
+    pub findings: ReplayFindings,
+    /// Open loop only: snapshots that moved the player's own prediction, in the order of players and times.
+    pub jumps: Vec<Jump>,
+}
+
+/// The result of a replay, besides its rows.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayFindings {
     /// The first tick whose replayed hash differs from the recorded one.
     pub first_difference: Option<HashDifference>,
     /// The number of recorded tick hashes that the replay compared.
     pub hashes_compared: u64,
-    /// Network traffic; `None` in open loop, and without [`ReplayOptions::sizes`](super::ReplayOptions::sizes).
+    /// How many of these hashes belong to ticks before the replayed part.
+    pub hashes_before: u64,
+    /// Network traffic; `None` in open loop, and if the replay encoded no datagrams. See
+    /// [`ReplayOptions::sizes`](super::ReplayOptions::sizes).
     pub traffic: Option<TrafficBytes>,
     /// The number of rollback checks.
     pub rollbacks: u32,
     /// The first rollback check that failed.
     pub rollback_error: Option<RollbackError>,
-    /// Open loop only: snapshots that moved the player's own prediction, in the order of players and times.
-    pub jumps: Vec<Jump>,
+    /// Open loop only: how far snapshots moved players' own predictions, for the players who have such jumps.
+    pub jumps: Vec<PlayerJumps>,
 }
 
 /// A snapshot that moved a player's newest prediction: rerunning the unacked usercmds from the snapshot gave another
@@ -44,34 +55,6 @@ pub struct PlayerJumps {
     pub player: PlayerId,
     /// The distances moved, in units.
     pub units: CountedValues,
-}
-
-impl ReplayOutput {
-    /// Returns the output of a closed loop, whose rows are in `trace`.
-    pub(super) fn of(trace: Trace, report: StreamReport) -> ReplayOutput {
-        ReplayOutput {
-            trace,
-            first_difference: report.first_difference,
-            hashes_compared: report.hashes_compared,
-            traffic: Some(report.traffic),
-            rollbacks: report.rollbacks,
-            rollback_error: report.rollback_error,
-            jumps: Vec::new(),
-        }
-    }
-
-    /// Returns everything but the rows, as a streamed replay reports it.
-    pub fn report(&self) -> StreamReport {
-        StreamReport {
-            first_difference: self.first_difference,
-            hashes_compared: self.hashes_compared,
-            hashes_before: 0,
-            traffic: self.traffic.unwrap_or_default(),
-            rollbacks: self.rollbacks,
-            rollback_error: self.rollback_error.clone(),
-            jumps: PlayerJumps::of(&self.jumps),
-        }
-    }
 }
 
 impl PlayerJumps {

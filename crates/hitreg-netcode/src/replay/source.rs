@@ -8,10 +8,10 @@
 use super::feed::Feed;
 use super::work::check_work;
 use super::{
-    HashDifference, KeyframeSchedule, LogSurvey, Mode, PlayerJumps, ReplayError, ReplayOptions, ReplayStart,
-    TrafficBytes, check_server, closed, closed_header, may_be_judged, open, setup, trace_header,
+    KeyframeSchedule, LogSurvey, Mode, ReplayError, ReplayFindings, ReplayOptions, ReplayStart, check_server, closed,
+    closed_header, may_be_judged, open, setup, trace_header,
 };
-use crate::pipeline::{Netcode, RollbackError};
+use crate::pipeline::Netcode;
 use hitreg_log::record::{Keyframe, Origin, SessionHeader, SessionStretch};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Micros;
@@ -27,25 +27,6 @@ pub struct ReplaySource<'a> {
     pub start: Option<&'a ReplayStart>,
     /// When keyframes are due, and the function that receives them.
     pub keyframes: Option<(&'a KeyframeSchedule, &'a dyn Fn(Keyframe))>,
-}
-
-/// The result of a streamed replay, besides its rows.
-#[derive(Clone, Debug, Default)]
-pub struct StreamReport {
-    /// The first tick whose replayed hash differs from the recorded one.
-    pub first_difference: Option<HashDifference>,
-    /// The number of recorded tick hashes that the replay compared.
-    pub hashes_compared: u64,
-    /// How many of these hashes belong to ticks before the replayed part.
-    pub hashes_before: u64,
-    /// Network traffic, if the replay encoded datagrams.
-    pub traffic: TrafficBytes,
-    /// The number of rollback checks.
-    pub rollbacks: u32,
-    /// The first rollback check that failed.
-    pub rollback_error: Option<RollbackError>,
-    /// Open loop only: how far snapshots moved players' own predictions, for the players who have such jumps.
-    pub jumps: Vec<PlayerJumps>,
 }
 
 /// Reads a log from beginning to end and passes on each of its chunks.
@@ -105,7 +86,7 @@ pub fn stream<G: Netcode>(
     (options, encoded): (&ReplayOptions, bool),
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),
-) -> Result<Option<StreamReport>, ReplayError> {
+) -> Result<Option<ReplayFindings>, ReplayError> {
     source.check_work()?;
     let setup = setup::<G>(source.header, options.settings.as_ref())?;
     may_be_judged(&setup.settings, options)?;
@@ -132,7 +113,7 @@ pub fn stream_clients<G: Netcode>(
     options: &ReplayOptions,
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),
-) -> Result<StreamReport, ReplayError> {
+) -> Result<ReplayFindings, ReplayError> {
     source.check_work()?;
     let setup = setup::<G>(source.header, options.settings.as_ref())?;
     let imported = matches!(source.header.origin, Origin::Imported { .. });

@@ -63,10 +63,10 @@ fn replays(plan: &SoakPlan, played: &SoakSession, rng: &mut Rng, exercised: &mut
     let first = replayed(session, &ReplayOptions { rollback_every: Some(every), ..ReplayOptions::default() }, Replay)?;
     as_recorded(Replay, session, &first)?;
     exercised.held(Replay);
-    if let Some(error) = &first.rollback_error {
+    if let Some(error) = &first.findings.rollback_error {
         return Err(broken(Rollback, error.to_string()));
     }
-    if first.rollbacks > 0 {
+    if first.findings.rollbacks > 0 {
         exercised.held(Rollback);
     }
     let summary = Summary::of(&first.trace).exercised;
@@ -114,10 +114,10 @@ pub(super) fn replayed(
 
 /// Checks that a replay reproduces every recorded state.
 pub(super) fn as_recorded(property: SoakProperty, session: &Session, replayed: &ReplayOutput) -> CheckResult {
-    if let Some(difference) = &replayed.first_difference {
+    if let Some(difference) = &replayed.findings.first_difference {
         return Err(broken(property, format!("the replay is another from tick {} on", difference.tick)));
     }
-    let (compared, ticks) = (replayed.hashes_compared, session.ticks.len() as u64);
+    let (compared, ticks) = (replayed.findings.hashes_compared, session.ticks.len() as u64);
     if compared != ticks {
         return Err(broken(property, format!("only {compared} of {ticks} ticks could be compared")));
     }

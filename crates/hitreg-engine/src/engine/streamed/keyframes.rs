@@ -18,7 +18,7 @@ use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{ClockTime, Micros, Tick};
 use hitreg_netcode::replay::{
-    BadKeyframe, KeyframeSchedule, Part, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport,
+    BadKeyframe, KeyframeSchedule, Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart,
     keyframe_has_sizes, other_keyframe_version,
 };
 
@@ -180,7 +180,7 @@ impl SurveyedLog {
         options: (&ReplayOptions, bool),
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError> {
+    ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
         let said = if keyframes { &self.keyframes[..] } else { &[] };
         self.run_beside(said, game, &self.source(), options, seen, to)
     }
@@ -194,7 +194,7 @@ impl SurveyedLog {
         options: (&ReplayOptions, bool),
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError> {
+    ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
         if let Some((keyframe, version)) = said.iter().find_map(|said| Some((said, said.other_version?))) {
             let (tick, at, why) = (keyframe.tick, ClockTime(keyframe.at), BadKeyframe::Version(version));
             return Err(self.not_replayed(ReplayError::Keyframe { tick, at, why }));

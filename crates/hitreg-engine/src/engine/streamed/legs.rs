@@ -13,7 +13,7 @@ use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions, ReplaySource, ReplayStart, StreamReport};
+use hitreg_netcode::replay::{Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart};
 
 /// A part of a log from one keyframe to a later one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl SurveyedLog {
         leg: &Leg,
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(StreamReport, Option<Tick>)>, EngineError> {
+    ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
         let said = &self.keyframes[leg.to.clone()];
         let source = ReplaySource { start: start.as_ref(), ..self.source() };

@@ -74,14 +74,11 @@ impl SurveyedLog {
 
     fn figures(&self, game: &dyn Playable, settings: Settings, rejudge: bool) -> Result<RunFigures, EngineError> {
         let options = self.sweep_options().under(Some(settings), rejudge);
-        let (mut figures, mut is_open) = (FigureCollector::default(), false);
-        let mut add = |header: &TraceHeader, rows: Table| {
-            is_open = header.is_open();
-            figures.add(header, &rows);
-        };
+        let mut figures = FigureCollector::default();
+        let mut add = |header: &TraceHeader, rows: Table| figures.add(header, &rows);
         let ran = self.attempt(game, (&options, options.sizes), &mut |_| {}, &mut add, &mut |_| {})?;
         let ran = ran.ok_or_else(|| self.not_replayed(ReplayError::NotAsRead))?;
-        Ok(self.with_traffic(figures, (!is_open).then_some(ran.traffic)))
+        Ok(self.with_traffic(figures, ran.traffic))
     }
 
     /// The figures of bots that play in place of the session's players.
@@ -98,7 +95,7 @@ impl SurveyedLog {
         let ran = ran.map_err(|source| self.not_replayed(source))?;
         let mut figures = FigureCollector::default();
         ran.trace.tables.iter().for_each(|table| figures.add(&ran.trace.header, table));
-        Ok(self.with_traffic(figures, ran.traffic))
+        Ok(self.with_traffic(figures, ran.findings.traffic))
     }
 
     fn with_traffic(&self, mut figures: FigureCollector, traffic: Option<TrafficBytes>) -> RunFigures {

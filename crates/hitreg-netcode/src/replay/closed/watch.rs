@@ -1,13 +1,12 @@
 //! Watches a closed loop: fills the tables, and compares each tick's hash with the recorded one.
 
 use super::super::feed::SharedFeed;
-use super::super::source::StreamReport;
 use super::super::tables::TOGETHER;
-use super::super::{HashDifference, Part, TraceTables};
+use super::super::{HashDifference, Part, ReplayFindings, TraceTables, TrafficBytes};
 use super::ReplayMachine;
 use crate::game::Game;
 use crate::pipeline::{Event, Netcode, Rollbacks, ServerPipeline, TickOutcome};
-use crate::session::{Observer, SessionEvent};
+use crate::session::{Observer, SessionEvent, TransportKind};
 use hitreg_log::trace::Table;
 use hitreg_log::units::Micros;
 
@@ -36,7 +35,8 @@ pub(super) struct HashChecker<'a, 'f> {
     away_until: Micros,
     /// When all tables were last passed on.
     passed_on: Micros,
-    report: StreamReport,
+    findings: ReplayFindings,
+    traffic: TrafficBytes,
     progress: &'a mut dyn FnMut(Micros),
 }
 
@@ -56,7 +56,8 @@ impl<'a, 'f> HashChecker<'a, 'f> {
             phase,
             away_until: part.from,
             passed_on: Micros::ZERO,
-            report: StreamReport::default(),
+            findings: ReplayFindings::default(),
+            traffic: TrafficBytes::default(),
             progress,
         }
     }
@@ -69,9 +70,10 @@ impl<'a, 'f> HashChecker<'a, 'f> {
     }
 
     /// Returns the result, besides the tables.
-    pub(super) fn report<G: Netcode>(&self, machine: &mut ReplayMachine<'_, G>) -> StreamReport {
+    pub(super) fn findings<G: Netcode>(&self, machine: &mut ReplayMachine<'_, G>) -> ReplayFindings {
         let Rollbacks { checked: rollbacks, failed: rollback_error } = machine.server().rollbacks().unwrap_or_default();
-        StreamReport { rollbacks, rollback_error, ..self.report.clone() }
+        let traffic = (machine.transport() != TransportKind::Unencoded).then_some(self.traffic);
+        ReplayFindings { traffic, rollbacks, rollback_error, ..self.findings.clone() }
     }
 
     /// Advances the phase to `at`. Returns whether to record what happens then.
@@ -102,11 +104,11 @@ impl<'a, 'f> HashChecker<'a, 'f> {
             self.pass_on();
         }
         if let Some(hash) = hash.filter(|_| self.phase != ReplayPhase::After) {
-            self.report.hashes_compared += 1;
-            self.report.hashes_before += u64::from(self.phase != ReplayPhase::Within);
+            self.findings.hashes_compared += 1;
+            self.findings.hashes_before += u64::from(self.phase != ReplayPhase::Within);
             if hash != outcome.hash {
                 let different = HashDifference { tick: outcome.tick, at, recorded: hash, replayed: Some(outcome.hash) };
-                self.report.first_difference.get_or_insert(different);
+                self.findings.first_difference.get_or_insert(different);
             }
         }
         self.pass_all_on(at);
@@ -140,8 +142,8 @@ impl<G: Game> Observer<G> for HashChecker<'_, '_> {
     fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
         let is_recorded = self.advance(at);
         match &event {
-            SessionEvent::PacketSent { packet, .. } => self.report.traffic.up_bytes += u64::from(packet.bytes),
-            SessionEvent::SnapshotSent { size, .. } => self.report.traffic.down_bytes += u64::from(size.bytes),
+            SessionEvent::PacketSent { packet, .. } => self.traffic.up_bytes += u64::from(packet.bytes),
+            SessionEvent::SnapshotSent { size, .. } => self.traffic.down_bytes += u64::from(size.bytes),
             _ => {}
         }
         match event {

@@ -12,7 +12,7 @@ use crate::pipeline::{ClientPipeline, Setup};
 use crate::replay::part::Part;
 use crate::replay::survey::ReorderWindow;
 use crate::replay::tables::TOGETHER;
-use crate::replay::{LogPass, PlayerJumps, ReplayOptions, ReplaySource, StreamReport};
+use crate::replay::{LogPass, PlayerJumps, ReplayFindings, ReplayOptions, ReplaySource};
 use hitreg_log::record::{
     ArrivalRecord, FrameRecord, PlayerRecords, RecentChunkStates, SessionStretch, SnapshotRecord, StateSource, States,
 };
@@ -28,7 +28,7 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     pass: LogPass<'_>,
     to: &mut dyn FnMut(Table),
     progress: &mut dyn FnMut(Micros),
-) -> Result<StreamReport, ReplayError> {
+) -> Result<ReplayFindings, ReplayError> {
     let rows = StateRows::new::<G>(&source.header.classes)?;
     let drawn_behind = Micros::from_ms(own_settings(source.header)?.drawn_behind_ms());
     let players = source.header.players.len();
@@ -68,7 +68,7 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
         tables.end_of_player(*player);
         tables.take(1, to);
     }
-    Ok(StreamReport { jumps, ..StreamReport::default() })
+    Ok(ReplayFindings { jumps, ..ReplayFindings::default() })
 }
 
 /// Returns the progress of all passes as a session time, when pass `index` (of `of`) has reached `at`.
