@@ -133,12 +133,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let report = ShrinkReport {
         path: args.output.display().to_string(),
         from: args.log.display().to_string(),
-        players: shrunk
-            .session
-            .players
-            .iter()
-            .filter(|player| player.streams().iter().any(|of| !of.is_empty()))
-            .count(),
+        players: shrunk.session.players.iter().filter(|player| !player.is_empty()).count(),
         ticks: shrunk.session.ticks.len(),
         duration_us: shrunk.session.duration().0,
         size_bytes: FileSize::of(&args.output),

@@ -171,8 +171,7 @@ impl ClientSide {
 
 /// Whether a server's log has all input of a player: as it arrived, or because nobody was there.
 fn has_input(records: &PlayerRecords) -> bool {
-    let is_unknown = records.streams().into_iter().all(|stream| stream.is_empty());
-    is_unknown || !records.frames.is_empty() || !records.heard.is_empty()
+    records.is_empty() || !records.frames.is_empty() || !records.heard.is_empty()
 }
 
 /// Returns the server's log, and each player's client side if there is one.

@@ -156,7 +156,7 @@ impl MergeSurvey {
         for ((of, log), records) in self.players.iter_mut().zip(&self.sides.clients).zip(&stretch.players) {
             of.has_frames |= !records.frames.is_empty();
             of.is_heard |= !records.heard.is_empty();
-            of.is_known |= records.streams().into_iter().any(|stream| !stream.is_empty());
+            of.is_known |= !records.is_empty();
             if log.is_some() {
                 of.is_reached |= !records.reached.is_empty();
                 records.snapshots.iter().try_for_each(|sent| of.down.send(sent.seq.0, sent.at)).ok()?;

@@ -178,9 +178,8 @@ impl<H> Session<H> {
 
     /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
-        let is_empty = |stream: &dyn RecordStream| stream.len() == 0;
-        self.players.iter().all(|player| player.streams().into_iter().all(is_empty))
-            && self.streams().into_iter().all(is_empty)
+        self.players.iter().all(PlayerRecords::is_empty)
+            && self.streams().into_iter().all(|stream| stream.is_empty())
             && self.states.is_empty()
             && self.unknown.iter().all(UnknownRecords::is_empty)
     }
@@ -272,6 +271,11 @@ impl StateKey {
 }
 
 impl PlayerRecords {
+    /// Returns whether there are no records.
+    pub fn is_empty(&self) -> bool {
+        self.streams().into_iter().all(|stream| stream.is_empty())
+    }
+
     /// Shifts the times of the records that one side made.
     pub fn move_by(&mut self, side: ClockOwner, by: Micros) {
         for (stream, (_, of)) in self.streams_mut().into_iter().zip(super::OF_PLAYERS) {

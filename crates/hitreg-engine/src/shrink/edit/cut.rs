@@ -4,13 +4,12 @@
 //! the game's own may name them. The link is what was recorded: the ticks in which usercmds ran do not depend on it.
 
 use super::{Removable, hands, removed_ticks};
-use hitreg_log::record::{PlayerRecords, Session};
+use hitreg_log::record::Session;
 use hitreg_log::units::Tick;
 
 /// The players that have records.
 pub(super) fn players(session: &Session) -> Vec<Removable> {
-    let has_records = |player: &PlayerRecords| player.streams().into_iter().any(|stream| !stream.is_empty());
-    let players = session.players.iter().enumerate().filter(|(_, player)| has_records(player));
+    let players = session.players.iter().enumerate().filter(|(_, player)| !player.is_empty());
     players.map(|(index, _)| Removable::Player(index)).collect()
 }
 
