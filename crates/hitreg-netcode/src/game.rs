@@ -38,7 +38,7 @@ pub use reconcile::Reconcile;
 pub use role::CellRole;
 pub use roster::{EntityNumbers, EntityWorld, Roster};
 pub use shot::{DamageShare, ShotVerdict};
-pub use simulate::{PlayerCommand, Scene, Simulate, Sink, Touch, WorldSink};
+pub use simulate::{DiscardingSink, PlayerCommand, Scene, Simulate, Sink, Touch, WorldSink};
 pub use states::unknown_fields;
 pub use states::{OtherFields, StateRows};
 

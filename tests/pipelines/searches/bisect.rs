@@ -6,7 +6,7 @@ use crate::bugged::{Bug, Bugged, BuggedRules};
 use crate::disc::Disc;
 use hitreg::bisect::{RerunResult, RerunStep, StateOwner, bisect_ticks};
 use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, TraceSide, TraceVerdict};
-use hitreg::game::{Body, CellKind, Effect, Scene, Simulate, Sink, Touch};
+use hitreg::game::{Body, CellKind, DiscardingSink, Scene, Simulate};
 use hitreg::link::LinkModel;
 use hitreg::record::{Execution, Session};
 use hitreg::recorded::recorded;
@@ -193,7 +193,7 @@ fn rerun(
     let frames = &session.players[usize::from(player.0)].frames;
     let frame = frames.iter().find(|f| f.command.seq == CommandSeq(step.command.command)).ok_or("no such usercmd")?;
     let scene = Scene { seed: session.header.seed, player, entities: &entities, weapons: true };
-    let after = Bugged::step_body(rules, &scene, &body, &frame.command, &mut EmptyInput);
+    let after = Bugged::step_body(rules, &scene, &body, &frame.command, &mut DiscardingSink);
     let mut cells = vec![0; Disc::CELLS];
     after.write(&mut cells);
     let value = |(field, cell): (&hitreg::game::FieldSchema, &u32)| match field.kind {
@@ -211,14 +211,6 @@ fn word(value: &CellValue) -> Result<u32, String> {
         CellValue::Integer(v) => u32::try_from(*v).map_err(|e| e.to_string()),
         _ => Err("not a cell".to_owned()),
     }
-}
-
-struct EmptyInput;
-
-impl<F> Sink<F> for EmptyInput {
-    fn effect(&mut self, _: Effect) {}
-    fn fire(&mut self, _: F) {}
-    fn touch(&mut self, _: Touch) {}
 }
 
 #[test]

@@ -17,7 +17,7 @@ use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
-use hitreg_netcode::game::{self, Body, Bots, Effect, GameInput as _, Scene, Simulate, Sink, Touch, Wall};
+use hitreg_netcode::game::{self, Body, Bots, DiscardingSink, GameInput as _, Scene, Simulate, Wall};
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::replay::{
@@ -324,7 +324,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
         let frame = frames.iter().find(|frame| frame.command.seq == which);
         let frame = frame.ok_or(StepError::NoUsercmd(which, who))?;
         let scene = Scene { seed: session.header.seed, player: who, entities: &entities, weapons: true };
-        let after = G::step_body(&rules, &scene, body, &G::Input::read_usercmd(&frame.command), &mut DiscardedEffects);
+        let after = G::step_body(&rules, &scene, body, &G::Input::read_usercmd(&frame.command), &mut DiscardingSink);
         Ok(after.to_cells())
     }
 
@@ -354,15 +354,6 @@ impl<G: Netcode> Playable for GameEntry<G> {
     fn bots(&self) -> Option<&dyn SelfPlaying> {
         self.bots.as_deref()
     }
-}
-
-/// A sink that discards effects, for callers that need only the resulting body.
-struct DiscardedEffects;
-
-impl<F> Sink<F> for DiscardedEffects {
-    fn effect(&mut self, _: Effect) {}
-    fn fire(&mut self, _: F) {}
-    fn touch(&mut self, _: Touch) {}
 }
 
 /// Names in a sentence: `arena, quakeworld and quake3`.

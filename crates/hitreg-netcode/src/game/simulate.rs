@@ -182,6 +182,20 @@ pub trait WorldSink {
     fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: ShotVerdict);
 }
 
+/// A sink that discards everything, for a run whose caller needs only the resulting state.
+pub struct DiscardingSink;
+
+impl<F> Sink<F> for DiscardingSink {
+    fn effect(&mut self, _: Effect) {}
+    fn fire(&mut self, _: F) {}
+    fn touch(&mut self, _: Touch) {}
+}
+
+impl WorldSink for DiscardingSink {
+    fn effect(&mut self, _: Effect) {}
+    fn impact(&mut self, _: PlayerId, _: CommandSeq, _: &'static str, _: ShotVerdict) {}
+}
+
 /// What a body met while a usercmd ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Touch {

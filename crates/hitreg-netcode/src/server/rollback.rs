@@ -1,10 +1,10 @@
 //! The rollback check: at regular intervals, the world is restored from its saved words and the ticks run again. State
 //! that the save omits then shows as a different hash.
 
-use crate::game::{Effect, Game, PlayerCommand, ShotVerdict, Sink, Touch, WorldSink};
+use crate::game::{DiscardingSink, Game, PlayerCommand, ShotVerdict};
 use crate::pipeline::{RollbackError, Rollbacks};
 use hitreg_log::hash;
-use hitreg_log::units::{CommandSeq, Micros, PlayerId, Seed, Tick};
+use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 use hitreg_log::usercmd::Usercmd;
 
 /// A check that runs along with the server.
@@ -77,32 +77,18 @@ fn run_again<G: Game>(rules: &G::Rules, seed: Seed, mut world: G::World, steps: 
         match step {
             RollbackStep::Command(player, command) => {
                 let run = PlayerCommand { rules, seed, player: *player, command };
-                G::run(&run, &mut world, &mut DroppingSink);
+                G::run(&run, &mut world, &mut DiscardingSink);
                 last = Some((*player, command.clone()));
             }
             RollbackStep::Shot(fire, verdict) => {
                 if let Some((player, command)) = &last {
-                    G::apply(rules, &mut world, *player, command, fire, verdict, &mut DroppingSink);
+                    G::apply(rules, &mut world, *player, command, fire, verdict, &mut DiscardingSink);
                 }
             }
-            RollbackStep::World(dt) => G::step_world(rules, &mut world, *dt, &mut DroppingSink),
+            RollbackStep::World(dt) => G::step_world(rules, &mut world, *dt, &mut DiscardingSink),
         }
     }
     let mut words = Vec::new();
     G::save(&world, &mut words);
     hash::hash_words(&words)
-}
-
-/// A sink that discards the output of the second run.
-struct DroppingSink;
-
-impl<F> Sink<F> for DroppingSink {
-    fn effect(&mut self, _effect: Effect) {}
-    fn fire(&mut self, _fire: F) {}
-    fn touch(&mut self, _touch: Touch) {}
-}
-
-impl WorldSink for DroppingSink {
-    fn effect(&mut self, _effect: Effect) {}
-    fn impact(&mut self, _: PlayerId, _: CommandSeq, _: &'static str, _: ShotVerdict) {}
 }

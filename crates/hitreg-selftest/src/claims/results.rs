@@ -8,7 +8,7 @@ use hitreg_arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Muzzle};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{DamageShare, Effect, Judge as _, Reason, ShotVerdict, WorldSink};
+use hitreg_netcode::game::{DamageShare, DiscardingSink, Judge as _, Reason, ShotVerdict};
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{Event, JudgedShot, Rewind, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use hitreg_netcode::server::Server;
@@ -118,7 +118,7 @@ impl TrustingServer {
             let Muzzle::Bullets { damage, .. } = self.rules.weapon(fire.weapon).shot else { continue };
             let wound = DamageShare { target: sent.target, hitgroup: 0, damage, pellets: 1 };
             let verdict = ShotVerdict { reason: Reason::Hit, wounds: vec![wound] };
-            Arena::apply(&self.rules, &mut world, shooter, command, fire, &verdict, &mut SilentSink);
+            Arena::apply(&self.rules, &mut world, shooter, command, fire, &verdict, &mut DiscardingSink);
             let (fire, rewind) = (*fire, rewind.clone());
             self.again.push_back(JudgedShot {
                 shooter,
@@ -195,13 +195,4 @@ impl ServerPipeline<Arena> for TrustingServer {
     fn rollbacks(&self) -> Option<Rollbacks> {
         self.server.rollbacks()
     }
-}
-
-/// A sink that ignores the effects of a believed hit.
-struct SilentSink;
-
-impl WorldSink for SilentSink {
-    fn effect(&mut self, _: Effect) {}
-
-    fn impact(&mut self, _: PlayerId, _: CommandSeq, _: &'static str, _: ShotVerdict) {}
 }
