@@ -10,6 +10,7 @@ use clap::{Command, Error};
 
 use super::files::as_typed;
 use super::trouble::CommandError;
+use crate::corpus::command_line;
 use crate::log::{FileKind, Lookalike};
 use crate::store::{self, StoreError};
 
@@ -207,8 +208,8 @@ impl<'a> CalledCommand<'a> {
             _ => "new.hitlog",
         };
         let (program, words) = typed.split_first()?;
-        let words: Vec<String> = words.iter().map(|word| in_shell(&word.to_string_lossy())).collect();
-        Some(format!("name the output: {} {} -o {output}", as_typed(program), words.join(" ")))
+        let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Some(format!("name the output: {} {} -o {output}", as_typed(program), command_line(&words)))
     }
 
     /// A tip for a word in the place of a subcommand.
@@ -218,7 +219,7 @@ impl<'a> CalledCommand<'a> {
         }
         let word = text_of(usage, ContextKind::InvalidSubcommand)?;
         if !self.path.contains(' ') && Path::new(&word).exists() {
-            return Some(format!("to see what a file contains, run: {} info {}", self.path, in_shell(&word)));
+            return Some(format!("to see what a file contains, run: {} info {}", self.path, command_line(&[word])));
         }
         if !self.path.contains(' ') {
             return Some(format!("to list the commands, run: {} --help", self.path));
@@ -259,15 +260,6 @@ fn text_of(usage: &Error, kind: ContextKind) -> Option<String> {
     match usage.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
-    }
-}
-
-/// A word as a shell needs it.
-fn in_shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,%+@#".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
