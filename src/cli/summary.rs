@@ -125,7 +125,7 @@ fn save_rows(target: &Target, kind: &FileType, lines: &[String]) -> Result<(), C
 #[cfg(feature = "parquet")]
 fn converted(results: &[PathBuf], folder: &store::TemporaryFolder) -> Result<Vec<PathBuf>, CommandError> {
     let file = |(number, path): (usize, &PathBuf)| {
-        if !parquet::is_parquet(path) {
+        if !(path.is_file() && crate::corpus::is_parquet(path)) {
             return Ok(path.clone());
         }
         let target = folder.file(&format!("{number}.jsonl"));

@@ -18,7 +18,6 @@ use serde_json::{Map, Value};
 
 use crate::cli::trouble::CommandError;
 use crate::corpus::{read_row, sample_rows, write_row};
-use crate::store;
 use hitreg_log::sorted::SortedMap;
 
 /// How many rows form a group, which a reader can skip as a whole.
@@ -105,13 +104,6 @@ fn write_column<'a>(
     writer.close()
 }
 
-/// Whether a file is Parquet.
-pub(super) fn is_parquet(path: &Path) -> bool {
-    use std::io::Read;
-    let mut head = [0; 4];
-    path.is_file() && store::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && &head == b"PAR1"
-}
-
 /// Reads the rows of a Parquet file as lines of JSON.
 #[expect(clippy::disallowed_types, reason = "the reader of Parquet seeks in a file of its own")]
 pub(super) fn read(path: &Path) -> Result<Vec<String>, CommandError> {
@@ -159,7 +151,7 @@ mod tests {
         let mut bytes = Vec::new();
         write(&lines, &mut bytes).expect("written");
         std::fs::write(&path, bytes).expect("written");
-        assert!(is_parquet(&path));
+        assert!(crate::corpus::is_parquet(&path));
         assert_eq!(read(&path).expect("rows"), lines);
         assert!(!columns().expect("columns").is_empty());
     }

@@ -163,7 +163,7 @@ impl RowReader {
 }
 
 /// Whether a file is Parquet.
-fn is_parquet(path: &Path) -> bool {
+pub fn is_parquet(path: &Path) -> bool {
     let mut head = [0; 4];
     store::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && &head == b"PAR1"
 }
