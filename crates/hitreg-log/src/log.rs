@@ -62,5 +62,5 @@ pub use trace_file::{
     IndexedTrace, TraceLayout, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace,
     write_trace_meanwhile,
 };
-pub use version::{FORMAT, FormatVersion, Readability, UnreadableFormat, check_readable_by};
+pub use version::{FORMAT, FormatVersion, UnreadableFormat, check_readable_by};
 pub use writer::{BackgroundLogWriter, LogWriter, QueuePolicy, StretchWriter, WriterOptions, write_session};

@@ -33,15 +33,6 @@ impl std::fmt::Display for FormatVersion {
     }
 }
 
-/// How much of a file a reader understands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readability {
-    /// The whole file.
-    Fully,
-    /// Everything of the reader's own version; the reader ignores additions of a newer minor version.
-    WithoutAdditions,
-}
-
 /// Why a reader must not read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableFormat {
@@ -63,19 +54,18 @@ pub enum UnreadableFormat {
 
 /// Checks whether a reader of version `reader` can read a file of version `file`.
 ///
-/// A reader reads all files of its own major version and of older ones. It refuses newer major versions.
+/// A reader reads all files of its own major version and of older ones. It ignores additions of a newer minor version,
+/// and refuses newer major versions.
 ///
 /// # Errors
 /// When the reader cannot read the file.
-pub fn check_readable_by(file: FormatVersion, reader: FormatVersion) -> Result<Readability, UnreadableFormat> {
+pub fn check_readable_by(file: FormatVersion, reader: FormatVersion) -> Result<(), UnreadableFormat> {
     if file.major == 0 {
         Err(UnreadableFormat::Never { file })
     } else if file.major > reader.major {
         Err(UnreadableFormat::Newer { file, reader })
-    } else if file.major == reader.major && file.minor > reader.minor {
-        Ok(Readability::WithoutAdditions)
     } else {
-        Ok(Readability::Fully)
+        Ok(())
     }
 }
 
@@ -87,10 +77,10 @@ mod tests {
     fn the_compatibility_table_of_the_format_page() {
         let v = |major, minor| FormatVersion { major, minor };
         let cases = [
-            (v(1, 0), v(1, 0), Ok(Readability::Fully)),
-            (v(1, 0), v(1, 3), Ok(Readability::Fully)),
-            (v(1, 3), v(1, 0), Ok(Readability::WithoutAdditions)),
-            (v(1, 9), v(2, 0), Ok(Readability::Fully)),
+            (v(1, 0), v(1, 0), Ok(())),
+            (v(1, 0), v(1, 3), Ok(())),
+            (v(1, 3), v(1, 0), Ok(())),
+            (v(1, 9), v(2, 0), Ok(())),
             (v(2, 0), v(1, 9), Err(UnreadableFormat::Newer { file: v(2, 0), reader: v(1, 9) })),
             (v(0, 1), v(1, 0), Err(UnreadableFormat::Never { file: v(0, 1) })),
         ];
