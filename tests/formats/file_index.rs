@@ -90,7 +90,9 @@ fn assert_is_of(index: &FileIndex, session: &Session) {
         index.tables().iter().filter(|known| known.table.name.starts_with("states")).map(|known| known.rows()).sum();
     assert_eq!(states as usize, session.states.len());
     let times = session.ticks.iter().map(|tick| tick.at.0);
-    assert_eq!(index.table("ticks").and_then(|table| table.times()), times.clone().min().zip(times.max()));
+    let indexed = index.table("ticks").into_iter().flat_map(|table| &table.parts).filter_map(|part| part.times);
+    let (first, last): (Vec<i64>, Vec<i64>) = indexed.unzip();
+    assert_eq!((first.into_iter().min(), last.into_iter().max()), (times.clone().min(), times.max()));
     let sent = index.table("sent").expect("packets");
     let of_players = sent.parts.iter().flat_map(|part| index.players(part)).copied();
     let players: std::collections::BTreeSet<u16> = of_players.collect();

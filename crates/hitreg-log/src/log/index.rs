@@ -14,7 +14,6 @@ use super::container::{Chain, SeekTable};
 use super::error::{LogError, WriteError};
 use super::limits::{MAX_CHUNK_BYTES, MAX_PLAYERS};
 use super::trace_file::{TableMap, empty_table, table_map};
-use crate::record::widest;
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::Table;
 pub(super) use end::{IndexCheck, chunk_at, content_of, frame_at, keyframes_in, read_index};
@@ -62,11 +61,6 @@ impl IndexedTable {
     /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.parts.iter().map(|part| u64::from(part.rows)).sum()
-    }
-
-    /// Returns the least and the greatest time of all rows.
-    pub fn times(&self) -> Option<(i64, i64)> {
-        widest(self.parts.iter().filter_map(|part| part.times))
     }
 }
 

@@ -143,11 +143,6 @@ impl States {
         keys.map(move |(place, key)| (key.class, self.cells_of(begin + place)))
     }
 
-    /// Returns the first of the states that [`States::sent`] returns.
-    pub fn row(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> Option<(ClassId, &[u32])> {
-        self.sent(tick, viewer, entity).next()
-    }
-
     /// Returns the states of a tick.
     pub fn of_tick(&self, tick: Tick) -> impl Iterator<Item = (StateKey, &[u32])> {
         let begin = self.keys.partition_point(|key| key.tick < tick);
@@ -226,7 +221,7 @@ mod tests {
         states.push(key(2, Some(1), 0, 0), &[7]);
         states.push(key(2, None, 3, 1), &[30, 31]);
         states.put_in_order();
-        let row = |viewer, entity| states.row(Tick(2), PlayerId(viewer), EntityId(entity));
+        let row = |viewer, entity| states.sent(Tick(2), PlayerId(viewer), EntityId(entity)).next();
         assert_eq!(row(0, 0), Some((ClassId(1), &[20, 21][..])));
         assert_eq!(row(1, 0), Some((ClassId(0), &[7][..])));
         assert_eq!(states.sent(Tick(2), PlayerId(1), EntityId(0)).count(), 2, "playerState and entityState");

@@ -218,10 +218,11 @@ fn a_capture_becomes_a_session() {
     let received: Vec<u32> = records.received.iter().map(|arrival| arrival.number - first.seq.0).collect();
     assert_eq!(received, [0, 1, 3, 4, 5, 6, 7, 8, 9], "what is never acked was lost");
     for (snapshot, own) in records.snapshots.iter().zip(&states) {
-        let (class, cells) = session.states.row(snapshot.tick, PlayerId(2), EntityId(2)).expect("the own state");
+        let (class, cells) =
+            session.states.sent(snapshot.tick, PlayerId(2), EntityId(2)).next().expect("the own state");
         assert_eq!((class.0, cells), (0, &Quake3Body::of_player(own).row()[..]));
     }
-    let (class, cells) = session.states.row(Tick(4), PlayerId(2), EntityId(1)).expect("another");
+    let (class, cells) = session.states.sent(Tick(4), PlayerId(2), EntityId(1)).next().expect("another");
     let y = session.header.classes[1].fields.iter().position(|field| field.name == "origin.y").expect("a field");
     assert_eq!((class.0, cells[y], cells[0]), (1, 25.5f32.to_bits(), 640.5f32.to_bits()));
     assert_eq!(Quake3Body::fields().len(), Quake3Body::CELLS);

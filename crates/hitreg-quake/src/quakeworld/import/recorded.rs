@@ -50,7 +50,7 @@ impl RecordedBodies<'_> {
     }
 
     pub(crate) fn get(&self, tick: Tick, player: PlayerId, entity: EntityId) -> QuakeWorldBody {
-        let (class, cells) = self.session.states.row(tick, player, entity).expect("a state");
+        let (class, cells) = self.session.states.sent(tick, player, entity).next().expect("a state");
         self.rows.read::<QuakeWorld>(class, cells).expect("a body").expect("a class of this game")
     }
 }
