@@ -19,7 +19,9 @@ mod side_by_side;
 mod sweep;
 mod text_diff;
 mod why;
+mod why_correction;
 mod why_scene;
+mod why_shot;
 
 pub use bisect::bisect_page;
 pub(crate) use corpus::corpus_subject;
@@ -31,8 +33,9 @@ pub use histogram::{distributions, round_trips};
 pub use hits::{on_screen, verdict};
 pub use page::Page;
 pub use sweep::sweep_page;
-pub(crate) use why::{correction_answer, shot_answer};
 pub use why::{why_answer, why_page, why_svg};
+pub(crate) use why_correction::correction_answer;
+pub(crate) use why_shot::shot_answer;
 
 /// The line that says how counts of hits were made.
 pub fn what_if_line(what_if: hitreg_log::record::WhatIf) -> String {

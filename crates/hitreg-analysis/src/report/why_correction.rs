@@ -1,0 +1,95 @@
+//! The explanation of one correction.
+
+use super::figures::{counted, measure, rounded_ms, seconds};
+use super::page::Page;
+use super::printable::printable;
+use super::why::{known, made, name, picture, title, usercmd};
+use crate::why::{CorrectionExplanation, FieldError, Why};
+
+pub(crate) fn correction_answer(correction: &CorrectionExplanation) -> String {
+    let first = correction.errors.first().map_or(String::new(), |first| format!(", {} first", name(&first.field)));
+    let fields = match correction.errors.len() as u64 {
+        0 => String::new(),
+        fields => format!("; {} corrected", counted(fields, "field")),
+    };
+    let error = correction.error_units.map(|error| format!("{} units off", measure(error)));
+    let error = error.unwrap_or_else(|| "with an unknown error".to_owned());
+    let cause = match correction.cause.is_empty() {
+        true => "cause not known".to_owned(),
+        false => cause(correction),
+    };
+    format!("{cause}: usercmd #{} was predicted {error}{fields}{first}.", correction.command)
+}
+
+/// The cause of a correction, in words.
+fn cause(correction: &CorrectionExplanation) -> String {
+    match correction.cause.as_str() {
+        "" => "not known".to_owned(),
+        cause => name(cause).replace('_', " "),
+    }
+}
+
+pub(super) fn about_correction(
+    page: &mut Page,
+    why: &Why,
+    correction: &CorrectionExplanation,
+    settings: &[(String, String)],
+) {
+    page.line(&title(why));
+    page.note(2, &correction_answer(correction));
+    page.blank();
+    page.pair("usercmd", &usercmd(correction.command, correction.made_us, settings));
+    let took = made(correction.made_us, settings)
+        .zip(correction.at_us)
+        .map(|(made, ack)| format!(", {} later", rounded_ms(ack.saturating_sub(made))));
+    let acked = known(correction.at_us.map(seconds));
+    page.pair("acked", &format!("at {acked}{}", took.unwrap_or_default()));
+    let with = correction.commands.map(|commands| {
+        let ground = match correction.on_ground {
+            Some(true) => " (on ground)",
+            Some(false) => " (in air)",
+            None => "",
+        };
+        format!("{}{ground}", counted(u64::from(commands), "usercmd"))
+    });
+    page.pair("spans", &known(with));
+    page.pair("cause", &cause(correction));
+    page.pair("evidence", &evidence(&correction.evidence));
+    let [place, velocity] = [(correction.error_units, "units"), (correction.velocity_error_units_per_s, "units/s")]
+        .map(|(error, unit)| known(error.map(|error| format!("{} {unit}", measure(error)))));
+    page.pair("error", &format!("position {place}; velocity {velocity}"));
+    page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
+    let row = |error: &FieldError| {
+        let [predicted, actual] = [error.predicted, error.authoritative].map(|value| value.to_string());
+        [name(&error.field), predicted, actual, measure(error.authoritative - error.predicted)]
+    };
+    if !correction.errors.is_empty() {
+        let rows = correction.errors.iter().take(MOST_FIELDS).map(row);
+        page.section("field", &[">predicted", ">actual", ">difference"], rows);
+    }
+    if correction.errors.len() > MOST_FIELDS {
+        page.note(2, &format!("and {}", counted((correction.errors.len() - MOST_FIELDS) as u64, "more field")));
+    }
+    super::text_diff::body(page, correction);
+    picture(page, why);
+}
+
+/// The evidence for a cause, in words. Games can have evidence of their own.
+fn evidence(evidence: &str) -> String {
+    match evidence {
+        "told" => "the server's snapshot says so".to_owned(),
+        "touched" => "the player touched it when the usercmds ran".to_owned(),
+        "reproduced" => AGREES.to_owned(),
+        "none" => "none".to_owned(),
+        "not looked into" => "not examined, after many corrections without a known cause".to_owned(),
+        "" => "not known".to_owned(),
+        other => match other.strip_prefix("reproduced: ") {
+            Some(assumption) => format!("{AGREES}: {}", printable(assumption)),
+            None => printable(other).into_owned(),
+        },
+    }
+}
+
+const AGREES: &str = "running the usercmds again this way gives the server's state";
+
+const MOST_FIELDS: usize = 16;
