@@ -5,6 +5,7 @@ mod facts;
 mod golden;
 mod recorded_rows;
 mod replays;
+mod report;
 mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 pub use facts::LogFacts;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
 pub use replays::ReplayRunner;
-pub use verdict::{LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
+pub use report::{LogReport, LogVerdict, VerdictReason};
+pub use verdict::{THREADS, VerifiedReplay, VerifyReference, judge};
 
 use crate::build::StopSignal;
 use crate::corpus::{CorpusRun, JudgedLog, VerifiedCorpus};

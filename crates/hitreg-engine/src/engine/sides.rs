@@ -1,6 +1,8 @@
 //! The two sides of a comparison, and how each side's trace is made.
 
 mod build_options;
+mod missing;
+mod replay_spec;
 mod same_session;
 mod side;
 mod swept;
@@ -8,18 +10,16 @@ mod swept;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use serde::Serialize;
-
-use super::{BuildOutcome, Engine, EngineError, SideRejudgement, SurveyedLog, check};
-use crate::build::{Build, BuildRequest, BuildRunner, UntestableBuild};
+use super::{Engine, EngineError, SideRejudgement, check};
+use crate::build::{Build, BuildRunner, UntestableBuild};
 use hitreg_analysis::diff::TraceSide;
-use hitreg_log::record::{GapRecord, LogContents, SessionHeader};
-use hitreg_log::store::{self, Target, TraceFile};
-use hitreg_log::trace::schema::{TableSet, frames, packets, snapshots};
-use hitreg_log::units::ClockTime;
-use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, WhatIf, own_settings};
-use hitreg_netcode::settings::Settings;
-use side::ComparisonInput;
+use hitreg_log::record::GapRecord;
+use hitreg_log::store;
+use hitreg_log::trace::schema::{TableSet, frames};
+use hitreg_netcode::replay::WhatIf;
+pub use missing::MissingSide;
+use missing::build_name;
+pub use replay_spec::ReplaySpec;
 pub(super) use side::ComparisonSource;
 pub use side::SideTrace;
 
@@ -57,25 +57,6 @@ pub struct ReplaySpecs {
     pub b: ReplaySpec,
 }
 
-/// How one side replays its log.
-#[derive(Clone, Debug, Default)]
-pub struct ReplaySpec {
-    /// The build that replays the log; `None` for this build.
-    pub build: Option<PathBuf>,
-    /// A preset that replaces the log's settings.
-    pub preset: Option<String>,
-    /// Settings to change, each as `key=value`.
-    pub set: Vec<String>,
-    /// Replays open loop: only the clients, on the recorded snapshots.
-    pub open: bool,
-    /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`].
-    pub rejudge: bool,
-    /// The tables that a replay by this program produces. Other builds always write all their tables.
-    pub tables: TableSet,
-    /// The part of the log for which this program writes rows: the part that the other side's trace covers.
-    pub part: Option<Part>,
-}
-
 /// The traces of both sides, or the side that has none.
 #[derive(Debug)]
 pub struct Traces {
@@ -94,21 +75,6 @@ impl Traces {
     fn without(names: [String; 2], missing: MissingSide) -> Traces {
         Traces { names, made: Err(missing), overlap_only: false, gaps: Vec::new() }
     }
-}
-
-/// A side without a trace, or two sides of different sessions.
-#[derive(Debug, Serialize)]
-pub struct MissingSide {
-    verdict: &'static str,
-    /// `a` or `b`; `None` if both traces exist.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    side: Option<TraceSide>,
-    /// The build of that side.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    build: Option<String>,
-    #[serde(rename = "untestable")]
-    reason: String,
-    last_words: Vec<String>,
 }
 
 impl ComparisonSpec {
@@ -297,207 +263,4 @@ impl ReplaySpecs {
         gaps.dedup_by(|b, a| a.0 == b.0);
         Ok(Traces { names, made: a.and_then(|a| Ok([a, b?])), overlap_only: false, gaps })
     }
-}
-
-impl ReplaySpec {
-    fn is_plain(&self) -> bool {
-        self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
-    }
-
-    /// Rejects impossible requests before anything runs.
-    fn check(&self, engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<(), EngineError> {
-        match source.log() {
-            None if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
-            None => Ok(()),
-            Some(SurveyedLog { header, .. }) => {
-                self.settings(engine, header)?;
-                match &self.build {
-                    // The build opens the log itself.
-                    Some(_) if store::is_standard_stream(source.path) => {
-                        return Err(store::StoreError::NotRegular { path: source.path.to_owned() }.into());
-                    }
-                    Some(build) => {
-                        store::check_regular(source.path)?;
-                        Build::at(build)?;
-                    }
-                    None => self.check_judge(engine, source.path, header)?,
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Refuses to judge shots again without a server, in a game that cannot do that.
-    fn check_judge(&self, engine: &Engine<'_>, path: &Path, log: &SessionHeader) -> Result<(), EngineError> {
-        let is_asked = self.rejudge && !(self.preset.is_none() && self.set.is_empty());
-        let is_open = self.open || log.holds() == LogContents::Clients;
-        let judges = engine.games.of_header(log).map_or(true, |game| game.judges_again());
-        match is_asked && is_open && !judges {
-            true => Err(EngineError::unsuitable(path, ReplayError::NoJudge)),
-            false => Ok(()),
-        }
-    }
-
-    fn name(&self, source: &ComparisonSource<'_>) -> String {
-        let path = source.path.display();
-        if source.log().is_none() {
-            return path.to_string();
-        }
-        let preset = self.preset.as_ref().map(|name| format!(" --preset {name}")).unwrap_or_default();
-        let set: String = self.set.iter().map(|pair| format!(" --set {pair}")).collect();
-        format!("{path} by {}{preset}{set}", build_name(self.build.as_deref()))
-    }
-
-    /// Makes the trace of one log.
-    ///
-    /// # Errors
-    /// Fails as [`ComparisonSpec::traces_in_files`] does.
-    pub fn trace_of(
-        &self,
-        engine: &Engine<'_>,
-        runner: &BuildRunner,
-        path: &Path,
-    ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
-        let source = ComparisonSource::of(engine, path)?;
-        self.check(engine, &source)?;
-        let made = self.trace(engine, runner, &source, (TraceSide::A, None));
-        check(&runner.stop)?;
-        made
-    }
-
-    pub(super) fn trace(
-        &self,
-        engine: &Engine<'_>,
-        runner: &BuildRunner,
-        source: &ComparisonSource<'_>,
-        (side, rejudged): (TraceSide, Option<&OnceLock<SideRejudgement>>),
-    ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
-        let log = match &source.holds {
-            ComparisonInput::Trace(trace) => return Ok(Ok(SideTrace::File(TraceFile::clone(trace), None))),
-            ComparisonInput::Log(log) => log,
-        };
-        let made = match &self.build {
-            None => self.replayed(engine, log, rejudged)?,
-            Some(build) => {
-                let options = self.options();
-                let request = BuildRequest { options: &options, ..log.request()? };
-                match runner.trace_file(&Build::at(build)?, &request) {
-                    Ok((trace, folder)) => {
-                        self.check_applied_options(engine, &log.header, SideTrace::File(trace, folder))?
-                    }
-                    Err(untestable) => Err(untestable),
-                }
-            }
-        };
-        let made = EngineError::check_memory(source.path, made)?;
-        Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable)))
-    }
-
-    fn rerecord(&self, engine: &Engine<'_>, runner: &BuildRunner, log: &SurveyedLog, to: &Target) -> BuildOutcome<()> {
-        let Some(build) = &self.build else {
-            return log.rerecord(engine, self.settings(engine, &log.header)?.as_ref(), to);
-        };
-        let options = self.options();
-        let request = BuildRequest { options: &options, ..log.request()? };
-        Ok(runner.rerecord(&Build::at(build)?, &request, to.path()))
-    }
-
-    /// The options of this program's replay of a log on this side.
-    pub(super) fn replay_options(
-        &self,
-        engine: &Engine<'_>,
-        log: &SessionHeader,
-    ) -> Result<ReplayOptions, EngineError> {
-        let mode = if self.open { Mode::Open } else { Mode::Auto };
-        let settings = self.settings(engine, log)?;
-        let tables = self.tables;
-        let network = [&packets::SCHEMA, &snapshots::SCHEMA].into_iter().any(|table| tables.has(table));
-        Ok(ReplayOptions {
-            mode,
-            network,
-            tables,
-            part: self.part,
-            memory: engine.games.memory(),
-            ..ReplayOptions::default()
-        }
-        .under(settings, self.rejudge))
-    }
-
-    /// The settings of this side, without settings that only its build knows. `None` if the log's own settings apply.
-    fn settings(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Option<Settings>, EngineError> {
-        if self.preset.is_none() && self.set.is_empty() {
-            return Ok(None);
-        }
-        let recorded = own_settings(log)?;
-        let mut settings = match &self.preset {
-            Some(name) => recorded.under_preset(name)?,
-            None => recorded,
-        };
-        for pair in &self.set {
-            match pair.split_once('=') {
-                Some((key, _)) if self.is_builds_own(engine, log, key.trim()) => {}
-                _ => settings.set_pair(pair)?,
-            }
-        }
-        Ok(Some(settings))
-    }
-}
-
-impl MissingSide {
-    fn new(side: TraceSide, build: String, untestable: UntestableBuild) -> MissingSide {
-        let UntestableBuild { reason, last_words, .. } = untestable;
-        MissingSide { verdict: "untestable", side: Some(side), build: Some(build), reason, last_words }
-    }
-
-    fn unrelated(difference: String) -> MissingSide {
-        let reason = format!("these files are of different sessions, so nothing can be concluded: {difference}");
-        MissingSide { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new() }
-    }
-
-    /// The recorded side of a log with a missing part. No replay equals the recording after it.
-    fn incomplete(path: &Path, hole: &GapRecord) -> MissingSide {
-        let (from, to) = (ClockTime(hole.from), ClockTime(hole.to));
-        let reason = format!(
-            "a part of the log is missing, from {from} to {to}, so a replay cannot equal the rest: `hitreg verify {}` judges the part before it",
-            path.display()
-        );
-        MissingSide { verdict: "untestable", side: Some(TraceSide::A), build: None, reason, last_words: Vec::new() }
-    }
-
-    /// Whether the two sides are of different sessions. [`ComparisonSpec::compare_unrelated`] compares them.
-    pub fn is_unrelated(&self) -> bool {
-        self.side.is_none()
-    }
-
-    /// The verdict and its reason in one line.
-    pub fn line(&self) -> String {
-        format!("untestable: {}", self.untestable_text())
-    }
-
-    /// The build, if one has no trace, and the reason.
-    pub fn untestable_text(&self) -> String {
-        match &self.build {
-            Some(build) => format!("{build}: {}", self.reason),
-            None => self.reason.clone(),
-        }
-    }
-
-    /// The command that shows how the build plays the log of its side; `None` if the side has no build of its own.
-    pub fn command(&self, compared: &ComparisonSpec) -> Option<String> {
-        let build = self.build.as_deref().filter(|build| *build != THIS_BUILD)?;
-        let log = compared.second.as_ref().filter(|_| self.side == Some(TraceSide::B)).unwrap_or(&compared.first);
-        Some(format!("{build} replay {} -o test.hittrace", log.display()))
-    }
-
-    /// The last lines that the build wrote to stderr.
-    pub fn last_words(&self) -> &[String] {
-        &self.last_words
-    }
-}
-
-/// The name of a side that this program plays.
-const THIS_BUILD: &str = "this build";
-
-fn build_name(build: Option<&Path>) -> String {
-    build.map_or(THIS_BUILD.to_owned(), |path| path.display().to_string())
 }

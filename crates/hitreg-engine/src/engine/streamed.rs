@@ -1,14 +1,16 @@
 //! Replays of log files. A first pass surveys the log; a second pass feeds its replay, chunk by chunk in constant
 //! memory. The few logs for which that is impossible are read as one chunk.
 
+mod attempts;
 mod keyframes;
 mod legs;
 mod swept;
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
+pub(super) use attempts::collect_replayed;
+pub use attempts::{retry_with_encoding, write_replayed};
 use keyframes::KeyframeRef;
 pub(super) use keyframes::part_of_correction;
 pub(crate) use legs::Leg;
@@ -18,7 +20,7 @@ use super::log_file::{HashingReader, LogFile};
 use super::{BuildOutcome, Engine, EngineError, Playable};
 use crate::build::{BuildRequest, UntestableBuild};
 use crate::verify::LogFacts;
-use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, WriterOptions, write_trace_meanwhile};
+use hitreg_log::log::{KeyframeQuery, LogError, LogReader, WriterOptions};
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::store::{self, InputFile, Target};
@@ -381,61 +383,3 @@ impl SurveyedLog {
 }
 
 type LogSource = LogReader<BufReader<InputFile>>;
-
-/// Collects the rows that `attempt` makes in memory, as [`retry_with_encoding`] runs it.
-///
-/// # Errors
-/// Fails as `attempt` does.
-pub(super) fn collect_replayed<T>(
-    mut attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
-) -> Result<Trace, EngineError> {
-    retry_with_encoding(&AtomicBool::new(false), |encoded| {
-        let mut trace = Trace::default();
-        let ran = attempt(encoded, &mut |header, rows| {
-            trace.header.clone_from(header);
-            // All rows of one replay have the same columns.
-            trace.append(rows).unwrap_or_default();
-        })?;
-        Ok(ran.map(|_| trace))
-    })
-}
-
-/// Writes a trace while `attempt` makes it, as [`retry_with_encoding`] runs it.
-///
-/// # Errors
-/// Fails if the trace cannot be written, and as `attempt` does.
-pub fn write_replayed<T>(
-    target: &Target,
-    layout: TraceLayout,
-    mut attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
-) -> Result<T, EngineError> {
-    retry_with_encoding(&AtomicBool::new(false), |encoded| {
-        let mut ran = Ok(None);
-        let written = store::prepare(target, |out| {
-            ran = write_trace_meanwhile(layout, out, |write| attempt(encoded, write))?;
-            Ok(())
-        })?;
-        let ran = ran?;
-        if ran.is_some() {
-            written.put()?;
-        }
-        Ok(ran)
-    })
-}
-
-/// Runs `attempt` without encoding datagrams, and again with encoding if the first result is `None`. `encoded` carries
-/// that decision: callers that share it skip the first attempt.
-///
-/// # Errors
-/// Fails as `attempt` does.
-pub fn retry_with_encoding<T, E>(
-    encoded: &AtomicBool,
-    mut attempt: impl FnMut(bool) -> Result<Option<T>, E>,
-) -> Result<T, E> {
-    loop {
-        if let Some(whole) = attempt(encoded.load(Ordering::Relaxed))? {
-            return Ok(whole);
-        }
-        encoded.store(true, Ordering::Relaxed);
-    }
-}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::{LogReport, LogVerdict, VerdictReason};
+use super::report::{LogReport, LogVerdict, VerdictReason};
 use crate::engine::EngineError;
 use hitreg_analysis::golden::{self, GoldenChange};
 use hitreg_analysis::text_diff::TextDiff;

@@ -6,10 +6,9 @@ use rayon::prelude::*;
 
 use super::facts::missing_usercmd;
 use super::recorded_rows::{self, RecordedRows};
+use super::report::{LogReport, LogVerdict, VerdictReason};
 use super::thread_pool;
-use super::verdict::{
-    LegFigures, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge_legs,
-};
+use super::verdict::{LegFigures, THREADS, VerifiedReplay, VerifyReference, judge_legs};
 use crate::build::{Build, BuildRunner, UntestableBuild};
 use crate::engine::{Engine, EngineError, Leg, SurveyedLog, check, retry_with_encoding};
 use crate::in_order;

@@ -1,0 +1,85 @@
+//! A side of a comparison that has no trace, and why.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::ComparisonSpec;
+use crate::build::UntestableBuild;
+use hitreg_analysis::diff::TraceSide;
+use hitreg_log::record::GapRecord;
+use hitreg_log::units::ClockTime;
+
+/// A side without a trace, or two sides of different sessions.
+#[derive(Debug, Serialize)]
+pub struct MissingSide {
+    verdict: &'static str,
+    /// `a` or `b`; `None` if both traces exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    side: Option<TraceSide>,
+    /// The build of that side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build: Option<String>,
+    #[serde(rename = "untestable")]
+    reason: String,
+    last_words: Vec<String>,
+}
+
+impl MissingSide {
+    pub(super) fn new(side: TraceSide, build: String, untestable: UntestableBuild) -> MissingSide {
+        let UntestableBuild { reason, last_words, .. } = untestable;
+        MissingSide { verdict: "untestable", side: Some(side), build: Some(build), reason, last_words }
+    }
+
+    pub(super) fn unrelated(difference: String) -> MissingSide {
+        let reason = format!("these files are of different sessions, so nothing can be concluded: {difference}");
+        MissingSide { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new() }
+    }
+
+    /// The recorded side of a log with a missing part. No replay equals the recording after it.
+    pub(super) fn incomplete(path: &Path, hole: &GapRecord) -> MissingSide {
+        let (from, to) = (ClockTime(hole.from), ClockTime(hole.to));
+        let reason = format!(
+            "a part of the log is missing, from {from} to {to}, so a replay cannot equal the rest: `hitreg verify {}` judges the part before it",
+            path.display()
+        );
+        MissingSide { verdict: "untestable", side: Some(TraceSide::A), build: None, reason, last_words: Vec::new() }
+    }
+
+    /// Whether the two sides are of different sessions. [`ComparisonSpec::compare_unrelated`] compares them.
+    pub fn is_unrelated(&self) -> bool {
+        self.side.is_none()
+    }
+
+    /// The verdict and its reason in one line.
+    pub fn line(&self) -> String {
+        format!("untestable: {}", self.untestable_text())
+    }
+
+    /// The build, if one has no trace, and the reason.
+    pub fn untestable_text(&self) -> String {
+        match &self.build {
+            Some(build) => format!("{build}: {}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+
+    /// The command that shows how the build plays the log of its side; `None` if the side has no build of its own.
+    pub fn command(&self, compared: &ComparisonSpec) -> Option<String> {
+        let build = self.build.as_deref().filter(|build| *build != THIS_BUILD)?;
+        let log = compared.second.as_ref().filter(|_| self.side == Some(TraceSide::B)).unwrap_or(&compared.first);
+        Some(format!("{build} replay {} -o test.hittrace", log.display()))
+    }
+
+    /// The last lines that the build wrote to stderr.
+    pub fn last_words(&self) -> &[String] {
+        &self.last_words
+    }
+}
+
+/// The name of a side that this program plays.
+const THIS_BUILD: &str = "this build";
+
+pub(super) fn build_name(build: Option<&Path>) -> String {
+    build.map_or(THIS_BUILD.to_owned(), |path| path.display().to_string())
+}

@@ -1,0 +1,185 @@
+//! How one side replays its log, and the trace of that replay.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::missing::build_name;
+use super::side::ComparisonInput;
+use super::{ComparisonSource, MissingSide, SideTrace};
+use crate::build::{Build, BuildRequest, BuildRunner};
+use crate::engine::{BuildOutcome, Engine, EngineError, SideRejudgement, SurveyedLog, check};
+use hitreg_analysis::diff::TraceSide;
+use hitreg_log::record::{LogContents, SessionHeader};
+use hitreg_log::store::{self, Target, TraceFile};
+use hitreg_log::trace::schema::{TableSet, packets, snapshots};
+use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, own_settings};
+use hitreg_netcode::settings::Settings;
+
+/// How one side replays its log.
+#[derive(Clone, Debug, Default)]
+pub struct ReplaySpec {
+    /// The build that replays the log; `None` for this build.
+    pub build: Option<PathBuf>,
+    /// A preset that replaces the log's settings.
+    pub preset: Option<String>,
+    /// Settings to change, each as `key=value`.
+    pub set: Vec<String>,
+    /// Replays open loop: only the clients, on the recorded snapshots.
+    pub open: bool,
+    /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`].
+    pub rejudge: bool,
+    /// The tables that a replay by this program produces. Other builds always write all their tables.
+    pub tables: TableSet,
+    /// The part of the log for which this program writes rows: the part that the other side's trace covers.
+    pub part: Option<Part>,
+}
+
+impl ReplaySpec {
+    pub(super) fn is_plain(&self) -> bool {
+        self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
+    }
+
+    /// Rejects impossible requests before anything runs.
+    pub(super) fn check(&self, engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<(), EngineError> {
+        match source.log() {
+            None if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
+            None => Ok(()),
+            Some(SurveyedLog { header, .. }) => {
+                self.settings(engine, header)?;
+                match &self.build {
+                    // The build opens the log itself.
+                    Some(_) if store::is_standard_stream(source.path) => {
+                        return Err(store::StoreError::NotRegular { path: source.path.to_owned() }.into());
+                    }
+                    Some(build) => {
+                        store::check_regular(source.path)?;
+                        Build::at(build)?;
+                    }
+                    None => self.check_judge(engine, source.path, header)?,
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses to judge shots again without a server, in a game that cannot do that.
+    fn check_judge(&self, engine: &Engine<'_>, path: &Path, log: &SessionHeader) -> Result<(), EngineError> {
+        let is_asked = self.rejudge && !(self.preset.is_none() && self.set.is_empty());
+        let is_open = self.open || log.holds() == LogContents::Clients;
+        let judges = engine.games.of_header(log).map_or(true, |game| game.judges_again());
+        match is_asked && is_open && !judges {
+            true => Err(EngineError::unsuitable(path, ReplayError::NoJudge)),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn name(&self, source: &ComparisonSource<'_>) -> String {
+        let path = source.path.display();
+        if source.log().is_none() {
+            return path.to_string();
+        }
+        let preset = self.preset.as_ref().map(|name| format!(" --preset {name}")).unwrap_or_default();
+        let set: String = self.set.iter().map(|pair| format!(" --set {pair}")).collect();
+        format!("{path} by {}{preset}{set}", build_name(self.build.as_deref()))
+    }
+
+    /// Makes the trace of one log.
+    ///
+    /// # Errors
+    /// Fails as [`ComparisonSpec::traces_in_files`] does.
+    pub fn trace_of(
+        &self,
+        engine: &Engine<'_>,
+        runner: &BuildRunner,
+        path: &Path,
+    ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
+        let source = ComparisonSource::of(engine, path)?;
+        self.check(engine, &source)?;
+        let made = self.trace(engine, runner, &source, (TraceSide::A, None));
+        check(&runner.stop)?;
+        made
+    }
+
+    pub(in crate::engine) fn trace(
+        &self,
+        engine: &Engine<'_>,
+        runner: &BuildRunner,
+        source: &ComparisonSource<'_>,
+        (side, rejudged): (TraceSide, Option<&OnceLock<SideRejudgement>>),
+    ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
+        let log = match &source.holds {
+            ComparisonInput::Trace(trace) => return Ok(Ok(SideTrace::File(TraceFile::clone(trace), None))),
+            ComparisonInput::Log(log) => log,
+        };
+        let made = match &self.build {
+            None => self.replayed(engine, log, rejudged)?,
+            Some(build) => {
+                let options = self.options();
+                let request = BuildRequest { options: &options, ..log.request()? };
+                match runner.trace_file(&Build::at(build)?, &request) {
+                    Ok((trace, folder)) => {
+                        self.check_applied_options(engine, &log.header, SideTrace::File(trace, folder))?
+                    }
+                    Err(untestable) => Err(untestable),
+                }
+            }
+        };
+        let made = EngineError::check_memory(source.path, made)?;
+        Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable)))
+    }
+
+    pub(super) fn rerecord(
+        &self,
+        engine: &Engine<'_>,
+        runner: &BuildRunner,
+        log: &SurveyedLog,
+        to: &Target,
+    ) -> BuildOutcome<()> {
+        let Some(build) = &self.build else {
+            return log.rerecord(engine, self.settings(engine, &log.header)?.as_ref(), to);
+        };
+        let options = self.options();
+        let request = BuildRequest { options: &options, ..log.request()? };
+        Ok(runner.rerecord(&Build::at(build)?, &request, to.path()))
+    }
+
+    /// The options of this program's replay of a log on this side.
+    pub(in crate::engine) fn replay_options(
+        &self,
+        engine: &Engine<'_>,
+        log: &SessionHeader,
+    ) -> Result<ReplayOptions, EngineError> {
+        let mode = if self.open { Mode::Open } else { Mode::Auto };
+        let settings = self.settings(engine, log)?;
+        let tables = self.tables;
+        let network = [&packets::SCHEMA, &snapshots::SCHEMA].into_iter().any(|table| tables.has(table));
+        Ok(ReplayOptions {
+            mode,
+            network,
+            tables,
+            part: self.part,
+            memory: engine.games.memory(),
+            ..ReplayOptions::default()
+        }
+        .under(settings, self.rejudge))
+    }
+
+    /// The settings of this side, without settings that only its build knows. `None` if the log's own settings apply.
+    pub(super) fn settings(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Option<Settings>, EngineError> {
+        if self.preset.is_none() && self.set.is_empty() {
+            return Ok(None);
+        }
+        let recorded = own_settings(log)?;
+        let mut settings = match &self.preset {
+            Some(name) => recorded.under_preset(name)?,
+            None => recorded,
+        };
+        for pair in &self.set {
+            match pair.split_once('=') {
+                Some((key, _)) if self.is_builds_own(engine, log, key.trim()) => {}
+                _ => settings.set_pair(pair)?,
+            }
+        }
+        Ok(Some(settings))
+    }
+}
