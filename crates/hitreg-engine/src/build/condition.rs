@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use serde::{Deserialize, Serialize};
+
 use super::process::{self, ProcessEnd};
 use super::{BuildRunner, UntestableBuild};
 use hitreg_analysis::corpus::command_line;
@@ -13,15 +15,26 @@ pub struct Condition {
     template: String,
 }
 
-/// The answer of a condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConditionAnswer {
-    /// The log still shows the problem (exit code 1).
-    Shows,
-    /// The log does not show the problem (exit code 0).
-    Gone,
-    /// The command could not decide (exit code 125 and others, a crash, the time limit).
-    Unknown(UntestableBuild),
+/// The judgement of a build, or of a log that a command judges.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BuildAnswer {
+    /// The build plays as the good build does, or the command answers that the problem is gone (exit code 0).
+    Good,
+    /// The build plays differently, or the command answers that the problem shows (exit code 1).
+    Bad,
+    /// It cannot be judged, or the command could not decide (exit code 125 and others, a crash, the time limit).
+    Untestable(UntestableBuild),
+}
+
+impl BuildAnswer {
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            BuildAnswer::Good => "good",
+            BuildAnswer::Bad => "bad",
+            BuildAnswer::Untestable(_) => "untestable",
+        }
+    }
 }
 
 /// The error for a command that cannot be run, so that its exit codes mean nothing.
@@ -50,7 +63,7 @@ impl Condition {
     ///
     /// # Errors
     /// When the command does not exist or reports a failure (exit code 126 and above).
-    pub fn ask(&self, runner: &BuildRunner, log: &Path, build: Option<&Path>) -> Result<ConditionAnswer, BadCondition> {
+    pub fn ask(&self, runner: &BuildRunner, log: &Path, build: Option<&Path>) -> Result<BuildAnswer, BadCondition> {
         let mut text = self.template.replace("{}", &command_line(&[log.display().to_string()]));
         let mut command = Command::new("sh");
         if let Some(build) = build {
@@ -63,11 +76,11 @@ impl Condition {
         let ran = ran.map_err(|e| bad(e.to_string()))?;
         let last_words = ran.last_words;
         let unknown = |reason: String, last_words| {
-            Ok(ConditionAnswer::Unknown(UntestableBuild::because(reason).with_last_words(last_words)))
+            Ok(BuildAnswer::Untestable(UntestableBuild::because(reason).with_last_words(last_words)))
         };
         match ran.ended {
-            ProcessEnd::Exit(0) => Ok(ConditionAnswer::Gone),
-            ProcessEnd::Exit(1) => Ok(ConditionAnswer::Shows),
+            ProcessEnd::Exit(0) => Ok(BuildAnswer::Good),
+            ProcessEnd::Exit(1) => Ok(BuildAnswer::Bad),
             ProcessEnd::Exit(125) => unknown("the command cannot tell (exit code 125)".into(), last_words),
             ProcessEnd::Exit(code @ 2..=124) => unknown(format!("the command failed (exit code {code})"), last_words),
             ProcessEnd::Exit(code) => Err(bad(format!("exit code {code}{}", quoted_end(&last_words)))),
@@ -90,17 +103,17 @@ mod tests {
 
     use super::*;
 
-    fn ask(command: &str) -> Result<ConditionAnswer, BadCondition> {
+    fn ask(command: &str) -> Result<BuildAnswer, BadCondition> {
         let runner = BuildRunner::own(MemoryLimit::default());
         Condition::new(command).ask(&runner, Path::new("a log's.hitlog"), Some(Path::new("/b")))
     }
 
     #[test]
     fn exit_codes_are_answers() {
-        assert_eq!(ask("exit 0").unwrap(), ConditionAnswer::Gone);
-        assert_eq!(ask("exit 1").unwrap(), ConditionAnswer::Shows);
+        assert_eq!(ask("exit 0").unwrap(), BuildAnswer::Good);
+        assert_eq!(ask("exit 1").unwrap(), BuildAnswer::Bad);
         for code in ["125", "2", "77"] {
-            assert!(matches!(ask(&format!("exit {code}")).unwrap(), ConditionAnswer::Unknown(_)), "{code}");
+            assert!(matches!(ask(&format!("exit {code}")).unwrap(), BuildAnswer::Untestable(_)), "{code}");
         }
         let missing = ask("no-such-command-at-all {}").unwrap_err().to_string();
         assert!(missing.contains("exit code 127") && missing.contains("not found"), "{missing}");
@@ -110,7 +123,7 @@ mod tests {
     fn paths_are_one_word_each() {
         assert_eq!(
             ask(r#"test {} = "a log's.hitlog" || exit 9; test {build} = $HITREG_BUILD && exit 1"#).unwrap(),
-            ConditionAnswer::Shows
+            BuildAnswer::Bad
         );
     }
 }

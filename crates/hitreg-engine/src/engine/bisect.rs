@@ -13,7 +13,7 @@ mod workshop;
 
 pub use builds::BuildSearch;
 pub use git::GitSearch;
-pub use judge::{BuildAnswer, BuildJudge};
+pub use judge::BuildJudge;
 pub use result::{BisectResult, SearchVerdict, SkippedCandidate, TestedCandidate};
 pub use step::{body_argument, step};
 pub use ticks::{TickBisectionResult, bisect_ticks};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{ShrinkEdit, ShrinkError, ShrinkResult, ShrinkStep, shrink, shrink_by};
-use crate::build::condition::{Condition, ConditionAnswer};
+use crate::build::condition::{BuildAnswer, Condition};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal};
 use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
@@ -74,7 +74,7 @@ impl<'a> ShrinkProperty<'a> {
             ShrinkProperty::Asked(condition, runner) => {
                 let answer = condition.ask(runner, path, None);
                 check(&runner.stop)?;
-                Ok(answer? == ConditionAnswer::Shows)
+                Ok(answer? == BuildAnswer::Bad)
             }
             ShrinkProperty::Differs { replays, runner, options, sought } => {
                 let found = compare(engine, replays, runner, options, path)?;

@@ -1,25 +1,11 @@
 //! Judges builds: a build is bad if it plays the log differently from the good one, or if a command says so.
 
-use serde::{Deserialize, Serialize};
-
 use super::search::Probe;
-use crate::build::condition::{Condition, ConditionAnswer};
+use crate::build::condition::{BuildAnswer, Condition};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal, UntestableBuild};
 use crate::engine::{BuildOutcome, EngineError};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::trace::Trace;
-
-/// The judgement of a build.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BuildAnswer {
-    /// It plays as the good build does, or the command answers that the problem is gone.
-    Good,
-    /// It plays differently, or the command answers that the problem shows.
-    Bad,
-    /// It cannot be judged.
-    Untestable(UntestableBuild),
-}
 
 /// Judges builds by one log.
 #[derive(Clone, Debug)]
@@ -97,20 +83,6 @@ impl<'a> BuildJudge<'a> {
     /// Runs a build: judges it with the command, or makes its trace if there is no command.
     pub(super) fn probe(&self, build: &Build) -> Result<Probe, EngineError> {
         let Some(condition) = &self.condition else { return Ok(self.trace(build)?.map_err(BuildAnswer::Untestable)) };
-        Ok(Err(match condition.ask(&self.runner, self.request.log, Some(build.path()))? {
-            ConditionAnswer::Gone => BuildAnswer::Good,
-            ConditionAnswer::Shows => BuildAnswer::Bad,
-            ConditionAnswer::Unknown(untestable) => BuildAnswer::Untestable(untestable),
-        }))
-    }
-}
-
-impl BuildAnswer {
-    pub(super) fn word(&self) -> &'static str {
-        match self {
-            BuildAnswer::Good => "good",
-            BuildAnswer::Bad => "bad",
-            BuildAnswer::Untestable(_) => "untestable",
-        }
+        Ok(Err(condition.ask(&self.runner, self.request.log, Some(build.path()))?))
     }
 }

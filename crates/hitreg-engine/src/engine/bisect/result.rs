@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::judge::BuildAnswer;
 use crate::build::UntestableBuild;
+use crate::build::condition::BuildAnswer;
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, diff};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;

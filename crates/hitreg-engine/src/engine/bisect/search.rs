@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use super::StepProgress;
 use super::ahead::ProbePool;
-use super::judge::{BuildAnswer, BuildJudge};
+use super::judge::BuildJudge;
 use super::result::{BisectResult, SearchVerdict};
+use crate::build::condition::BuildAnswer;
 use crate::build::{StopSignal, UntestableBuild};
 use crate::engine::{BuildOutcome, EngineError, check};
 use hitreg_log::sorted::SortedMap;

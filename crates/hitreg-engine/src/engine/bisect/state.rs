@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::judge::BuildAnswer;
+use crate::build::condition::BuildAnswer;
 use crate::engine::EngineError;
 use hitreg_log::store::{self, FolderError, LockedFolder, OwnFolder};
 use hitreg_log::trace::Digest;

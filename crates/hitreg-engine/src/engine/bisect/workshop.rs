@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::judge::{BuildAnswer, BuildJudge};
+use super::judge::BuildJudge;
 use super::search::{Probe, SearchSpace};
+use crate::build::condition::BuildAnswer;
 use crate::build::git::{GitError, Repository, make};
 use crate::build::{Build, UntestableBuild};
 use crate::engine::{BuildOutcome, EngineError};
