@@ -199,7 +199,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
                 Ok(made) => made,
                 Err(missing) => return show_untestable(&missing, output),
             };
-            files::note_hole(path, Engine::new(games).survey(path)?.survey.first_hole());
+            files::note_hole(path, engine.first_hole(path)?.as_ref());
             let mut answer = of_source(path, made.source(), &asked)?;
             answer.changed = args.what_if.changed();
             if let (Why::Shot(shot), true) = (&mut answer.why, answer.changed.is_empty()) {
@@ -277,7 +277,7 @@ fn of_log(
     let (options, changed) = args.what_if.options(store::open_indexed_log(path)?.header())?;
     let rejudges = options.judged_under.is_some();
     let log = ExplainedLog::new(engine, path, game, options)?;
-    files::note_hole(path, log.first_hole()?.as_ref());
+    files::note_hole(path, engine.first_hole(path)?.as_ref());
     let asked = match asked {
         Ok(asked) => asked,
         Err(player) => return Err(which_shot(path, &log.shots()?, *player)),
@@ -299,7 +299,7 @@ fn of_log(
 /// Answers from the records of a log of another game.
 fn of_records(engine: &Engine<'_>, path: &Path, asked: &Result<WhyQuery, u32>) -> Result<Answer, CommandError> {
     let fired = engine.recorded_shots(path)?;
-    files::note_hole(path, fired.first_hole.as_ref());
+    files::note_hole(path, engine.first_hole(path)?.as_ref());
     let asked = match asked {
         Ok(asked) => asked,
         Err(player) => return Err(which_shot(path, &fired.trace, *player)),

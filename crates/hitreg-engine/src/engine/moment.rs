@@ -31,6 +31,14 @@ pub struct Moment {
 }
 
 impl Engine<'_> {
+    /// The first missing part of a log's session.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn first_hole(&self, path: &Path) -> Result<Option<GapRecord>, EngineError> {
+        store::open_indexed_log(path)?.first_hole().map_err(|source| EngineError::content(path, source))
+    }
+
     /// The log's own records around a shot.
     ///
     /// # Errors
@@ -110,13 +118,11 @@ impl Engine<'_> {
             session.append(SessionStretch {
                 players,
                 ticks: chunk.ticks,
-                gaps: chunk.gaps,
                 texts: chunk.texts,
                 ..SessionStretch::default()
             });
         }
-        let first_hole = session.first_hole().cloned();
-        Ok(RecordedShots { trace: recorded_shots(&session), hidden, first_hole })
+        Ok(RecordedShots { trace: recorded_shots(&session), hidden })
     }
 }
 
@@ -127,8 +133,6 @@ pub struct RecordedShots {
     pub trace: Trace,
     /// The fields of states that not every viewer received alike.
     hidden: SortedSet<String>,
-    /// The first missing part of the session.
-    pub first_hole: Option<GapRecord>,
 }
 
 /// A log whose shots and corrections are explained from its replay.
@@ -173,14 +177,6 @@ impl<'a> ExplainedLog<'a> {
             None => Some(Engine::new(games).survey(path)?),
         };
         Ok(ExplainedLog { games, path, game, options, header, whole })
-    }
-
-    /// The first missing part of the session.
-    ///
-    /// # Errors
-    /// Fails if the log cannot be read.
-    pub fn first_hole(&self) -> Result<Option<GapRecord>, EngineError> {
-        self.from(Part::WHOLE.from, |log| Ok(log.survey.first_hole().cloned()))
     }
 
     /// All shots of the replay.

@@ -160,21 +160,8 @@ impl<'a> LogRecords<'a> {
     /// # Errors
     /// Fails if the log cannot be read.
     pub fn first_hole(&self) -> Result<Option<GapRecord>, EngineError> {
-        let mut log = self.log.borrow_mut();
-        let with =
-            |table: &str| log.index().table(table).map(|known| known.parts.iter().map(|part| part.chunk).collect());
-        let of_gaps: Vec<u32> = with("gaps").unwrap_or_default();
-        let of_ticks: Vec<u32> = with("ticks").unwrap_or_default();
-        let fail = |source| EngineError::content(self.path, source);
-        let mut gaps = Vec::new();
-        for chunk in of_gaps {
-            gaps.extend(log.chunk(chunk).map_err(fail)?.gaps);
-        }
-        let first_tick = match of_ticks.first().filter(|_| !gaps.is_empty()) {
-            Some(chunk) => log.chunk(*chunk).map_err(fail)?.ticks.first().map(|tick| tick.at),
-            None => None,
-        };
-        Ok(GapRecord::first_after(&gaps, first_tick).cloned())
+        let hole = self.log.borrow_mut().first_hole();
+        hole.map_err(|source| EngineError::content(self.path, source))
     }
 
     fn named(&self, error: impl std::fmt::Display) -> String {

@@ -12,7 +12,7 @@ use super::index::{FileIndex, IndexedRows, chunk_at, read_index};
 use super::keyframes::{KEYFRAME, keyframe_in};
 use super::reader::{LogReader, rows_of};
 use super::schema::Schema;
-use crate::record::{Keyframe, Session, SessionHeader, SessionStretch};
+use crate::record::{GapRecord, Keyframe, Session, SessionHeader, SessionStretch};
 use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, Tick};
 
@@ -170,6 +170,26 @@ impl<R: Read + Seek> IndexedLog<R> {
         from.seek(SeekFrom::Start(next))?;
         let chunks = Chunks::within(from, (sealed, next, frame.offset), (index.sizes.before(chunk + 1), chain));
         Ok(Some(SeekResult { keyframe, reader: LogReader::within(chunks, header, schema) }))
+    }
+
+    /// Returns the first missing part of the session, see [`GapRecord::first_after`].
+    ///
+    /// # Errors
+    /// As [`IndexedLog::chunk`].
+    pub fn first_hole(&mut self) -> Result<Option<GapRecord>, LogError> {
+        let chunks = |table: &str| -> Vec<u32> {
+            self.index.table(table).map_or(Vec::new(), |known| known.parts.iter().map(|part| part.chunk).collect())
+        };
+        let (of_gaps, of_ticks) = (chunks("gaps"), chunks("ticks"));
+        let mut gaps = Vec::new();
+        for chunk in of_gaps {
+            gaps.extend(self.chunk(chunk)?.gaps);
+        }
+        let first_tick = match of_ticks.first().filter(|_| !gaps.is_empty()) {
+            Some(chunk) => self.chunk(*chunk)?.ticks.first().map(|tick| tick.at),
+            None => None,
+        };
+        Ok(GapRecord::first_after(&gaps, first_tick).cloned())
     }
 
     /// Returns the times of the keyframes' ticks, ascending.
