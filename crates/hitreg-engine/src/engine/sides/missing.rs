@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::ComparisonSpec;
 use crate::build::UntestableBuild;
+use hitreg_analysis::corpus::THIS_BUILD;
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::record::GapRecord;
 use hitreg_log::units::ClockTime;
@@ -76,9 +77,6 @@ impl MissingSide {
         &self.last_words
     }
 }
-
-/// The name of a side that this program plays.
-const THIS_BUILD: &str = "this build";
 
 pub(super) fn build_name(build: Option<&Path>) -> String {
     build.map_or(THIS_BUILD.to_owned(), |path| path.display().to_string())
