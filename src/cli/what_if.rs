@@ -77,13 +77,7 @@ impl WhatIfArgs {
         self.check()?;
         let recorded =
             own_settings(header).map_err(|error| CommandError::request(format!("the log's settings: {error}")))?;
-        let mut settings = match &self.preset {
-            Some(name) => recorded.under_preset(name)?,
-            None => recorded.clone(),
-        };
-        for pair in &self.set {
-            settings.set_pair(pair)?;
-        }
+        let settings = recorded.with_changes(self.preset.as_deref(), &self.set)?;
         let unlike = settings.differing_keys(&recorded);
         let pairs = settings.to_pairs().into_iter().filter(|(key, _)| unlike.contains(key));
         let changed: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();

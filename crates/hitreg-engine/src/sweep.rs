@@ -135,14 +135,8 @@ impl SweepPlan {
 
     /// A session's settings at one point: the preset's settings if presets are swept, else its own settings.
     pub(crate) fn settings(&self, header: &SessionHeader, point: &[&str]) -> Result<Settings, SettingError> {
-        let mut settings = own_settings(header)?;
-        for (axis, value) in self.axes.iter().zip(point) {
-            match axis.key() {
-                PRESET => settings = settings.under_preset(value)?,
-                key => settings.set(key, value)?,
-            }
-        }
-        Ok(settings)
+        let (preset, set) = self.options(point);
+        own_settings(header)?.with_changes(preset, &set)
     }
 }
 

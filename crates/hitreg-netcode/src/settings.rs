@@ -222,6 +222,23 @@ impl Settings {
         Ok(Settings { wire: self.wire.clone(), ..Settings::preset(name)? })
     }
 
+    /// Returns these settings, or those [under a preset](Settings::under_preset), with these `key=value` pairs.
+    ///
+    /// # Errors
+    /// When no preset has that name, or a pair does not set a setting.
+    pub fn with_changes<'p>(
+        &self,
+        preset: Option<&str>,
+        pairs: impl IntoIterator<Item = &'p String>,
+    ) -> Result<Settings, SettingError> {
+        let mut settings = match preset {
+            Some(name) => self.under_preset(name)?,
+            None => self.clone(),
+        };
+        pairs.into_iter().try_for_each(|pair| settings.set_pair(pair))?;
+        Ok(settings)
+    }
+
     /// Returns the keys whose values differ between these settings and `other`.
     pub fn differing_keys(&self, other: &Settings) -> Vec<String> {
         let (own, others) = (self.to_pairs(), other.to_pairs());

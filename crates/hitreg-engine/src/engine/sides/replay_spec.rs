@@ -169,17 +169,9 @@ impl ReplaySpec {
         if self.preset.is_none() && self.set.is_empty() {
             return Ok(None);
         }
-        let recorded = own_settings(log)?;
-        let mut settings = match &self.preset {
-            Some(name) => recorded.under_preset(name)?,
-            None => recorded,
-        };
-        for pair in &self.set {
-            match pair.split_once('=') {
-                Some((key, _)) if self.is_builds_own(engine, log, key.trim()) => {}
-                _ => settings.set_pair(pair)?,
-            }
-        }
-        Ok(Some(settings))
+        let is_builds_own =
+            |pair: &str| pair.split_once('=').is_some_and(|(key, _)| self.is_builds_own(engine, log, key.trim()));
+        let known = self.set.iter().filter(|pair| !is_builds_own(pair));
+        Ok(Some(own_settings(log)?.with_changes(self.preset.as_deref(), known)?))
     }
 }
