@@ -53,8 +53,8 @@ pub struct CoverHits {
 }
 
 /// Accumulates hits.
-#[derive(Debug, Default)]
-struct FairnessSums {
+#[derive(Clone, Debug, Default)]
+pub struct CoverSums {
     hits: u64,
     known: u64,
     in_cover: u64,
@@ -76,8 +76,8 @@ impl Fairness {
 /// Accumulates fairness from the rows of a replay.
 #[derive(Debug, Default)]
 pub struct FairnessBuilder {
-    all: FairnessSums,
-    pairs: SortedMap<(u32, u32), FairnessSums>,
+    all: CoverSums,
+    pairs: SortedMap<(u32, u32), CoverSums>,
     trips: RoundTripFinder,
     latencies: PlayerLatencies,
 }
@@ -116,30 +116,27 @@ impl FairnessBuilder {
     pub fn fairness(mut self) -> Fairness {
         self.trips.look(&mut |trip| self.latencies.add(&trip));
         let latency = self.latencies.medians_ms();
-        let pair = |((shooter, target), gathered): ((u32, u32), FairnessSums)| PlayerPair {
+        let pair = |((shooter, target), gathered): ((u32, u32), CoverSums)| PlayerPair {
             shooter,
             target,
             shooter_latency_ms: latency.get(&shooter).copied(),
             target_latency_ms: latency.get(&target).copied(),
-            shots: gathered.exposure(),
+            shots: gathered.hits(),
         };
         let mut pairs: Vec<PlayerPair> = self.pairs.into_iter().map(pair).collect();
         pairs.sort_by(|a, b| b.later_by_ms().total_cmp(&a.later_by_ms()));
-        Fairness { all: self.all.exposure(), pairs }
+        Fairness { all: self.all.hits(), pairs }
     }
 
     fn add_shots(&mut self, shots: &shots::Columns<'_>) {
-        let visible: Vec<&str> = shots.visible_at_present.iter().collect();
         for (row, (reason, target)) in shots.reason.iter().zip(shots.target.iter()).enumerate() {
             let target = target.strip_prefix('p').and_then(|number| number.parse().ok());
             let (Some(shooter), Some(target)) = (shots.shooter.get(row), target) else { continue };
             if reason != "hit" || shots.impact.get(row) == Some(&1) {
                 continue;
             }
-            for gathered in [&mut self.all, self.pairs.entry((*shooter, target)).or_default()] {
-                let measure = |column: &[f32]| column.get(row).copied().unwrap_or(f32::NAN);
-                gathered.add(visible.get(row).copied(), measure(shots.in_cover_ms), measure(shots.in_cover_units));
-            }
+            self.all.add(shots, row);
+            self.pairs.entry((*shooter, target)).or_default().add(shots, row);
         }
     }
 }
@@ -167,19 +164,31 @@ impl PlayerPair {
     }
 }
 
-impl FairnessSums {
-    fn add(&mut self, visible: Option<&str>, ms: f32, units: f32) {
+impl CoverSums {
+    /// Adds a hit by its row.
+    pub fn add(&mut self, shots: &shots::Columns<'_>, row: usize) {
+        let visible = shots.visible_at_present.get(row);
         self.hits += 1;
-        self.known += u64::from(matches!(visible, Some("yes" | "no")));
-        if visible == Some("no") {
+        self.known += u64::from(matches!(visible, "yes" | "no"));
+        if visible == "no" {
             self.in_cover += 1;
-            self.ms.push(ms);
-            self.units.push(units);
+            self.ms.extend(shots.in_cover_ms.get(row));
+            self.units.extend(shots.in_cover_units.get(row));
         }
     }
 
-    fn exposure(self) -> CoverHits {
-        let FairnessSums { hits, known, in_cover, ms, units } = self;
+    /// Adds the hits of another replay.
+    pub fn append(&mut self, other: &CoverSums) {
+        self.hits += other.hits;
+        self.known += other.known;
+        self.in_cover += other.in_cover;
+        self.ms.extend(&other.ms);
+        self.units.extend(&other.units);
+    }
+
+    /// The hits so far.
+    pub fn hits(self) -> CoverHits {
+        let CoverSums { hits, known, in_cover, ms, units } = self;
         CoverHits { hits, known, in_cover, in_cover_ms: Spread::of(ms), in_cover_units: Spread::of(units) }
     }
 }

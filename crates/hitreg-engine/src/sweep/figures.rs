@@ -1,5 +1,6 @@
 //! The figures of one combination of settings, from the rows of its replays.
 
+use hitreg_analysis::fairness::CoverSums;
 use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
 use hitreg_analysis::swept::SweepFigures;
 use hitreg_analysis::why::is_corrected;
@@ -19,11 +20,7 @@ pub(crate) struct RunFigures {
     is_predicted: bool,
     missed_on_target: u64,
     view_errors: Vec<f32>,
-    /// Whether the game reports of a hit if the target was in cover.
-    knows_cover: bool,
-    hits_in_cover: u64,
-    in_cover_ms: Vec<f32>,
-    in_cover_units: Vec<f32>,
+    cover: CoverSums,
     correction_units: Vec<f32>,
     traffic: Option<TrafficBytes>,
     /// The sum of all players' times in the session, in seconds; 0 without traffic.
@@ -90,18 +87,8 @@ impl RunFigures {
             let screen = screens.get(row).copied().unwrap_or("not predicted");
             self.is_predicted |= screen != "not predicted";
             self.missed_on_target += u64::from(screen == "hit" && reason != "hit");
-            if reason != "hit" {
-                continue;
-            }
-            match shots.visible_at_present.get(row) {
-                "yes" => self.knows_cover = true,
-                "no" => {
-                    self.knows_cover = true;
-                    self.hits_in_cover += 1;
-                    self.in_cover_ms.extend(shots.in_cover_ms.get(row));
-                    self.in_cover_units.extend(shots.in_cover_units.get(row));
-                }
-                _ => {}
+            if reason == "hit" {
+                self.cover.add(shots, row);
             }
         }
     }
@@ -117,6 +104,9 @@ impl RunFigures {
         let has = |table: fn(&RunFigures) -> bool| runs.iter().any(table);
         let sum = |of: fn(&RunFigures) -> u64| runs.iter().map(of).sum::<u64>();
         let spread = |of: fn(&RunFigures) -> &Vec<f32>| Spread::of(runs.iter().flat_map(of).copied());
+        let mut cover = CoverSums::default();
+        runs.iter().for_each(|run| cover.append(&run.cover));
+        let cover = cover.hits();
         let traffic = || runs.iter().filter_map(|run| run.traffic.as_ref());
         let player_seconds: f64 = runs.iter().map(|run| run.player_seconds).sum();
         let per_s = |bytes: fn(&TrafficBytes) -> u64| {
@@ -134,9 +124,9 @@ impl RunFigures {
             hit_share_ci95: None,
             missed_on_target: has(|run| run.is_predicted).then(|| sum(|run| run.missed_on_target)),
             view_error_units: spread(|run| &run.view_errors),
-            hits_in_cover: has(|run| run.knows_cover).then(|| sum(|run| run.hits_in_cover)),
-            in_cover_ms: spread(|run| &run.in_cover_ms),
-            in_cover_units: spread(|run| &run.in_cover_units),
+            hits_in_cover: (cover.known > 0).then_some(cover.in_cover),
+            in_cover_ms: cover.in_cover_ms,
+            in_cover_units: cover.in_cover_units,
             checked: of_corrections(|run| run.summary.prediction.checked),
             corrections: of_corrections(|run| run.summary.exercised.corrections),
             correction_units: spread(|run| &run.correction_units),
