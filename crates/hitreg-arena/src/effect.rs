@@ -5,64 +5,46 @@ use glam::Vec3;
 use hitreg_log::units::EntityId;
 use hitreg_netcode::game::Effect;
 
-/// A sound or a visual effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ArenaEffect {
-    /// A pistol shot.
-    Pistol,
-    /// A shotgun shot.
-    Shotgun,
-    /// A rocket launch.
-    Launcher,
-    /// A shot with an empty weapon.
-    DryFire,
-    /// A reload.
-    Reload,
-    /// A change of weapon.
-    Switch,
-    /// A jump.
-    Jump,
-    /// A footstep.
-    Footstep,
-    /// A landing.
-    Land,
-    /// A passage through a teleporter.
-    Teleport,
-    /// The tone that signals a hit to the shooter, as in Quake III.
-    HitTone,
-    /// A player taking damage.
-    Pain,
-    /// A player's death.
-    Death,
-    /// A respawn.
-    Respawn,
-    /// A rocket's explosion.
-    Explosion,
-    /// An arrow's hit.
-    ArrowHit,
-    /// The start of a bell's ringing.
-    Bell,
+hitreg_log::named! {
+    /// A sound or a visual effect.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ArenaEffect {
+        /// A pistol shot.
+        Pistol = "pistol",
+        /// A shotgun shot.
+        Shotgun = "shotgun",
+        /// A rocket launch.
+        Launcher = "launcher",
+        /// A shot with an empty weapon.
+        DryFire = "dry fire",
+        /// A reload.
+        Reload = "reload",
+        /// A change of weapon.
+        Switch = "switch",
+        /// A jump.
+        Jump = "jump",
+        /// A footstep.
+        Footstep = "footstep",
+        /// A landing.
+        Land = "land",
+        /// A passage through a teleporter.
+        Teleport = "teleport",
+        /// The tone that signals a hit to the shooter, as in Quake III.
+        HitTone = "hit tone",
+        /// A player taking damage.
+        Pain = "pain",
+        /// A player's death.
+        Death = "death",
+        /// A respawn.
+        Respawn = "respawn",
+        /// A rocket's explosion.
+        Explosion = "explosion",
+        /// An arrow's hit.
+        ArrowHit = "arrow hit",
+        /// The start of a bell's ringing.
+        Bell = "bell",
+    }
 }
-
-hitreg_log::named!(ArenaEffect {
-    Pistol = "pistol",
-    Shotgun = "shotgun",
-    Launcher = "launcher",
-    DryFire = "dry fire",
-    Reload = "reload",
-    Switch = "switch",
-    Jump = "jump",
-    Footstep = "footstep",
-    Land = "land",
-    Teleport = "teleport",
-    HitTone = "hit tone",
-    Pain = "pain",
-    Death = "death",
-    Respawn = "respawn",
-    Explosion = "explosion",
-    ArrowHit = "arrow hit",
-    Bell = "bell",
-});
 
 impl ArenaEffect {
     /// Returns the name of a number in [`Effect::kind`].

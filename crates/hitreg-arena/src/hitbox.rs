@@ -4,28 +4,22 @@ use glam::Vec3;
 
 use super::body::ArenaBody;
 
-/// A part of a body. The numbers up to the stomach are Half-Life's; the legs are one part here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hitgroup {
-    /// No specific part, for explosions.
-    Generic,
-    /// The head.
-    Head,
-    /// Shoulders and chest.
-    Chest,
-    /// The stomach.
-    Stomach,
-    /// The legs.
-    Legs,
+hitreg_log::named! {
+    /// A part of a body. The numbers up to the stomach are Half-Life's; the legs are one part here.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Hitgroup {
+        /// No specific part, for explosions.
+        Generic = "generic",
+        /// The head.
+        Head = "head",
+        /// Shoulders and chest.
+        Chest = "chest",
+        /// The stomach.
+        Stomach = "stomach",
+        /// The legs.
+        Legs = "legs",
+    }
 }
-
-hitreg_log::named!(Hitgroup {
-    Generic = "generic",
-    Head = "head",
-    Chest = "chest",
-    Stomach = "stomach",
-    Legs = "legs",
-});
 
 impl Hitgroup {
     /// Returns the name of a number in [`DamageShare::hitgroup`](hitreg_netcode::game::DamageShare::hitgroup).

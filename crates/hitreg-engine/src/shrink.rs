@@ -21,48 +21,38 @@ use hitreg_log::units::named;
 use hitreg_netcode::replay::ReplayError;
 use search::Search;
 
-/// What a session can be reduced by, in order of importance. A session with fewer players is the smaller one, whatever
-/// its other counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CostKind {
-    /// Players. The numbers of later players move down by one, unless the session is only cut ([`ShrinkEdit::Cut`]).
-    Players,
-    /// Ticks, each with the time span that it ends. Everything after a removed tick moves to an earlier time, unless the
-    /// session is only cut.
-    Ticks,
-    /// Usercmds with any input. A removed usercmd stays as an idle one, with its angles and its duration.
-    Usercmds,
-    /// Lost packets. A removed loss makes the packet arrive, as late as the packet before it. A packet that no later
-    /// packet overtook does not count, because it may be in flight at the session's end.
-    Losses,
-    /// Packets that arrived twice. A removed duplicate arrives once.
-    Duplicates,
-    /// Packets whose delay differs from the median of their direction. A removed delay becomes the median. Packets that
-    /// would then arrive after the session's end do not count.
-    Delays,
-    /// Pressed buttons, and impulses.
-    Buttons,
-    /// Usercmds with view angles other than zero.
-    Angles,
-    /// Forward, side and up moves that are not zero.
-    Moves,
-    /// Input fields that the game declares, with values other than zero.
-    OwnInput,
+named! {
+    /// What a session can be reduced by, in order of importance. A session with fewer players is the smaller one,
+    /// whatever its other counts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CostKind {
+        /// Players. The numbers of later players move down by one, unless the session is only cut
+        /// ([`ShrinkEdit::Cut`]).
+        Players = "players",
+        /// Ticks, each with the time span that it ends. Everything after a removed tick moves to an earlier time,
+        /// unless the session is only cut.
+        Ticks = "ticks",
+        /// Usercmds with any input. A removed usercmd stays as an idle one, with its angles and its duration.
+        Usercmds = "usercmds with input",
+        /// Lost packets. A removed loss makes the packet arrive, as late as the packet before it. A packet that no
+        /// later packet overtook does not count, because it may be in flight at the session's end.
+        Losses = "lost packets",
+        /// Packets that arrived twice. A removed duplicate arrives once.
+        Duplicates = "duplicated packets",
+        /// Packets whose delay differs from the median of their direction. A removed delay becomes the median. Packets
+        /// that would then arrive after the session's end do not count.
+        Delays = "uneven delays",
+        /// Pressed buttons, and impulses.
+        Buttons = "buttons",
+        /// Usercmds with view angles other than zero.
+        Angles = "angles",
+        /// Forward, side and up moves that are not zero.
+        Moves = "moves",
+        /// Input fields that the game declares, with values other than zero.
+        OwnInput = "own input fields",
+    }
 }
-
-named!(CostKind {
-    Players = "players",
-    Ticks = "ticks",
-    Usercmds = "usercmds with input",
-    Losses = "lost packets",
-    Duplicates = "duplicated packets",
-    Delays = "uneven delays",
-    Buttons = "buttons",
-    Angles = "angles",
-    Moves = "moves",
-    OwnInput = "own input fields",
-});
 
 /// The number of things of each kind in a session. Compared kind by kind, in the order of [`CostKind::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -27,71 +27,51 @@ pub use plan::{PlanLimits, PlannedFault, PlayerPlan, SoakPlan};
 pub use play::SoakMaps;
 pub use smaller::smaller;
 
-/// The properties that must hold for every session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SoakProperty {
-    /// Every plan can be played, without a panic.
-    Plays,
-    /// No client exceeds the documented bounds, whatever it claims.
-    Bounds,
-    /// A log holds exactly what was recorded.
-    Log,
-    /// A replay reproduces every recorded state.
-    Replay,
-    /// The world can be saved, restored and run again at any tick.
-    Rollback,
-    /// A replay with encoded datagrams equals one without.
-    Datagrams,
-    /// A session recorded again from its own input is the same.
-    Rerecord,
-    /// `verify` finds no difference.
-    Verify,
-    /// A player who interpolates and lost no snapshot is judged by its own view.
-    ViewError,
-    /// A player who is alone and lost nothing predicts without error.
-    Prediction,
-    /// A trace does not differ from itself.
-    DiffSelf,
-    /// The diff of B and A mirrors the diff of A and B.
-    DiffMirror,
-    /// A killed recorder loses at most one second.
-    Crash,
-    /// A full disk leaves a log that can be opened.
-    FullDisk,
-    /// A log that is cut anywhere gives back the part before the cut and names the place.
-    Torn,
-    /// A flipped bit is detected, wherever it is.
-    Flipped,
-    /// A replay of the server's log alone reproduces every recorded state, whatever the clients claimed.
-    Heard,
-    /// The logs of a session's sides can be merged into the whole.
-    Merge,
-    /// A shrunk session still shows what it was shrunk for.
-    Shrink,
+named! {
+    /// The properties that must hold for every session.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SoakProperty {
+        /// Every plan can be played, without a panic.
+        Plays = "plays",
+        /// No client exceeds the documented bounds, whatever it claims.
+        Bounds = "bounds",
+        /// A log holds exactly what was recorded.
+        Log = "log",
+        /// A replay reproduces every recorded state.
+        Replay = "replay",
+        /// The world can be saved, restored and run again at any tick.
+        Rollback = "rollback",
+        /// A replay with encoded datagrams equals one without.
+        Datagrams = "datagrams",
+        /// A session recorded again from its own input is the same.
+        Rerecord = "rerecord",
+        /// `verify` finds no difference.
+        Verify = "verify",
+        /// A player who interpolates and lost no snapshot is judged by its own view.
+        ViewError = "view_error",
+        /// A player who is alone and lost nothing predicts without error.
+        Prediction = "prediction",
+        /// A trace does not differ from itself.
+        DiffSelf = "diff_self",
+        /// The diff of B and A mirrors the diff of A and B.
+        DiffMirror = "diff_mirror",
+        /// A killed recorder loses at most one second.
+        Crash = "crash",
+        /// A full disk leaves a log that can be opened.
+        FullDisk = "full_disk",
+        /// A log that is cut anywhere gives back the part before the cut and names the place.
+        Torn = "torn",
+        /// A flipped bit is detected, wherever it is.
+        Flipped = "flipped",
+        /// A replay of the server's log alone reproduces every recorded state, whatever the clients claimed.
+        Heard = "heard",
+        /// The logs of a session's sides can be merged into the whole.
+        Merge = "merge",
+        /// A shrunk session still shows what it was shrunk for.
+        Shrink = "shrink",
+    }
 }
-
-named!(SoakProperty {
-    Plays = "plays",
-    Bounds = "bounds",
-    Log = "log",
-    Replay = "replay",
-    Rollback = "rollback",
-    Datagrams = "datagrams",
-    Rerecord = "rerecord",
-    Verify = "verify",
-    ViewError = "view_error",
-    Prediction = "prediction",
-    DiffSelf = "diff_self",
-    DiffMirror = "diff_mirror",
-    Crash = "crash",
-    FullDisk = "full_disk",
-    Torn = "torn",
-    Flipped = "flipped",
-    Heard = "heard",
-    Merge = "merge",
-    Shrink = "shrink",
-});
 
 /// A broken property.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -9,16 +9,18 @@ use super::summary::CorpusSummary;
 use crate::swept::SweepFigures;
 use hitreg_log::units::named;
 
-/// A figure that a threshold limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ThresholdFigure {
-    /// Corrections on side B, as a share of its usercmds.
-    Corrections,
-    /// The 95th percentile of the view error on side B, in units.
-    ViewErrorP95,
-    /// Shots with another outcome: a count, or a share of the shots that a server judged on side A or B.
-    HitsChanged,
+named! {
+    /// A figure that a threshold limits.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ThresholdFigure {
+        /// Corrections on side B, as a share of its usercmds.
+        Corrections = "corrections",
+        /// The 95th percentile of the view error on side B, in units.
+        ViewErrorP95 = "view-error-p95",
+        /// Shots with another outcome: a count, or a share of the shots that a server judged on side A or B.
+        HitsChanged = "hits-changed",
+    }
 }
 
 /// A figure with its greatest allowed value. Its text is `corrections=3%`.
@@ -43,12 +45,6 @@ pub struct ThresholdResult {
     /// `same` within the threshold, `differs` above it, `untestable` without a value.
     pub verdict: &'static str,
 }
-
-named!(ThresholdFigure {
-    Corrections = "corrections",
-    ViewErrorP95 = "view-error-p95",
-    HitsChanged = "hits-changed",
-});
 
 impl FromStr for Threshold {
     type Err = String;

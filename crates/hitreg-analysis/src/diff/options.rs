@@ -27,32 +27,25 @@ pub struct DiffOptions {
     pub brief: bool,
 }
 
-/// The part of the traces that is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DiffScope {
-    /// Every table.
-    #[default]
-    Any,
-    /// The authoritative state: `ticks` and `bodies`.
-    State,
-    /// The result of each shot: target, hitgroup, damage, or the reason of a miss.
-    Hits,
-    /// Reconciliation: `corrections` and `errors`.
-    Corrections,
-    /// What was drawn: `views` and `variables`.
-    Views,
-    /// What went over the network: `packets` and `snapshots`.
-    Network,
+named! {
+    /// The part of the traces that is compared.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum DiffScope {
+        /// Every table.
+        #[default]
+        Any = "any",
+        /// The authoritative state: `ticks` and `bodies`.
+        State = "state",
+        /// The result of each shot: target, hitgroup, damage, or the reason of a miss.
+        Hits = "hits",
+        /// Reconciliation: `corrections` and `errors`.
+        Corrections = "corrections",
+        /// What was drawn: `views` and `variables`.
+        Views = "views",
+        /// What went over the network: `packets` and `snapshots`.
+        Network = "network",
+    }
 }
-
-named!(DiffScope {
-    Any = "any",
-    State = "state",
-    Hits = "hits",
-    Corrections = "corrections",
-    Views = "views",
-    Network = "network",
-});
 
 impl DiffScope {
     pub(crate) fn has_table(self, name: &str) -> bool {

@@ -9,16 +9,18 @@ use super::{TraceRows, cell, measure};
 use hitreg_log::trace::schema::{bodies, views};
 use hitreg_log::trace::{Table, Trace};
 
-/// One of the three positions of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PositionKind {
-    /// On the shooter's screen.
-    Drawn,
-    /// Where the server judged it, after the rewind.
-    Judged,
-    /// On the server after the tick that judged the shot.
-    Present,
+hitreg_log::named! {
+    /// One of the three positions of a target.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PositionKind {
+        /// On the shooter's screen.
+        Drawn = "drawn",
+        /// Where the server judged it, after the rewind.
+        Judged = "judged",
+        /// On the server after the tick that judged the shot.
+        Present = "present",
+    }
 }
 
 /// One of the target's positions.
@@ -35,8 +37,6 @@ pub struct TargetPosition {
     /// The table from which the position was read, or how it was derived.
     pub known_by: &'static str,
 }
-
-hitreg_log::named!(PositionKind { Drawn = "drawn", Judged = "judged", Present = "present" });
 
 impl TargetPosition {
     pub(super) fn unknown(which: PositionKind, at_us: Option<i64>) -> TargetPosition {

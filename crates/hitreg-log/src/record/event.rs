@@ -18,20 +18,17 @@ pub struct PresenceRecord {
     pub change: Presence,
 }
 
-/// Whether a player joined or left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Presence {
-    /// The player joined.
-    #[default]
-    Joined,
-    /// The player left.
-    Left,
+named! {
+    /// Whether a player joined or left.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Presence {
+        /// The player joined.
+        #[default]
+        Joined = "joined",
+        /// The player left.
+        Left = "left",
+    }
 }
-
-named!(Presence {
-    Joined = "joined",
-    Left = "left",
-});
 
 /// A shot, as the shooter's client predicted it or as the server judged it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,29 +58,23 @@ pub struct ShotRecord {
     pub pellets: Option<u8>,
 }
 
-/// The result of a shot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// It hit a target.
-    Hit,
-    /// The map blocked a shot that would have hit a target.
-    HitWorld,
-    /// Its line meets no target.
-    #[default]
-    Missed,
-    /// It hit a target that is already dead at present; no damage.
-    AlreadyDead,
-    /// It launched a projectile; the impact has its own record.
-    Launched,
+named! {
+    /// The result of a shot.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Reason {
+        /// It hit a target.
+        Hit = "hit",
+        /// The map blocked a shot that would have hit a target.
+        HitWorld = "hit the world",
+        /// Its line meets no target.
+        #[default]
+        Missed = "missed",
+        /// It hit a target that is already dead at present; no damage.
+        AlreadyDead = "already dead",
+        /// It launched a projectile; the impact has its own record.
+        Launched = "launched",
+    }
 }
-
-named!(Reason {
-    Hit = "hit",
-    HitWorld = "hit the world",
-    Missed = "missed",
-    AlreadyDead = "already dead",
-    Launched = "launched",
-});
 
 /// An entity lost health.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -128,26 +119,21 @@ impl GapRecord {
     }
 }
 
-/// The cause of missing records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GapCause {
-    /// Part of the file was damaged.
-    #[default]
-    Damaged,
-    /// The recorder was too slow.
-    Overrun,
-    /// Recording was paused on purpose.
-    Paused,
-    /// The recorder was disconnected.
-    Disconnected,
+named! {
+    /// The cause of missing records.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum GapCause {
+        /// Part of the file was damaged.
+        #[default]
+        Damaged = "damaged",
+        /// The recorder was too slow.
+        Overrun = "overrun",
+        /// Recording was paused on purpose.
+        Paused = "paused",
+        /// The recorder was disconnected.
+        Disconnected = "disconnected",
+    }
 }
-
-named!(GapCause {
-    Damaged = "damaged",
-    Overrun = "overrun",
-    Paused = "paused",
-    Disconnected = "disconnected",
-});
 
 /// A one-shot sound or visual effect.
 #[derive(Clone, Copy, Debug, PartialEq)]

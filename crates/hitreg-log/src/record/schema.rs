@@ -6,38 +6,29 @@ use serde::{Deserialize, Serialize};
 use super::NumberForm;
 use crate::units::named;
 
-/// The type of a field or column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CellKind {
-    /// An IEEE 754 single.
-    F32,
-    /// A signed 32-bit integer in two's complement.
-    I32,
-    /// An unsigned 32-bit integer; also flags and counters.
-    U32,
-    /// An IEEE 754 double.
-    F64,
-    /// A signed 64-bit integer in two's complement.
-    I64,
-    /// An unsigned 64-bit integer; also ids and hashes.
-    U64,
-    /// 0 or 1.
-    Bool,
-    /// A text, as its [code](super::TextCode).
-    Text,
+named! {
+    /// The type of a field or column.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CellKind {
+        /// An IEEE 754 single.
+        F32 = "f32",
+        /// A signed 32-bit integer in two's complement.
+        I32 = "i32",
+        /// An unsigned 32-bit integer; also flags and counters.
+        U32 = "u32",
+        /// An IEEE 754 double.
+        F64 = "f64",
+        /// A signed 64-bit integer in two's complement.
+        I64 = "i64",
+        /// An unsigned 64-bit integer; also ids and hashes.
+        U64 = "u64",
+        /// 0 or 1.
+        Bool = "bool",
+        /// A text, as its [code](super::TextCode).
+        Text = "text",
+    }
 }
-
-named!(CellKind {
-    F32 = "f32",
-    I32 = "i32",
-    U32 = "u32",
-    F64 = "f64",
-    I64 = "i64",
-    U64 = "u64",
-    Bool = "bool",
-    Text = "text",
-});
 
 impl CellKind {
     /// Returns the number of 32-bit cells of a value. A 64-bit value has two: the low word, then the high word.

@@ -16,29 +16,23 @@ pub struct ExecutionRecord {
     pub how: Execution,
 }
 
-/// How the server handled a usercmd.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Execution {
-    /// The server ran it.
-    #[default]
-    Run,
-    /// It never arrived; the server ran the previous usercmd again in its place.
-    StoodIn,
-    /// It never arrived, and the server ran nothing in its place.
-    Missing,
-    /// It arrived after a later usercmd had run, and the server dropped it.
-    Late,
-    /// The player had used up the simulation time that the server allows.
-    OverBudget,
+named! {
+    /// How the server handled a usercmd.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Execution {
+        /// The server ran it.
+        #[default]
+        Run = "run",
+        /// It never arrived; the server ran the previous usercmd again in its place.
+        StoodIn = "stood_in",
+        /// It never arrived, and the server ran nothing in its place.
+        Missing = "missing",
+        /// It arrived after a later usercmd had run, and the server dropped it.
+        Late = "late",
+        /// The player had used up the simulation time that the server allows.
+        OverBudget = "over_budget",
+    }
 }
-
-named!(Execution {
-    Run = "run",
-    StoodIn = "stood_in",
-    Missing = "missing",
-    Late = "late",
-    OverBudget = "over_budget",
-});
 
 /// A snapshot that the server sent to a client.
 #[derive(Clone, Debug, Default, PartialEq)]

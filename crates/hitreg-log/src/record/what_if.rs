@@ -3,23 +3,19 @@
 
 use crate::units::named;
 
-/// How to apply other settings to a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhatIf {
-    /// The recorded input runs through pipelines with the other settings.
-    #[default]
-    Replay,
-    /// The session runs under its own settings, and each of its shots is also judged under the other settings.
-    Rejudge,
-    /// Bots play the session again under the other settings, from many seeds.
-    Rerecord,
+named! {
+    /// How to apply other settings to a session.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum WhatIf {
+        /// The recorded input runs through pipelines with the other settings.
+        #[default]
+        Replay = "replay",
+        /// The session runs under its own settings, and each of its shots is also judged under the other settings.
+        Rejudge = "rejudge",
+        /// Bots play the session again under the other settings, from many seeds.
+        Rerecord = "rerecord",
+    }
 }
-
-named!(WhatIf {
-    Replay = "replay",
-    Rejudge = "rejudge",
-    Rerecord = "rerecord",
-});
 
 /// The settings and groups of settings that only affect the judging of shots. [`WhatIf::Rejudge`] accepts only these.
 pub const REJUDGED: [&str; 2] = ["lag_compensation.", "interpolation.lerp_ms"];

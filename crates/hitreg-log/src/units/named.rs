@@ -1,14 +1,25 @@
-//! Names of enum variants in files and on command lines, each listed once.
+//! Enums whose variants have names in files and on command lines.
 
 /// The error for a name that no variant has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nothing is called `{0}`")]
 pub struct UnknownName(pub String);
 
-/// Gives an enum's variants their names: `NAMES`, `ALL`, `name()` and `FromStr`. The names follow
-/// the order of the variants, because files store a variant as its index in `NAMES`.
+/// Declares an enum with the name of each variant, and gives it `NAMES`, `ALL`, `name()` and `FromStr`. Files store a
+/// variant as its index in `NAMES`.
+///
+/// The short form, without `enum`, names the variants of an enum that another macro declares.
 #[macro_export]
 macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $type:ident { $( $(#[$variant_meta:meta])* $variant:ident = $name:literal ),+ $(,)? }
+    ) => {
+        $(#[$meta])*
+        $vis enum $type { $( $(#[$variant_meta])* $variant, )+ }
+
+        $crate::named!($type { $($variant = $name),+ });
+    };
     ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $type {
             /// Names of the variants, in declaration order.

@@ -4,22 +4,18 @@ use crate::game::{Body, Effect, Scene, Touch};
 use hitreg_log::units::{EntityId, named};
 use hitreg_log::usercmd::Usercmd;
 
-/// How well a prediction agrees with the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PredictionGrade {
-    /// Equal to the bit, or as close as the recorded state can show.
-    Exact,
-    /// Within 0.2 units and 1.5 units/s.
-    Near,
-    /// Further apart than [`PredictionGrade::Near`] allows.
-    Miss,
+named! {
+    /// How well a prediction agrees with the server.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum PredictionGrade {
+        /// Equal to the bit, or as close as the recorded state can show.
+        Exact = "exact",
+        /// Within 0.2 units and 1.5 units/s.
+        Near = "near",
+        /// Further apart than [`PredictionGrade::Near`] allows.
+        Miss = "miss",
+    }
 }
-
-named!(PredictionGrade {
-    Exact = "exact",
-    Near = "near",
-    Miss = "miss",
-});
 
 impl PredictionGrade {
     /// Grades two bodies by place and speed: [`PredictionGrade::Exact`] if both are equal to the bit, else by distance.

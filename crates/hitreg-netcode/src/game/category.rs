@@ -10,47 +10,38 @@
 use super::{FieldSchema, Scope, Simulate};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, named};
 
-/// How a client obtains the value of a variable that it draws.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Category {
-    /// "Are never modified, thus updates never need to be sent or waited for": the value from when the entity became
-    /// known.
-    Constant,
-    /// "Once known, may be processed entirely on the client (e.g. playing a sound)": computed from the first state
-    /// alone, by the client's own clock. See [`Categorize::play`].
-    SelfContained,
-    /// "Last update from the server need to be always used as if it was the current state": the newest update,
-    /// unchanged.
-    Authoritative,
-    /// "Actions not yet acknowledged and known only client-side affecting the entity may be used": predicted, like the
-    /// client's own avatar. For an entity that the client does not control, the client knows no more than the last
-    /// update.
-    Controlled,
-    /// "Last update from the server may be extrapolated up to the current client time": simulated physics, in the
-    /// client timeline. See [`Categorize::simulate`].
-    Simulated,
-    /// "Last update from the server contains enough high-level AI decision stuff, for the client to be able to
-    /// extrapolate low-level AI reactions on the server timeline". See [`Categorize::carry_out`].
-    DeterministicAi,
-    /// "Last action known only client-side on the entity (such as shooting of an arrow) may be extrapolated up to the
-    /// current client time". The client predicts the effect of its own usercmd before the server confirms it, and the
-    /// server's first report replaces it. See [`Categorize::reaction`].
-    Reactive,
-    /// "Last update from the server refers to the final state of the entity at a given point in the future (such as:
-    /// this arrow WILL hit that guy). Rendering needs interpolation." See [`Categorize::final_state`].
-    Inverted,
+named! {
+    /// How a client obtains the value of a variable that it draws.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Category {
+        /// "Are never modified, thus updates never need to be sent or waited for": the value from when the entity
+        /// became known.
+        Constant = "constant",
+        /// "Once known, may be processed entirely on the client (e.g. playing a sound)": computed from the first state
+        /// alone, by the client's own clock. See [`Categorize::play`].
+        SelfContained = "self-contained",
+        /// "Last update from the server need to be always used as if it was the current state": the newest update,
+        /// unchanged.
+        Authoritative = "authoritative",
+        /// "Actions not yet acknowledged and known only client-side affecting the entity may be used": predicted, like
+        /// the client's own avatar. For an entity that the client does not control, the client knows no more than the
+        /// last update.
+        Controlled = "controlled",
+        /// "Last update from the server may be extrapolated up to the current client time": simulated physics, in the
+        /// client timeline. See [`Categorize::simulate`].
+        Simulated = "simulated",
+        /// "Last update from the server contains enough high-level AI decision stuff, for the client to be able to
+        /// extrapolate low-level AI reactions on the server timeline". See [`Categorize::carry_out`].
+        DeterministicAi = "deterministic-ai",
+        /// "Last action known only client-side on the entity (such as shooting of an arrow) may be extrapolated up to
+        /// the current client time". The client predicts the effect of its own usercmd before the server confirms it,
+        /// and the server's first report replaces it. See [`Categorize::reaction`].
+        Reactive = "reactive",
+        /// "Last update from the server refers to the final state of the entity at a given point in the future (such
+        /// as: this arrow WILL hit that guy). Rendering needs interpolation." See [`Categorize::final_state`].
+        Inverted = "inverted",
+    }
 }
-
-named!(Category {
-    Constant = "constant",
-    SelfContained = "self-contained",
-    Authoritative = "authoritative",
-    Controlled = "controlled",
-    Simulated = "simulated",
-    DeterministicAi = "deterministic-ai",
-    Reactive = "reactive",
-    Inverted = "inverted",
-});
 
 impl Category {
     /// The category of a variable whose game gives none. The predicted variables of the own body are `Controlled`. All

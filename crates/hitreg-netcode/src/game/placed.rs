@@ -21,22 +21,17 @@ impl<B> PlacedBody<B> {
     }
 }
 
-/// How a body's place was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PlacementKind {
-    /// Interpolated between two known states.
-    Interpolated,
-    /// Extrapolated from the last known state.
-    Extrapolated,
-    /// The nearest known state, unchanged.
-    Held,
-    /// Moved at once to where it was teleported.
-    Teleported,
+named! {
+    /// How a body's place was found.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum PlacementKind {
+        /// Interpolated between two known states.
+        Interpolated = "interpolated",
+        /// Extrapolated from the last known state.
+        Extrapolated = "extrapolated",
+        /// The nearest known state, unchanged.
+        Held = "held",
+        /// Moved at once to where it was teleported.
+        Teleported = "teleported",
+    }
 }
-
-named!(PlacementKind {
-    Interpolated = "interpolated",
-    Extrapolated = "extrapolated",
-    Held = "held",
-    Teleported = "teleported",
-});

@@ -79,28 +79,22 @@ pub struct Rewind<B> {
     pub left_in_present: Vec<EntityId>,
 }
 
-/// The limit that kept a rewind from reaching the shooter's view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Limit {
-    /// No limit applied.
-    None,
-    /// Lag compensation is off, or the shot is a projectile.
-    Off,
-    /// `lag_compensation.max_unlag_ms`.
-    MaxUnlag,
-    /// The usercmd's time disagreed with the measured latency, so the latency was used.
-    Claim,
-    /// The history does not go back far enough, so the oldest frame was used.
-    Oldest,
+named! {
+    /// The limit that kept a rewind from reaching the shooter's view.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Limit {
+        /// No limit applied.
+        None = "none",
+        /// Lag compensation is off, or the shot is a projectile.
+        Off = "off",
+        /// `lag_compensation.max_unlag_ms`.
+        MaxUnlag = "max_unlag",
+        /// The usercmd's time disagreed with the measured latency, so the latency was used.
+        Claim = "claim",
+        /// The history does not go back far enough, so the oldest frame was used.
+        Oldest = "oldest",
+    }
 }
-
-named!(Limit {
-    None = "none",
-    Off = "off",
-    MaxUnlag = "max_unlag",
-    Claim = "claim",
-    Oldest = "oldest",
-});
 
 /// The results of a rollback check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

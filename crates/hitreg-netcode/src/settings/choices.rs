@@ -4,11 +4,11 @@ use super::kind::SettingText;
 
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal ),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $( $(#[$variant_doc])* $variant, )* }
-
-        hitreg_log::named!($name { $( $variant = $text ),* });
+        hitreg_log::named! {
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $name { $( $(#[$variant_doc])* $variant = $text, )* }
+        }
 
         impl SettingText for $name {
             fn text(&self) -> String {

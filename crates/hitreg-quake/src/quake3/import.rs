@@ -22,16 +22,16 @@ use hitreg_netcode::settings::{SettingError, Settings};
 pub(crate) const NAME: &str = "quake3";
 const PRESET: &str = "quake3";
 
-/// The kind of a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordingKind {
-    /// Datagrams between clients and server.
-    Capture,
-    /// Messages that one client received.
-    Demo,
+named! {
+    /// The kind of a recording.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RecordingKind {
+        /// Datagrams between clients and server.
+        Capture = "quake3-udp",
+        /// Messages that one client received.
+        Demo = "quake3-demo",
+    }
 }
-
-named!(RecordingKind { Capture = "quake3-udp", Demo = "quake3-demo" });
 
 impl RecordingKind {
     /// Returns the origin of logs imported from it.

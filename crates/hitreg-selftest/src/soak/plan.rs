@@ -53,47 +53,35 @@ pub struct PlayerPlan {
     pub leaves_ms: Option<u32>,
 }
 
-/// The kinds of fault. Each can be removed from a plan without changing the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlannedFault {
-    /// Settings that differ from the preset.
-    Settings,
-    /// Lost packets, alone or in bursts.
-    Loss,
-    /// Jitter, reordering and duplication.
-    Jitter,
-    /// A line with low bandwidth.
-    Narrow,
-    /// Outages.
-    Outages,
-    /// Clients whose clocks run fast or slow.
-    Drift,
-    /// Clients that make no frame for a while.
-    Stalls,
-    /// Clients that leave.
-    Leaving,
-    /// Server ticks that are late or left out.
-    Ticks,
-    /// Datagrams that an attacker forged, modified or delayed.
-    Intruder,
-    /// A client that lies.
-    Lies,
+named! {
+    /// The kinds of fault. Each can be removed from a plan without changing the others.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PlannedFault {
+        /// Settings that differ from the preset.
+        Settings = "settings",
+        /// Lost packets, alone or in bursts.
+        Loss = "loss",
+        /// Jitter, reordering and duplication.
+        Jitter = "jitter",
+        /// A line with low bandwidth.
+        Narrow = "narrow",
+        /// Outages.
+        Outages = "outages",
+        /// Clients whose clocks run fast or slow.
+        Drift = "drift",
+        /// Clients that make no frame for a while.
+        Stalls = "stalls",
+        /// Clients that leave.
+        Leaving = "leaving",
+        /// Server ticks that are late or left out.
+        Ticks = "ticks",
+        /// Datagrams that an attacker forged, modified or delayed.
+        Intruder = "intruder",
+        /// A client that lies.
+        Lies = "lies",
+    }
 }
-
-named!(PlannedFault {
-    Settings = "settings",
-    Loss = "loss",
-    Jitter = "jitter",
-    Narrow = "narrow",
-    Outages = "outages",
-    Drift = "drift",
-    Stalls = "stalls",
-    Leaving = "leaving",
-    Ticks = "ticks",
-    Intruder = "intruder",
-    Lies = "lies",
-});
 
 /// The restrictions that reduce a seed's plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
