@@ -120,11 +120,12 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         if let Some(echo) = snapshot.echo {
             self.redundancy.handle_echo(now, echo);
         }
-        self.acked = snapshot.ack;
+        let is_first_ack = snapshot.ack > std::mem::replace(&mut self.acked, snapshot.ack);
         self.clock.handle_update(now, snapshot.frame.server_time);
         self.input_time.handle_update(now, snapshot);
         let authoritative = snapshot.frame.get(self.player.entity())?;
-        let round_trip = self.window.sent_at(snapshot.ack).map(|sent| now - sent);
+        // A repeated ack includes the wait for the next usercmd to run.
+        let round_trip = self.window.sent_at(snapshot.ack).filter(|_| is_first_ack).map(|sent| now - sent);
         if let Some(round_trip) = round_trip {
             self.clock.handle_round_trip(round_trip);
             self.input_time.handle_round_trip(round_trip);
@@ -148,7 +149,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.drawn.clear();
         self.is_undrawn = false;
         let Some(clock) = self.clock.read(now) else { return };
-        self.drawn_at = clock - self.drawn_behind();
+        self.drawn_at = self.drawn_time(clock);
         if let Some(moment) = self.moment(now) {
             self.categories.draw(&moment, &mut self.drawn);
             return;
@@ -162,7 +163,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         }
         self.drawn.clear();
         let Some(clock) = self.clock.read(now) else { return };
-        self.drawn_at = clock - self.drawn_behind();
+        self.drawn_at = self.drawn_time(clock);
         self.is_undrawn = true;
     }
 
@@ -254,7 +255,6 @@ impl<G: Game> Client<G> {
             history: &self.history,
             limits: &self.limits,
             max_extrapolation: Micros::from_ms(self.setup.settings.extrapolation_max_ms),
-            latency: self.clock.latency(),
             but: self.player.entity(),
         };
         let (at, out) = (self.drawn_at, &mut self.drawn);
@@ -334,6 +334,15 @@ impl<G: Game> Client<G> {
         }
         let shown = self.window.latest()?.moved_to(drawn_origin?);
         self.categories.own(&moment, &shown)
+    }
+
+    /// Returns the server time that the client draws while its clock shows `clock`. Extrapolation draws the estimated
+    /// present of the server.
+    fn drawn_time(&self, clock: Micros) -> Micros {
+        match self.setup.settings.interpolation.mode {
+            InterpolationMode::Extrapolate => clock + self.clock.latency(),
+            _ => clock - self.drawn_behind(),
+        }
     }
 
     fn drawn_behind(&self) -> Micros {

@@ -10,7 +10,6 @@ pub(super) struct OthersDrawer<'a, G: Game> {
     pub(super) history: &'a History<G::Body>,
     pub(super) limits: &'a PlacementLimits,
     pub(super) max_extrapolation: Micros,
-    pub(super) latency: Micros,
     pub(super) but: EntityId,
 }
 
@@ -19,8 +18,7 @@ pub(super) fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityI
     place_newest(others, out, |_, _, body| PlacedBody::new(body.clone(), PlacementKind::Held));
 }
 
-/// Extrapolates the last snapshot to the estimated present of the server: by its age on the client's clock plus the
-/// latency.
+/// Extrapolates the last snapshot to `at`, the estimated present of the server.
 pub(super) fn extrapolated<G: Game>(
     others: &OthersDrawer<'_, G>,
     at: Micros,
@@ -28,7 +26,7 @@ pub(super) fn extrapolated<G: Game>(
 ) {
     let limits = PlacementLimits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
     place_newest(others, out, |frame, _, body| {
-        beyond::<G>(others.rules, frame.server_time, body, at + others.latency, &limits)
+        beyond::<G>(others.rules, frame.server_time, body, at, &limits)
     });
 }
 
