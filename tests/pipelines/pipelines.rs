@@ -132,6 +132,27 @@ fn corrections_have_their_true_cause() {
     assert!(!causes.contains_key("input_lost"), "{causes:?}");
 }
 
+/// Usercmds that arrived are not lost, and usercmds lost in two places of one ack are.
+#[test]
+fn corrections_say_why_the_server_did_not_run_a_usercmd() {
+    let causes = |link: LinkModel, settings: &[(&str, &str)]| {
+        let mut scenario = scenario(13, link);
+        let settings = settings.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+        scenario.settings.extend(settings);
+        summary(&record(&scenario, DiscRules { ghosts: true, ..DiscRules::default() }), &[]).prediction.misses_by_cause
+    };
+    let jittery = LinkModel { delay_ms: 30.0, jitter: Jitter::Uniform(30.0), ..LinkModel::default() };
+    let refused = causes(jittery.clone(), &[("server.command_credit_ms", "20")]);
+    assert!(refused.get("input_refused").is_some_and(|n| *n > 30), "{refused:?}");
+    assert!(!refused.contains_key("input_lost") && !refused.contains_key("unknown"), "{refused:?}");
+    let late = causes(jittery, &[("server.schedule", "tick"), ("client.lead_ms", "0")]);
+    assert!(late.get("input_late").is_some_and(|n| *n > 30), "{late:?}");
+    assert!(!late.contains_key("unknown"), "{late:?}");
+    let lossy = LinkModel { loss: Loss::Random(0.3), delay_ms: 30.0, ..LinkModel::default() };
+    let lost = causes(lossy, &[("client.redundancy", "1")]);
+    assert!(lost.get("input_lost").is_some_and(|n| *n > 30) && !lost.contains_key("unknown"), "{lost:?}");
+}
+
 #[test]
 fn the_rollback_check_finds_a_field_missing_in_the_save() {
     let check = |forgets| {

@@ -66,7 +66,10 @@ pub(crate) fn classify(
     let own = first.own_usercmds(traces);
     let all = [&first.usercmds_a, &first.usercmds_b].map(|list| list.iter().collect::<Vec<_>>());
     // A trace without executed usercmds does not record them; it does not mean that none ran.
-    let executed = |usercmds: &[Vec<&UsercmdRow>; 2]| if have_executed { execution(usercmds) } else { None };
+    let executed = |usercmds: &[Vec<&UsercmdRow>; 2]| {
+        let found = if have_executed { execution(usercmds) } else { None };
+        found.map(|finding| with_setting(finding, traces))
+    };
     executed(&own)
         .or_else(|| input(&own))
         .or_else(|| reproduced(reran))
@@ -117,6 +120,8 @@ fn execution([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
             Cause::InputLost
         } else if either(&["late", "not in this tick"]) {
             Cause::InputLate
+        } else if either(&["over_budget"]) {
+            Cause::InputRefused
         } else {
             Cause::Unknown
         };
@@ -124,6 +129,17 @@ fn execution([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
         return Some(CauseFinding { cause: DivergenceCause::Met(cause), evidence });
     }
     None
+}
+
+/// Attributes a difference in execution to the settings that differ. Replays of one log have the same packets, so nothing
+/// was lost or late in one of them alone.
+fn with_setting(finding: CauseFinding, traces: [&Trace; 2]) -> CauseFinding {
+    match settings(traces) {
+        Some(setting) if !are_of_different_logs(traces) => {
+            CauseFinding { cause: setting.cause, evidence: format!("{}; {}", finding.evidence, setting.evidence) }
+        }
+        _ => finding,
+    }
 }
 
 fn input([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {

@@ -10,6 +10,8 @@ named! {
         InputLost = "input_lost",
         /// A usercmd or a snapshot arrived late.
         InputLate = "input_late",
+        /// The server refused a usercmd, because the player had used up its simulation time.
+        InputRefused = "input_refused",
         /// The server moved the player to another place at once.
         Teleport = "teleport",
         /// The player died or respawned.

@@ -25,9 +25,7 @@ pub(super) fn extrapolated<G: Game>(
     out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
 ) {
     let limits = PlacementLimits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
-    place_newest(others, out, |frame, _, body| {
-        beyond::<G>(others.rules, frame.server_time, body, at, &limits)
-    });
+    place_newest(others, out, |frame, _, body| beyond::<G>(others.rules, frame.server_time, body, at, &limits));
 }
 
 /// Interpolates between the last two snapshots only, always moving towards the last.

@@ -2,18 +2,64 @@
 //! row for each corrected field.
 
 use super::columns::value;
-use crate::game::FieldSchema;
+use crate::game::{Cause, Evidence, FieldSchema};
 use crate::pipeline::{Comparison, Correction};
+use hitreg_log::record::Execution;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{corrections, errors};
-use hitreg_log::units::{Micros, PlayerId};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
 #[derive(Debug, Default)]
 pub(super) struct Corrections {
     pub(super) rows: corrections::Writer,
     pub(super) errors: errors::Writer,
+    /// The usercmds without an ack that the server did not run as they were made.
+    not_run: SortedMap<PlayerId, SortedMap<CommandSeq, Execution>>,
 }
 
+/// The most usercmds of a player that the server did not run and whose ack may still come.
+const NOT_RUN_MAX: usize = 512;
+
 impl Corrections {
+    /// Notes how the server handled a usercmd.
+    pub(super) fn executed(&mut self, player: PlayerId, command: CommandSeq, how: Execution) {
+        if how == Execution::Run {
+            return;
+        }
+        let of_player = self.not_run.entry(player).or_default();
+        of_player.insert(command, how);
+        if of_player.len() > NOT_RUN_MAX {
+            of_player.pop_first();
+        }
+    }
+
+    /// Returns the cause of a correction. A client knows only that the server did not run its usercmds as they were made;
+    /// the server knows why.
+    fn cause(&self, player: PlayerId, comparison: &Comparison, correction: &Correction) -> (Cause, Evidence) {
+        let first = CommandSeq((comparison.command.0 + 1).saturating_sub(comparison.commands));
+        let not_run =
+            self.not_run.get(&player).and_then(|of_player| of_player.range(first..=comparison.command).next());
+        let by_server = not_run.map(|(_, how)| match how {
+            Execution::Late => Cause::InputLate,
+            Execution::OverBudget => Cause::InputRefused,
+            Execution::Run | Execution::StoodIn | Execution::Missing => Cause::InputLost,
+        });
+        match (correction.cause, by_server) {
+            (Cause::InputLost, Some(cause)) => (cause, correction.evidence),
+            (Cause::Unknown, Some(cause)) => (cause, "executed"),
+            (cause, _) => (cause, correction.evidence),
+        }
+    }
+
+    /// Forgets the usercmds until an ack.
+    fn forget_acked(&mut self, player: PlayerId, acked: CommandSeq) {
+        if let Some(of_player) = self.not_run.get_mut(&player) {
+            while of_player.first_key_value().is_some_and(|(command, _)| *command <= acked) {
+                of_player.pop_first();
+            }
+        }
+    }
+
     pub(super) fn push(
         &mut self,
         fields: &[FieldSchema],
@@ -22,6 +68,8 @@ impl Corrections {
         comparison: &Comparison,
         correction: Option<&Correction>,
     ) {
+        let cause = correction.map(|correction| self.cause(player, comparison, correction));
+        self.forget_acked(player, comparison.command);
         self.rows.push(corrections::Row {
             player: player.0.into(),
             at_us: at.0,
@@ -34,8 +82,8 @@ impl Corrections {
             fields: correction.map_or(0, |c| c.errors.len() as u32),
             reran: correction.map_or(0, |c| c.reran),
             // Code 0 is "none", before the causes.
-            cause: correction.map_or(0, |c| 1 + c.cause as u8),
-            evidence: correction.map_or("none", |c| c.evidence),
+            cause: cause.map_or(0, |(cause, _)| 1 + cause as u8),
+            evidence: cause.map_or("none", |(_, evidence)| evidence),
             as_played: comparison.as_played.map(|grade| grade as u8),
         });
         for error in correction.iter().flat_map(|c| &c.errors) {

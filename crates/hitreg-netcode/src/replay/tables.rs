@@ -224,7 +224,7 @@ impl TraceTables {
         if full(&frames::SCHEMA, self.frames.rows()) {
             to(self.frames.take());
         }
-        let Corrections { rows, errors } = &mut self.corrections;
+        let Corrections { rows, errors, .. } = &mut self.corrections;
         if full(&corrections::SCHEMA, rows.rows()) {
             to(rows.take(Vec::new()));
         }
@@ -371,6 +371,9 @@ impl<G: Game> Observer<G> for TraceTables {
                     if wanted.executed {
                         let (player, command) = (player.0.into(), command.0);
                         self.executed.push(executed::Row { player, command, tick: tick.0, how: *how as u8 });
+                    }
+                    if wanted.corrections {
+                        self.corrections.executed(*player, *command, *how);
                     }
                     if *how == Execution::Run && wanted.shots {
                         self.views.ran(*player, *command);

@@ -151,7 +151,7 @@ table! {
     reran: u32;
     /// Cause of the error.
     cause: Code, names = &[
-        "none", "input_lost", "input_late", "teleport", "spawn_or_death", "knockback", "other_player", "mover",
+        "none", "input_lost", "input_late", "input_refused", "teleport", "spawn_or_death", "knockback", "other_player", "mover",
         "water_edge", "quantisation", "unknown",
     ];
     /// Evidence for the cause.
