@@ -44,7 +44,9 @@ use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::session::SessionRecorder;
 use crate::settings::{SettingError, Settings};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord};
+use hitreg_log::record::{
+    LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord, split_of_player,
+};
 use hitreg_log::trace::schema::{NO_HASH, TableSchema, TableSet, ticks};
 use hitreg_log::trace::{RECORD, STEP, SessionSource, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
@@ -236,7 +238,10 @@ fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> Trac
 
 /// Checks that `options.judged_under` differs from the session's settings only in settings that affect judging.
 fn may_be_judged(settings: &Settings, options: &ReplayOptions) -> Result<(), ReplayError> {
-    let may = |key: &String| REJUDGED.iter().any(|start| key.starts_with(start));
+    let may = |key: &String| {
+        let of_all = split_of_player(key).map_or(key.as_str(), |(_, of_all)| of_all);
+        REJUDGED.iter().any(|start| of_all.starts_with(start))
+    };
     let keys = options.judged_under.as_ref().map(|other| settings.differing_keys(other)).unwrap_or_default();
     keys.into_iter().find(|key| !may(key)).map_or(Ok(()), |key| Err(ReplayError::NotForJudging { key }))
 }

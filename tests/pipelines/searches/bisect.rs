@@ -250,6 +250,14 @@ fn causes_are_distinguished() {
     let mut lost = good.clone();
     change(&mut lost, "executed", "how", 100, 1);
     assert_eq!(cause(&lost, DiffScope::Any), "input_lost");
+    // Replays of one log have the same packets, so a setting explains what only one of them ran.
+    let mut by_setting = lost.clone();
+    let setting = by_setting.header.settings.iter_mut().find(|(key, _)| key == "server.on_lost_command");
+    setting.expect("a setting").1 = "skip".to_owned();
+    assert_eq!(cause(&by_setting, DiffScope::Any), "settings");
+    let mut refused = good.clone();
+    change(&mut refused, "executed", "how", 100, 4);
+    assert_eq!(cause(&refused, DiffScope::Any), "input_refused");
     let mut late = good.clone();
     change(&mut late, "executed", "how", 100, 3);
     assert_eq!(cause(&late, DiffScope::Any), "input_late");

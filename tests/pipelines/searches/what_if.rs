@@ -15,8 +15,12 @@ use hitreg::trace::schema::shots;
 
 /// Discs at constant distances, recorded with this interpolation delay in ms.
 fn recorded_under(lerp_ms: &str) -> Session {
+    recorded_with(&[("interpolation.lerp_ms", lerp_ms)])
+}
+
+fn recorded_with(settings: &[(&str, &str)]) -> Session {
     let link = LinkModel { delay_ms: 60.0, ..LinkModel::default() };
-    let settings = [("interpolation.lerp_ms".to_owned(), lerp_ms.to_owned())].into();
+    let settings = settings.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let scenario = Scenario { seed: 8, seconds: 5.0, link, settings, ..Scenario::default() };
     let mut session = Session::new(scenario.header::<Discs>(&DiscRules::default()).expect("a good scenario"));
     record_synthetic::<Discs>(&scenario, &Arc::new(DiscRules::default()), &mut SessionRecorder::new(&mut session))
@@ -69,15 +73,32 @@ fn rejudging_under_the_same_settings_equals_the_replay() {
 
 #[test]
 fn rejudging_uses_the_changed_interpolation_delay() {
+    let by_tick = [("server.schedule", "tick"), ("client.clock", "calibrated"), ("client.lead_ms", "40")];
+    for more in [&[][..], &by_tick] {
+        let session = recorded_with(&[&[("interpolation.lerp_ms", "100")], more].concat());
+        let rewinds = |lerp: &str| {
+            let replayed = rejudge(&session, lerp).expect("a server to judge");
+            shots::Columns::of(&replayed.trace).rewind_us.to_vec()
+        };
+        let (hundred, fifty) = (rewinds("interpolation.lerp_ms=100"), rewinds("interpolation.lerp_ms=50"));
+        assert!(hundred.len() > 50);
+        let less = hundred.iter().zip(&fifty).filter(|(before, after)| *before - *after == 50_000).count();
+        assert!(less * 10 > hundred.len() * 9, "{less} of {}", hundred.len());
+    }
+}
+
+#[test]
+fn rejudging_uses_the_changed_interpolation_delay_of_one_player() {
     let session = recorded_under("100");
-    let rewinds = |lerp: &str| {
-        let replayed = rejudge(&session, lerp).expect("a server to judge");
-        shots::Columns::of(&replayed.trace).rewind_us.to_vec()
+    let shots_of = |change: &str| {
+        let replayed = rejudge(&session, change).expect("a server to judge");
+        let shots = shots::Columns::of(&replayed.trace);
+        shots.shooter.iter().copied().zip(shots.rewind_us.iter().copied()).collect::<Vec<_>>()
     };
-    let (hundred, fifty) = (rewinds("interpolation.lerp_ms=100"), rewinds("interpolation.lerp_ms=50"));
-    assert!(hundred.len() > 50);
-    let less = hundred.iter().zip(&fifty).filter(|(before, after)| *before - *after == 50_000).count();
-    assert!(less * 10 > hundred.len() * 9, "{less} of {}", hundred.len());
+    let (before, after) = (shots_of("interpolation.lerp_ms=100"), shots_of("p1.interpolation.lerp_ms=50"));
+    let changed = before.iter().zip(&after).filter(|(before, after)| before.1 != after.1);
+    let changed: Vec<u32> = changed.map(|(before, _)| before.0).collect();
+    assert!(changed.len() > 10 && changed.iter().all(|shooter| *shooter == 1), "{changed:?}");
 }
 
 #[test]

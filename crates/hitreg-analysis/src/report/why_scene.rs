@@ -216,7 +216,7 @@ fn of_shot(shot: &ShotExplanation) -> WhyDrawing {
     let points: Vec<Point> = [
         point(PositionKind::Drawn, 'D', "drawn on {shooter}'s screen"),
         point(PositionKind::Judged, 'J', "judged by the server"),
-        point(PositionKind::Present, 'P', "true position when the shot ran"),
+        point(PositionKind::Present, 'P', "on the server after that tick"),
     ]
     .into_iter()
     .flatten()

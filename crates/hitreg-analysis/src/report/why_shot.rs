@@ -48,7 +48,7 @@ pub(super) fn about_shot(
     page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
     match &shot.judged {
         Some(judged) => about_judged(page, shot, judged, settings),
-        None => page.pair("executed", unjudged(shot)),
+        None => page.pair("executed", &unjudged(shot)),
     }
     if let Some(impact) = &shot.impact {
         page.pair("impact", &came(impact));
@@ -69,14 +69,25 @@ pub(super) fn about_shot(
 }
 
 /// The reason why no server judged a shot.
-fn unjudged(shot: &ShotExplanation) -> &'static str {
+fn unjudged(shot: &ShotExplanation) -> String {
     match shot.without_server {
         Some(ClientReplay::OneClient) => {
-            "not known: the log is one client's side, without the server. Merge it with the server's log (`hitreg \
-             merge`), and run `why` on the merged log"
+            return "not known: the log is one client's side, without the server. Merge it with the server's log (`hitreg \
+                    merge`), and run `why` on the merged log"
+                .to_owned();
         }
-        Some(ClientReplay::OpenLoop) => "not known: an open-loop replay has no server",
-        None => "never: the usercmd did not arrive, or ran without firing",
+        Some(ClientReplay::OpenLoop) => return "not known: an open-loop replay has no server".to_owned(),
+        None => {}
+    }
+    let Some((tick, how)) = &shot.executed else {
+        return "never: the usercmd did not arrive, or ran without firing".to_owned();
+    };
+    match how.as_str() {
+        "run" => format!("in tick {tick}, without firing"),
+        "late" => format!("never: the usercmd arrived after its tick, in tick {tick}"),
+        "over_budget" => format!("never: refused in tick {tick}, because the player had used up its simulation time"),
+        "stood_in" => format!("never: the usercmd did not arrive; the server repeated the one before in tick {tick}"),
+        _ => format!("never: the usercmd had not arrived in tick {tick}"),
     }
 }
 

@@ -47,9 +47,13 @@ impl ShotExplanation {
     pub fn know_log(&mut self, session: &Session) {
         let Some(records) = session.players.get(self.shooter as usize) else { return };
         self.carried = carried(records, self.command);
-        self.drawn_from = self.drawn_from(records);
+        self.drawn_from = match interpolation_mode(session, self.shooter) {
+            None | Some("history") => self.drawn_from(records),
+            Some(_) => None,
+        };
     }
 
+    /// The snapshots around the drawn time. Clients that interpolate in the position history draw between these.
     fn drawn_from(&self, records: &PlayerRecords) -> Option<DrawnSnapshots> {
         let entity = EntityId(super::player(self.about.as_deref()?).ok()?.try_into().ok()?);
         let (drawn_us, made_us) = (self.drawn.as_ref()?.at_us?, self.made?.at_us?);
@@ -73,6 +77,14 @@ impl ShotExplanation {
         let fraction = span.map(|span| drawn_us.saturating_sub(before.server_time_us) as f32 / span as f32);
         Some(DrawnSnapshots { before, after, fraction })
     }
+}
+
+/// The setting of a player, or of all players; `None` if the log has no such setting.
+fn interpolation_mode(session: &Session, player: u32) -> Option<&str> {
+    const KEY: &str = "interpolation.mode";
+    let own = format!("p{player}.{KEY}");
+    let value = |key: &str| session.header.settings.iter().find(|(known, _)| known == key);
+    value(&own).or_else(|| value(KEY)).map(|(_, value)| value.as_str())
 }
 
 impl ReceivedSnapshot {

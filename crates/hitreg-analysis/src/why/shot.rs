@@ -32,6 +32,9 @@ pub struct ShotExplanation {
     pub server: ShotResult,
     /// How the server judged it; `None` if the server never did, or if the replay has no server.
     pub judged: Option<JudgedOutcome>,
+    /// The tick in which the usercmd was due, and how the server handled it at last; `None` if the trace does not say.
+    #[serde(skip)]
+    pub executed: Option<(u32, String)>,
     /// What the replay ran instead of the server; `None` if it ran the server.
     #[serde(skip)]
     pub without_server: Option<ClientReplay>,
@@ -208,6 +211,7 @@ impl ShotExplanation {
             weapon: shots.weapon.get(row).to_owned(),
             made,
             judged: is_judged.then(|| judged(reader, row, is_reported)),
+            executed: executed(reader, shooter, command).last(),
             without_server,
             given,
             is_reported,
@@ -333,14 +337,19 @@ fn impact(reader: &TraceRows<'_>, shooter: u32, command: u32) -> Option<ShotResu
     Some(came([shots.reason, shots.target, shots.hitgroup], shots.damage, row))
 }
 
+/// The ticks in which the server handled a usercmd, and how. A stand-in whose usercmd arrives late has two rows.
+fn executed(reader: &TraceRows<'_>, player: u32, command: u32) -> impl Iterator<Item = (u32, String)> {
+    let executed = executed::Columns::of(reader.trace);
+    let rows = reader.executed.at([player, 0], command);
+    rows.filter_map(move |row| Some((cell(executed.tick, row)?, executed.how.get(row).to_owned())))
+}
+
 /// How the server judged a shot. The rewind of a shot that a recorded server only reported is unknown.
 fn judged(reader: &TraceRows<'_>, row: usize, is_reported: bool) -> JudgedOutcome {
     let trace = reader.trace;
     let shots = shots::Columns::of(trace);
-    let executed = executed::Columns::of(trace);
     let of_it = cell(shots.shooter, row).zip(cell(shots.command, row));
-    let ran = of_it.and_then(|(shooter, command)| reader.executed.at([shooter, 0], command).next());
-    let ran = ran.and_then(|ran| Some((cell(executed.tick, ran)?, executed.how.get(ran).to_owned())));
+    let ran = of_it.and_then(|(shooter, command)| executed(reader, shooter, command).next());
     let tick = cell(shots.tick, row);
     let ticks = ticks::Columns::of(trace);
     let time_of = |tick: u32| cell(ticks.at_us, ticks.tick.iter().position(|known| *known == tick)?);

@@ -55,11 +55,12 @@ impl InputTime {
         let Some(options) = self.options else { return };
         let offset = snapshot.frame.server_time - now;
         let steering = self.steering.get_or_insert_with(|| Steering::new(options, offset + options.lead, now));
-        if let Some(helper_ms) = snapshot.helper_ms {
-            steering.handle_helper(now, helper_ms, self.round_trip);
-        }
-        for warning in &snapshot.warnings {
-            steering.handle_warning(now, warning.difference, self.round_trip);
+        match snapshot.helper_ms {
+            Some(helper_ms) => steering.handle_helper(now, helper_ms, self.round_trip),
+            // A warning tells of a single packet, so the clock would follow its jitter.
+            None => snapshot.warnings.iter().for_each(|warning| {
+                steering.handle_warning(now, warning.difference, self.round_trip);
+            }),
         }
     }
 
@@ -87,6 +88,10 @@ impl InputTime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::Frame;
+    use hitreg_log::record::OutOfSequence;
+    use hitreg_log::units::{CommandSeq, SnapshotSeq, Tick};
+    use std::sync::Arc;
 
     #[test]
     fn a_longer_round_trip_counts_at_once_and_a_shorter_one_by_an_eighth() {
@@ -96,5 +101,25 @@ mod tests {
             time.round_trip.0 / 1000
         };
         assert_eq!([after(80), after(0), after(14), after(200)], [80, 70, 63, 200]);
+    }
+
+    /// The server knows the helper from many packets, and warns of one that was 8 ticks late.
+    #[test]
+    fn a_warning_moves_the_clock_only_without_a_helper() {
+        let moved_by_warning = |helper_ms| {
+            let mut settings = Settings::default();
+            settings.client.clock = ClockMode::Calibrated;
+            let mut time = InputTime::new(&settings);
+            let frame = Frame::<()> { tick: Tick(1), server_time: Micros::ZERO, entities: Vec::new() };
+            let mut snapshot = Snapshot::new(SnapshotSeq(1), CommandSeq(0), Arc::new(frame));
+            time.handle_update(Micros::ZERO, &snapshot);
+            let before = time.of_tick(Micros::ZERO);
+            snapshot.helper_ms = helper_ms;
+            snapshot.warnings = vec![OutOfSequence { command: CommandSeq(1), difference: -8 }];
+            time.handle_update(Micros::ZERO, &snapshot);
+            time.of_tick(Micros::ZERO) != before
+        };
+        let lead_ms = i16::try_from(Settings::default().client.lead_ms).unwrap();
+        assert_eq!([moved_by_warning(None), moved_by_warning(Some(lead_ms))], [true, false]);
     }
 }

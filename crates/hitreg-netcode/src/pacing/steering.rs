@@ -101,8 +101,8 @@ impl Steering {
         }
     }
 
-    /// Takes a warning that a usercmd was `difference` ticks ahead of the server. It is a coarse helper that also works
-    /// when no usercmd arrives in time.
+    /// Takes a warning that a usercmd was `difference` ticks ahead of the server. It is a coarse helper for the time in which
+    /// the server has no other.
     pub fn handle_warning(&mut self, now: Micros, difference: i16, round_trip: Micros) {
         let error = self.options.lead - Micros(i64::from(difference) * self.options.tick.0);
         if now >= self.deaf_until && error.0.abs() > JUMP_ABOVE.0 {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Server;
+use super::lag_compensation::ShotClaim;
 use crate::bounded::push_bounded;
 use crate::game::{Body, Effect, Game, GameInput, PlayerCommand, Reason, ShotVerdict, Sink, Touch, WorldSink};
 use crate::history::{FRAMES_KEPT, body_of};
@@ -113,12 +114,14 @@ impl<G: Game> Server<G> {
     }
 
     fn shoot(&mut self, player: PlayerId, arrived: Option<Micros>, command: &Usercmd, index: u8, fire: G::Fire) {
-        let (rewind, verdict) = self.judge(player, arrived, command, &fire, &self.setup.settings);
+        let drawn_behind = Micros::from_ms(self.connections[usize::from(player.0)].settings.drawn_behind_ms());
+        let claim = ShotClaim { arrived, command, drawn_behind };
+        let (rewind, verdict) = self.judge(player, &claim, &fire, &self.setup.settings);
         // The verdict under other settings is only recorded; it does not affect the world.
         let judge_under = |other: &Arc<Settings>| {
             let own = &self.connections[usize::from(player.0)].settings;
-            let command = as_drawn_under(command, own, &other.of_player(player));
-            self.judge(player, arrived, &command, &fire, other)
+            let (command, drawn_behind) = as_drawn_under(command, own, &other.of_player(player));
+            self.judge(player, &ShotClaim { arrived, command: &command, drawn_behind }, &fire, other)
         };
         let other = self.judged_under.as_ref().map(judge_under);
         let also = self.also_judged.iter().map(|other| judge_under(other).1).collect();
@@ -137,12 +140,11 @@ impl<G: Game> Server<G> {
     fn judge(
         &self,
         shooter: PlayerId,
-        arrived: Option<Micros>,
-        command: &Usercmd,
+        claim: &ShotClaim<'_>,
         fire: &G::Fire,
         settings: &Settings,
     ) -> (Rewind<G::Body>, ShotVerdict) {
-        let rewind = self.rewind(shooter, arrived, command, fire, settings);
+        let rewind = self.rewind(shooter, claim, fire, settings);
         let verdict = self.without_dead_targets(G::judge(&self.setup.rules, fire, &rewind.targets));
         (rewind, verdict)
     }
@@ -173,12 +175,20 @@ impl<G: Game> Server<G> {
     }
 }
 
-/// Returns the usercmd that the client would have sent if it drew the others as these settings say. If the client did
-/// not draw as its own settings say, the usercmd stays unchanged.
-fn as_drawn_under(command: &Usercmd, settings: &Settings, other: &Settings) -> Usercmd {
-    let is_as_set = i64::from(command.lerp_msec) == settings.drawn_behind_ms();
-    let lerp_msec = u16::try_from(other.drawn_behind_ms()).ok().filter(|_| is_as_set);
-    Usercmd { lerp_msec: lerp_msec.unwrap_or(command.lerp_msec), ..command.clone() }
+/// Returns the usercmd that the client would have sent if it drew the others as these settings say, and how far it then
+/// draws them behind its clock. If the client did not draw as its own settings say, the usercmd stays unchanged.
+fn as_drawn_under(command: &Usercmd, settings: &Settings, other: &Settings) -> (Usercmd, Micros) {
+    let [own_ms, other_ms] = [settings, other].map(Settings::drawn_behind_ms);
+    let ahead_ms = i64::from(command.lerp_msec) - own_ms;
+    let is_as_set = match settings.server.schedule {
+        Schedule::Arrival => ahead_ms == 0,
+        // The usercmd carries the time of its tick, which is ahead of the client's clock.
+        Schedule::Tick => ahead_ms >= 0,
+    };
+    match u16::try_from(other_ms + ahead_ms).ok().filter(|_| is_as_set) {
+        Some(lerp_msec) => (Usercmd { lerp_msec, ..command.clone() }, Micros::from_ms(other_ms)),
+        None => (command.clone(), Micros::from_ms(own_ms)),
+    }
 }
 
 /// The effects, shots and touches of a usercmd.

@@ -13,14 +13,21 @@ use crate::settings::{Schedule, Settings};
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
+/// What a shot's usercmd says of the time that the shooter saw.
+pub(super) struct ShotClaim<'a> {
+    /// The arrival of the usercmd; `None` for a stand-in, which nobody saw and which is judged in the present.
+    pub(super) arrived: Option<Micros>,
+    pub(super) command: &'a Usercmd,
+    /// How far behind its clock the client draws the others.
+    pub(super) drawn_behind: Micros,
+}
+
 impl<G: Game> Server<G> {
-    /// Returns the targets of a shot. `arrived` is the arrival of its usercmd; `None` for a stand-in, which nobody saw and
-    /// which is judged in the present.
+    /// Returns the targets of a shot.
     pub(super) fn rewind(
         &self,
         shooter: PlayerId,
-        arrived: Option<Micros>,
-        command: &Usercmd,
+        claim: &ShotClaim<'_>,
         fire: &G::Fire,
         settings: &Settings,
     ) -> Rewind<G::Body> {
@@ -29,11 +36,11 @@ impl<G: Game> Server<G> {
         if !settings.lag_compensation.enabled || G::is_projectile(fire) {
             return Rewind { by: Micros::ZERO, limit: Limit::Off, targets: present(), left_in_present: Vec::new() };
         }
-        let Some(arrived) = arrived else {
+        let Some(arrived) = claim.arrived else {
             return Rewind { by: Micros::ZERO, limit: Limit::None, targets: present(), left_in_present: Vec::new() };
         };
         let connection = &self.connections[usize::from(shooter.0)];
-        let (wanted, limit) = drawn_time(connection, arrived, command, settings);
+        let (wanted, limit) = drawn_time(connection, arrived, claim, settings);
         let (at, limit) = bounded(connection, wanted, self.now, limit, settings);
         if at >= self.now {
             return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
@@ -62,9 +69,10 @@ impl<G: Game> Server<G> {
 fn drawn_time<G: Game>(
     connection: &PlayerConnection<G>,
     arrived: Micros,
-    command: &Usercmd,
+    claim: &ShotClaim<'_>,
     settings: &Settings,
 ) -> (Micros, Limit) {
+    let command = claim.command;
     let Some(round_trip) = connection.round_trip else {
         return (command.drawn_at(), Limit::None);
     };
@@ -72,7 +80,7 @@ fn drawn_time<G: Game>(
     let clock = match settings.server.schedule {
         Schedule::Arrival => command.server_time,
         // The usercmd carries its tick's time. The client's clock follows from what the client drew.
-        Schedule::Tick => command.drawn_at() + Micros::from_ms(connection.settings.drawn_behind_ms()),
+        Schedule::Tick => command.drawn_at() + claim.drawn_behind,
     };
     let off = Micros((clock - implied).0.saturating_abs());
     if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) {
