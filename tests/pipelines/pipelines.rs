@@ -10,6 +10,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
+use hitreg::trace::schema::corrections;
 use proptest::prelude::*;
 
 pub(crate) fn record(scenario: &Scenario, rules: DiscRules) -> Session {
@@ -130,6 +131,25 @@ fn corrections_have_their_true_cause() {
     let causes = summary(&pushed, &[]).prediction.misses_by_cause;
     assert!(causes.get("knockback").is_some_and(|n| *n > 20), "{causes:?}");
     assert!(!causes.contains_key("input_lost"), "{causes:?}");
+}
+
+/// Other players push this one between the usercmds that it sends.
+#[test]
+fn a_snapshot_that_repeats_an_ack_and_moves_the_player_is_a_correction() {
+    let mut scenario = scenario(17, LinkModel { delay_ms: 40.0, ..LinkModel::default() });
+    scenario.settings.insert("client.cmd_hz".to_owned(), "10".to_owned());
+    scenario.settings.insert("server.update_hz".to_owned(), "64".to_owned());
+    let session = record(&scenario, DiscRules { push_units: 8.0, ..DiscRules::default() });
+    let trace = replay_with(&session, &ReplayOptions::default()).trace;
+    let rows = corrections::Columns::of(&trace);
+    let repeated = |row: &usize| rows.commands[*row] == 0;
+    let (mut pushed, mut exact) = (0, 0);
+    for row in (0..rows.rows).filter(repeated) {
+        pushed += usize::from(rows.cause.get(row) == "knockback" && rows.reran[row] > 0);
+        exact += usize::from(rows.fields[row] == 0);
+    }
+    assert!(pushed > 20, "{pushed} of {} rows", rows.rows);
+    assert_eq!(exact, 0, "a repeated ack that corrects nothing has a row");
 }
 
 /// Usercmds that arrived are not lost, and usercmds lost in two places of one ack are.

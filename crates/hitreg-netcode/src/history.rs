@@ -16,8 +16,12 @@ pub(crate) use place::{between, beyond};
 use crate::game::{Game, PlacedBody, PlacementKind};
 use hitreg_log::units::{EntityId, Micros, Tick};
 
-/// The number of frames kept per client: Half-Life's `SV_UPDATE_BACKUP`, QuakeWorld's `UPDATE_BACKUP`.
+/// The least number of frames kept per client: Half-Life's `SV_UPDATE_BACKUP`, QuakeWorld's `UPDATE_BACKUP`.
 pub const FRAMES_KEPT: usize = 64;
+/// At high update rates, the frames of this time are kept.
+const TIME_KEPT: Micros = Micros::from_s(1);
+/// The most frames kept per client, at any rate.
+pub(crate) const FRAMES_MAX: usize = 1024;
 
 /// The entities after one tick, as a snapshot of that tick carries them.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +75,7 @@ impl<B> History<B> {
     /// Creates a history from frames; `None` when there are too many, or when they are not in order.
     pub(crate) fn of(frames: VecDeque<Arc<Frame<B>>>) -> Option<History<B>> {
         let in_order = frames.iter().is_sorted_by(|a, b| a.server_time < b.server_time);
-        (in_order && frames.len() <= FRAMES_KEPT).then_some(History { frames })
+        (in_order && frames.len() <= FRAMES_MAX).then_some(History { frames })
     }
 }
 
@@ -86,9 +90,16 @@ impl<B: Clone> History<B> {
             return;
         }
         self.frames.insert(index, frame);
-        if self.frames.len() > FRAMES_KEPT {
+        while self.has_spare_frame() {
             self.frames.pop_front();
         }
+    }
+
+    /// Returns whether the oldest frame is not needed any more.
+    fn has_spare_frame(&self) -> bool {
+        let (Some(oldest), Some(newest)) = (self.frames.front(), self.frames.back()) else { return false };
+        let is_old = newest.server_time - oldest.server_time > TIME_KEPT;
+        self.frames.len() > FRAMES_MAX || self.frames.len() > FRAMES_KEPT && is_old
     }
 
     /// Returns the newest frame.
@@ -155,9 +166,23 @@ mod tests {
     fn a_history_has_few_frames_and_in_order() {
         let frame = |at| Arc::new(Frame::<u8> { tick: Tick(0), server_time: Micros(at), entities: Vec::new() });
         let of = |times: &mut dyn Iterator<Item = i64>| History::of(times.map(frame).collect()).is_some();
-        let most = FRAMES_KEPT as i64;
+        let most = FRAMES_MAX as i64;
         assert!(of(&mut (0..0)) && of(&mut (0..most)));
         assert!(!of(&mut (0..=most)), "too many");
         assert!(!of(&mut [1, 3, 2].into_iter()) && !of(&mut [1, 1].into_iter()), "not in order, or twice");
+    }
+
+    /// At 20 frames/s, 64 frames are kept, which are 3.15 s; at 200 frames/s, those of a second.
+    #[test]
+    fn a_history_has_at_least_a_second_and_64_frames() {
+        let kept = |hz: i64| {
+            let mut history = History::<u8>::default();
+            for n in 0..5_000 {
+                let server_time = Micros(n * 1_000_000 / hz);
+                history.push(Arc::new(Frame { tick: Tick(0), server_time, entities: Vec::new() }));
+            }
+            history.frames().len()
+        };
+        assert_eq!([20, 200, 1_000, 2_000].map(kept), [64, 201, 1_001, 1_024]);
     }
 }

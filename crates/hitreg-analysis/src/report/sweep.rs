@@ -69,13 +69,15 @@ fn equal_rows(sweep: &Sweep) -> Option<String> {
     }
     let keys = sweep.keys.join(", ");
     Some(match sweep.what_if {
-        _ if sweep.is_by_build => format!("All rows are equal: the build's traces do not depend on {keys}."),
-        WhatIf::Rerecord => format!("All rows are equal: these sessions do not depend on {keys}."),
+        _ if sweep.is_by_build => {
+            format!("All rows are equal: in the build's traces, these figures do not depend on {keys}.")
+        }
+        WhatIf::Rerecord => format!("All rows are equal: in these sessions, the figures do not depend on {keys}."),
         _ if sweep.keys.iter().all(|key| key.starts_with("client.")) => format!(
             "All rows are equal: the log holds the usercmds that the clients sent, and a replay cannot change {keys}. \
              --what-if rerecord plays the session again with bots."
         ),
-        _ => format!("All rows are equal: the replays of these logs do not depend on {keys}."),
+        _ => format!("All rows are equal: in replays of these logs, the figures do not depend on {keys}."),
     })
 }
 

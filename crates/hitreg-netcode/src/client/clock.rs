@@ -1,6 +1,6 @@
 //! The client's clock. In adopt mode, "the client adopts that value as its clock" (Bernier 2001, footnote 6), where the
 //! value is the server's clock in each update. The clock is therefore behind the server's by the latency. In drift
-//! mode, it moves towards that value gradually, as in Quake III.
+//! mode, it moves towards that value by the step sizes of Quake III.
 
 use crate::settings::ClockMode;
 use crate::state::state;

@@ -258,7 +258,13 @@ impl<G: Game> Window<G> {
             return ReconcileOutcome { comparison: None, correction: None, round_trip: None };
         };
         let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| G::grade(played, authoritative));
-        let comparison = checks.then(|| Comparison {
+        // A difference within the rounding of a recording is not a wrong prediction.
+        let may_be_wrong = grade == PredictionGrade::Miss || G::IMPORTED.is_none_or(|imported| !imported.is_rounded);
+        let is_wrong = may_be_wrong && next != *predicted;
+        let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
+        // Between two acks, the server may change the body, for example by a push.
+        let is_compared = checks || self.mode != PredictionMode::Off && !errors.is_empty();
+        let comparison = is_compared.then(|| Comparison {
             command: snapshot.ack,
             commands: commands.len() as u32,
             grade,
@@ -267,10 +273,6 @@ impl<G: Game> Window<G> {
             velocity_error: predicted.velocity().distance(next.velocity()),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
-        // A difference within the rounding of a recording is not a wrong prediction.
-        let may_be_wrong = grade == PredictionGrade::Miss || G::IMPORTED.is_none_or(|imported| !imported.is_rounded);
-        let is_wrong = may_be_wrong && next != *predicted;
-        let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
         let mut cut = std::mem::take(&mut self.cut);
         let correction = (!errors.is_empty()).then(|| {
             let MissExplanation { cause, evidence, effects: heard } =

@@ -33,7 +33,7 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) credit: Micros,
     /// The frames sent to this client: the only ones that it can have drawn.
     pub(super) history: History<G::Body>,
-    /// The send times of the last snapshots.
+    /// The send times of the last snapshot, and of those before it that a later ack may name.
     pub(super) sent: VecDeque<(SnapshotSeq, Micros)>,
     /// The newest acked snapshot, and the round trip until its first ack.
     pub(super) acked: SnapshotSeq,
@@ -113,6 +113,10 @@ impl<G: Game> PlayerConnection<G> {
         if let Some((_, sent)) = self.sent.iter().rev().find(|(seq, _)| *seq == ack) {
             self.acked = ack;
             self.round_trip = Some(now - *sent);
+            // The last one stays, because the next update is due after it.
+            while self.sent.len() > 1 && self.sent.front().is_some_and(|(seq, _)| *seq <= ack) {
+                self.sent.pop_front();
+            }
         }
     }
 

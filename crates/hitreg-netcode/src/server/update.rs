@@ -6,7 +6,7 @@ use super::Server;
 use super::connection::PlayerConnection;
 use crate::bounded::push_bounded;
 use crate::game::{Body, Effect, Game};
-use crate::history::{FRAMES_KEPT, Frame};
+use crate::history::{FRAMES_MAX, Frame};
 use crate::packet::Snapshot;
 use hitreg_log::units::{Micros, PlayerId, Tick};
 
@@ -61,7 +61,7 @@ impl<G: Game> PlayerConnection<G> {
             ..Snapshot::new(self.snapshot, self.last_command, Arc::clone(&frame))
         };
         self.history.push(frame);
-        push_bounded(&mut self.sent, (snapshot.seq, now), FRAMES_KEPT);
+        push_bounded(&mut self.sent, (snapshot.seq, now), FRAMES_MAX);
         // The average update rate matches the client's request; missed turns are not made up.
         self.due_at = (self.due_at + interval).max(now + interval - settings.server.tick_hz.interval());
         snapshot

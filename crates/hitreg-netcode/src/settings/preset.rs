@@ -25,9 +25,9 @@ pub static PRESETS: &[Preset] = &[
             ("interpolation.mode", "two-point", "Quake III: cg.snap and cg.nextSnap"),
             ("interpolation.lerp_ms", "50", "Quake III: one snapshot at snaps 20"),
             ("lag_compensation.enabled", "false", "Bernier 2001: Quake III has none"),
-            ("server.on_lost_command", "skip", "Quake III runs what arrives"),
+            ("server.on_lost_command", "skip", "nearest to Quake III, where the next usercmd covers the gap"),
             ("client.redundancy", "2", "Quake III: cl_packetdup 1"),
-            ("client.clock", "drift", "Quake III: CL_AdjustTimeDelta"),
+            ("client.clock", "drift", "nearest to Quake III's CL_AdjustTimeDelta"),
         ],
     },
     Preset {

@@ -68,7 +68,7 @@ table! {
 }
 
 table! {
-    /// One usercmd that was due on the server.
+    /// One usercmd that was due on the server. One that arrives after its stand-in ran has a second row, `late`.
     executed { key: &["player", "command"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Input, rank: 0 }
     /// The player.
     player: u32;
@@ -125,7 +125,7 @@ table! {
 }
 
 table! {
-    /// One ack, compared with its prediction.
+    /// One ack, compared with its prediction. A snapshot that repeats an ack has a row only if it corrects the body.
     corrections {
         key: &["player", "command"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Corrections, rank: 4
     }
@@ -135,7 +135,7 @@ table! {
     at_us: i64, unit = Unit::Micros;
     /// The acked usercmd.
     command: u32;
-    /// Number of usercmds acked since the previous ack.
+    /// Number of usercmds acked since the previous ack; 0 for a repeated ack.
     commands: u32;
     /// Agreement of the prediction; `near` is within 0.2 units and 1.5 units/s.
     result: Code, names = &GRADES;
