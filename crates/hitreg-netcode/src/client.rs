@@ -254,7 +254,7 @@ impl<G: Game> Client<G> {
             rules: &self.setup.rules,
             history: &self.history,
             limits: &self.limits,
-            max_extrapolation: Micros::from_ms(self.setup.settings.extrapolation_max_ms),
+            max_extrapolation: Micros::from_ms(self.setup.settings.extrapolation.max_ms),
             but: self.player.entity(),
         };
         let (at, out) = (self.drawn_at, &mut self.drawn);

@@ -14,7 +14,10 @@ pub use choices::{
     Among, ClockMode, Frames, InterpolationMode, OnLost, OnMissing, PredictionMode, Schedule, Sizes, Zone,
 };
 pub use engine_names::{ENGINE_NAMES, EngineName, engine_names};
-pub use keys::{KEYS, SettingKey};
+pub use keys::{
+    ClientSettings, ExtrapolationSettings, InterpolationSettings, KEYS, LagCompensation, PredictionSettings,
+    ServerSettings, SettingKey, Settings, TeleportSettings, WireSettings,
+};
 pub use kind::ValueKind;
 pub(crate) use players::is_of_players;
 pub use players::{Players, without_players};
@@ -22,118 +25,8 @@ pub use preset::{PRESETS, Preset};
 
 use engine_names::our_name;
 use hitreg_log::record::split_of_player;
-use hitreg_log::units::{Hz, PlayerId};
+use hitreg_log::units::PlayerId;
 use nearest::{key_hint, nearest};
-
-/// All settings, typed. [`KEYS`] holds the meaning of each and the source of its default.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Settings of prediction.
-    pub prediction: PredictionSettings,
-    /// Settings of drawing the others.
-    pub interpolation: InterpolationSettings,
-    /// The longest extrapolation when drawing, in ms.
-    pub extrapolation_max_ms: i64,
-    /// A body that moves farther than this between two snapshots counts as teleported, in units.
-    pub teleport_distance_units: i64,
-    /// Settings of lag compensation.
-    pub lag_compensation: LagCompensation,
-    /// Settings of the server.
-    pub server: ServerSettings,
-    /// Settings of clients.
-    pub client: ClientSettings,
-    /// Settings of the transport of packets and snapshots.
-    pub wire: WireSettings,
-    /// Single players' own settings, with keys such as `p2.interpolation.lerp_ms`. [`Settings::of_player`] applies
-    /// them.
-    pub players: Players,
-}
-
-/// Settings of prediction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PredictionSettings {
-    /// What is predicted.
-    pub mode: PredictionMode,
-    /// Bernier's `pushlatency`: minus the most milliseconds that are predicted.
-    pub push_latency_ms: i64,
-    /// The time in which a correction fades from view, in ms.
-    pub smooth_ms: i64,
-    /// Corrections larger than this are shown immediately, in units.
-    pub smooth_max_units: i64,
-    /// The bodies among which an acked prediction is compared with the server's state.
-    pub among: Among,
-}
-
-/// Settings of drawing the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InterpolationSettings {
-    /// The method of drawing.
-    pub mode: InterpolationMode,
-    /// The interpolation delay behind the client's clock, in ms.
-    pub lerp_ms: i64,
-    /// What is drawn when the next update has not arrived.
-    pub on_missing: OnMissing,
-    /// The time in which a Simulated entity eases to its place in an update, in ms.
-    pub ease_ms: i64,
-}
-
-/// Settings of lag compensation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LagCompensation {
-    /// Whether shots are judged against the past that the shooter saw.
-    pub enabled: bool,
-    /// The longest rewind, in ms.
-    pub max_unlag_ms: i64,
-    /// The greatest difference between a usercmd's time and the time implied by the measured latency, in ms.
-    pub max_claim_error_ms: i64,
-}
-
-/// Settings of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerSettings {
-    /// Ticks per second.
-    pub tick_hz: Hz,
-    /// Snapshots per second to each client.
-    pub update_hz: Hz,
-    /// Bytes per second to each client.
-    pub rate_bytes_per_s: i64,
-    /// How much simulated time a client may be ahead of the server's clock, in ms.
-    pub command_credit_ms: i64,
-    /// The replacement of lost usercmds.
-    pub on_lost_command: OnLost,
-    /// When usercmds run.
-    pub schedule: Schedule,
-    /// Which entities a client receives.
-    pub zone: Zone,
-    /// The greatest distance of a received entity from the client's avatar, in units.
-    pub zone_units: i64,
-}
-
-/// Settings of clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientSettings {
-    /// Usercmds per second.
-    pub cmd_hz: Hz,
-    /// The regularity of a bot client's frames.
-    pub frames: Frames,
-    /// The number of usercmds in each packet: the newest and repeats of earlier ones.
-    pub redundancy: i64,
-    /// How the client follows the server's clock.
-    pub clock: ClockMode,
-    /// How long before its tick a calibrated client's input should arrive, in ms.
-    pub lead_ms: i64,
-    /// Whether the redundancy adapts to bandwidth, loss and jitter; [`ClientSettings::redundancy`] is then its maximum.
-    pub adaptive_redundancy: bool,
-}
-
-/// Settings of the transport of packets and snapshots.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WireSettings {
-    /// Which sizes are used for the server's rate, for redundancy, and in logs.
-    pub sizes: Sizes,
-    /// The longest snapshot in bytes; entities that do not fit wait for the next one.
-    pub message_max_bytes: i64,
-}
 
 /// The reasons why a setting cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -16,9 +16,9 @@ pub struct PlacementLimits {
 impl PlacementLimits {
     /// Returns the limits from the settings.
     pub fn of(settings: &Settings) -> PlacementLimits {
-        let max = Micros::from_ms(settings.extrapolation_max_ms);
+        let max = Micros::from_ms(settings.extrapolation.max_ms);
         PlacementLimits {
-            teleport_distance_units: settings.teleport_distance_units as f32,
+            teleport_distance_units: settings.teleport.distance_units as f32,
             extrapolate_max: (settings.interpolation.on_missing == OnMissing::Extrapolate).then_some(max),
         }
     }

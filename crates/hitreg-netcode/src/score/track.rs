@@ -28,7 +28,7 @@ impl<'a, G: Game> DrawingModes<'a, G> {
     pub(super) fn new(rules: &'a G::Rules, settings: &Settings) -> DrawingModes<'a, G> {
         let limits = PlacementLimits::of(settings);
         let present =
-            PlacementLimits { extrapolate_max: Some(Micros::from_ms(settings.extrapolation_max_ms)), ..limits };
+            PlacementLimits { extrapolate_max: Some(Micros::from_ms(settings.extrapolation.max_ms)), ..limits };
         DrawingModes { rules, limits, present, lerp: Micros::from_ms(settings.interpolation.lerp_ms) }
     }
 }
