@@ -6,10 +6,14 @@
 //! the pipelines put out. A claim that holds without its mechanism would prove nothing; a test checks that there is
 //! none.
 
-/// A claim of a theme. Its file in `claims` has the same name. `played` is a measure of the session that the scene gives.
+/// A claim of a theme. Its file in `claims` has the same name. A measure after `played` gets the session of the scene. A
+/// measure after `of` gets the sessions of these variants of the scene. Any other measure plays its sessions itself.
 macro_rules! claim {
     ($theme:ident, $name:literal, played $measure:path) => {
         claim!($theme, $name, |experiment| Ok($measure(&experiment.play()?)))
+    };
+    ($theme:ident, $name:literal, of [$($variant:literal),+] $measure:path) => {
+        claim!($theme, $name, |experiment| Ok($measure([$(&experiment.play_variant($variant)?),+])))
     };
     ($theme:ident, $name:literal, $measure:expr) => {
         $crate::claims::Claim {

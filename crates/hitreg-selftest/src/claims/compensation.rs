@@ -15,52 +15,45 @@ use hitreg_netcode::geometry::angle_off;
 use hitreg_netcode::replay::TraceTables;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!(LagCompensation, "lead-without-compensation", lead_without),
-    claim!(LagCompensation, "lead-with-compensation", lead_with),
-    claim!(LagCompensation, "lead-with-extrapolation", lead_extrapolated),
-    claim!(LagCompensation, "hit-tone", hit_tone),
-    claim!(LagCompensation, "rewind-three-terms", three_terms),
-    claim!(LagCompensation, "rewind-moves-nobody", moves_nobody),
-    claim!(LagCompensation, "rewind-stance-and-life", stance_and_life),
+    claim!(LagCompensation, "lead-without-compensation", of ["rtt-100", "rtt-200"] lead_without),
+    claim!(LagCompensation, "lead-with-compensation", played lead_with),
+    claim!(LagCompensation, "lead-with-extrapolation", of ["rtt-60", "rtt-300"] lead_extrapolated),
+    claim!(LagCompensation, "hit-tone", of ["led", "not-led"] hit_tone),
+    claim!(LagCompensation, "rewind-three-terms", of ["latency", "lerp", "both", "sparse"] three_terms),
+    claim!(LagCompensation, "rewind-moves-nobody", of ["with", "without"] moves_nobody),
+    claim!(LagCompensation, "rewind-stance-and-life", of ["ducked", "died"] stance_and_life),
     claim!(LagCompensation, "shot-round-the-corner", round_the_corner),
     claim!(LagCompensation, "shot-head-on", head_on),
     claim!(LagCompensation, "shot-crossing", crossing),
-    claim!(LagCompensation, "projectiles-not-compensated", projectiles),
+    claim!(LagCompensation, "projectiles-not-compensated", of ["rockets", "bullets"] projectiles),
     claim!(LagCompensation, "client-says-it-hit", client_says_it_hit),
     claim!(LagCompensation, "false-stamps", false_stamps),
-    claim!(LagCompensation, "lead-while-dodging", while_dodging),
+    claim!(LagCompensation, "lead-while-dodging", of ["straight", "dodging", "fluctuating"] while_dodging),
     claim!(LagCompensation, "running-one-way", played running_one_way),
 ];
 
 const SHOOTER: u16 = 0;
 const RUNNER: u16 = 1;
 
-fn lead_without(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    Ok(vec![
-        ("lead that hits, at 100 ms", lead_that_hits(&experiment.play_variant("rtt-100")?)),
-        ("lead that hits, at 200 ms", lead_that_hits(&experiment.play_variant("rtt-200")?)),
-    ])
+fn lead_without([at_100, at_200]: [&SessionWatch; 2]) -> NamedFigures {
+    vec![("lead that hits, at 100 ms", lead_that_hits(at_100)), ("lead that hits, at 200 ms", lead_that_hits(at_200))]
 }
 
-fn lead_with(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    Ok(vec![("lead that hits, at 100 ms", lead_that_hits(&experiment.play()?))])
+fn lead_with(seen: &SessionWatch) -> NamedFigures {
+    vec![("lead that hits, at 100 ms", lead_that_hits(seen))]
 }
 
-fn lead_extrapolated(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    Ok(vec![
-        ("lead that hits, at 60 ms", lead_that_hits(&experiment.play_variant("rtt-60")?)),
-        ("lead that hits, at 300 ms", lead_that_hits(&experiment.play_variant("rtt-300")?)),
-    ])
+fn lead_extrapolated([at_60, at_300]: [&SessionWatch; 2]) -> NamedFigures {
+    vec![("lead that hits, at 60 ms", lead_that_hits(at_60)), ("lead that hits, at 300 ms", lead_that_hits(at_300))]
 }
 
-fn hit_tone(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (led, unled) = (experiment.play_variant("led")?, experiment.play_variant("not-led")?);
+fn hit_tone([led, unled]: [&SessionWatch; 2]) -> NamedFigures {
     let fired: Vec<Micros> = led
         .frames_of(SHOOTER)
         .filter(|frame| frame.effects.iter().any(|effect| effect.kind == ArenaEffect::Pistol as u8))
         .map(|frame| frame.at)
         .collect();
-    let heard = tones(&led);
+    let heard = tones(led);
     let delay = |heard: &Micros| {
         let shot = fired.iter().copied().filter(|shot| shot <= heard).max_by_key(|shot| shot.0)?;
         // Shots are farther apart than the round trip, so the last earlier shot is the right one.
@@ -69,51 +62,45 @@ fn hit_tone(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let delays: Vec<f64> = heard.iter().filter_map(delay).collect();
     let predicted = led.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
     let predicted = predicted.filter(|effect| effect.kind == ArenaEffect::HitTone as u8).count();
-    Ok(vec![
+    vec![
         ("shots", count(fired.len())),
         ("tones with a lead of 50 units", count(heard.len())),
-        ("tones without a lead", count(tones(&unled).len())),
+        ("tones without a lead", count(tones(unled).len())),
         ("shot to tone, median", median(&delays)),
         ("tones predicted by the client", count(predicted)),
-    ])
+    ]
 }
 
-fn three_terms(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let rewind = |name: &str| -> Result<Option<f64>, ClaimError> {
-        let seen = experiment.play_variant(name)?;
-        Ok(median(seen.shots.iter().map(|shot| shot.rewound_by.as_ms_f64())))
-    };
-    let sparse = experiment.play_variant("sparse")?;
-    let errors: Vec<f64> = sparse.shots.iter().filter_map(|shot| view_error(&sparse, shot)).collect();
+fn three_terms([latency, lerp, both, sparse]: [&SessionWatch; 4]) -> NamedFigures {
+    let rewind = |seen: &SessionWatch| median(seen.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()));
+    let errors: Vec<f64> = sparse.shots.iter().filter_map(|shot| view_error(sparse, shot)).collect();
     let said = sparse.frames_of(SHOOTER).last().map(|frame| f64::from(frame.command.lerp_msec));
-    Ok(vec![
-        ("rewind, 100 ms of latency", rewind("latency")?),
-        ("rewind, 100 ms of interpolation", rewind("lerp")?),
-        ("rewind, both", rewind("both")?),
+    vec![
+        ("rewind, 100 ms of latency", rewind(latency)),
+        ("rewind, 100 ms of interpolation", rewind(lerp)),
+        ("rewind, both", rewind(both)),
         ("interpolation in the usercmd", said),
         ("10 updates/s: distance from drawn to judged", greatest(&errors)),
-    ])
+    ]
 }
 
-fn moves_nobody(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (with, without) = (experiment.play_variant("with")?, experiment.play_variant("without")?);
+fn moves_nobody([with, without]: [&SessionWatch; 2]) -> NamedFigures {
     let place = |seen: &SessionWatch| -> Vec<Option<ArenaBody>> {
         let at_rest = |body: &ArenaBody| ArenaBody { health: 0, ..*body };
         seen.ticks.iter().map(|tick| body_of(&tick.bodies, RUNNER).map(at_rest)).collect()
     };
-    let differing = place(&with).iter().zip(&place(&without)).filter(|(a, b)| a != b).count();
-    Ok(vec![
+    let differing = place(with).iter().zip(&place(without)).filter(|(a, b)| a != b).count();
+    vec![
         ("hits, aimed at the drawn target", count(with.hits().count())),
         (
             "distance of the judged from the present position, median",
-            median(with.shots.iter().filter_map(|shot| moved_back(&with, shot))),
+            median(with.shots.iter().filter_map(|shot| moved_back(with, shot))),
         ),
         ("ticks with another target position", count(differing)),
-    ])
+    ]
 }
 
-fn stance_and_life(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (ducked, died) = (experiment.play_variant("ducked")?, experiment.play_variant("died")?);
+fn stance_and_life([ducked, died]: [&SessionWatch; 2]) -> NamedFigures {
     let shots = |seen: &SessionWatch| seen.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER).count();
     let now_ducked = ducked.shots.iter().all(|shot| {
         let tick = ducked.ticks.iter().find(|tick| tick.at == shot.at);
@@ -121,12 +108,12 @@ fn stance_and_life(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     });
     let found_dead = died.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER);
     let found_dead = found_dead.filter(|shot| shot.verdict.reason == Reason::AlreadyDead).count();
-    Ok(vec![
-        ("shots at the head of a target that ducked since", count(if now_ducked { shots(&ducked) } else { 0 })),
+    vec![
+        ("shots at the head of a target that ducked since", count(if now_ducked { shots(ducked) } else { 0 })),
         ("of those, hits", count(ducked.hits().filter(|shot| shot.shooter.0 == SHOOTER).count())),
-        ("shots at a target that died since", count(shots(&died))),
+        ("shots at a target that died since", count(shots(died))),
         ("of those, on the target alive in the past (no damage)", count(found_dead)),
-    ])
+    ]
 }
 
 fn round_the_corner(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -169,20 +156,19 @@ fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     ])
 }
 
-fn projectiles(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (rockets, bullets) = (experiment.play_variant("rockets")?, experiment.play_variant("bullets")?);
+fn projectiles([rockets, bullets]: [&SessionWatch; 2]) -> NamedFigures {
     let rewind = greatest(rockets.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()));
     let met = rockets.impacts.iter().filter(|(_, verdict)| verdict.reason == Reason::Hit).count();
     let at_once = rockets.hits().count();
     let heard = rockets.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
     let heard = heard.filter(|effect| effect.kind == ArenaEffect::Launcher as u8).count();
-    Ok(vec![
+    vec![
         ("rockets aimed at the runner", count(rockets.shots.len())),
         ("of those, hits", count(met + at_once)),
         ("rewind of rockets, max", rewind),
         ("firing sounds predicted", count(heard)),
         ("bullets with the same aim that hit", share(bullets.hits().count(), bullets.shots.len())),
-    ])
+    ]
 }
 
 fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -225,17 +211,14 @@ fn false_stamps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     ])
 }
 
-fn while_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let straight = experiment.play_variant("straight")?;
-    let dodging = experiment.play_variant("dodging")?;
-    let fluctuating = experiment.play_variant("fluctuating")?;
+fn while_dodging([straight, dodging, fluctuating]: [&SessionWatch; 3]) -> NamedFigures {
     let hits = |seen: &SessionWatch| share(seen.hits().count(), seen.shots.len());
-    Ok(vec![
+    vec![
         ("shots", count(straight.shots.len())),
-        ("right lead, straight run: hits", hits(&straight)),
-        ("same lead, dodging: hits", hits(&dodging)),
-        ("same lead, fluctuating latency: hits", hits(&fluctuating)),
-    ])
+        ("right lead, straight run: hits", hits(straight)),
+        ("same lead, dodging: hits", hits(dodging)),
+        ("same lead, fluctuating latency: hits", hits(fluctuating)),
+    ]
 }
 
 fn running_one_way(seen: &SessionWatch) -> NamedFigures {

@@ -10,15 +10,19 @@ use hitreg_netcode::game::PlacementKind;
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Display, "extrapolation-distance", played extrapolation_distance),
     claim!(Display, "extrapolation-cap", played extrapolation_cap),
-    claim!(Display, "extrapolation-dodging", extrapolation_dodging),
+    claim!(Display, "extrapolation-dodging", of ["straight", "dodging"] extrapolation_dodging),
     claim!(Display, "interpolation-smooth", played interpolation_smooth),
     claim!(Display, "interpolation-algorithm", played interpolation_algorithm),
-    claim!(Display, "interpolation-in-the-past", interpolation_in_the_past),
-    claim!(Display, "lost-update-100-ms", lost_update_100_ms),
+    claim!(Display, "interpolation-in-the-past", of ["near", "far"] interpolation_in_the_past),
+    claim!(Display, "lost-update-100-ms", of ["hold", "extrapolate"] lost_update_100_ms),
     claim!(Display, "lost-update-200-ms", played lost_update_200_ms),
-    claim!(Display, "bouncing-ball", bouncing_ball),
+    claim!(
+        Display,
+        "bouncing-ball",
+        of ["two-point-10", "two-point-50", "last-rendered-20", "history-20", "history-10", "history-50"] bouncing_ball
+    ),
     claim!(Display, "teleport-flag", teleport_flag),
-    claim!(Display, "teleport-distance", teleport_distance),
+    claim!(Display, "teleport-distance", of ["far", "near"] teleport_distance),
 ];
 
 const VIEWER: u16 = 0;
@@ -43,15 +47,12 @@ fn extrapolation_cap(seen: &SessionWatch) -> NamedFigures {
     ]
 }
 
-fn extrapolation_dodging(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+fn extrapolation_dodging([straight, dodging]: [&SessionWatch; 2]) -> NamedFigures {
     let error = |seen: &SessionWatch| {
         let errors: Vec<f64> = seen.inspected(VIEWER).filter_map(|frame| error_of_picture(seen, frame)).collect();
         greatest(&errors)
     };
-    Ok(vec![
-        ("error while running straight, max", error(&experiment.play_variant("straight")?)),
-        ("error while dodging, max", error(&experiment.play_variant("dodging")?)),
-    ])
+    vec![("error while running straight, max", error(straight)), ("error while dodging, max", error(dodging))]
 }
 
 fn interpolation_smooth(seen: &SessionWatch) -> NamedFigures {
@@ -88,22 +89,17 @@ fn interpolation_algorithm(seen: &SessionWatch) -> NamedFigures {
     ]
 }
 
-fn interpolation_in_the_past(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    Ok(vec![
-        ("delay at 20 ms of latency", behind_ms(&experiment.play_variant("near")?)),
-        ("delay at 200 ms of latency", behind_ms(&experiment.play_variant("far")?)),
-    ])
+fn interpolation_in_the_past([near, far]: [&SessionWatch; 2]) -> NamedFigures {
+    vec![("delay at 20 ms of latency", behind_ms(near)), ("delay at 200 ms of latency", behind_ms(far))]
 }
 
-fn lost_update_100_ms(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let held = experiment.play_variant("hold")?;
-    let carried = experiment.play_variant("extrapolate")?;
-    Ok(vec![
-        ("updates lost", lost_updates(&held)),
-        ("hold: time at rest", longest_rest_ms(&held)),
-        ("hold: jump after the rest", greatest(steps(&held))),
-        ("extrapolate: warp at the next update", greatest(steps(&carried))),
-    ])
+fn lost_update_100_ms([held, carried]: [&SessionWatch; 2]) -> NamedFigures {
+    vec![
+        ("updates lost", lost_updates(held)),
+        ("hold: time at rest", longest_rest_ms(held)),
+        ("hold: jump after the rest", greatest(steps(held))),
+        ("extrapolate: warp at the next update", greatest(steps(carried))),
+    ]
 }
 
 fn lost_update_200_ms(seen: &SessionWatch) -> NamedFigures {
@@ -118,26 +114,22 @@ fn lost_update_200_ms(seen: &SessionWatch) -> NamedFigures {
     ]
 }
 
-fn bouncing_ball(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (slow, fast) = (experiment.play_variant("two-point-10")?, experiment.play_variant("two-point-50")?);
-    let (chasing, same_history) =
-        (experiment.play_variant("last-rendered-20")?, experiment.play_variant("history-20")?);
-    let (slow_history, history) = (experiment.play_variant("history-10")?, experiment.play_variant("history-50")?);
+fn bouncing_ball([slow, fast, chasing, same_history, slow_history, history]: [&SessionWatch; 6]) -> NamedFigures {
     let resting = |seen: &SessionWatch| {
         let steps = steps(seen);
         let rests = steps.iter().filter(|step| **step < REST_UNITS).count();
         share(rests, steps.len())
     };
-    Ok(vec![
-        ("bounces", count(lowest_drawn(&slow).len())),
-        ("two-point, 10/s: lowest point above the ground", median(lowest_drawn(&slow))),
-        ("two-point, 50/s: frames at rest", resting(&fast)),
-        ("from the last render position, 20/s: lowest point above the ground", median(lowest_drawn(&chasing))),
-        ("history, 20/s: lowest point above the ground", median(lowest_drawn(&same_history))),
-        ("history, 10/s: lowest point above the ground", median(lowest_drawn(&slow_history))),
-        ("history, 50/s: lowest point above the ground", median(lowest_drawn(&history))),
-        ("history, 50/s: frames at rest", resting(&history)),
-    ])
+    vec![
+        ("bounces", count(lowest_drawn(slow).len())),
+        ("two-point, 10/s: lowest point above the ground", median(lowest_drawn(slow))),
+        ("two-point, 50/s: frames at rest", resting(fast)),
+        ("from the last render position, 20/s: lowest point above the ground", median(lowest_drawn(chasing))),
+        ("history, 20/s: lowest point above the ground", median(lowest_drawn(same_history))),
+        ("history, 10/s: lowest point above the ground", median(lowest_drawn(slow_history))),
+        ("history, 50/s: lowest point above the ground", median(lowest_drawn(history))),
+        ("history, 50/s: frames at rest", resting(history)),
+    ]
 }
 
 fn teleport_flag(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -157,18 +149,17 @@ fn teleport_flag(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     ])
 }
 
-fn teleport_distance(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+fn teleport_distance([far, near]: [&SessionWatch; 2]) -> NamedFigures {
     let moved_at_once = |seen: &SessionWatch| {
         let drawn: Vec<PlacementKind> = seen.inspected(VIEWER).filter_map(|f| Some(f.drawn(MOVER)?.how)).collect();
         let at_once = drawn.iter().filter(|how| **how == PlacementKind::Teleported).count();
         share(at_once, drawn.len())
     };
-    let far = experiment.play_variant("far")?;
-    Ok(vec![
-        ("190 units between updates: moved at once", moved_at_once(&far)),
-        ("largest step between frames", greatest(steps(&far))),
-        ("50 units between updates: moved at once", moved_at_once(&experiment.play_variant("near")?)),
-    ])
+    vec![
+        ("190 units between updates: moved at once", moved_at_once(far)),
+        ("largest step between frames", greatest(steps(far))),
+        ("50 units between updates: moved at once", moved_at_once(near)),
+    ]
 }
 
 /// Returns, for each frame, the distance between where the mover is drawn and where the last update has it.

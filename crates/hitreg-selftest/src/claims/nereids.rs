@@ -12,8 +12,8 @@ use hitreg_netcode::game::Cause;
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "every-tick", played every_tick),
-    claim!(Nereids, "three-lost-in-a-row", three_lost),
-    claim!(Nereids, "input-waits-for-its-tick", input_waits),
+    claim!(Nereids, "three-lost-in-a-row", of ["three", "four"] three_lost),
+    claim!(Nereids, "input-waits-for-its-tick", of ["three-ticks"] input_waits),
     claim!(Nereids, "loss-of-5-percent", played loss_of_5_percent),
     claim!(Nereids, "computed-once", played computed_once),
     claim!(Nereids, "out-of-sequence-warnings", warnings),
@@ -32,18 +32,16 @@ fn every_tick(seen: &SessionWatch) -> NamedFigures {
     ]
 }
 
-fn three_lost(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (three, four) = (experiment.play_variant("three")?, experiment.play_variant("four")?);
-    Ok(vec![
-        ("packets lost in a row", count(lost_packets(&three).len())),
-        ("input lost", count(lost_input(&three).len())),
-        ("packets lost in a row, second part", count(lost_packets(&four).len())),
-        ("input lost, second part", count(lost_input(&four).len())),
-    ])
+fn three_lost([three, four]: [&SessionWatch; 2]) -> NamedFigures {
+    vec![
+        ("packets lost in a row", count(lost_packets(three).len())),
+        ("input lost", count(lost_input(three).len())),
+        ("packets lost in a row, second part", count(lost_packets(four).len())),
+        ("input lost, second part", count(lost_input(four).len())),
+    ]
 }
 
-fn input_waits(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play_variant("three-ticks")?;
+fn input_waits([seen]: [&SessionWatch; 1]) -> NamedFigures {
     // The time from arrival at the server to the tick.
     let wait = |done: &ObservedExecution| {
         let frame = seen.frame_of(done.player, done.command)?;
@@ -51,7 +49,7 @@ fn input_waits(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         let arrived = frame.at + Micros::from_ms(40);
         seen.inspects(frame.at).then(|| (ran - arrived).as_ms_f64())
     };
-    Ok(vec![("arrival to tick", median(seen.executed.iter().filter_map(wait)))])
+    vec![("arrival to tick", median(seen.executed.iter().filter_map(wait)))]
 }
 
 fn loss_of_5_percent(seen: &SessionWatch) -> NamedFigures {

@@ -22,11 +22,11 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Prediction, "correction-smoothed", played correction_smoothed),
     claim!(Prediction, "client-says-where-it-is", client_says_where_it_is),
     claim!(Prediction, "effects-once", effects_once),
-    claim!(Prediction, "effects-not-told", effects_not_told),
+    claim!(Prediction, "effects-not-told", of ["weapons", "movement"] effects_not_told),
     claim!(Prediction, "eye-height", eye_height),
     claim!(Prediction, "weapons-predicted", played weapons_predicted),
     claim!(Prediction, "weapon-logic-shared", weapon_logic_shared),
-    claim!(Prediction, "push-latency", push_latency),
+    claim!(Prediction, "push-latency", of ["beyond", "half", "none"] push_latency),
 ];
 
 fn dumb_client(seen: &SessionWatch) -> NamedFigures {
@@ -166,19 +166,17 @@ fn effects_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     ])
 }
 
-fn effects_not_told(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
+fn effects_not_told([weapons, movement]: [&SessionWatch; 2]) -> NamedFigures {
     let own = |effect: &&Effect| effect.predictable && effect.entity == EntityId(0);
     let sent = |seen: &SessionWatch, player| seen.received_by(player).flat_map(|s| &s.effects).filter(own).count();
     let played = |seen: &SessionWatch| seen.frames_of(0).flat_map(|frame| &frame.effects).filter(own).count();
-    let seen = experiment.play_variant("weapons")?;
-    let movement = experiment.play_variant("movement")?;
-    let heard = played(&movement) + sent(&movement, 0);
-    Ok(vec![
-        ("effects played by the predicting client", count(played(&seen))),
-        ("of those, also sent by the server", count(sent(&seen, 0))),
-        ("sent to another player", count(sent(&seen, 1))),
-        ("heard twice if only movement is predicted", count(heard.abs_diff(sent(&movement, 1)))),
-    ])
+    let heard = played(movement) + sent(movement, 0);
+    vec![
+        ("effects played by the predicting client", count(played(weapons))),
+        ("of those, also sent by the server", count(sent(weapons, 0))),
+        ("sent to another player", count(sent(weapons, 1))),
+        ("heard twice if only movement is predicted", count(heard.abs_diff(sent(movement, 1)))),
+    ]
 }
 
 fn eye_height(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -243,15 +241,13 @@ fn weapon_logic_shared(experiment: &Experiment) -> Result<NamedFigures, ClaimErr
     ])
 }
 
-fn push_latency(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let lag = |name| -> Result<Option<f64>, ClaimError> {
-        Ok(key_to_movement(&experiment.play_variant(name)?, 0).map(Micros::as_ms_f64))
-    };
-    Ok(vec![
-        ("key to movement at -1000", lag("beyond")?),
-        ("key to movement at -50", lag("half")?),
-        ("key to movement at 0", lag("none")?),
-    ])
+fn push_latency([beyond, half, none]: [&SessionWatch; 3]) -> NamedFigures {
+    let lag = |seen: &SessionWatch| key_to_movement(seen, 0).map(Micros::as_ms_f64);
+    vec![
+        ("key to movement at -1000", lag(beyond)),
+        ("key to movement at -50", lag(half)),
+        ("key to movement at 0", lag(none)),
+    ]
 }
 
 /// Returns the time from the first usercmd with movement to the first frame in which the own body is drawn elsewhere.

@@ -6,7 +6,7 @@ use super::{Claim, ClaimError, NamedFigures, share};
 
 pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "redundancy-adapts", redundancy_adapts),
-    claim!(Nereids, "redundancy-and-bandwidth", redundancy_and_bandwidth),
+    claim!(Nereids, "redundancy-and-bandwidth", of ["four", "two", "one"] redundancy_and_bandwidth),
 ];
 
 fn redundancy_adapts(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -27,16 +27,13 @@ fn redundancy_adapts(experiment: &Experiment) -> Result<NamedFigures, ClaimError
     ])
 }
 
-fn redundancy_and_bandwidth(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let four = experiment.play_variant("four")?;
-    let two = experiment.play_variant("two")?;
-    let one = experiment.play_variant("one")?;
-    Ok(vec![
-        ("4:1", bytes_per_s(&four)),
-        ("2:1", bytes_per_s(&two)),
-        ("1:1", bytes_per_s(&one)),
-        ("4:1 over 2:1", bytes_per_s(&four).zip(bytes_per_s(&two)).map(|(four, two)| four / two)),
-    ])
+fn redundancy_and_bandwidth([four, two, one]: [&SessionWatch; 3]) -> NamedFigures {
+    vec![
+        ("4:1", bytes_per_s(four)),
+        ("2:1", bytes_per_s(two)),
+        ("1:1", bytes_per_s(one)),
+        ("4:1 over 2:1", bytes_per_s(four).zip(bytes_per_s(two)).map(|(four, two)| four / two)),
+    ]
 }
 
 /// Returns the share of packets with this number of usercmds, in percent.

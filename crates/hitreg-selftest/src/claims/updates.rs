@@ -1,30 +1,32 @@
 //! Updates and clocks: rates, a full line, and the client's clock. Player 0 watches, player 1 runs.
 
 use super::display::{longest_rest_ms, steps};
-use super::experiment::Experiment;
 use super::watch::SessionWatch;
-use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median};
+use super::{Claim, NamedFigures, count, greatest, least, median};
 use hitreg_log::units::Micros;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!(Server, "update-rate", update_rate),
+    claim!(Server, "update-rate", of ["default", "fifty"] update_rate),
     claim!(Server, "own-rates", played own_rates),
-    claim!(Server, "choke-spacing", choke_spacing),
-    claim!(Server, "choke-and-interpolation", choke_and_interpolation),
-    claim!(Server, "clock-adopted", clock_adopted),
-    claim!(Server, "clock-smoothed", clock_smoothed),
+    claim!(Server, "choke-spacing", of ["free", "choked", "uneven"] choke_spacing),
+    claim!(
+        Server,
+        "choke-and-interpolation",
+        of ["two-point-even", "two-point-choked", "history-choked"] choke_and_interpolation
+    ),
+    claim!(Server, "clock-adopted", of ["steady", "rough"] clock_adopted),
+    claim!(Server, "clock-smoothed", of ["steady", "rough"] clock_smoothed),
 ];
 
-fn update_rate(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (default, fifty) = (experiment.play_variant("default")?, experiment.play_variant("fifty")?);
-    Ok(vec![
-        ("updates/s by default", updates_per_s(&default, 0)),
-        ("spacing by default, min", least(spacing_ms(&default))),
-        ("spacing by default, max", greatest(spacing_ms(&default))),
-        ("updates/s when asked for 50", updates_per_s(&fifty, 0)),
-        ("spacing when asked for 50, min", least(spacing_ms(&fifty))),
-        ("spacing when asked for 50, max", greatest(spacing_ms(&fifty))),
-    ])
+fn update_rate([default, fifty]: [&SessionWatch; 2]) -> NamedFigures {
+    vec![
+        ("updates/s by default", updates_per_s(default, 0)),
+        ("spacing by default, min", least(spacing_ms(default))),
+        ("spacing by default, max", greatest(spacing_ms(default))),
+        ("updates/s when asked for 50", updates_per_s(fifty, 0)),
+        ("spacing when asked for 50, min", least(spacing_ms(fifty))),
+        ("spacing when asked for 50, max", greatest(spacing_ms(fifty))),
+    ]
 }
 
 fn own_rates(seen: &SessionWatch) -> NamedFigures {
@@ -42,33 +44,27 @@ fn own_rates(seen: &SessionWatch) -> NamedFigures {
     ]
 }
 
-fn choke_spacing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (free, choked, uneven) =
-        (experiment.play_variant("free")?, experiment.play_variant("choked")?, experiment.play_variant("uneven")?);
-    let uneven = spacing_ms(&uneven);
-    Ok(vec![
-        ("spacing, line not full", median(spacing_ms(&free))),
-        ("spacing, choked", median(spacing_ms(&choked))),
+fn choke_spacing([free, choked, uneven]: [&SessionWatch; 3]) -> NamedFigures {
+    let uneven = spacing_ms(uneven);
+    vec![
+        ("spacing, line not full", median(spacing_ms(free))),
+        ("spacing, choked", median(spacing_ms(choked))),
         ("spacing, choked, others fire, min", least(&uneven)),
         ("spacing, choked, others fire, max", greatest(&uneven)),
-    ])
+    ]
 }
 
-fn choke_and_interpolation(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let even = experiment.play_variant("two-point-even")?;
-    let (two_point, history) =
-        (experiment.play_variant("two-point-choked")?, experiment.play_variant("history-choked")?);
-    Ok(vec![
-        ("two-point, even updates: longest rest", longest_rest_ms(&even)),
-        ("two-point, choked: longest rest", longest_rest_ms(&two_point)),
-        ("two-point, choked: largest step", greatest(steps(&two_point))),
-        ("history, choked: longest rest", longest_rest_ms(&history)),
-        ("history, choked: largest step", greatest(steps(&history))),
-    ])
+fn choke_and_interpolation([even, two_point, history]: [&SessionWatch; 3]) -> NamedFigures {
+    vec![
+        ("two-point, even updates: longest rest", longest_rest_ms(even)),
+        ("two-point, choked: longest rest", longest_rest_ms(two_point)),
+        ("two-point, choked: largest step", greatest(steps(two_point))),
+        ("history, choked: longest rest", longest_rest_ms(history)),
+        ("history, choked: largest step", greatest(steps(history))),
+    ]
 }
 
-fn clock_adopted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (steady, rough) = (experiment.play_variant("steady")?, experiment.play_variant("rough")?);
+fn clock_adopted([steady, rough]: [&SessionWatch; 2]) -> NamedFigures {
     let off = |seen: &SessionWatch| {
         let off = |frame: &super::watch::ObservedFrame| {
             let last = seen.newest_for(0, frame.at)?;
@@ -77,23 +73,22 @@ fn clock_adopted(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
         };
         greatest(seen.inspected(0).filter_map(off))
     };
-    Ok(vec![
+    vec![
         ("updates", count(rough.received_by(0).count())),
-        ("delay behind the server's clock at 80 ms, median", median(behind_ms(&steady))),
-        ("distance from the last update's time, jitter, max", off(&rough)),
-    ])
+        ("delay behind the server's clock at 80 ms, median", median(behind_ms(steady))),
+        ("distance from the last update's time, jitter, max", off(rough)),
+    ]
 }
 
-fn clock_smoothed(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let (steady, rough) = (experiment.play_variant("steady")?, experiment.play_variant("rough")?);
+fn clock_smoothed([steady, rough]: [&SessionWatch; 2]) -> NamedFigures {
     // The change of the clock between frames, minus the time passed.
-    let jumps: Vec<f64> = behind_ms(&rough).windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-    Ok(vec![
-        ("delay behind the server's clock at 80 ms, median", median(behind_ms(&steady))),
-        ("delay under jitter, min", least(behind_ms(&rough))),
-        ("delay under jitter, max", greatest(behind_ms(&rough))),
+    let jumps: Vec<f64> = behind_ms(rough).windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+    vec![
+        ("delay behind the server's clock at 80 ms, median", median(behind_ms(steady))),
+        ("delay under jitter, min", least(behind_ms(rough))),
+        ("delay under jitter, max", greatest(behind_ms(rough))),
         ("clock jump under jitter, max", greatest(&jumps)),
-    ])
+    ]
 }
 
 fn updates_per_s(seen: &SessionWatch, player: u16) -> Option<f64> {
