@@ -7,7 +7,6 @@ use glam::Vec3;
 use super::experiment::Experiment;
 use super::prediction::key_to_movement;
 use super::watch::{ObservedFrame, SessionWatch, body_of};
-use super::without::ClientPart;
 use super::{Claim, ClaimError, NamedFigures, count, greatest, share};
 use hitreg_arena::{ArenaBody, ArenaEffect, ArenaMap, ArenaRules, BodyKind, record_synthetic};
 use hitreg_log::units::{EntityId, Micros};
@@ -16,7 +15,7 @@ use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::wire::SnapshotBitCounts;
 
 pub(super) const CLAIMS: &[Claim] = &[
-    claim!(Nereids, "category-constant", constant),
+    claim!(Nereids, "category-constant", of ["told-once"] constant),
     claim!(Nereids, "constant-told-once", constant_told_once),
     claim!(Nereids, "category-self-contained", played self_contained),
     claim!(Nereids, "category-authoritative", played authoritative),
@@ -27,20 +26,19 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "category-reactive", played reactive),
     claim!(Nereids, "reactive-taken-back", played taken_back),
     claim!(Nereids, "category-inverted", played inverted),
-    claim!(Nereids, "jump-shorter-than-the-round-trip", short_jump),
+    claim!(Nereids, "jump-shorter-than-the-round-trip", of ["as-drawn", "simulated"] short_jump),
     claim!(Nereids, "nereids-draws-by-all-categories", by_all),
 ];
 
-fn constant(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play_always_without(0, ClientPart::Constants)?;
-    let trees = drawn_as(&seen, BodyKind::Tree);
+fn constant([seen]: [&SessionWatch; 1]) -> NamedFigures {
+    let trees = drawn_as(seen, BodyKind::Tree);
     let by = trees.iter().filter(|(_, _, placed)| is_by(placed, Category::Constant)).count();
     let moved = trees.iter().map(|(_, id, placed)| {
         let first = trees.iter().find(|(_, other, _)| other == id).map_or(Vec3::ZERO, |(_, _, p)| p.body.origin);
         f64::from(first.distance(placed.body.origin))
     });
     let moved: Vec<f64> = moved.collect();
-    Ok(vec![("frames drawn as constant", share(by, trees.len())), ("distance moved, max", greatest(&moved))])
+    vec![("frames drawn as constant", share(by, trees.len())), ("distance moved, max", greatest(&moved))]
 }
 
 fn constant_told_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
@@ -264,24 +262,22 @@ impl ArrowFlight {
     }
 }
 
-fn short_jump(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play()?;
+fn short_jump([seen, simulating]: [&SessionWatch; 2]) -> NamedFigures {
     let ground = seen.ticks.iter().filter_map(|tick| body_of(&tick.bodies, 1)).map(|b| b.origin.z);
     let ground = ground.fold(f32::INFINITY, f32::min);
-    let simulating = experiment.play_always_without(0, ClientPart::Kinds)?;
     let placed = |seen: &SessionWatch| -> Vec<PlacedBody<ArenaBody>> {
         seen.inspected(0).filter_map(|frame| frame.drawn(1).cloned()).collect()
     };
     let highest = |placed: &[PlacedBody<ArenaBody>]| {
         greatest(placed.iter().map(|placed| f64::from(placed.body.origin.z - ground)))
     };
-    let simulated = placed(&simulating);
+    let simulated = placed(simulating);
     let by = simulated.iter().filter(|placed| is_by(placed, Category::Simulated)).count();
-    Ok(vec![
+    vec![
         ("frames drawn as simulated", share(by, simulated.len())),
         ("height, simulated to the present, max", highest(&simulated)),
-        ("height, as drawn, max", highest(&placed(&seen))),
-    ])
+        ("height, as drawn, max", highest(&placed(seen))),
+    ]
 }
 
 fn by_all(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {

@@ -288,7 +288,7 @@ fn stopped(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimE
 fn exposure(experiment: &Experiment, variant: &str) -> Result<CoverHits, ClaimError> {
     let prepared = experiment.variant(variant)?;
     let mut tables = TraceTables::new::<hitreg_arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
-    prepared.play(&mut tables, None)?;
+    prepared.play(&mut tables)?;
     Ok(Fairness::of(&tables.finish::<hitreg_arena::Arena>()).all)
 }
 

@@ -1,9 +1,7 @@
 //! How the others are drawn: extrapolation, interpolation, teleports. Player 0 watches, player 1 moves.
 
-use super::experiment::Experiment;
 use super::watch::{ObservedFrame, SessionWatch, body_of};
-use super::without::ClientPart;
-use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median, share};
+use super::{Claim, NamedFigures, count, greatest, least, median, share};
 use hitreg_log::units::Micros;
 use hitreg_netcode::game::PlacementKind;
 
@@ -21,7 +19,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         "bouncing-ball",
         of ["two-point-10", "two-point-50", "last-rendered-20", "history-20", "history-10", "history-50"] bouncing_ball
     ),
-    claim!(Display, "teleport-flag", teleport_flag),
+    claim!(Display, "teleport-flag", played teleport_flag),
     claim!(Display, "teleport-distance", of ["far", "near"] teleport_distance),
 ];
 
@@ -132,9 +130,8 @@ fn bouncing_ball([slow, fast, chasing, same_history, slow_history, history]: [&S
     ]
 }
 
-fn teleport_flag(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play_without(VIEWER, ClientPart::TeleportFlag)?;
-    let steps = steps(&seen);
+fn teleport_flag(seen: &SessionWatch) -> NamedFigures {
+    let steps = steps(seen);
     // No player is ever between the teleporter and its destination.
     let between = seen.inspected(VIEWER).filter_map(|frame| frame.drawn(MOVER)).filter(|placed| {
         let x = placed.body.origin.x;
@@ -142,11 +139,11 @@ fn teleport_flag(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     });
     let there = seen.ticks.iter().find(|tick| body_of(&tick.bodies, MOVER).is_some_and(|b| b.teleports > 0));
     let moved = there.and_then(|tick| body_of(&tick.bodies, MOVER)).map(|body| f64::from(body.origin.x));
-    Ok(vec![
+    vec![
         ("distance of the teleport", moved),
         ("frames drawn between the ends", count(between.count())),
         ("largest step between frames", greatest(&steps)),
-    ])
+    ]
 }
 
 fn teleport_distance([far, near]: [&SessionWatch; 2]) -> NamedFigures {

@@ -29,10 +29,13 @@ pub(super) struct Experiment {
 }
 
 /// A scene with all changes applied.
+#[derive(Clone)]
 pub(super) struct PreparedExperiment {
     pub(super) settings: Arc<Settings>,
     pub(super) rules: Arc<ArenaRules>,
     pub(super) scene: ScriptedSession,
+    /// What player 0's client leaves out.
+    client_leaves_out: Option<ClientPart>,
 }
 
 impl Experiment {
@@ -50,24 +53,7 @@ impl Experiment {
     /// # Errors
     /// When the script cannot be played.
     pub(super) fn play(&self) -> Result<SessionWatch, ClaimError> {
-        play_prepared(&self.prepare(&SceneVariant::default())?, None)
-    }
-
-    /// Plays the scene. If the mechanism is switched off, this player's client leaves out `part`.
-    ///
-    /// # Errors
-    /// When the script cannot be played.
-    pub(super) fn play_without(&self, player: u16, part: ClientPart) -> Result<SessionWatch, ClaimError> {
-        let without = Some((PlayerId(player), part)).filter(|_| self.is_off);
-        play_prepared(&self.prepare(&SceneVariant::default())?, without)
-    }
-
-    /// Plays the scene with a client of this player that leaves out `part`.
-    ///
-    /// # Errors
-    /// When the script cannot be played.
-    pub(super) fn play_always_without(&self, player: u16, part: ClientPart) -> Result<SessionWatch, ClaimError> {
-        play_prepared(&self.prepare(&SceneVariant::default())?, Some((PlayerId(player), part)))
+        self.prepare(&SceneVariant::default())?.watch()
     }
 
     /// Plays the scene with a client that reports to the server, by requests, which of its shots hit on its own screen.
@@ -80,8 +66,8 @@ impl Experiment {
         let results = ShotConfirmations::default();
         let telling = Some((PlayerId(player), results.clone()));
         let input = match self.is_off {
-            false => prepared.played::<Server<Arena>>(&mut seen, None, telling, |_| {})?,
-            true => prepared.played::<TrustingServer>(&mut seen, None, telling, |machine| {
+            false => prepared.played::<Server<Arena>>(&mut seen, telling, |_| {})?,
+            true => prepared.played::<TrustingServer>(&mut seen, telling, |machine| {
                 machine.server().believe(results.clone());
             })?,
         };
@@ -94,8 +80,7 @@ impl Experiment {
     /// When the script cannot be played.
     pub(super) fn play_overheard(&self, listener: Box<dyn Intruder>) -> Result<SessionWatch, ClaimError> {
         let (prepared, mut seen) = (self.prepare(&SceneVariant::default())?, SessionWatch::default());
-        let input =
-            prepared.played::<Server<Arena>>(&mut seen, None, None, |machine| machine.add_intruder(listener))?;
+        let input = prepared.played::<Server<Arena>>(&mut seen, None, |machine| machine.add_intruder(listener))?;
         Ok(prepared.inspected(seen, input))
     }
 
@@ -104,7 +89,7 @@ impl Experiment {
     /// # Errors
     /// When the variant does not exist or cannot be played.
     pub(super) fn play_variant(&self, name: &str) -> Result<SessionWatch, ClaimError> {
-        play_prepared(&self.variant(name)?, None)
+        self.variant(name)?.watch()
     }
 
     /// Plays a variant of the scene in which player 0's link to the server carries `bytes_per_s` bytes per second.
@@ -118,7 +103,7 @@ impl Experiment {
             let up = player.link.up.take().unwrap_or(plain);
             player.link.up = Some(LinkModel { rate_bytes_per_s: Some(bytes_per_s), ..up });
         }
-        play_prepared(&prepared, None)
+        prepared.watch()
     }
 
     /// Returns a variant of the scene, ready to play.
@@ -155,7 +140,8 @@ impl Experiment {
         for (name, input) in &variant.input {
             scene.player(name)?.input.clone_from(input);
         }
-        Ok(PreparedExperiment { settings: Arc::new(settings), rules: Arc::new(rules), scene })
+        let client_leaves_out = off.client_leaves_out.filter(|_| self.is_off).or(variant.client_leaves_out);
+        Ok(PreparedExperiment { settings: Arc::new(settings), rules: Arc::new(rules), scene, client_leaves_out })
     }
 }
 
@@ -164,15 +150,6 @@ impl ScriptedSession {
         let player = name.parse().ok().and_then(|index: usize| self.players.get_mut(index));
         player.ok_or_else(|| ClaimError::NoPlayer(name.to_owned()))
     }
-}
-
-fn play_prepared(
-    prepared: &PreparedExperiment,
-    without: Option<(PlayerId, ClientPart)>,
-) -> Result<SessionWatch, ClaimError> {
-    let mut seen = SessionWatch::default();
-    let input = prepared.play(&mut seen, without)?;
-    Ok(prepared.inspected(seen, input))
 }
 
 impl PreparedExperiment {
@@ -184,16 +161,19 @@ impl PreparedExperiment {
         seen
     }
 
-    /// Plays the scene for an observer. One player's client may leave out a part.
+    /// Plays the scene for an observer.
     ///
     /// # Errors
     /// When the players cannot be placed.
-    pub(super) fn play(
-        &self,
-        observer: &mut dyn Observer<Arena>,
-        without: Option<(PlayerId, ClientPart)>,
-    ) -> Result<ScriptedInput, ClaimError> {
-        self.played::<Server<Arena>>(observer, without, None, |_| {})
+    pub(super) fn play(&self, observer: &mut dyn Observer<Arena>) -> Result<ScriptedInput, ClaimError> {
+        self.played::<Server<Arena>>(observer, None, |_| {})
+    }
+
+    /// Plays the scene and returns its events.
+    fn watch(&self) -> Result<SessionWatch, ClaimError> {
+        let mut seen = SessionWatch::default();
+        let input = self.play(&mut seen)?;
+        Ok(self.inspected(seen, input))
     }
 
     /// Plays the scene with a player 0 that claims to have made its usercmds so many ms later than it did.
@@ -202,18 +182,17 @@ impl PreparedExperiment {
     /// When the players cannot be placed.
     pub(super) fn stamped(&self, clock_ms: i32) -> Result<SessionWatch, ClaimError> {
         let lie = FalseClaims { clock_ms, ..FalseClaims::default() };
-        play_prepared(self, Some((PlayerId(0), ClientPart::Truth(lie))))
+        PreparedExperiment { client_leaves_out: Some(ClientPart::Truth(lie)), ..self.clone() }.watch()
     }
 
     /// Plays the scene with another kind of server, after `make_ready` has prepared the machine.
     fn played<S: ServerPipeline<Arena>>(
         &self,
         observer: &mut dyn Observer<Arena>,
-        without: Option<(PlayerId, ClientPart)>,
         telling: Option<(PlayerId, ShotConfirmations)>,
         make_ready: impl FnOnce(&mut Machine<Arena, LinkWithOutages, PartialClient, S>),
     ) -> Result<ScriptedInput, ClaimError> {
-        let PreparedExperiment { settings, rules, scene } = self;
+        let PreparedExperiment { settings, rules, scene, client_leaves_out } = self;
         let seed = Seed(scene.seed);
         let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
@@ -223,8 +202,8 @@ impl PreparedExperiment {
                 Some((teller, results)) if *teller == player => client.say_results(results.clone()),
                 Some(_) | None => client,
             };
-            match without {
-                Some((changed, part)) if changed == player => client.leave_out(part),
+            match *client_leaves_out {
+                Some(part) if player == PlayerId(0) => client.leave_out(part),
                 Some(_) | None => client,
             }
         };

@@ -2,7 +2,6 @@
 
 use super::experiment::Experiment;
 use super::watch::{ObservedExecution, ObservedFrame, SessionWatch};
-use super::without::ClientPart;
 use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median};
 use hitreg_log::record::{ArrivalRecord, Execution};
 use hitreg_log::sorted::SortedSet;
@@ -17,7 +16,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "loss-of-5-percent", played loss_of_5_percent),
     claim!(Nereids, "computed-once", played computed_once),
     claim!(Nereids, "out-of-sequence-warnings", warnings),
-    claim!(Nereids, "warnings-set-the-clock", warnings_set_the_clock),
+    claim!(Nereids, "warnings-set-the-clock", played warnings_set_the_clock),
     claim!(Nereids, "calibration-helper", played calibration_helper),
     claim!(Nereids, "perceived-avatar", played perceived_avatar),
 ];
@@ -147,8 +146,7 @@ fn ahead_of_run(seen: &SessionWatch) -> Option<f64> {
     greatest(ahead)
 }
 
-fn warnings_set_the_clock(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play_without(0, ClientPart::Warnings)?;
+fn warnings_set_the_clock(seen: &SessionWatch) -> NamedFigures {
     let warned = seen.received_by(0).zip(seen.sent_to(0));
     let warned = warned.filter(|(_, sent)| !sent.warnings.is_empty()).count();
     let ran = |frame: &&ObservedFrame| {
@@ -157,10 +155,10 @@ fn warnings_set_the_clock(experiment: &Experiment) -> Result<NamedFigures, Claim
     };
     let first = seen.received_by(0).next().map(|snapshot| snapshot.at);
     let in_time = seen.frames_of(0).find(ran).map(|frame| frame.at);
-    Ok(vec![
+    vec![
         ("snapshots with warnings", count(warned)),
         ("first update to first timely input", in_time.zip(first).map(|(at, first)| (at - first).as_ms_f64())),
-    ])
+    ]
 }
 
 fn calibration_helper(seen: &SessionWatch) -> NamedFigures {

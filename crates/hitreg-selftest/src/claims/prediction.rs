@@ -4,7 +4,6 @@ use glam::Vec3;
 
 use super::experiment::Experiment;
 use super::watch::{ObservedFrame, SessionWatch, body_of};
-use super::without::ClientPart;
 use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median};
 use hitreg_arena::{ArenaBody, ArenaEffect, WeaponId};
 use hitreg_log::record::Execution;
@@ -20,12 +19,12 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Prediction, "frame-times", frame_times),
     claim!(Prediction, "server-corrects", played server_corrects),
     claim!(Prediction, "correction-smoothed", played correction_smoothed),
-    claim!(Prediction, "client-says-where-it-is", client_says_where_it_is),
-    claim!(Prediction, "effects-once", effects_once),
+    claim!(Prediction, "client-says-where-it-is", of ["honest", "lying"] client_says_where_it_is),
+    claim!(Prediction, "effects-once", played effects_once),
     claim!(Prediction, "effects-not-told", of ["weapons", "movement"] effects_not_told),
-    claim!(Prediction, "eye-height", eye_height),
+    claim!(Prediction, "eye-height", played eye_height),
     claim!(Prediction, "weapons-predicted", played weapons_predicted),
-    claim!(Prediction, "weapon-logic-shared", weapon_logic_shared),
+    claim!(Prediction, "weapon-logic-shared", played weapon_logic_shared),
     claim!(Prediction, "push-latency", of ["beyond", "half", "none"] push_latency),
 ];
 
@@ -135,35 +134,32 @@ fn correction_smoothed(seen: &SessionWatch) -> NamedFigures {
     ]
 }
 
-fn client_says_where_it_is(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let honest = experiment.play()?;
-    let lied = experiment.play_always_without(0, ClientPart::Honesty)?;
+fn client_says_where_it_is([honest, lied]: [&SessionWatch; 2]) -> NamedFigures {
     let world = |seen: &SessionWatch| seen.ticks.iter().map(|tick| tick.bodies.clone()).collect::<Vec<_>>();
-    let differing = world(&honest).iter().zip(&world(&lied)).filter(|(a, b)| a != b).count();
+    let differing = world(honest).iter().zip(&world(lied)).filter(|(a, b)| a != b).count();
     let sent = |seen: &SessionWatch, is_right: bool| {
         count(seen.sent_to(0).filter(|s| s.saw_avatar_right == Some(is_right)).count())
     };
-    Ok(vec![
-        ("lying client: inputs known to be wrong", sent(&lied, false)),
-        ("honest client: inputs known to be wrong", sent(&honest, false)),
-        ("honest client: inputs known to be right", sent(&honest, true)),
+    vec![
+        ("lying client: inputs known to be wrong", sent(lied, false)),
+        ("honest client: inputs known to be wrong", sent(honest, false)),
+        ("honest client: inputs known to be right", sent(honest, true)),
         ("ticks", count(honest.ticks.len())),
         ("ticks changed by the lie", count(differing)),
-    ])
+    ]
 }
 
-fn effects_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play_without(0, ClientPart::FirstRunMark)?;
+fn effects_once(seen: &SessionWatch) -> NamedFigures {
     let is_shot = |effect: &&Effect| effect.kind == ArenaEffect::Pistol as u8 && effect.entity == EntityId(0);
     let fired = seen.shots.iter().filter(|shot| shot.shooter == PlayerId(0)).count();
     let heard = seen.frames_of(0).flat_map(|frame| &frame.effects).filter(is_shot).count();
     let reran = seen.received_by(0).filter_map(|s| s.correction.as_ref()).map(|c| c.reran as usize).sum();
-    Ok(vec![
+    vec![
         ("shots fired", count(fired)),
         ("usercmds that ran again", count(reran)),
         ("sounds of the shots on the own client", count(heard)),
         ("sounds per shot", (fired > 0).then(|| heard as f64 / fired as f64)),
-    ])
+    ]
 }
 
 fn effects_not_told([weapons, movement]: [&SessionWatch; 2]) -> NamedFigures {
@@ -179,8 +175,7 @@ fn effects_not_told([weapons, movement]: [&SessionWatch; 2]) -> NamedFigures {
     ]
 }
 
-fn eye_height(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play_without(0, ClientPart::ClientOnlyState)?;
+fn eye_height(seen: &SessionWatch) -> NamedFigures {
     // The state at the start of the frame. All usercmds are acked, so it is the acked state with the client-only
     // fields.
     let eyes: Vec<(Micros, f32)> = seen
@@ -195,12 +190,12 @@ fn eye_height(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let standing = seen.frames.iter().zip(&seen.meant).find(|(frame, _)| frame.at >= Micros::from_ms(900));
     let standing = standing.and_then(|(_, meant)| meant.own_before).map(|own| f64::from(own.view_ofs_z));
     let crouched = eyes.last().zip(eyes.first()).map(|(last, first)| f64::from(first.1 - last.1));
-    Ok(vec![
+    vec![
         ("corrections while crouching", count(corrections)),
         ("eye height before crouching", standing),
         ("eye height: largest step between frames", step),
         ("eye height: total change", crouched),
-    ])
+    ]
 }
 
 fn weapons_predicted(seen: &SessionWatch) -> NamedFigures {
@@ -228,17 +223,16 @@ fn weapons_predicted(seen: &SessionWatch) -> NamedFigures {
     ]
 }
 
-fn weapon_logic_shared(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play_without(0, ClientPart::SharedWeapons)?;
+fn weapon_logic_shared(seen: &SessionWatch) -> NamedFigures {
     let fired: Vec<_> = seen.shots.iter().filter(|shot| shot.shooter.0 == 0).map(|shot| shot.command).collect();
     let shown = seen.frames_of(0).flat_map(|frame| &frame.shots);
     let never = shown.filter(|(command, _)| !fired.contains(command)).count();
     let corrections = seen.corrected(0).count();
-    Ok(vec![
+    vec![
         ("shots on the server", count(fired.len())),
         ("predicted shots that the server never fired", count(never)),
         ("corrections", count(corrections)),
-    ])
+    ]
 }
 
 fn push_latency([beyond, half, none]: [&SessionWatch; 3]) -> NamedFigures {

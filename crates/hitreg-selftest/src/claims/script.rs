@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 
+use super::without::ClientPart;
 use hitreg_log::sorted::SortedMap;
 use hitreg_netcode::link::LinkModel;
 
@@ -41,6 +42,8 @@ pub(super) struct MechanismSwitch {
     /// Rules that change.
     #[serde(default)]
     pub(super) rules: RulesChange,
+    /// What player 0's client leaves out.
+    pub(super) client_leaves_out: Option<ClientPart>,
 }
 
 /// The description of a session.
@@ -100,6 +103,8 @@ pub(super) struct SceneVariant {
     pub(super) frame_jitter_ms: Option<f64>,
     /// Input that changes, by player.
     pub(super) input: SortedMap<String, Vec<ScriptStep>>,
+    /// What player 0's client leaves out.
+    pub(super) client_leaves_out: Option<ClientPart>,
 }
 
 /// Rules that change.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use glam::Vec3;
+use serde::Deserialize;
 
 use super::results::ShotConfirmations;
 use crate::soak::FalseClaims;
@@ -18,7 +19,8 @@ use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 
 /// The omitted part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ClientPart {
     /// The mark on usercmds that have already run. Without it, effects play at every run.
     FirstRunMark,
@@ -37,6 +39,7 @@ pub(crate) enum ClientPart {
     /// Knowing that others are players. The client treats them as falling objects, and so as Simulated.
     Kinds,
     /// Telling the truth about its clock, its usercmds and the snapshots that it has.
+    #[serde(skip)]
     Truth(FalseClaims),
 }
 
