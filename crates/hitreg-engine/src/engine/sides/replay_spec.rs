@@ -26,7 +26,7 @@ pub struct ReplaySpec {
     pub set: Vec<String>,
     /// Replays open loop: only the clients, on the recorded snapshots.
     pub open: bool,
-    /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`].
+    /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`](hitreg_netcode::replay::WhatIf::Rejudge).
     pub rejudge: bool,
     /// The tables that a replay by this program produces. Other builds always write all their tables.
     pub tables: TableSet,
@@ -86,7 +86,7 @@ impl ReplaySpec {
     /// Makes the trace of one log.
     ///
     /// # Errors
-    /// Fails as [`ComparisonSpec::traces_in_files`] does.
+    /// Fails as [`ComparisonSpec::traces_in_files`](super::ComparisonSpec::traces_in_files) does.
     pub fn trace_of(
         &self,
         engine: &Engine<'_>,
