@@ -3,7 +3,8 @@
 use std::process::Command;
 
 use hitreg::log::{read_session, write_trace};
-use hitreg::record::Session;
+use hitreg::record::{PlayerRecords, RecordedSide, Session, SessionId};
+use hitreg::units::PlayerId;
 use serde_json::Value;
 
 use super::folder::{Folder, code, text, word};
@@ -273,4 +274,39 @@ fn why_explains_shots_by_the_log_or_by_a_build() {
     assert!(code(&changed) == 0 || code(&changed) == 128, "the shot may not exist then: {}", text(&changed.stderr));
     let missing = folder.run(&format!("why a.hitlog {shot} --build {bug} --set no.such=3"));
     assert_eq!(code(&missing), 125, "{}", text(&missing.stdout));
+}
+
+/// A build can replay neither a server's log without usercmds nor a client's log without the server.
+#[test]
+fn one_side_of_a_session_is_untestable_with_a_build() {
+    let folder = recorded(4);
+    let side = |player| Some(RecordedSide { session: SessionId(7), player });
+    let mut server = session(&folder, "a.hitlog");
+    server.header.side = side(None);
+    for player in &mut server.players {
+        let PlayerRecords { executed, presence, .. } = std::mem::take(player);
+        *player = PlayerRecords { executed, presence, ..PlayerRecords::default() };
+    }
+    let mut client = session(&folder, "a.hitlog");
+    client.header.side = side(Some(PlayerId(0)));
+    (client.ticks, client.states) = Default::default();
+    client.players.iter_mut().skip(1).for_each(|player| *player = PlayerRecords::default());
+    let build = word(example("tanks"));
+    for (log, reason) in [
+        (server, "this is the server's side of a session, without usercmds: "),
+        (client, "this is one client's side of a session, without the server: "),
+    ] {
+        folder.save_log("side.hitlog", &log);
+        for command in [
+            format!("verify side.hitlog --build {build}"),
+            format!("diff side.hitlog {}", builds()),
+            format!("bisect ticks side.hitlog {}", builds()),
+        ] {
+            let output = folder.run(&command);
+            let page = flat(&text(&output.stdout));
+            assert_eq!(code(&output), 125, "{command}: {page}{}", text(&output.stderr));
+            assert!(page.contains(reason) && !page.contains("--accept"), "{command}: {page}");
+        }
+        assert!(folder.refused(&format!("check {build} side.hitlog")).contains(reason));
+    }
 }

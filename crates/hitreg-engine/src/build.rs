@@ -9,6 +9,7 @@ mod cache;
 pub mod condition;
 pub mod git;
 mod identity;
+mod one_side;
 mod process;
 mod stop;
 mod strays;
@@ -20,6 +21,7 @@ use std::process::Command;
 use std::time::Duration;
 
 pub use cache::{Cache, CacheError};
+pub use one_side::OneSidedLog;
 pub use stop::StopSignal;
 
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
@@ -88,6 +90,9 @@ pub struct UntestableBuild {
     /// Whether the build itself refused the log: exit code 125.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_refusal: bool,
+    /// The side of a session that the log holds, if the log is the reason and not the build.
+    #[serde(skip)]
+    pub one_sided: Option<OneSidedLog>,
 }
 
 /// What a build should replay.
@@ -99,6 +104,8 @@ pub struct BuildRequest<'a> {
     pub log_digest: Digest,
     /// Options beyond the contract (`--set`, `--preset`, `--mode`). Only builds made with hitreg need to support them.
     pub options: &'a [String],
+    /// The side of a session that the log holds, if it lacks the other sides.
+    pub side: Option<OneSidedLog>,
 }
 
 /// Runs builds, each within a time limit, and caches their traces.
@@ -151,7 +158,18 @@ impl Build {
 
 impl UntestableBuild {
     pub(crate) fn because(reason: impl Into<String>) -> UntestableBuild {
-        UntestableBuild { reason: reason.into(), last_words: Vec::new(), needs_memory: None, is_refusal: false }
+        UntestableBuild {
+            reason: reason.into(),
+            last_words: Vec::new(),
+            needs_memory: None,
+            is_refusal: false,
+            one_sided: None,
+        }
+    }
+
+    /// The result for a log that holds one side of a session.
+    fn one_sided(side: OneSidedLog) -> UntestableBuild {
+        UntestableBuild { one_sided: Some(side), ..UntestableBuild::because(side.error().to_string()) }
     }
 
     /// Adds the last lines of the build's stderr.
@@ -211,9 +229,11 @@ impl BuildRunner {
         request: &BuildRequest<'_>,
         take: impl Fn(&Path) -> Result<T, StoreError>,
     ) -> Result<(T, Option<TemporaryFolder>), UntestableBuild> {
+        OneSidedLog::check_log(request.side)?;
         let slot = self.cache.as_ref().and_then(|cache| Some((cache, key(build, request)?)));
         // A cached trace that cannot be read is made again.
         if let Some(trace) = slot.as_ref().and_then(|(cache, key)| take(cache.file(*key).path()).ok()) {
+            OneSidedLog::check_trace(request.side, trace.header())?;
             return Ok((trace, None));
         }
         let folder = store::temporary_folder().map_err(no_folder)?;
@@ -222,6 +242,7 @@ impl BuildRunner {
         let words = self.run(build, "replay", request, &[OsStr::new("-o"), path.as_os_str()])?;
         let trace = read(path, take).and_then(|trace| check_log(trace, request.log_digest));
         let trace = trace.map_err(|untestable| untestable.with_last_words(words))?;
+        OneSidedLog::check_trace(request.side, trace.header())?;
         if let Some((cache, key)) = slot {
             cache.put(key, path);
         }
@@ -266,6 +287,7 @@ impl BuildRunner {
         request: &BuildRequest<'_>,
         output: &[&OsStr],
     ) -> Result<Vec<String>, UntestableBuild> {
+        OneSidedLog::check_log(request.side)?;
         let log = std::path::absolute(request.log).map_err(no_folder)?;
         let mut command = Command::new(&build.path);
         command.env(CONFIG_VARIABLE, NO_CONFIG);

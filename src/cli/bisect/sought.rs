@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::found::{self, CandidateKind};
-use crate::build::BuildRequest;
+use crate::build::{BuildRequest, OneSidedLog};
 use crate::build::condition::Condition;
 use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
@@ -36,11 +36,11 @@ impl SearchArgs {
         run: impl FnOnce(&BuildJudge<'_>, &StepProgress<'_>) -> Result<BisectResult, EngineError>,
     ) -> CommandResult {
         // The session is dropped before the search.
-        let (log_digest, trace_bytes) = {
+        let (log_digest, trace_bytes, side) = {
             let log = files::engine(games).read_log(log)?;
-            (log.digest, foreign_trace_memory(&log.session))
+            (log.digest, foreign_trace_memory(&log.session), OneSidedLog::of(&log.session))
         };
-        let request = BuildRequest { log, log_digest, options: &[] };
+        let request = BuildRequest { log, log_digest, options: &[], side };
         let condition = self.condition.as_deref().map(Condition::new);
         let runner = running.build_runner(games)?;
         let judge = BuildJudge::new(condition, self.looking.options(), runner, request, trace_bytes)?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{BuildOutcome, Engine, EngineError, LogFile, check};
-use crate::build::{Build, BuildRequest, BuildRunner, ProcessEnd, UntestableBuild};
+use crate::build::{Build, BuildRequest, BuildRunner, OneSidedLog, ProcessEnd, UntestableBuild};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session};
@@ -91,6 +91,9 @@ pub fn check_contract(
     let mut points = Vec::new();
     let mut add = |point, (result, what)| points.push(ContractPoint { point, result, what });
     match EngineError::check_memory(log, test.replay(&[])?)? {
+        Err(UntestableBuild { one_sided: Some(side), .. }) => {
+            return Err(EngineError::Replay { path: log.to_owned(), source: side.error() });
+        }
         Err(untestable) => add("replays the log", wrong(said(&untestable))),
         Ok(trace) => {
             let rows: usize = trace.tables.iter().map(Table::rows).sum();
@@ -118,7 +121,8 @@ pub fn check_contract(
 
 impl ContractTest<'_> {
     fn trace(&self, log: &Path, log_digest: Digest, options: &[String]) -> BuildOutcome<Trace> {
-        let trace = self.runner.trace(self.build, &BuildRequest { log, log_digest, options });
+        let side = OneSidedLog::of(&self.file.session);
+        let trace = self.runner.trace(self.build, &BuildRequest { log, log_digest, options, side });
         check(&self.runner.stop)?;
         Ok(trace)
     }
@@ -258,7 +262,8 @@ impl ContractTest<'_> {
         }
         if trace.header.can(RECORD) {
             let target = self.folder.file("recorded.hitlog");
-            let request = BuildRequest { log: self.log, log_digest: self.file.digest, options: &[] };
+            let side = OneSidedLog::of(&self.file.session);
+            let request = BuildRequest { log: self.log, log_digest: self.file.digest, options: &[], side };
             let recorded = self.runner.rerecord(self.build, &request, target.path());
             check(&self.runner.stop)?;
             if let Err(untestable) = recorded {

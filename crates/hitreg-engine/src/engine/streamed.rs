@@ -18,7 +18,7 @@ pub use swept::{SweepError, sweep};
 
 use super::log_file::{HashingReader, LogFile};
 use super::{BuildOutcome, Engine, EngineError, Playable};
-use crate::build::{BuildRequest, UntestableBuild};
+use crate::build::{BuildRequest, OneSidedLog, UntestableBuild};
 use crate::verify::LogFacts;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, WriterOptions};
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
@@ -232,7 +232,8 @@ impl SurveyedLog {
             Some(digest) => digest,
             None => LogFile::read(self.memory, &self.path)?.digest,
         };
-        Ok(BuildRequest { log: &self.path, log_digest, options: &[] })
+        let side = OneSidedLog::of_surveyed(&self.header, &self.survey);
+        Ok(BuildRequest { log: &self.path, log_digest, options: &[], side })
     }
 
     /// The error of a replay of the log by this build.

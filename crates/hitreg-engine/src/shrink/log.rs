@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{ShrinkEdit, ShrinkError, ShrinkResult, ShrinkStep, shrink, shrink_by};
 use crate::build::condition::{BuildAnswer, Condition};
-use crate::build::{Build, BuildRequest, BuildRunner, StopSignal};
+use crate::build::{Build, BuildRequest, BuildRunner, OneSidedLog, StopSignal};
 use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
@@ -106,7 +106,8 @@ fn recorded_by(
     let (candidate, again) = (folder.file("candidate.hitlog"), folder.file("again.hitlog"));
     store::save_log(&candidate, session, LogOptions::whole())?;
     let log_digest = Digest::of_bytes(&store::read_bytes(candidate.path())?);
-    let request = BuildRequest { log: candidate.path(), log_digest, options: &[] };
+    let side = OneSidedLog::of(session);
+    let request = BuildRequest { log: candidate.path(), log_digest, options: &[], side };
     let recorded = runner.rerecord(build, &request, again.path());
     check(&runner.stop)?;
     match EngineError::check_memory(path, recorded)? {
@@ -117,8 +118,10 @@ fn recorded_by(
 
 /// Whether a build declares in its trace of the log that it can record a replay.
 fn can_record(engine: &Engine<'_>, build: &Build, runner: &BuildRunner, path: &Path) -> Result<bool, EngineError> {
-    let log_digest = engine.read_log(path)?.digest;
-    let traced = runner.trace_file(build, &BuildRequest { log: path, log_digest, options: &[] });
+    let log = engine.read_log(path)?;
+    let request =
+        BuildRequest { log: path, log_digest: log.digest, options: &[], side: OneSidedLog::of(&log.session) };
+    let traced = runner.trace_file(build, &request);
     check(&runner.stop)?;
     Ok(EngineError::check_memory(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
 }

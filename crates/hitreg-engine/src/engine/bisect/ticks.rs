@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::step::{OwnedCells, answer, arguments, cells, named};
-use crate::build::{Build, BuildRequest, BuildRunner};
+use crate::build::{Build, BuildRequest, BuildRunner, OneSidedLog};
 use crate::engine::effects::setting_behind;
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, MissingSide, Traces, check};
 use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, TickBisection};
@@ -119,7 +119,8 @@ impl BuildRerun<'_> {
             }
             Some(path) => {
                 let options = arguments(player, command, &entities);
-                let request = BuildRequest { log: self.path, log_digest: log.digest, options: &options };
+                let side = OneSidedLog::of(&log.session);
+                let request = BuildRequest { log: self.path, log_digest: log.digest, options: &options, side };
                 let build = Build::at(path).map_err(|error| error.to_string())?;
                 let bytes = self.runner.answer(&build, "step", &request).map_err(|untestable| untestable.reason)?;
                 answer(&bytes)?
