@@ -116,7 +116,7 @@ fn a_clients_own_log_does_not_know_what_was_judged() {
     let shot = &folder.json(line)["shot"];
     assert!(shot["judged"].is_null() && shot["server"]["reason"] == "", "{shot}");
     let why = folder.done(line).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(why.contains("Not judged here, because the replay has no server."), "{why}");
+    assert!(why.contains("Not judged here, because the log is one client's side, without the server."), "{why}");
     assert!(why.contains("Merge it with the server's log (`hitreg merge`)"), "{why}");
 
     // Only times of one clock have a difference.

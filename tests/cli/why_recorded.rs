@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hitreg::record::{
-    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, Reason, Record, Scope,
-    ShotRecord,
+    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, PacketRecord, Reason, Record,
+    Scope, ShotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -134,6 +134,44 @@ fn words_of(selected: &Value) -> String {
     let output = node.wait_with_output().expect("node");
     assert!(output.status.success());
     String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// A client's log has no record of how the server judged its shots.
+#[test]
+fn a_shot_in_a_clients_log_is_not_known_to_be_judged() {
+    let folder = Folder::empty();
+    let about = Description::new("mygame").tick_hz(100).player("p0").player("p1");
+    let about = about.client_side(7, PlayerId(1));
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for number in 1..=50u32 {
+        let at = Micros::from_ms(10 * i64::from(number));
+        let command = CommandSeq(number);
+        stream.usercmd(PlayerId(1), at, Usercmd { seq: command, ..Usercmd::default() }).unwrap();
+        let packet = PacketRecord { number, at, newest: command, count: 1, bytes: 40, ..PacketRecord::default() };
+        stream.push(Record::Sent(PlayerId(1), packet)).unwrap();
+        if number == 5 {
+            let missed = ShotRecord { at, command, reason: Reason::Missed, ..ShotRecord::default() };
+            stream.push(Record::Predicted(PlayerId(1), missed)).unwrap();
+        }
+    }
+    recorder.finish().unwrap();
+    let page = folder.done("why a.hitlog p1#5").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains("Not judged here, because the log is one client's side"), "{page}");
+    assert!(page.contains("executed not known: the log is one client's side") && !page.contains("never"), "{page}");
+    assert_eq!(folder.json("why a.hitlog p1#5")["mode"], "recorded, open");
+    let (_, contents) = report::page(&folder, "a.hitlog");
+    let side = &contents["sides"][0];
+    assert_eq!((&side["is_open"], &side["mode"]), (&true.into(), &"recorded by a client".into()));
+    let notes = side["notes"].to_string();
+    assert!(notes.contains("hits: the log is one client's side") && !notes.contains("no log with packets"), "{notes}");
+}
+
+/// Nothing replayed the log, so the page does not name a loop.
+#[test]
+fn a_page_of_a_log_that_was_not_replayed_says_recorded() {
+    let (_, contents) = report::page(&record(|about| about), "a.hitlog");
+    assert_eq!(contents["sides"][0]["mode"], "recorded");
 }
 
 /// The corrections of a game: p1's second is the third row.

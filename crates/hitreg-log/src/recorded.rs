@@ -37,7 +37,7 @@ pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
 /// values of them.
 pub fn recorded_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
     let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session, |_| false)];
-    Trace { header: header_of(session), tables }
+    Trace { header: header_of(session, "closed"), tables }
 }
 
 /// Returns all tables from a log's own records: the tables of [`recorded`] with every tick, a table of states for each
@@ -54,7 +54,7 @@ pub fn all_records_without(session: &Session, hidden: &SortedSet<String>) -> Tra
     tables.extend(shots::shots(session));
     tables.extend(shots::damage(session));
     own::add(session, &mut tables);
-    Trace { header: header_of(session), tables }
+    Trace { header: header_of(session, mode_of(session)), tables }
 }
 
 /// Returns the packets and snapshots of a log's own records, as the tables `packets` and `snapshots`. A direction that
@@ -66,7 +66,7 @@ pub fn recorded_network(session: &Session) -> Vec<Table> {
 /// Returns the shots of a log's own records. They need the predicted and judged shots, the ticks, and the executed
 /// usercmds.
 pub fn recorded_shots(session: &Session) -> Trace {
-    Trace { header: header_of(session), tables: shots::shots(session).into_iter().collect() }
+    Trace { header: header_of(session, mode_of(session)), tables: shots::shots(session).into_iter().collect() }
 }
 
 /// Returns the fields that viewers of the log received with different values.
@@ -74,10 +74,18 @@ fn hidden_fields(session: &Session) -> SortedSet<String> {
     viewer_specific_fields(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect()
 }
 
-fn header_of(session: &Session) -> TraceHeader {
+/// Returns the mode of a trace that no replay made: whether the log holds a server.
+fn mode_of(session: &Session) -> &'static str {
+    match session.header.holds() {
+        LogContents::Whole | LogContents::Server => "recorded",
+        LogContents::Clients => "recorded, open",
+    }
+}
+
+fn header_of(session: &Session, mode: &str) -> TraceHeader {
     TraceHeader {
         game: session.header.game.clone(),
-        mode: "closed".to_owned(),
+        mode: mode.to_owned(),
         log_digest: String::new(),
         settings: session.header.settings.clone(),
         part: None,

@@ -141,12 +141,13 @@ impl TraceHeader {
         self.capabilities.iter().any(|known| known == capability)
     }
 
-    /// Returns whether the replay was open loop: player by player, without a server and its ticks.
+    /// Returns whether the trace is without a server and its ticks: of a replay in open loop, player by player, or of the
+    /// records of a client's log.
     pub fn is_open(&self) -> bool {
-        self.mode.starts_with("open")
+        self.mode.split(", ").any(|word| word == "open")
     }
 
-    /// Returns whether the replay ran one client's own log, whose times are those of the client's clock.
+    /// Returns whether the trace is of one client's own log, whose times are those of the client's clock.
     pub fn is_of_one_client(&self) -> bool {
         self.is_open() && self.session.as_ref().is_some_and(|session| session.id.is_some())
     }

@@ -29,11 +29,21 @@ pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: b
         "predicted positions: `frames` has no column own.origin.x",
     );
     note(rows(views::NAME) == 0, "players' screens: `views` has no rows");
-    let is_open = shown.trace.header().mode == "open";
-    note(rows(shots::NAME) == 0 && is_open, "hits: an open-loop replay has no server that judges shots");
+    let header = shown.trace.header();
+    let (is_of_client, is_open) = (header.is_of_one_client(), header.is_open());
+    let (client, open) = (
+        "hits: the log is one client's side, without the server. Merge it with the server's log (`hitreg merge`)",
+        "hits: an open-loop replay has no server that judges shots",
+    );
+    note(is_of_client, client);
+    note(rows(shots::NAME) == 0 && is_open && !is_of_client, open);
     note(rows(shots::NAME) == 0 && !is_open, "hits: `shots` has no rows");
     note(rows(corrections::NAME) == 0, "corrections: `corrections` has no rows");
-    note(!has_packets, "packets and loss: `packets` and `snapshots` have no rows, and there is no log with packets");
+    let no_packets = match shown.log {
+        Some(_) => "packets and loss: the log has no packet with its arrival",
+        None => "packets and loss: `packets` and `snapshots` have no rows, and there is no log with packets",
+    };
+    note(!has_packets, no_packets);
     notes
 }
 

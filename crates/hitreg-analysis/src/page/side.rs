@@ -14,6 +14,7 @@ use super::tracks::{PageTrack, TrackPoint, TrackSet};
 use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::world::{PlaceColumn, TrackPrecision, TrackWorld};
 use super::{PageInput, notes};
+use crate::report::figures::replay_mode;
 use crate::shot_counter::ShotCounter;
 use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
@@ -42,6 +43,8 @@ pub(super) struct PageSide {
     game: String,
     map: String,
     mode: String,
+    /// Whether the trace is without a server.
+    is_open: bool,
     settings: Vec<(String, String)>,
     /// Whether the times of usercmds are those of their arrivals.
     usercmds_as_received: bool,
@@ -121,7 +124,8 @@ impl PageSide {
             name: shown.name.to_owned(),
             game: trace.header().game.clone(),
             map: shown.map.to_owned(),
-            mode: trace.header().mode.clone(),
+            mode: replay_mode(&trace.header().mode),
+            is_open: trace.header().is_open(),
             settings: trace.header().settings.clone(),
             usercmds_as_received: are_usercmds_as_received(&trace.header().settings),
             tables: rows,

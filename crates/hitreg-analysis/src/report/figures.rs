@@ -21,9 +21,12 @@ pub fn counted(number: u64, one: &str) -> String {
     format!("{} {one}{plural}", count(number))
 }
 
-/// The mode of a replay: `closed loop`, `open loop`, or `closed loop, rejudged`.
+/// The mode of a trace: `closed loop`, `open loop`, `closed loop, rejudged`, or `recorded`.
 pub fn replay_mode(mode: &str) -> String {
     match mode.split_once(", ") {
+        None if mode.is_empty() => "unknown loop".to_owned(),
+        None if mode == "recorded" => mode.to_owned(),
+        Some(("recorded", _)) => "recorded by a client".to_owned(),
         Some((mode, rejudged)) => format!("{mode} loop, {rejudged}"),
         None => format!("{mode} loop"),
     }

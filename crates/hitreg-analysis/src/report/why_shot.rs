@@ -326,8 +326,12 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
     let aim = aim.filter(|_| shot.screen.reason != "hit" && shot.server.reason != "launched");
     let screen = aim.map_or(screen.clone(), |aim| format!("{screen}; {aim} on p{shooter}'s screen"));
     let server_words = match &shot.judged {
-        None if shot.without_server.is_some() => {
-            return format!("Not judged here, because the replay has no server. {}.", capital(&screen));
+        None if let Some(without) = shot.without_server => {
+            let reason = match without {
+                ClientReplay::OneClient => "the log is one client's side, without the server",
+                ClientReplay::OpenLoop => "the replay has no server",
+            };
+            return format!("Not judged here, because {reason}. {}.", capital(&screen));
         }
         None => "the server never judged it".to_owned(),
         Some(_) if shot.server.reason == "launched" => return format!("{}. {}.", capital(&server), capital(&screen)),

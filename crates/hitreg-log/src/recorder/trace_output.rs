@@ -36,6 +36,8 @@ impl RecordOutput for PendingTrace {
         let mut session = self.records.with_header(self.header);
         session.put_in_order();
         let mut trace = recorded::all_records(&session);
+        // The build ran its server.
+        trace.header.mode = "closed".to_owned();
         (trace.header.log_digest, trace.header.capabilities) = (self.log.to_string(), self.capabilities);
         Ok(store::save_trace(&self.target, &trace)?)
     }

@@ -59,10 +59,10 @@ function spanOf({ clocks, acks, round_trips: trips, packets, shots, corrections 
 }
 
 /** Counts as `replay` prints them; null if the trace lacks them. */
-function countsOf({ shots, shot_counts: shotCounts, corrections, mode, tables }) {
+function countsOf({ shots, shot_counts: shotCounts, corrections, is_open: isOpen, tables }) {
   const rows = new Map(tables);
-  // A closed loop has a server, so an empty `shots` table means that no shot was fired.
-  const isJudged = shots.some((shot) => shot.judged !== null) || (mode !== "open" && rows.has("shots"));
+  // With a server, an empty `shots` table means that no shot was fired.
+  const isJudged = shots.some((shot) => shot.judged !== null) || (!isOpen && rows.has("shots"));
   const sum = (of) => shotCounts.reduce((total, counts) => total + counts[of], 0);
   return {
     shots: isJudged && !hasOnlyHits(shots) ? sum("fired") : null,

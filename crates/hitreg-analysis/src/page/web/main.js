@@ -362,7 +362,7 @@ function describe(contents, state) {
   $("title").textContent = first.map ? `${first.game || "a session"} on ${first.map}` : first.game || "a session";
   const { shots, hits, corrections } = first.counts;
   const fight = hits === null ? "shots and hits not known" : shots === null ? `${count(hits)} hits, misses not known` : `${count(shots)} shots, ${count(hits)} hits`;
-  const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, `${first.mode || "unknown"} loop`, fight, corrections === null ? "corrections not known" : `${count(corrections)} corrections`];
+  const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, first.mode, fight, corrections === null ? "corrections not known" : `${count(corrections)} corrections`];
   $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.join(" · ");
   $("subtitle").title = `${$("subtitle").textContent} (${names.join(" | ")})`;
   if (state.divergence !== null) {
