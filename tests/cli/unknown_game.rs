@@ -1,6 +1,7 @@
 //! Logs of games with their own netcode, recorded through calls: commands show their contents and assume nothing more.
 
 use hitreg::engine::Engine;
+use hitreg::log::read_session;
 use hitreg::record::{
     ArrivalRecord, CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, PacketRecord,
     Reason, Record, Scope, ShotRecord, SnapshotRecord,
@@ -60,6 +61,28 @@ fn records_of_an_unknown_game_are_exported_unchanged() {
     assert_eq!(text(&casts.stdout).lines().nth(1), Some("0,10000,1.5"));
     let refused = folder.refused("export a.hitlog --set interpolation.lerp_ms=50");
     assert!(refused.contains("the log is of the game `mygame`"), "{refused}");
+}
+
+/// The rows of a kind with the name of another table keep a table of their own.
+#[test]
+fn a_kind_with_the_name_of_a_table_of_traces_is_exported_beside_it() {
+    let folder = record_game();
+    let whole = read_session(&std::fs::read(folder.path("a.hitlog")).unwrap()[..]).unwrap();
+    for name in ["ticks", "views", "packets", "bodies.grenade"] {
+        let mut session = whole.clone();
+        session.header.unknown[0].name = name.to_owned();
+        session.unknown[0].kind = name.to_owned();
+        if session.header.unknown[0].is_known_kind() {
+            continue;
+        }
+        folder.save_log("b.hitlog", &session);
+        let own = format!("own.{name}");
+        let listed = folder.json("export b.hitlog");
+        let names: Vec<&str> = listed.as_array().unwrap().iter().map(|t| t["table"].as_str().unwrap()).collect();
+        assert!(names.contains(&&*own) && names.iter().filter(|known| **known == name).count() <= 1, "{names:?}");
+        let casts = folder.done(&format!("export b.hitlog --table {own} --to csv"));
+        assert_eq!(casts.lines().nth(1), Some("0,10000,1.5"));
+    }
 }
 
 #[test]

@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use crate::record::{CellKind, FieldSchema, NumberForm, Session, UnknownColumn, UnknownKind, UnknownRecords, cells_of};
 use crate::sorted::SortedMap;
-use crate::trace::schema::frames;
+use crate::trace::schema::{frames, is_reserved};
 use crate::trace::{Column, ColumnData, Table};
+
+/// The beginning of the name of a game's table that has the name of another table.
+const OWN: &str = "own.";
 
 /// Adds the session's custom tables, and the unknown columns of usercmds.
 pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
@@ -13,7 +16,12 @@ pub(super) fn add(session: &Session, tables: &mut Vec<Table>) {
         let header = &session.header;
         let Some(kind) = header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
         if kind.name != frames::NAME {
-            tables.push(table(session, kind, records));
+            let mut table = table(session, kind, records);
+            // Older recorders took these names.
+            while is_reserved(&table.name) || tables.iter().any(|known| known.name == table.name) {
+                table.name.insert_str(0, OWN);
+            }
+            tables.push(table);
         } else if let Some(known) = tables.iter_mut().find(|table| table.name == frames::NAME) {
             known.columns.extend(unknown_of_usercmds(session, kind, records));
         }

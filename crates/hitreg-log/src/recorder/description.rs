@@ -6,6 +6,7 @@ use crate::record::{
     CellKind, Class, CustomRow, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, Scope, SessionHeader,
     SessionId, USERCMD_BYTES, UnknownKind, UnknownRecords, is_frames_column, usercmd_fields,
 };
+use crate::trace::schema::is_reserved;
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
 
 /// The header data of a session: game, map, settings, players, classes and custom kinds.
@@ -190,6 +191,10 @@ impl Description {
             if unknown.is_known_kind() {
                 return fault(format!("`{}` is a kind that every log has", kind.name));
             }
+            if is_reserved(&kind.name) {
+                let what = "a table of traces: give the kind another name, such as `my.";
+                return fault(format!("kind `{0}` has the name of {what}{0}`", kind.name));
+            }
             header.unknown.push(unknown);
         }
         Ok((header, kinds))
@@ -210,6 +215,11 @@ const AS_RECEIVED: &str = "as_received";
 /// ([`Description::usercmds_as_received`]).
 pub fn are_usercmds_as_received(settings: &[(String, String)]) -> bool {
     settings.iter().any(|(key, value)| key == USERCMDS && value == AS_RECEIVED)
+}
+
+/// Removes that statement from the settings of a log whose usercmds have the times of client frames.
+pub(crate) fn usercmds_as_made(settings: &mut Vec<(String, String)>) {
+    settings.retain(|(key, _)| key != USERCMDS);
 }
 
 /// Whether a setting's name is words with dots between them.
@@ -293,6 +303,19 @@ pub fn usercmd_bytes(records: &UnknownRecords, player: PlayerId) -> Vec<(Command
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_with_the_name_of_a_table_of_traces_is_refused() {
+        let described = |name: &str| Description::new("mygame").player("p0").kind(name, Vec::new()).into_header();
+        for name in ["shots", "bodies", "bodies.grenade", "views", "packets", "snapshots", "effects"] {
+            assert!(described(name).is_err(), "{name}");
+        }
+        let error = described("views").unwrap_err().to_string();
+        assert!(error.contains("kind `views` has the name of a table of traces: give the kind another"), "{error}");
+        for name in ["corrections", "errors", "casts", "my.shots"] {
+            assert!(described(name).is_ok(), "{name}");
+        }
+    }
 
     #[test]
     fn a_tick_rate_outside_1_to_1000_hz_is_refused() {

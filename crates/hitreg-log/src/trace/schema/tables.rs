@@ -31,6 +31,15 @@ const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", 
 const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", NOT_RUN];
 /// The beginning of the names of tables with the states of one class, besides `bodies`.
 pub const BODIES_OF_CLASS: &str = "bodies.";
+/// The tables of traces that a game may record itself, as kinds of records.
+const RECORDABLE: [&str; 2] = [corrections::NAME, errors::NAME];
+
+/// Returns whether only hitreg may give a table this name.
+pub fn is_reserved(table: &str) -> bool {
+    let is_declared = TABLES.iter().any(|schema| schema.name == table);
+    table.starts_with(BODIES_OF_CLASS) || is_declared && !RECORDABLE.contains(&table)
+}
+
 /// The hash of a tick without one.
 pub const NO_HASH: u64 = 0;
 /// The reason of a shot that no server judged.
