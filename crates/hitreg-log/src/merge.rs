@@ -13,6 +13,7 @@ mod plan;
 mod sides;
 mod survey;
 
+use crate::recorder::usercmds_as_made;
 use crate::sorted::SortedSet;
 
 pub use error::MergeError;
@@ -89,15 +90,19 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
         }
     }
     let (end, cut) = common_end(&session, &sides)?;
+    let mut has_arrivals = false;
     for (player, side) in sides.into_iter().enumerate() {
-        let Some(mut side) = side else { continue };
+        let Some(mut side) = side else {
+            has_arrivals |= !session.players[player].frames.is_empty();
+            continue;
+        };
         let has_bytes = side.unknown.iter().any(|records| records.kind == USERCMD_BYTES);
         let own = has_bytes.then(|| side.own_usercmds());
         let server = &mut session.players[player];
         if side.has_no_packets() {
-            side.keep_known_usercmds(server);
+            has_arrivals |= side.keep_known_usercmds(server);
         } else if clients[player].begins_late {
-            side.keep_earlier_usercmds(server);
+            has_arrivals |= side.keep_earlier_usercmds(server);
         }
         session.players[player].take(ClockOwner::Client, side.records);
         session.players[player].heard.clear();
@@ -115,6 +120,9 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
     let (tick, at) = end;
     session.end_at(tick, at);
     session.header.side = None;
+    if !has_arrivals {
+        usercmds_as_made(&mut session.header.settings);
+    }
     Ok(MergedSession { session, clients, cut })
 }
 
@@ -144,23 +152,28 @@ impl ClientSide {
         self.records.frames.iter().map(|frame| frame.command.seq).collect()
     }
 
-    /// Keeps the server's usercmds from before the first one in the client's log.
-    fn keep_earlier_usercmds(&mut self, server: &mut PlayerRecords) {
+    /// Keeps the server's usercmds from before the first one in the client's log. Returns whether there are any.
+    fn keep_earlier_usercmds(&mut self, server: &mut PlayerRecords) -> bool {
         let first = self.records.frames.iter().map(|frame| frame.command.seq).min();
         let earlier = server.frames.drain(..).filter(|frame| first.is_some_and(|first| frame.command.seq < first));
         let earlier: Vec<FrameRecord> = earlier.collect();
+        let keeps_any = !earlier.is_empty();
         self.records.frames.splice(..0, earlier);
+        keeps_any
     }
 
     /// Without packets, the server's records show which usercmds arrived. Of those that the client's log lacks, the
-    /// server's own are kept.
-    fn keep_known_usercmds(&mut self, server: &mut PlayerRecords) {
+    /// server's own are kept. Returns whether there are any.
+    fn keep_known_usercmds(&mut self, server: &mut PlayerRecords) -> bool {
         let own = self.own_usercmds();
         let heard = server.frames.iter().map(|frame| frame.command.seq);
         let last = heard.chain(server.executed.iter().map(|executed| executed.command)).max();
         without_later(&mut self.records, last);
+        let of_client = self.records.frames.len();
         self.records.frames.extend(server.frames.drain(..).filter(|frame| !own.contains(&frame.command.seq)));
+        let keeps_any = self.records.frames.len() > of_client;
         self.records.frames.sort_by_key(|frame| frame.command.seq);
+        keeps_any
     }
 
     fn move_by(&mut self, by: Micros, kinds: &[UnknownKind]) {
@@ -324,6 +337,25 @@ mod tests {
             }
         }
         vec![server, client]
+    }
+
+    /// The settings say that usercmds have the times of their arrivals as long as any usercmd does.
+    #[test]
+    fn usercmds_of_clients_have_the_times_of_their_frames() {
+        let as_received = |logs: Vec<Session>| {
+            let settings = merge(logs).expect("merged").session.header.settings;
+            crate::recorder::are_usercmds_as_received(&settings)
+        };
+        assert!(!as_received(sides(1)), "all usercmds are the client's");
+        assert!(as_received(sides(5)), "the first usercmds are the server's");
+        let without_packets = |mut logs: Vec<Session>| {
+            logs[1].players[0].sent.clear();
+            logs[1].ticks = logs[0].ticks.clone();
+            logs
+        };
+        assert!(!as_received(without_packets(sides(1))));
+        assert!(as_received(without_packets(sides(5))));
+        assert!(as_received(vec![sides(1).swap_remove(0)]), "there is no client's log");
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl MergePlan {
             AlignedClient { player, log, offset, is_by_ticks: false, begins_late: false }
         };
         Ok(MergePlan {
-            header: survey.sides.header(headers[survey.sides.server]),
+            header: survey.header(headers[survey.sides.server]),
             clients: (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).map(aligned).collect(),
             cut,
             end,

@@ -8,6 +8,7 @@ use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
 use super::{MergeError, Offset, judged, offset};
 use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::recorder::usercmds_as_made;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// The furthest, in time, that a chunk may reach back behind earlier chunks. Other logs are merged in memory.
@@ -203,6 +204,16 @@ impl MergeSurvey {
             None => Ok(None),
         };
         (0..).zip(&self.sides.clients).zip(&self.players).map(of).collect()
+    }
+
+    /// Returns the header of the merged session.
+    pub(super) fn header(&self, server: &SessionHeader) -> SessionHeader {
+        let mut header = self.sides.header(server);
+        let mut players = self.players.iter().zip(&self.sides.clients);
+        if !players.any(|(of, log)| log.is_none() && of.has_frames) {
+            usercmds_as_made(&mut header.settings);
+        }
+        header
     }
 
     /// Whether a client's log begins late. The earlier usercmds are then in the server's log, which streams do not share.
