@@ -47,6 +47,24 @@ fn the_greatest_time_is_recorded() {
     assert_eq!((session.players[0].frames[0].at, session.ticks[0].at), (end, end));
 }
 
+/// Records of other times between them do not change the order of records without a time.
+#[test]
+fn records_without_a_time_keep_the_order_of_their_pushes() {
+    let memory = SharedMemory::default();
+    let recorder = Recorder::to(memory.clone(), about(1), RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    stream.tick(Tick(1), at(2), None).unwrap();
+    for number in 1..=4 {
+        let ran = ExecutionRecord { command: CommandSeq(number), tick: Tick(1), how: Execution::Run };
+        stream.push(Record::Executed(PlayerId(0), ran)).unwrap();
+        let judged = ShotRecord { command: CommandSeq(number), at: at(1), ..ShotRecord::default() };
+        stream.push(Record::Judged(PlayerId(0), judged)).unwrap();
+    }
+    recorder.finish().unwrap();
+    let ran: Vec<u32> = memory.session().players[0].executed.iter().map(|ran| ran.command.0).collect();
+    assert_eq!(ran, [1, 2, 3, 4]);
+}
+
 /// A trace of what `push` records.
 fn trace_of(push: impl FnOnce(&mut Stream)) -> hitreg::trace::Trace {
     let folder = tempfile::tempdir().unwrap();

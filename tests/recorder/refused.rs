@@ -38,8 +38,8 @@ fn invalid_records_are_refused_without_side_effects() {
             "there is no kind 1: the description declares 1 kinds",
             "a row of `casts` is 1, and the description says u32, f32",
             "a row of `casts` is a float, 1, and the description says u32, f32",
-            "a usercmd has extra bytes, but the description does not declare them: call `usercmd_bytes`",
-            "a usercmd has extra fields, but the description declares none: call `usercmd_field`",
+            "a usercmd has extra bytes, but the description does not declare them",
+            "a usercmd has extra fields, but the description declares no fields of usercmds",
         ]
     );
     tick(&mut stream, 2, 1).unwrap();

@@ -26,7 +26,8 @@ pub(super) struct Collector {
     shared: Arc<RecorderShared>,
     out: Box<dyn RecordOutput>,
     window: Micros,
-    streams: Vec<Consumer<RingEntry>>,
+    /// The streams, each with the time of its last record without an own time.
+    streams: Vec<(Consumer<RingEntry>, Micros)>,
     /// Items that still wait in the reorder window.
     held: Vec<(Micros, Item)>,
     newest: Micros,
@@ -96,15 +97,19 @@ impl Collector {
 
     /// Empties the streams; returns whether they held anything.
     fn take(&mut self) -> bool {
-        self.streams.extend(self.shared.take_added());
+        self.streams.extend(self.shared.take_added().into_iter().map(|stream| (stream, Micros(i64::MIN))));
         let before = self.held.len();
-        for stream in &mut self.streams {
+        for (stream, last) in &mut self.streams {
             // A bounded number of pops, so that a busy stream does not starve the others.
             for _ in 0..stream.slots() {
                 let Ok(RingEntry { at, item }) = stream.pop() else { break };
                 let at = match at {
                     RecordTime::At(at) => at,
-                    RecordTime::After(at) => at.unwrap_or(self.newest - self.window).max(self.released),
+                    // Records without an own time keep their order, whatever times come between them.
+                    RecordTime::After(at) => {
+                        *last = at.unwrap_or(self.newest - self.window).max(self.released).max(*last);
+                        *last
+                    }
                 };
                 self.newest = self.newest.max(at);
                 self.held.push((at, item));
@@ -116,7 +121,7 @@ impl Collector {
             self.texts = texts.len();
             self.out.texts(&texts);
         }
-        self.streams.retain(|stream| !stream.is_abandoned() || !stream.is_empty());
+        self.streams.retain(|(stream, _)| !stream.is_abandoned() || !stream.is_empty());
         // Each stream is mostly sorted already, and the sort exploits such runs.
         self.held.sort_by_key(|(at, _)| *at);
         self.held.len() > before

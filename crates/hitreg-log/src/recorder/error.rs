@@ -81,10 +81,10 @@ pub enum PushError {
     #[error(transparent)]
     Text(#[from] TextError),
     /// A usercmd has custom fields that the description does not declare.
-    #[error("a usercmd has extra fields, but the description declares none: call `usercmd_field`")]
+    #[error("a usercmd has extra fields, but the description declares no fields of usercmds")]
     NoFields,
     /// A usercmd has extra bytes that the description does not declare.
-    #[error("a usercmd has extra bytes, but the description does not declare them: call `usercmd_bytes`")]
+    #[error("a usercmd has extra bytes, but the description does not declare them")]
     NoBytes,
 }
 

@@ -24,7 +24,8 @@ pub(super) struct RingEntry {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RecordTime {
     At(Micros),
-    /// The item has no time of its own. It takes the time of the stream's previous item, if there is one.
+    /// The item has no time of its own. It takes the time of the stream's previous item, if there is one, but no earlier
+    /// time than the stream's previous item without one.
     After(Option<Micros>),
 }
 

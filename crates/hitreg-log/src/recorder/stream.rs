@@ -23,7 +23,8 @@ const NAP: std::time::Duration = std::time::Duration::from_micros(200);
 /// A stream of records from one thread. By default a push never blocks: a full ring makes it return an error.
 ///
 /// Any stream takes records of any player. A record without its own time (a usercmd that ran, a state) takes the time
-/// of the previous record in its stream.
+/// of the previous record in its stream. Such records keep the order of their pushes: each is at least as late as the one
+/// before.
 #[derive(Debug)]
 pub struct Stream {
     shared: Arc<RecorderShared>,
