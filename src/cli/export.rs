@@ -23,7 +23,7 @@ use crate::log::FileKind;
 use crate::recorded;
 use crate::store::{self, FileType, Target, TraceFile};
 use crate::trace::schema::TableSchema;
-use crate::trace::{Table, Trace, TraceSource};
+use crate::trace::{Digest, Table, Trace, TraceSource};
 use crate::traffic::{self, Packet};
 use replayed::ReplayedTables;
 use rows::RowFormat;
@@ -217,7 +217,7 @@ impl ExportSource {
 
     /// Writes each table to its file in a folder.
     fn save_all(&self, export: FileExport<'_>, folder: &Path, outputs: &Outputs) -> Result<(), CommandError> {
-        let files = files_in(&self.shapes(), export)?;
+        let files = files_in(&self.shapes(), export);
         store::create_folder(folder)?;
         let target = |(name, file): (String, String)| {
             let kind = like(&name, export.args.format());
@@ -274,20 +274,40 @@ fn find<'a>(tables: &[(&'a Table, u64)], name: &str, path: &Path) -> Result<&'a 
     })
 }
 
-/// The name and the file name of each table. Names in a trace are untrusted, so only plain names become file names.
-fn files_in(tables: &[(&Table, u64)], export: FileExport<'_>) -> Result<Vec<(String, String)>, CommandError> {
-    // Tables of classes have a dot in their names.
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+/// The name and the file name of each table.
+fn files_in(tables: &[(&Table, u64)], export: FileExport<'_>) -> Vec<(String, String)> {
+    let ending = export.args.format().ending();
     let file = |(table, _): &(&Table, u64)| {
         let name = &table.name;
-        if name.is_empty() || name.starts_with('.') || !name.chars().all(is_plain) {
-            let what = format!("the table {name:?} cannot name a file: write it with --table and -o FILE");
-            return Err(CommandError::file(export.file, what));
-        }
-        Ok((name.clone(), format!("{name}.{}", export.args.format().ending())))
+        // Some file systems do not tell capitals from small letters.
+        let is_like = |other: &Table| other.name != *name && other.name.eq_ignore_ascii_case(name);
+        let keeps_capitals = !tables.iter().any(|(other, _)| is_like(other));
+        (name.clone(), format!("{}.{ending}", plain_name(name, keeps_capitals)))
     };
     tables.iter().map(file).collect()
 }
+
+/// The beginning of a file name for a table. Names in a trace are untrusted: other bytes than plain ones become `%` and
+/// two hexadecimal digits, as in a URL.
+fn plain_name(table: &str, keeps_capitals: bool) -> String {
+    let escaped = |(place, byte): (usize, u8)| match byte {
+        // Tables of classes have a dot in their names.
+        b'.' if place > 0 => ".".to_owned(),
+        b'A'..=b'Z' if keeps_capitals => char::from(byte).to_string(),
+        b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' => char::from(byte).to_string(),
+        _ => format!("%{byte:02x}"),
+    };
+    let name: String = table.bytes().enumerate().map(escaped).collect();
+    // A long name is cut, and its digest tells it from others.
+    match name.len() {
+        0 => "%".to_owned(),
+        1..=MOST_NAME_BYTES => name,
+        _ => format!("{}%{:032x}", &name[..MOST_NAME_BYTES - 40], Digest::of_bytes(table.as_bytes()).0),
+    }
+}
+
+/// The most bytes of a table's name in the name of its file.
+const MOST_NAME_BYTES: usize = 200;
 
 /// The kind of an earlier export of this table, by the columns that identify its rows. Tables of other builds are never
 /// replaced.

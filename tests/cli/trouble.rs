@@ -126,8 +126,32 @@ fn names_in_a_trace_cannot_choose_paths() {
         let trace = Trace { tables: tables.into(), ..Trace::default() };
         let target = Targets::new([], true).file(&folder.path("evil.hittrace"), FileType::Trace).unwrap();
         hitreg::store::save_trace(&target, &trace).unwrap();
-        let said = folder.refused("export evil.hittrace --all -o tables");
-        assert!(said.contains(&format!("the table {name:?} cannot name a file")), "{said}");
+        folder.done("export evil.hittrace --all -o tables --force");
+        let outside = |path: &std::path::Path| path.exists();
+        assert!(!outside(&folder.path("outside")) && !outside(&folder.path("b.jsonl")), "{name}");
+        assert_eq!(folder.names(), ["evil.hittrace", "tables"], "{name}");
+        std::fs::remove_dir_all(folder.path("tables")).unwrap();
+    }
+}
+
+/// Every table has a file of its own, also if a file system does not tell capitals from small letters.
+#[test]
+fn each_table_has_a_file_whatever_its_name() {
+    let folder = Folder::empty();
+    let long = "é".repeat(300);
+    let names = ["good", "Capital", "two words", "two%20words", "Größe", "a", "A", "", ".", &long, &format!("{long}!")];
+    let tables = names.map(|name| Table::new(name, Vec::new()));
+    let trace = Trace { tables: tables.into(), ..Trace::default() };
+    let target = Targets::new([], true).file(&folder.path("a.hittrace"), FileType::Trace).unwrap();
+    hitreg::store::save_trace(&target, &trace).unwrap();
+    folder.done("export a.hittrace --all --to csv -o tables");
+    let files = fs::read_dir(folder.path("tables")).unwrap();
+    let mut files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort_unstable();
+    let lower: hitreg_log::sorted::SortedSet<String> = files.iter().map(|file| file.to_lowercase()).collect();
+    assert_eq!((files.len(), lower.len()), (names.len(), names.len()), "{files:?}");
+    for known in ["good.csv", "Capital.csv", "two%20words.csv", "two%2520words.csv", "Gr%c3%b6%c3%9fe.csv"] {
+        assert!(files.contains(&known.to_owned()), "{known} in {files:?}");
     }
 }
 
