@@ -177,6 +177,16 @@ def test_trace_of_all_types(session: Session, tmp_path: Path) -> None:
         assert table[f"of_{kind}"].tolist() == values_of(kind, wide).tolist()
 
 
+def test_signed_arrays_are_written_with_64_bits(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "a.hittrace"
+    with hitreg.TraceWriter(path, game="mygame") as trace:
+        values = {f"of_{width}": np.array([-2, 7], f"i{width}") for width in (1, 2, 4, 8)}
+        trace.write("mine", {"tick": [1, 2], **values})
+    check_trace(session, path)
+    table = hitreg.open_trace(path)["mine"]
+    assert all(table[name].tolist() == [-2, 7] and table[name].dtype == np.int64 for name in values)
+
+
 BUILD = """#!{python}
 import sys
 import hitreg

@@ -153,6 +153,9 @@ def as_column(values: Any, rows: int, unit: str = "") -> Column:
     if not isinstance(values, (np.ndarray, np.generic)) and array.dtype.kind == "i":
         is_small = not array.size or 0 <= int(array.min()) <= int(array.max()) < 1 << 32
         array = array.astype("u4" if is_small else "i8")
+    # Traces have no such columns; 64 bits hold every value.
+    if array.dtype.kind == "i":
+        array = array.astype("i8")
     for kind, dtype in DTYPE.items():
         if array.dtype == dtype:
             return Column(kind, array, unit)
