@@ -95,6 +95,11 @@ impl Records<'_> {
             // In JSON, a measure has as few digits as tell it from its neighbours.
             return serde_json::from_str(&measure.to_string()).expect("a number");
         }
+        if self.kinds[field] == b'd' {
+            let (measure, rest) = self.measures.split_at(8);
+            self.measures = rest;
+            return f64::from_le_bytes(measure.try_into().expect("eight")).into();
+        }
         self.last[field] += self.number();
         let number = self.last[field];
         match self.kinds[field] {

@@ -114,7 +114,7 @@ fn shot_explanations_agree_with_the_tables() {
 
 /// Checks that the three positions agree with the tables and each other. Returns whether the judged position is known.
 fn places_agree(trace: &Trace, shot: &ShotExplanation, error: Option<f32>, text: &str) -> bool {
-    let origin = |which| shot.place_of(which).and_then(|place| place.origin).map(Vec3::from);
+    let origin = |which| shot.place_of(which).and_then(|place| place.origin).map(|origin| origin.as_vec3());
     let (drawn, judged, present) =
         (origin(PositionKind::Drawn), origin(PositionKind::Judged), origin(PositionKind::Present));
     if let Some(judged) = judged {
@@ -338,7 +338,7 @@ fn targets_are_drawn_from_the_named_snapshots() {
             Vec3::new(of("origin.x"), of("origin.y"), of("origin.z"))
         };
         let between = place(from.before.tick).lerp(place(after.tick), fraction);
-        assert!(between.distance(Vec3::from(drawn)) < 0.1, "{}: {between} is not {drawn:?}", shot.name());
+        assert!(between.distance(drawn.as_vec3()) < 0.1, "{}: {between} is not {drawn:?}", shot.name());
         checked += 1;
     }
     assert!(checked > 40, "{checked} shots");

@@ -10,7 +10,7 @@ use hitreg::record::{
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use hitreg::usercmd::Usercmd;
+use hitreg::usercmd::{Input, Usercmd};
 use serde_json::{Value, json};
 
 use super::folder::Folder;
@@ -134,6 +134,46 @@ fn words_of(selected: &Value) -> String {
     let output = node.wait_with_output().expect("node");
     assert!(output.status.success());
     String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Positions far from 0 are measured from the shooter's eyes in double precision.
+#[test]
+fn places_far_from_zero_keep_the_precision_of_their_columns() {
+    let folder = Folder::empty();
+    let far = 2_000_000_053.125_f64;
+    let field = |name: &str| FieldSchema::new(name, CellKind::F64, Scope::Movement);
+    let fields = ["origin.x", "origin.y", "origin.z", "view_ofs_z"].map(field).to_vec();
+    let about = Description::new("mygame").tick_hz(100).player("p0").player("p1");
+    let about = about.class(Class::new("player", fields));
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    let input = Input { viewangles: glam::Vec3::new(0.0, 180.0, 0.0), ..Input::default() };
+    for tick in 1..=20u32 {
+        let (at, command) = (Micros::from_ms(10 * i64::from(tick)), CommandSeq(tick));
+        stream.usercmd(PlayerId(0), at, Usercmd { seq: command, input: input.clone(), ..Usercmd::default() }).unwrap();
+        stream.tick(Tick(tick), at, None).unwrap();
+        for (entity, x, z) in [(0, far, 0.0), (1, far - 54.0, 28.0)] {
+            let values = [x, far, z, 28.0].map(OwnValue::Double);
+            stream.body_values(Tick(tick), EntityId(entity), ClassId(0), &values).unwrap();
+        }
+        let done = ExecutionRecord { command, tick: Tick(tick), how: Execution::Run };
+        stream.push(Record::Executed(PlayerId(0), done)).unwrap();
+    }
+    let hit =
+        ShotRecord { at: Micros::from_ms(50), reason: Reason::Hit, target: Some(EntityId(1)), ..Default::default() };
+    stream.push(Record::Judged(PlayerId(0), ShotRecord { command: CommandSeq(5), ..hit })).unwrap();
+    recorder.finish().unwrap();
+    let (_, contents) = report::page(&folder, "a.hitlog");
+    let of_page = contents["sides"][0]["shots"][0].clone();
+    for shot in [folder.json("why a.hitlog p0#5")["shot"].clone(), of_page] {
+        let from = [0, 1, 2].map(|axis| shot["line"]["from"][axis].as_f64());
+        assert_eq!((from, &shot["line"]["has_height"]), ([far, far, 28.0].map(Some), &json!(true)), "{shot}");
+        for place in [&shot["places"][1], &shot["places"][2]] {
+            assert_eq!(place["origin"][0].as_f64(), Some(far - 54.0), "{place}");
+            let [ahead, up] = ["ahead_units", "up_units"].map(|name| place["off"][name].as_f64().unwrap());
+            assert!((ahead - 54.0).abs() < 0.01 && up.abs() < 0.01, "{place}");
+        }
+    }
 }
 
 /// A client's log has no record of how the server judged its shots.

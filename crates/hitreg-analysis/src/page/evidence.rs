@@ -38,7 +38,7 @@ enum RowBefore {
 }
 
 /// The columns of `bodies` that explanations read.
-const BODIES: &[&str] = &["tick", "entity", "origin.x", "origin.y", "origin.z"];
+const BODIES: &[&str] = &["tick", "entity", "origin.x", "origin.y", "origin.z", "view_ofs_z"];
 /// The columns of `frames` that explanations and the page read.
 pub(super) const FRAMES: &[&str] = &[
     "player",

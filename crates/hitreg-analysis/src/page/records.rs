@@ -1,6 +1,6 @@
 //! Packs records of one kind, such as shots, so that equal parts take little space. Records with the same fields share
-//! a shape. Numbers are stored as their distance from the same field of the record before, measures as four bytes, and
-//! each different text once. `web/data.js` reads them.
+//! a shape. Numbers are stored as their distance from the same field of the record before, measures as four bytes or, if
+//! these are too coarse, as eight, and each different text once. `web/data.js` reads them.
 
 use hitreg_log::sorted::SortedMap;
 
@@ -16,7 +16,7 @@ pub(super) struct PackedRecords {
     records: usize,
     /// Each shape: an object or array whose leaves are the numbers of fields; -1 is null and -2 an empty array.
     shapes: Vec<Value>,
-    /// The kind of each field: `i` for whole numbers, `b` for yes or no, `f` for measures, `t` for texts.
+    /// The kind of each field: `i` for whole numbers, `b` for yes or no, `f` for measures in four bytes, `d` in eight, `t` for texts.
     kinds: String,
     /// The different texts.
     texts: Vec<String>,
@@ -41,6 +41,9 @@ pub(super) struct RecordPacker {
     numbers: Vec<u8>,
     measures: Vec<u8>,
 }
+
+/// The greatest error of a measure in four bytes.
+const COARSE: f64 = 1e-3;
 
 impl RecordPacker {
     /// Adds a record.
@@ -84,8 +87,18 @@ impl RecordPacker {
             Value::Number(number) => match number.as_i64() {
                 Some(whole) => self.number(path, 'i', whole, numbers),
                 None => {
-                    self.measures.extend((number.as_f64().unwrap_or(f64::NAN) as f32).to_le_bytes());
-                    self.field(path, 'f').into()
+                    let measure = number.as_f64().unwrap_or(f64::NAN);
+                    let kind = match (f64::from(measure as f32) - measure).abs() > COARSE {
+                        true => {
+                            self.measures.extend(measure.to_le_bytes());
+                            'd'
+                        }
+                        false => {
+                            self.measures.extend((measure as f32).to_le_bytes());
+                            'f'
+                        }
+                    };
+                    self.field(path, kind).into()
                 }
             },
         }

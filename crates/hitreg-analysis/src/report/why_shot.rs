@@ -257,7 +257,7 @@ fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
     );
     let without_height = shot.line.is_some_and(|line| !line.has_height && !line.axes.is_flat);
     if without_height {
-        page.faint(2, "distances from above only: the trace lacks the height of the eyes (own.view_ofs_z)");
+        page.faint(2, "distances from above only: the trace lacks the height of the eyes (own.view_ofs_z, or view_ofs_z of `bodies`)");
     }
 }
 

@@ -1,8 +1,9 @@
 //! The aim line of a shot, and the distance of positions from it.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 use serde::Serialize;
 
+use super::places::{coordinate, serialize_place};
 use super::{TraceRows, measure};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{bodies, frames};
@@ -11,7 +12,8 @@ use hitreg_log::trace::schema::{bodies, frames};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AimLine {
     /// The shooter's eye position; its origin if the eye height is unknown.
-    pub from: [f32; 3],
+    #[serde(serialize_with = "serialize_place")]
+    pub from: DVec3,
     /// Pitch in degrees; down is positive.
     pub pitch: f32,
     /// Yaw in degrees, counter-clockwise from +x.
@@ -54,6 +56,15 @@ impl Axes {
     }
 }
 
+/// The height of the eyes above a position: in single precision, as games compute it, if both values have it.
+pub(super) fn above(z: f64, height: f64) -> f64 {
+    let narrow = [z, height].map(|value| value as f32);
+    match narrow.map(f64::from) == [z, height] {
+        true => f64::from(narrow[0] + narrow[1]),
+        false => z + height,
+    }
+}
+
 /// A position relative to an aim line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LineOffset {
@@ -68,22 +79,23 @@ pub struct LineOffset {
 }
 
 impl AimLine {
-    /// The aim line of the usercmd in a row of the `frames` table. It begins at the predicted body, or at `body` if the
-    /// trace has no predictions. `None` if the game has no view angles.
-    pub(super) fn of(reader: &TraceRows<'_>, row: usize, body: Option<Vec3>) -> Option<AimLine> {
+    /// The aim line of the usercmd in a row of the `frames` table. It begins at the predicted body, or at `eyes` of the
+    /// server's body if the trace has no predictions; see [`eyes`](super::places::eyes). `None` if the game has no view angles.
+    pub(super) fn of(reader: &TraceRows<'_>, row: usize, eyes: Option<(DVec3, bool)>) -> Option<AimLine> {
         let trace = Some(reader.trace).filter(|_| reader.has_view_angles)?;
         let frames = trace.table(frames::NAME)?;
         let columns = frames::Columns::read(frames);
-        let own = |name: &str| measure(&frames.floats(&format!("own.{name}")), row);
+        let own = |name: &str| coordinate(frames, &format!("own.{name}"), row);
         let axes = Axes::of(trace);
         let Some((x, y)) = own("origin.x").zip(own("origin.y")) else {
             let (pitch, yaw) = (measure(columns.pitch, row)?, measure(columns.yaw, row)?);
-            return Some(AimLine { from: body?.to_array(), pitch, yaw, has_height: false, axes });
+            let (from, has_height) = eyes?;
+            return Some(AimLine { from, pitch, yaw, has_height, axes });
         };
         let has_body = super::cell(columns.has_body, row).is_none_or(|has_body| has_body == 1);
-        let eyes = own("origin.z").zip(own("view_ofs_z")).map(|(z, height)| z + height);
+        let eyes = own("origin.z").zip(own("view_ofs_z")).map(|(z, height)| above(z, height));
         has_body.then_some(AimLine {
-            from: [x, y, eyes.or(own("origin.z")).unwrap_or(0.0)],
+            from: DVec3::new(x, y, eyes.or(own("origin.z")).unwrap_or(0.0)),
             pitch: measure(columns.pitch, row)?,
             yaw: measure(columns.yaw, row)?,
             has_height: eyes.is_some(),
@@ -92,13 +104,13 @@ impl AimLine {
     }
 
     /// The offset of a position from this line.
-    pub fn off(&self, place: [f32; 3]) -> LineOffset {
+    pub fn off(&self, place: DVec3) -> LineOffset {
         let (sin_yaw, cos_yaw) = libm::sincosf(self.yaw.to_radians());
         let (sin_pitch, cos_pitch) = libm::sincosf(if self.has_height { self.pitch.to_radians() } else { 0.0 });
         let forward = Vec3::new(cos_pitch * cos_yaw, cos_pitch * sin_yaw, -sin_pitch);
         let right = Vec3::new(sin_yaw, -cos_yaw, 0.0) * if self.axes.is_y_down { -1.0 } else { 1.0 };
         let up = Vec3::new(sin_pitch * cos_yaw, sin_pitch * sin_yaw, cos_pitch);
-        let to = Vec3::from(place) - Vec3::from(self.from);
+        let to = (place - self.from).as_vec3();
         let (right_units, up_units) = (to.dot(right), self.has_height.then(|| to.dot(up)));
         let distance_units = libm::hypotf(right_units, up_units.unwrap_or(0.0));
         LineOffset { ahead_units: to.dot(forward), right_units, up_units, distance_units }

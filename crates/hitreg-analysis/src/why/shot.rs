@@ -191,8 +191,8 @@ impl ShotExplanation {
         let about = server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone());
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
         // An impact has no aim; the line belongs to its launch.
-        let body = cell(shots.tick, row).and_then(|tick| places::body(reader, tick, shooter));
-        let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(reader, row, body));
+        let eyes = cell(shots.tick, row).and_then(|tick| places::eyes(reader, tick, shooter));
+        let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(reader, row, eyes));
         let given = shots.given_target.iter().nth(row).map(|_| ReportedHit {
             target: named(shots.given_target, row),
             damage: measure(shots.given_damage, row),
@@ -269,11 +269,15 @@ impl ShotExplanation {
         // The tables do not contain the judged position. A candidate counts only if its distance from the drawn
         // position equals the view error.
         let error = self.view_error_units;
-        let fits = |origin: &glam::Vec3, within: f32| {
-            drawn.zip(error).is_some_and(|(drawn, error)| (origin.distance(drawn) - error).abs() <= within)
+        let fits = |origin: &glam::DVec3, within: f32| {
+            let apart = |drawn: glam::DVec3| (*origin - drawn).as_vec3().length();
+            drawn.zip(error).is_some_and(|(drawn, error)| (apart(drawn) - error).abs() <= within)
         };
         let (judged, known_by) = if error == Some(0.0) {
             (drawn, "view error 0")
+        } else if judged_us.is_some() && judged_us == present_us && !self.has_views {
+            // Without views there is no view error. The log says that the server did not rewind.
+            (present, "bodies")
         } else if judged_us.is_some() && judged_us == present_us {
             let before = tick.and_then(|tick| places::body(reader, tick.checked_sub(1)?, entity));
             let bodies = [present, before];

@@ -32,6 +32,10 @@ function records({ records: count, shapes, kinds, texts, numbers_at: numbersAt, 
       measureAt += 4;
       return view.getFloat32(measureAt - 4, true);
     }
+    if (kind === "d") {
+      measureAt += 8;
+      return view.getFloat64(measureAt - 8, true);
+    }
     last[index] += number();
     return kind === "t" ? texts[last[index]] : kind === "b" ? last[index] === 1 : last[index];
   };
