@@ -78,7 +78,7 @@ pub(super) fn picture(page: &mut Page, why: &Why) {
         let reason = match why {
             Why::Shot(shot) if !shot.has_view_angles => "all view angles are 0, so no line of fire is known",
             Why::Shot(_) => "the trace has no line of fire for it, or no positions of the target",
-            Why::Correction(_) => "the position was predicted correctly, or the trace lacks origin.x and origin.y",
+            Why::Correction(_) => "no row of `errors` says how far origin.x, origin.y or origin.z was off",
         };
         page.blank();
         return page.faint(2, &format!("no picture: {reason}"));
