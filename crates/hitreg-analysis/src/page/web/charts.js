@@ -144,6 +144,7 @@ export function makeCharts(canvas, room, charts, state) {
           column.max = Math.max(column.max, values[row]);
         } else {
           if (column) stroke(context, column, yOf);
+          if (isAfterAbsence(at, row)) context.moveTo(x, yOf(values[row]));
           column = { x, min: values[row], max: values[row] };
         }
         if (at[row] > span.to) break;
@@ -238,11 +239,19 @@ export function makeCharts(canvas, room, charts, state) {
   };
 }
 
-/** The label of a lane, with its number of marks for each side. */
+/** The label of a lane, with the number of things that its marks show for each side. A mark shows one, or `count`. */
 export function laneText(lane, shown, sides) {
-  if (sides.size < 2) return `${lane.label} ${shown.length}`;
-  const of = (side) => shown.filter((mark) => mark.side === side).length;
+  const sum = (marks) => marks.reduce((total, { count = 1 }) => total + count, 0);
+  if (sides.size < 2) return `${lane.label} ${sum(shown)}`;
+  const of = (side) => sum(shown.filter((mark) => mark.side === side));
   return `${lane.label} A ${of(0)} B ${of(1)}`;
+}
+
+/** Whether a line breaks before a row: much more time passed than between the other rows, and at least 2 s. */
+export function isAfterAbsence(at, row) {
+  if (row === 0) return false;
+  const usual = (at[at.length - 1] - at[0]) / (at.length - 1);
+  return at[row] - at[row - 1] > Math.max(2e6, 10 * usual);
 }
 
 function stroke(context, { x, min, max }, yOf) {

@@ -115,7 +115,7 @@ function losses(sides) {
     for (const { way, player, sent_us, transit_us, choked } of side.packets) {
       sent_us.forEach((at, row) => {
         if (transit_us[row] < 0) lanes.get(`lost ${way}`).push({ at, player, side: index });
-        if (choked[row] > 0) lanes.get(`choked ${way}`).push({ at, player, side: index });
+        if (choked[row] > 0) lanes.get(`choked ${way}`).push({ at, player, side: index, count: choked[row] });
       });
     }
     const { unrun } = side;
