@@ -1,6 +1,6 @@
 //! Rows of a table as lines of text: JSON objects, or comma-separated values.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, LowerExp, Write as _};
 use std::io::{self, BufWriter, Write};
 
 use hitreg_log::trace::{Column, ColumnData, Table};
@@ -120,11 +120,22 @@ fn value<'t>(column: &'t Column, row: usize, text: &'t mut String) -> &'t str {
         ColumnData::U64(values) if column.is_hash() => write!(text, "{:016x}", values[row]),
         ColumnData::U64(values) => write!(text, "{}", values[row]),
         ColumnData::Bool(values) => write!(text, "{}", values[row]),
-        ColumnData::F64(values) => write!(text, "{}", values[row]),
-        ColumnData::F32(values) => write!(text, "{}", values[row]),
+        ColumnData::F64(values) => write_real(text, values[row], values[row]),
+        ColumnData::F32(values) => write_real(text, values[row], values[row].into()),
         ColumnData::Name { names, codes } => return names.get(codes[row] as usize).map_or("", String::as_str),
     };
     text
+}
+
+/// Writes a real number so that readers take it for one: -0 and numbers with more digits than an integer of 53 bits with
+/// a dot or an exponent.
+fn write_real(text: &mut String, value: impl Display + LowerExp, size: f64) -> std::fmt::Result {
+    const MOST: f64 = (1_u64 << 53) as f64;
+    match size {
+        _ if size == 0.0 && size.is_sign_negative() => write!(text, "-0.0"),
+        _ if size.abs() > MOST && size.is_finite() => write!(text, "{value:e}"),
+        _ => write!(text, "{value}"),
+    }
 }
 
 /// Returns whether a number is text in JSON, because JSON or its readers cannot hold it.
@@ -179,6 +190,25 @@ mod tests {
                         1,ffffffffffffffff,0.1,-inf,hit\n\
                         2,,,2.5,\"so, \"\"wide\"\"\"\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    /// Integers of more than 53 bits and -0 are no numbers that all JSON readers take for a float.
+    #[test]
+    fn reals_are_written_so_that_readers_take_them_for_reals() {
+        let values = vec![1e308, -0.0, 0.0, 5.0, -2.5, 9_007_199_254_740_992.0, -1e17];
+        let narrow = vec![f32::MAX, -0.0, 0.0, 5.0, -2.5, 1e15, -1e17];
+        let columns = vec![Column::new("f", ColumnData::F32(narrow)), Column::new("d", ColumnData::F64(values))];
+        let table = Table::new("mine", columns);
+        let mut out = Vec::new();
+        let mut rows = JsonlWriter::new(&table, &mut out);
+        rows.write(&table).unwrap();
+        rows.finish().unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], r#"{"f":3.4028235e38,"d":1e308}"#);
+        assert_eq!(lines[1], r#"{"f":-0.0,"d":-0.0}"#);
+        assert_eq!(lines[2..4], [r#"{"f":0,"d":0}"#, r#"{"f":5,"d":5}"#]);
+        assert_eq!(lines[5..], [r#"{"f":1000000000000000,"d":9007199254740992}"#, r#"{"f":-1e17,"d":-1e17}"#]);
     }
 
     #[test]
