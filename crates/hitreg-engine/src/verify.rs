@@ -21,6 +21,7 @@ use crate::corpus::{CorpusRun, JudgedLog, VerifiedCorpus};
 use crate::engine::{Engine, EngineError, SurveyedLog};
 pub(crate) use golden::Goldens;
 use hitreg_analysis::corpus::LogRow;
+use hitreg_log::trace::RECORD;
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
@@ -112,7 +113,9 @@ impl VerifyOptions<'_> {
         let mut facts = log.facts()?;
         let missing = replays.as_ref().ok().and_then(|(_, unlike)| unlike.missing_usercmd.clone());
         facts.contradiction = facts.contradiction.or(missing);
-        let verified = judge(&facts, played, against);
+        let can_rerecord =
+            played.as_ref().is_ok_and(|played| played.iter().all(|replay| replay.summary.header.can(RECORD)));
+        let verified = LogReport { can_rerecord, ..judge(&facts, played, against) };
         Ok(match replays {
             Ok((_, unlike)) if verified.verdict == LogVerdict::Same => unlike.judge(&self.player, verified),
             _ => verified,

@@ -143,6 +143,9 @@ impl Goldens {
     ) -> Result<LogReport, EngineError> {
         let before = verified.detail.clone().unwrap_or_default();
         let Some(anew) = anew else {
+            if !verified.can_rerecord {
+                return Ok(verified);
+            }
             let detail = format!(
                 "{before}. If the game changed on purpose, add --rerecord: it records the log again from its input and \
                  links, and writes log and golden together"

@@ -8,8 +8,8 @@ use hitreg_netcode::score;
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the log is of the game `{log}`, and this build plays {build}. These work without a build: info, export, report, why. \
-     These work with the game's build: verify --build BUILD, diff --a BUILD --b BUILD, BUILD replay LOG -o TRACE \
-     (docs/builds.md). Others need the game in Rust (docs/games.md)"
+     These work with the game's build: verify, why and sweep with --build BUILD; diff, report, bisect and shrink with \
+     --a BUILD --b BUILD; check BUILD LOG; BUILD replay LOG -o TRACE (docs/builds.md). Others need the game in Rust (docs/games.md)"
 )]
 pub struct UnknownGame {
     pub(super) log: String,
