@@ -229,7 +229,7 @@ impl QuickstartReport<'_> {
         let (prediction, shots) = (&self.summary.prediction, &self.summary.shots);
         page.pair("speed", &speed(self.speed));
         let exact = share(prediction.exact, prediction.checked);
-        let corrections = self.summary.exercised.corrections;
+        let corrections = self.summary.exercised.corrections.unwrap_or_default();
         let apart = match prediction.relocations {
             0 => String::new(),
             some => format!(" ({} by spawns, deaths and teleports)", count(some)),

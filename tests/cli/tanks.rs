@@ -3,8 +3,8 @@
 use std::process::Command;
 
 use hitreg::log::{read_session, write_trace};
-use hitreg::record::{PlayerRecords, RecordedSide, Session, SessionId};
-use hitreg::units::PlayerId;
+use hitreg::record::{GapCause, GapRecord, PlayerRecords, RecordedSide, Session, SessionId};
+use hitreg::units::{Micros, PlayerId};
 use serde_json::Value;
 
 use super::folder::{Folder, code, text, word};
@@ -169,6 +169,37 @@ fn no_command_calls_what_a_build_does_not_declare() {
     assert!(page.contains("could not run the usercmds again: it does not declare the command `step`"), "{page}");
     let calls = std::fs::read_to_string(calls).expect("the calls");
     assert!(calls.lines().count() > 10 && calls.lines().all(|command| command == "replay"), "{calls}");
+}
+
+/// `tanks` declares no `record`, and its traces have no corrections.
+#[cfg(unix)]
+#[test]
+fn verify_advises_and_counts_what_a_build_has() {
+    let folder = recorded(4);
+    let [good, bad] = ["tanks", "tanks_bug"].map(|game| word(example(game)));
+    let mut log = session(&folder, "a.hitlog");
+    log.ticks.iter_mut().for_each(|tick| tick.hash = tick.hash.map(|hash| hash ^ 1));
+    folder.save_log("other.hitlog", &log);
+    for option in ["--accept", "--propose"] {
+        let output = folder.run(&format!("verify other.hitlog --build {bad} {option}"));
+        let page = text(&output.stdout);
+        assert!(
+            code(&output) == 1 && page.contains("the log has state hash") && !page.contains("--rerecord"),
+            "{page}"
+        );
+    }
+    let output = folder.run(&format!("verify a.hitlog --build {good} --max corrections=0%"));
+    let page = flat(&text(&output.stdout));
+    assert_eq!(code(&output), 125, "{page}");
+    assert!(page.contains("corrections not known") && page.contains("unknown corrections: not measured"), "{page}");
+    let whole = session(&folder, "a.hitlog");
+    let middle = whole.ticks[whole.ticks.len() / 2].at;
+    let mut cut = whole;
+    cut.gaps.push(GapRecord { from: middle, to: middle + Micros(1), player: None, why: GapCause::Overrun });
+    folder.save_log("cut.hitlog", &cut);
+    let page = flat(&text(&folder.run(&format!("verify cut.hitlog --build {good}")).stdout));
+    let compared = page.split_once(" of 200 tick hashes").expect("a count").0.rsplit(' ').next();
+    assert!(page.contains(&format!(": {} of its 200 ticks could be compared", compared.expect("a count"))), "{page}");
 }
 
 /// Usercmds run again among entities of all classes, in builds that declare `step`.

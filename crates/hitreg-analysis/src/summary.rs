@@ -114,8 +114,8 @@ pub struct Coverage {
     pub usercmds: u64,
     /// Client frames with movement, a pressed button, an impulse, or other input of the game.
     pub active_usercmds: u64,
-    /// Corrections.
-    pub corrections: u64,
+    /// Corrections; `None` if the replay has no table of them.
+    pub corrections: Option<u64>,
     /// Shots.
     pub shots: u64,
     /// Hits.
@@ -140,7 +140,9 @@ impl Coverage {
         *ticks += other.ticks;
         *usercmds += other.usercmds;
         *active_usercmds += other.active_usercmds;
-        *corrections += other.corrections;
+        if let Some(more) = other.corrections {
+            *corrections.get_or_insert(0) += more;
+        }
         *shots += other.shots;
         *hits += other.hits;
     }
@@ -173,7 +175,8 @@ impl SummaryBuilder {
                         self.error_units.add(*error);
                     }
                 }
-                self.summary.exercised.corrections += self.summary.prediction.add(&acks);
+                let corrected = self.summary.prediction.add(&acks);
+                *self.summary.exercised.corrections.get_or_insert(0) += corrected;
             }
             shots::NAME => {
                 let shots = shots::Columns::read(rows);
@@ -338,7 +341,7 @@ mod tests {
             let rows = corrections::Columns::of(&trace);
             let corrections = (0..rows.rows).filter(|row| is_corrected(&rows, *row)).count() as u64;
             let summary = Summary::of(&trace);
-            assert_eq!(summary.exercised.corrections, corrections, "{columns:?}");
+            assert_eq!(summary.exercised.corrections, Some(corrections), "{columns:?}");
             (corrections, summary.prediction.misses_by_cause.get("push").copied())
         };
         assert_eq!(counted(&[0, 1, 2]), (2, Some(1)));

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::found::{self, CandidateKind};
-use crate::build::{BuildRequest, OneSidedLog};
 use crate::build::condition::Condition;
+use crate::build::{BuildRequest, OneSidedLog};
 use crate::cli::diff::looking::CompareArgs;
 use crate::cli::diff::running::BuildArgs;
 use crate::cli::output::Output;

@@ -74,7 +74,8 @@ pub(in crate::cli) fn exercised(exercised: &Coverage) -> String {
 /// The counts of what a replay ran, without shots.
 fn parts_run(exercised: &Coverage) -> [String; 3] {
     let Coverage { ticks, usercmds, corrections, .. } = exercised;
-    [(*ticks, "tick"), (*usercmds, "usercmd"), (*corrections, "correction")].map(|(number, one)| counted(number, one))
+    let corrections = corrections.map_or("corrections not known".to_owned(), |number| counted(number, "correction"));
+    [counted(*ticks, "tick"), counted(*usercmds, "usercmd"), corrections]
 }
 
 fn print_prediction(page: &mut Page, prediction: &PredictionSummary, grades: &str) {

@@ -81,10 +81,10 @@ pub struct LogRow {
     pub hits_changed: Option<u64>,
     /// Shots and impacts that a server judged on side A or B.
     pub shots_judged: Option<u64>,
-    /// Corrections on side A.
+    /// Corrections on side A; null if its trace has no table of them.
     pub corrections_a: Option<u64>,
-    /// Corrections on side B.
-    pub corrections_b: u64,
+    /// Corrections on side B; null if its trace has no table of them.
+    pub corrections_b: Option<u64>,
     /// The 95th percentile of the view error on side A, in units.
     pub view_error_p95_a: Option<f32>,
     /// The 95th percentile of the view error on side B, in units.
@@ -262,6 +262,7 @@ pub fn sample_rows() -> [ResultRow; 4] {
         hits_changed: count,
         shots_judged: count,
         corrections_a: count,
+        corrections_b: count,
         view_error_p95_a: part,
         view_error_p95_b: part,
         trace_digest: Some(String::new()),

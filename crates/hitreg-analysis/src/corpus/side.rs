@@ -19,7 +19,8 @@ pub struct SideFigures {
     /// The headline figures.
     pub summary: Summary,
     weapons: SortedMap<(String, Option<LatencyBand>), WeaponSums>,
-    causes: SortedMap<String, u64>,
+    /// The corrections by cause; `None` without a table of them.
+    causes: Option<SortedMap<String, u64>>,
     view_errors: CountedValues,
     latencies: SortedMap<u32, LatencyBand>,
 }
@@ -40,8 +41,10 @@ impl SideFigures {
             Some(other) => other.latencies.clone(),
             None => latencies_of(trace)?,
         };
+        let has_corrections = trace.tables().iter().any(|(table, _)| table.name == corrections::NAME);
+        let causes = has_corrections.then(SortedMap::new);
         let (mut figures, mut summing) =
-            (SideFigures { latencies, ..SideFigures::default() }, SummaryBuilder::default());
+            (SideFigures { latencies, causes, ..SideFigures::default() }, SummaryBuilder::default());
         for name in [ticks::NAME, frames::NAME, corrections::NAME, shots::NAME] {
             each_part(trace, name, (&[], None), &mut |rows| {
                 summing.add(rows);
@@ -60,7 +63,8 @@ impl SideFigures {
 
     fn add_corrections(&mut self, acks: &corrections::Columns<'_>) {
         for row in (0..acks.rows).filter(|row| is_corrected(acks, *row)) {
-            *self.causes.entry(known_cause(acks, row).to_owned()).or_default() += 1;
+            let causes = self.causes.get_or_insert_default();
+            *causes.entry(known_cause(acks, row).to_owned()).or_default() += 1;
         }
     }
 
@@ -77,8 +81,8 @@ impl SideFigures {
         }
     }
 
-    fn corrections(&self) -> u64 {
-        self.causes.values().sum()
+    fn corrections(&self) -> Option<u64> {
+        self.causes.as_ref().map(|causes| causes.values().sum())
     }
 }
 
@@ -140,8 +144,14 @@ pub fn compared_rows(
         changed.push(ResultRow::Shot(Box::new(row)));
     }
     let mut causes: SortedMap<String, CauseRow> = SortedMap::new();
-    a.causes.iter().for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_a = *count);
-    b.causes.iter().for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_b = *count);
+    a.causes
+        .iter()
+        .flatten()
+        .for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_a = *count);
+    b.causes
+        .iter()
+        .flatten()
+        .for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_b = *count);
     let mut rows = Vec::new();
     rows.extend(weapons.into_iter().map(|((weapon, latency_ms), row)| {
         ResultRow::Weapon(WeaponRow { key: key.clone(), weapon, latency_ms, ..row })
@@ -168,7 +178,7 @@ pub fn compared_rows(
         hits_a: Some(a.summary.shots.hit),
         hits_changed: Some(found.hits.outcomes_changed()),
         shots_judged: Some(found.hits.judged),
-        corrections_a: Some(a.corrections()),
+        corrections_a: a.corrections(),
         view_error_p95_a: a.view_errors.percentile(95.0),
         view_errors_a: counted_text(&a.view_errors),
         players,

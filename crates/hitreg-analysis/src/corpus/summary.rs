@@ -79,7 +79,7 @@ pub struct VerdictCounts {
 }
 
 /// The figures of one side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SideCounts {
     /// Client frames.
     pub usercmds: u64,
@@ -87,8 +87,14 @@ pub struct SideCounts {
     pub shots: u64,
     /// Hits.
     pub hits: u64,
-    /// Corrections.
-    pub corrections: u64,
+    /// Corrections; null if a log with usercmds has no table of them.
+    pub corrections: Option<u64>,
+}
+
+impl Default for SideCounts {
+    fn default() -> SideCounts {
+        SideCounts { usercmds: 0, shots: 0, hits: 0, corrections: Some(0) }
+    }
 }
 
 /// The view errors of all shots, in units. Values are rounded to three digits.
@@ -135,8 +141,8 @@ pub struct WorstLog {
     pub log: String,
     /// Shots with another outcome.
     pub hits_changed: u64,
-    /// The change in the number of corrections.
-    pub corrections_changed: i64,
+    /// The change in the number of corrections; null if a side has no table of them.
+    pub corrections_changed: Option<i64>,
     /// The tick of the first difference.
     pub tick: Option<i64>,
     /// The table and the column of the first difference, joined by a dot.
@@ -233,7 +239,8 @@ impl CorpusSummaryBuilder {
         let b =
             SideCounts { usercmds: log.usercmds, shots: log.shots_b, hits: log.hits_b, corrections: log.corrections_b };
         summary.b.add(&b);
-        if let (Some(shots), Some(hits), Some(corrections)) = (log.shots_a, log.hits_a, log.corrections_a) {
+        if let (Some(shots), Some(hits)) = (log.shots_a, log.hits_a) {
+            let corrections = log.corrections_a;
             let a = SideCounts { usercmds: log.usercmds_a.unwrap_or_default(), shots, hits, corrections };
             summary.a.get_or_insert_default().add(&a);
         }
@@ -269,12 +276,11 @@ impl CorpusSummaryBuilder {
             *self.first_in.entry(log.first_weapon.clone()).or_default() += 1;
         }
         if log.verdict == "differs" {
-            let corrections_a = log.corrections_a.unwrap_or(log.corrections_b);
             let parts = [&log.table, &log.field].into_iter().filter(|part| !part.is_empty()).cloned();
             let worst = WorstLog {
                 log: log.log.clone(),
                 hits_changed: log.hits_changed.unwrap_or_default(),
-                corrections_changed: log.corrections_b as i64 - corrections_a as i64,
+                corrections_changed: log.corrections_a.zip(log.corrections_b).map(|(a, b)| b as i64 - a as i64),
                 tick: log.tick,
                 field: parts.collect::<Vec<String>>().join("."),
                 next: log.next.clone(),
@@ -283,7 +289,8 @@ impl CorpusSummaryBuilder {
             };
             let rank = |log: &WorstLog| {
                 let most_first = |number: u64| u64::MAX - number;
-                (most_first(log.hits_changed), most_first(log.corrections_changed.unsigned_abs()), log.log.clone())
+                let corrections = log.corrections_changed.map_or(0, i64::unsigned_abs);
+                (most_first(log.hits_changed), most_first(corrections), log.log.clone())
             };
             keep_first(&mut self.summary.worst, worst, rank);
         }
@@ -340,7 +347,10 @@ impl SideCounts {
         self.usercmds += other.usercmds;
         self.shots += other.shots;
         self.hits += other.hits;
-        self.corrections += other.corrections;
+        // A log that was not replayed has no usercmds and lacks nothing.
+        if other.corrections.is_some() || other.usercmds > 0 {
+            self.corrections = self.corrections.zip(other.corrections).map(|(sum, more)| sum + more);
+        }
     }
 }
 

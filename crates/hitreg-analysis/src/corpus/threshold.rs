@@ -91,7 +91,7 @@ pub struct MeasuredFigures {
 impl From<&CorpusSummary> for MeasuredFigures {
     fn from(summary: &CorpusSummary) -> MeasuredFigures {
         MeasuredFigures {
-            corrections: Some(summary.b.corrections),
+            corrections: summary.b.corrections,
             usercmds: summary.b.usercmds,
             view_error_p95: summary.view_errors.b.map(|spread| f64::from(spread.p95)),
             is_rounded: true,
@@ -158,8 +158,32 @@ impl Threshold {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::{SideCounts, ViewErrors};
+    use crate::corpus::{CorpusSummaryBuilder, LogRow, ResultRow, SideCounts, ViewErrors};
     use hitreg_log::stats::Spread;
+
+    /// A build whose traces have no table of corrections shows nothing about their number.
+    #[test]
+    fn corrections_without_their_table_are_not_measured() {
+        let threshold: Threshold = "corrections=0%".parse().expect("a threshold");
+        let checked = |of_logs: &[(u64, Option<u64>)]| {
+            let mut builder = CorpusSummaryBuilder::default();
+            for (usercmds, corrections_b) in of_logs {
+                let row = LogRow {
+                    verdict: "same".to_owned(),
+                    usercmds: *usercmds,
+                    corrections_b: *corrections_b,
+                    ..LogRow::default()
+                };
+                builder.add(&[ResultRow::Log(Box::new(row))]);
+            }
+            let result = threshold.check(&[MeasuredFigures::from(&builder.summary(1))]);
+            (result.value, result.verdict)
+        };
+        assert_eq!(checked(&[(10, Some(0)), (0, None)]), (Some(0.0), "same"), "the second log was not replayed");
+        assert_eq!(checked(&[(10, Some(5))]), (Some(0.5), "differs"));
+        assert_eq!(checked(&[(10, None)]), (None, "untestable"));
+        assert_eq!(checked(&[(10, Some(0)), (10, None)]), (None, "untestable"));
+    }
 
     #[test]
     fn thresholds_are_figures_with_numbers() {
@@ -176,7 +200,7 @@ mod tests {
     #[test]
     fn each_figure_is_within_above_or_unknown() {
         let measured = CorpusSummary {
-            b: SideCounts { shots: 100, usercmds: 1_000, corrections: 30, ..SideCounts::default() },
+            b: SideCounts { shots: 100, usercmds: 1_000, corrections: Some(30), ..SideCounts::default() },
             hits_changed: Some(2),
             shots_judged: Some(100),
             view_errors: ViewErrors { a: None, b: Some(Spread { p50: 1.0, p95: 5.0, max: 9.0 }) },

@@ -69,12 +69,12 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
         );
         for log in &summary.worst {
             html.push_str(&format!(
-                "<tr><td><a href=\"{}\">{}</a><br><code>{}</code></td><td>{}</td><td>{:+}</td></tr>\n",
+                "<tr><td><a href=\"{}\">{}</a><br><code>{}</code></td><td>{}</td><td>{}</td></tr>\n",
                 text(&log.page),
                 text(&log.log),
                 text(&format!("{} -o {}", log.report, log.page)),
                 count(log.hits_changed),
-                log.corrections_changed
+                log.corrections_changed.map_or("-".to_owned(), |change| format!("{change:+}"))
             ));
         }
         html.push_str("</table>\n");

@@ -2,7 +2,9 @@
 
 use super::figures::{count, counted, share};
 use super::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
-use crate::corpus::{CorpusSummary, LEAST_CHANGED_LOGS, ShotGroup, ThresholdResult, VerdictCounts, WeaponChange};
+use crate::corpus::{
+    CorpusSummary, LEAST_CHANGED_LOGS, ShotGroup, SideCounts, ThresholdResult, VerdictCounts, WeaponChange,
+};
 
 /// The numbers of logs in one line: `3 logs: 2 ok, 1 different`.
 pub fn verdict_line(logs: &VerdictCounts) -> String {
@@ -52,7 +54,7 @@ pub fn builds_page(builds: &[CorpusSummary]) -> Page {
             count(of.logs.differs),
             percent(of.b.hits, of.b.shots),
             of.hits_changed.map_or("-".to_owned(), count),
-            percent(of.b.corrections, of.b.usercmds),
+            of.b.corrections.map_or("-".to_owned(), |corrections| percent(corrections, of.b.usercmds)),
             of.view_errors.b.map_or("-".to_owned(), |spread| format!("{:.2}", spread.p95)),
         ]
     };
@@ -112,13 +114,11 @@ fn figures(page: &mut Page, summary: &CorpusSummary) {
         };
         both(a.map(|_| text(summary.view_errors.a)), text(summary.view_errors.b))
     };
+    let corrected = |of: &SideCounts| of.corrections.map_or("-".to_owned(), |part| share(part, of.usercmds));
     let rows = [
         ("shots", both(a.map(|a| count(a.shots)), count(b.shots))),
         ("hits, share of shots", both(a.map(|a| share(a.hits, a.shots)), share(b.hits, b.shots))),
-        (
-            "corrections, share of usercmds",
-            both(a.map(|a| share(a.corrections, a.usercmds)), share(b.corrections, b.usercmds)),
-        ),
+        ("corrections, share of usercmds", both(a.map(corrected), corrected(b))),
         ("view error, median, units", errors(|spread| spread.p50)),
         ("view error, p95, units", errors(|spread| spread.p95)),
     ];
@@ -208,7 +208,8 @@ fn worst(page: &mut Page, summary: &CorpusSummary) {
         };
         let figures = match summary.a.is_some() {
             true => {
-                format!(": {}, {:+} corrections", counted(log.hits_changed, "changed shot"), log.corrections_changed)
+                let corrections = log.corrections_changed.map(|change| format!(", {change:+} corrections"));
+                format!(": {}{}", counted(log.hits_changed, "changed shot"), corrections.unwrap_or_default())
             }
             false => String::new(),
         };

@@ -119,8 +119,7 @@ fn recorded_by(
 /// Whether a build declares in its trace of the log that it can record a replay.
 fn can_record(engine: &Engine<'_>, build: &Build, runner: &BuildRunner, path: &Path) -> Result<bool, EngineError> {
     let log = engine.read_log(path)?;
-    let request =
-        BuildRequest { log: path, log_digest: log.digest, options: &[], side: OneSidedLog::of(&log.session) };
+    let request = BuildRequest { log: path, log_digest: log.digest, options: &[], side: OneSidedLog::of(&log.session) };
     let traced = runner.trace_file(build, &request);
     check(&runner.stop)?;
     Ok(EngineError::check_memory(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))

@@ -128,7 +128,7 @@ impl RunFigures {
             in_cover_ms: cover.in_cover_ms,
             in_cover_units: cover.in_cover_units,
             checked: of_corrections(|run| run.summary.prediction.checked),
-            corrections: of_corrections(|run| run.summary.exercised.corrections),
+            corrections: of_corrections(|run| run.summary.exercised.corrections.unwrap_or_default()),
             correction_units: spread(|run| &run.correction_units),
             down_bytes_per_s: per_s(|traffic| traffic.down_bytes),
             up_bytes_per_s: per_s(|traffic| traffic.up_bytes),

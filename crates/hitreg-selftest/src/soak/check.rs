@@ -146,7 +146,7 @@ fn shrinks(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
         let options = ReplayOptions { tables, ..ReplayOptions::default() };
         let trace = playable().replay(session, &options, &mut |_| {})?.trace;
         let found = Summary::of(&trace).exercised;
-        Ok(found.hits + found.corrections)
+        Ok(found.hits + found.corrections.unwrap_or_default())
     };
     // A candidate that cannot be replayed shows nothing.
     let still =
