@@ -169,7 +169,7 @@ impl UntestableBuild {
 
     /// The result for a log that holds one side of a session.
     fn one_sided(side: OneSidedLog) -> UntestableBuild {
-        UntestableBuild { one_sided: Some(side), ..UntestableBuild::because(side.error().to_string()) }
+        UntestableBuild { one_sided: Some(side), ..UntestableBuild::because_of(side) }
     }
 
     /// Adds the last lines of the build's stderr.

@@ -16,7 +16,7 @@ pub use replays::ReplayRunner;
 pub use report::{LogReport, LogVerdict, VerdictReason};
 pub use verdict::{THREADS, VerifiedReplay, VerifyReference, judge};
 
-use crate::build::StopSignal;
+use crate::build::{OneSidedLog, StopSignal};
 use crate::corpus::{CorpusRun, JudgedLog, VerifiedCorpus};
 use crate::engine::{Engine, EngineError, SurveyedLog};
 pub(crate) use golden::Goldens;
@@ -110,12 +110,14 @@ impl VerifyOptions<'_> {
     ) -> Result<LogReport, EngineError> {
         let replays = self.player.replays(engine, log, self.rollback_every, (golden, at_once))?;
         let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
+        let side = OneSidedLog::of_surveyed(&log.header, &log.survey);
+        let is_one_sided = side.zip(played.as_ref().err()).is_some_and(|(side, why)| *why == side.to_string());
         let mut facts = log.facts()?;
         let missing = replays.as_ref().ok().and_then(|(_, unlike)| unlike.missing_usercmd.clone());
         facts.contradiction = facts.contradiction.or(missing);
         let can_rerecord =
             played.as_ref().is_ok_and(|played| played.iter().all(|replay| replay.summary.header.can(RECORD)));
-        let verified = LogReport { can_rerecord, ..judge(&facts, played, against) };
+        let verified = LogReport { can_rerecord, is_one_sided, ..judge(&facts, played, against) };
         Ok(match replays {
             Ok((_, unlike)) if verified.verdict == LogVerdict::Same => unlike.judge(&self.player, verified),
             _ => verified,

@@ -129,6 +129,9 @@ pub(in crate::cli) const MOST_LINES: usize = 30;
 
 /// The commands to run next, in order, each with its label.
 pub(super) fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str, String)> {
+    if log.is_one_sided {
+        return Vec::new();
+    }
     if let (Some(VerdictReason::NotReplayed), Some(build)) = (log.why, style.build) {
         return vec![("next", format!("{} replay {} -o test.hittrace", build.display(), log.path.display()))];
     }

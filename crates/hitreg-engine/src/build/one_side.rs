@@ -3,14 +3,16 @@
 use super::UntestableBuild;
 use hitreg_log::record::{LogContents, PlayerRecords, Session, SessionHeader};
 use hitreg_log::trace::TraceHeader;
-use hitreg_netcode::replay::{LogSurvey, ReplayError};
+use hitreg_netcode::replay::LogSurvey;
 
 /// A log that holds one side of a session, and lacks what a closed loop needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OneSidedLog {
     /// The server's log, without usercmds.
+    #[error("this is the server's side of a session, without usercmds: merge all sides with `hitreg merge` first")]
     Server,
     /// One client's log. A build can only replay it in open loop.
+    #[error("this is one client's side of a session, without the server: merge all sides with `hitreg merge` first")]
     Client,
 }
 
@@ -31,14 +33,6 @@ impl OneSidedLog {
             (LogContents::Server, _) if !has_usercmds => Some(OneSidedLog::Server),
             (LogContents::Clients, Some(_)) => Some(OneSidedLog::Client),
             _ => None,
-        }
-    }
-
-    /// The error of a replay in closed loop.
-    pub(crate) fn error(self) -> ReplayError {
-        match self {
-            OneSidedLog::Server => ReplayError::ServerSide,
-            OneSidedLog::Client => ReplayError::ClientSide,
         }
     }
 

@@ -92,7 +92,7 @@ pub fn check_contract(
     let mut add = |point, (result, what)| points.push(ContractPoint { point, result, what });
     match EngineError::check_memory(log, test.replay(&[])?)? {
         Err(UntestableBuild { one_sided: Some(side), .. }) => {
-            return Err(EngineError::Replay { path: log.to_owned(), source: side.error() });
+            return Err(EngineError::unsuitable(log, side));
         }
         Err(untestable) => add("replays the log", wrong(said(&untestable))),
         Ok(trace) => {

@@ -41,6 +41,9 @@ pub struct LogReport {
     /// Whether this program can replay the log's game, and so use the log in a comparison.
     #[serde(skip)]
     pub plays_here: bool,
+    /// Whether the log cannot be replayed because it holds one side of a session.
+    #[serde(skip)]
+    pub is_one_sided: bool,
     /// Whether the build that replayed the log can record it again.
     #[serde(skip)]
     pub can_rerecord: bool,

@@ -18,7 +18,7 @@ pub struct MissingSide {
     /// `a` or `b`; `None` if both traces exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     side: Option<TraceSide>,
-    /// The build of that side.
+    /// The build of that side; `None` if the log is the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<String>,
     #[serde(rename = "untestable")]
@@ -28,8 +28,10 @@ pub struct MissingSide {
 
 impl MissingSide {
     pub(super) fn new(side: TraceSide, build: String, untestable: UntestableBuild) -> MissingSide {
-        let UntestableBuild { reason, last_words, .. } = untestable;
-        MissingSide { verdict: "untestable", side: Some(side), build: Some(build), reason, last_words }
+        let UntestableBuild { reason, last_words, one_sided, .. } = untestable;
+        // The log is the reason, so no build is named.
+        let build = Some(build).filter(|_| one_sided.is_none());
+        MissingSide { verdict: "untestable", side: Some(side), build, reason, last_words }
     }
 
     pub(super) fn unrelated(difference: String) -> MissingSide {
