@@ -295,7 +295,7 @@ fn why_explains_shots_by_the_log_or_by_a_build() {
     let replayed = folder.done(&format!("why a.hitlog {shot} --build {tanks}"));
     for page in [&recorded, &replayed] {
         assert!(
-            page.contains("25 damage") && page.contains("In the plane") && page.contains("P = true position"),
+            page.contains("25 damage") && page.contains("In the plane") && page.contains("P = on the server after"),
             "{page}"
         );
         assert!(!page.contains("From above") && !page.contains("view_ofs_z"), "{page}");
