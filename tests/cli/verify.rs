@@ -182,6 +182,26 @@ fn proposals_are_reviewed() {
 }
 
 #[test]
+fn a_proposal_is_removed_when_the_log_is_the_same_again() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept");
+    let golden = read(&folder, "a.golden");
+    fs::write(folder.path("a.golden"), golden.replace("shots hit ", "shots met ")).unwrap();
+    folder.run("verify a.hitlog --propose");
+    assert!(folder.path("a.golden.new").exists());
+    fs::copy(folder.path("a.hitlog"), folder.path("a.hitlog.new")).unwrap();
+    fs::write(folder.path("a.golden"), &golden).unwrap();
+    folder.done("verify a.hitlog --propose");
+    assert!(folder.done("review").contains("No golden waits"));
+    assert!(!folder.path("a.hitlog.new").exists(), "the log of the proposal");
+    // A log that cannot be read has no proposal either.
+    fs::copy(folder.path("a.golden"), folder.path("a.golden.new")).unwrap();
+    fs::write(folder.path("a.hitlog"), "no log").unwrap();
+    assert_eq!(exit_of(&folder, "verify a.hitlog --propose"), 128);
+    assert!(!folder.path("a.golden.new").exists());
+}
+
+#[test]
 fn proposals_of_a_corpus_are_accepted_by_kind_of_difference() {
     let folder = Folder::with_session();
     folder.done("verify a.hitlog --accept");

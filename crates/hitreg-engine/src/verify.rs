@@ -66,7 +66,10 @@ impl VerifyOptions<'_> {
         let (log, accepted) = match engine.survey(path).and_then(|log| Ok((log, goldens.accepted()?))) {
             Ok(read) => read,
             Err(error) if error.is_for_memory() => return Err(error),
-            Err(error) => return Ok(LogReport::unreadable(path, error.what())),
+            Err(error) => {
+                goldens.withdraw()?;
+                return Ok(LogReport::unreadable(path, error.what()));
+            }
         };
         let against = VerifyReference { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
         let writes_golden = accepted.is_some() || self.keep.writes();

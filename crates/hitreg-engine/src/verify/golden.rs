@@ -117,8 +117,17 @@ impl Goldens {
         self.path().map_or(Ok(None), read)
     }
 
+    /// Removes an earlier proposal, if this run proposes. What it proposed may no longer hold.
+    pub(super) fn withdraw(&self) -> Result<(), EngineError> {
+        match (self.keep, &self.path) {
+            (GoldenUpdate::Propose { .. }, Some(golden)) => discard(golden),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes the golden, proposal or log as `keep` asks, and reports what was done.
     pub(super) fn settle(&self, verified: LogReport, anew: Option<RerecordedLog>) -> Result<LogReport, EngineError> {
+        self.withdraw()?;
         let Some(target) = &self.golden else { return Ok(verified) };
         match (&verified.golden_text, verified.why) {
             // A replay that contradicts its own log or exercised nothing must not become a golden.
@@ -240,12 +249,20 @@ impl Proposal {
     /// # Errors
     /// Fails if a file cannot be removed.
     pub fn reject(&self) -> Result<(), EngineError> {
-        let targets = Targets::default();
-        if let Some(log) = &self.log {
-            store::remove(&targets.replaceable_file(&new(log), FileType::Log)?)?;
-        }
-        Ok(store::remove(&targets.file(&new(&self.golden), FileType::Golden)?)?)
+        discard(&self.golden)
     }
+}
+
+/// Removes the proposal for a golden, and the log that was proposed with it.
+fn discard(golden: &Path) -> Result<(), EngineError> {
+    let targets = Targets::default();
+    for (path, kind) in [(golden.with_extension("hitlog"), FileType::Log), (golden.to_owned(), FileType::Golden)] {
+        let path = new(&path);
+        if path.exists() {
+            store::remove(&targets.replaceable_file(&path, kind)?)?;
+        }
+    }
+    Ok(())
 }
 
 /// The path of the proposal for a golden: `duel.golden.new` for `duel.golden`.
