@@ -108,6 +108,14 @@ pub fn check_regular(path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Returns the absolute path of a file, with links resolved.
+///
+/// # Errors
+/// When the file does not exist, or cannot be reached.
+pub fn canonical(path: &Path) -> Result<std::path::PathBuf, StoreError> {
+    path.canonicalize().map_err(|source| StoreError::open(path, source))
+}
+
 /// Detects the kind of a file from its first bytes.
 ///
 /// # Errors

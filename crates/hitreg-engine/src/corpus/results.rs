@@ -1,8 +1,8 @@
 //! A folder that keeps results, and the reading of any set of results.
 //!
 //! `results.jsonl` has the rows of each log, appended at once when the log was judged. A row of a log completes the rows
-//! before it, so that a process can end at any moment. `files.jsonl` remembers the digest of each log by path, size and
-//! time of modification; without it, every log is read again.
+//! before it, so that a process can end at any moment. `files.jsonl` remembers the digest of each log by absolute path,
+//! size and time of modification; without it, every log is read again.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -102,14 +102,14 @@ impl ResultFolder {
         Ok(ResultFolder { results, files, known, newest, digests })
     }
 
-    /// The digest of a log with this path, size and time of modification, if it was read before.
+    /// The digest of a log with this absolute path, size and time of modification, if it was read before.
     pub(super) fn digest(&self, log: &str, identity: &LogIdentity) -> Option<String> {
         let row = self.digests.get(log)?;
         let is_same = row.bytes == identity.bytes && row.modified_ns == identity.modified_ns;
         is_same.then(|| row.digest.clone())
     }
 
-    /// Remembers the digest of a log.
+    /// Remembers the digest of a log at an absolute path.
     pub(super) fn note_digest(&mut self, log: &str, identity: &LogIdentity, digest: &str) -> Result<(), StoreError> {
         let (bytes, modified_ns) = (identity.bytes, identity.modified_ns);
         let row = FileRow { path: log.to_owned(), bytes, modified_ns, digest: digest.to_owned() };

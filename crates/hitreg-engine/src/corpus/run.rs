@@ -201,7 +201,7 @@ fn judge_log<J: CorpusJudge>(
     // Without a folder, nothing needs the digest.
     let kept_as = identity.filter(|_| lock(&keeper.folder).is_some());
     if let Some(identity) = kept_as {
-        match digest(log, &name, identity, keeper) {
+        match digest(log, identity, keeper) {
             Ok(digest) => about.log_digest = digest,
             Err(error) => return broken(about, what(&error.into(), log)),
         }
@@ -239,15 +239,21 @@ fn judge_log<J: CorpusJudge>(
 }
 
 /// The digest of a log's bytes: the known one of an unchanged file, or that of its content.
-fn digest(log: &Path, name: &str, identity: LogIdentity, keeper: &ResultKeeper) -> Result<String, StoreError> {
-    if let Some(digest) = keeper.with(|results| results.digest(name, &identity)) {
+fn digest(log: &Path, identity: LogIdentity, keeper: &ResultKeeper) -> Result<String, StoreError> {
+    // Runs in several folders may share the results, so a relative path does not name a file. A file whose path is no
+    // text is read again.
+    let place = store::canonical(log)?.into_os_string().into_string().ok();
+    let known = |place: &String| keeper.with(|results| results.digest(place, &identity));
+    if let Some(digest) = place.as_ref().and_then(known) {
         return Ok(digest);
     }
     let mut reader = HashingReader::new(store::open(log)?);
     let read = std::io::copy(&mut reader, &mut std::io::sink());
     read.map_err(|source| StoreError::Unreadable { path: log.to_owned(), source })?;
     let digest = reader.digest().to_string();
-    keeper.keep(|results| results.note_digest(name, &identity, &digest));
+    if let Some(place) = place {
+        keeper.keep(|results| results.note_digest(&place, &identity, &digest));
+    }
     Ok(digest)
 }
 
