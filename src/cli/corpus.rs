@@ -174,13 +174,18 @@ impl ResultArgs {
     }
 
     /// The build of a side and its digest, which is empty if no results are kept. `None` if the build's files do not
-    /// determine it, so that its verdicts cannot be kept.
-    pub(super) fn build(&self, build: Option<&Build>) -> Result<(String, Option<String>), CommandError> {
+    /// determine it, so that its verdicts cannot be kept: it is a script, or `runs_again` says so.
+    pub(super) fn build(
+        &self,
+        build: Option<&Build>,
+        runs_again: bool,
+    ) -> Result<(String, Option<String>), CommandError> {
         let name = build.map_or(THIS_BUILD.to_owned(), |build| build.path().display().to_string());
         if self.results.is_none() {
             return Ok((name, Some(String::new())));
         }
         let digest = match build {
+            Some(_) if runs_again => None,
             Some(build) => build.digest(),
             None => {
                 let own = std::env::current_exe().map_err(|error| {

@@ -69,6 +69,9 @@ pub(super) struct Args {
     /// Time limit of a build for one log; a build that takes longer is untestable [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, requires = "build", conflicts_with_all = ["rollback", "whole"])]
     time_limit: Option<Duration>,
+    /// Judge the logs of a build again, also with --results, because it may depend on files that hitreg does not check
+    #[arg(long, requires = "build", conflicts_with_all = ["rollback", "whole"])]
+    no_cache: bool,
     /// Every N ticks, restore the state of N ticks before, run those ticks again, and compare
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rollback: Option<u32>,
@@ -126,7 +129,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let share = args.corpus.share()?;
     let orphans = if share.is_none() { orphans(&args.logs)? } else { Vec::new() };
     let build = args.build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    let (name, digest) = args.results.build(build.as_ref())?;
+    let (name, digest) = args.results.build(build.as_ref(), args.no_cache)?;
     let results = args.results.folder(share)?;
     // Without a build and results, Ctrl-C ends this build's own replays at once.
     let stop = if build.is_some() || results.is_some() { interrupt::stop()? } else { Default::default() };

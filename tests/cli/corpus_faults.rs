@@ -218,3 +218,62 @@ fn a_mixed_corpus_judges_each_log_as_alone() {
         assert!(seen.contains("broken") && seen.len() >= 2, "{command} {options}: {seen:?}");
     }
 }
+
+#[test]
+fn results_of_two_folders_know_logs_by_their_absolute_paths() {
+    let folder = corpus(1);
+    let whole = fs::read(folder.path("logs/0.hitlog")).expect("a log");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    let time = fs::metadata(folder.path("logs/0.hitlog")).and_then(|meta| meta.modified()).expect("a time");
+    let exits = [("x", whole), ("y", damaged)].map(|(name, bytes)| {
+        fs::create_dir_all(folder.path(&format!("{name}/logs"))).expect("a folder");
+        let log = folder.path(&format!("{name}/logs/0.hitlog"));
+        fs::write(&log, bytes).expect("written");
+        fs::File::options().write(true).open(&log).and_then(|file| file.set_modified(time)).expect("a time");
+        let mut command = folder.command("verify logs --results ../kept");
+        code(&command.current_dir(folder.path(name)).output().expect("hitreg"))
+    });
+    assert_eq!(exits, [0, 128], "the log of the second folder is damaged");
+}
+
+/// Makes `game`, a program that is no script, and reads the file `data`.
+fn make_build_with_data(folder: &Folder) {
+    let source = format!(
+        "#include <stdio.h>\n#include <unistd.h>\n\
+         int main(int count, char **words) {{\n\
+           char line[200], *all[64];\n\
+           int n = 0;\n\
+           for (int i = 0; i < count; i++) all[n++] = words[i];\n\
+           all[0] = \"{}\";\n\
+           FILE *data = fopen(\"data\", \"r\");\n\
+           if (data && fgets(line, sizeof line, data)) all[n++] = \"--set\", all[n++] = line;\n\
+           all[n] = NULL;\n\
+           return execv(all[0], all);\n\
+         }}\n",
+        env!("CARGO_BIN_EXE_hitreg")
+    );
+    fs::write(folder.path("game.c"), source).expect("written");
+    let made = Command::new("cc").args(["-o", "game", "game.c"]).current_dir(folder.dir.path()).output();
+    let made = made.expect("a C compiler");
+    assert!(made.status.success(), "{}", text(&made.stderr));
+}
+
+#[test]
+fn without_a_cache_verdicts_on_builds_are_not_reused() {
+    let folder = corpus(3);
+    make_build_with_data(&folder);
+    let lines = ["diff logs --b ./game --no-cache --results kept", "verify logs --build ./game --no-cache --results kept"];
+    for line in lines {
+        fs::write(folder.path("data"), "").expect("written");
+        folder.done(line);
+        fs::write(folder.path("data"), "lag_compensation.enabled=false").expect("written");
+        let output = folder.run(line);
+        assert_eq!(code(&output), 1, "{line}: {}{}", text(&output.stdout), text(&output.stderr));
+    }
+    let page = folder.run("diff logs --b ./game --no-cache --reports pages --format json");
+    let page: Value = serde_json::from_slice(&page.stdout).expect("JSON");
+    let report = page["worst"][0]["report"].as_str().expect("a command");
+    assert!(report.ends_with("--b ./game --no-cache"), "{report}");
+    assert_eq!(page["problems"], Value::from(Vec::<Value>::new()), "{page}");
+}

@@ -13,7 +13,7 @@ mod threshold;
 pub use band::LatencyBand;
 pub(crate) use bootstrap::LEAST_CHANGED_LOGS;
 pub use bootstrap::WeaponChange;
-pub use command::{THIS_BUILD, command_line};
+pub use command::{NO_CACHE, THIS_BUILD, command_line};
 pub use rows::{
     CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, name_of, read_row, sample_rows,
     write_row,

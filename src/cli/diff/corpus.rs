@@ -9,7 +9,7 @@ use crate::cli::corpus::{CorpusBar, finish, summary_of};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 use crate::cli::{CommandResult, files};
-use crate::corpus::{ComparedCorpus, CorpusRun, LogRow, command_line, is_corpus};
+use crate::corpus::{ComparedCorpus, CorpusRun, LogRow, NO_CACHE, command_line, is_corpus};
 use crate::engine::{EngineError, Games};
 use crate::report::{corpus_page, verdict_line};
 use crate::trace::schema::{corrections, shots};
@@ -49,8 +49,10 @@ pub(super) fn run(
     replays.ask_for(diff.on.tables().with(&shots::SCHEMA).with(&corrections::SCHEMA));
     let corpus = args.corpus.corpus(&[path.to_owned()])?;
     let [a, b] = ways.builds().map(|path| path.map(Build::at).transpose().map_err(EngineError::from));
-    let ((_, digest_a), (name, digest)) = (args.results.build(a?.as_ref())?, args.results.build(b?.as_ref())?);
-    let words = [ways.words(), args.looking.typed_words()].concat();
+    let build = |build: Option<&Build>| args.results.build(build, args.running.runs_again());
+    let ((_, digest_a), (name, digest)) = (build(a?.as_ref())?, build(b?.as_ref())?);
+    let mut words = [ways.words(), args.looking.typed_words()].concat();
+    words.extend((replays.run_builds() && args.running.runs_again()).then(|| NO_CACHE.to_owned()));
     let options = command_line(&words);
     let command = |log: &str| {
         let first = [program, "diff", log].map(str::to_owned);

@@ -28,7 +28,7 @@ pub(in crate::cli) struct BuildArgs {
     /// Cache folder for traces of builds [default: hitreg in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
-    /// Run every build again. Scripts are never cached, because the programs that they start can change
+    /// Run every build again, also with --results. Scripts always run, because the programs that they start can change
     #[arg(long, conflicts_with = "cache")]
     no_cache: bool,
 }
@@ -67,6 +67,11 @@ impl BuildArgs {
         self.limit.check(runs_builds, output)?;
         check(output, "cache", !runs_builds && self.cache.is_some())?;
         check(output, "no-cache", !runs_builds && self.no_cache)
+    }
+
+    /// Whether every build runs again, whatever is known of it.
+    pub(in crate::cli) fn runs_again(&self) -> bool {
+        self.no_cache
     }
 
     /// Runs builds, if `runs_builds` says that there are any.

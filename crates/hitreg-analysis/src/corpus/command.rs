@@ -21,10 +21,14 @@ pub(super) fn report_command(log: &LogRow) -> String {
     }
     let program = log.next.split(' ').next().filter(|program| !program.is_empty()).unwrap_or("hitreg");
     let words = ["report", &log.log].map(str::to_owned).into_iter();
-    let build = (log.build != THIS_BUILD).then(|| ["--b".to_owned(), log.build.clone()]);
+    let build = (log.build != THIS_BUILD).then(|| ["--b".to_owned(), log.build.clone(), NO_CACHE.to_owned()]);
     let words: Vec<String> = words.chain(build.into_iter().flatten()).collect();
     format!("{program} {}", command_line(&words))
 }
+
+/// The option with which every build runs again. `verify` never takes the trace of a build from the cache, so its report
+/// page does not either.
+pub const NO_CACHE: &str = "--no-cache";
 
 /// The name of the program that judged, as a build.
 pub const THIS_BUILD: &str = "this build";
@@ -63,7 +67,7 @@ mod tests {
         let diff = of("diff", "hitreg diff 'a b.hitlog' --b ./game --why 'p1#3'", "./game");
         assert_eq!(diff, "hitreg report 'a b.hitlog' --b ./game");
         assert_eq!(of("verify", "hitreg bisect ticks a b.hitlog", THIS_BUILD), "hitreg report 'a b.hitlog'");
-        assert_eq!(of("verify", "", "my game"), "hitreg report 'a b.hitlog' --b 'my game'");
+        assert_eq!(of("verify", "", "my game"), "hitreg report 'a b.hitlog' --b 'my game' --no-cache");
         let names = page_names(["day/a.hitlog", "night/a.hitlog", "a-2.hitlog", "c"].into_iter());
         assert_eq!(names, ["a.html", "a-2.html", "a-2-2.html", "c.html"]);
     }
