@@ -264,7 +264,12 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, defaults));
     interrupt::leave_nothing()?;
     let games = games.clone().within(memory_limit()?);
-    let outcome = run_command(build, &games, cli.command, &program, &mut output)?;
+    let outcome = run_command(build, &games, cli.command, &program, &mut output);
+    // A log that changes during the command can fail in any way. The change is the reason.
+    if outcome.as_ref().is_err_and(|error| error.outcome() == CommandOutcome::Trouble) {
+        output.files.check_inputs()?;
+    }
+    let outcome = outcome?;
     output.finish()?;
     Ok(outcome)
 }

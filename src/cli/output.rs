@@ -63,6 +63,7 @@ impl Output {
     /// Prints one result, and returns `Done`: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
     /// stdout.
     pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> CommandResult {
+        self.files.check_inputs()?;
         if self.files.take_stdout() {
             self.out = Box::new(anstream::stderr());
         }
@@ -89,6 +90,7 @@ impl Output {
 
     /// Writes buffered output.
     pub(super) fn finish(&mut self) -> Result<(), CommandError> {
-        Ok(self.out.flush()?)
+        self.out.flush()?;
+        self.files.check_inputs()
     }
 }

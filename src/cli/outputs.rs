@@ -11,7 +11,7 @@ use clap::{ArgMatches, Command};
 
 use super::session_args::MapPath;
 use super::trouble::CommandError;
-use crate::store::{self, FileType, Target, Targets, is_standard_stream};
+use crate::store::{self, FileType, Target, Targets, WatchedInputs, is_standard_stream};
 use hitreg_log::sorted::SortedMap;
 
 /// A path that a command writes to. Only [`Outputs`] turns it into a target.
@@ -34,6 +34,7 @@ impl Deref for OutputPath {
 /// The outputs of a command, checked against its input files.
 pub(super) struct Outputs {
     targets: Targets,
+    watched: WatchedInputs,
     /// Whether `--force` was given, which also lets files of different sessions be compared.
     pub(super) force: bool,
     /// The names of the options that the config file added.
@@ -47,7 +48,18 @@ impl Outputs {
     pub(super) fn of(command: &Command, matches: &ArgMatches, force: bool, defaults: Vec<String>) -> Outputs {
         let mut inputs = Vec::new();
         add_inputs(command, matches, &mut inputs);
-        Outputs { targets: Targets::new(inputs, force), force, defaults, take_stdout: AtomicBool::new(false) }
+        // `verify` judges each log by itself, and `review` replaces logs.
+        let watched = match matches.subcommand_name() {
+            Some("verify" | "review") => WatchedInputs::default(),
+            _ => WatchedInputs::of(&inputs),
+        };
+        let targets = Targets::new(inputs, force).watching(watched.clone());
+        Outputs { targets, watched, force, defaults, take_stdout: AtomicBool::new(false) }
+    }
+
+    /// Refuses to go on after a log or a trace that the command reads has changed.
+    pub(super) fn check_inputs(&self) -> Result<(), CommandError> {
+        Ok(self.watched.check()?)
     }
 
     /// Whether an option comes from the config file. It applies where it can, and is ignored elsewhere.

@@ -11,6 +11,6 @@ mod verified;
 pub use compared::ComparedCorpus;
 pub use inputs::{Corpus, CorpusError, is_corpus};
 pub use results::{ResultFolder, ResultSet, ResultsError, is_parquet};
-pub use run::{CorpusJudge, CorpusRun, JudgedCorpus, JudgedLog, LogIdentity, for_each_log};
+pub use run::{CorpusJudge, CorpusRun, JudgedCorpus, JudgedLog, for_each_log};
 pub use share::CorpusShare;
 pub use verified::VerifiedCorpus;

@@ -9,6 +9,7 @@
 mod destination;
 mod error;
 mod folder;
+mod identity;
 mod input;
 mod lines;
 mod recording;
@@ -26,6 +27,7 @@ use std::path::Path;
 pub use error::{StoreError, reason};
 pub use folder::{FolderError, LockedFolder, OwnFolder};
 pub use folder::{create_folder, files_below, temporary_folder};
+pub use identity::{FileIdentity, WatchedInputs};
 pub use input::InputFile;
 pub use lines::{LineFile, LineSpan, read_line_span, read_lines};
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::run::LogIdentity;
 use super::share::CorpusShare;
 use hitreg_analysis::corpus::{CorpusSummary, CorpusSummaryBuilder, LogRow, ResultRow, RowError, read_row, write_row};
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::store::{self, LineFile, LineSpan, StoreError};
+use hitreg_log::store::{self, FileIdentity, LineFile, LineSpan, StoreError};
 use hitreg_log::trace::Digest;
 
 /// Why results cannot be read or written.
@@ -103,14 +102,14 @@ impl ResultFolder {
     }
 
     /// The digest of a log with this absolute path, size and time of modification, if it was read before.
-    pub(super) fn digest(&self, log: &str, identity: &LogIdentity) -> Option<String> {
+    pub(super) fn digest(&self, log: &str, identity: &FileIdentity) -> Option<String> {
         let row = self.digests.get(log)?;
         let is_same = row.bytes == identity.bytes && row.modified_ns == identity.modified_ns;
         is_same.then(|| row.digest.clone())
     }
 
     /// Remembers the digest of a log at an absolute path.
-    pub(super) fn note_digest(&mut self, log: &str, identity: &LogIdentity, digest: &str) -> Result<(), StoreError> {
+    pub(super) fn note_digest(&mut self, log: &str, identity: &FileIdentity, digest: &str) -> Result<(), StoreError> {
         let (bytes, modified_ns) = (identity.bytes, identity.modified_ns);
         let row = FileRow { path: log.to_owned(), bytes, modified_ns, digest: digest.to_owned() };
         let line = serde_json::to_string(&row).unwrap_or_default() + "\n";
@@ -309,7 +308,7 @@ mod tests {
     #[test]
     fn a_folder_gives_back_what_it_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let identity = LogIdentity { bytes: 3, modified_ns: 7 };
+        let identity = FileIdentity { bytes: 3, modified_ns: 7, number: None };
         let mut results = ResultFolder::open(folder.path(), None).unwrap();
         results.keep(&rows("a", "1", "x")).unwrap();
         results.note_digest("a", &identity, "d").unwrap();
@@ -318,7 +317,7 @@ mod tests {
         assert_eq!(again.rows("1", "a"), Some(rows("a", "1", "x")));
         assert_eq!((again.rows("1", "b"), again.rows("2", "a")), (None, None));
         assert_eq!(again.digest("a", &identity).as_deref(), Some("d"));
-        assert_eq!(again.digest("a", &LogIdentity { bytes: 4, modified_ns: 7 }), None);
+        assert_eq!(again.digest("a", &FileIdentity { bytes: 4, ..identity }), None);
         drop(again);
         std::fs::write(folder.path().join("results.jsonl"), "{\"v\":9,\"row\":\"log\"}\n").unwrap();
         let other = ResultFolder::open(folder.path(), None).unwrap_err().to_string();

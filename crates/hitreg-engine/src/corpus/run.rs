@@ -3,32 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::UNIX_EPOCH;
 
 use super::results::ResultFolder;
 use crate::build::StopSignal;
 use crate::engine::{EngineError, HashingReader};
 use hitreg_analysis::corpus::{LogRow, ResultRow};
-use hitreg_log::store::{self, StoreError};
+use hitreg_log::store::{self, FileIdentity, StoreError};
 use hitreg_log::trace::Digest;
-
-/// What is known of a file without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogIdentity {
-    /// The size, in bytes.
-    pub bytes: u64,
-    /// The time of the last modification, in nanoseconds since 1970.
-    pub modified_ns: u64,
-}
-
-impl LogIdentity {
-    /// The identity of the file at a path; `None` for a pipe, or if there is no file.
-    fn of(path: &Path) -> Option<LogIdentity> {
-        let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-        let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        Some(LogIdentity { bytes: meta.len(), modified_ns: u64::try_from(since.as_nanos()).ok()? })
-    }
-}
 
 /// Judges one log after the other.
 pub trait CorpusJudge: Sync {
@@ -97,7 +78,7 @@ impl CorpusRun<'_> {
         done: &(dyn Fn(&LogRow) + Sync),
     ) -> Result<JudgedCorpus<J::Report>, EngineError> {
         let resumes = self.results.is_some();
-        let identities: Vec<Option<LogIdentity>> = logs.iter().map(|log| LogIdentity::of(log)).collect();
+        let identities: Vec<Option<FileIdentity>> = logs.iter().map(|log| FileIdentity::of(log)).collect();
         let keeper = ResultKeeper { folder: Mutex::new(self.results), problem: Mutex::new(None) };
         let alone = logs.len() == 1;
         let work = |number: usize| {
@@ -130,7 +111,7 @@ pub fn for_each_log<T: Send, E: From<EngineError> + Send>(
     threads: usize,
     work: &(dyn Fn(usize) -> Result<T, E> + Sync),
 ) -> Result<Vec<T>, E> {
-    let bytes = |log: &PathBuf| LogIdentity::of(log).map(|identity| identity.bytes);
+    let bytes = |log: &PathBuf| FileIdentity::of(log).map(|identity| identity.bytes);
     let mut order: Vec<_> = (0..).zip(logs).map(|(number, log)| (std::cmp::Reverse(bytes(log)), number)).collect();
     order.sort_unstable();
     let all = if threads > 0 { threads } else { rayon::current_num_threads() };
@@ -188,7 +169,7 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Judges a log, unless an earlier verdict holds. An error with the only log is the error of the run.
 fn judge_log<J: CorpusJudge>(
     log: &Path,
-    identity: Option<LogIdentity>,
+    identity: Option<FileIdentity>,
     (judge, alone): (&J, bool),
     keeper: &ResultKeeper,
 ) -> Result<JudgedLog<J::Report>, EngineError> {
@@ -220,16 +201,16 @@ fn judge_log<J: CorpusJudge>(
         describe(log, &mut about);
     }
     let judged = judge.judge(log, about.clone());
-    let change = match LogIdentity::of(log) {
+    let change = match FileIdentity::of(log) {
         now if now == identity || judge.writes_logs() => None,
-        None => Some("the file disappeared during the run: restore it, and run the command again"),
-        Some(_) => Some("the file changed while it was read: run the command again when it is complete"),
+        None => Some("the file disappeared during the run: restore it, and run the command again".to_owned()),
+        Some(_) => Some(what(&StoreError::Changed { path: log.to_owned() }.into(), log)),
     };
     let (rows, report) = match (judged, change) {
-        (Ok(_), Some(change)) => return broken(about, change.to_owned()),
+        (Ok(_), Some(change)) => return broken(about, change),
         (Ok(judged), None) => judged,
         (Err(error), _) if alone || !error.is_about_one_log() => return Err(error),
-        (Err(_), Some(change)) => return broken(about, change.to_owned()),
+        (Err(_), Some(change)) => return broken(about, change),
         (Err(error), None) => return broken(about, what(&error, log)),
     };
     if may_keep {
@@ -239,7 +220,7 @@ fn judge_log<J: CorpusJudge>(
 }
 
 /// The digest of a log's bytes: the known one of an unchanged file, or that of its content.
-fn digest(log: &Path, identity: LogIdentity, keeper: &ResultKeeper) -> Result<String, StoreError> {
+fn digest(log: &Path, identity: FileIdentity, keeper: &ResultKeeper) -> Result<String, StoreError> {
     // Runs in several folders may share the results, so a relative path does not name a file. A file whose path is no
     // text is read again.
     let place = store::canonical(log)?.into_os_string().into_string().ok();

@@ -170,6 +170,12 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// The file changed, or another file replaced it, while a command read it.
+    #[error("{}: the file changed while it was read: run the command again when it is complete", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another process appends to the file.
     #[error("{}: another process writes to this file: wait for it, or use another folder", path.display())]
     InUse {

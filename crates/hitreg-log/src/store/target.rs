@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::destination::OutputDestination;
-use super::{READ_AHEAD, StoreError};
+use super::{READ_AHEAD, StoreError, WatchedInputs};
 use crate::log::{self, FileKind};
 use crate::sorted::SortedSet;
 
@@ -45,6 +45,7 @@ pub enum FileType {
 #[derive(Debug, Default)]
 pub struct Targets {
     inputs: Arc<[PathBuf]>,
+    watched: WatchedInputs,
     may_replace_recordings: bool,
     given: Mutex<SortedSet<PathBuf>>,
 }
@@ -63,6 +64,7 @@ pub struct Target {
 struct Guard {
     kind: FileType,
     inputs: Arc<[PathBuf]>,
+    watched: WatchedInputs,
     may_replace_recordings: bool,
 }
 
@@ -70,7 +72,14 @@ impl Targets {
     /// Creates the targets of a command that reads `inputs`. Logs and traces are replaced only if
     /// `may_replace_recordings` is set.
     pub fn new(inputs: impl IntoIterator<Item = PathBuf>, may_replace_recordings: bool) -> Targets {
-        Targets { inputs: inputs.into_iter().collect(), may_replace_recordings, given: Mutex::default() }
+        let watched = WatchedInputs::default();
+        Targets { inputs: inputs.into_iter().collect(), watched, may_replace_recordings, given: Mutex::default() }
+    }
+
+    /// Also refuses to write after an input changed.
+    #[must_use]
+    pub fn watching(self, watched: WatchedInputs) -> Targets {
+        Targets { watched, ..self }
     }
 
     /// Adds inputs, such as the logs in a folder that the command reads.
@@ -100,13 +109,15 @@ impl Targets {
     /// # Errors
     /// As [`Targets::file`], except that the path may be an input.
     pub fn file_over_input(&self, path: &Path, kind: FileType) -> Result<Target, StoreError> {
-        let guard = Guard { kind, inputs: Arc::default(), may_replace_recordings: true };
+        let (inputs, watched) = Default::default();
+        let guard = Guard { kind, inputs, watched, may_replace_recordings: true };
         let target = Target { path: path.to_owned(), guard: Some(guard), is_lasting: true };
         target.check().map(|_| target)
     }
 
     fn guarded(&self, path: &Path, kind: FileType, may_replace_recordings: bool) -> Result<Target, StoreError> {
-        let guard = Guard { kind, inputs: self.inputs.clone(), may_replace_recordings };
+        let (inputs, watched) = (self.inputs.clone(), self.watched.clone());
+        let guard = Guard { kind, inputs, watched, may_replace_recordings };
         if let OutputDestination::File(file) = OutputDestination::of(path)? {
             let whole = file.folder().canonicalize().unwrap_or_else(|_| file.folder().to_owned());
             let whole = whole.join(file.path.file_name().unwrap_or_default());
@@ -148,8 +159,9 @@ impl Target {
         matches!(OutputDestination::of(&self.path), Ok(OutputDestination::Stream))
     }
 
-    /// Checks the existing file and returns the destination.
+    /// Checks the inputs and the existing file, and returns the destination.
     pub(super) fn check(&self) -> Result<OutputDestination, StoreError> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.watched.check())?;
         let destination = OutputDestination::of(&self.path)?;
         if let (OutputDestination::File(file), Some(guard)) = (&destination, &self.guard)
             && file.permissions.is_some()
