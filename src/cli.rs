@@ -43,6 +43,7 @@ mod shrink;
 mod soak;
 mod summary;
 mod sweep;
+mod threads;
 mod trouble;
 mod usage;
 mod verify;
@@ -263,6 +264,7 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
     let defaults = added.into_iter().flat_map(|(_, options)| options).map(|option| option.name).collect();
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, defaults));
     interrupt::leave_nothing()?;
+    threads::start()?;
     let games = games.clone().within(memory_limit()?);
     let outcome = run_command(build, &games, cli.command, &program, &mut output);
     // A log that changes during the command can fail in any way. The change is the reason.

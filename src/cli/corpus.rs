@@ -130,6 +130,11 @@ impl ResultArgs {
         self.results.is_some() || self.reports.is_some() || self.checks.is_given()
     }
 
+    /// Whether verdicts are kept.
+    pub(super) fn keep(&self) -> bool {
+        self.results.is_some()
+    }
+
     /// The target of the page with charts. Its folder is created.
     pub(super) fn reports(&self, output: &Output) -> Result<Option<Target>, CommandError> {
         let Some(folder) = &self.reports else { return Ok(None) };

@@ -17,11 +17,11 @@ use super::progress::{Progress, Stopwatch};
 use super::proxy;
 use super::session_args::{LinkArgs, SessionArgs};
 use super::trouble::CommandError;
-use crate::engine::{Games, ReadySession};
+use crate::engine::{EngineError, Games, ReadySession};
 use crate::log::{LogWriter, WriterOptions};
 use crate::record::Record;
 use crate::session::scenario::Scenario;
-use crate::session::{RecordBatcher, RecordSink, SynthError};
+use crate::session::{RecordBatcher, RecordSink};
 use crate::store::{self, FileType, Recording, Target};
 use crate::units::Micros;
 
@@ -130,9 +130,13 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
         into_stream(ready, length, target, &may_continue)?
     } else {
         let mut recording = Recording::begin(target, header)?;
-        let tally = run_into(ready, length, &may_continue, |record| recording.push(record))??;
-        recording.finish()?;
-        tally
+        let ran = run_into(ready, length, &may_continue, |record| recording.push(record));
+        let ran = match ran {
+            Ok(Err(error)) => Err(recording.discard(error).into()),
+            Ok(Ok(tally)) => recording.finish_or_discard().map(|()| tally).map_err(CommandError::from),
+            Err(error) => recording.abandon().map_err(CommandError::from).and(Err(error)),
+        };
+        ran?
     };
     Ok(RecordReport {
         path: target.path().display().to_string(),
@@ -174,18 +178,20 @@ fn run_into<E: Send>(
     length: Micros,
     may_continue: &dyn Fn() -> bool,
     push: impl FnMut(&Record) -> Result<(), E> + Send,
-) -> Result<Result<RecordProgress, E>, SynthError> {
+) -> Result<Result<RecordProgress, E>, CommandError> {
     let progress = Progress::of_session("recording", length);
     let (batches, handed_over) = RecordBatcher::new();
     std::thread::scope(|scope| {
-        let writing = scope.spawn(move || handed_over.each(push));
+        let writing = std::thread::Builder::new().spawn_scoped(scope, move || handed_over.each(push));
+        let writing = writing.map_err(EngineError::NoThread)?;
         let mut counting = CountingRecorder { batches, tally: RecordProgress::default(), progress };
         let ran = ready.run(&mut counting, may_continue);
         let tally = counting.tally;
         // Dropping the sender ends the writing thread.
         drop(counting);
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        ran.map(|()| written.map(|()| tally))
+        ran?;
+        Ok(written.map(|()| tally))
     })
 }
 

@@ -93,6 +93,9 @@ pub struct UntestableBuild {
     /// The side of a session that the log holds, if the log is the reason and not the build.
     #[serde(skip)]
     pub one_sided: Option<OneSidedLog>,
+    /// Whether this machine, and not the build, is the reason: a full disk, or a process that cannot be started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_machine: bool,
 }
 
 /// What a build should replay.
@@ -163,6 +166,7 @@ impl UntestableBuild {
             last_words: Vec::new(),
             needs_memory: None,
             is_refusal: false,
+            is_of_machine: false,
             one_sided: None,
         }
     }
@@ -293,14 +297,22 @@ impl BuildRunner {
         command.env(CONFIG_VARIABLE, NO_CONFIG);
         command.arg(what).arg(log).args(output).args(request.options);
         let ran = process::run(command, self.time_limit, &self.stop);
-        let ran = ran.map_err(|error| UntestableBuild::because(format!("it cannot be started: {error}")))?;
+        let ran = ran.map_err(|error| UntestableBuild {
+            is_of_machine: is_of_machine(&error),
+            ..UntestableBuild::because(format!("it cannot be started: {error}"))
+        })?;
         if let Some(needs) = memory_need(&ran) {
             return Err(UntestableBuild::over_limit(needs).with_last_words(ran.last_words));
         }
         match why_untestable(&ran.ended) {
             Some(reason) => {
                 let is_refusal = ran.ended == ProcessEnd::Exit(125);
-                Err(UntestableBuild { is_refusal, ..UntestableBuild::because(reason) }.with_last_words(ran.last_words))
+                // A build made with hitreg says so.
+                let full = ran.last_words.iter().filter(|_| ran.ended == ProcessEnd::Exit(128));
+                let full = full.into_iter().find(|line| line.contains(store::DISK_FULL));
+                let (is_of_machine, reason) = (full.is_some(), full.cloned().unwrap_or(reason));
+                let untestable = UntestableBuild { is_refusal, is_of_machine, ..UntestableBuild::because(reason) };
+                Err(untestable.with_last_words(ran.last_words))
             }
             None => Ok(ran.last_words),
         }
@@ -356,7 +368,14 @@ fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, UntestableBuild
 }
 
 fn no_folder(error: impl std::fmt::Display) -> UntestableBuild {
-    UntestableBuild::because(format!("cannot create a temporary folder to run it: {error}"))
+    let untestable = UntestableBuild::because(format!("no temporary folder can be created: {error}"));
+    UntestableBuild { is_of_machine: true, ..untestable }
+}
+
+/// Whether a process was not started because of this machine: it has too many processes, or too little memory.
+fn is_of_machine(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::StorageFull)
 }
 
 /// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build

@@ -47,6 +47,7 @@ mod version;
 mod writer;
 
 pub(crate) use chunk::CHUNK_KEYS;
+pub(crate) use error::no_thread;
 pub use error::{LogError, Truncation, WriteError};
 pub use header::{FileKind, kind_of, version_of};
 pub use index::{FileIndex, IndexedRows, IndexedTable};

@@ -216,7 +216,7 @@ impl Recorder {
         let shared = Arc::new(shared);
         let collector = Collector::new(Arc::clone(&shared), out, options.window);
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || collector.run());
-        let thread = thread.map_err(log::WriteError::Io)?;
+        let thread = thread.map_err(|error| log::WriteError::Io(log::no_thread(error)))?;
         shared.set_thread(thread.thread().clone());
         Ok(Recorder { shared, ring: options.ring.max(2), thread: Some(thread) })
     }

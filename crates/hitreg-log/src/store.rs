@@ -24,7 +24,7 @@ mod unnamed;
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-pub use error::{StoreError, reason};
+pub use error::{DISK_FULL, StoreError, reason};
 pub use folder::{FolderError, LockedFolder, OwnFolder};
 pub use folder::{create_folder, files_below, temporary_folder};
 pub use identity::{FileIdentity, WatchedInputs};

@@ -8,7 +8,7 @@ use crate::build::Build;
 use crate::cli::corpus::{CorpusBar, finish, summary_of};
 use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
-use crate::cli::{CommandResult, files};
+use crate::cli::{CommandResult, files, interrupt};
 use crate::corpus::{ComparedCorpus, CorpusRun, LogRow, NO_CACHE, command_line, is_corpus};
 use crate::engine::{EngineError, Games};
 use crate::report::{corpus_page, verdict_line};
@@ -44,7 +44,11 @@ pub(super) fn run(
     let markdown = args.results.checks.target(output)?;
     let reports = args.results.reports(output)?;
     let mut replays = ways.ways()?;
-    let runner = args.running.runner(games, replays.run_builds(), output)?;
+    let mut runner = args.running.runner(games, replays.run_builds(), output)?;
+    if args.results.keep() {
+        // The logs that are being judged are completed.
+        runner.stop = interrupt::stop()?;
+    }
     let diff = args.looking.options();
     replays.ask_for(diff.on.tables().with(&shots::SCHEMA).with(&corrections::SCHEMA));
     let corpus = args.corpus.corpus(&[path.to_owned()])?;

@@ -82,7 +82,8 @@ impl BuildArgs {
         output: &Output,
     ) -> Result<BuildRunner, CommandError> {
         self.check(runs_builds, output)?;
-        if runs_builds { self.build_runner(games) } else { self.limit.runner(games) }
+        // Without a build, Ctrl-C ends this program's own replays at once.
+        if runs_builds { self.build_runner(games) } else { Ok(BuildRunner::own(games.memory())) }
     }
 
     /// Runs builds.

@@ -47,7 +47,7 @@ pub(super) fn run(mut command: Command, limit: Duration, stop: &StopSignal) -> s
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mark = ProcessMark::mark(&mut command);
     let mut child = WatchedProcess { child: spawn(in_process_group(command))?, mark };
-    let tail = child.child.stderr().take().map(PipeTail::of);
+    let tail = child.child.stderr().take().map(PipeTail::of).transpose()?;
     let started = Instant::now();
     let ended = loop {
         if let Some(status) = child.child.try_wait()? {

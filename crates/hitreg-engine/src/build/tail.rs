@@ -19,10 +19,14 @@ pub(super) struct PipeTail {
 }
 
 impl PipeTail {
-    pub(super) fn of(mut pipe: impl Read + Send + 'static) -> PipeTail {
+    /// Starts to read a pipe.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(super) fn of(mut pipe: impl Read + Send + 'static) -> std::io::Result<PipeTail> {
         let kept = Arc::new(Mutex::new(VecDeque::new()));
         let keeping = Arc::clone(&kept);
-        let reader = std::thread::spawn(move || {
+        let reader = std::thread::Builder::new().spawn(move || {
             let mut block = [0u8; 4096];
             // After a read error, no more output can be expected.
             while let Ok(count @ 1..) = pipe.read(&mut block) {
@@ -31,8 +35,8 @@ impl PipeTail {
                 let surplus = kept.len().saturating_sub(KEPT_BYTES);
                 kept.drain(..surplus);
             }
-        });
-        PipeTail { kept, reader }
+        })?;
+        Ok(PipeTail { kept, reader })
     }
 
     /// Whether the other end of the pipe is closed.
@@ -61,7 +65,7 @@ mod tests {
     #[test]
     fn the_last_lines_are_kept() {
         let text: String = (0..10_000).map(|n| format!("line {n}\n\n")).collect();
-        let tail = PipeTail::of(std::io::Cursor::new(format!("{text}\x1b[31mred\x1b[0m\x07\n")));
+        let tail = PipeTail::of(std::io::Cursor::new(format!("{text}\x1b[31mred\x1b[0m\x07\n"))).unwrap();
         while !tail.is_closed() {
             std::thread::yield_now();
         }

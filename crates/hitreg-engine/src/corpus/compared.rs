@@ -37,6 +37,10 @@ impl CorpusJudge for ComparedCorpus<'_> {
         self.depends_on.clone()
     }
 
+    fn may_keep(&self, row: &LogRow) -> bool {
+        row.verdict != "untestable" || !self.replays.run_builds()
+    }
+
     fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, ()), EngineError> {
         let sides = self.replays.of_log(log);
         let Traces { made, overlap_only, .. } = sides.traces_in_files(self.engine, self.runner)?;

@@ -23,6 +23,9 @@ pub trait CorpusJudge: Sync {
     /// the verdict depends on more than files, so that it cannot be kept.
     fn depends_on(&self, log: &Path) -> Option<String>;
 
+    /// Whether a later run may reuse the verdict in this row. A build that failed may have failed because of the machine.
+    fn may_keep(&self, row: &LogRow) -> bool;
+
     /// Whether the judge may write the logs that it judges.
     fn writes_logs(&self) -> bool {
         false
@@ -105,7 +108,7 @@ impl CorpusRun<'_> {
 /// the results in the order of the logs. No further log begins after an error.
 ///
 /// # Errors
-/// When threads cannot be started, or `work` fails.
+/// When `work` fails.
 pub fn for_each_log<T: Send, E: From<EngineError> + Send>(
     logs: &[PathBuf],
     threads: usize,
@@ -130,14 +133,16 @@ pub fn for_each_log<T: Send, E: From<EngineError> + Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..workers {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            let pool = pool.map_err(|source| EngineError::Threads { threads, source })?;
+        let start = || {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
             let worker = std::thread::Builder::new().name("corpus".into());
-            worker.spawn_scoped(scope, move || pool.install(all_work)).map_err(EngineError::NoThread)?;
+            worker.spawn_scoped(scope, move || pool.install(all_work)).ok()
+        };
+        // If the system allows fewer workers, there are fewer. The last one is this thread.
+        if (0..workers).map_while(|_| start()).count() == 0 {
+            all_work();
         }
-        Ok::<(), EngineError>(())
-    })?;
+    });
     results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
 }
 
@@ -213,7 +218,8 @@ fn judge_log<J: CorpusJudge>(
         (Err(_), Some(change)) => return broken(about, change),
         (Err(error), None) => return broken(about, what(&error, log)),
     };
-    if may_keep {
+    let may_keep_row = |row: &ResultRow| matches!(row, ResultRow::Log(row) if judge.may_keep(row));
+    if may_keep && rows.last().is_some_and(may_keep_row) {
         keeper.keep(|results| results.keep(&rows));
     }
     Ok(JudgedLog { rows, report: Some(report) })

@@ -82,6 +82,10 @@ impl CorpusJudge for VerifiedCorpus<'_> {
         self.may_keep.then_some(digest)
     }
 
+    fn may_keep(&self, row: &LogRow) -> bool {
+        matches!(self.options.player, ReplayRunner::Own) || row.why != name_of(VerdictReason::NotReplayed)
+    }
+
     fn writes_logs(&self) -> bool {
         self.options.keep.rerecords()
     }

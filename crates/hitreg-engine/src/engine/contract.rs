@@ -90,7 +90,7 @@ pub fn check_contract(
     let test = ContractTest { engine, runner: &runner, build, log, file, folder: store::temporary_folder()? };
     let mut points = Vec::new();
     let mut add = |point, (result, what)| points.push(ContractPoint { point, result, what });
-    match EngineError::check_memory(log, test.replay(&[])?)? {
+    match EngineError::check_machine(log, test.replay(&[])?)? {
         Err(UntestableBuild { one_sided: Some(side), .. }) => {
             return Err(EngineError::unsuitable(log, side));
         }

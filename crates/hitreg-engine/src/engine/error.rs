@@ -121,6 +121,9 @@ pub enum EngineError {
         /// The folder of the search.
         folder: PathBuf,
     },
+    /// This machine cannot run a build.
+    #[error("the build cannot be run: {0}")]
+    Machine(String),
     /// The threads of a pool cannot be started.
     #[error("cannot start {threads} threads: {source}")]
     Threads {
@@ -162,14 +165,18 @@ impl EngineError {
         }
     }
 
-    /// Passes on the result of a build, unless the reason why it is untestable is the memory that this file needs.
+    /// Passes on the result of a build, unless the reason why it is untestable is this machine: the memory that this file
+    /// needs, a full disk, or a process that cannot be started.
     ///
     /// # Errors
-    /// Fails if the reason is the memory limit.
-    pub(crate) fn check_memory<T>(path: &Path, made: Result<T, UntestableBuild>) -> BuildOutcome<T> {
-        match made.as_ref().err().and_then(|untestable| untestable.needs_memory) {
-            Some(source) => Err(EngineError::NeedsMemory { path: path.to_owned(), source }),
-            None => Ok(made),
+    /// Fails if the reason is this machine.
+    pub(crate) fn check_machine<T>(path: &Path, made: Result<T, UntestableBuild>) -> BuildOutcome<T> {
+        match made {
+            Err(UntestableBuild { needs_memory: Some(source), .. }) => {
+                Err(EngineError::NeedsMemory { path: path.to_owned(), source })
+            }
+            Err(UntestableBuild { is_of_machine: true, reason, .. }) => Err(EngineError::Machine(reason)),
+            made => Ok(made),
         }
     }
 

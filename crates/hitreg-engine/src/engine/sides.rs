@@ -167,7 +167,7 @@ impl ComparisonSpec {
         let between = folder.file("server.hitlog");
         let rerecorded = server.rerecord(engine, runner, log, &between)?;
         check(&runner.stop)?;
-        if let Err(untestable) = EngineError::check_memory(&self.first, rerecorded)? {
+        if let Err(untestable) = EngineError::check_machine(&self.first, rerecorded)? {
             let reason = format!("as the server, {}", untestable.reason);
             let missing = MissingSide::new(
                 TraceSide::A,

@@ -110,7 +110,7 @@ fn recorded_by(
     let request = BuildRequest { log: candidate.path(), log_digest, options: &[], side };
     let recorded = runner.rerecord(build, &request, again.path());
     check(&runner.stop)?;
-    match EngineError::check_memory(path, recorded)? {
+    match EngineError::check_machine(path, recorded)? {
         Ok(()) => Ok(Some(engine.read_log(again.path())?.session)),
         Err(_) => Ok(None),
     }
@@ -122,7 +122,7 @@ fn can_record(engine: &Engine<'_>, build: &Build, runner: &BuildRunner, path: &P
     let request = BuildRequest { log: path, log_digest: log.digest, options: &[], side: OneSidedLog::of(&log.session) };
     let traced = runner.trace_file(build, &request);
     check(&runner.stop)?;
-    Ok(EngineError::check_memory(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
+    Ok(EngineError::check_machine(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
 }
 
 /// Copies a candidate without the state hashes, which belong to the original session.

@@ -63,7 +63,7 @@ impl ReplayRunner<'_> {
                 made
             }
         };
-        Ok(EngineError::check_memory(&log.path, made)?.map_err(|untestable| describe(&untestable)))
+        Ok(EngineError::check_machine(&log.path, made)?.map_err(|untestable| describe(&untestable)))
     }
 }
 
@@ -76,7 +76,7 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
     for _ in THREADS {
         let made = runner.trace(build, &log.request()?);
         check(&runner.stop)?;
-        let trace = match EngineError::check_memory(&log.path, made)? {
+        let trace = match EngineError::check_machine(&log.path, made)? {
             Ok(trace) => trace,
             Err(untestable) => return Ok(Err(describe(&untestable))),
         };

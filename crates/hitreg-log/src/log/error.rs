@@ -163,3 +163,8 @@ pub enum WriteError {
     #[error("the thread that writes the log has stopped")]
     ThreadGone,
 }
+
+/// The error of a thread that cannot be started.
+pub(crate) fn no_thread(error: std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), format!("no thread can be started: {error}"))
+}

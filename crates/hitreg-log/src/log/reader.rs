@@ -173,18 +173,25 @@ pub(super) fn rows_of(content: &ChunkContent, stretch: &SessionStretch, header: 
     }
 }
 
-/// Applies a function to all items, on as many threads as the machine runs at once.
+/// Applies a function to all items, on as many threads as the machine runs at once. The calling thread takes the share
+/// of a thread that cannot be started.
 fn in_parallel<T: Sync, U: Send>(items: &[T], function: &(impl Fn(&T) -> U + Sync)) -> Vec<U> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = items.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
         let mut shares = items.chunks(share);
         let own = shares.next().unwrap_or_default();
-        let others: Vec<_> =
-            shares.map(|share| scope.spawn(move || share.iter().map(function).collect::<Vec<U>>())).collect();
+        let start = |share| {
+            let all = move |share: &[T]| share.iter().map(function).collect::<Vec<U>>();
+            (share, std::thread::Builder::new().spawn_scoped(scope, move || all(share)))
+        };
+        let others: Vec<(&[T], _)> = shares.map(start).collect();
         let mut made: Vec<U> = own.iter().map(function).collect();
-        for other in others {
-            made.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        for (share, other) in others {
+            match other {
+                Ok(other) => made.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+                Err(_) => made.extend(share.iter().map(function)),
+            }
         }
         made
     })
@@ -210,7 +217,8 @@ impl<R: Read + Send> LogReader<R> {
             Ok(())
         };
         std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().name("log reader".into()).spawn_scoped(scope, read)?;
+            let thread = std::thread::Builder::new().name("log reader".into());
+            let thread = thread.spawn_scoped(scope, read).map_err(super::no_thread)?;
             for content in waiting {
                 let outline = chunk::outline(&content.bytes, &header, &schema).map_err(|what| content.corrupt(what))?;
                 to(outline);

@@ -149,7 +149,8 @@ pub fn write_trace_meanwhile<W: Write + Send, T>(
         writer.map_or(Ok(()), |writer| writer.finish().map(drop))
     };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("trace writer".into()).spawn_scoped(scope, work)?;
+        let thread = std::thread::Builder::new().name("trace writer".into());
+        let thread = thread.spawn_scoped(scope, work).map_err(super::no_thread)?;
         let mut begun = false;
         let made = make(&mut |header, table| {
             let header = (!std::mem::replace(&mut begun, true)).then(|| header.clone());

@@ -198,11 +198,14 @@ pub enum StoreError {
     },
 }
 
+/// The words of each error about a full disk.
+pub const DISK_FULL: &str = "the disk is full";
+
 /// Returns the reason of an I/O error in plain words, or in the system's words.
 pub fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => "permission is denied".to_owned(),
-        ErrorKind::StorageFull => "the disk is full".to_owned(),
+        ErrorKind::StorageFull => DISK_FULL.to_owned(),
         _ => error.to_string(),
     }
 }
@@ -210,6 +213,8 @@ pub fn reason(error: &std::io::Error) -> String {
 /// Returns a suffix with what to do, if the system refuses to write.
 fn other_place(source: &WriteError) -> &'static str {
     match source {
+        // Another folder has no more threads or memory.
+        WriteError::Io(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => "",
         WriteError::Io(_) => ": name a file in a folder that you can write to",
         _ => "",
     }

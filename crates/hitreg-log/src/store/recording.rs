@@ -102,6 +102,22 @@ impl Recording {
         self.writer.flush().map_err(|source| stopped(&self.unfinished, &self.path, source))
     }
 
+    /// Ends a recording that can be made again and failed: removes its file, and returns the error without advice on its
+    /// recovery.
+    pub fn discard(self, error: StoreError) -> StoreError {
+        drop(self.writer);
+        discard(&self.unfinished, error)
+    }
+
+    /// Ends a recording that can be made again like [`Recording::finish`], but leaves no file if that fails.
+    ///
+    /// # Errors
+    /// As [`Recording::finish`].
+    pub fn finish_or_discard(self) -> Result<(), StoreError> {
+        let unfinished = self.unfinished.clone();
+        self.finish().map_err(|error| discard(&unfinished, error))
+    }
+
     /// Ends the recording and removes its file.
     ///
     /// # Errors
@@ -165,7 +181,8 @@ impl RecordingClaim {
         let (unfinished, path) = (self.unfinished.clone(), self.path.clone());
         let out = self.file.take().ok_or_else(|| StoreError::NoFile { path: path.clone() })?;
         let writer = BackgroundLogWriter::new(out, header, options);
-        let writer = writer.map_err(|source| StoreError::write(&unfinished, source))?.when_full(when_full);
+        let writer = writer.map_err(|source| discard(&unfinished, StoreError::write(&path, source)))?;
+        let writer = writer.when_full(when_full);
         Ok(Recording { target: self.target.clone(), path, unfinished, writer })
     }
 }
@@ -235,6 +252,15 @@ fn claim(unfinished: &Path) -> Result<File, StoreError> {
         return Err(StoreError::Unfinished { path: unfinished.into() });
     }
     Ok(file)
+}
+
+/// Removes the file of a recording that failed. Its error says more than one about the removal.
+fn discard(unfinished: &Path, error: StoreError) -> StoreError {
+    let _ = std::fs::remove_file(unfinished);
+    match error {
+        StoreError::RecordingFull { path, .. } => StoreError::DiskFull { path },
+        error => error,
+    }
 }
 
 /// Returns the error of a recording that cannot continue. When the disk is full, the error says that the data so far is

@@ -106,11 +106,14 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> ProbePool<'
         self.running.insert(key.clone(), RunningProbe { stop: stop.clone(), place });
         self.begun += 1;
         let (probe, key, sender) = (self.probe, key.clone(), self.ended.clone());
-        self.scope.spawn(move || {
+        let work = move || {
             let ended = catch_unwind(AssertUnwindSafe(|| probe(&key, &stop, place)));
             // The receiver is gone if the search has ended.
-            let _ = sender.send((key, ended));
-        });
+            let _ = sender.send((key.clone(), ended));
+        };
+        let thread = std::thread::Builder::new().spawn_scoped(self.scope, work.clone());
+        // If the system allows no more threads, this one runs the probe.
+        thread.map_or_else(|_| work(), drop);
     }
 }
 

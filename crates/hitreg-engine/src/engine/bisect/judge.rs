@@ -64,7 +64,7 @@ impl<'a> BuildJudge<'a> {
     }
 
     pub(super) fn trace(&self, build: &Build) -> BuildOutcome<Trace> {
-        EngineError::check_memory(self.request.log, self.runner.trace(build, &self.request))
+        EngineError::check_machine(self.request.log, self.runner.trace(build, &self.request))
     }
 
     /// Judges a build by comparing its trace with the good one.

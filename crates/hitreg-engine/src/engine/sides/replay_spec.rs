@@ -124,7 +124,7 @@ impl ReplaySpec {
                 }
             }
         };
-        let made = EngineError::check_memory(source.path, made)?;
+        let made = EngineError::check_machine(source.path, made)?;
         Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable)))
     }
 

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use super::{WriterOptions, begin, write_part};
 use crate::log::chunk::{Bucket, SessionSlice};
 use crate::log::container::ChunkSink;
-use crate::log::error::WriteError;
+use crate::log::error::{WriteError, no_thread};
 use crate::log::timeline::ChunkFill;
 use crate::record::{EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch, Texts};
 use crate::units::Micros;
@@ -42,7 +42,8 @@ pub struct BackgroundLogWriter<W> {
     jobs: SyncSender<WriterJob>,
     /// Written chunks, to be refilled.
     used: Receiver<SessionStretch>,
-    thread: JoinHandle<Result<W, WriteError>>,
+    /// `None` after its error was returned.
+    thread: Option<JoinHandle<Result<W, WriteError>>>,
 }
 
 /// The chunks dropped because the disk was too slow.
@@ -97,7 +98,8 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let (to_refill, used) = channel();
         let fields = header.clone();
         let work = move || write_all(sink, &fields, &waiting, &to_refill);
-        let thread = std::thread::Builder::new().name("log writer".into()).spawn(work)?;
+        let thread = std::thread::Builder::new().name("log writer".into()).spawn(work);
+        let thread = Some(thread.map_err(no_thread)?);
         let (bucket, filling, dropped) = (Bucket::new(header), ChunkFill::new(options), DroppedChunks::default());
         let when_full = QueuePolicy::default();
         Ok(BackgroundLogWriter { header: header.clone(), bucket, filling, when_full, dropped, jobs, used, thread })
@@ -112,11 +114,11 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// Adds a record. The writer refuses a record that does not fit the header, and can continue.
     ///
     /// # Errors
-    /// When the record does not fit, or the thread has stopped after an error. [`BackgroundLogWriter::finish`] returns
-    /// that error.
+    /// When the record does not fit, or the thread has stopped after an error, which is returned once.
     pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
         if self.filling.add(record.when(), record.bytes())? {
-            self.hand_over(self.when_full)?;
+            let handed = self.hand_over(self.when_full);
+            handed.map_err(|error| self.cause(error))?;
         }
         self.bucket.push(record, &self.header)?;
         self.dropped.note_time(record.when());
@@ -136,10 +138,20 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// Queues the records so far as a chunk of their own.
     ///
     /// # Errors
-    /// When the thread has stopped.
+    /// When the thread has stopped after an error, which is returned once.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         self.filling.restart();
-        self.hand_over(self.when_full)
+        let handed = self.hand_over(self.when_full);
+        handed.map_err(|error| self.cause(error))
+    }
+
+    /// The error of the thread, if it has stopped. It says more than that the thread has stopped.
+    fn cause(&mut self, error: WriteError) -> WriteError {
+        let thread = self.thread.take_if(|_| matches!(error, WriteError::ThreadGone));
+        match thread.map(JoinHandle::join) {
+            Some(Ok(Err(cause))) => cause,
+            _ => error,
+        }
     }
 
     /// Ends the log, and waits until it is completely written.
@@ -154,7 +166,8 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let last = self.hand_over(QueuePolicy::Wait).and_then(|()| self.send(WriterJob::End));
         drop(self.jobs);
         // The thread's own error says more than that the thread has stopped.
-        let out = self.thread.join().map_err(|_| WriteError::ThreadGone)??;
+        let thread = self.thread.ok_or(WriteError::ThreadGone)?;
+        let out = thread.join().map_err(|_| WriteError::ThreadGone)??;
         last.map(|()| out)
     }
 
