@@ -124,7 +124,11 @@ fn the_action_passes_and_fails_and_leaves_reports_to_upload() {
     assert_eq!(code(&run(&folder, "Run hitreg", sweep)), 1);
     assert_eq!(code(&run(&folder, "Run hitreg", "verify absent")), 128);
     // The other steps keep and upload these folders.
-    assert_eq!(step("Restore results")["path"], "${{ inputs.results }}");
+    for name in ["Restore results", "Save results"] {
+        assert_eq!(step(name)["path"], "${{ inputs.results }}");
+    }
+    assert_eq!(step("Restore results")["key"], step("Save results")["key"]);
+    assert_eq!(step("Save results")["if"], "always()", "a run with a difference keeps its results");
     assert_eq!(
         (step("Upload reports")["path"].as_str(), step("Upload reports")["if"].as_str()),
         ("${{ inputs.reports }}", "always()")
