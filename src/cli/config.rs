@@ -100,13 +100,14 @@ fn applicable(command: &Command, args: &[OsString], mut added: Vec<DefaultOption
     added
 }
 
-/// The config file that the environment names, or the nearest one in the working folder and its parents.
+/// The config file that the environment names, or the nearest one in the working folder and its parents. What
+/// has this name and is no readable file is an error, and is not passed over.
 fn in_force() -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "the variable selects options, as the command line does")]
     let named = std::env::var_os(CONFIG_VARIABLE).filter(|path| !path.is_empty());
     let nearest = || {
         let here = std::env::current_dir().ok()?;
-        here.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
+        here.ancestors().map(|folder| folder.join(NAME)).find(|path| path.symlink_metadata().is_ok())
     };
     named.map(PathBuf::from).or_else(nearest)
 }
