@@ -272,7 +272,7 @@ fn new(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// The text of a golden. Line ends that git converted are accepted.
+/// The text of a golden. Line ends that git converted are accepted, and a last line without an end.
 fn read(path: &Path) -> Result<Option<String>, EngineError> {
     if !path.exists() {
         return Ok(None);
@@ -280,5 +280,6 @@ fn read(path: &Path) -> Result<Option<String>, EngineError> {
     let bytes = Some(store::read_regular(path)?).filter(|bytes| FileType::Golden.is_of(bytes));
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or_else(|| EngineError::NoGolden { path: path.to_owned() })?;
-    Ok(Some(text.replace("\r\n", "\n")))
+    let text = text.replace("\r\n", "\n");
+    Ok(Some(if text.ends_with('\n') { text } else { text + "\n" }))
 }
