@@ -4,11 +4,14 @@
 /// handled: a shell script starts background processes with SIGINT ignored, and `kill -INT` must still work.
 #[cfg(unix)]
 pub(super) fn at_each(action: impl Fn() + Send + 'static) -> std::io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+    // A write beyond the limit on the size of files then fails, and the command removes what it wrote.
+    signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default())?;
     let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
     let listen = move || signals.forever().for_each(|_| action());
-    std::thread::Builder::new().name("signals".to_owned()).spawn(listen).map(drop)
+    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(listen);
+    thread.map(drop).map_err(|error| std::io::Error::new(error.kind(), format!("no thread can be started: {error}")))
 }
 
 /// Calls `told` at each Ctrl-C, on other systems.
