@@ -17,7 +17,7 @@ impl Progress {
     pub(super) fn of_session(what: &str, length: Micros) -> Progress {
         let style = "{prefix} {bar:20} {percent:>3} %  {wide_msg}";
         let progress = Progress::new(what, length.0.max(0) as u64, style);
-        progress.bar.enable_steady_tick(Duration::from_millis(200));
+        progress.tick();
         progress
     }
 
@@ -39,8 +39,17 @@ impl Progress {
     /// A line for a job whose number of steps is not known.
     pub(super) fn of_steps(what: &str) -> Progress {
         let progress = Progress::new(what, 0, "{prefix}: {wide_msg}");
-        progress.bar.enable_steady_tick(Duration::from_millis(200));
+        progress.tick();
         progress
+    }
+
+    /// Draws the bar again from time to time, on a thread. A hidden bar needs none, and a bar without a thread is drawn at
+    /// each step.
+    fn tick(&self) {
+        let may_start = || std::thread::Builder::new().spawn(|| ()).is_ok_and(|thread| thread.join().is_ok());
+        if !self.bar.is_hidden() && may_start() {
+            self.bar.enable_steady_tick(Duration::from_millis(200));
+        }
     }
 
     fn new(what: &str, length: u64, template: &str) -> Progress {
