@@ -13,6 +13,7 @@ use super::trouble::CommandError;
 use super::{CommandResult, files};
 use crate::info::SessionInfo;
 use crate::log::{Damage, LogError, LogReader, WriterOptions};
+use crate::store::shown::shell_path;
 use crate::store::{self, FileType, UnfinishedRecording};
 use crate::units::Micros;
 
@@ -111,7 +112,7 @@ fn destination(args: &Args) -> Result<(OutputPath, Option<UnfinishedRecording>),
             {
                 return Err(CommandError::file(&args.log, error));
             }
-            let what = format!("name the new log: hitreg recover {} -o recovered.hitlog", args.log.display());
+            let what = format!("name the new log: hitreg recover {} -o recovered.hitlog", shell_path(&args.log));
             return Err(CommandError::file(&args.log, what));
         }
     };

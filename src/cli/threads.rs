@@ -31,7 +31,9 @@ pub(super) fn start() -> Result<(), CommandError> {
     let used = threads.len().saturating_sub(SPARE_THREADS).max(1);
     threads.drain(used.min(threads.len())..).for_each(WaitingThread::end);
     if let (true, Some(error)) = (threads.is_empty(), failed) {
-        return Err(CommandError::request(format!("no thread can be started: {error}: allow more processes or memory")));
+        return Err(CommandError::request(format!(
+            "no thread can be started: {error}: allow more processes or memory"
+        )));
     }
     let mut waiting = threads.into_iter();
     let built = ThreadPoolBuilder::new().num_threads(used).spawn_handler(|work| match waiting.next() {

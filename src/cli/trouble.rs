@@ -7,6 +7,7 @@ use super::CommandOutcome;
 use crate::engine::EngineError;
 use crate::import::ImportFileError;
 use crate::report::printable::printable_lines;
+use crate::store::shown::shell_word;
 use crate::store::{StoreError, is_standard_stream, reason};
 
 /// Why a command failed. The exit code is 128, or 130 for an interruption.
@@ -108,6 +109,14 @@ impl CommandError {
         }
     }
 
+    /// Whether the error is about a file to write.
+    fn is_about_output(&self) -> bool {
+        match self {
+            CommandError::Store(error) | CommandError::Engine(EngineError::Store(error)) => error.is_about_output(),
+            _ => false,
+        }
+    }
+
     fn print_as(&self, what: &str, style: anstyle::Style) {
         match self {
             CommandError::ClosedPipe => return,
@@ -125,6 +134,7 @@ impl CommandError {
         );
         let message = match message.split_once(": ").filter(|_| is_of_file) {
             None => message,
+            Some(("-", what)) if self.is_about_output() => format!("standard output: {what}"),
             Some(("-", what)) => naming_file(&format!("standard input: {what}"), "-"),
             Some((file, _)) => naming_file(&message, file),
         };
@@ -174,7 +184,7 @@ impl CommandError {
 pub(super) fn naming_file(message: &str, file: &str) -> String {
     match (message.contains("hitreg "), file) {
         (true, "-") => message.replace(", run: ", ", write the log to FILE, then run: "),
-        (true, _) => message.replace(" FILE ", &format!(" {file} ")),
+        (true, _) => message.replace(" FILE ", &format!(" {} ", shell_word(file))),
         (false, _) => message.to_owned(),
     }
 }

@@ -238,7 +238,7 @@ fn results_of_two_folders_know_logs_by_their_absolute_paths() {
 }
 
 /// Makes `game`, a program that is no script, and reads the file `data`.
-fn make_build_with_data(folder: &Folder) {
+pub(crate) fn make_build_with_data(folder: &Folder) {
     let source = format!(
         "#include <stdio.h>\n#include <unistd.h>\n\
          int main(int count, char **words) {{\n\
@@ -263,7 +263,8 @@ fn make_build_with_data(folder: &Folder) {
 fn without_a_cache_verdicts_on_builds_are_not_reused() {
     let folder = corpus(3);
     make_build_with_data(&folder);
-    let lines = ["diff logs --b ./game --no-cache --results kept", "verify logs --build ./game --no-cache --results kept"];
+    let lines =
+        ["diff logs --b ./game --no-cache --results kept", "verify logs --build ./game --no-cache --results kept"];
     for line in lines {
         fs::write(folder.path("data"), "").expect("written");
         folder.done(line);

@@ -23,6 +23,7 @@ mod interrupt;
 mod join;
 mod keyframes;
 mod later_version;
+mod limits;
 mod links;
 mod matrix;
 mod memory;

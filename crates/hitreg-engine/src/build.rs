@@ -41,6 +41,9 @@ pub const NO_CONFIG: &str = "none";
 /// The default time limit for one log.
 pub const TIME_LIMIT: Duration = Duration::from_secs(300);
 
+/// The option that sets the time limit for one log.
+pub(crate) const TIME_LIMIT_OPTION: &str = "--time-limit";
+
 /// An executable that replays logs.
 #[derive(Clone, Debug)]
 pub struct Build {
@@ -304,7 +307,7 @@ impl BuildRunner {
         if let Some(needs) = memory_need(&ran) {
             return Err(UntestableBuild::over_limit(needs).with_last_words(ran.last_words));
         }
-        match why_untestable(&ran.ended) {
+        match why_untestable(&ran.ended, TIME_LIMIT_OPTION) {
             Some(reason) => {
                 let is_refusal = ran.ended == ProcessEnd::Exit(125);
                 // A build made with hitreg says so.
@@ -325,15 +328,15 @@ fn memory_need(ran: &ProcessResult) -> Option<NeedsMemory> {
     ran.last_words.iter().filter(|_| refused).find_map(|line| NeedsMemory::in_line(line))
 }
 
-/// Why the end of a process makes a build untestable; `None` on success.
-pub(crate) fn why_untestable(ended: &ProcessEnd) -> Option<String> {
+/// Why the end of a process makes a build untestable; `None` on success. `limit_option` sets its time limit.
+pub(crate) fn why_untestable(ended: &ProcessEnd, limit_option: &str) -> Option<String> {
     match ended {
         ProcessEnd::Exit(0) => None,
         ProcessEnd::Exit(code @ (125 | 128)) => Some(format!("cannot play this log (exit code {code})")),
         ProcessEnd::Exit(code) => Some(format!("failed (exit code {code})")),
         ProcessEnd::Signal(signal) => Some(format!("crashed ({})", process::signal_name(*signal))),
         ProcessEnd::TimeLimit(limit) => {
-            Some(format!("still running after {} s; --time-limit allows more", limit.as_secs_f64()))
+            Some(format!("still running after {} s; {limit_option} allows more", limit.as_secs_f64()))
         }
         ProcessEnd::Stopped => Some("stopped".to_owned()),
     }

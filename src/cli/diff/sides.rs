@@ -12,7 +12,8 @@ use crate::trace::schema::TableSet;
 /// What is compared with what.
 #[derive(clap::Args)]
 pub(in crate::cli) struct SideArgs {
-    /// A trace, or a log to replay; or a corpus: a directory, a quoted pattern, or @FILE with a path on each line
+    /// A trace, or a log to replay. `hitreg diff` also takes a corpus: a directory, a quoted pattern, or @FILE with a path
+    /// on each line
     #[arg(value_name = "LOG|A")]
     first: PathBuf,
     /// The trace or log of side B [default: the same log]

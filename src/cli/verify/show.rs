@@ -11,6 +11,7 @@ use crate::cli::trouble::naming_file;
 use crate::corpus::name_of;
 use crate::report::{corpus_page, verdict_line};
 use crate::store::is_standard_stream;
+use crate::store::shown::shell_path;
 use crate::text_diff::{LineOrigin, TextDiff};
 use crate::verify::{Golden, LogReport, LogVerdict, VerdictReason};
 
@@ -133,14 +134,14 @@ pub(super) fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str,
         return Vec::new();
     }
     if let (Some(VerdictReason::NotReplayed), Some(build)) = (log.why, style.build) {
-        return vec![("next", format!("{} replay {} -o test.hittrace", build.display(), log.path.display()))];
+        return vec![("next", format!("{} replay {} -o test.hittrace", shell_path(build), shell_path(&log.path)))];
     }
     let Some(why) = log.why.filter(|why| log.verdict == LogVerdict::Differs || *why == VerdictReason::NeedsGolden)
     else {
         return Vec::new();
     };
-    let (program, path) = (style.program, log.path.display());
-    let with = |option: &str| style.build.map_or(String::new(), |build| format!(" {option} {}", build.display()));
+    let (program, path) = (style.program, shell_path(&log.path));
+    let with = |option: &str| style.build.map_or(String::new(), |build| format!(" {option} {}", shell_path(build)));
     let accept = |label| (label, format!("{program} verify {path}{} --accept", with("--build")));
     const INTENDED: &str = "if intended";
     match why {

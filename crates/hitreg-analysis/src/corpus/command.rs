@@ -1,15 +1,11 @@
 //! Commands in results, as a shell takes them.
 
 use super::rows::LogRow;
+use hitreg_log::store::shown::shell_word;
 
 /// A command line as a shell takes it back.
 pub fn command_line(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// The command that writes the report page of a log that differs, up to `-o FILE`: both sides of `diff`, or the replay

@@ -38,9 +38,10 @@ impl Cache {
     }
 
     /// The default folder: `$XDG_CACHE_HOME/hitreg`, `~/.cache/hitreg`, or a folder in the system's temporary folder.
+    /// A home folder that does not exist is not created.
     pub fn usual_folder() -> PathBuf {
         let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let home = || absolute("HOME").map(|home| home.join(".cache"));
+        let home = || absolute("HOME").filter(|home| home.is_dir()).map(|home| home.join(".cache"));
         absolute("XDG_CACHE_HOME").or_else(home).unwrap_or_else(std::env::temp_dir).join("hitreg")
     }
 

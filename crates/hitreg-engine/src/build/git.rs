@@ -209,7 +209,7 @@ pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &StopSig
         .map_err(|error| UntestableBuild::because(format!("the build command cannot be started: {error}")))?;
     let reason = match ran.ended {
         ProcessEnd::Exit(code @ 1..) => Some(format!("the build command failed (exit code {code})")),
-        other => why_untestable(&other).map(|why| format!("the build command: {why}")),
+        other => why_untestable(&other, "--build-time-limit").map(|why| format!("the build command: {why}")),
     };
     reason.map_or(Ok(()), |reason| Err(UntestableBuild::because(reason).with_last_words(ran.last_words)))
 }

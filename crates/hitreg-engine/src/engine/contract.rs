@@ -135,7 +135,8 @@ impl ContractTest<'_> {
     fn changed(&self, session: &Session) -> BuildOutcome<Trace> {
         let target = self.folder.file("changed.hitlog");
         store::save_log(&target, session, WriterOptions::whole())?;
-        let digest = self.engine.read_log(target.path())?.digest;
+        // The changed log is temporary, so nothing is noted about it.
+        let digest = Engine::new(self.engine.games).read_log(target.path())?.digest;
         self.trace(target.path(), digest, &[])
     }
 
@@ -360,5 +361,5 @@ fn said(untestable: &UntestableBuild) -> String {
 }
 
 fn ended_as(ended: &ProcessEnd) -> String {
-    crate::build::why_untestable(ended).unwrap_or_default()
+    crate::build::why_untestable(ended, crate::build::TIME_LIMIT_OPTION).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! The errors of file access. Each names its file.
 
+use super::shown::shell_path;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Only an unfinished recording exists.
-    #[error("{}: there is only an unfinished recording. Run: hitreg recover {}", path.display(), unfinished.display())]
+    #[error("{}: there is only an unfinished recording. Run: hitreg recover {}", path.display(), shell_path(unfinished))]
     OnlyUnfinished {
         /// The recording's final path.
         path: PathBuf,
@@ -84,7 +85,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// The folder of the output does not exist.
-    #[error("{}: there is no directory {}. Run: mkdir -p {}", path.display(), parent.display(), parent.display())]
+    #[error("{}: there is no directory {}. Run: mkdir -p {}", path.display(), parent.display(), shell_path(parent))]
     NoParent {
         /// The file.
         path: PathBuf,
@@ -101,8 +102,8 @@ pub enum StoreError {
     #[error(
         "{}: the disk is full. This file has all but the last second. Free some space, then run: hitreg recover {} -o {}",
         unfinished.display(),
-        unfinished.display(),
-        path.display()
+        shell_path(unfinished),
+        shell_path(path)
     )]
     RecordingFull {
         /// The unfinished recording.
@@ -159,7 +160,7 @@ pub enum StoreError {
         what: &'static str,
     },
     /// The path holds an unfinished recording.
-    #[error("{}: an unfinished recording has this name. Run: hitreg recover {}; if it was recovered already, delete it", path.display(), path.display())]
+    #[error("{}: an unfinished recording has this name. Run: hitreg recover {}; if it was recovered already, delete it", path.display(), shell_path(path))]
     Unfinished {
         /// The unfinished file.
         path: PathBuf,
@@ -253,6 +254,21 @@ impl StoreError {
             LogError::Torn(_) | LogError::Corrupt { .. } => StoreError::DamagedTrace { path: path.into(), source },
             source => StoreError::content(path, source),
         }
+    }
+
+    /// Whether the error is about a file to write.
+    pub fn is_about_output(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Uncreatable { .. }
+                | StoreError::NoParent { .. }
+                | StoreError::DiskFull { .. }
+                | StoreError::RecordingFull { .. }
+                | StoreError::ClosedPipe { .. }
+                | StoreError::NoFile { .. }
+                | StoreError::WrittenTwice { .. }
+                | StoreError::Unwritable { .. }
+        )
     }
 
     /// Returns what is wrong with the file, without advice on its recovery.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use super::{StoreError, read_start};
+use super::{READ_AHEAD, StoreError, read_start};
 use crate::log::{self, FileKind};
 
 /// What is known of a file without reading it.
@@ -51,7 +51,7 @@ impl WatchedInputs {
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> WatchedInputs {
         let watched = |path: &PathBuf| {
             let identity = FileIdentity::of(path)?;
-            let head = read_start(path, log::START_BYTES as u64).ok()?;
+            let head = read_start(path, READ_AHEAD as u64).ok()?;
             let is_watched = log::kind_of(&head) != FileKind::Other && path.extension() != Some("part".as_ref());
             is_watched.then(|| (path.clone(), identity))
         };
@@ -63,9 +63,8 @@ impl WatchedInputs {
     /// # Errors
     /// When a file changed, or another file replaced it.
     pub fn check(&self) -> Result<(), StoreError> {
-        let changed = |(path, before): &&(PathBuf, FileIdentity)| {
-            FileIdentity::of(path).is_some_and(|now| now != *before)
-        };
+        let changed =
+            |(path, before): &&(PathBuf, FileIdentity)| FileIdentity::of(path).is_some_and(|now| now != *before);
         match self.0.iter().find(changed) {
             Some((path, _)) => Err(StoreError::Changed { path: path.clone() }),
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Serialisation of paths as JSON. Names that are not Unicode are shown lossily, so that the result is not lost.
+//! Paths in JSON and in commands. Names that are not Unicode are shown lossily, so that the result is not lost.
 
 use std::path::Path;
 
@@ -17,4 +17,18 @@ pub fn path_if<S: Serializer>(path: &Option<impl AsRef<Path>>, to: S) -> Result<
 /// Serialises a list of paths.
 pub fn paths<S: Serializer>(paths: &[impl AsRef<Path>], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(paths.iter().map(|path| path.as_ref().display().to_string()))
+}
+
+/// A word of a command as a shell takes it.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// A path in a command as a shell takes it.
+pub fn shell_path(path: &Path) -> String {
+    shell_word(&path.to_string_lossy())
 }

@@ -213,3 +213,27 @@ fn damage_in_a_trace_is_reported_when_its_rows_are_read() {
     assert!(message.starts_with(&format!("{}: corrupt at offset", path.display())), "{message}");
     assert!(message.ends_with("To make the trace again, run: hitreg replay LOG -o TRACE"), "{message}");
 }
+
+#[test]
+fn nothing_is_written_after_an_input_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [input, part, output] = ["a.hitlog", "b.hitlog.part", "out.golden"].map(|name| folder.path().join(name));
+    let target = |watched: &PathBuf| {
+        let targets = Targets::new([], false).watching(WatchedInputs::of([watched]));
+        targets.file(&output, FileType::Golden).unwrap()
+    };
+    for path in [&input, &part] {
+        save_log(&again(path), &session(), WriterOptions::live()).unwrap();
+    }
+    let (of_log, of_part) = (target(&input), target(&part));
+    // The same bytes in another file.
+    let other = folder.path().join("other");
+    std::fs::copy(&input, &other).unwrap();
+    std::fs::rename(&other, &input).unwrap();
+    let refused = save_bytes(&of_log, b"hitreg golden ").unwrap_err();
+    assert!(matches!(refused, StoreError::Changed { .. }), "{refused}");
+    assert!(!output.exists());
+    // An unfinished recording grows.
+    std::fs::File::options().append(true).open(&part).unwrap().write_all(b"more").unwrap();
+    save_bytes(&of_part, b"hitreg golden ").unwrap();
+}

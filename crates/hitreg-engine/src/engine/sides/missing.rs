@@ -9,6 +9,7 @@ use crate::build::UntestableBuild;
 use hitreg_analysis::corpus::THIS_BUILD;
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::record::GapRecord;
+use hitreg_log::store::shown::{shell_path, shell_word};
 use hitreg_log::units::ClockTime;
 
 /// A side without a trace, or two sides of different sessions.
@@ -44,7 +45,7 @@ impl MissingSide {
         let (from, to) = (ClockTime(hole.from), ClockTime(hole.to));
         let reason = format!(
             "a part of the log is missing, from {from} to {to}, so a replay cannot equal the rest: `hitreg verify {}` judges the part before it",
-            path.display()
+            shell_path(path)
         );
         MissingSide { verdict: "untestable", side: Some(TraceSide::A), build: None, reason, last_words: Vec::new() }
     }
@@ -71,7 +72,7 @@ impl MissingSide {
     pub fn command(&self, compared: &ComparisonSpec) -> Option<String> {
         let build = self.build.as_deref().filter(|build| *build != THIS_BUILD)?;
         let log = compared.second.as_ref().filter(|_| self.side == Some(TraceSide::B)).unwrap_or(&compared.first);
-        Some(format!("{build} replay {} -o test.hittrace", log.display()))
+        Some(format!("{} replay {} -o test.hittrace", shell_word(build), shell_path(log)))
     }
 
     /// The last lines that the build wrote to stderr.
