@@ -169,7 +169,7 @@ fn into_stream(
         };
         writer.finish().map(drop)
     })?;
-    Ok(ran?)
+    ran
 }
 
 /// Runs a session to its end, or until `push` fails. `push` gets each record on another thread.
