@@ -85,8 +85,9 @@ impl Collector {
                 .and_then(|()| if flush { self.mark_late().and_then(|()| self.out.flush()) } else { Ok(()) });
             if let Err(error) = done {
                 self.shared.failed();
-                // The writer's own error has the cause; `error` may only say that the writer stopped.
-                return Err(self.out.finish().err().unwrap_or(error));
+                // What was written stays readable. The first error is the cause of any other.
+                let _ = self.out.finish();
+                return Err(error);
             }
             self.shared.dropped_chunks.store(self.out.dropped_chunks(), Ordering::Relaxed);
             if !took_any {
@@ -200,7 +201,10 @@ impl Collector {
         match (done, whole) {
             (Ok(()), false) => Ok(()),
             (Ok(()), true) => self.out.finish(),
-            (Err(error), _) => Err(self.out.finish().err().unwrap_or(error)),
+            (Err(error), _) => {
+                let _ = self.out.finish();
+                Err(error)
+            }
         }
     }
 }
