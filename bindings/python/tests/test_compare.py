@@ -84,6 +84,26 @@ def recorded_bodies(log: hitreg.Log, name: str) -> dict[str, np.ndarray]:
     return {column: values[order] for column, values in columns.items()}
 
 
+def recorded_network(log: hitreg.Log, name: str) -> dict[str, np.ndarray]:
+    """The packets or the snapshots with their arrivals, as hitreg exports them."""
+    sent, arrivals = {"packets": ("sent", "reached"), "snapshots": ("snapshots", "received")}[name]
+    found = dict(log[sent])
+    number = found["number" if name == "packets" else "seq"]
+    counts: dict[tuple[int, int], int] = {}
+    first: dict[tuple[int, int], int] = {}
+    if arrivals in log:
+        table = log[arrivals]
+        for player, arrived, at_us in zip(*(table[column].tolist() for column in ("player", "number", "at_us"))):
+            key = (player, arrived)
+            counts[key] = counts.get(key, 0) + 1
+            first[key] = min(at_us, first.get(key, at_us))
+    keys = list(zip(found["player"].tolist(), number.tolist()))
+    took_ms = [(first[key] - at_us) / 1000 if key in first else np.nan for key, at_us in zip(keys, found["at_us"].tolist())]
+    found.update(arrived=np.array([counts.get(key, 0) for key in keys], np.uint32), took_ms=np.array(took_ms, np.float32))
+    found.update({"packet": number, "usercmds": found["count"]} if name == "packets" else {"snapshot": number})
+    return found
+
+
 def check_log(session: Session, path: Path) -> None:
     log = hitreg.open_log(path)
     copy = foreign(session, path)
@@ -97,6 +117,8 @@ def check_log(session: Session, path: Path) -> None:
             continue
         if name.partition(".")[0] == "bodies":
             found = recorded_bodies(log, name) if log.header.classes else {key: np.zeros(0, np.uint32) for key in ("tick", "entity")}
+        elif name in ("packets", "snapshots"):
+            found = recorded_network(log, name)
         else:
             found = dict(log[name])
         if name == "frames":
