@@ -45,17 +45,8 @@ impl NetworkTables {
     }
 
     pub(super) fn packet_sent(&mut self, player: PlayerId, packet: &PacketRecord) {
-        let row = packets::Row {
-            player: player.0.into(),
-            packet: packet.number,
-            at_us: packet.at.0,
-            arrived: 0,
-            took_ms: f32::NAN,
-            newest: packet.newest.0,
-            usercmds: packet.count.into(),
-            ack: packet.ack.0,
-            bytes: self.with_sizes.then_some(packet.bytes.into()),
-        };
+        let bytes = self.with_sizes.then_some(packet.bytes.into());
+        let row = packets::Row { bytes, ..packets::Row::of_packet(player, packet) };
         let NetworkTables { up, packets, .. } = self;
         up.settle(packet.at, |row| packets.push(row));
         up.sent((player, packet.number), packet.at, row);

@@ -1,9 +1,10 @@
-//! Usercmds in the `frames` table.
+//! Usercmds in the `frames` table, and their packets in the table `packets`.
 
 use glam::Vec3;
 
 use super::frames::Row;
-use crate::record::is_frames_column;
+use super::packets;
+use crate::record::{PacketRecord, is_frames_column};
 use crate::trace::{Column, Table};
 use crate::units::{Micros, PlayerId};
 use crate::usercmd::Usercmd;
@@ -36,6 +37,23 @@ impl Row<'_> {
             first_effects: 0,
             has_body: 0,
             drawn: Vec3::ZERO,
+        }
+    }
+}
+
+impl packets::Row<'_> {
+    /// Returns the row of a sent packet that has not arrived, without its size.
+    pub fn of_packet(player: PlayerId, packet: &PacketRecord) -> Self {
+        packets::Row {
+            player: player.0.into(),
+            packet: packet.number,
+            at_us: packet.at.0,
+            arrived: 0,
+            took_ms: f32::NAN,
+            newest: packet.newest.0,
+            usercmds: packet.count.into(),
+            ack: packet.ack.0,
+            bytes: None,
         }
     }
 }
