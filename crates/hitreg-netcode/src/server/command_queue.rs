@@ -114,15 +114,11 @@ impl<G: Game> Server<G> {
     }
 
     fn shoot(&mut self, player: PlayerId, arrived: Option<Micros>, command: &Usercmd, index: u8, fire: G::Fire) {
-        let drawn_behind = Micros::from_ms(self.connections[usize::from(player.0)].settings.drawn_behind_ms());
-        let claim = ShotClaim { arrived, command, drawn_behind };
+        let claim = ShotClaim::of(arrived, command, &self.connections[usize::from(player.0)].settings);
         let (rewind, verdict) = self.judge(player, &claim, &fire, &self.setup.settings);
         // The verdict under other settings is only recorded; it does not affect the world.
-        let judge_under = |other: &Arc<Settings>| {
-            let own = &self.connections[usize::from(player.0)].settings;
-            let (command, drawn_behind) = as_drawn_under(command, own, &other.of_player(player));
-            self.judge(player, &ShotClaim { arrived, command: &command, drawn_behind }, &fire, other)
-        };
+        let judge_under =
+            |other: &Arc<Settings>| self.judge(player, &claim.as_drawn_under(&other.of_player(player)), &fire, other);
         let other = self.judged_under.as_ref().map(judge_under);
         let also = self.also_judged.iter().map(|other| judge_under(other).1).collect();
         let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
@@ -140,7 +136,7 @@ impl<G: Game> Server<G> {
     fn judge(
         &self,
         shooter: PlayerId,
-        claim: &ShotClaim<'_>,
+        claim: &ShotClaim,
         fire: &G::Fire,
         settings: &Settings,
     ) -> (Rewind<G::Body>, ShotVerdict) {
@@ -172,22 +168,6 @@ impl<G: Game> Server<G> {
         for (shooter, command, weapon, verdict) in happened.impacts {
             self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
         }
-    }
-}
-
-/// Returns the usercmd that the client would have sent if it drew the others as these settings say, and how far it then
-/// draws them behind its clock. If the client did not draw as its own settings say, the usercmd stays unchanged.
-fn as_drawn_under(command: &Usercmd, settings: &Settings, other: &Settings) -> (Usercmd, Micros) {
-    let [own_ms, other_ms] = [settings, other].map(Settings::drawn_behind_ms);
-    let ahead_ms = i64::from(command.lerp_msec) - own_ms;
-    let is_as_set = match settings.server.schedule {
-        Schedule::Arrival => ahead_ms == 0,
-        // The usercmd carries the time of its tick, which is ahead of the client's clock.
-        Schedule::Tick => ahead_ms >= 0,
-    };
-    match u16::try_from(other_ms + ahead_ms).ok().filter(|_| is_as_set) {
-        Some(lerp_msec) => (Usercmd { lerp_msec, ..command.clone() }, Micros::from_ms(other_ms)),
-        None => (command.clone(), Micros::from_ms(own_ms)),
     }
 }
 

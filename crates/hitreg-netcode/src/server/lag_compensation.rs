@@ -14,12 +14,36 @@ use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
 /// What a shot's usercmd says of the time that the shooter saw.
-pub(super) struct ShotClaim<'a> {
+pub(super) struct ShotClaim {
     /// The arrival of the usercmd; `None` for a stand-in, which nobody saw and which is judged in the present.
-    pub(super) arrived: Option<Micros>,
-    pub(super) command: &'a Usercmd,
-    /// How far behind its clock the client draws the others.
-    pub(super) drawn_behind: Micros,
+    arrived: Option<Micros>,
+    /// The server time on the client's clock.
+    clock: Micros,
+    /// The server time for which the client drew the others.
+    drawn_at: Micros,
+    /// Whether the client drew the others as far behind its clock as its settings say.
+    is_as_set: bool,
+}
+
+impl ShotClaim {
+    /// The claim of a usercmd of a client with these settings.
+    pub(super) fn of(arrived: Option<Micros>, command: &Usercmd, settings: &Settings) -> ShotClaim {
+        let (drawn_at, behind_ms) = (command.drawn_at(), settings.drawn_behind_ms());
+        let lerp_ms = i64::from(command.lerp_msec);
+        let (clock, is_as_set) = match settings.server.schedule {
+            Schedule::Arrival => (command.server_time, lerp_ms == behind_ms),
+            // The usercmd carries its tick's time, which is ahead of the client's clock. The clock follows from what the
+            // client drew.
+            Schedule::Tick => (drawn_at + Micros::from_ms(behind_ms), lerp_ms >= behind_ms),
+        };
+        ShotClaim { arrived, clock, drawn_at, is_as_set }
+    }
+
+    /// The claim that the client would make if it drew the others as these settings say.
+    pub(super) fn as_drawn_under(&self, settings: &Settings) -> ShotClaim {
+        let drawn_at = self.clock - Micros::from_ms(settings.drawn_behind_ms());
+        ShotClaim { drawn_at: if self.is_as_set { drawn_at } else { self.drawn_at }, ..*self }
+    }
 }
 
 impl<G: Game> Server<G> {
@@ -27,7 +51,7 @@ impl<G: Game> Server<G> {
     pub(super) fn rewind(
         &self,
         shooter: PlayerId,
-        claim: &ShotClaim<'_>,
+        claim: &ShotClaim,
         fire: &G::Fire,
         settings: &Settings,
     ) -> Rewind<G::Body> {
@@ -69,24 +93,18 @@ impl<G: Game> Server<G> {
 fn drawn_time<G: Game>(
     connection: &PlayerConnection<G>,
     arrived: Micros,
-    claim: &ShotClaim<'_>,
+    claim: &ShotClaim,
     settings: &Settings,
 ) -> (Micros, Limit) {
-    let command = claim.command;
     let Some(round_trip) = connection.round_trip else {
-        return (command.drawn_at(), Limit::None);
+        return (claim.drawn_at, Limit::None);
     };
     let implied = arrived - round_trip;
-    let clock = match settings.server.schedule {
-        Schedule::Arrival => command.server_time,
-        // The usercmd carries its tick's time. The client's clock follows from what the client drew.
-        Schedule::Tick => command.drawn_at() + claim.drawn_behind,
-    };
-    let off = Micros((clock - implied).0.saturating_abs());
+    let off = Micros((claim.clock - implied).0.saturating_abs());
     if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) {
-        (command.drawn_at(), Limit::None)
+        (claim.drawn_at, Limit::None)
     } else {
-        (implied - (clock - command.drawn_at()), Limit::Claim)
+        (implied - (claim.clock - claim.drawn_at), Limit::Claim)
     }
 }
 
