@@ -111,12 +111,10 @@ pub(crate) fn each_snapshot_trip(
         }
         let mut outlines = made.take();
         for (row, ((player, number), ack)) in sent.player.iter().zip(sent.snapshot).zip(sent.ack).enumerate() {
-            let (Some(at_us), Some(took_ms)) = (sent.at_us.get(row), sent.took_ms.get(row)) else { continue };
-            if took_ms.is_finite() {
+            if let Some((at, arrived)) = sent_and_arrived(&sent, row) {
                 let outline = outlines.entry(*player).or_default();
-                let arrived_us = at_us.saturating_add((f64::from(*took_ms) * 1e3).round() as i64);
-                outline.snapshots.push((*number, Micros(*at_us), *ack));
-                outline.received.push((*number, Micros(arrived_us)));
+                outline.snapshots.push((*number, at, *ack));
+                outline.received.push((*number, arrived));
             }
         }
         for (player, mut outline) in outlines {
@@ -260,20 +258,26 @@ impl RoundTripFinder {
     /// Passes on the round trips that end with the first ack of a usercmd.
     fn look_at_snapshots(&mut self, sent: &snapshots::Columns<'_>, found: &mut dyn FnMut(FoundTrip)) {
         let mut arrivals = Vec::new();
-        for (row, ((player, ack), at_us)) in sent.player.iter().zip(sent.ack).zip(sent.at_us).enumerate() {
-            if let Some(took_ms) = sent.took_ms.get(row).filter(|took_ms| took_ms.is_finite()) {
-                let arrived_us = at_us.saturating_add((f64::from(*took_ms) * 1e3).round() as i64);
-                arrivals.push((arrived_us, *player, *ack));
+        for (row, (player, ack)) in sent.player.iter().zip(sent.ack).enumerate() {
+            if let Some((_, arrived)) = sent_and_arrived(sent, row) {
+                arrivals.push((arrived, *player, *ack));
             }
         }
         arrivals.sort_unstable();
-        for (arrived_us, player, ack) in arrivals {
+        for (arrived, player, ack) in arrivals {
             let Some(made) = self.made(player, ack) else { continue };
             if self.acked.entry(player).or_default().is_first((Micros(made), ack)) {
-                found(FoundTrip { player, ms: ms(arrived_us.saturating_sub(made)), is_snapshot: true });
+                found(FoundTrip { player, ms: ms(arrived.0.saturating_sub(made)), is_snapshot: true });
             }
         }
     }
+}
+
+/// When the snapshot in a row was sent, and when it arrived first; `None` if it did not arrive.
+fn sent_and_arrived(sent: &snapshots::Columns<'_>, row: usize) -> Option<(Micros, Micros)> {
+    let (at_us, took_ms) = (sent.at_us.get(row)?, sent.took_ms.get(row)?);
+    let arrived_us = at_us.saturating_add((f64::from(*took_ms) * 1e3).round() as i64);
+    took_ms.is_finite().then_some((Micros(*at_us), Micros(arrived_us)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Receives the system's signals to end the program.
 
-/// Calls `told` at each signal, on its own thread. An ignored SIGHUP stays ignored, for `nohup`. SIGINT is always
+/// Calls `action` at each signal, on its own thread. An ignored SIGHUP stays ignored, for `nohup`. SIGINT is always
 /// handled: a shell script starts background processes with SIGINT ignored, and `kill -INT` must still work.
 #[cfg(unix)]
 pub(super) fn at_each(action: impl Fn() + Send + 'static) -> std::io::Result<()> {
@@ -14,7 +14,7 @@ pub(super) fn at_each(action: impl Fn() + Send + 'static) -> std::io::Result<()>
     thread.map(drop).map_err(|error| std::io::Error::new(error.kind(), format!("no thread can be started: {error}")))
 }
 
-/// Calls `told` at each Ctrl-C, on other systems.
+/// Calls `action` at each Ctrl-C, on other systems.
 #[cfg(not(unix))]
 pub(super) fn at_each(action: impl FnMut() + Send + 'static) -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(action)

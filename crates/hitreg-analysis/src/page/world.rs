@@ -129,11 +129,7 @@ impl<'t> PlaceColumn<'t> {
     }
 
     pub(super) fn get(&self, row: usize) -> Option<f64> {
-        match self.0? {
-            ColumnData::F32(values) => values.get(row).copied().map(f64::from),
-            ColumnData::F64(values) => values.get(row).copied(),
-            _ => None,
-        }
+        self.0?.real(row)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use super::line::{AimLine, LineOffset, above};
 use super::{TraceRows, cell, measure};
 use hitreg_log::trace::schema::{bodies, views};
-use hitreg_log::trace::{ColumnData, Table, Trace};
+use hitreg_log::trace::{Table, Trace};
 
 hitreg_log::named! {
     /// One of the three positions of a target.
@@ -76,12 +76,7 @@ fn origin(table: &Table, row: usize) -> Option<DVec3> {
 
 /// A coordinate in a table, in the precision of its column; `None` if it is unknown.
 pub(super) fn coordinate(table: &Table, column: &str, row: usize) -> Option<f64> {
-    let value = match &table.column(column)?.data {
-        ColumnData::F32(values) => f64::from(*values.get(row)?),
-        ColumnData::F64(values) => *values.get(row)?,
-        _ => return None,
-    };
-    value.is_finite().then_some(value)
+    table.column(column)?.data.real(row).filter(|value| value.is_finite())
 }
 
 /// A coordinate with the digits of its own precision.

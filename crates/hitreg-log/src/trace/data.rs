@@ -70,6 +70,15 @@ impl ColumnData {
         }
     }
 
+    /// Returns the value of a row in a column of floats of either precision.
+    pub fn real(&self, row: usize) -> Option<f64> {
+        match self {
+            ColumnData::F32(values) => values.get(row).copied().map(f64::from),
+            ColumnData::F64(values) => values.get(row).copied(),
+            _ => None,
+        }
+    }
+
     /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
