@@ -5,8 +5,9 @@ use crate::units::{ClockTime, Micros};
 /// The earliest and the latest time, as an error shows them.
 const LIMITS: [ClockTime; 2] = [ClockTime(Micros(i64::MIN)), ClockTime(Micros(i64::MAX))];
 
-/// Parses a session time: `75`, `75 s`, `1:15`, `0:01:15.5`, `75500ms` or `75500000us`, each with or without a minus sign. Digits
-/// after a whole microsecond are dropped, because ticks whose times do not end there are recorded in the same way.
+/// Parses a session time: `75`, `75 s`, `1:15`, `0:01:15.5`, `75500ms` or `75500000us`, each with or without a minus
+/// sign. Digits after a whole microsecond are dropped, because ticks whose times do not end there are recorded in the
+/// same way.
 pub(super) fn time(text: &str) -> Result<Micros, String> {
     let wrong = || format!("`{text}` is not a time: write 40:00 (minutes and seconds), 75.5s, 75500ms or 75500000us");
     let (sign, length) = text.strip_prefix('-').map_or((1, text), |length| (-1, length));

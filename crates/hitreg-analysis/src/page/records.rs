@@ -16,7 +16,8 @@ pub(super) struct PackedRecords {
     records: usize,
     /// Each shape: an object or array whose leaves are the numbers of fields; -1 is null and -2 an empty array.
     shapes: Vec<Value>,
-    /// The kind of each field: `i` for whole numbers, `b` for yes or no, `f` for measures in four bytes, `d` in eight, `t` for texts.
+    /// The kind of each field: `i` for whole numbers, `b` for yes or no, `f` for measures in four bytes, `d` in eight, `t`
+    /// for texts.
     kinds: String,
     /// The different texts.
     texts: Vec<String>,
