@@ -173,7 +173,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let worst = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
     let report = VerifyReport { verdict: worst, logs, orphans, summary };
     if let Some(target) = &junit {
-        junit::write(target, &report.logs, &report.orphans, &report.summary.problems)?;
+        junit::write(target, &report.logs, &report.orphans, &report.summary)?;
     }
     let has_page = report.logs.len() > LISTED_LOGS || args.results.is_given() || args.corpus.takes_a_part();
     output.show(&report, |page| show::print(page, &report, &style, has_page))?;

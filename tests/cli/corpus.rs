@@ -361,7 +361,7 @@ fn thresholds_decide_and_ci_gets_a_summary() {
     assert!(page.contains("| weapon | shots A | shots B |") && page.contains("3 logs: "), "{page}");
     let notes = text(&output.stderr);
     assert!(notes.contains("::warning file=logs/") && notes.contains(" differs at tick "), "{notes}");
-    assert!(notes.contains("::error::hitreg: hits-changed is "), "{notes}");
+    assert!(notes.contains("::error::hitreg: hits-changed: "), "{notes}");
 }
 
 /// The queries of docs/corpus.md, in the order of the page.

@@ -251,9 +251,20 @@ fn missing_goldens_and_missing_logs_are_reported() {
     for field in ["why", "detail", "tick", "difference", "legs", "keyframes"] {
         assert_eq!(report["logs"][0].get(field), Some(&Value::Null), "{field}");
     }
-    let output = folder.run("verify a.hitlog --require-golden");
+    let output = folder.run("verify a.hitlog --require-golden --junit untestable.xml");
     assert_eq!(code(&output), 125);
     assert!(stdout_text(&output).contains("there is no golden (a.golden)"), "{}", stdout_text(&output));
+    assert!(read(&folder, "untestable.xml").contains("type=\"untestable\">"));
+    // No report is without a failure when a threshold makes the command fail.
+    assert_eq!(exit_of(&folder, "verify a.hitlog --max corrections=0% --junit max.xml"), 1);
+    let report = read(&folder, "max.xml");
+    let failure = "name=\"--max corrections\"";
+    assert!(
+        report.contains(failure) && report.contains("failures=\"1\"") && report.contains("at most 0.000 %"),
+        "{report}"
+    );
+    assert_eq!(exit_of(&folder, "verify a.hitlog --max corrections=100% --junit fine.xml"), 0);
+    assert!(read(&folder, "fine.xml").contains("failures=\"0\""));
     folder.done("verify a.hitlog --accept --require-golden");
     folder.done("verify . --require-golden");
     // Git may convert line ends.

@@ -101,13 +101,7 @@ fn annotation(level: &str, log: &str, what: &str) -> String {
 
 /// Annotations about thresholds and problems besides the logs.
 pub(in crate::cli) fn annotations(thresholds: &[ThresholdResult], problems: &[String]) -> String {
-    let of_threshold = |result: &ThresholdResult| {
-        let threshold = result.threshold;
-        let value = result.value.map_or("not measured".to_owned(), |value| threshold.text_of(value));
-        let max = threshold.text_of(threshold.max);
-        let what = format!("hitreg: {} is {value}, at most {max} is allowed", threshold.figure.name());
-        annotation("error", "", &what)
-    };
+    let of_threshold = |result: &ThresholdResult| annotation("error", "", &format!("hitreg: {}", result.text()));
     let of_thresholds = thresholds.iter().filter(|result| result.verdict != "same").map(of_threshold);
     of_thresholds.chain(problems.iter().map(|problem| annotation("error", "", problem))).collect()
 }

@@ -9,18 +9,18 @@ use super::show;
 use crate::cli::diff::write_junit;
 use crate::cli::replay::exercised;
 use crate::cli::trouble::CommandError;
-use crate::corpus::name_of;
+use crate::corpus::{CorpusSummary, name_of};
 use crate::store::Target;
 use crate::verify::{LogReport, LogVerdict};
 
-/// Writes the report. Logs that differ are failures, broken logs are errors, and untestable logs are skipped. A golden
-/// without a log is an error, because a test is missing. So is each of the problems besides the logs, such as a missing log
-/// of a manifest.
+/// Writes the report. Every verdict that makes the command fail is a failure or an error. Logs that differ are failures;
+/// broken and untestable logs are errors. A golden without a log is an error, because a test is missing. So is each of the summary's problems besides the logs, such as a
+/// missing log of a manifest. An exceeded threshold is a failure, and one without a measured value an error.
 pub(super) fn write(
     target: &Target,
     logs: &[LogReport],
     orphans: &[PathBuf],
-    problems: &[String],
+    summary: &CorpusSummary,
 ) -> Result<(), CommandError> {
     let mut suite = TestSuite::new("hitreg verify");
     for log in logs {
@@ -30,13 +30,23 @@ pub(super) fn write(
         suite.add_test_case(case);
     }
     let orphans = orphans.iter().map(|golden| (golden.display().to_string(), LogVerdict::Untestable, show::ORPHAN));
-    let problems = problems.iter().map(|problem| (problem.clone(), LogVerdict::Broken, problem.as_str()));
-    for (name, verdict, message) in orphans.chain(problems) {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_type(name_of(verdict)).set_message(message);
+    let problems = summary.problems.iter().map(|problem| (problem.clone(), LogVerdict::Broken, problem.as_str()));
+    let mut add = |name: String, mut status: TestCaseStatus, kind: &str, message: &str| {
+        status.set_type(kind).set_message(message);
         let mut case = TestCase::new(name, status);
         case.set_classname("hitreg.verify");
         suite.add_test_case(case);
+    };
+    for (name, verdict, message) in orphans.chain(problems) {
+        add(name, TestCaseStatus::non_success(NonSuccessKind::Error), &name_of(verdict), message);
+    }
+    for result in &summary.thresholds {
+        let status = match result.verdict {
+            "same" => TestCaseStatus::success(),
+            "differs" => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            _ => TestCaseStatus::non_success(NonSuccessKind::Error),
+        };
+        add(format!("--max {}", result.threshold.figure.name()), status, result.verdict, &result.text());
     }
     let mut report = Report::new("hitreg");
     report.add_test_suite(suite);
@@ -46,15 +56,11 @@ pub(super) fn write(
 fn status(log: &LogReport) -> TestCaseStatus {
     let mut status = match log.verdict {
         LogVerdict::Same | LogVerdict::Accepted => return TestCaseStatus::success(),
-        LogVerdict::Untestable => TestCaseStatus::skipped(),
         LogVerdict::Differs => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        LogVerdict::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
+        LogVerdict::Untestable | LogVerdict::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
     let detail = log.detail.as_deref().unwrap_or_default();
     let difference = log.difference.as_ref().map_or(String::new(), |difference| format!("\n{difference}"));
-    status.set_type(name_of(log.verdict)).set_message(detail);
-    if log.verdict != LogVerdict::Untestable {
-        status.set_description(format!("{detail}{difference}"));
-    }
+    status.set_type(name_of(log.verdict)).set_message(detail).set_description(format!("{detail}{difference}"));
     status
 }

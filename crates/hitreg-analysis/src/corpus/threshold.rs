@@ -46,6 +46,15 @@ pub struct ThresholdResult {
     pub verdict: &'static str,
 }
 
+impl ThresholdResult {
+    /// The figure with its value and limit: `corrections: 1.200 %, at most 3.000 %`.
+    pub fn text(&self) -> String {
+        let threshold = self.threshold;
+        let value = self.value.map_or("not measured".to_owned(), |value| threshold.text_of(value));
+        format!("{}: {value}, at most {}", threshold.figure.name(), threshold.text_of(threshold.max))
+    }
+}
+
 impl FromStr for Threshold {
     type Err = String;
 
@@ -146,7 +155,7 @@ impl Threshold {
     }
 
     /// A value of this figure as text: `1.2 %`, `4.8 units`, `12`.
-    pub fn text_of(self, value: f64) -> String {
+    fn text_of(self, value: f64) -> String {
         match (self.figure, self.is_share) {
             (_, true) => format!("{:.3} %", 100.0 * value),
             (ThresholdFigure::ViewErrorP95, false) => format!("{value:.2} units"),

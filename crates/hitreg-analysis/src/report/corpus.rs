@@ -95,10 +95,7 @@ pub fn print_thresholds(page: &mut Page, results: &[ThresholdResult]) {
             "differs" => (BAD, "exceeded"),
             _ => (UNSURE, "unknown"),
         };
-        let threshold = result.threshold;
-        let value = result.value.map_or("not measured".to_owned(), |value| threshold.text_of(value));
-        let text = format!("{}: {value}, at most {}", threshold.figure.name(), threshold.text_of(threshold.max));
-        page.parts(vec![PageCell::styled(mark, format!("{word:<10} ")), text.into()]);
+        page.parts(vec![PageCell::styled(mark, format!("{word:<10} ")), result.text().into()]);
     }
 }
 
