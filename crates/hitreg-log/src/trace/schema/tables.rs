@@ -257,7 +257,7 @@ table! {
     predicted_damage: i64, role = ColumnRole::Predicted;
     /// Number of pellets that hit there; 1 for a hit without a count.
     predicted_pellets: u32, role = ColumnRole::Predicted;
-    /// Result on the server.
+    /// Result on the server; always `not run` in a replay without a server.
     reason: Code, names = &ON_SERVER, role = ColumnRole::Outcome;
     /// Target that was hit.
     target: TextColumn, names = &["none"], role = ColumnRole::Outcome;
