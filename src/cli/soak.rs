@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::figures::{count, counted};
 use super::interrupt;
 use super::output::Output;
-use super::page::{BAD, GOOD, Page};
+use super::page::{BAD, GOOD, Page, UNSURE};
 use super::progress::{Progress, Stopwatch};
 use super::session_args::parse_number_of_seconds;
 use super::{CommandOutcome, CommandResult};
@@ -113,6 +113,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     output.show(&report, |page| print(page, &report))?;
     Ok(match &report.found {
         Some(_) => CommandOutcome::Differs,
+        None if report.interrupted => CommandOutcome::Interrupted,
         None if report.exercised.held.is_empty() => CommandOutcome::Untestable,
         None => CommandOutcome::Done,
     })
@@ -179,7 +180,8 @@ fn print(page: &mut Page, report: &SoakReport) {
     page.blank();
     let Some(found) = &report.found else {
         let ended = if report.interrupted { ", ended by Ctrl-C or a signal" } else { "" };
-        return page.styled(GOOD, &format!("Nothing found in {}{ended}.", counted(report.seeds, "seed")));
+        let style = if report.interrupted { UNSURE } else { GOOD };
+        return page.styled(style, &format!("Nothing found in {}{ended}.", counted(report.seeds, "seed")));
     };
     page.styled(BAD, &format!("Seed {} breaks `{}`.", found.seed, found.property.name()));
     page.paragraph(2, &found.detail);
