@@ -184,7 +184,6 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     if is_trace && (!args.what_if.is_plain() || args.build.is_some()) {
         return Err(EngineError::Replayed { path: path.clone() }.into());
     }
-    let names = if is_trace { None } else { Some(store::open_indexed_log(path)?.header().clone()) };
     let engine = files::engine(games);
     let answer = match (is_trace, &args.build) {
         (true, _) => of_source(path, &TraceFile::open(path)?, &asked)?,
@@ -238,7 +237,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             page.pair("what-if", &format!("{}. {}.", report.what_if, args.what_if.question().meaning()));
             page.blank();
         }
-        if let Some(names) = names.and_then(|header| header.names_of(why.players())) {
+        if let Some(names) = trace.header.session.as_ref().and_then(|session| session.names_of(why.players())) {
             page.pair("players", &names);
             page.blank();
         }

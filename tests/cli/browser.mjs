@@ -365,6 +365,8 @@ async function foreign() {
     assert.deepEqual(wrong, [], name);
     await page.evaluate(() => [...document.querySelectorAll("[role=tab]")].at(-1).click());
     assert.ok((await value("document.getElementById('table-box').textContent")).includes(said), `${name} says what it cannot know`);
+    const named = await value("[...document.getElementById('follow').options].map((option) => option.text)");
+    assert.equal(named.includes("p1 Ann"), name === "unknown.html", named.join());
     await page.keyboard.press("End");
     await settle(page);
     assert.ok((await value("window.hitreg.contents.sides[0].bodies.length")) > 0, name);

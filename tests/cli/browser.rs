@@ -92,6 +92,7 @@ fn write_pages(folder: &Path) {
 
     let mut session = read_session(&fs::read(folder.join("a.hitlog")).expect("a log")[..]).expect("sound");
     session.header.game = "somebody else's".into();
+    session.header.players[1].name = "Ann".into();
     let target = Targets::new([], true).file(&folder.join("unknown.hitlog"), FileType::Log).expect("a place");
     store::save_log(&target, &session, WriterOptions::whole()).expect("written");
     hitreg(folder, "report unknown.hitlog -o unknown.html");
@@ -153,6 +154,7 @@ fn with_hostile_names(mut trace: Trace) -> Trace {
     trace.header.game = HOSTILE.into();
     trace.header.mode = HOSTILE.into();
     trace.header.settings.push((HOSTILE.into(), HOSTILE.into()));
+    trace.header.session.as_mut().expect("a session").players = vec![HOSTILE.into(); 2];
     for table in &mut trace.tables {
         for column in &mut table.columns {
             if let ColumnData::Name { names, .. } = &mut column.data {

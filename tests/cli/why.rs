@@ -6,7 +6,7 @@ use std::ops::Deref;
 use glam::Vec3;
 use hitreg::log::{read_session, read_trace};
 use hitreg::report::why_page;
-use hitreg::store::TraceFile;
+use hitreg::store::{self, TraceFile};
 use hitreg::trace::schema::{bodies, corrections, errors, shots};
 use hitreg::trace::{ColumnData, Table, Trace, schema};
 use hitreg::units::{EntityId, Tick};
@@ -342,6 +342,25 @@ fn targets_are_drawn_from_the_named_snapshots() {
         checked += 1;
     }
     assert!(checked > 40, "{checked} shots");
+}
+
+/// A trace holds the names of players, so `why`, `bisect ticks` and pages give them without the log.
+#[test]
+fn players_have_the_names_of_the_recording() {
+    let folder = Folder::with_session();
+    let mut session = store::read_log(&folder.path("a.hitlog")).expect("a log");
+    session.header.players[1].name = "Ann".to_owned();
+    folder.save_log("named.hitlog", &session);
+    for (log, trace) in [("a.hitlog", "a.hittrace"), ("named.hitlog", "named.hittrace")] {
+        folder.done(&format!("replay {log} --force -o {trace}"));
+        for source in [log, trace] {
+            let answer = folder.done(&format!("why {source} --at 3 --player p1"));
+            assert_eq!(answer.contains("p1 is Ann"), log == "named.hitlog", "{answer}");
+        }
+    }
+    folder.done("replay named.hitlog --set prediction.mode=movement -o other.hittrace");
+    let found = text(&folder.run("bisect ticks named.hittrace other.hittrace").stdout);
+    assert!(found.contains("p1 is Ann") || !found.contains("p1"), "{found}");
 }
 
 /// A log with keyframes is replayed around the moment only, and gives the same answers.

@@ -55,6 +55,8 @@ pub(super) struct PageSide {
     thinned: Vec<String>,
     pub(super) exactness: [TrackPrecision; 2],
     players: Vec<u32>,
+    /// The name of each player by number; empty if players have only numbers.
+    names: Vec<String>,
     clocks: Vec<PackedClock>,
     pub(super) bodies: Vec<PageTrack>,
     own: Vec<PageTrack>,
@@ -146,6 +148,7 @@ impl PageSide {
             unrun: unrun.pack(columns),
             packets: packets.pack(columns),
             players: players.into_iter().collect(),
+            names: trace.header().session.as_ref().map(|session| session.players.clone()).unwrap_or_default(),
         })
     }
 }

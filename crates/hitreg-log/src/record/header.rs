@@ -49,17 +49,6 @@ impl SessionHeader {
         own
     }
 
-    /// Returns the names of players that have one besides their number: `p2 is Ann, p3 is Bob`; `None` without any.
-    pub fn names_of(&self, players: impl IntoIterator<Item = u32>) -> Option<String> {
-        let named = |player: u32| {
-            let own = format!("p{player}");
-            let name = &self.players.get(player as usize)?.name;
-            (*name != own && !name.is_empty()).then(|| format!("{own} is {name}"))
-        };
-        let names: Vec<String> = players.into_iter().filter_map(named).collect();
-        (!names.is_empty()).then(|| names.join(", "))
-    }
-
     /// Returns the fields of a body: those of all classes, each once, in the order of their first occurrence.
     pub fn body_fields(&self) -> Vec<FieldSchema> {
         let mut all: Vec<FieldSchema> = Vec::new();

@@ -1,7 +1,7 @@
 // The layers of the field. Each colour also has a shape, for colour-blind readers.
 
 import { colourOf, enlarged, font } from "page/dom.js";
-import { lastAt, placeAt } from "page/lookup.js";
+import { lastAt, placeAt, playerName } from "page/lookup.js";
 
 /** The shapes in drawing order; `icon` is their line in the list of layers. */
 export const LAYERS = [
@@ -290,7 +290,7 @@ const PLAYER_ENTITIES = 64;
 
 /** The name of a player; null for other entities on a screen, such as items and missiles. */
 export function nameOf(entity, sides) {
-  return entity < PLAYER_ENTITIES || sides.some((side) => side.players.includes(entity)) ? `p${entity}` : null;
+  return entity < PLAYER_ENTITIES || sides.some((side) => side.players.includes(entity)) ? playerName(entity, sides) : null;
 }
 
 function drawNames(view) {

@@ -16,6 +16,13 @@ export function shotName({ shooter, command, index, is_impact: isImpact }) {
   return `p${shooter}#${command}${index > 0 && index < 255 ? `.${index}` : ""}${isImpact ? " impact" : ""}`;
 }
 
+/** A player's number, and its name if it has one: `p3 Ann`. */
+export function playerName(player, sides) {
+  const number = `p${player}`;
+  const name = sides.map((side) => side.names[player]).find(Boolean) ?? number;
+  return name === number ? number : `${number} ${name}`;
+}
+
 /** Prepares a side for lookups; `index` is 0 for A and 1 for B. */
 export function prepare(side, index) {
   const clocks = new Map(side.clocks.map((clock) => [clock.player, clock]));

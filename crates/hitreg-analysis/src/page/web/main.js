@@ -5,7 +5,7 @@ import { read } from "page/data.js";
 import { $, colours, count, el, fitted, seconds, svg } from "page/dom.js";
 import { makeField } from "page/field.js";
 import { LAYERS } from "page/layers.js";
-import { lastAt, prepare } from "page/lookup.js";
+import { lastAt, playerName, prepare } from "page/lookup.js";
 import { seriesOf } from "page/series.js";
 import { makeTables } from "page/tables.js";
 import { showWhy } from "page/why.js";
@@ -214,7 +214,7 @@ function start(contents) {
   $("speed").append(...SPEEDS.map((speed) => el("option", { value: String(speed) }, `× ${speed}`)));
   $("speed").value = "1";
   $("speed").addEventListener("change", () => (state.speed = Number($("speed").value)));
-  $("follow").append(el("option", { value: "" }, "none"), ...first.players.map((player) => el("option", { value: String(player) }, `p${player}`)));
+  $("follow").append(el("option", { value: "" }, "none"), ...first.players.map((player) => el("option", { value: String(player) }, playerName(player, contents.sides))));
   $("follow").addEventListener("change", () => setEyes($("follow").value === "" ? null : Number($("follow").value)));
   $("play").addEventListener("click", play);
   $("tick-back").addEventListener("click", () => stepTick(-1));

@@ -1,7 +1,7 @@
 // The tables beside the field: sorted and filtered. Only visible rows are in the document.
 
 import { $, count, el, measure, widthOf } from "page/dom.js";
-import { shotName, victimOf } from "page/lookup.js";
+import { playerName, shotName, victimOf } from "page/lookup.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
@@ -80,7 +80,7 @@ export function tablesOf(contents) {
       select: (row) => ({ kind: "player", item: row }),
       columns: [
         ...side,
-        { label: "player", of: (row) => row.player, text: (row) => `p${row.player}` },
+        { label: "player", of: (row) => row.player, text: (row) => playerName(row.player, sides) },
         ...[["rtt p50", "p50"], ["p95", "p95"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => (row[key] === null ? "—" : (row[key] / 1e3).toFixed(1)), title: `${label}, ms`, number: true })),
         ...[["frames", "frames"], ["corr.", "corrections"], ["shots", "shots"], ["hits", "hits"], ["was hit", "was_hit"], ["lost ↓", "down"], ["lost ↑", "up"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => counted(row[key], key === "was_hit" && !row.knows_victims), title: key === "was_hit" ? "a + means at least: not every hit has a known victim" : undefined, number: true })),
       ],

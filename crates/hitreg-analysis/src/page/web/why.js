@@ -1,6 +1,7 @@
 // Explains and draws the selection: a shot, a correction, a shot on two sides, or a player.
 
 import { $, colours, count, el, measure, ms, seconds, svg } from "page/dom.js";
+import { playerName } from "page/lookup.js";
 import { came, cameOnServer, counted } from "page/tables.js";
 
 /** Shows the selection. */
@@ -175,7 +176,7 @@ function ofPlayer(row, contents) {
   const hits = row.hits === null ? "hits not known" : `${count(row.hits)} hits`;
   const wounds = row.was_hit === null ? "how often it was hit is not known" : `was hit ${row.knows_victims ? "" : "at least "}${count(row.was_hit)} times`;
   return [
-    el("h2", {}, `${sideOf(contents, row)}p${row.player}`),
+    el("h2", {}, sideOf(contents, row) + playerName(row.player, contents.sides)),
     list([
       ["round trip", row.p50 === null ? "not known" : `median ${ms(row.p50)}, 95 % within ${ms(row.p95)}`],
       ["frames", row.frames === null ? "not known" : count(row.frames)],

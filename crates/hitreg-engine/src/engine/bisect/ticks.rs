@@ -13,7 +13,6 @@ use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, Reru
 use hitreg_analysis::diff::{DiffOptions, NamedValue, TraceSide};
 use hitreg_log::record::{FieldSchema, GapRecord, SessionHeader};
 use hitreg_log::sorted::SortedSet;
-use hitreg_log::store;
 use hitreg_log::trace::STEP;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId};
 
@@ -24,7 +23,7 @@ pub struct TickBisectionResult {
     pub a: String,
     /// A readable name for side B.
     pub b: String,
-    /// The names in the log of the players that the divergence is about, as text.
+    /// The names of the players that the divergence is about, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub players: Option<String>,
     /// The replayed logs that lack a part of their session, each with the first missing part.
@@ -69,15 +68,12 @@ pub fn bisect_ticks(
     {
         *cause = CauseFinding::of_setting(&setting);
     }
-    let players = match found.first.as_ref().zip(sides.one_log()) {
-        Some((first, (path, _))) => {
-            let usercmds = first.usercmds_a.iter().chain(&first.usercmds_b).map(|usercmd| usercmd.player);
-            let all: SortedSet<u32> =
-                first.place.entity.into_iter().chain(first.place.player).chain(usercmds).collect();
-            store::open_indexed_log(path)?.header().names_of(all)
-        }
-        None => None,
-    };
+    let named = traces.iter().find_map(|trace| trace.header().session.as_ref().filter(|of| !of.players.is_empty()));
+    let players = found.first.as_ref().zip(named).and_then(|(first, session)| {
+        let usercmds = first.usercmds_a.iter().chain(&first.usercmds_b).map(|usercmd| usercmd.player);
+        let all: SortedSet<u32> = first.place.entity.into_iter().chain(first.place.player).chain(usercmds).collect();
+        session.names_of(all)
+    });
     Ok(Ok(TickBisectionResult { a: name_a, b: name_b, players, gaps, found }))
 }
 
