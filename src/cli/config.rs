@@ -74,30 +74,34 @@ fn with_words(args: &[OsString], added: &[DefaultOption]) -> Vec<OsString> {
     args[..end].iter().chain(words).chain(&args[end..]).cloned().collect()
 }
 
-/// The options that do not lack another option. A default without the option that it needs has no effect, and is left
-/// out.
-fn applicable(command: &Command, args: &[OsString], mut added: Vec<DefaultOption>) -> Vec<DefaultOption> {
-    let missing = |added: &[DefaultOption]| {
-        let parsed = command.clone().try_get_matches_from(with_words(args, added));
-        let missing = parsed.err().filter(|error| error.kind() == ErrorKind::MissingRequiredArgument)?;
-        match missing.get(ContextKind::InvalidArg) {
-            Some(ContextValue::Strings(names)) => Some(names.clone()),
-            _ => Some(Vec::new()),
-        }
+/// The defaults that have an effect: those that do not conflict with the typed options, and do not lack another option.
+/// Defaults that conflict with each other stay, so that the command line is refused.
+fn applicable(command: &Command, typed: &[OsString], defaults: Vec<DefaultOption>) -> Vec<DefaultOption> {
+    let parse = |defaults: &[DefaultOption]| command.clone().try_get_matches_from(with_words(typed, defaults)).err();
+    let conflicts =
+        |defaults: &[DefaultOption]| parse(defaults).is_some_and(|error| error.kind() == ErrorKind::ArgumentConflict);
+    let missing = |defaults: &[DefaultOption]| match parse(defaults)
+        .and_then(|error| error.get(ContextKind::InvalidArg).cloned())
+    {
+        Some(ContextValue::Strings(names)) => names,
+        _ => Vec::new(),
     };
-    let mut lacking = missing(&added);
-    let mut place = 0;
-    while lacking.is_some() && place < added.len() {
-        let mut fewer = added.clone();
-        fewer.remove(place);
-        let still = missing(&fewer);
-        if still == lacking {
-            place += 1;
-        } else {
-            (added, lacking) = (fewer, still);
+    let (conflict, missed) = (conflicts(&[]), missing(&[]));
+    let is_overridden = |option: &DefaultOption| !conflict && conflicts(std::slice::from_ref(option));
+    let mut waiting: Vec<DefaultOption> = defaults.into_iter().filter(|option| !is_overridden(option)).collect();
+    let mut added = Vec::new();
+    // An option may need one that is added after it.
+    loop {
+        let before = added.len();
+        for option in std::mem::take(&mut waiting) {
+            let tried = [&added[..], std::slice::from_ref(&option)].concat();
+            let lacks = missing(&tried).iter().any(|name| !missed.contains(name));
+            if lacks { waiting.push(option) } else { added = tried }
+        }
+        if added.len() == before {
+            return added;
         }
     }
-    added
 }
 
 /// The config file that the environment names, or the nearest one in the working folder and its parents. What
@@ -176,8 +180,8 @@ impl ConfigFile<'_> {
         found.ok_or_else(|| self.unknown("option", key, options.iter().map(|(long, _)| *long)))
     }
 
-    /// The options for the called command and for all commands, without options that the command line overrides. The
-    /// table of a command overrides the tables around it.
+    /// The options for the called command and for all commands, without options that were typed. The table of a command
+    /// overrides the tables around it.
     fn options(
         &self,
         command: &Command,
@@ -192,8 +196,7 @@ impl ConfigFile<'_> {
                 let typed = |id: &str| {
                     matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
                 };
-                let conflicts = command.get_arg_conflicts_with(argument);
-                if !typed(argument.get_id().as_str()) && !conflicts.iter().any(|other| typed(other.get_id().as_str())) {
+                if !typed(argument.get_id().as_str()) {
                     let option = self.option(argument, key.get_ref(), value.get_ref());
                     added.retain(|outer| outer.name != option.name);
                     added.push(option);

@@ -65,7 +65,12 @@ pub(super) struct ResultArgs {
 impl CorpusArgs {
     /// Whether an option needs a corpus.
     pub(super) fn is_given(&self) -> bool {
-        self.takes_a_part() || self.seed.is_some()
+        self.given().into_iter().any(|(_, is_given)| is_given)
+    }
+
+    /// The options, and whether each is given.
+    pub(super) fn given(&self) -> [(&'static str, bool); 3] {
+        [("sample", self.sample.is_some()), ("seed", self.seed.is_some()), ("partition", self.partition.is_some())]
     }
 
     /// Whether only a part of the logs is judged.
@@ -105,9 +110,9 @@ impl CorpusArgs {
 }
 
 impl WorkerArgs {
-    /// Whether an option needs a corpus.
-    pub(super) fn is_given(&self) -> bool {
-        self.threads.is_some()
+    /// The option, and whether it is given.
+    pub(super) fn given(&self) -> (&'static str, bool) {
+        ("threads", self.threads.is_some())
     }
 
     /// The number of workers; 0 for one on each core.
@@ -127,7 +132,13 @@ pub(super) fn corpus(paths: &[PathBuf]) -> Result<Corpus, CommandError> {
 impl ResultArgs {
     /// Whether an option asks for the page of the corpus.
     pub(super) fn is_given(&self) -> bool {
-        self.results.is_some() || self.reports.is_some() || self.checks.is_given()
+        self.given().into_iter().any(|(_, is_given)| is_given)
+    }
+
+    /// The options, and whether each is given.
+    pub(super) fn given(&self) -> [(&'static str, bool); 4] {
+        let [max, markdown] = self.checks.given();
+        [("results", self.results.is_some()), ("reports", self.reports.is_some()), max, markdown]
     }
 
     /// Whether verdicts are kept.

@@ -104,7 +104,7 @@ struct ShotExplanations {
 }
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
-    if let Some((path, ways)) = corpus::of(args)? {
+    if let Some((path, ways)) = corpus::of(args, output)? {
         return corpus::run(games, args, (path, ways), program, output);
     }
     output.check_text_option("summary", args.summary)?;

@@ -340,6 +340,23 @@ fn options_without_effect_are_refused() {
     for line in ["diff a.hittrace a.hittrace", "diff a.hittrace a.hittrace --format json"] {
         assert_eq!(exit_of(&folder, line), 0, "{line}");
     }
+    // What was typed overrides a default that it conflicts with, whichever of the two declares the conflict. Several
+    // defaults may lack the same option.
+    let build = &build;
+    for (file, line) in [
+        ("[verify]\nrollback = 8\nwhole = true\n", format!("verify a.hitlog --build {build}")),
+        ("[verify]\nno-cache = true\ntime-limit = 20\n", "verify a.hitlog".to_owned()),
+        ("[verify]\naccept = true\n", "verify a.hitlog --propose --force".to_owned()),
+        ("[replay]\nfrom = \"1s\"\n", "replay a.hitlog --record b.hitlog".to_owned()),
+        ("[diff]\nsummary = true\n", "diff a.hittrace a.hittrace --verbose".to_owned()),
+        ("[diff]\nmax = [\"hits-changed=0\"]\nresults = \"nightly\"\n", "diff a.hittrace a.hittrace".to_owned()),
+        ("[diff]\nmax = [\"hits-changed=0\"]\n", format!("diff a.hitlog --b {build} --verbose")),
+    ] {
+        fs::write(folder.path("hitreg.toml"), file).unwrap();
+        let output = folder.run(&line);
+        assert!([0, 1, 125].contains(&code(&output)), "{file}{line}: {}", text(&output.stderr));
+    }
+    assert!(!folder.path("nightly").exists());
 }
 
 /// Common mistakes, each with the advice of the message.

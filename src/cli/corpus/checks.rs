@@ -25,9 +25,9 @@ pub(in crate::cli) struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// Whether an option is given.
-    pub(in crate::cli) fn is_given(&self) -> bool {
-        self.have_thresholds() || self.markdown.is_some()
+    /// The options, and whether each is given.
+    pub(in crate::cli) fn given(&self) -> [(&'static str, bool); 2] {
+        [("max", self.have_thresholds()), ("markdown", self.markdown.is_some())]
     }
 
     /// The target of `--markdown`.

@@ -14,9 +14,11 @@ use crate::engine::{EngineError, Games};
 use crate::report::{corpus_page, verdict_line};
 use crate::trace::schema::{corrections, shots};
 
-/// The corpus to compare, and how each log is replayed; `None` if the command compares two files, or one log.
-pub(super) fn of(args: &Args) -> Result<Option<(&Path, &SideReplayArgs)>, CommandError> {
-    let is_asked = args.corpus.is_given() || args.workers.is_given() || args.results.is_given();
+/// The corpus to compare, and how each log is replayed; `None` if the command compares two files, or one log. One log
+/// is a corpus if an option of a corpus was typed.
+pub(super) fn of<'a>(args: &'a Args, output: &Output) -> Result<Option<(&'a Path, &'a SideReplayArgs)>, CommandError> {
+    let given = [&args.corpus.given()[..], &[args.workers.given()], &args.results.given()].concat();
+    let is_asked = given.into_iter().any(|(name, is_given)| output.is_typed(name, is_given));
     let corpus = args.sides.corpus().filter(|(path, _)| is_asked || is_corpus(path));
     match corpus {
         None if is_asked => Err(CommandError::request(
