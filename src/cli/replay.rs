@@ -164,6 +164,7 @@ enum ReplayShots {
 #[derive(Default, Serialize)]
 struct PredictedShots {
     fired: Option<u64>,
+    reported: u64,
     launched: Option<u64>,
     impacts: Option<u64>,
     not_run: Option<u64>,
@@ -180,6 +181,7 @@ impl ReplayShots {
         match shots.are_judged(is_open) {
             true => ReplayShots::Judged(shots),
             false => ReplayShots::Predicted(PredictedShots {
+                reported: shots.reported,
                 predicted: shots.not_run,
                 predicted_hit: shots.not_run_hit,
                 ..PredictedShots::default()

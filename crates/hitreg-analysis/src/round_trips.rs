@@ -30,7 +30,7 @@ const MOST_USERCMDS: usize = 1 << 20;
 /// # Errors
 /// A message when the trace cannot be read.
 pub(crate) fn each_round_trip(trace: &dyn TraceSource, found: &mut dyn FnMut(FoundTrip)) -> Result<(), String> {
-    each_ack(trace, &ACKS, &mut |acks, row, trip_us| {
+    each_ack(trace, &ACKS_WITH_COUNTS, &mut |acks, row, trip_us| {
         let trip = trip_us.map(|us| FoundTrip { player: acks.player[row], ms: ms(us), is_snapshot: false });
         trip.into_iter().for_each(&mut *found);
     })
@@ -38,13 +38,15 @@ pub(crate) fn each_round_trip(trace: &dyn TraceSource, found: &mut dyn FnMut(Fou
 
 /// The columns of acks, and of frames, that a round trip follows from.
 const ACKS: [&str; 3] = ["player", "command", "at_us"];
+/// The columns of [`each_ack`].
+pub(crate) const ACKS_WITH_COUNTS: [&str; 4] = ["player", "command", "at_us", "commands"];
 
 fn ms(us: i64) -> f32 {
     (us as f64 / 1e3) as f32
 }
 
-/// Passes on each ack in `corrections`: the columns, which include [`ACKS`], its row, and its round trip in microseconds if
-/// the usercmd is known. It reads usercmds only as far as the acks, so that a trace of any length needs little memory.
+/// Passes on each ack in `corrections`: the columns, which include [`ACKS_WITH_COUNTS`], its row, and its round trip in
+/// microseconds if the usercmd is known and the ack is its first. It reads usercmds only as far as the acks, so that a trace of any length needs little memory.
 ///
 /// # Errors
 /// A message when the trace cannot be read.
@@ -55,10 +57,9 @@ pub(crate) fn each_ack(
 ) -> Result<(), String> {
     let mut finder = RoundTripFinder::default();
     let mut pass = |finder: &RoundTripFinder, acks: &corrections::Columns<'_>| {
-        for (row, ((player, command), at_us)) in acks.player.iter().zip(acks.command).zip(acks.at_us).enumerate() {
-            let made = finder.made(*player, *command);
-            found(acks, row, made.map(|made| at_us.saturating_sub(made)));
-        }
+        // A table that lacks one of these columns has no acks.
+        let rows = [acks.player.len(), acks.command.len(), acks.at_us.len()].into_iter().min().unwrap_or_default();
+        (0..rows).for_each(|row| found(acks, row, finder.trip_us(acks, row)));
     };
     if let Some(trace) = trace.in_memory() {
         trace.table(frames::NAME).into_iter().for_each(|rows| finder.add(rows, &mut |_| {}));
@@ -213,6 +214,14 @@ impl RoundTripFinder {
         self.made_at.get(&player).and_then(|made| made.get(command))
     }
 
+    /// The round trip that an ack ends. An ack of no further usercmd repeats an earlier one.
+    fn trip_us(&self, acks: &corrections::Columns<'_>, row: usize) -> Option<i64> {
+        let (player, command) = (*acks.player.get(row)?, *acks.command.get(row)?);
+        let is_first = acks.commands.get(row) != Some(&0);
+        let made = self.made(player, command).filter(|_| is_first)?;
+        Some(acks.at_us.get(row)?.saturating_sub(made))
+    }
+
     fn usercmds(&self) -> usize {
         self.made_at.values().map(RecentTimes::len).sum()
     }
@@ -238,13 +247,9 @@ impl RoundTripFinder {
                 true => self.look_at_snapshots(&snapshots::Columns::read(table), found),
                 false => {
                     let acks = corrections::Columns::read(table);
-                    for ((player, command), at_us) in acks.player.iter().zip(acks.command).zip(acks.at_us) {
-                        if let Some(made) = self.made(*player, *command) {
-                            found(FoundTrip {
-                                player: *player,
-                                ms: ms(at_us.saturating_sub(made)),
-                                is_snapshot: false,
-                            });
+                    for row in 0..acks.rows {
+                        if let Some(us) = self.trip_us(&acks, row) {
+                            found(FoundTrip { player: acks.player[row], ms: ms(us), is_snapshot: false });
                         }
                     }
                 }
@@ -340,6 +345,22 @@ mod tests {
             finder.look(&mut found);
             assert_eq!(counts, [6_000; 3], "{acks_at_once} acks at once");
         }
+    }
+
+    /// A repeated ack that corrects the body is a row, but ends no round trip.
+    #[test]
+    fn repeated_acks_end_no_round_trip() {
+        let made = part(frames::NAME, &[(0, 1, 10_000), (0, 2, 20_000)]);
+        let mut acks = part(corrections::NAME, &[(0, 1, 80_000), (0, 1, 95_000), (0, 2, 110_000)]);
+        acks.columns.push(Column::new("commands", ColumnData::U32(vec![1, 0, 1])));
+        let mut trips = Vec::new();
+        let mut finder = RoundTripFinder::default();
+        [&made, &acks].into_iter().for_each(|rows| finder.add(rows, &mut |_| {}));
+        finder.look(&mut |trip| trips.push(trip.ms));
+        assert_eq!(trips, [70.0, 90.0]);
+        let trace = PartTrace { header: TraceHeader::default(), parts: vec![made, acks] };
+        each_round_trip(&trace, &mut |trip| trips.push(trip.ms)).expect("rows");
+        assert_eq!(trips, [70.0, 90.0, 70.0, 90.0]);
     }
 
     /// Two players of 300 s; the second joins after 150 s. Parts of acks are longer than parts of usercmds.

@@ -4,11 +4,13 @@ use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{NOT_RUN, shots};
 
 /// The number of shots, and how many of them hit a player. A projectile is one shot, however many players and surfaces it
-/// hits: its impacts count only if the row of its launch is missing.
+/// hits: its impacts count only if the row of its launch is missing. A hit that the recorded server reported, and whose shot
+/// is not known, counts apart, because the shots that missed are not known either.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShotCounter {
     hitscan_fired: u64,
     hitscan_hit: u64,
+    reported: u64,
     /// The projectiles of each usercmd, by shooter and usercmd.
     projectiles: SortedMap<(u32, u32), ProjectileRows>,
 }
@@ -33,6 +35,8 @@ impl ShotCounter {
             rows.launches += u64::from(!is_impact);
             rows.impacts += u64::from(is_impact);
             rows.hits += u64::from(is_impact && reason == "hit");
+        } else if is_reported(shots, row) {
+            self.reported += 1;
         } else if reason != NOT_RUN {
             self.hitscan_fired += 1;
             self.hitscan_hit += u64::from(reason == "hit");
@@ -43,6 +47,7 @@ impl ShotCounter {
     pub fn add(&mut self, other: &ShotCounter) {
         self.hitscan_fired += other.hitscan_fired;
         self.hitscan_hit += other.hitscan_hit;
+        self.reported += other.reported;
         for (usercmd, more) in &other.projectiles {
             let rows = self.projectiles.entry(*usercmd).or_default();
             rows.launches += more.launches;
@@ -61,6 +66,11 @@ impl ShotCounter {
         self.hitscan_hit + self.projectiles.values().map(|rows| rows.hits.min(rows.fired())).sum::<u64>()
     }
 
+    /// The number of hits that the recorded server reported and whose shot is not known.
+    pub(crate) fn reported(&self) -> u64 {
+        self.reported
+    }
+
     /// The number of projectiles launched.
     pub(crate) fn launched(&self) -> u64 {
         self.projectiles.values().map(|rows| rows.launches).sum()
@@ -70,6 +80,15 @@ impl ShotCounter {
     pub(crate) fn impacts(&self) -> u64 {
         self.projectiles.values().map(|rows| rows.impacts).sum()
     }
+}
+
+/// Whether a row has a hit that only the recorded server reported: the replay has no shot to judge.
+pub(crate) fn is_reported(shots: &shots::Columns<'_>, row: usize) -> bool {
+    let is_named = |name: &str| !matches!(name, "" | "none");
+    let is_rejudged = shots.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0)
+        || is_named(shots.present_target.get(row))
+        || shots.off_units.get(row).is_some_and(|off_units| !off_units.is_nan());
+    shots.impact.get(row) != Some(&1) && is_named(shots.given_target.get(row)) && !is_rejudged
 }
 
 impl ProjectileRows {

@@ -81,6 +81,9 @@ pub struct PredictionShare {
 pub struct ShotSummary {
     /// Shots that the server judged, including projectiles, and including shots for which only the impact is known.
     pub fired: u64,
+    /// Hits that the recorded server of an import reported, and whose shots are not known. They are not in `fired` and
+    /// `hit`.
+    pub reported: u64,
     /// The projectiles among `fired`.
     pub launched: u64,
     /// Impacts of projectiles. They count in `fired` only if their launch is missing. One projectile may have several.
@@ -212,7 +215,7 @@ impl SummaryBuilder {
         prediction.exact = prediction.ground.exact + prediction.air.exact;
         prediction.near = prediction.ground.near + prediction.air.near;
         shots.view_error_units = self.view_error_units.spread();
-        (shots.fired, shots.hit) = (self.shots.fired(), self.shots.hit());
+        (shots.fired, shots.hit, shots.reported) = (self.shots.fired(), self.shots.hit(), self.shots.reported());
         (shots.launched, shots.impacts) = (self.shots.launched(), self.shots.impacts());
         if exercised.usercmds == 0 {
             exercised.usercmds = self.executed;
@@ -279,9 +282,15 @@ impl ShotSummary {
     }
 
     /// The counts of shots that differ from a judged hitscan shot, each with its name: projectiles that were launched,
-    /// their impacts, and shots that the server never ran.
+    /// their impacts, shots that the server never ran, and hits whose shot is not known.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        [("launched", self.launched), ("impacts", self.impacts), ("not run", self.not_run)].into_iter()
+        let kinds = [
+            ("launched", self.launched),
+            ("impacts", self.impacts),
+            ("not run", self.not_run),
+            ("reported", self.reported),
+        ];
+        kinds.into_iter()
     }
 
     /// Adds rows; `counter` counts the shots that the server judged.

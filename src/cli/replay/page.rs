@@ -45,11 +45,15 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport) {
     print_interpolation(page, &report.interpolation);
     match &report.shots {
         ReplayShots::Judged(shots) if shots.fired > 0 => {
-            print_shots(page, shots, &report.fairness.all, RejudgedHit::are_of_no_shot(&report.hits_again));
+            print_shots(page, shots, &report.fairness.all);
         }
-        ReplayShots::Predicted(shots) if shots.predicted > 0 => {
+        ReplayShots::Predicted(shots) if shots.predicted + shots.reported > 0 => {
             page.heading("Shots");
-            page.pair("server", "not known: the replay has no server");
+            let server = match shots.reported {
+                0 => "not known: the replay has no server".to_owned(),
+                hits => format!("{} reported by the recorded server; misses are not known", counted(hits, "hit")),
+            };
+            page.pair("server", &server);
             let [predicted, hit] = [counted(shots.predicted, "predicted shot"), count(shots.predicted_hit)];
             page.pair("screen", &format!("{predicted}, {hit} hit on the shooter's screen"));
         }
@@ -145,13 +149,14 @@ fn percentiles(errors: Option<Tail>) -> [String; 3] {
     errors.map_or(["-"; 3].map(str::to_owned), |tail| [tail.p50, tail.p95, tail.p99].map(measure))
 }
 
-fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_hits: bool) {
+fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits) {
     page.heading("Shots");
-    let hit = match only_hits {
-        true => format!("{} hits reported by the recorded server; misses are not known", count(shots.hit)),
-        false => format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired)),
-    };
+    let hit = format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired));
     page.pair("server", &hit);
+    if shots.reported > 0 {
+        let hits = counted(shots.reported, "hit");
+        page.pair("reported", &format!("{hits} by the recorded server, of shots that are not known: not counted"));
+    }
     if shots.launched + shots.impacts > 0 {
         page.pair("projectiles", &format!("{} launched, {}", count(shots.launched), counted(shots.impacts, "impact")));
     }
@@ -176,11 +181,7 @@ fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits, only_
         _ => format!("{on_screen}; {agreed}"),
     };
     page.pair("screen", &screen);
-    let view_error = match only_hits {
-        true => "not known: the log does not say whether the server rewound its shots".to_owned(),
-        false => view_error(shots),
-    };
-    page.pair("view error", &view_error);
+    page.pair("view error", &view_error(shots));
     if exposure.known > 0 {
         let hidden_for = exposure.in_cover_ms.map(|ms| match exposure.in_cover {
             1 => format!("; the target had been out of sight for {} ms on its own screen", measure(ms.p50)),

@@ -86,12 +86,10 @@ impl SideFigures {
     }
 }
 
-/// The latency band of each player, from all acks of a trace. Empty in open loop, where no shot is judged.
+/// The latency band of each player, from all acks of a trace.
 fn latencies_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, LatencyBand>, String> {
     let mut latencies = PlayerLatencies::default();
-    if !trace.header().is_open() {
-        each_round_trip(trace, &mut |trip| latencies.add(&trip))?;
-    }
+    each_round_trip(trace, &mut |trip| latencies.add(&trip))?;
     Ok(latencies.medians_ms().into_iter().map(|(player, ms)| (player, LatencyBand::of_ms(ms))).collect())
 }
 

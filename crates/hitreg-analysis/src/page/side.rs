@@ -81,6 +81,7 @@ struct PlayerShots {
     player: u32,
     fired: u64,
     hit: u64,
+    reported: u64,
 }
 
 impl PageSide {
@@ -159,8 +160,12 @@ fn shot_counts_of(shots: &shots::Columns<'_>) -> Vec<PlayerShots> {
     for (row, (shooter, reason)) in shots.shooter.iter().zip(shots.reason.iter()).enumerate() {
         counters.entry(*shooter).or_default().add_row(shots, row, reason);
     }
-    let counts =
-        |(player, counter): (u32, ShotCounter)| PlayerShots { player, fired: counter.fired(), hit: counter.hit() };
+    let counts = |(player, counter): (u32, ShotCounter)| PlayerShots {
+        player,
+        fired: counter.fired(),
+        hit: counter.hit(),
+        reported: counter.reported(),
+    };
     counters.into_iter().map(counts).collect()
 }
 

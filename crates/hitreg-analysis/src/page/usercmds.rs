@@ -7,7 +7,7 @@ use super::packed::{ColumnSpan, PageColumns, whole};
 use super::round_trips::RoundTrips;
 use super::series::{Ack, Sample, Series, TIME_UNIT_US};
 use super::world::TrackPrecision;
-use crate::round_trips::each_ack;
+use crate::round_trips::{ACKS_WITH_COUNTS, each_ack};
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::executed;
 use hitreg_log::trace::{TraceSource, each_part};
@@ -46,7 +46,8 @@ pub(super) fn acks_of(
     players: &mut SortedSet<u32>,
 ) -> Result<(Series<Ack>, RoundTrips), String> {
     let (mut acks, mut trips) = (Series::new(most, Ack::merge), RoundTrips::new(most));
-    each_ack(trace, &["player", "command", "at_us", "error_units"], &mut |table, row, trip_us| {
+    let columns = [&ACKS_WITH_COUNTS[..], &["error_units"]].concat();
+    each_ack(trace, &columns, &mut |table, row, trip_us| {
         let (player, at_us) = (table.player[row], table.at_us[row]);
         players.insert(player);
         let error = whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);

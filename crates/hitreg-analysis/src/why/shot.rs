@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::line::AimLine;
 use super::places::{self, PositionKind, TargetPosition};
 use super::{DrawnSnapshots, ShotName, TraceRows, UsercmdPath, cell, measure};
+use crate::shot_counter::is_reported;
 use hitreg_log::trace::schema::{IMPACT, NOT_RUN, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{NameColumn, Trace};
 
@@ -199,10 +200,7 @@ impl ShotExplanation {
             off_units: measure(shots.off_units, row),
             beyond_spread_units: measure(shots.beyond_spread_units, row),
         });
-        let is_rewound = cell(shots.rewind_us, row).is_some_and(|rewind_us| rewind_us != 0);
-        let is_rejudged = is_rewound || named(shots.present_target, row).is_some();
-        let is_without_shot = |given: &ReportedHit| given.target.is_some() && given.off_units.is_none();
-        let is_reported = !is_impact && !is_rejudged && given.as_ref().is_some_and(is_without_shot);
+        let is_reported = is_reported(&shots, row);
         let mut shot = ShotExplanation {
             shooter,
             command,

@@ -71,17 +71,13 @@ function countsOf({ shots, shot_counts: shotCounts, corrections, is_open: isOpen
   // With a server, an empty `shots` table means that no shot was fired.
   const isJudged = shots.some((shot) => shot.judged !== null) || (!isOpen && rows.has("shots"));
   const sum = (of) => shotCounts.reduce((total, counts) => total + counts[of], 0);
+  // If no shot was judged again, the hits are those that the recorded server reported, and misses are not known.
+  const hasOnlyHits = sum("fired") === 0 && sum("reported") > 0;
   return {
-    shots: isJudged && !hasOnlyHits(shots) ? sum("fired") : null,
-    hits: isJudged ? sum("hit") : null,
+    shots: isJudged && !hasOnlyHits ? sum("fired") : null,
+    hits: isJudged ? sum(hasOnlyHits ? "reported" : "hit") : null,
     corrections: (rows.get("corrections") ?? 0) > 0 ? corrections.length : null,
   };
-}
-
-/** Whether the shots are only hits that the recorded server reported: no shot was judged again, so misses are not known. */
-function hasOnlyHits(shots) {
-  const judged = shots.filter((shot) => !shot.is_impact);
-  return judged.length > 0 && judged.every((shot) => shot.is_reported);
 }
 
 /** The target that a shot hit, as the replay judges it or as the recorded server reported it; null if unknown. */

@@ -133,7 +133,7 @@ function playerRows(side, index) {
       return packets?.all ? packets.all.lost : packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
     };
     const { counts } = side;
-    const { fired, hit } = side.shot_counts.find((counts) => counts.player === player) ?? { fired: 0, hit: 0 };
+    const { fired, hit, reported } = side.shot_counts.find((counts) => counts.player === player) ?? { fired: 0, hit: 0, reported: 0 };
     const hits = side.shots.filter((shot) => shot.server.reason === "hit");
     const victims = hits.map(victimOf);
     const knows_victims = victims.every((victim) => victim !== null);
@@ -148,7 +148,7 @@ function playerRows(side, index) {
       frames: side.clockOf(player)?.at_us.length ?? null,
       corrections: acks && acks.at_us.length > 0 ? side.corrections.filter((item) => item.player === player).length : null,
       shots: counts.shots === null ? null : fired,
-      hits: counts.hits === null ? null : hit,
+      hits: counts.hits === null ? null : counts.shots === null ? reported : hit,
       was_hit: counts.hits === null || (wounds === 0 && !knows_victims) ? null : wounds,
       down: lost("down"),
       up: lost("up"),
