@@ -54,8 +54,15 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport) {
                 hits => format!("{} reported by the recorded server; misses are not known", counted(hits, "hit")),
             };
             page.pair("server", &server);
-            let [predicted, hit] = [counted(shots.predicted, "predicted shot"), count(shots.predicted_hit)];
-            page.pair("screen", &format!("{predicted}, {hit} hit on the shooter's screen"));
+            let screen = match shots.predicted {
+                0 => "no shot was predicted in this log".to_owned(),
+                shot => format!(
+                    "{}, {} hit on the shooter's screen",
+                    counted(shot, "predicted shot"),
+                    count(shots.predicted_hit)
+                ),
+            };
+            page.pair("screen", &screen);
         }
         _ => {}
     }

@@ -130,7 +130,7 @@ impl RejudgedHit {
         }
         page.heading("Hits that the recorded server reported, judged again here");
         if RejudgedHit::are_of_no_shot(hits) {
-            let text = "none of the {} can be judged without the map that was played: import again with \
+            let text = "none of the {} can be judged: this needs a capture of the datagrams, and the map that was played: \
                         `hitreg import quake3-udp CAPTURE --map FILE -o LOG`";
             page.note(2, &text.replace("{}", &count(hits.len() as u64)));
             return;

@@ -47,8 +47,8 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     page.paragraph(0, &format!("{}{seeds}", what_if_line(sweep.what_if)));
     page.line("* shots that hit on the shooter's screen, but not on the server");
     page.line("view error: in units, from the target drawn to the target judged");
-    page.line("hits in cover: targets out of sight on their own screens; median time and");
-    page.line("distance moved since");
+    page.line("hits in cover: hits on targets that the shooter no longer saw on the server;");
+    page.line("median time and distance since they went into cover on their own screens");
     page.line("corr.: corrections; error in units, without spawns, deaths and teleports");
     page.line("kB/s: per player, from the server (down) and to it (up)");
     page
