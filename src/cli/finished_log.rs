@@ -62,7 +62,8 @@ impl FinishedLog {
 
     /// The contents as text, such as `40,000 usercmds in 1.20 MB`.
     pub(super) fn holds(&self) -> String {
-        format!("{} usercmds in {}", count(self.figures.usercmds), bytes(self.size_bytes))
+        let usercmds = self.figures.clients.as_ref().map_or(0, |clients| clients.usercmds);
+        format!("{} usercmds in {}", count(usercmds), bytes(self.size_bytes))
     }
 }
 
@@ -79,10 +80,10 @@ impl HostedReport {
 
     /// Prints the session, its duration, and the punctuality of its ticks.
     pub(super) fn print(&self, page: &mut Page) {
-        let live = &self.kept.figures;
         page.heading(&self.path);
         page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
         page.pair("duration", &self.kept.duration("ended"));
+        let Some(live) = &self.kept.figures.server else { return };
         let left_out = match live.ticks_left_out {
             0 => String::new(),
             ticks => format!("; {} skipped, because the machine was too busy", count(ticks)),

@@ -103,7 +103,8 @@ struct JoinLinkArgs {
 #[derive(Serialize)]
 struct JoinReport {
     path: String,
-    server: String,
+    /// The server's address.
+    address: String,
     player: Option<u16>,
     /// The client's own settings, as requested and as granted.
     granted: Vec<GrantedSetting>,
@@ -150,7 +151,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let joined = ran?;
     let recorded = JoinReport {
         path: args.output.display().to_string(),
-        server: server.to_string(),
+        address: server.to_string(),
         player: joined.player.map(|player| player.0),
         granted: own.into_iter().map(|(key, asked)| GrantedSetting::new(key, asked, &joined.granted)).collect(),
         kept: FinishedLog::new(&args.output, span, &stop, joined.report),
@@ -243,10 +244,9 @@ impl JoinLinkArgs {
 
 impl JoinReport {
     fn print(&self, page: &mut Page) {
-        let live = &self.kept.figures;
         page.heading(&self.path);
         let player = self.player.map_or("no player".to_owned(), |player| format!("player {player}"));
-        page.pair("session", &format!("{player} on the server at {}", self.server));
+        page.pair("session", &format!("{player} on the server at {}", self.address));
         for GrantedSetting { key, asked, granted } in &self.granted {
             let text = match granted {
                 Some(granted) if granted == asked => format!("{key} {granted}"),
@@ -256,12 +256,14 @@ impl JoinReport {
             page.pair("granted", &text);
         }
         page.pair("duration", &self.kept.duration("left"));
-        page.pair("sent", &self.kept.sent(&live.up));
-        let snapshots = count(live.snapshots.used);
-        page.pair("received", &format!("{snapshots} snapshots, {} duplicates", count(live.down_duplicates)));
-        if live.down_undecodable + live.refused > 0 {
-            let [late, refused] = [live.down_undecodable, live.refused].map(count);
-            page.pair("dropped", &format!("{late} late snapshots, {refused} other datagrams"));
+        if let Some(client) = &self.kept.figures.clients {
+            page.pair("sent", &self.kept.sent(&client.sent));
+            let [snapshots, repeated] = [client.snapshots, client.repeated].map(count);
+            page.pair("received", &format!("{snapshots} snapshots, {repeated} duplicates"));
+            if client.undecodable + client.refused > 0 {
+                let [late, refused] = [client.undecodable, client.refused].map(count);
+                page.pair("dropped", &format!("{late} late snapshots, {refused} other datagrams"));
+            }
         }
         page.pair("holds", &self.kept.holds());
         for said in &self.heard {

@@ -16,7 +16,7 @@ use super::session_args::parse_share;
 use super::trouble::CommandError;
 use crate::engine::Games;
 use crate::link::LinkModel;
-use crate::live::{SnapshotCounts, TrafficCounts};
+use crate::live::{LiveReport, SnapshotCounts, TrafficCounts};
 use crate::session::scenario::Scenario;
 use crate::store::FileType;
 
@@ -98,17 +98,19 @@ impl LiveArgs {
 
 fn print(page: &mut Page, LiveRecordReport { hosted, keyframes }: &LiveRecordReport) {
     hosted.print(page);
-    let live = &hosted.kept.figures;
-    let traffic = |traffic: &TrafficCounts| {
-        format!("{}, {} used", hosted.kept.sent(traffic), share(traffic.arrived, traffic.datagrams))
-    };
-    page.pair("clients sent", &traffic(&live.up));
-    page.pair("server sent", &traffic(&live.down));
-    page.pair("snapshots", &snapshots(&live.snapshots));
-    page.pair("avatars", &avatars(&live.perceived));
-    if live.down_undecodable + live.refused > 0 {
-        let late = count(live.down_undecodable);
-        page.pair("dropped", &format!("{late} late snapshots, {} other datagrams", count(live.refused)));
+    if let LiveReport { server: Some(server), clients: Some(clients) } = &hosted.kept.figures {
+        let traffic = |sent: &TrafficCounts, received: u64| {
+            format!("{}, {} used", hosted.kept.sent(sent), share(received, sent.datagrams))
+        };
+        page.pair("clients sent", &traffic(&clients.sent, server.received));
+        page.pair("server sent", &traffic(&server.sent, clients.received));
+        page.pair("snapshots", &snapshots(&server.snapshots, clients.snapshots));
+        page.pair("avatars", &avatars(&server.perceived));
+        let refused = server.refused + clients.refused;
+        if clients.undecodable + refused > 0 {
+            let late = count(clients.undecodable);
+            page.pair("dropped", &format!("{late} late snapshots, {} other datagrams", count(refused)));
+        }
     }
     page.pair("holds", &hosted.kept.holds());
     if *keyframes > 0 {
@@ -117,8 +119,8 @@ fn print(page: &mut Page, LiveRecordReport { hosted, keyframes }: &LiveRecordRep
 }
 
 /// Describes how snapshots were sent and used.
-fn snapshots(snapshots: &SnapshotCounts) -> String {
-    let SnapshotCounts { sent, whole, in_fragments, used } = *snapshots;
+fn snapshots(snapshots: &SnapshotCounts, used: u64) -> String {
+    let SnapshotCounts { sent, whole, in_fragments } = *snapshots;
     let whole = if whole < sent { format!("{} complete; ", share(whole, sent)) } else { String::new() };
     let fragments =
         if in_fragments > 0 { format!("{} in fragments; ", share(in_fragments, sent)) } else { String::new() };

@@ -17,7 +17,7 @@ use super::page::{Page, UNSURE};
 use super::session_args::{parse_number_of_seconds, parse_share};
 use super::trouble::CommandError;
 use crate::link::{Jitter, LinkModel, Loss};
-use crate::live::{ProxyOptions, ProxyReport, TrafficCounts, proxy, resolve};
+use crate::live::{ForwardedTraffic, ProxyOptions, ProxyReport, proxy, resolve};
 use crate::protocols::{listener, protocols};
 use crate::store::FileType;
 use crate::units::{Micros, Seed};
@@ -157,12 +157,12 @@ impl ProxySummary {
         let players = counted(heard.players, "player");
         let duration = self.kept.duration("ended");
         page.pair("duration", &format!("{duration}, {players} of {}", counted(*clients, "connection")));
-        let passed = |traffic: &TrafficCounts| {
+        let passed = |traffic: &ForwardedTraffic| {
             format!(
                 "{} datagrams, {}; {} forwarded",
                 count(traffic.datagrams),
                 bytes(traffic.bytes),
-                share(traffic.arrived, traffic.datagrams)
+                share(traffic.forwarded, traffic.datagrams)
             )
         };
         page.pair("clients sent", &passed(up));

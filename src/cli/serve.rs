@@ -88,9 +88,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 
 fn print(page: &mut Page, served: &HostedReport) {
     served.print(page);
-    let live = &served.kept.figures;
-    page.pair("received", &format!("{} packets; {} refused", count(live.up.arrived), count(live.refused)));
-    page.pair("avatars", &avatars(&live.perceived));
-    page.pair("sent", &served.kept.sent(&live.down));
+    if let Some(server) = &served.kept.figures.server {
+        page.pair("received", &format!("{} packets; {} refused", count(server.received), count(server.refused)));
+        page.pair("avatars", &avatars(&server.perceived));
+        page.pair("sent", &served.kept.sent(&server.sent));
+    }
     page.pair("size", &bytes(served.kept.size_bytes));
 }

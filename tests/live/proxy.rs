@@ -162,7 +162,7 @@ fn datagrams_of_any_content_pass_unchanged() {
     eprintln!("{report:?}");
     assert_eq!(peers, 3, "the server tells clients apart");
     assert_eq!((report.clients, report.heard.datagrams), (3, 600));
-    assert_eq!([report.up, report.down].map(|way| (way.datagrams, way.arrived)), [(300, 300); 2]);
+    assert_eq!([report.up, report.down].map(|way| (way.datagrams, way.forwarded)), [(300, 300); 2]);
     assert_eq!((report.lost_on_purpose, report.unrecorded, report.refused), (0, 0, 0));
     assert_eq!(records.len(), 600);
     assert!(report.added.is_some());
@@ -184,10 +184,10 @@ fn delays_and_losses_are_applied_and_recorded() {
     });
     eprintln!("{report:?}");
     assert_eq!(report.up.datagrams, 200);
-    assert!((15..70).contains(&(200 - report.up.arrived)), "{}", report.up.arrived);
-    assert_eq!(report.down.datagrams, report.up.arrived);
-    assert_eq!(report.lost_on_purpose, 200 - report.up.arrived + (report.down.datagrams - report.down.arrived));
-    assert_eq!(records.len() as u64, report.up.arrived + report.down.arrived);
+    assert!((15..70).contains(&(200 - report.up.forwarded)), "{}", report.up.forwarded);
+    assert_eq!(report.down.datagrams, report.up.forwarded);
+    assert_eq!(report.lost_on_purpose, 200 - report.up.forwarded + (report.down.datagrams - report.down.forwarded));
+    assert_eq!(records.len() as u64, report.up.forwarded + report.down.forwarded);
     let at = |record: &Record| if let EventTime::At(at) = record.when() { at } else { unreachable!("they have times") };
     assert!(records.iter().map(at).is_sorted(), "records come in the order of their times");
     // Both directions have a delay, so an answer comes after the delay of its question and its own.

@@ -206,9 +206,9 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
         match self.end.connection.handle_datagram(at, bytes) {
             Ok(Some(ClientEvent::Snapshot { mut received, bytes, datagrams })) => {
                 counters.add_notices(std::mem::take(&mut received.notices));
-                counters.count(|report| {
-                    report.down.arrived += datagrams as u64;
-                    report.snapshots.used += 1;
+                counters.count_clients(|report| {
+                    report.received += datagrams as u64;
+                    report.snapshots += 1;
                 });
                 let (player, snapshot) = (self.player, &received.snapshot);
                 if self.keeps_snapshots {
@@ -220,7 +220,7 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
                 DatagramSubject::SessionRuns
             }
             Ok(Some(ClientEvent::Duplicate)) => {
-                counters.count(|report| report.down_duplicates += 1);
+                counters.count_clients(|report| report.repeated += 1);
                 DatagramSubject::SessionRuns
             }
             Ok(Some(ClientEvent::Part)) => DatagramSubject::SessionRuns,
@@ -232,11 +232,11 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
             Ok(Some(ClientEvent::Left(_))) => DatagramSubject::SessionOver,
             Ok(Some(ClientEvent::Connected(_) | ClientEvent::Refused(_))) => DatagramSubject::Nothing,
             Ok(None) | Err(DecodeError::MissingBase { .. } | DecodeError::MissingFrame { .. }) => {
-                counters.count(|report| report.down_undecodable += 1);
+                counters.count_clients(|report| report.undecodable += 1);
                 DatagramSubject::Nothing
             }
             Err(_) => {
-                counters.count(|report| report.refused += 1);
+                counters.count_clients(|report| report.refused += 1);
                 DatagramSubject::Nothing
             }
         }
@@ -247,7 +247,7 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
         let (bot, rules) = (&mut self.bot, &self.rules);
         let input = |screen: &PlayerScreen<'_, G>| bot.input(rules, at, screen);
         sequence::frame(&mut self.client, &mut self.end, at, self.player, (true, input), &mut self.recorder);
-        self.end.socket.counters.count(|report| report.usercmds += 1);
+        self.end.socket.counters.count_clients(|report| report.usercmds += 1);
     }
 }
 
@@ -255,9 +255,9 @@ impl<B: Body> ClientEnd for ClientSocketEnd<'_, B> {
     fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16> {
         // A datagram has room for all usercmds that `client.redundancy` allows.
         let bytes = self.connection.send_packet(packet, predicted.map(PerceivedAvatar::origin)).ok().flatten()?;
-        self.socket.counters.count(|report| {
-            report.up.datagrams += 1;
-            report.up.bytes += bytes as u64;
+        self.socket.counters.count_clients(|report| {
+            report.sent.datagrams += 1;
+            report.sent.bytes += bytes as u64;
         });
         u16::try_from(bytes).ok()
     }

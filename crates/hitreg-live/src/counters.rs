@@ -6,7 +6,7 @@
 use std::sync::mpsc::SyncSender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::report::{LatenessSummary, LiveReport};
+use super::report::{ClientsReport, LatenessSummary, LiveReport, ServerReport};
 use hitreg_log::record::Record;
 use hitreg_log::units::Micros;
 use hitreg_netcode::session::RecordSink;
@@ -53,9 +53,14 @@ impl Counters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to the counters of the report.
-    pub(super) fn count(&self, add: impl FnOnce(&mut LiveReport)) {
-        add(&mut self.lock().report);
+    /// Adds to the counters of the server.
+    pub(super) fn count_server(&self, add: impl FnOnce(&mut ServerReport)) {
+        add(self.lock().report.server.get_or_insert_default());
+    }
+
+    /// Adds to the counters of the clients.
+    pub(super) fn count_clients(&self, add: impl FnOnce(&mut ClientsReport)) {
+        add(self.lock().report.clients.get_or_insert_default());
     }
 
     /// Keeps notices that a client received.
@@ -72,6 +77,10 @@ impl Counters {
 
     /// Returns the report, with the lateness of the ticks in µs.
     pub(super) fn report(&self, lateness_us: Vec<u32>) -> LiveReport {
-        LiveReport { lateness: LatenessSummary::of(lateness_us), ..self.lock().report.clone() }
+        let mut report = self.lock().report.clone();
+        if let Some(server) = &mut report.server {
+            server.lateness = LatenessSummary::of(lateness_us);
+        }
+        report
     }
 }

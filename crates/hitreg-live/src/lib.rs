@@ -28,8 +28,11 @@ pub use error::LiveError;
 pub use join::{JoinOptions, JoinResult, join, resolve};
 pub use loopback::{live_header, record_live};
 pub use own::{AskError, GrantLimits, OwnSettings};
-pub use proxy::{ProxyOptions, ProxyReport, proxy};
-pub use report::{LatenessSummary, LiveReport, LiveSink, Perception, SessionRates, SnapshotCounts, TrafficCounts};
+pub use proxy::{ForwardedTraffic, ProxyOptions, ProxyReport, proxy};
+pub use report::{
+    ClientsReport, LatenessSummary, LiveReport, LiveSink, Perception, ServerReport, SessionRates, SnapshotCounts,
+    TrafficCounts,
+};
 pub use serve::serve;
 pub use welcome::WelcomeError;
 

@@ -14,12 +14,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
 use serde::Serialize;
 
+use super::LiveError;
 use super::clock::MonotonicClock;
 use super::main_loop::{SAVE_EVERY, SHOW_EVERY};
 use super::report::{LatenessSummary, LiveSink, SessionRates};
 use super::socket::{LOOK_UP_EVERY, open};
 use super::threads::{spawn, wait_for};
-use super::{LiveError, TrafficCounts};
 use forward::{ForwardedDatagram, Forwarder};
 use hitreg_log::record::{EventTime, Record};
 use hitreg_log::units::{Micros, Seed};
@@ -53,9 +53,9 @@ pub struct ProxyReport {
     /// The number of client addresses.
     pub clients: u64,
     /// Traffic from the clients.
-    pub up: TrafficCounts,
+    pub up: ForwardedTraffic,
     /// Traffic from the server.
-    pub down: TrafficCounts,
+    pub down: ForwardedTraffic,
     /// Datagrams that the modelled link dropped.
     pub lost_on_purpose: u64,
     /// Datagrams that were forwarded unrecorded, because the recording thread was too slow.
@@ -68,9 +68,20 @@ pub struct ProxyReport {
     pub added: Option<LatenessSummary>,
 }
 
+/// The traffic of all connections in one direction, through the proxy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ForwardedTraffic {
+    /// The number of datagrams that came.
+    pub datagrams: u64,
+    /// Their payload in bytes. UDP and IP add 28 bytes to each.
+    pub bytes: u64,
+    /// The number of datagrams that were passed on.
+    pub forwarded: u64,
+}
+
 impl ProxyReport {
     /// Returns one direction of the traffic.
-    fn traffic(&mut self, direction: Direction) -> &mut TrafficCounts {
+    fn traffic(&mut self, direction: Direction) -> &mut ForwardedTraffic {
         match direction {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,

@@ -57,33 +57,57 @@ pub struct SessionRates {
     pub bytes_per_s: f64,
 }
 
-/// The final report of a session.
+/// The final report of a session, with the counts of each side that ran in this process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveReport {
+    /// What the server counted.
+    pub server: Option<ServerReport>,
+    /// What the clients counted, all together.
+    pub clients: Option<ClientsReport>,
+}
+
+/// What a server counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ServerReport {
     /// The number of ticks.
     pub ticks: u64,
     /// The number of ticks skipped because the machine was busy for longer than a tick.
     pub ticks_left_out: u64,
     /// The lateness of the ticks.
     pub lateness: Option<LatenessSummary>,
-    /// The number of usercmds that the clients made.
-    pub usercmds: u64,
-    /// Traffic from the clients.
-    pub up: TrafficCounts,
-    /// Traffic from the server.
-    pub down: TrafficCounts,
-    /// Snapshots: how many the server sent, and what happened to them.
-    pub snapshots: SnapshotCounts,
-    /// Snapshots that arrived a second time.
-    pub down_duplicates: u64,
-    /// Snapshots that arrived too late to be decoded.
-    pub down_undecodable: u64,
+    /// The number of the clients' datagrams that arrived and were used.
+    pub received: u64,
+    /// The number of the clients' datagrams that arrived once more.
+    pub repeated: u64,
     /// Datagrams that were ignored: of other protocols, forged, modified or repeated.
     pub refused: u64,
+    /// Traffic to the clients.
+    pub sent: TrafficCounts,
+    /// The snapshots that were sent.
+    pub snapshots: SnapshotCounts,
     /// The comparison of the clients' predicted avatars with the server's.
     pub perceived: Perception,
     /// Notices that were dropped because a client had not acked earlier ones.
     pub notices_lost: u64,
+}
+
+/// What clients counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ClientsReport {
+    /// The number of usercmds that the clients made.
+    pub usercmds: u64,
+    /// Traffic to the server.
+    pub sent: TrafficCounts,
+    /// The number of the server's datagrams that arrived and were used.
+    pub received: u64,
+    /// Snapshots that arrived complete and were used.
+    pub snapshots: u64,
+    /// Snapshots that arrived once more.
+    pub repeated: u64,
+    /// Snapshots that arrived too late to be decoded.
+    pub undecodable: u64,
+    /// Datagrams that were ignored: of other protocols, forged, modified or repeated.
+    pub refused: u64,
 }
 
 /// The comparison of the avatars that clients predict with the server's results for the same usercmds.
@@ -95,15 +119,13 @@ pub struct Perception {
     pub right: u64,
 }
 
-/// The traffic of all connections in one direction.
+/// What a side sent on all its connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TrafficCounts {
     /// The number of datagrams sent.
     pub datagrams: u64,
     /// Their payload in bytes. UDP and IP add 28 bytes to each.
     pub bytes: u64,
-    /// The number of datagrams that arrived and were used.
-    pub arrived: u64,
 }
 
 /// The number of snapshots by outcome.
@@ -115,8 +137,6 @@ pub struct SnapshotCounts {
     pub whole: u64,
     /// Sent snapshots that took more than one datagram.
     pub in_fragments: u64,
-    /// Snapshots that arrived complete and that a client used.
-    pub used: u64,
 }
 
 /// The distribution of lateness in µs.
@@ -149,7 +169,8 @@ impl LatenessSummary {
 impl SessionRates {
     pub(super) fn new(counters: &Counters, now: Micros) -> SessionRates {
         let state = counters.lock();
-        let LiveReport { ticks, usercmds, up, down, .. } = state.report;
+        let LiveReport { server, clients } = state.report.clone();
+        let (server, clients) = (server.unwrap_or_default(), clients.unwrap_or_default());
         let at = state.began_at.map(|began| now - began);
         let seconds = at.map_or(0.0, Micros::as_s_f64).max(0.1);
         let per_s = |number: u64| number as f64 / seconds;
@@ -157,11 +178,13 @@ impl SessionRates {
             at,
             ready: state.ready,
             places: state.places,
-            usercmds_per_s: per_s(usercmds),
-            ticks_per_s: per_s(ticks),
+            usercmds_per_s: per_s(clients.usercmds),
+            ticks_per_s: per_s(server.ticks),
             // A standalone client or server knows only those datagrams of the other side that arrived.
-            datagrams_per_s: per_s(up.datagrams.max(up.arrived) + down.datagrams.max(down.arrived)),
-            bytes_per_s: per_s(up.bytes + down.bytes),
+            datagrams_per_s: per_s(
+                clients.sent.datagrams.max(server.received) + server.sent.datagrams.max(clients.received),
+            ),
+            bytes_per_s: per_s(clients.sent.bytes + server.sent.bytes),
         }
     }
 }

@@ -77,6 +77,7 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
         connections: (0..places).map(|_| None).collect(),
         states: SharedStates::default(),
         is_ready: vec![false; usize::from(places)],
+        arrived: vec![ArrivedPackets::default(); usize::from(places)],
         own: vec![OwnSettings::new(); usize::from(places)],
         message_max_bytes: serving.settings.wire.message_max_bytes.unsigned_abs() as usize,
         settings: serving.settings,
@@ -113,7 +114,7 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
         let due = schedule.due();
         if clock.now() >= due {
             server.tick(due);
-            counters.count(|report| report.ticks_left_out += schedule.advance(clock.now()));
+            counters.count_server(|report| report.ticks_left_out += schedule.advance(clock.now()));
         } else if let Some((from, bytes)) = receive(&inbox, clock.until(due).min(LOOK_UP_EVERY))? {
             server.handle_datagram(from, &bytes);
         }
@@ -140,6 +141,8 @@ struct ServerConnections<'a, B> {
     states: SharedStates<B>,
     /// Whether each player has confirmed that it is ready.
     is_ready: Vec<bool>,
+    /// The packets that arrived from each player.
+    arrived: Vec<ArrivedPackets>,
     /// Each player's own settings.
     own: Vec<OwnSettings>,
     settings: Arc<Settings>,
@@ -153,11 +156,41 @@ struct ServerConnections<'a, B> {
     running: bool,
 }
 
+/// The newest packets that arrived from a player.
+#[derive(Clone, Copy, Debug, Default)]
+struct ArrivedPackets {
+    newest: u32,
+    /// A bit for each of the 64 packets before `newest`; the lowest is the packet just before it.
+    before: u64,
+}
+
+impl ArrivedPackets {
+    /// Returns whether the packet had not arrived yet. A packet far behind the newest counts as a new one.
+    fn insert(&mut self, number: u32) -> bool {
+        if number > self.newest {
+            let steps = number - self.newest;
+            let shifted = self.before.checked_shl(steps).unwrap_or_default();
+            self.before = shifted | 1u64.checked_shl(steps - 1).unwrap_or_default();
+            self.newest = number;
+            return true;
+        }
+        let Some(place) = (self.newest - number).checked_sub(1) else { return false };
+        let bit = 1u64.checked_shl(place).unwrap_or_default();
+        let is_new = self.before & bit == 0;
+        self.before |= bit;
+        is_new
+    }
+}
+
 impl<G: Netcode> LiveServer<'_, G> {
     fn handle_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         let at = self.clock.stamp();
         if let Some((player, heard)) = self.ends.handle_datagram(at, from, bytes) {
-            self.ends.counters.count(|report| report.up.arrived += 1);
+            let is_new = self.ends.arrived[usize::from(player.0)].insert(heard.packet.number);
+            self.ends.counters.count_server(|report| {
+                report.received += u64::from(is_new);
+                report.repeated += u64::from(!is_new);
+            });
             sequence::packet_reached::<G>(&mut self.server, at, player, heard, &mut self.recorder);
         }
     }
@@ -166,7 +199,7 @@ impl<G: Netcode> LiveServer<'_, G> {
         let at = self.clock.stamp();
         self.lateness.push(u32::try_from((at - due).0).unwrap_or(u32::MAX));
         sequence::tick::<G>(&mut self.server, &mut self.ends, at, &mut self.recorder);
-        self.ends.counters.count(|report| report.ticks += 1);
+        self.ends.counters.count_server(|report| report.ticks += 1);
         // A player who has left gets no more datagrams; its body stays in the world.
         self.ends.expire(self.clock.now());
     }
@@ -190,7 +223,7 @@ impl<B: Body> ServerConnections<'_, B> {
                 ServerEvent::Request(request) => self.answer(player, request),
                 ServerEvent::AskedAgain => {}
             },
-            IncomingMessage::Ignored(_) => self.counters.count(|report| report.refused += 1),
+            IncomingMessage::Ignored(_) => self.counters.count_server(|report| report.refused += 1),
         }
         None
     }
@@ -227,12 +260,16 @@ impl<B: Body> ServerConnections<'_, B> {
         (self.accept_input)(&mut connection);
         self.connections[usize::from(player.0)] = Some(connection);
         self.is_ready[usize::from(player.0)] = false;
+        self.arrived[usize::from(player.0)] = ArrivedPackets::default();
         self.own[usize::from(player.0)].clear();
     }
 
     fn handle_player_datagram(&mut self, now: Micros, player: PlayerId, bytes: &[u8]) -> Option<ServerEvent> {
         let connection = self.connections[usize::from(player.0)].as_mut()?;
-        connection.handle_datagram(now, bytes).inspect_err(|_| self.counters.count(|report| report.refused += 1)).ok()
+        connection
+            .handle_datagram(now, bytes)
+            .inspect_err(|_| self.counters.count_server(|report| report.refused += 1))
+            .ok()
     }
 
     /// Sends a waiting client the number of ready players. Once the session runs, snapshots replace this message.
@@ -265,7 +302,7 @@ impl<B: Body> ServerConnections<'_, B> {
             for notice in said.iter().chain(answer) {
                 // The queue is full only when a client has not acked anything for long.
                 let is_taken = connection.tell(notice.clone()).is_ok();
-                self.counters.count(|report| report.notices_lost += u64::from(!is_taken));
+                self.counters.count_server(|report| report.notices_lost += u64::from(!is_taken));
             }
         }
     }
@@ -323,7 +360,7 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
         if self.endpoint.address(player).is_none() {
             return Some(SnapshotSize::of(&sent));
         }
-        self.counters.count(|report| {
+        self.counters.count_server(|report| {
             if let Some(is_right) = sent.saw_avatar_right {
                 report.perceived.compared += 1;
                 report.perceived.right += u64::from(is_right);
@@ -340,12 +377,26 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
         let address = self.endpoint.address(player);
         while let Some(datagram) = connection.poll_transmit() {
             if let Some(to) = address {
-                self.counters.count(|report| {
-                    report.down.datagrams += 1;
-                    report.down.bytes += datagram.len() as u64;
+                self.counters.count_server(|report| {
+                    report.sent.datagrams += 1;
+                    report.sent.bytes += datagram.len() as u64;
                 });
                 self.outbound.send_on(usize::from(player.0), Direction::Down, at, to, datagram);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_that_arrives_again_is_not_new() {
+        let mut arrived = ArrivedPackets::default();
+        let order = [1, 2, 2, 5, 3, 5, 3, 1, 4, 200, 199, 199, 5, 200];
+        let new = order.map(|number| arrived.insert(number));
+        let [yes, no] = [true, false];
+        assert_eq!(new, [yes, yes, no, yes, yes, no, no, no, yes, yes, yes, no, yes, no]);
     }
 }

@@ -190,7 +190,7 @@ impl<'env> Forwarder<'env> {
                 Direction::Up => end.socket.send(&bytes),
                 Direction::Down => self.front.send_to(&bytes, end.address),
             };
-            self.report.traffic(direction).arrived += u64::from(sent.is_ok());
+            self.report.traffic(direction).forwarded += u64::from(sent.is_ok());
             if self.added_us.len() < ADDED_KEPT {
                 let added = (self.clock.now() - due).0;
                 self.added_us.push(u32::try_from(added).unwrap_or(u32::MAX));

@@ -22,13 +22,11 @@ impl Part {
     /// The whole of any session.
     pub const WHOLE: Part = Part { from: Micros(i64::MIN), to: Micros(i64::MAX) };
 
-    /// Replaces an open beginning or end by the session's own times.
+    /// Limits the part to the session's own times.
     #[must_use]
     pub fn within(self, played: Option<(Micros, Micros)>) -> Part {
         let (first, last) = played.unwrap_or_default();
-        let or = |at: Micros, open: Micros, otherwise: Micros| if at == open { otherwise } else { at };
-        let end = Micros(last.0.saturating_add(1));
-        Part { from: or(self.from, Part::WHOLE.from, first), to: or(self.to, Part::WHOLE.to, end) }
+        Part { from: self.from.max(first), to: self.to.min(Micros(last.0.saturating_add(1))) }
     }
 
     /// Returns the range for the trace's header; `None` if the part is the whole session.
@@ -123,6 +121,7 @@ mod tests {
         assert_eq!(Part::WHOLE.header_range(played), None);
         assert_eq!([header_range(Micros::ZERO, Part::WHOLE.to), header_range(Part::WHOLE.from, end)], [None, None]);
         assert_eq!(header_range(Micros::from_s(2), Part::WHOLE.to), Some([Micros::from_s(2), end]));
+        assert_eq!(header_range(Micros::from_s(2), end + Micros::from_s(1)), Some([Micros::from_s(2), end]));
         assert_eq!(header_range(Part::WHOLE.from, Micros::from_s(60)), Some([Micros::from_s(1), Micros::from_s(60)]));
     }
 
