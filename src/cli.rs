@@ -154,7 +154,7 @@ struct Cli {
     /// it]
     #[arg(long, global = true, value_name = "FILE", help_heading = GLOBAL)]
     config: Option<PathBuf>,
-    /// Overwrite an existing log or trace; compare files of different sessions
+    /// Overwrite existing files; `diff`, `bisect` and `report`: also compare files of different sessions
     #[arg(long, global = true, help_heading = GLOBAL)]
     force: bool,
     #[command(subcommand)]

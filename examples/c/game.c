@@ -15,7 +15,8 @@
 
 enum { PLAYERS = 2, HZ = 100, TICK_US = 1000000 / HZ, ATTACK = 1, REFIRE = 25, LINK = 64 };
 enum { TROUBLE = 128 };
-static const float FRICTION = 4.0f, ACCELERATE = 900.0f, RANGE = 400.0f, RADIUS = 16.0f;
+static const float ACCELERATE = 900.0f, RANGE = 400.0f, RADIUS = 16.0f;
+static float friction = 4.0f; /* the setting slide.friction */
 
 struct body {
     float x, y, vx, vy;
@@ -73,8 +74,8 @@ static int run(struct world *world, uint16_t player, const hitreg_usercmd *cmd, 
     struct body *me = &world->bodies[player];
     float seconds = (float)cmd->msec / 1000.0f, turn = cmd->yaw * 3.14159265f / 180.0f;
     float ahead_x = cosf(turn), ahead_y = sinf(turn);
-    me->vx -= me->vx * FRICTION * seconds;
-    me->vy -= me->vy * FRICTION * seconds;
+    me->vx -= me->vx * friction * seconds;
+    me->vy -= me->vy * friction * seconds;
     me->vx += ahead_x * cmd->forwardmove / 320.0f * ACCELERATE * seconds;
     me->vy += ahead_y * cmd->forwardmove / 320.0f * ACCELERATE * seconds;
     me->x += me->vx * seconds;
@@ -235,6 +236,8 @@ static int replay(int argc, char **argv) {
     must(hitreg_playback_begin(playback, session, &stream));
     hitreg_description_free(session);
     const hitreg_log *log = hitreg_playback_log(playback);
+    const char *set = hitreg_playback_setting(playback, "slide.friction");
+    friction = set ? strtof(set, NULL) : friction;
     struct world world;
     hitreg_code code;
     spawn(&world);

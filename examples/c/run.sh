@@ -52,6 +52,7 @@ expect 0 'players +2' "$hitreg" info slide.hitlog
 expect 0 '2,000 ticks' "$hitreg" info slide.hitlog
 expect 0 'same' "$hitreg" diff slide.hitlog --a ./game --b ./game
 expect 1 'shots' "$hitreg" diff slide.hitlog --a ./game --b ./game_bug
+expect 1 'slide.friction is 3 in B' "$hitreg" diff slide.hitlog --a ./game --b ./game --b-set slide.friction=3
 expect 0 '1 ok' "$hitreg" verify slide.hitlog --build ./game
 expect 1 'differs' "$hitreg" verify slide.hitlog --build ./game_bug
 expect 0 'keeps the contract' "$hitreg" check ./game slide.hitlog

@@ -31,7 +31,7 @@ pub(super) struct CorpusArgs {
     /// Draw N logs; each preset and number of players has its share
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     sample: Option<u32>,
-    /// Random seed, such as that of --sample [default: 1]
+    /// Random seed of --sample and of confidence intervals [default: 1]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Only part K of N, to distribute logs over machines; `env` takes K and N from Slurm, Kubernetes or a CI system

@@ -54,7 +54,7 @@ pub(super) struct Args {
     /// The map that will be played: a .bsp, or a .pk3 that contains it. Without a map, predictions cannot be checked
     #[arg(long, value_name = "FILE")]
     map: Option<PathBuf>,
-    /// Stop after this many seconds of the session
+    /// Stop so many seconds after the first client enters a level
     #[arg(long, value_name = "S", value_parser = parse_number_of_seconds)]
     seconds: Option<f64>,
     /// Random seed of jitter, loss and reordering [default: 1]

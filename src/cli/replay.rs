@@ -57,7 +57,8 @@ Examples:
   hitreg replay match.hitlog -o shots.hittrace --tables shots,corrections
   hitreg replay match.hitlog --from 40:00 --to 40:30 -o fight.hittrace
   hitreg replay match.hitlog --record again.hitlog
-  hitreg replay match.hitlog --set lag_compensation.enabled=false --what-if rejudge
+  hitreg replay match.hitlog --set lag_compensation.enabled=false \\
+      --what-if rejudge
   hitreg replay match.hitlog --preset quakeworld --format json")]
 pub(super) struct Args {
     /// Logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line

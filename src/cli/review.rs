@@ -131,7 +131,8 @@ fn print(page: &mut Page, proposal: &Proposal) {
     }
     match &proposal.difference {
         Some(difference) => page.text_diff(difference, MOST_LINES, "in --format json"),
-        None => page.paragraph(2, "the log had no golden, or its outcome is the same"),
+        None if proposal.kind == GoldenChange::New => page.paragraph(2, "the log has no golden"),
+        None => page.paragraph(2, "the outcome is the same"),
     }
 }
 

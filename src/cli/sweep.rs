@@ -40,16 +40,18 @@ Examples:
   hitreg sweep logs/*.hitlog --presets half-life,quake3,quakeworld
   hitreg sweep match.hitlog --set lag_compensation.max_unlag_ms=0..500:100 \\
       --set interpolation.lerp_ms=50,100 --csv sweep.csv
-  hitreg sweep match.hitlog --set interpolation.lerp_ms=0..200:50 --what-if rerecord
-  hitreg sweep match.hitlog --set lag_compensation.enabled=true,false --what-if rejudge
+  hitreg sweep match.hitlog --set interpolation.lerp_ms=0..200:50 \\
+      --what-if rerecord
+  hitreg sweep match.hitlog --set lag_compensation.enabled=true,false \\
+      --what-if rejudge
   hitreg sweep match.hitlog --build ./game --set sv_gravity=600..800:100
   hitreg sweep logs --sample 50 --presets quake3,half-life --max corrections=3%")]
 pub(super) struct Args {
     /// Logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
-    /// A setting and its values; at most twice
-    #[arg(long, value_name = "KEY=LO..HI:STEP")]
+    /// A setting and its values, LO..HI:STEP or A,B,C; at most twice
+    #[arg(long, value_name = "KEY=VALUES")]
     set: Vec<String>,
     /// Presets, separated by commas
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]

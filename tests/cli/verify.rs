@@ -114,7 +114,7 @@ fn a_check_without_comparisons_does_not_pass() {
     assert!(absent.contains("identical; no tick hashes in the log; no golden"), "{absent}");
     let report: Value = serde_json::from_slice(&folder.run("verify shifted.hitlog --format json").stdout).unwrap();
     let counts = ["hashes_recorded", "hashes_compared"].map(|name| report["logs"][0][name].as_u64());
-    assert_eq!((counts, &report["logs"][0]["why"]), ([Some(384), Some(99)], &Value::from("hole")));
+    assert_eq!((counts, &report["logs"][0]["why"]), ([Some(384), Some(99)], &Value::from("gap")));
 }
 
 #[test]

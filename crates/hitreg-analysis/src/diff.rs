@@ -280,7 +280,7 @@ fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions)
     if game_a != game_b && !game_a.is_empty() && !game_b.is_empty() {
         return (TraceVerdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
     }
-    // A table that is written on request may be missing. With `overlap_only`, missing tables do not count.
+    // A table outside of the digest may be missing. With `overlap_only`, missing tables do not count.
     let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only && digest::counts(&t.name);
     let differs = |t: &&TableDiff| match t.status {
         Status::Differs => true,

@@ -18,7 +18,7 @@ use crate::replay::foreign_trace_memory;
 #[derive(clap::Args)]
 pub(super) struct SearchArgs {
     /// Shell command that decides instead of comparing traces. {} is replaced by the log, {build} by the build. Exit
-    /// code 1 means bad, 0 good, 125 untestable
+    /// code 0 means good, 1 bad, 2 to 125 untestable; others stop the search
     #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["on", "tolerance", "overlap"])]
     condition: Option<String>,
     #[command(flatten)]

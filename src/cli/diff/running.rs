@@ -28,7 +28,7 @@ pub(in crate::cli) struct BuildArgs {
     /// Cache folder for traces of builds [default: hitreg in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
-    /// Run every build again, also with --results. Scripts always run, because the programs that they start can change
+    /// Run every build again, and use no kept verdict. Scripts always run, because the programs that they start can change
     #[arg(long, conflicts_with = "cache")]
     no_cache: bool,
 }

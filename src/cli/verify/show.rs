@@ -168,7 +168,7 @@ pub(super) fn next(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str,
         VerdictReason::Rollback => vec![("next", format!("{program} verify {path} --rollback 1"))],
         VerdictReason::Replays
         | VerdictReason::NoGolden
-        | VerdictReason::Hole
+        | VerdictReason::Gap
         | VerdictReason::NothingCompared
         | VerdictReason::NotReplayed
         | VerdictReason::Contradiction

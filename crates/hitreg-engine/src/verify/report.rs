@@ -102,7 +102,7 @@ pub enum VerdictReason {
     /// The log holds nothing to compare a replay with, so only a golden could decide.
     NeedsGolden,
     /// A part of the log could not be judged.
-    Hole,
+    Gap,
     /// The replay exercised nothing, or there is nothing to compare it with.
     NothingCompared,
     /// The log could not be replayed.

@@ -227,7 +227,7 @@ fn not_judged(
         let detail = format!(
             "a part of the log is missing, from {from} to {to}: {judged} of its {with_hash} ticks could be compared, and these match"
         );
-        return untestable(VerdictReason::Hole, detail);
+        return untestable(VerdictReason::Gap, detail);
     }
     let compared = ran.hashes_compared;
     // Another build may write no ticks, or run no server. Then only a golden can decide.
@@ -240,7 +240,7 @@ fn not_judged(
         let detail = format!(
             "only {compared} of its {with_hash} ticks could be compared: the replay has no hash for the other tick numbers"
         );
-        return untestable(VerdictReason::Hole, detail);
+        return untestable(VerdictReason::Gap, detail);
     }
     if exercised.usercmds == 0 {
         return untestable(VerdictReason::NothingCompared, "no usercmd was run".to_owned());

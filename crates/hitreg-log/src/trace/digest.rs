@@ -154,10 +154,10 @@ impl Table {
     }
 }
 
-/// Returns whether a table counts in the digest of its trace. Tables that are written only on request do not, so that
-/// the digest does not depend on the request.
+/// Returns whether a table counts in the digest of its trace. Tables with sizes of datagrams do not: sizes are measured
+/// only on request.
 pub fn counts(table: &str) -> bool {
-    TableSchema::of(table).is_none_or(|declared| !declared.on_request)
+    TableSchema::of(table).is_none_or(|declared| declared.in_digest)
 }
 
 /// Returns the digest of a trace: XXH3-128 over the digests of the counting tables, in their order, 16 bytes each,

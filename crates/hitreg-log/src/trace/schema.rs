@@ -43,8 +43,8 @@ pub struct TableSchema {
     /// one. The server's state can cause anything at that time. Predictions cannot cause what the server does at the
     /// same time.
     pub rank: usize,
-    /// Whether a replay writes the table only on request. Such a table does not count in the digest.
-    pub on_request: bool,
+    /// Whether the table counts in the digest of a trace. Otherwise, `diff` does not mind if one side lacks it.
+    pub in_digest: bool,
     /// If set, the fields of the game's bodies follow as further columns, their names with this prefix.
     pub fields: Option<&'static str>,
     /// The columns, in order.
@@ -163,7 +163,7 @@ impl TableSchema {
         joined: JoinRule::WithTheirTime,
         about: TableSubject::State,
         rank: usize::MAX,
-        on_request: false,
+        in_digest: true,
         fields: None,
         columns: &[],
     };

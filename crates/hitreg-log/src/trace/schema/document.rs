@@ -11,8 +11,8 @@ pub fn document() -> String {
         let keys: Vec<String> = table.key.iter().map(|key| format!("`{key}`")).collect();
         let _ = write!(text, "### `{}`\n\n{}\nKey: {}.", table.name, table.doc.trim(), keys.join(", "));
         text.push_str(&fields(table));
-        if table.on_request {
-            text.push_str(" Written on request.");
+        if !table.in_digest {
+            text.push_str(" Not part of a trace's digest.");
         }
         text.push_str("\n\n| column | type | unit | |\n| --- | --- | --- | --- |\n");
         for column in table.columns {

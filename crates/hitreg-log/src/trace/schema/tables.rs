@@ -328,7 +328,7 @@ table! {
 table! {
     /// One packet from a client to the server.
     packets {
-        key: &["player", "packet"], series: &["player"], about: TableSubject::Network, rank: 10, on_request: true
+        key: &["player", "packet"], series: &["player"], about: TableSubject::Network, rank: 10, in_digest: false
     }
     /// The player.
     player: u32;
@@ -353,7 +353,7 @@ table! {
 table! {
     /// One snapshot from the server to a client.
     snapshots {
-        key: &["player", "snapshot"], series: &["player"], about: TableSubject::Network, rank: 11, on_request: true
+        key: &["player", "snapshot"], series: &["player"], about: TableSubject::Network, rank: 11, in_digest: false
     }
     /// The player.
     player: u32;
