@@ -154,7 +154,7 @@ impl FileExport<'_> {
 /// The source of tables and events.
 enum ExportSource {
     /// The records and packets of a log whose game this build does not know.
-    Recorded(Trace, Vec<Packet>),
+    Recorded(Box<Trace>, Vec<Packet>),
     /// A trace in a file.
     File(TraceFile),
     /// A replay in a temporary file.
@@ -179,7 +179,7 @@ impl ExportSource {
                 let session = Engine::new(games).read_log(path)?.session;
                 let mut trace = recorded::all_records(&session);
                 trace.tables.extend(recorded::recorded_network(&session));
-                Ok(ExportSource::Recorded(trace, traffic::of_session(&session)))
+                Ok(ExportSource::Recorded(Box::new(trace), traffic::of_session(&session)))
             }
             Err(error) => Err(CommandError::file(path, error)),
         }

@@ -45,7 +45,7 @@ fn write_events(
         perfetto::write(trace, packets, out)
     };
     let written = match source {
-        ExportSource::Recorded(trace, packets) => perfetto::write(trace, packets.iter().copied().map(Ok), out),
+        ExportSource::Recorded(trace, packets) => perfetto::write(&**trace, packets.iter().copied().map(Ok), out),
         ExportSource::File(trace) => of_trace(trace, out),
         ExportSource::Replay(replay) => {
             let trace = replay.trace()?;
