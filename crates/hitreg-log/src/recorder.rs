@@ -183,7 +183,8 @@ impl Recorder {
 
     /// Starts a trace: the output of a build that replays a log. The build pushes records with the same calls that
     /// record a session. [`Recorder::finish`] writes the trace, with the tables `ticks`, `bodies`, `executed`,
-    /// `frames`, `shots` and `damage`, and one table for each custom kind. It replaces an existing trace.
+    /// `frames`, `shots` and `damage`, and one table for each custom kind. It replaces an existing trace. Records of any
+    /// time may follow each other, and none is lost.
     ///
     /// # Errors
     /// When the trace cannot be written or the description is invalid.
@@ -192,7 +193,7 @@ impl Recorder {
         let (header, kinds) = about.into_header()?;
         let target = Targets::new([], true).file(path, FileType::Trace)?;
         let out = Box::new(PendingTrace::new(target, log, capabilities, header.clone()));
-        // A build may replay a log of any order.
+        // The ticks of a replay are those of the log, in any order.
         Recorder::begin_with(RecorderShared::new(header, kinds, QueuePolicy::Wait), out, RecorderOptions::patient())
     }
 

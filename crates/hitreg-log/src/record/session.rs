@@ -86,6 +86,12 @@ impl Session {
         self.header.unknown = kinds;
     }
 
+    /// Sorts each kind of records by time. Records that name a tick, and records of equal times, keep their order.
+    pub(crate) fn sort_by_time(&mut self) {
+        self.players.iter_mut().flat_map(PlayerRecords::streams_mut).for_each(RecordStream::sort_by_time);
+        self.streams_mut().into_iter().for_each(RecordStream::sort_by_time);
+    }
+
     /// Removes everything after a tick and its time.
     pub fn end_at(&mut self, tick: Tick, at: Micros) {
         let kinds = std::mem::take(&mut self.header.unknown);

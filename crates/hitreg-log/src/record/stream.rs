@@ -101,6 +101,8 @@ pub trait RecordStream {
     fn retain(&mut self, keep: &dyn Fn(EventTime) -> bool);
     /// Shifts the times of all records.
     fn move_by(&mut self, by: Micros);
+    /// Sorts the records by time. Records of equal times, and those that name a tick, keep their order.
+    fn sort_by_time(&mut self);
 }
 
 impl<T: RecordType> RecordStream for Vec<T> {
@@ -135,6 +137,13 @@ impl<T: RecordType> RecordStream for Vec<T> {
 
     fn move_by(&mut self, by: Micros) {
         self.iter_mut().for_each(|record| record.move_by(by));
+    }
+
+    fn sort_by_time(&mut self) {
+        self.sort_by_key(|record| match record.when() {
+            EventTime::At(at) => Some(at),
+            EventTime::In(_) => None,
+        });
     }
 }
 

@@ -151,7 +151,7 @@ impl Collector {
     /// Passes on all items before a time.
     fn release(&mut self, until: Micros) -> Result<(), FinishError> {
         self.write_first(self.held.partition_point(|(at, _)| *at < until))?;
-        if until > self.released {
+        if until > self.released && !self.out.takes_late_records() {
             self.released = until;
             self.shared.release(until);
         }

@@ -8,8 +8,13 @@ use crate::log::BackgroundLogWriter;
 use crate::record::{Record, Texts};
 use crate::store::Recording;
 
-/// A destination that receives records in time order.
+/// A destination of records. They come in time order, except those that are older than the reorder window.
 pub(super) trait RecordOutput: Send {
+    /// Returns whether the output takes records that are older than the reorder window.
+    fn takes_late_records(&self) -> bool {
+        false
+    }
+
     fn push(&mut self, record: &Record) -> Result<(), FinishError>;
 
     /// Receives the texts of the next records.

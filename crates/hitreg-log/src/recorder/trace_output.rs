@@ -24,6 +24,11 @@ impl PendingTrace {
 }
 
 impl RecordOutput for PendingTrace {
+    // A replay is not live. `finish` sorts the records.
+    fn takes_late_records(&self) -> bool {
+        true
+    }
+
     fn push(&mut self, record: &Record) -> Result<(), FinishError> {
         Ok(self.records.push(record, &self.header).map_err(WriteError::from)?)
     }
@@ -34,6 +39,7 @@ impl RecordOutput for PendingTrace {
 
     fn finish(self: Box<Self>) -> Result<(), FinishError> {
         let mut session = self.records.with_header(self.header);
+        session.sort_by_time();
         session.put_in_order();
         let mut trace = recorded::all_records(&session);
         // The build ran its server.
