@@ -1,7 +1,7 @@
 //! Parts of a session: a range of its ticks, or fewer of its players. A part keeps every kind of record.
 
 use super::{EventTime, PlayerRecords, Presence, RecordType, Session, StateKey, States, USERCMD_BYTES, UnknownRecords};
-use crate::sorted::{SortedMap, SortedSet};
+use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, Tick};
 
 /// The setting that holds the tick after which a part of a session begins.
@@ -11,7 +11,7 @@ impl Session {
     /// Returns the part after one tick, up to and including another. `after` is 0 for the beginning of the session.
     ///
     /// The part begins as a log of the flight recorder does: with the bodies after that tick as states of tick 0, the
-    /// present players, and the usercmds that have not run. Times, ticks and usercmds keep their numbers.
+    /// present players, and the earlier usercmds that run in the part. Times, ticks and usercmds keep their numbers.
     pub fn part(&self, after: Tick, last: Tick) -> Session {
         let time_of = |tick: Tick| self.ticks.iter().rev().find(|known| known.tick <= tick).map(|known| known.at);
         let mut part = self.clone();
@@ -32,24 +32,20 @@ impl Session {
             EventTime::At(then) => then > at,
             EventTime::In(tick) => tick > after,
         };
-        let mut unrun = SortedMap::new();
-        for (series, player) in (0..).zip(&mut self.players) {
-            if let Some(first) = player.begin_after(after, &is_later) {
-                unrun.insert(series, first);
-            }
-        }
+        let to_run: Vec<SortedSet<CommandSeq>> =
+            self.players.iter_mut().map(|player| player.begin_after(after, &is_later)).collect();
         self.streams_mut().into_iter().for_each(|stream| stream.retain(&is_later));
         let states = std::mem::take(&mut self.states);
         self.states = began(&states, after);
         for records in &mut self.unknown {
             let Some(times) = records.times(&self.header.unknown) else { continue };
-            let is_unrun = |row: usize| {
+            let runs_later = |row: usize| {
                 let command = records.columns.get(1).and_then(|column| column.values.get(row));
-                let first = unrun.get(&records.series[row]);
+                let of_player = to_run.get(records.series[row] as usize);
                 records.kind == USERCMD_BYTES
-                    && command.zip(first).is_some_and(|(seq, first)| *seq >= i64::from(first.0))
+                    && command.zip(of_player).is_some_and(|(seq, of)| of.contains(&CommandSeq(*seq as u32)))
             };
-            let kept: Vec<usize> = (0..records.len()).filter(|&row| times[row] > at.0 || is_unrun(row)).collect();
+            let kept: Vec<usize> = (0..records.len()).filter(|&row| times[row] > at.0 || runs_later(row)).collect();
             *records = records.rows(&kept);
         }
     }
@@ -78,23 +74,18 @@ impl Session {
 }
 
 impl PlayerRecords {
-    /// Removes what happened up to a tick. Returns the first usercmd that has not run, if the session records which
-    /// have.
-    fn begin_after(&mut self, after: Tick, is_later: &dyn Fn(EventTime) -> bool) -> Option<CommandSeq> {
-        let ran = self.executed.iter().filter(|done| done.tick <= after).map(|done| done.command.0).max();
-        let first = (!self.executed.is_empty()).then(|| CommandSeq(ran.map_or(0, |ran| ran + 1)));
-        // A usercmd may act in several ticks.
-        let acts_again: SortedSet<CommandSeq> =
+    /// Removes what happened up to a tick, except the usercmds that run later. Returns their numbers.
+    fn begin_after(&mut self, after: Tick, is_later: &dyn Fn(EventTime) -> bool) -> SortedSet<CommandSeq> {
+        let to_run: SortedSet<CommandSeq> =
             self.executed.iter().filter(|done| done.tick > after).map(|done| done.command).collect();
         let frames = std::mem::take(&mut self.frames);
         let present = self.presence.iter().rev().find(|change| !is_later(EventTime::At(change.at))).copied();
         self.streams_mut().into_iter().for_each(|stream| stream.retain(is_later));
-        let is_unrun = |seq| first.is_some_and(|first| seq >= first) || acts_again.contains(&seq);
-        let kept = frames.into_iter().filter(|frame| is_later(frame.when()) || is_unrun(frame.command.seq));
+        let kept = frames.into_iter().filter(|frame| is_later(frame.when()) || to_run.contains(&frame.command.seq));
         self.frames = kept.collect();
         let present = present.filter(|change| change.change == Presence::Joined);
         self.presence.splice(0..0, present);
-        first
+        to_run
     }
 }
 
@@ -172,6 +163,19 @@ mod tests {
         session.players[0].executed.insert(4, again);
         let part = session.part(Tick(5), Tick(8));
         assert_eq!(part.players[0].frames[0].command.seq, CommandSeq(3));
+    }
+
+    #[test]
+    fn a_usercmd_that_never_runs_is_in_no_later_part() {
+        let mut session = session();
+        session.players[0].executed.retain(|done| done.command != CommandSeq(8) && done.command != CommandSeq(7));
+        let spectator = session.players[0].frames.clone();
+        session.players[1].frames = spectator;
+        let late = ExecutionRecord { command: CommandSeq(10), tick: Tick(10), ..ExecutionRecord::default() };
+        session.players[1].executed.push(late);
+        let part = session.part(Tick(9), Tick(10));
+        let numbers = |player: usize| part.players[player].frames.iter().map(|f| f.command.seq.0).collect::<Vec<_>>();
+        assert_eq!((numbers(0), numbers(1)), (vec![10], vec![10]));
     }
 
     #[test]
