@@ -62,7 +62,16 @@ fn invalid_descriptions_are_refused() {
             "a usercmd has two fields of one name",
         ),
         (about(1).kind("k", column("a")).kind("k", column("a")), "two kinds of records have one name"),
-        (about(1).kind("k", column("at_us")), "kind `k` has two columns of one name (each has `at_us`)"),
+        (about(1).kind("k", column("at_us")), "kind `k` has two columns of one name (each has `at_us` and `series`)"),
+        (about(1).kind("k", column("series")), "kind `k` has two columns of one name (each has `at_us` and `series`)"),
+        (
+            about(1).class(Class::new("npc", vec![FieldSchema::new("tick", CellKind::U32, Scope::Status)])),
+            "class `npc` has a field called `tick`, and the table `bodies` has another column of that name: rename the field",
+        ),
+        (
+            about(1).usercmd_field(FieldSchema::new("ran", CellKind::U32, Scope::Movement)),
+            "a usercmd has a field called `ran`, and the table `frames` has another column of that name: rename the field",
+        ),
         (about(1).kind("ticks", column("a")), "`ticks` is a kind that every log has"),
         (about(1).setting("", "x"), "a setting is called ``: its name needs words with dots between them"),
         (about(1).setting("sv..x", "1"), "a setting is called `sv..x`: its name needs words with dots between them"),

@@ -40,7 +40,8 @@ pub(crate) use part::BEGINS_AFTER_TICK;
 pub use recent_states::{RecentChunkStates, StateSource};
 pub use rules::StoredRules;
 pub use schema::{
-    CellKind, Class, ClassId, FieldSchema, Meaning, Scope, cells_of, floats_of, is_frames_column, usercmd_fields,
+    CellKind, Class, ClassId, FieldSchema, Meaning, Scope, TakenName, cells_of, floats_of, is_frames_column,
+    usercmd_fields,
 };
 pub use server::{Execution, ExecutionRecord, OutOfSequence, SnapshotRecord, TickRecord, Timing};
 pub use session::{MisplacedRecord, Session, SessionStretch};

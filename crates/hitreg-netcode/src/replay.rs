@@ -45,7 +45,7 @@ use crate::session::SessionRecorder;
 use crate::settings::{SettingError, Settings};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
-    LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TickRecord, split_of_player,
+    LogContents, Origin, PlayerRecords, Session, SessionHeader, StateKey, TakenName, TickRecord, split_of_player,
 };
 use hitreg_log::trace::schema::{NO_HASH, TableSchema, TableSet, ticks};
 use hitreg_log::trace::{RECORD, STEP, SessionSource, Table, Trace, TraceHeader};
@@ -390,6 +390,7 @@ fn check_game<G: Game>(header: &SessionHeader) -> Result<(), ReplayError> {
     if header.game != G::NAME {
         return Err(ReplayError::OtherGame { log: header.game.clone(), build: G::NAME });
     }
+    TakenName::check(&G::classes(), &G::Input::own_fields())?;
     StateRows::new::<G>(&header.classes)?;
     Ok(check_own_fields::<G::Input>(&header.own_usercmd_fields())?)
 }

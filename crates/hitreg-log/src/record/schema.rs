@@ -279,13 +279,48 @@ pub(crate) fn is_usercmd_column(name: &str) -> bool {
     ["seq", "at_us", "server_time_us"].contains(&name) || usercmd_fields().iter().any(|field| field.name == name)
 }
 
-/// Returns whether the usercmds of every log or the `frames` of every trace have a column of this name. No game may
-/// declare a usercmd field of that name.
+/// Returns whether the usercmds of every log or the `frames` of every trace have a column of this name.
 pub fn is_frames_column(name: &str) -> bool {
     let schema = &crate::trace::schema::frames::SCHEMA;
     is_usercmd_column(name)
         || schema.fields.is_some_and(|prefix| name.starts_with(prefix))
         || schema.columns.iter().any(|column| name.split('.').next() == Some(column.name))
+}
+
+/// A game's field has the name of a column that hitreg adds to its table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{owner} has a field called `{name}`, and the table `{table}` has another column of that name: rename the field"
+)]
+pub struct TakenName {
+    owner: String,
+    name: String,
+    table: &'static str,
+}
+
+impl TakenName {
+    /// Checks the names of a game's fields. `own_usercmd` are the usercmd fields that only this game has.
+    ///
+    /// # Errors
+    /// When a field cannot become a column of its table.
+    pub fn check(classes: &[Class], own_usercmd: &[FieldSchema]) -> Result<(), TakenName> {
+        let bodies = &crate::trace::schema::bodies::SCHEMA;
+        let is_taken = |field: &&FieldSchema| bodies.columns.iter().any(|column| column.name == field.name);
+        for class in classes {
+            if let Some(field) = class.fields.iter().find(is_taken) {
+                let owner = format!("class `{}`", class.name);
+                return Err(TakenName { owner, name: field.name.clone(), table: bodies.name });
+            }
+        }
+        match own_usercmd.iter().find(|field| is_frames_column(&field.name)) {
+            Some(field) => Err(TakenName {
+                owner: "a usercmd".to_owned(),
+                name: field.name.clone(),
+                table: crate::trace::schema::frames::NAME,
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]

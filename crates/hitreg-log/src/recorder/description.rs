@@ -4,7 +4,7 @@ use super::{FinishError, PushError};
 use crate::log;
 use crate::record::{
     CellKind, Class, CustomRow, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, Scope, SessionHeader,
-    SessionId, USERCMD_BYTES, UnknownKind, UnknownRecords, is_frames_column, usercmd_fields,
+    SessionId, TakenName, USERCMD_BYTES, UnknownKind, UnknownRecords, usercmd_fields,
 };
 use crate::trace::schema::is_reserved;
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
@@ -168,9 +168,8 @@ impl Description {
         if is_twice(header.usercmd.iter().map(|field| &field.name)) {
             return fault("a usercmd has two fields of one name".into());
         }
-        let mut own = header.usercmd.iter().skip(usercmd_fields().len());
-        if let Some(field) = own.find(|field| is_frames_column(&field.name)) {
-            return fault(format!("a usercmd field is called `{}`, as a column of every log or trace", field.name));
+        if let Err(taken) = TakenName::check(&header.classes, &header.usercmd[usercmd_fields().len()..]) {
+            return fault(taken.to_string());
         }
         if is_twice(kinds.iter().map(|kind| &kind.name)) {
             return fault("two kinds of records have one name".into());
@@ -179,8 +178,9 @@ impl Description {
             kind.place = place;
             let columns: Vec<String> =
                 std::iter::once(AT.to_owned()).chain(kind.columns.iter().map(|(name, _)| name.clone())).collect();
-            if is_twice(columns.iter()) {
-                return fault(format!("kind `{}` has two columns of one name (each has `{AT}`)", kind.name));
+            if is_twice(columns.iter().chain([&SERIES.to_owned()])) {
+                let fixed = format!("each has `{AT}` and `{SERIES}`");
+                return fault(format!("kind `{}` has two columns of one name ({fixed})", kind.name));
             }
             let field = |(name, kind): &(String, CellKind)| FieldSchema::new(name, *kind, Scope::Status);
             let fields = kind.columns.iter().map(field).collect();
@@ -201,8 +201,9 @@ impl Description {
     }
 }
 
-/// The time column that every custom kind has.
+/// The columns that every custom kind has.
 const AT: &str = "at_us";
+const SERIES: &str = "series";
 /// The setting that holds the server's tick rate.
 const TICK_HZ: &str = "server.tick_hz";
 /// The setting that says that y points down.

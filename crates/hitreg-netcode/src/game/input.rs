@@ -4,7 +4,6 @@
 use crate::wire::OWN_CELLS_MAX;
 
 use super::{BadCells, FieldSchema, OtherFields};
-use hitreg_log::record::is_frames_column;
 use hitreg_log::usercmd::{Input, OwnCells, Usercmd};
 
 /// The input of one client frame. Declare it with [`input!`](macro@crate::game::input); a game that needs only
@@ -40,18 +39,14 @@ pub trait GameInput: Clone + Default + PartialEq + std::fmt::Debug + Send + Sync
     /// Returns the usercmd fields of a log: Bernier's, and the game's own.
     ///
     /// # Panics
-    /// When an own field has the name of a column that every game's usercmds have, or there are more than 255 own cells.
+    /// When there are more than 255 own cells.
     fn usercmd_fields() -> Vec<FieldSchema> {
-        let own = Self::own_fields();
-        if let Some(taken) = own.iter().find(|field| is_frames_column(&field.name)) {
-            panic!("a usercmd field is called `{}`, as a column of every log or trace", taken.name);
-        }
         let cells = Self::OWN_CELLS;
         assert!(
             cells <= OWN_CELLS_MAX,
             "a usercmd has {cells} own cells, and at most {OWN_CELLS_MAX} go into a packet"
         );
-        [hitreg_log::record::usercmd_fields(), own].concat()
+        [hitreg_log::record::usercmd_fields(), Self::own_fields()].concat()
     }
 }
 

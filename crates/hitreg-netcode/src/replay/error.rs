@@ -6,6 +6,7 @@ use super::keyframes::BadKeyframe;
 use crate::game::{BadCells, OtherFields};
 use crate::settings::SettingError;
 use hitreg_log::memory::NeedsMemory;
+use hitreg_log::record::TakenName;
 use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
 
 /// A time for reading, rounded to a millisecond.
@@ -31,6 +32,9 @@ pub enum ReplayError {
     /// The log's entities have other fields than this build's.
     #[error(transparent)]
     OtherFields(#[from] OtherFields),
+    /// A field of this build's game has the name of another column.
+    #[error(transparent)]
+    TakenName(#[from] TakenName),
     /// A snapshot names an entity without a recorded state.
     #[error("player {viewer}'s snapshot of tick {tick} shows entity {entity}, but the log has no state of it")]
     NoState {
