@@ -22,6 +22,20 @@ pub(crate) fn endpoint(places: u16) -> Endpoint {
     })
 }
 
+/// A client written from docs/wire.md can join only if the page has the version that servers accept.
+#[test]
+fn the_page_has_the_version_and_the_sizes_of_the_handshake() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/wire.md")).expect("the page");
+    assert!(page.contains(&format!("`CONNECT_REQUEST`: `u16` version ({VERSION})")), "docs/wire.md: another version");
+    assert!(page.contains(&format!("`u16` length (at most {})", thousands(ASKED_BYTES_MAX))));
+    assert!(page.contains(&format!("`u16` length (at most {})", thousands(WELCOME_BYTES_MAX))));
+}
+
+/// A number with a comma between thousands, as pages write it.
+fn thousands(number: usize) -> String {
+    if number < 1000 { number.to_string() } else { format!("{},{:03}", number / 1000, number % 1000) }
+}
+
 pub(crate) fn address(host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, host], port))
 }
