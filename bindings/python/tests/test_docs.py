@@ -45,6 +45,7 @@ def test_program_that_writes_and_replays(session: Session) -> None:
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     session.made(program, "record", "walk.hitlog")
     assert "500 ticks" in session.run("info", "walk.hitlog")
+    assert "keeps the contract of builds" in session.run("check", program, "walk.hitlog")
     output = session.run("verify", "walk.hitlog", "--build", program)
     assert "500 of 500 tick hashes match the recording" in " ".join(output.split())
     changed = session.folder / "changed.py"
