@@ -15,7 +15,7 @@ use super::folder::word;
 const FIRST_BAD: usize = 13;
 const COMMITS: usize = 20;
 
-/// The command in docs/builds.md; the build command is a copy.
+/// The command in docs/bisect.md; the build command is a copy.
 const DIFF: &str = "cp game.sh game || exit 125
 exec hitreg diff good.hittrace match.hitlog --b ./game --no-cache --summary";
 
