@@ -1,6 +1,6 @@
 //! Checks every label against independent evidence on real demos. It measures how many cases of a label a second sign
 //! confirms, and how often a placebo gets the label. A placebo is a correctly predicted stretch of usercmds whose
-//! record gets a random push, so it has no real cause. docs/quakeworld.md has the shares.
+//! record gets a random push, so it has no real cause. docs/accuracy.md has the shares.
 
 use glam::Vec3;
 
