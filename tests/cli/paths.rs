@@ -48,7 +48,7 @@ fn files(cell: &str, known: &BTreeMap<String, Hops>) -> BTreeSet<PathBuf> {
 fn paths_page_has_correct_files_functions_and_counts() {
     let page = std::fs::read_to_string("docs/paths.md").expect("the page");
     let mut commands: BTreeMap<String, Hops> = BTreeMap::new();
-    for section in page.split("\n## The way of ").skip(1) {
+    for section in page.split("\n## How a ").skip(1) {
         let title = section.lines().next().expect("a title");
         let name = spans(title)[0].trim_end_matches(" A B").to_owned();
         let mut hops = Hops::new();

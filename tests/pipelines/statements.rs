@@ -17,10 +17,10 @@ fn names_in_the_table_of_statements_exist() {
     assert_eq!(numbers, (1..=numbers.len()).map(|number| number.to_string()).collect::<Vec<_>>());
     let how = |begins: &[&str]| rows.iter().filter(|row| begins.iter().any(|b| row.how.starts_with(b))).count();
     let output = format!(
-        "Of {} statements {} are as written, {} otherwise, none in part, and {} not ours; none is\nmissing.",
+        "Of {} statements {} are as written, {} differ, none in part, and {} not ours; none is\nmissing.",
         rows.len(),
         how(&["as "]),
-        how(&["otherwise"]),
+        how(&["differs"]),
         how(&["not ours"])
     );
     assert!(table.contains(&output), "{output}");
@@ -82,7 +82,7 @@ struct Sources {
 impl Sources {
     /// The errors of a row.
     fn errors_in(mut self, row: &StatementRow) -> Vec<String> {
-        let known = ["as written", "as 93 to 99", "otherwise", "not ours"];
+        let known = ["as written", "as 93 to 99", "differs", "not ours"];
         let mut wrong = Vec::new();
         if !known.iter().any(|how| row.how.starts_with(how)) {
             wrong.push(format!("{}: it is `{}`", row.number, row.how));

@@ -24,9 +24,9 @@ struct LateFrameModel {
     /// The lateness of each frame.
     late: SkewedMs,
     /// The share of the variance of a frame's lateness that comes from the load. The load lasts over several frames.
-    lasting: f64,
+    share: f64,
     /// The factor by which the load decays per frame.
-    stays: f64,
+    decay: f64,
     /// The probability that a frame is a hitch, which adds to its lateness.
     hitches: f64,
     hitch: SkewedMs,
@@ -37,24 +37,24 @@ const NONE: SkewedMs = SkewedMs { least_ms: 0.0, middle_ms: 0.0, spread_ms: 0.0,
 /// Frames close to the client's frame rate cap, fitted to `demo38`.
 const CAPPED: LateFrameModel = LateFrameModel {
     late: SkewedMs { least_ms: 0.0, middle_ms: -10.35, spread_ms: 7.6, skew_ms: -0.44 },
-    lasting: 0.0,
-    stays: 0.0,
+    share: 0.0,
+    decay: 0.0,
     hitches: 0.000_12,
     hitch: SkewedMs { least_ms: 15.0, middle_ms: 27.0, spread_ms: 46.0, skew_ms: 25.0 },
 };
 /// Frames with occasional hitches, fitted to `demo03`.
 const HITCHES: LateFrameModel = LateFrameModel {
     late: SkewedMs { least_ms: 0.0, middle_ms: -2.97, spread_ms: 1.79, skew_ms: 0.0 },
-    lasting: 0.0,
-    stays: 0.0,
+    share: 0.0,
+    decay: 0.0,
     hitches: 0.001_2,
     hitch: SkewedMs { least_ms: 15.0, middle_ms: 36.0, spread_ms: 2.8, skew_ms: 0.0 },
 };
 /// Frames of a loaded computer, fitted to `demo31`.
 const LOADED: LateFrameModel = LateFrameModel {
     late: SkewedMs { least_ms: 0.0, middle_ms: 6.3, spread_ms: 9.2, skew_ms: 1.85 },
-    lasting: 0.88,
-    stays: 0.97,
+    share: 0.88,
+    decay: 0.97,
     hitches: 0.0,
     hitch: NONE,
 };
@@ -85,10 +85,10 @@ impl LateFrames {
     /// Returns how much later the next frame is than one interval after the last.
     pub fn next_delay(&mut self) -> Micros {
         let Some(model) = self.model else { return Micros::ZERO };
-        let LateFrameModel { late, lasting, stays, hitches, hitch } = model;
-        let of_its_own = libm::sqrt(1.0 - stays * stays) * self.rng.normal_f64();
-        self.load = stays * self.load + of_its_own;
-        let x = libm::sqrt(lasting) * self.load + libm::sqrt(1.0 - lasting) * self.rng.normal_f64();
+        let LateFrameModel { late, share, decay, hitches, hitch } = model;
+        let noise = libm::sqrt(1.0 - decay * decay) * self.rng.normal_f64();
+        self.load = decay * self.load + noise;
+        let x = libm::sqrt(share) * self.load + libm::sqrt(1.0 - share) * self.rng.normal_f64();
         let hitch_ms = if self.rng.chance(hitches) { hitch.at(self.rng.normal_f64()) } else { 0.0 };
         Micros::from_ms_f64(late.at(x) + hitch_ms)
     }
