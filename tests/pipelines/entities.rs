@@ -13,9 +13,12 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::summary::Summary;
 use hitreg::trace::ColumnData;
+use hitreg::trace::schema::corrections;
 use hitreg::verify;
 
 const PLAYERS: u16 = 3;
+/// By this time all players have their first ship and know it.
+const FIRST_SHIPS_US: i64 = 500_000;
 
 type EntityGame = Drift<600>;
 type Softer = Drift<599>;
@@ -70,16 +73,12 @@ fn the_trace_has_the_engines_components() {
     assert_eq!(bodies.f32s("stone.turned.w").len(), bodies.rows());
     let mut ids: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
     let mut owners: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-    let (mut gone, mut shields, mut in_tick) = (0, [0, 0], BTreeMap::<u32, usize>::new());
+    let (mut with_avatar, mut shields, mut in_tick) = (0, [0, 0], BTreeMap::<u32, usize>::new());
     for row in 0..bodies.rows() {
         let id = id[row];
         *in_tick.entry(tick[row]).or_default() += 1;
-        if id == 0 {
-            assert!(number[row] < u32::from(PLAYERS), "only a player can be without an entity");
-            gone += 1;
-            continue;
-        }
-        assert!(id >= FIRST_ID);
+        assert!(id >= FIRST_ID, "every row is of an entity");
+        with_avatar += usize::from(number[row] < u32::from(PLAYERS));
         assert_eq!((gun[row], stone[row]), (1 - kind[row], kind[row]), "a ship has a gun, a rock is of stone");
         if kind[row] == 0 {
             shields[shield[row] as usize] += 1;
@@ -89,12 +88,52 @@ fn the_trace_has_the_engines_components() {
         owners.entry(number[row]).or_default().insert(id);
     }
     assert!(in_tick.values().all(|count| *count > 1_024), "{in_tick:?}");
+    let gone = in_tick.len() * usize::from(PLAYERS) - with_avatar;
     assert!(gone > 20, "ships are shot, and their players without one for a while: {gone}");
     assert!(shields.iter().all(|count| *count > 50), "shields come and go: {shields:?}");
     // The engine reuses ids for other entities. No entity number belongs to two entities at a time.
     assert!(ids.values().filter(|numbers| numbers.len() > 1).count() > 10);
     assert!(owners.iter().all(|(number, ids)| *number < u32::from(PLAYERS) || ids.len() == 1));
     assert!(owners.keys().max().is_some_and(|last| *last as usize > ROCKS));
+}
+
+#[test]
+fn players_without_an_avatar_are_in_no_figure() {
+    let trace = replay_with_rollback(&session(DriftRules::default()), None).trace;
+    let frames = trace.table("frames").expect("frames");
+    let ColumnData::U64(own) = &frames.column("own.id").expect("ids").data else { panic!("another type") };
+    let with_body: Vec<bool> = frames.u32s("has_body").iter().map(|has_body| *has_body == 1).collect();
+    assert_eq!(with_body, own.iter().map(|id| *id != 0).collect::<Vec<_>>());
+    assert!(with_body.iter().filter(|with_body| !**with_body).count() > 20);
+
+    // The default body is in the middle of the plane, where no ship ever is.
+    let views = trace.table("views").expect("views");
+    let [x, y] = ["origin.x", "origin.y"].map(|axis| views.f32s(axis));
+    assert!(!x.iter().zip(y).any(|place| place == (&0.0, &0.0)));
+
+    let made: BTreeMap<_, _> = frames
+        .u32s("player")
+        .iter()
+        .zip(frames.u32s("command"))
+        .zip(frames.i64s("at_us").iter().zip(with_body))
+        .collect();
+    let acks = corrections::Columns::of(&trace);
+    // A correction since the usercmd was made can have given the player a new ship.
+    let is_corrected_since = |row: usize, made_us: i64| {
+        let is_earlier =
+            |other: &usize| acks.player[*other] == acks.player[row] && acks.at_us[*other] < acks.at_us[row];
+        (0..acks.rows).filter(is_earlier).any(|other| acks.fields[other] > 0 && acks.at_us[other] >= made_us)
+    };
+    for row in (0..acks.rows).filter(|row| acks.result.get(*row) == "exact") {
+        let (made_us, with_body) = made[&(&acks.player[row], &acks.command[row])];
+        let is_before_first_snapshot = *made_us < FIRST_SHIPS_US;
+        assert!(
+            with_body || is_before_first_snapshot || is_corrected_since(row, *made_us),
+            "p{}#{}",
+            acks.player[row],
+            acks.command[row]
+        );
+    }
 }
 
 #[test]

@@ -152,6 +152,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.drawn_at = self.drawn_time(clock);
         if let Some(moment) = self.moment(now) {
             self.categories.draw(&moment, &mut self.drawn);
+            self.drawn.retain(|(_, placed)| !placed.body.is_absent());
             return;
         }
         self.draw(clock);
@@ -269,6 +270,7 @@ impl<G: Game> Client<G> {
             // Before the first snapshot there is nothing to draw by category.
             InterpolationMode::Category => {}
         }
+        self.drawn.retain(|(_, placed)| !placed.body.is_absent());
     }
 
     /// Returns whether later drawing or prediction depends on what is drawn now.
@@ -333,7 +335,7 @@ impl<G: Game> Client<G> {
             self.categories.react(&moment, *command, fire, &mut self.drawn);
         }
         let shown = self.window.latest()?.moved_to(drawn_origin?);
-        self.categories.own(&moment, &shown)
+        self.categories.own(&moment, &shown).filter(|own| !own.body.is_absent())
     }
 
     /// Returns the server time that the client draws while its clock shows `clock`. Extrapolation draws the estimated

@@ -253,7 +253,9 @@ impl<G: Game> Window<G> {
         self.base = Some(next.clone());
         let again = PredictionContext { entities: met, ..*context };
         let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(&again) };
-        let was_predicted = ran.is_some() || played.is_some();
+        // A player without an avatar has nothing to predict.
+        let has_body = !predicted.is_absent() || !authoritative.is_absent();
+        let was_predicted = has_body && (ran.is_some() || played.is_some());
         let Some(grade) = G::grade(predicted, authoritative).filter(|_| was_predicted) else {
             return ReconcileOutcome { comparison: None, correction: None, round_trip: None };
         };

@@ -64,7 +64,12 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     /// A counter that changes whenever the body is moved at once (teleport, respawn). Nothing is interpolated across a
     /// change.
     fn teleports(&self) -> u32;
-    /// False for a dead body, which is drawn but cannot be hit.
+    /// Whether the body belongs to no entity, such as the body of a player without an avatar. An absent body is not
+    /// drawn, not a target, and in no table and no figure.
+    fn is_absent(&self) -> bool {
+        false
+    }
+    /// False for a dead body, which is drawn but cannot be hit, and for an absent one.
     fn is_alive(&self) -> bool;
     /// Reduces the body to what the server sends: [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields take
     /// their default.
@@ -91,7 +96,7 @@ pub(crate) fn fields_by_cell<B: Body>() -> Vec<FieldSchema> {
 /// | `viewangles` | `Vec3` in degrees, `f32` (yaw), `Quat` (z up); in an `Option` | [`Body::viewangles`] |
 /// | `teleports` | `u32` | [`Body::teleports`] |
 /// | `alive` | `bool` | [`Body::is_alive`]; a body without the field is alive |
-/// | `id` | `u64` | [`Body::id`]; a new value is another entity, and 0 is not alive |
+/// | `id` | `u64` | [`Body::id`]; a new value is another entity, and 0 is no entity: [`Body::is_absent`] |
 ///
 /// Every other field has the meaning of its type, or the meaning after `as`, with a unit if it is not the usual one.
 /// After the struct, a game may name its own [`Body::role`]: `role = my_role;`.
@@ -124,6 +129,7 @@ pub(crate) fn fields_by_cell<B: Body>() -> Vec<FieldSchema> {
 /// let ant = Ant { id: 1 << 40, origin: Vec2::X, load: None };
 /// assert_eq!((ant.origin(), ant.velocity(), ant.is_alive()), (Vec3::X, Vec3::ZERO, true));
 /// assert_ne!(ant.teleports(), Ant { id: 2 << 40, ..ant }.teleports());
+/// assert!(Ant::default().is_absent() && !ant.is_absent() && !Disc::default().is_absent());
 /// ```
 #[macro_export]
 macro_rules! hitreg_body {
@@ -222,9 +228,13 @@ macro_rules! hitreg_body {
             }
 
             #[inline]
+            fn is_absent(&self) -> bool {
+                false $( || $crate::hitreg_body!(@only id, $field, self.$field == 0, false) )*
+            }
+
+            #[inline]
             fn is_alive(&self) -> bool {
-                true $( && $crate::hitreg_body!(@only alive, $field, self.$field, true) )*
-                    $( && $crate::hitreg_body!(@only id, $field, self.$field != 0, true) )*
+                !self.is_absent() $( && $crate::hitreg_body!(@only alive, $field, self.$field, true) )*
             }
 
             fn strip_client_only(&mut self) {

@@ -35,7 +35,7 @@ impl FrameTable {
         self.rows.push(Row {
             ran: commanded.ran,
             first_effects: commanded.effects.len() as u32,
-            has_body: commanded.predicted.is_some().into(),
+            has_body: predicted.is_some().into(),
             drawn: commanded.drawn_origin.unwrap_or(Vec3::ZERO),
             ..Row::of_usercmd(player, at, &commanded.command)
         });

@@ -282,7 +282,7 @@ impl TraceTables {
             self.shots.settle(at, &self.covers);
         }
         let predicted = match &output.predicted {
-            Some(body) if wanted.frames || wanted.shots => {
+            Some(body) if (wanted.frames || wanted.shots) && !body.is_absent() => {
                 body.write(&mut self.written);
                 Some(&self.written[..])
             }
@@ -328,7 +328,8 @@ impl TraceTables {
         if wanted.shots {
             self.covers.ticked(outcome.tick);
         }
-        for (entity, body) in G::entities(world).iter().filter(|_| wanted.bodies || wanted.shots) {
+        let present = G::entities(world).iter().filter(|(_, body)| !body.is_absent());
+        for (entity, body) in present.filter(|_| wanted.bodies || wanted.shots) {
             body.write(&mut self.written);
             if wanted.bodies {
                 self.bodies.0.push(bodies::Row { tick: outcome.tick.0, entity: entity.0.into() });
