@@ -190,13 +190,13 @@ const NEAR: [isize; 7] = [0, 1, -1, 2, -2, 3, -3];
 impl ServerPositions {
     fn add(&mut self, table: &Table, times: &RecentTimes) {
         let rows = bodies::Columns::read(table);
-        let [x, y, z] = ["origin.x", "origin.y", "origin.z"].map(|name| table.f32s(name));
+        let [x, y, z] = ["origin.x", "origin.y", "origin.z"].map(|name| table.column(name).map(|column| &column.data));
         let teleports = table.u32s("teleports");
         for (row, (tick, entity)) in rows.tick.iter().zip(rows.entity).enumerate() {
             let at_us = times.get(*tick);
             self.newest_us = self.newest_us.max(at_us.or(Some(i64::MIN)));
             // A game in a plane has no z.
-            let origin = [x, y, z].map(|axis| axis.get(row).copied());
+            let origin = [x, y, z].map(|axis| Some(axis?.real(row)? as f32));
             let ([Some(x), Some(y), z], Some(at_us)) = (origin, at_us) else { continue };
             let teleports = teleports.get(row).copied().unwrap_or_default();
             let place = self.place_of(*entity).unwrap_or_else(|place| {
@@ -305,6 +305,18 @@ mod tests {
         flat.tables.iter_mut().for_each(|table| table.columns.retain(|column| column.name != "origin.z"));
         let drawn = drawn(&with_views(flat, &[(1, 20_000, 23.0, None)]));
         assert_eq!(drawn[0].error_units, Tail::of([3.0]));
+    }
+
+    #[test]
+    fn positions_in_double_precision_are_compared_too() {
+        let mut doubled = moving();
+        for column in doubled.tables.iter_mut().flat_map(|table| &mut table.columns) {
+            if let ColumnData::F32(values) = &column.data {
+                column.data = ColumnData::F64(values.iter().map(|value| f64::from(*value)).collect());
+            }
+        }
+        let drawn = drawn(&with_views(doubled, &[(1, 15_000, 15.0, None), (1, 20_000, 23.0, None)]));
+        assert_eq!(drawn[0].error_units, Tail::of([0.0, 3.0]));
     }
 
     #[test]
