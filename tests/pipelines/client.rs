@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::disc::{DOUBLE, Disc, DiscRules, Discs};
 use glam::Vec3;
 use hitreg::client::Client;
-use hitreg::game::{Cause, PlacementKind};
+use hitreg::game::{Cause, PlacementKind, PredictionGrade};
 use hitreg::history::Frame;
 use hitreg::packet::{Echo, Snapshot};
 use hitreg::pipeline::{ClientPipeline, ReconcileOutcome, Setup};
@@ -140,6 +140,21 @@ fn a_corrected_usercmd_is_rerun_once() {
     let reconciled = desk.snapshot(70, 3, 43.0, 900.0).expect("its own body");
     assert!(reconciled.correction.is_none() && reconciled.comparison.is_some());
     assert!(desk.snapshot(80, 3, 43.0, 900.0).expect("its own body").comparison.is_none(), "nothing new was acked");
+}
+
+#[test]
+fn an_exact_prediction_has_no_wrong_field() {
+    let grade = |refire_ms| {
+        let mut desk = ClientBench { refire_ms, ..ClientBench::new(DiscRules::default(), &[]) };
+        desk.snapshot(0, 0, 0.0, 900.0);
+        desk.refire_ms = 0;
+        desk.walk(10, 100.0, 10);
+        let reconciled = desk.snapshot(60, 1, 1.0, 900.0).expect("its own body");
+        let wrong = reconciled.correction.map_or(0, |correction| correction.errors.len());
+        (reconciled.comparison.expect("an ack").grade, wrong)
+    };
+    assert_eq!(grade(0), (PredictionGrade::Exact, 0));
+    assert_eq!(grade(150), (PredictionGrade::Near, 1), "place and speed are the same");
 }
 
 #[test]

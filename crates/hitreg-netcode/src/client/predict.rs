@@ -259,11 +259,21 @@ impl<G: Game> Window<G> {
         let Some(grade) = G::grade(predicted, authoritative).filter(|_| was_predicted) else {
             return ReconcileOutcome { comparison: None, correction: None, round_trip: None };
         };
-        let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| G::grade(played, authoritative));
-        // A difference within the rounding of a recording is not a wrong prediction.
-        let may_be_wrong = grade == PredictionGrade::Miss || G::IMPORTED.is_none_or(|imported| !imported.is_rounded);
-        let is_wrong = may_be_wrong && next != *predicted;
-        let errors = if is_wrong { self.fields.errors(predicted, authoritative, &next) } else { Vec::new() };
+        let compared = |ours: &G::Body, grade: PredictionGrade| {
+            // A difference within the rounding of a recording is not a wrong prediction.
+            let may_be_wrong =
+                grade == PredictionGrade::Miss || G::IMPORTED.is_none_or(|imported| !imported.is_rounded);
+            let is_wrong = may_be_wrong && next != *ours;
+            let errors = if is_wrong { self.fields.errors(ours, authoritative, &next) } else { Vec::new() };
+            // The game's grade is of place and speed. Another wrong field is no exact prediction either.
+            let is_near = grade == PredictionGrade::Exact && !errors.is_empty();
+            (if is_near { PredictionGrade::Near } else { grade }, errors)
+        };
+        let (grade, errors) = compared(predicted, grade);
+        let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| {
+            let grade = G::grade(played, authoritative)?;
+            Some(compared(played, grade).0)
+        });
         // Between two acks, the server may change the body, for example by a push.
         let is_compared = checks || self.mode != PredictionMode::Off && !errors.is_empty();
         let comparison = is_compared.then(|| Comparison {

@@ -8,9 +8,9 @@ named! {
     /// How well a prediction agrees with the server.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum PredictionGrade {
-        /// Equal to the bit, or as close as the recorded state can show.
+        /// Every predicted field is equal to the bit, or as close as the recorded state can show.
         Exact = "exact",
-        /// Within 0.2 units and 1.5 units/s.
+        /// Within 0.2 units and 1.5 units/s, or with the same place and speed and another wrong field.
         Near = "near",
         /// Further apart than [`PredictionGrade::Near`] allows.
         Miss = "miss",
@@ -18,7 +18,8 @@ named! {
 }
 
 impl PredictionGrade {
-    /// Grades two bodies by place and speed: [`PredictionGrade::Exact`] if both are equal to the bit, else by distance.
+    /// Grades two bodies by place and speed, in single precision. A client takes [`PredictionGrade::Near`] for
+    /// [`PredictionGrade::Exact`] if a predicted field differs in any bit.
     pub fn of_distance<B: Body>(predicted: &B, authoritative: &B) -> PredictionGrade {
         let origin = predicted.origin() - authoritative.origin();
         let velocity = predicted.velocity() - authoritative.velocity();

@@ -13,7 +13,8 @@ pub trait Reconcile: Simulate {
     }
 
     /// How well a prediction agrees with the server's result of the same usercmds. `None` if the two cannot be
-    /// compared, for example if one of them is on a level that the rules do not hold.
+    /// compared, for example if one of them is on a level that the rules do not hold. An exact prediction with a
+    /// corrected field counts as near.
     fn grade(predicted: &Self::Body, authoritative: &Self::Body) -> Option<PredictionGrade> {
         Some(PredictionGrade::of_distance(predicted, authoritative))
     }

@@ -151,7 +151,8 @@ impl Judge for Quake3 {}
 impl Categorize for Quake3 {}
 
 impl Reconcile for Quake3 {
-    const GRADES: &str = "exact: to the bit; near: within 0.1 units, the game's own measure of a miss";
+    const GRADES: &str =
+        "exact: position and velocity to the bit; near: within 0.1 units, the game's own measure of a miss";
 
     fn on_ground(body: &Quake3Body) -> bool {
         body.player_state().ground != NO_ENTITY
