@@ -85,7 +85,7 @@ pub(crate) fn classify(
             }
             (_, Some(RerunResult::Same)) => found(
                 DivergenceCause::Build,
-                "both builds run the usercmds alike; a later part of the tick differs".to_owned(),
+                "both builds run the usercmds alike in `step_body`; `run`, which was not compared, or a later part of the tick differs".to_owned(),
             ),
             _ if are_of_different_logs(traces) => {
                 found(DivergenceCause::Met(Cause::Unknown), "A and B are replays of different logs".to_owned())
