@@ -119,7 +119,9 @@ fn text_differences_highlight_changed_words() {
     for (player, changed) in corrected {
         let number = numbers.entry(*player).and_modify(|number| *number += 1).or_insert(1);
         let page = plain(&format!("why a.hittrace --correction {number} --player p{player}"));
-        let Some((_, body)) = page.split_once("@@ body: predicted (-), actual (+) @@\n") else { continue };
+        let Some((_, body)) = page.split_once("@@ body: predicted (-), actual (+), predicted only ( ) @@\n") else {
+            continue;
+        };
         whole += 1;
         let fields = |sign: &str| body.lines().filter(|line| line.starts_with(&format!("  {sign}"))).count() as u64;
         assert!(fields(" ") > 0, "fields around them: {page}");

@@ -10,6 +10,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use crate::built_in::replay;
+use hitreg::diff::CellValue;
 use hitreg::game::Simulate;
 use hitreg::log::{WriterOptions, read_session, write_session};
 use hitreg::page::{PageInput, PageSubject, html};
@@ -304,7 +305,8 @@ fn corrections_of_a_real_match_agree_with_the_tables() {
         assert_eq!(correction.errors.len(), known.len());
         for (error, row) in correction.errors.iter().zip(known) {
             assert_eq!(error.field, errors.field.get(row));
-            assert_eq!([error.predicted, error.authoritative], [errors.predicted[row], errors.authoritative[row]]);
+            let known = [errors.predicted[row], errors.authoritative[row]].map(CellValue::Float);
+            assert_eq!([&error.predicted, &error.authoritative], known.each_ref());
         }
         let text = why_page(&Why::Correction(Box::new(correction.clone())), &[], &[]).text();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -41,7 +41,8 @@ pub(super) fn settings(page: &mut Page, diff: &TraceDiff, context: usize, most: 
     page.text_diff(&found, most, "with --verbose");
 }
 
-/// The predicted body and the acked body, if the whole body is known.
+/// The predicted body, and the actual values of the corrected fields, if the whole predicted body is known. The trace
+/// does not have the actual values of the other fields; not all of them were compared.
 pub(super) fn body(page: &mut Page, correction: &CorrectionExplanation) {
     let text = |came: bool| -> String {
         let error = |field: &str| correction.errors.iter().find(|error| came && error.field == field);
@@ -52,7 +53,7 @@ pub(super) fn body(page: &mut Page, correction: &CorrectionExplanation) {
         correction.predicted.iter().map(line).collect()
     };
     let mut found = TextDiff::default();
-    found.add(["@@ body: predicted (-), actual (+) @@", "@@"], &text(false), &text(true), 2);
+    found.add(["@@ body: predicted (-), actual (+), predicted only ( ) @@", "@@"], &text(false), &text(true), 2);
     if !found.is_empty() {
         page.blank();
         page.text_diff(&found, MOST_BODY_LINES, "in the table `frames`");

@@ -60,8 +60,8 @@ pub(super) fn about_correction(
     page.pair("error", &format!("position {place}; velocity {velocity}"));
     page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
     let row = |error: &FieldError| {
-        let [predicted, actual] = [error.predicted, error.authoritative].map(|value| value.to_string());
-        [name(&error.field), predicted, actual, measure(error.authoritative - error.predicted)]
+        let [predicted, actual] = [&error.predicted, &error.authoritative].map(|value| value.to_string());
+        [name(&error.field), predicted, actual, measure(error.difference())]
     };
     if !correction.errors.is_empty() {
         let rows = correction.errors.iter().take(MOST_FIELDS).map(row);

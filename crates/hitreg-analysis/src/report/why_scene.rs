@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::figures::measure;
-use crate::why::{CorrectionExplanation, PositionKind, ShotExplanation, Why};
+use crate::why::{CorrectionExplanation, FieldError, PositionKind, ShotExplanation, Why};
 
 /// The picture from above. Right is along the aim or +x, and down is to the right of that direction.
 pub(super) struct WhyDrawing {
@@ -228,7 +228,7 @@ fn of_shot(shot: &ShotExplanation) -> WhyDrawing {
 fn of_correction(correction: &CorrectionExplanation) -> Option<WhyDrawing> {
     let off = |field: &str| {
         let error = correction.errors.iter().find(|error| error.field == field);
-        error.map(|error| error.authoritative - error.predicted).filter(|off| off.is_finite())
+        error.map(FieldError::difference).filter(|off| off.is_finite())
     };
     let (x, y) = (off("origin.x"), off("origin.y"));
     if x.is_none() && y.is_none() && off("origin.z").is_none() {

@@ -6,8 +6,8 @@ use super::asked::WhyError;
 use super::{Axes, TraceRows, cell, measure};
 use crate::diff::CellValue;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{corrections, errors, frames};
+use hitreg_log::trace::{ColumnData, Trace};
 
 /// An ack whose state differed from the predicted state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,10 +55,10 @@ pub struct CorrectionExplanation {
 pub struct FieldError {
     /// The name of the field.
     pub field: String,
-    /// The predicted value.
-    pub predicted: f32,
-    /// The authoritative value.
-    pub authoritative: f32,
+    /// The predicted value: a double if the field is one, else a single float.
+    pub predicted: CellValue,
+    /// The authoritative value, of the same kind.
+    pub authoritative: CellValue,
 }
 
 impl CorrectionExplanation {
@@ -120,22 +120,44 @@ pub(crate) fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Opt
     let fields: Vec<(&str, CellValue)> = own.collect();
     let is_it = |error: &FieldError| {
         let of_field = fields.iter().filter(|(field, _)| *field == error.field);
-        of_field.filter_map(|(_, value)| as_error(value)).any(|value| value.total_cmp(&error.predicted).is_eq())
+        of_field.filter_map(|(_, value)| as_error(value)).any(|value| value.same(&error.predicted))
     };
     let text = |(field, value): &(&str, CellValue)| ((*field).to_owned(), value.to_string());
     errors.iter().all(is_it).then(|| fields.iter().map(text).collect())
 }
 
-/// A field's value in the form of the table of errors.
-fn as_error(value: &CellValue) -> Option<f32> {
+/// A field's value in the form of [`FieldError`].
+fn as_error(value: &CellValue) -> Option<CellValue> {
     match value {
-        CellValue::Integer(number) => Some(*number as f32),
-        CellValue::Unsigned(number) => Some(*number as f32),
-        CellValue::Float(number) => Some(*number),
-        CellValue::Double(number) => Some(*number as f32),
-        CellValue::Flag(flag) => Some(f32::from(u8::from(*flag))),
+        CellValue::Integer(number) => Some(CellValue::Float(*number as f32)),
+        CellValue::Unsigned(number) => Some(CellValue::Float(*number as f32)),
+        CellValue::Float(_) | CellValue::Double(_) => Some(value.clone()),
+        CellValue::Flag(flag) => Some(CellValue::Float(f32::from(u8::from(*flag)))),
         CellValue::Hash(_) | CellValue::Name(_) => None,
     }
+}
+
+impl FieldError {
+    /// The authoritative minus the predicted value.
+    pub fn difference(&self) -> f32 {
+        let value = |value: &CellValue| match value {
+            CellValue::Float(number) => f64::from(*number),
+            CellValue::Double(number) => *number,
+            _ => f64::NAN,
+        };
+        (value(&self.authoritative) - value(&self.predicted)) as f32
+    }
+}
+
+/// The double whose low word and whose value in single precision are known. `None` if single precision does not tell the
+/// high word, as for a double beyond the range of a single.
+fn double(single: f32, low: u32) -> Option<f64> {
+    let high = f64::from(single).to_bits() >> 32;
+    // The low word can round the high word of the single up or down by one.
+    let candidates = [high, high.wrapping_sub(1), high.wrapping_add(1)];
+    let doubles = candidates.map(|high| f64::from_bits(high << 32 | u64::from(low)));
+    single.is_normal().then_some(())?;
+    doubles.into_iter().find(|double| (*double as f32).to_bits() == single.to_bits())
 }
 
 /// The cause of a correction or a miss; `unknown` if the table names none.
@@ -209,10 +231,36 @@ fn corrected(trace: &Trace) -> SortedMap<u32, Vec<usize>> {
 
 fn errors_of(reader: &TraceRows<'_>, player: u32, command: u32) -> Vec<FieldError> {
     let errors = errors::Columns::of(reader.trace);
-    let error = |row| FieldError {
-        field: errors.field.get(row).to_owned(),
-        predicted: cell(errors.predicted, row).unwrap_or(f32::NAN),
-        authoritative: cell(errors.authoritative, row).unwrap_or(f32::NAN),
+    let frames = reader.trace.table(frames::NAME);
+    let error = |row| {
+        let field = errors.field.get(row);
+        let own = frames.and_then(|frames| frames.column(&format!("own.{field}")));
+        let is_double = own.is_some_and(|column| matches!(column.data, ColumnData::F64(_)));
+        let value = |values, bits| {
+            let single = cell(values, row).unwrap_or(f32::NAN);
+            let double = cell(bits, row).filter(|_| is_double).and_then(|low| double(single, low));
+            double.map_or(CellValue::Float(single), CellValue::Double)
+        };
+        FieldError {
+            field: field.to_owned(),
+            predicted: value(errors.predicted, errors.predicted_bits),
+            authoritative: value(errors.authoritative, errors.authoritative_bits),
+        }
     };
     reader.errors.at([player, 0], command).map(error).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_double_follows_from_its_low_word_and_its_single() {
+        for value in [45.232_956_794_132_626, -0.1, 0.1_f64.next_up(), 1e-30, 1.0_f64.next_down(), 3.0, -1e9] {
+            assert_eq!(double(value as f32, value.to_bits() as u32), Some(value));
+        }
+        for value in [1e300, 1e-300, f64::NAN] {
+            assert_eq!(double(value as f32, value.to_bits() as u32), None);
+        }
+    }
 }
