@@ -232,6 +232,21 @@ fn a_game_without_view_angles_has_no_line_of_fire() {
 }
 
 #[test]
+fn a_usercmd_that_ran_without_firing_did_run() {
+    let (_folder, mut traces) = sessions();
+    let mut trace = traces.remove(0).1;
+    let name = ShotName { shooter: 1, command: 95, index: None };
+    assert!(shot(&trace, name).0.executed.is_some_and(|(_, how)| how == "run"));
+    let of_shots = trace.tables.iter_mut().find(|known| known.name == shots::NAME).expect("shots");
+    let reason = of_shots.columns.iter_mut().find(|column| column.name == "reason").expect("reasons");
+    let ColumnData::Name { names, codes } = &mut reason.data else { panic!("names") };
+    names.push("not run".to_owned());
+    codes.fill(names.len() as u32 - 1);
+    let text = shot(&trace, name).1;
+    assert!(text.contains("\n  The usercmd ran without firing. ") && !text.contains("Not run"), "{text}");
+}
+
+#[test]
 fn a_missing_shot_is_answered_with_the_nearest_shots() {
     let folder = Folder::empty();
     folder.done("quickstart");

@@ -137,6 +137,15 @@ fn players_without_an_avatar_are_in_no_figure() {
 }
 
 #[test]
+fn a_shot_at_a_ship_that_died_since_finds_it_dead() {
+    let trace = replay_with_rollback(&session(DriftRules::default()), None).trace;
+    let shots = trace.table("shots").expect("shots");
+    let ColumnData::Name { names, codes } = &shots.column("reason").expect("reasons").data else { panic!("names") };
+    let dead = codes.iter().filter(|code| names[**code as usize] == "already dead").count();
+    assert!(dead > 0, "{names:?}");
+}
+
+#[test]
 fn another_build_differs_at_the_first_bounce() {
     let session = session(DriftRules::default());
     let ours = replay_with_rollback(&session, None).trace;

@@ -192,7 +192,7 @@ fn without_view_error(shot: &ShotExplanation, about: Option<&str>) -> String {
         _ if !shot.has_views => format!("there is no record of what p{shooter}'s screen drew"),
         None => "no target was drawn".to_owned(),
         Some(who) if shot.drawn.is_none() => format!("p{shooter}'s screen did not draw {who}"),
-        Some(who) => format!("{who} spawned or teleported since, or was not judged"),
+        Some(who) => format!("{who} died, spawned or teleported since, or was not judged"),
     }
 }
 
@@ -299,7 +299,8 @@ fn limit(limit: &str, settings: &[(String, String)]) -> String {
 }
 
 pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)]) -> String {
-    let server = came(&shot.server);
+    let ran_without_firing = shot.judged.is_none() && shot.executed.as_ref().is_some_and(|(_, how)| how == "run");
+    let server = if ran_without_firing { "the usercmd ran without firing".to_owned() } else { came(&shot.server) };
     let shooter = shot.shooter;
     if shot.is_impact {
         return format!(

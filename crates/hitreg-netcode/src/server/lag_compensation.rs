@@ -10,7 +10,7 @@ use crate::game::{Body, Game};
 use crate::history::body_of;
 use crate::pipeline::{Limit, Rewind};
 use crate::settings::{Schedule, Settings};
-use hitreg_log::units::{Micros, PlayerId};
+use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
 /// What a shot's usercmd says of the time that the shooter saw.
@@ -55,8 +55,8 @@ impl<G: Game> Server<G> {
         fire: &G::Fire,
         settings: &Settings,
     ) -> Rewind<G::Body> {
-        let present =
-            || G::entities(&self.world).iter().filter(|(id, _)| *id != shooter.entity()).cloned().collect::<Vec<_>>();
+        let is_target = |(id, body): &&(EntityId, G::Body)| *id != shooter.entity() && !body.is_absent();
+        let present = || G::entities(&self.world).iter().filter(is_target).cloned().collect::<Vec<_>>();
         if !settings.lag_compensation.enabled || G::is_projectile(fire) {
             return Rewind { by: Micros::ZERO, limit: Limit::Off, targets: present(), left_in_present: Vec::new() };
         }
@@ -75,8 +75,9 @@ impl<G: Game> Server<G> {
         let now = G::entities(&self.world);
         let targets = placed.into_iter().filter_map(|(id, past)| {
             let present = body_of(now, id)?;
-            if past.body.teleports() == present.teleports() {
-                return Some((id, past.body));
+            // The avatar of a player who died since then is judged in the past. A hit finds it dead already.
+            if present.is_absent() || past.body.teleports() == present.teleports() {
+                return (!past.body.is_absent()).then_some((id, past.body));
             }
             // The target was teleported, or died and respawned, since then.
             left_in_present.push(id);
