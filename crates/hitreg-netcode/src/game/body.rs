@@ -92,7 +92,7 @@ pub(crate) fn fields_by_cell<B: Body>() -> Vec<FieldSchema> {
 ///
 /// | field | type | is |
 /// | --- | --- | --- |
-/// | `origin`, `velocity` | `Vec3`, or `Vec2` in a plane; in an `Option` if it may be absent | [`Body::origin`], [`Body::velocity`] |
+/// | `origin`, `velocity` | `Vec3`, or `Vec2` in a plane, or `DVec3`, `DVec2`; in an `Option` if it may be absent | [`Body::origin`], [`Body::velocity`] |
 /// | `viewangles` | `Vec3` in degrees, `f32` (yaw), `Quat` (z up); in an `Option` | [`Body::viewangles`] |
 /// | `teleports` | `u32` | [`Body::teleports`] |
 /// | `alive` | `bool` | [`Body::is_alive`]; a body without the field is alive |

@@ -208,6 +208,26 @@ impl SpatialKind for Vec2 {
     }
 }
 
+/// The values in single precision. Moving keeps the double precision of a place that does not move.
+impl SpatialKind for DVec3 {
+    fn in_space(self) -> Vec3 {
+        self.as_vec3()
+    }
+    fn moved_in_space(self, there: Vec3) -> DVec3 {
+        if self.in_space() == there { self } else { there.as_dvec3() }
+    }
+}
+
+/// As for `DVec3`, in a plane.
+impl SpatialKind for DVec2 {
+    fn in_space(self) -> Vec3 {
+        self.as_vec2().extend(0.0)
+    }
+    fn moved_in_space(self, there: Vec3) -> DVec2 {
+        if self.in_space() == there { self } else { there.truncate().as_dvec2() }
+    }
+}
+
 /// An angle about the up axis, in degrees.
 impl SpatialKind for f32 {
     fn in_space(self) -> Vec3 {
@@ -349,6 +369,7 @@ pub use crate::hitreg_cells as cells;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::game::{Body, body};
 
     fn names<T: Cells>() -> Vec<String> {
         T::fields("a", Scope::Status, None).into_iter().map(|field| field.name).collect()
@@ -402,6 +423,20 @@ mod tests {
         let fields = Option::<[f32; 2]>::fields("wait", Scope::Weapons, Some((Meaning::Time, Some("s"))));
         let units: Vec<_> = fields.iter().map(|field| (field.meaning, field.unit())).collect();
         assert_eq!(units, [(Meaning::Flag, ""), (Meaning::Time, "s"), (Meaning::Time, "s")]);
+    }
+
+    #[test]
+    fn a_body_can_have_places_in_double_precision() {
+        body! {
+            struct Moon {
+                Movement origin: DVec3,
+                Movement velocity: Option<DVec2>,
+            }
+        }
+        let moon = Moon { origin: DVec3::new(1e9 + 0.1, 0.0, 0.3), velocity: Some(DVec2::X) };
+        assert_eq!((moon.origin(), moon.velocity()), (Vec3::new(1e9, 0.0, 0.3), Vec3::X));
+        assert_eq!(moon.moved_to(moon.origin()), moon);
+        assert_eq!(moon.moved_to(Vec3::ONE).origin, DVec3::ONE);
     }
 
     #[test]
