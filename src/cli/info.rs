@@ -166,7 +166,7 @@ fn count_shots(
     let judged = info.records.get("judged").copied().unwrap_or_default();
     let game = games.of_header(header).map_err(|_| match judged {
         0 => format!("a replay counts them, and this build does not play `{}`", header.game),
-        _ => format!("{} recorded; this build does not play `{}`", counted(judged as u64, "judged shot"), header.game),
+        _ => format!("{} recorded; this build does not play `{}`", counted(judged as u64, "shot result"), header.game),
     })?;
     if !replay {
         return Err("run with --replay to count".to_owned());
@@ -252,7 +252,8 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
     let known = [
         ("presence", "join and leave record"),
         ("predicted", "predicted shot"),
-        ("judged", "judged shot"),
+        // An impact has a result of its own, besides that of its launch.
+        ("judged", "shot result"),
         ("damage", "damage record"),
     ];
     let number = |kind: &str| info.records.get(kind).map(|number| *number as u64);

@@ -233,7 +233,7 @@ fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {
     let ticks: Vec<[String; 2]> = rows.records().map(|row| places.map(|at| row.as_ref().unwrap()[at].into())).collect();
     assert_eq!(ticks, ["5", "10", "15", "20"].map(|tick| [tick.to_owned(), tick.to_owned()]));
     let info = folder.done("info a.hitlog");
-    assert!(info.contains("4 judged shots recorded") && info.contains("1 predicted shot, 4 judged shots"), "{info}");
+    assert!(info.contains("4 shot results recorded") && info.contains("1 predicted shot, 4 shot results"), "{info}");
     let games = hitreg::registry::built_in();
     let engine = Engine { games: &games, read: |_, _| {} };
     let trace = engine.shown_records(&path).expect("a log of an unknown game");

@@ -225,7 +225,7 @@ fn a_game_without_view_angles_has_no_line_of_fire() {
     let (without, text) = set(schema::frames::NAME, |_| 0.0);
     assert!(without.line.is_none() && without.places.len() == 3, "{text}");
     assert!(without.places.iter().all(|place| place.off.is_none() && place.origin.is_some()), "{text}");
-    assert!(text.contains("aim           not known: all view angles are 0\n"), "{text}");
+    assert!(text.contains("aim           not known: all view angles are 0 and the trace has no other aim\n"), "{text}");
     assert!(text.contains("no picture: all view angles are 0") && !text.contains("from line"), "{text}");
     let (with, text) = set(schema::frames::NAME, |row| if row == 0 { 1.0 } else { 0.0 });
     assert!(with.line.is_some() && text.contains("from line"), "another usercmd shows that there are angles: {text}");

@@ -8,8 +8,8 @@ use crate::why::{
     ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
 
-/// Says why a shot has no line of fire.
-const NO_VIEW_ANGLES: &str = "not known: all view angles are 0";
+/// Says why a shot has no line of fire. A trace does not hold the aim of a game that aims without view angles.
+const NO_VIEW_ANGLES: &str = "not known: all view angles are 0 and the trace has no other aim";
 
 pub(super) fn about_shot(
     page: &mut Page,
