@@ -127,6 +127,23 @@ fn predictions_collide_with_received_or_drawn_positions() {
     assert_eq!((met_at(false, false), met_at(true, false)), (received, drawn), "also if no screen is drawn");
 }
 
+/// A client draws after it has read all packets, so of two packets in one client frame only the later one is drawn.
+#[test]
+fn draws_and_meets_the_later_of_two_snapshots_of_one_time() {
+    for mode in ["off", "extrapolate", "two-point", "history", "last-rendered"] {
+        let settings = format!("interpolation.mode={mode}");
+        let mut desk = ClientBench::new(DiscRules::default(), &[&settings, "interpolation.lerp_ms=0"]);
+        desk.snapshot(0, 0, 0.0, 600.0);
+        desk.walk(0, 0.0, 1);
+        desk.snapshot(100, 1, 0.0, 60.0);
+        desk.snapshot(100, 1, 0.0, 64.0);
+        (100..140).for_each(|at_ms| drop(desk.walk(at_ms, 1_000.0, 1)));
+        let drawn: Vec<f32> = desk.client.drawn().iter().map(|(_, placed)| placed.body.origin.x).collect();
+        assert_eq!(drawn, [64.0], "{mode}");
+        assert_eq!(desk.x(), 64.0 - 2.0 * 16.0, "{mode}: the discs touch");
+    }
+}
+
 #[test]
 fn a_corrected_usercmd_is_rerun_once() {
     let mut desk = ClientBench::new(DiscRules::default(), &["prediction.smooth_ms=0"]);

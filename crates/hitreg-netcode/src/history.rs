@@ -81,15 +81,17 @@ impl<B> History<B> {
 
 impl<B: Clone> History<B> {
     /// Adds a frame. A frame older than the newest (from a reordered snapshot) is inserted at its place. A frame that
-    /// is already there is ignored.
+    /// is already there is ignored. Of frames with one server time, only the one with the highest tick stays: in
+    /// QuakeWorld demos, server times are arrival times, and several packets arrive in one client frame.
     pub fn push(&mut self, frame: Arc<Frame<B>>) {
         // Most frames are the newest.
         let newer = self.frames.iter().rev().take_while(|f| f.server_time >= frame.server_time).count();
         let index = self.frames.len() - newer;
-        if self.frames.get(index).is_some_and(|f| f.server_time == frame.server_time) {
-            return;
+        match self.frames.get_mut(index).filter(|f| f.server_time == frame.server_time) {
+            Some(known) if frame.tick <= known.tick => {}
+            Some(known) => *known = frame,
+            None => self.frames.insert(index, frame),
         }
-        self.frames.insert(index, frame);
         while self.has_spare_frame() {
             self.frames.pop_front();
         }
@@ -170,6 +172,23 @@ mod tests {
         assert!(of(&mut (0..0)) && of(&mut (0..most)));
         assert!(!of(&mut (0..=most)), "too many");
         assert!(!of(&mut [1, 3, 2].into_iter()) && !of(&mut [1, 1].into_iter()), "not in order, or twice");
+    }
+
+    #[test]
+    fn the_latest_of_several_frames_with_one_time_stays() {
+        let frame = |tick, at| {
+            let entities = vec![(EntityId(0), tick)];
+            Arc::new(Frame { tick: Tick(tick), server_time: Micros(at), entities })
+        };
+        let mut history = History::<u32>::default();
+        for (tick, at) in [(1, 10), (2, 10), (4, 30), (5, 30), (4, 30), (1, 10), (3, 20)] {
+            history.push(frame(tick, at));
+        }
+        let kept: Vec<_> = history.frames().iter().map(|frame| frame.entities[0].1).collect();
+        assert_eq!(kept, [2, 3, 5]);
+        assert_eq!(history.newest().map(|frame| frame.tick), Some(Tick(5)));
+        assert_eq!(history.before_newest().map(|frame| frame.tick), Some(Tick(3)));
+        assert!(History::of(history.frames().clone()).is_some(), "a saved history can be restored");
     }
 
     /// At 20 frames/s, 64 frames are kept, which are 3.15 s; at 200 frames/s, those of a second.

@@ -1,6 +1,8 @@
 //! The parts of a shot that only the log knows: the packets of its usercmd, and the snapshots between which its target
 //! was drawn.
 
+use std::cmp::Reverse;
+
 use serde::Serialize;
 
 use super::ShotExplanation;
@@ -65,9 +67,13 @@ impl ShotExplanation {
         let [mut before, mut after]: [Option<&SnapshotRecord>; 2] = [None, None];
         for snapshot in records.snapshots.iter().filter(had) {
             if snapshot.server_time.0 <= drawn_us {
-                before = before.into_iter().chain([snapshot]).max_by_key(|snapshot| snapshot.server_time);
+                before =
+                    before.into_iter().chain([snapshot]).max_by_key(|snapshot| (snapshot.server_time, snapshot.seq));
             } else {
-                after = after.into_iter().chain([snapshot]).min_by_key(|snapshot| snapshot.server_time);
+                after = after
+                    .into_iter()
+                    .chain([snapshot])
+                    .min_by_key(|snapshot| (snapshot.server_time, Reverse(snapshot.seq)));
             }
         }
         let [before, after] = [before, after].map(|snapshot| snapshot.map(ReceivedSnapshot::of));

@@ -8,11 +8,11 @@ use crate::game::{Body, Game, PlacedBody, PlacementKind};
 use crate::history::is_teleport;
 use crate::state::value;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::units::{EntityId, Micros};
+use hitreg_log::units::{EntityId, Micros, Tick};
 
 pub(super) struct LagChase<B> {
-    /// The target update, as its server time and the client's clock when it was first seen.
-    goal: Option<(Micros, Micros)>,
+    /// The target update, as its tick and the client's clock when it was first seen.
+    goal: Option<(Tick, Micros)>,
     /// The start of each entity's move.
     set_out: SortedMap<EntityId, B>,
     last: SortedMap<EntityId, B>,
@@ -34,10 +34,10 @@ impl<B: Body> LagChase<B> {
         out: &mut Vec<(EntityId, PlacedBody<B>)>,
     ) {
         let Some(frame) = others.history.newest() else { return };
-        let since = match self.goal.filter(|(goal, _)| *goal == frame.server_time) {
+        let since = match self.goal.filter(|(goal, _)| *goal == frame.tick) {
             Some((_, since)) => since,
             None => {
-                self.goal = Some((frame.server_time, clock));
+                self.goal = Some((frame.tick, clock));
                 self.set_out = std::mem::take(&mut self.last);
                 clock
             }

@@ -46,6 +46,8 @@ impl<B: Body> SampleTrack<B> {
         modes: &DrawingModes<'_, G>,
         scores: &mut Scores,
     ) {
+        // A state of the same time takes the place of the last one, as in [`History::push`](crate::history::History).
+        self.0.pop_back_if(|(at, _)| *at == sample.0);
         self.0.push_back(sample);
         while self.has_all(modes) {
             self.leave_out(modes, scores);

@@ -273,6 +273,29 @@ fn a_spectators_demo_scores_drawing() {
     assert_eq!(session.players[3].frames.len(), 40);
 }
 
+/// A client reads all packets that have come, and then draws.
+#[test]
+fn of_two_packets_in_one_client_frame_the_later_is_drawn() {
+    let mut writer = DemoWriter::default();
+    writer.signon_with(&server_data(28, 3 | 128));
+    writer.sequences(1);
+    for n in 0..40u32 {
+        let now = START_S + n as f32 * 0.02;
+        for (number, y) in [(2 * n, n as f32 * 8.0 - 60.0), (2 * n + 1, n as f32 * 8.0)] {
+            writer.packet(now, 10 + number, n, &other_player(7, [100.0, y, 24.0], 0));
+        }
+        writer.command(now, &QuakeWorldUsercmd { msec: 20, forward: 400, ..QuakeWorldUsercmd::default() });
+    }
+    let session = watched(&writer.bytes, "qwd");
+    assert_eq!(session.players[3].snapshots.len(), 80);
+    let mut settings = Settings::from_pairs(&session.header.settings).expect("settings");
+    settings.set("interpolation.mode", "off").expect("key");
+    let options = replay::ReplayOptions { settings: Some(settings), ..replay::ReplayOptions::default() };
+    let trace = replay::<QuakeWorld>(&session, &options, &mut |_| {}).expect("replay").trace;
+    let drawn = trace.table("views").expect("views").f32s("origin.y");
+    assert_eq!(drawn, (0..40).map(|n| n as f32 * 8.0).collect::<Vec<_>>());
+}
+
 #[test]
 fn a_servers_demo_scores_drawing_and_names_hit_players() {
     let mut writer = ServerDemoWriter::default();
