@@ -137,7 +137,9 @@ fn draws_and_meets_the_later_of_two_snapshots_of_one_time() {
         desk.walk(0, 0.0, 1);
         desk.snapshot(100, 1, 0.0, 60.0);
         desk.snapshot(100, 1, 0.0, 64.0);
-        (100..140).for_each(|at_ms| drop(desk.walk(at_ms, 1_000.0, 1)));
+        for at_ms in 100..140 {
+            desk.walk(at_ms, 1_000.0, 1);
+        }
         let drawn: Vec<f32> = desk.client.drawn().iter().map(|(_, placed)| placed.body.origin.x).collect();
         assert_eq!(drawn, [64.0], "{mode}");
         assert_eq!(desk.x(), 64.0 - 2.0 * 16.0, "{mode}: the discs touch");

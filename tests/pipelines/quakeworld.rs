@@ -40,11 +40,13 @@ fn matched(data: &Path, number: u8) -> (QuakeWorldDemo, SessionInfo) {
 #[test]
 fn statistics_equal_those_of_the_data() {
     let Some(data) = data() else { return };
-    // Usercmds, firing, packets, other players' states, lost; round trips. All are from the data's README.
+    // Usercmds, firing, packets, other players' states, missing numbers; round trips. The data's README counts only
+    // packets with the player's state: 85_079, 42_713 and 11_734, with 1_486, 1_191 and 28_025 missing. Others arrive
+    // during a change of level and after the intermission. Their counts and round trips are from another parser.
     let known = [
-        (16, [86_582, 12_323, 85_079, 133_207, 1_486], [41.0, 42.0, 57.0, 70.0]),
-        (22, [43_904, 5_456, 42_713, 22_904, 1_191], [42.0, 42.0, 42.0, 46.0]),
-        (31, [41_072, 2_391, 11_734, 3_658, 28_025], [176.0, 212.0, 286.0, 511.0]),
+        (16, [86_582, 12_323, 85_080, 133_207, 1_487], [41.0, 42.0, 57.0, 70.0]),
+        (22, [43_904, 5_456, 42_778, 22_904, 1_126], [42.0, 42.0, 42.0, 56.0]),
+        (31, [41_072, 2_391, 12_411, 3_658, 28_659], [168.0, 210.0, 285.0, 499.0]),
     ];
     for (number, counts, rtt_ms) in known {
         let (demo, info) = matched(&data, number);
@@ -59,9 +61,8 @@ fn statistics_equal_those_of_the_data() {
         for (given, measured) in rtt_ms.into_iter().zip(measured.map(|ms| ms.expect("acks"))) {
             assert!((given - measured).abs() < 1.0, "demo{number}: {given} ms, measured {measured}");
         }
-        // The README counts one choked packet more in demo31, before the first state.
         assert!(number != 22 || choked == 1_021);
-        assert!(number != 31 || choked.abs_diff(26_276) <= 1);
+        assert!(number != 31 || choked == 26_558);
     }
     assert_eq!(matched(&data, 9).1.usercmds, 1_055);
 }

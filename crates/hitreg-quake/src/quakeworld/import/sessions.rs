@@ -2,9 +2,11 @@
 //! snapshots, and everything visible becomes entity states.
 //!
 //! A snapshot has the server's sequence number. Its tick is its index in the recording, because the wire does not carry
-//! the server's clock. Its times are arrival times. A few packets during the setup of a level lack the player's state
-//! and do not become snapshots. Their events go into the next snapshot, and their numbers remain gaps, as for lost
-//! packets. Sizes are nominal, as everywhere in hitreg.
+//! the server's clock. Its times are arrival times. Sizes are nominal, as everywhere in hitreg.
+//!
+//! Every packet since the first state of a player becomes a snapshot, also if it shows no player, as during a change of
+//! level and after the intermission. In a server's demo, which has no packets, the moments with players become
+//! snapshots, numbered without gaps. Events of its other moments go into the next snapshot.
 
 use super::bodies::bodies_of;
 use super::convert::ImportOptions;
@@ -102,7 +104,7 @@ struct Importer<'a> {
     jumps: JumpCounts,
     /// Number, level and movement settings of the last snapshot.
     last: Option<(SnapshotSeq, u16, u16)>,
-    /// Events since the last snapshot.
+    /// Events since the last snapshot, and in the current packet.
     events: Vec<DemoEvent>,
     /// States of the current snapshot, ascending by entity.
     states: Vec<(EntityId, QuakeWorldBody)>,
@@ -130,9 +132,10 @@ impl Importer<'_> {
     }
 
     fn add_packets(&mut self) -> Result<(), DemoImportError> {
+        let served = self.demo.by == RecordedBy::Server;
         for (index, packet) in self.demo.packets.iter().enumerate() {
             // A client drops duplicate packets. Packets before the first state contribute only to the rules.
-            let stale = self.last.is_some_and(|(last, ..)| packet.sequence <= last.0);
+            let stale = !served && self.last.is_some_and(|(last, ..)| packet.sequence <= last.0);
             let watches = self.demo.by != RecordedBy::Player;
             let shows = packet.own.is_some() || watches && !packet.others.is_empty();
             let before_play = self.last.is_none() && !shows;
@@ -140,7 +143,7 @@ impl Importer<'_> {
                 continue;
             }
             self.events.extend_from_slice(&packet.events);
-            if shows {
+            if shows || !served {
                 self.add_snapshot(index, packet)?;
                 self.events.clear();
             }
@@ -154,7 +157,8 @@ impl Importer<'_> {
         let tick = before.map_or(Tick(0), |snapshot| snapshot.tick.next());
         let at = self.at("packet", index, packet.time_s, before.map(|snapshot| snapshot.at))?;
         let ack = self.rules.log_seq(packet.ack).ok_or(DemoImportError::Numbers { index, seq: packet.ack })?;
-        let seq = SnapshotSeq(packet.sequence);
+        let served = self.demo.by == RecordedBy::Server;
+        let seq = SnapshotSeq(if served { tick.0 + 1 } else { packet.sequence });
         self.collect_states(index, packet, at)?;
         let sorted = PacketEvents::of(&self.events);
         let changed = |now: u16, before: Option<u16>| (before != Some(now)).then_some(now);

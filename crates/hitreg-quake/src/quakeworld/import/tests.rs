@@ -9,12 +9,13 @@ use crate::quakeworld::movement::{MoveRunner, QuakeWorldPlayerState, Surrounding
 use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
     DemoEvent, DemoImportError, Dialect, ImportOptions, ImportResult, QuakeMap, QuakeWorld, QuakeWorldBody,
-    QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldRules, QuakeWorldUsercmd, ServerPacket, flag, import, unpacked,
+    QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldRules, QuakeWorldUsercmd, flag, import, unpacked,
 };
 use hitreg_analysis::summary::Summary;
 use hitreg_log::record::{DamageRecord, Origin, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::Simulate;
+use hitreg_netcode::info::SessionInfo;
 use hitreg_netcode::replay::{self, ReplayError, replay};
 use hitreg_netcode::score::score;
 use hitreg_netcode::settings::Settings;
@@ -167,19 +168,10 @@ fn a_damaged_log_is_refused() {
     assert!(refused(&|s| s.states.cells_mut()[0] = f32::NAN.to_bits()).contains("no place"));
 }
 
-/// Returns what a log keeps of a demo: packets with the player's state, including the events of the packets between
-/// them.
+/// Returns what a log keeps of a demo: packets since the first one with the player's state.
 fn in_play(demo: &QuakeWorldDemo) -> QuakeWorldDemo {
-    let mut kept = QuakeWorldDemo { packets: Vec::new(), ..demo.clone() };
     let first = demo.packets.iter().position(|packet| packet.own.is_some()).expect("a state");
-    let mut events = Vec::new();
-    for packet in &demo.packets[first..] {
-        events.extend_from_slice(&packet.events);
-        if packet.own.is_some() {
-            kept.packets.push(ServerPacket { events: std::mem::take(&mut events), ..packet.clone() });
-        }
-    }
-    kept
+    QuakeWorldDemo { packets: demo.packets[first..].to_vec(), ..demo.clone() }
 }
 
 #[test]
@@ -273,6 +265,41 @@ fn a_spectators_demo_scores_drawing() {
     assert_eq!(session.players[3].frames.len(), 40);
 }
 
+/// Nobody is shown during a change of level and after the intermission. The last packet there tells of a held-back one.
+#[test]
+fn packets_without_players_are_received() {
+    for spectates in [false, true] {
+        let mut writer = DemoWriter::default();
+        writer.signon_with(&server_data(28, if spectates { 3 | 128 } else { 3 }));
+        writer.sequences(1);
+        for n in (0..40u32).filter(|n| *n != 38) {
+            let now = START_S + n as f32 * 0.02;
+            writer.command(now, &QuakeWorldUsercmd { msec: 20, forward: 400, ..QuakeWorldUsercmd::default() });
+            let messages = match n {
+                39 => vec![44, 1],
+                10..20 | 30.. => Vec::new(),
+                _ if spectates => other_player(7, [100.0, 0.0, 24.0], 0),
+                _ => own_state([0.0, 0.0, STANDING_Z], [0.0; 3]),
+            };
+            writer.packet(now + 0.015, 10 + n, n + 1, &messages);
+        }
+        let (session, rules) = imported(&writer.bytes);
+        let packets = SessionInfo::of(&session).packets;
+        let [sent, received, lost, choked] = [packets.sent, packets.received, packets.lost, packets.choked];
+        assert_eq!([sent, received, lost, choked], [Some(40), Some(39), Some(0), Some(1)], "spectates: {spectates}");
+        let shown: Vec<u32> = session.players[3].snapshots.iter().map(|s| s.entities.len() as u32).collect();
+        assert_eq!(shown, [[1; 10], [0; 10], [1; 10], [0; 10]].concat()[..39]);
+        let demo = QuakeWorldDemo::parse(&writer.bytes).expect("demo");
+        if !spectates {
+            assert_eq!(recorded_demo(&session, &rules).packets[..], demo.packets[1..]);
+        }
+        let replayed = replay::<QuakeWorld>(&session, &replay::ReplayOptions::default(), &mut |_| {});
+        let prediction = Summary::of(&replayed.expect("replay").trace).prediction;
+        // The first state is no prediction.
+        assert_eq!(prediction.checked, if spectates { 0 } else { 19 });
+    }
+}
+
 /// A client reads all packets that have come, and then draws.
 #[test]
 fn of_two_packets_in_one_client_frame_the_later_is_drawn() {
@@ -301,7 +328,10 @@ fn a_servers_demo_scores_drawing_and_names_hit_players() {
     let mut writer = ServerDemoWriter::default();
     writer.signon();
     for n in 0..40u8 {
-        writer.moment(20);
+        // The moments in between have no players.
+        writer.moment(10);
+        writer.lift(n % 30);
+        writer.moment(10);
         writer.player(0, [100.0, f32::from(n) * 8.0, 24.0], 90.0);
         writer.player(4, [-100.0, 0.0, 24.0], 0.0);
         if n == 30 {
@@ -312,6 +342,8 @@ fn a_servers_demo_scores_drawing_and_names_hit_players() {
     }
     let session = watched(&writer.bytes, "mvd");
     assert_eq!((session.header.players.len(), session.players[5].snapshots.len()), (6, 40));
+    let packets = SessionInfo::of(&session).packets;
+    assert_eq!((packets.sent, packets.lost), (Some(40), Some(0)), "a server's demo has no packets to lose");
     let at = session.players[5].snapshots[30].tick;
     let hit = |attacker, amount| {
         let time = session.players[5].snapshots[30].at;
