@@ -274,7 +274,10 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
 fn print_connections(page: &mut Page, shown: &LogInfo) {
     let info = &shown.info;
     const MOST_ROWS: usize = 8;
-    let (down, up) = ([">from\nsent", ">server\nlost", ">\nchoked"], [">to\nsent", ">server\nlost"]);
+    // A QuakeWorld server's packet has the number of the client packet that it answers.
+    let are_replies = info.origin == "qwd";
+    let lost = if are_replies { ">server\nno reply" } else { ">server\nlost" };
+    let (down, up) = ([">from\nsent", lost, ">\nchoked"], [">to\nsent", ">server\nlost"]);
     let rtt = [">round\np5", ">trip,\np50", ">ms\np95", ">\np99"];
     let head = [&["", ">\nusercmds"][..], &down, &up, &rtt].concat();
     let row = |name: &str, usercmds: usize, down: &PacketCounts, up: &PacketCounts, rtt: &Percentiles| {
@@ -298,6 +301,10 @@ fn print_connections(page: &mut Page, shown: &LogInfo) {
     page.table(&head, info.by_player.iter().take(MOST_ROWS).map(of_player).chain(all));
     let first = if shown.as_received { "the arrival of a usercmd" } else { "making a usercmd" };
     page.faint(2, &format!("packets; round trip: from {first} to receiving its ack"));
+    if are_replies {
+        page.faint(2, "no reply: client packets without one, lost in either direction or answered");
+        page.faint(2, "together with the next; a reply's number is that of the client packet");
+    }
     if info.by_player.len() > MOST_ROWS {
         page.faint(2, "(--format json lists the other players)");
     }

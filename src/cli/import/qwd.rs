@@ -235,7 +235,7 @@ impl QwdImportReport {
         let packets = info.packets;
         let [sent, received, lost, choked] =
             [packets.sent, packets.received, packets.lost, packets.choked].map(Option::unwrap_or_default);
-        let lost = format!("{} lost ({})", count(lost), share(lost, sent));
+        let lost = format!("{} without a reply ({})", count(lost), share(lost, sent));
         page.pair("packets", &format!("{} received, {lost}, {} choked", count(received), count(choked)));
         let demo = bytes(self.demo_bytes as u64);
         let size = self.size_bytes.per_usercmd(info.usercmds as u64);
