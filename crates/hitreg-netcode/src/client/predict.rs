@@ -282,7 +282,7 @@ impl<G: Game> Window<G> {
             grade,
             as_played,
             error_units: predicted.origin().distance(authoritative.origin()),
-            velocity_error: predicted.velocity().distance(next.velocity()),
+            velocity_error: predicted.velocity().distance(authoritative.velocity()),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         let mut cut = std::mem::take(&mut self.cut);

@@ -81,9 +81,9 @@ pub struct Comparison {
     /// Set when `grade` is that of running the usercmds again as the server ran them. It is then the grade of the
     /// prediction in play, among the bodies that the client knew at that time.
     pub as_played: Option<PredictionGrade>,
-    /// The distance between the origins, in units.
+    /// The distance between the predicted and the authoritative origin, in units, including a recording's rounding.
     pub error_units: f32,
-    /// The length of the velocity difference, in units/s; zero for differences within a recording's rounding.
+    /// The length of the velocity difference, in units/s, including a recording's rounding.
     pub velocity_error: f32,
     /// Whether the player stood on ground or on an object before.
     pub on_ground: bool,

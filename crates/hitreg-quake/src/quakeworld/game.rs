@@ -128,7 +128,7 @@ impl Judge for QuakeWorld {}
 impl Categorize for QuakeWorld {}
 
 impl Reconcile for QuakeWorld {
-    const GRADES: &str = "exact: within 1/8 unit of the recorded position, with the same transmitted velocity; near: within 0.2 units and 1.5 units/s on each axis";
+    const GRADES: &str = "exact: on each axis within 1/8 unit of the middle of the recorded position's rounding range, with the same transmitted velocity; near: within 0.2 units of it and 1.5 units/s";
 
     fn on_ground(body: &QuakeWorldBody) -> bool {
         body.on_ground

@@ -146,13 +146,13 @@ table! {
     command: u32;
     /// Number of usercmds acked since the previous ack; 0 for a repeated ack.
     commands: u32;
-    /// Agreement of the prediction; `near` is within 0.2 units and 1.5 units/s.
+    /// Agreement of the prediction, within limits that `replay` prints for the game.
     result: Code, names = &GRADES;
     /// Whether the first of these usercmds started on the ground.
     on_ground: u32, unit = Unit::Flag;
-    /// Distance between predicted and authoritative position.
+    /// Distance between predicted and authoritative position, including a recording's rounding.
     error_units: f32, unit = Unit::Units;
-    /// Difference between predicted and authoritative velocity.
+    /// Difference between predicted and authoritative velocity, including a recording's rounding.
     velocity_error_units_per_s: f32, unit = Unit::UnitsPerSecond;
     /// Number of corrected fields.
     fields: u32;

@@ -193,6 +193,23 @@ fn damage_is_recognized_by_its_message() {
     assert_eq!(found, [miss(150, "knockback", "damage message")]);
 }
 
+/// The velocity error of an ack is the length of its velocity errors. Those of axes within the rounding have no row.
+#[test]
+fn velocity_errors_are_differences_from_the_recorded_velocity() {
+    let demo = recorded(300, |n| if n == 150 { PacketFate::Hurts } else { PacketFate::Arrives });
+    let trace = replayed::<Client<QuakeWorld>>(&demo, "acking-packet");
+    let [table, errors] = ["corrections", "errors"].map(|name| trace.table(name).expect("a table"));
+    let is_miss = |result: &str| result == "miss";
+    let row = table.names("result").iter().position(is_miss).expect("a miss");
+    let command = table.u32s("command")[row];
+    let cells = errors.u32s("command").iter().zip(errors.names("field").iter());
+    let off = errors.f32s("predicted").iter().zip(errors.f32s("authoritative")).map(|(ours, theirs)| ours - theirs);
+    let of_miss = cells.zip(off).filter(|((of, field), _)| **of == command && field.starts_with("velocity."));
+    let squares: f32 = of_miss.map(|(_, off)| off * off).sum();
+    let found = table.f32s("velocity_error_units_per_s")[row];
+    assert!(squares > 100.0 * 100.0 && found * found >= squares - 1.0 && found * found <= squares + 3.0, "{found}");
+}
+
 #[test]
 fn the_statistics_count_lost_packets() {
     let fate = |n: usize| if n % 10 == 9 { PacketFate::AnswerLost } else { PacketFate::Arrives };
