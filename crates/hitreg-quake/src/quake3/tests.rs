@@ -367,7 +367,7 @@ fn hits_are_matched_with_lines_of_the_server_log() {
     scribe.snapshot(200, state(95, 7, 62), &[], &[]);
     let log = b"90: client:1 health:9 damage:1 armor:0\n100: client:3 health:62 damage:30 armor:0\n\
         100: client:1 health:72 damage:10 armor:0\n100: client:1 health:62 damage:11 armor:0\n\
-        120: client:2 health:50 damage:7 armor:0\n";
+        120: client:2 health:50 damage:7 armor:14\n250: client:2 health:43 damage:5 armor:9\n";
     let session = session_of(&scribe.capture, &ServerLog::parse(log));
     let hit =
         |shot: &hitreg_log::record::ShotRecord| (shot.command.0, shot.index, shot.target.map(|id| id.0), shot.damage);
@@ -375,7 +375,13 @@ fn hits_are_matched_with_lines_of_the_server_log() {
     assert_eq!(judged, [(1, 0, Some(1), 10), (1, 1, Some(1), 11)]);
     let hurt = |d: &hitreg_log::record::DamageRecord| (d.tick.0, d.victim.0, d.attacker.map(|id| id.0), d.amount);
     let damage: Vec<_> = session.damage.iter().map(hurt).collect();
-    assert_eq!(damage, [(1, 1, None, 1), (2, 3, None, 30), (2, 1, Some(0), 10), (2, 1, Some(0), 11), (2, 2, None, 7)]);
+    assert_eq!(
+        damage,
+        [(1, 1, None, 1), (2, 3, None, 30), (2, 1, Some(0), 10), (2, 1, Some(0), 11), (2, 2, None, 7), (3, 2, None, 5)]
+    );
+    let armour: Vec<_> = session.damage.iter().map(|hurt| hurt.armour).collect();
+    assert_eq!(armour, [0, 0, 0, 0, 14, 9].map(Some));
+    assert_eq!(session.damage[5].at, session.players[0].snapshots[2].at, "the last snapshot");
 }
 
 #[test]

@@ -88,14 +88,14 @@ impl HitLog {
     }
 
     /// Returns the log's damage up to a server time for which all shooters have been told, each line once. Its tick is
-    /// the first whose snapshots show it.
+    /// the first whose snapshots show it, or the last tick for lines after the last snapshot.
     pub(super) fn until(&mut self, server_time: i32, ticks: &NewestTicks) -> Vec<DamageRecord> {
         let mut records = Vec::new();
         while let Some(line) = self.log.hurt.get(self.emitted).filter(|line| line.server_time < server_time) {
-            if let Some((tick, at)) = ticks.after(line.server_time) {
+            if let Some((tick, at)) = ticks.after(line.server_time).or(ticks.last()) {
                 let (victim, amount) = (EntityId(line.victim), line.damage);
-                let attacker = self.attackers[self.emitted];
-                records.push(DamageRecord { tick, at, victim, attacker, amount, ..DamageRecord::default() });
+                let (attacker, armour) = (self.attackers[self.emitted], u16::try_from(line.armor).ok());
+                records.push(DamageRecord { tick, at, victim, attacker, amount, armour, ..DamageRecord::default() });
             }
             self.emitted += 1;
         }

@@ -42,6 +42,11 @@ impl NewestTicks {
         self.newest.get(after).map(|(_, tick, at)| (*tick, *at))
     }
 
+    /// Returns the last tick, and its session time.
+    pub(super) fn last(&self) -> Option<(Tick, Micros)> {
+        self.newest.back().map(|(_, tick, at)| (*tick, *at))
+    }
+
     fn add(&mut self, at: Micros, server_time: i32, tick: Tick) -> Tick {
         if self.newest.len() == REMEMBERED {
             self.newest.pop_front();
@@ -73,5 +78,6 @@ mod tests {
             "no client received it in time"
         );
         assert_eq!((ticks.after(1100), ticks.after(1201)), (Some((Tick(5), Micros(1200))), None));
+        assert_eq!(ticks.last(), Some((Tick(6), Micros(1201))));
     }
 }
