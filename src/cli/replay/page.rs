@@ -125,7 +125,7 @@ fn print_drawn(page: &mut Page, drawn: &[DrawingScore]) {
     if drawn.is_empty() {
         return;
     }
-    page.heading("Interpolation: distance of drawn players from their true position at that time");
+    page.heading("Interpolation: distance of drawn entities from their true position at that time");
     let row = |drawn: &DrawingScore| {
         let [p50, p95, p99] = percentiles(drawn.error_units);
         [drawn.by.clone(), count(drawn.views), p50, p95, p99]
