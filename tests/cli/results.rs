@@ -29,7 +29,7 @@ fn a_real_demo_is_imported_and_replayed() {
     let figures = [&info["usercmds"], &packets["received"], &packets["lost"], &packets["choked"]];
     assert_eq!(figures.map(Value::as_u64), [43_904, 42_778, 105, 1_021].map(Some));
     let page = folder.done("info a.hitlog");
-    assert!(page.contains("no reply  choked") && page.contains("43,904      105   1,021"), "{page}");
+    assert!(page.contains("no reply  choked") && page.contains("43,904       105   1,021"), "{page}");
     // `info` and a timeline count the same packets.
     let log = hitreg::store::read_log(&folder.path("a.hitlog")).expect("a log");
     let packets = hitreg::traffic::of_session(&log);

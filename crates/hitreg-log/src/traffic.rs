@@ -60,6 +60,8 @@ struct SnapshotGaps {
     held_back: u64,
     /// The number of lost snapshots so far, less the received ones. A crafted file may claim any gap.
     excess: i64,
+    /// The recent lost snapshots: number and time.
+    lost: VecDeque<(u32, i64)>,
 }
 
 impl SnapshotGaps {
@@ -77,11 +79,33 @@ impl SnapshotGaps {
             self.excess += i64::from(lost);
             for n in 1..=lost {
                 let share = i64::from(n) * sent_us.saturating_sub(before_us) / i64::from(lost + 1);
-                to((before + n, before_us.saturating_add(share), 0, 0));
+                let at_us = before_us.saturating_add(share);
+                self.lost.push_back((before + n, at_us));
+                to((before + n, at_us, 0, 0));
             }
         }
         self.last = Some((number, sent_us));
         to(row);
+    }
+}
+
+/// A server reports an update that it held back at most this long ago.
+const REPORTED_AFTER_US: i64 = 10_000_000;
+
+impl SnapshotGaps {
+    /// Removes the newest lost snapshots from `sent` if the last received one reports more updates held back than its own
+    /// gap has. During a change of level, a QuakeWorld server reports them late.
+    fn remove_held_back(&mut self, sent: &mut VecDeque<SentRow>) {
+        let Some((_, now_us)) = self.last else { return };
+        while self.lost.pop_front_if(|(_, at)| now_us.saturating_sub(*at) > REPORTED_AFTER_US).is_some() {}
+        while self.held_back > 0 {
+            let Some((number, _)) = self.lost.pop_back() else { return };
+            if let Ok(place) = sent.binary_search_by_key(&number, |row| row.0) {
+                sent.remove(place);
+                self.held_back -= 1;
+                self.excess -= 1;
+            }
+        }
     }
 }
 
@@ -136,7 +160,10 @@ impl PacketReader {
                 let row = (sent.seq.0, sent.at.0, sent.bytes, sent.choked);
                 let WaitingPackets { gaps, sent, .. } = down;
                 match self.is_received {
-                    true => gaps.add(row, &mut |row| put(sent, row)),
+                    true => {
+                        gaps.add(row, &mut |row| put(sent, row));
+                        gaps.remove_held_back(sent);
+                    }
                     false => put(sent, row),
                 }
             }
@@ -358,6 +385,18 @@ mod tests {
         let lost: Vec<_> =
             with_lost(&received[1..]).iter().filter(|row| row.2 == 0).map(|row| (row.0, row.1)).collect();
         assert_eq!(lost, [(12, 4_000), (13, 6_000), (15, 8_500)]);
+    }
+
+    #[test]
+    fn updates_that_are_reported_late_as_held_back_are_not_lost() {
+        let (mut gaps, mut sent) = (SnapshotGaps::default(), VecDeque::new());
+        let rows = [(1, 0, 50, 0), (4, 20_000_000, 50, 0), (8, 21_000_000, 50, 0), (10, 22_000_000, 50, 3)];
+        for row in rows {
+            gaps.add(row, &mut |row| put(&mut sent, row));
+            gaps.remove_held_back(&mut sent);
+        }
+        let numbers: Vec<u32> = sent.iter().map(|row| row.0).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 8, 10], "one of the last gap, two of the gap before");
     }
 
     /// A reader gives the packets of the whole session, wherever the log is cut into stretches.
