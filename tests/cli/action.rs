@@ -103,7 +103,7 @@ fn the_action_passes_and_fails_and_leaves_reports_to_upload() {
     let output = run(&folder, "Run hitreg", &format!("diff logs {CHANGE} --max hits-changed=0"));
     let messages = text(&output.stderr);
     assert_eq!(code(&output), 1, "{messages}");
-    assert!(messages.contains("::error::hitreg: hits-changed is "), "{messages}");
+    assert!(messages.contains("::error::hitreg: hits-changed: "), "{messages}");
     assert!(files().len() > 1, "no page of what differs: {messages}");
     let summary = fs::read_to_string(folder.path("hitreg-reports/summary.html")).expect("a page");
     for page in files() {

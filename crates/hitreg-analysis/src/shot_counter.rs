@@ -22,6 +22,8 @@ struct ProjectileRows {
     impacts: u64,
     /// The impacts that hit a player.
     hits: u64,
+    /// The hits among them that the recorded server reported.
+    reported: u64,
 }
 
 impl ShotCounter {
@@ -34,7 +36,9 @@ impl ShotCounter {
             let rows = self.projectiles.entry((shooter, command)).or_default();
             rows.launches += u64::from(!is_impact);
             rows.impacts += u64::from(is_impact);
-            rows.hits += u64::from(is_impact && reason == "hit");
+            let is_hit = is_impact && reason == "hit";
+            rows.hits += u64::from(is_hit);
+            rows.reported += u64::from(is_hit && is_named(shots.given_target.get(row)));
         } else if is_reported(shots, row) {
             self.reported += 1;
         } else if reason != NOT_RUN {
@@ -53,6 +57,7 @@ impl ShotCounter {
             rows.launches += more.launches;
             rows.impacts += more.impacts;
             rows.hits += more.hits;
+            rows.reported += more.reported;
         }
     }
 
@@ -63,12 +68,12 @@ impl ShotCounter {
 
     /// The number of shots that hit a player.
     pub fn hit(&self) -> u64 {
-        self.hitscan_hit + self.projectiles.values().map(|rows| rows.hits.min(rows.fired())).sum::<u64>()
+        self.hitscan_hit + self.projectiles.values().map(ProjectileRows::hit).sum::<u64>()
     }
 
     /// The number of hits that the recorded server reported and whose shot is not known.
     pub(crate) fn reported(&self) -> u64 {
-        self.reported
+        self.reported + self.projectiles.values().map(ProjectileRows::without_launch).sum::<u64>()
     }
 
     /// The number of projectiles launched.
@@ -84,33 +89,52 @@ impl ShotCounter {
 
 /// Whether a row has a hit that only the recorded server reported: the replay has no shot to judge.
 pub(crate) fn is_reported(shots: &shots::Columns<'_>, row: usize) -> bool {
-    let is_named = |name: &str| !matches!(name, "" | "none");
     let is_rejudged = shots.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0)
         || is_named(shots.present_target.get(row))
         || shots.off_units.get(row).is_some_and(|off_units| !off_units.is_nan());
     shots.impact.get(row) != Some(&1) && is_named(shots.given_target.get(row)) && !is_rejudged
 }
 
+fn is_named(target: &str) -> bool {
+    !matches!(target, "" | "none")
+}
+
 impl ProjectileRows {
-    /// Without the rows of launches, each impact counts as a projectile.
+    /// Without the rows of launches, each impact counts as a projectile. But projectiles that hit nobody are not reported.
     fn fired(&self) -> u64 {
-        if self.launches > 0 { self.launches } else { self.impacts }
+        if self.launches > 0 { self.launches } else { self.impacts - self.reported }
+    }
+
+    fn hit(&self) -> u64 {
+        (self.hits - self.without_launch()).min(self.fired())
+    }
+
+    /// The reported hits of projectiles whose launches are not known.
+    fn without_launch(&self) -> u64 {
+        if self.launches > 0 { 0 } else { self.reported }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_log::trace::Table;
+    use hitreg_log::trace::{NameColumn, Table};
 
     /// Counts rows of a usercmd: whether each is an impact, and its reason.
     fn counted(rows: &[(u32, bool, &str)]) -> ShotCounter {
+        counted_as(rows, false)
+    }
+
+    /// The same, as hits that the recorded server reported.
+    fn counted_as(rows: &[(u32, bool, &str)], are_reported: bool) -> ShotCounter {
         let impact: Vec<u32> = rows.iter().map(|(_, is_impact, _)| u32::from(*is_impact)).collect();
         let command: Vec<u32> = rows.iter().map(|(command, ..)| *command).collect();
         let shooter = vec![0; rows.len()];
         let nothing = Table::default();
-        let columns =
-            shots::Columns { shooter: &shooter, command: &command, impact: &impact, ..shots::Columns::read(&nothing) };
+        let names = ["none", "p1"].map(str::to_owned);
+        let given_target = NameColumn { names: &names, codes: &vec![u32::from(are_reported); rows.len()] };
+        let read = shots::Columns::read(&nothing);
+        let columns = shots::Columns { shooter: &shooter, command: &command, impact: &impact, given_target, ..read };
         let mut counter = ShotCounter::default();
         rows.iter().enumerate().for_each(|(row, (.., reason))| counter.add_row(&columns, row, reason));
         counter
@@ -125,6 +149,15 @@ mod tests {
         let rows =
             [(1, false, "launched"), (1, true, "hit"), (1, true, "hit"), (1, true, "hit the world"), (2, false, "hit")];
         assert_eq!(numbers(&counted(&rows)), [2, 2, 1, 3]);
+    }
+
+    /// Only hits are reported, so hits of unknown shots give no hit rate.
+    #[test]
+    fn reported_hits_count_only_with_a_known_shot() {
+        let unknown = counted_as(&[(1, true, "hit"), (2, false, "hit"), (2, false, "hit")], true);
+        assert_eq!((numbers(&unknown), unknown.reported()), ([0, 0, 0, 1], 3));
+        let launched = counted_as(&[(1, false, "launched"), (1, true, "hit")], true);
+        assert_eq!((numbers(&launched), launched.reported()), ([1, 1, 1, 1], 0));
     }
 
     #[test]

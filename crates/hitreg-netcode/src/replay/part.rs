@@ -22,11 +22,12 @@ impl Part {
     /// The whole of any session.
     pub const WHOLE: Part = Part { from: Micros(i64::MIN), to: Micros(i64::MAX) };
 
-    /// Limits the part to the session's own times.
+    /// Replaces an open beginning by the session's first time, and limits the end to the session's end.
     #[must_use]
     pub fn within(self, played: Option<(Micros, Micros)>) -> Part {
         let (first, last) = played.unwrap_or_default();
-        Part { from: self.from.max(first), to: self.to.min(Micros(last.0.saturating_add(1))) }
+        let from = if self.from == Part::WHOLE.from { first } else { self.from };
+        Part { from, to: self.to.min(Micros(last.0.saturating_add(1))) }
     }
 
     /// Returns the range for the trace's header; `None` if the part is the whole session.
