@@ -57,7 +57,7 @@ pub(crate) fn small() -> Trace {
         column("error_units", ColumnData::F32(vec![0.0, 1.5])),
         column("reran", ColumnData::U32(vec![0, 3])),
         column("cause", names(&["none", "input_lost", "knockback"], &[0, 2])),
-        column("evidence", names(&["none", "told"], &[0, 1])),
+        column("evidence", names(&["none", "snapshot"], &[0, 1])),
     ];
     let tables = vec![
         table(

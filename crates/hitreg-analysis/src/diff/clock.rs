@@ -139,10 +139,10 @@ impl<'t> RowTimes<'t> {
         let is_number = |name: &str| table.column(name).is_some_and(|column| matches!(column.data, ColumnData::U32(_)));
         let says_time = table.column("at_us").is_some_and(|column| matches!(column.data, ColumnData::I64(_)));
         let by_command = !says_time && !is_number("tick") && is_number("player") && is_number("command");
-        let told_by = if table.name == errors::NAME { corrections::NAME } else { frames::NAME };
+        let times_from = if table.name == errors::NAME { corrections::NAME } else { frames::NAME };
         let (known, read, asked) = (OwnerMap::default(), OwnerMap::default(), OwnerMap::default());
         let mut times = RowTimes { clock, more: None, known, read, rows: 0, asked, whole };
-        match trace.in_memory().map(|trace| trace.table(told_by)) {
+        match trace.in_memory().map(|trace| trace.table(times_from)) {
             _ if !by_command => {}
             Some(listed) => {
                 for (player, command, at) in listed.into_iter().flat_map(commands) {
@@ -150,7 +150,7 @@ impl<'t> RowTimes<'t> {
                 }
                 times.put_in_order();
             }
-            None => times.more = Some(trace.rows(told_by, &["player", "command", "at_us"])),
+            None => times.more = Some(trace.rows(times_from, &["player", "command", "at_us"])),
         }
         times
     }

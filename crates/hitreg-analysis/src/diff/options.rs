@@ -64,8 +64,8 @@ impl DiffScope {
     /// around them.
     pub fn tables(self) -> TableSet {
         let around = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME];
-        let is_told = |name: &&str| self.has_table(name) || around.contains(name);
-        TableSet::named(TABLES.iter().map(|table| table.name).filter(is_told))
+        let is_used = |name: &&str| self.has_table(name) || around.contains(name);
+        TableSet::named(TABLES.iter().map(|table| table.name).filter(is_used))
     }
 
     pub(crate) fn has_column(self, name: &str) -> bool {

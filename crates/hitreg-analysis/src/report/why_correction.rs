@@ -77,7 +77,7 @@ pub(super) fn about_correction(
 /// The evidence for a cause, in words. Games can have evidence of their own.
 fn evidence(evidence: &str) -> String {
     match evidence {
-        "told" => "the server's snapshot says so".to_owned(),
+        "snapshot" => "the server's snapshot says so".to_owned(),
         "touched" => "the player touched it when the usercmds ran".to_owned(),
         "reproduced" => AGREES.to_owned(),
         "none" => "none".to_owned(),

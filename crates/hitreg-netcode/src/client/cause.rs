@@ -64,10 +64,10 @@ fn explain<G: Game>(
     }
     let before = miss.from.unwrap_or(miss.predicted);
     if before.is_alive() != miss.authoritative.is_alive() {
-        return found(Cause::SpawnOrDeath, "told");
+        return found(Cause::SpawnOrDeath, "snapshot");
     }
     if miss.predicted.teleports() != miss.authoritative.teleports() {
-        return found(Cause::Teleport, "told");
+        return found(Cause::Teleport, "snapshot");
     }
     // A player who pushes against another hardly moves, so a lost usercmd changes nothing. The loss would then wrongly
     // explain the effect of the other player's movement.
@@ -77,7 +77,7 @@ fn explain<G: Game>(
         return MissExplanation { cause: Cause::InputLost, evidence: "reproduced", effects };
     }
     if G::was_hurt(before, miss.authoritative) {
-        return found(Cause::Knockback, "told");
+        return found(Cause::Knockback, "snapshot");
     }
     if met {
         return found(Cause::OtherPlayer, "touched");

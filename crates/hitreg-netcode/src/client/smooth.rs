@@ -137,7 +137,7 @@ mod tests {
     fn an_entity_missing_for_a_frame_is_no_longer_eased() {
         let shown_after = |gone: bool| {
             let mut easing = EasedEntities { fade_ms: 100, max_units: 64, eased: SortedMap::new() };
-            let mut drawn_at = |at_ms, told_ms, ids: &[u16]| {
+            let mut drawn_at = |at_ms, server_ms, ids: &[u16]| {
                 let by = Some(Rendering { category: Category::Simulated, at: Micros::ZERO });
                 let placed = |id: &u16| {
                     (
@@ -147,7 +147,7 @@ mod tests {
                 };
                 let mut drawn: Vec<_> = ids.iter().map(placed).collect();
                 // By the update before, each entity would be 10 units away.
-                easing.ease(Micros::from_ms(at_ms), Micros::from_ms(told_ms), &mut drawn, |_| Some(Vec3::X * 10.0));
+                easing.ease(Micros::from_ms(at_ms), Micros::from_ms(server_ms), &mut drawn, |_| Some(Vec3::X * 10.0));
                 drawn.iter().map(|(_, placed)| placed.body.origin.x).collect::<Vec<_>>()
             };
             assert_eq!(drawn_at(0, 0, &[1, 2]), [0.0, 0.0]);

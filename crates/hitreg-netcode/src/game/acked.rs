@@ -34,7 +34,7 @@ impl PredictionGrade {
 }
 
 /// The evidence for a [`Cause`](hitreg_log::record::Cause), as tables name it:
-/// - `told`: the snapshot says so.
+/// - `snapshot`: the snapshot says so.
 /// - `touched`: the body met it during the prediction.
 /// - `reproduced`: running the usercmds under this cause gives the server's state to the bit.
 /// - `none`: there is no evidence.

@@ -199,8 +199,8 @@ impl<B: Body> Sender<B> {
         changes.sort_by_cached_key(order);
         let from = self.acked.filter(|acked| snapshot.seq.0 - acked.seq.0 < WINDOW);
         let usual = from.map(|acked| snapshot.seq.0 - acked.seq.0);
-        let told_from = from.map(|acked| (acked.seq, acked.server_time));
-        let mut page = DatagramPage::begin(snapshot, told_from, budget.saturating_sub(SEAL_BYTES) * 8);
+        let base = from.map(|acked| (acked.seq, acked.server_time));
+        let mut page = DatagramPage::begin(snapshot, base, budget.saturating_sub(SEAL_BYTES) * 8);
         let mut carried: Vec<&EntityChange> = Vec::with_capacity(changes.len());
         let mut deferred: Vec<&EntityChange> = Vec::new();
         let (own, others) = changes.split_at(changes.partition_point(|change| change.id == self.avatar));

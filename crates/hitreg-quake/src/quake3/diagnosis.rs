@@ -25,7 +25,7 @@ type Explanation = Option<(Cause, Evidence)>;
 
 /// Returns the cause with its evidence.
 pub(crate) fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> (Cause, Evidence) {
-    let Some(from) = miss.from else { return (Cause::SpawnOrDeath, "told") };
+    let Some(from) = miss.from else { return (Cause::SpawnOrDeath, "snapshot") };
     stated(from, miss.authoritative)
         .or_else(|| bodies_before(rules, miss, from))
         .or_else(|| lost_input(rules, miss, from))
@@ -40,18 +40,18 @@ fn stated(from: &Quake3Body, to: &Quake3Body) -> Explanation {
     let (was, is) = (from.player_state(), to.player_state());
     let pushed = |state: &Quake3PlayerState| state.flags & flag::TIME_KNOCKBACK != 0;
     if from.is_alive() != to.is_alive() || changed(SPAWNS) {
-        return Some((Cause::SpawnOrDeath, "told"));
+        return Some((Cause::SpawnOrDeath, "snapshot"));
     }
     if was.gravity == 0 && is.gravity != 0 {
         // Until the first usercmd, a state after a spawn lacks speed and gravity.
-        return Some((Cause::SpawnOrDeath, "told"));
+        return Some((Cause::SpawnOrDeath, "snapshot"));
     }
     if from.teleports() != to.teleports() {
-        return Some((Cause::Teleport, "told"));
+        return Some((Cause::Teleport, "snapshot"));
     }
     let is_hurt = changed(player("damage_event")) || is.health < was.health;
     let is_pushed = pushed(&is) && (!pushed(&was) || is.time_ms > was.time_ms);
-    (is_hurt || is_pushed).then_some((Cause::Knockback, "told"))
+    (is_hurt || is_pushed).then_some((Cause::Knockback, "snapshot"))
 }
 
 /// Tests whether the prediction is right with the bodies of the previous snapshot.

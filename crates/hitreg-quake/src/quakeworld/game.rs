@@ -41,9 +41,12 @@ impl Simulate for QuakeWorld {
 
     /// A recording has no client-only fields, and of a brush model little more than its position.
     fn classes() -> Vec<Class> {
-        let told = || QuakeWorldBody::fields().into_iter().filter(|field| field.scope != Scope::ClientOnly);
+        let sent_fields = || QuakeWorldBody::fields().into_iter().filter(|field| field.scope != Scope::ClientOnly);
         let of_model = |field: &FieldSchema| matches!(field.name.split('.').next(), Some("origin" | "alive" | "flags"));
-        vec![Class::new("entity", told().collect()), Class::new("brush_model", told().filter(of_model).collect())]
+        vec![
+            Class::new("entity", sent_fields().collect()),
+            Class::new("brush_model", sent_fields().filter(of_model).collect()),
+        ]
     }
 
     fn class(body: &QuakeWorldBody) -> ClassId {
@@ -143,19 +146,20 @@ impl Reconcile for QuakeWorld {
     /// Returns the prediction, moved into the rounding range of the recorded state. A body that comes from another
     /// level restarts.
     fn resume(rules: &QuakeWorldRules, acked: &AckedPrediction<'_, QuakeWorldBody>) -> QuakeWorldBody {
-        let told = acked.authoritative;
-        let grade = Self::grade(acked.predicted, told);
-        let predicted = if grade.is_some() { acked.predicted } else { told };
-        let solids = surroundings::solids(&rules.map, &acked.surroundings(), &[], acked.scene.player.entity(), told);
+        let authoritative = acked.authoritative;
+        let grade = Self::grade(acked.predicted, authoritative);
+        let predicted = if grade.is_some() { acked.predicted } else { authoritative };
+        let solids =
+            surroundings::solids(&rules.map, &acked.surroundings(), &[], acked.scene.player.entity(), authoritative);
         let world = Surroundings { map: &rules.map, solids: &solids };
-        let mut state = resume(&world, &predicted.player_state(), told);
+        let mut state = resume(&world, &predicted.player_state(), authoritative);
         let before = acked.before.iter().find(|(entity, _)| *entity == acked.scene.player.entity());
-        state.corpse |= told.has(flag::LIES) && before.is_none_or(|(_, before)| !before.has(flag::LIES));
+        state.corpse |= authoritative.has(flag::LIES) && before.is_none_or(|(_, before)| !before.has(flag::LIES));
         if grade == Some(PredictionGrade::Miss) && state.dead {
             let lies = MissedPrediction::new(rules, acked).and_then(|missed| lies_still(&missed));
             state.corpse = lies.unwrap_or(state.corpse);
         }
-        QuakeWorldBody { flags: told.flags, viewangles: predicted.viewangles, ..told.moved(&state) }
+        QuakeWorldBody { flags: authoritative.flags, viewangles: predicted.viewangles, ..authoritative.moved(&state) }
     }
 
     fn carry(
