@@ -52,6 +52,9 @@ pub fn is_received(header: &SessionHeader) -> bool {
 /// Number, send time in µs, bytes, and the number of updates held back before it.
 type SentRow = (u32, i64, u16, u8);
 
+/// A server reports an update that it held back at most this long ago.
+const REPORTED_AFTER_US: i64 = 10_000_000;
+
 /// Finds the lost snapshots among received ones: as many as each gap has numbers beyond the updates that were held back.
 /// Their send times are spread over the gap.
 #[derive(Debug, Default)]
@@ -87,12 +90,7 @@ impl SnapshotGaps {
         self.last = Some((number, sent_us));
         to(row);
     }
-}
 
-/// A server reports an update that it held back at most this long ago.
-const REPORTED_AFTER_US: i64 = 10_000_000;
-
-impl SnapshotGaps {
     /// Removes the newest lost snapshots from `sent` if the last received one reports more updates held back than its own
     /// gap has. During a change of level, a QuakeWorld server reports them late.
     fn remove_held_back(&mut self, sent: &mut VecDeque<SentRow>) {
