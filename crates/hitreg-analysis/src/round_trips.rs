@@ -46,7 +46,8 @@ fn ms(us: i64) -> f32 {
 }
 
 /// Passes on each ack in `corrections`: the columns, which include [`ACKS_WITH_COUNTS`], its row, and its round trip in
-/// microseconds if the usercmd is known and the ack is its first. It reads usercmds only as far as the acks, so that a trace of any length needs little memory.
+/// microseconds if the usercmd is known and the ack is its first. It reads usercmds only as far as the acks, so that a
+/// trace of any length needs little memory.
 ///
 /// # Errors
 /// A message when the trace cannot be read.

@@ -6,6 +6,7 @@
 
 #![expect(clippy::disallowed_types, reason = "live sessions open sockets")]
 
+mod arrived_packets;
 mod client;
 mod clock;
 mod counters;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use super::LiveError;
+use super::arrived_packets::ArrivedPackets;
 use super::clock::{MonotonicClock, Schedule};
 use super::counters::{Counters, RecordSender};
 use super::own::{self, GrantLimits, OwnSettings};
@@ -154,32 +155,6 @@ struct ServerConnections<'a, B> {
     accept_input: fn(&mut ServerConnection<B>),
     /// False until all players are ready.
     running: bool,
-}
-
-/// The newest packets that arrived from a player.
-#[derive(Clone, Copy, Debug, Default)]
-struct ArrivedPackets {
-    newest: u32,
-    /// A bit for each of the 64 packets before `newest`; the lowest is the packet just before it.
-    before: u64,
-}
-
-impl ArrivedPackets {
-    /// Returns whether the packet had not arrived yet. A packet far behind the newest counts as a new one.
-    fn insert(&mut self, number: u32) -> bool {
-        if number > self.newest {
-            let steps = number - self.newest;
-            let shifted = self.before.checked_shl(steps).unwrap_or_default();
-            self.before = shifted | 1u64.checked_shl(steps - 1).unwrap_or_default();
-            self.newest = number;
-            return true;
-        }
-        let Some(place) = (self.newest - number).checked_sub(1) else { return false };
-        let bit = 1u64.checked_shl(place).unwrap_or_default();
-        let is_new = self.before & bit == 0;
-        self.before |= bit;
-        is_new
-    }
 }
 
 impl<G: Netcode> LiveServer<'_, G> {
@@ -384,19 +359,5 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
                 self.outbound.send_on(usize::from(player.0), Direction::Down, at, to, datagram);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_packet_that_arrives_again_is_not_new() {
-        let mut arrived = ArrivedPackets::default();
-        let order = [1, 2, 2, 5, 3, 5, 3, 1, 4, 200, 199, 199, 5, 200];
-        let new = order.map(|number| arrived.insert(number));
-        let [yes, no] = [true, false];
-        assert_eq!(new, [yes, yes, no, yes, yes, no, no, no, yes, yes, yes, no, yes, no]);
     }
 }

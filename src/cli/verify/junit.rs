@@ -14,8 +14,9 @@ use crate::store::Target;
 use crate::verify::{LogReport, LogVerdict};
 
 /// Writes the report. Every verdict that makes the command fail is a failure or an error. Logs that differ are failures;
-/// broken and untestable logs are errors. A golden without a log is an error, because a test is missing. So is each of the summary's problems besides the logs, such as a
-/// missing log of a manifest. An exceeded threshold is a failure, and one without a measured value an error.
+/// broken and untestable logs are errors. A golden without a log is an error, because a test is missing. So is each of
+/// the summary's problems besides the logs, such as a missing log of a manifest. An exceeded threshold is a failure, and
+/// one without a measured value an error.
 pub(super) fn write(
     target: &Target,
     logs: &[LogReport],
