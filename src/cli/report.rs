@@ -14,8 +14,7 @@ use super::trouble::CommandError;
 use super::{CommandResult, diff, files};
 use crate::diff::{DiffOptions, diff};
 use crate::engine::{
-    ComparisonSpec, Engine, EngineError, Games, LogRecords, ShownReplay, SideRejudgement, SideTrace, Traces,
-    look_for_effects,
+    ComparisonSpec, Engine, Games, LogRecords, ShownReplay, SideRejudgement, SideTrace, Traces, look_for_effects,
 };
 use crate::game::Wall;
 use crate::log::FileKind;
@@ -159,7 +158,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 fn single<'a>(engine: &Engine<'_>, args: &Args, path: &'a Path) -> Result<SingleSide<'a>, CommandError> {
     if store::kind_of(path)? == FileKind::Trace {
         if !args.part.is_whole() {
-            return Err(EngineError::Replayed { path: path.to_owned() }.into());
+            let what = "a page shows a whole trace. To show a part, give the log, or replay the part into a trace: hitreg \
+                        replay LOG --from TIME --to TIME -o TRACE";
+            return Err(CommandError::file(path, what));
         }
         let trace = SideTrace::File(TraceFile::open(path)?, None);
         return Ok(SingleSide { trace, rejudged: Ok(Vec::new()), context: PageContext::none() });
@@ -168,8 +169,7 @@ fn single<'a>(engine: &Engine<'_>, args: &Args, path: &'a Path) -> Result<Single
     let records = LogRecords::open(path, part)?;
     let game = engine.games.of_header(records.header()).map_err(|error| error.to_string());
     let (trace, rejudged) = match &game {
-        Err(unknown) if part != Part::WHOLE => return Err(CommandError::file(path, unknown.as_str())),
-        Err(_) => (SideTrace::Memory(engine.shown_records(path)?), Ok(Vec::new())),
+        Err(_) => (SideTrace::Memory(engine.shown_records(path, part)?), Ok(Vec::new())),
         Ok(_) => {
             let progress = Progress::of_session("replaying", Micros::ZERO);
             let ShownReplay { trace, rejudged } = engine.shown_replay(path, part, &mut |at, length| {
@@ -208,7 +208,10 @@ impl<'a> PageContext<'a> {
         let hole = files::hole(log.first_hole()?.as_ref());
         let header = log.header();
         let walls = engine.walls(header);
-        let no_walls = walls.is_empty().then(|| format!("walls: this build has none for the map {}", header.map));
+        let no_walls = walls.is_empty().then(|| match &*header.map {
+            "" => "walls: the log names no map".to_owned(),
+            map => format!("walls: this build has none for the map {map}"),
+        });
         let unknown = unknown.map(|why| format!("predictions, screens and hits: {why}"));
         Ok(PageContext {
             map: header.map.clone(),

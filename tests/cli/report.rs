@@ -223,6 +223,10 @@ fn a_page_of_a_part_shows_only_the_part() {
     let refused = folder.run("report a.hitlog keyed.hitlog --from 0:09 -o page.html --force");
     let output = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(128) && output.contains("a part of one log"), "{output}");
+    folder.done("replay a.hitlog -o a.hittrace");
+    let refused = folder.run("report a.hittrace --from 0:09 -o page.html --force");
+    let output = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(128) && output.contains("a whole trace"), "{output}");
     let beyond = folder.run("report a.hitlog --from 5:00 -o page.html --force");
     let output = String::from_utf8_lossy(&beyond.stderr);
     assert!(beyond.status.code() == Some(128) && output.contains("5:00"), "{output}");

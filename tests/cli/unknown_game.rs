@@ -7,11 +7,15 @@ use hitreg::record::{
     Reason, Record, Scope, ShotRecord, SnapshotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
+use hitreg::replay::Part;
 use hitreg::trace::Table;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 
+use serde_json::json;
+
 use super::folder::{Folder, text, word};
+use super::report::page;
 
 /// A second of one player. The setting, the usercmd field and the record kind exist only in this game.
 fn record_game() -> Folder {
@@ -42,6 +46,17 @@ fn settings_and_records_of_an_unknown_game_are_shown() {
     assert!(output.contains("mygame, live") && output.contains("sv_gravity=800"), "{output}");
     assert!(output.contains("100 casts") && !output.contains("skipped") && !output.contains("preset"), "{output}");
     assert_eq!(text(&info.stderr), "");
+}
+
+#[test]
+fn a_page_of_a_part_has_the_records_of_the_part() {
+    let folder = record_game();
+    let (_, page) = page(&folder, "a.hitlog --from 0.2s --to tick:50");
+    let tables = &page["sides"][0]["tables"];
+    assert_eq!(*tables, json!([["ticks", 30], ["bodies", 30], ["executed", 0], ["frames", 30], ["casts", 30]]));
+    let beyond = folder.run("report a.hitlog --from 5s -o page.html --force");
+    let output = text(&beyond.stderr);
+    assert!(beyond.status.code() == Some(128) && output.contains("0:05 is not in the session"), "{output}");
 }
 
 #[test]
@@ -236,7 +251,7 @@ fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {
     assert!(info.contains("4 shot results recorded") && info.contains("1 predicted shot, 4 shot results"), "{info}");
     let games = hitreg::registry::built_in();
     let engine = Engine { games: &games, read: |_, _| {} };
-    let trace = engine.shown_records(&path).expect("a log of an unknown game");
+    let trace = engine.shown_records(&path, Part::WHOLE).expect("a log of an unknown game");
     assert_eq!(trace.table("shots").map(Table::rows), Some(4), "the page of report has them");
 }
 

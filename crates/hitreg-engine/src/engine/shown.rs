@@ -66,9 +66,16 @@ impl Engine<'_> {
     /// The trace of a log's own records, for a game that this build does not play.
     ///
     /// # Errors
-    /// Fails if the log cannot be read.
-    pub fn shown_records(&self, path: &Path) -> Result<Trace, EngineError> {
-        Ok(all_records(&self.read_log(path)?.session))
+    /// Fails if the log cannot be read, or if it lacks the part.
+    pub fn shown_records(&self, path: &Path, part: Part) -> Result<Trace, EngineError> {
+        let session = self.read_log(path)?.session;
+        let mut trace = all_records(&session);
+        if part != Part::WHOLE {
+            part.check(session.played()).map_err(|source| EngineError::Replay { path: path.to_owned(), source })?;
+            part.cut(&mut trace);
+            trace.header.part = part.header_range(session.played());
+        }
+        Ok(trace)
     }
 
     /// The walls of a log's map; empty if the game has no outline or is not of this build.

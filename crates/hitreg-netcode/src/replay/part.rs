@@ -2,8 +2,8 @@
 
 use super::ReplayError;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, ticks, variables, views};
-use hitreg_log::trace::{ColumnData, Table, Trace};
+use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
+use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{ClockTime, Micros};
 
 /// The least time before a part on which its rows depend. Long flights make it longer.
@@ -31,7 +31,7 @@ impl Part {
     }
 
     /// Returns the range for the trace's header; `None` if the part is the whole session.
-    pub(super) fn header_range(self, played: Option<(Micros, Micros)>) -> Option<[Micros; 2]> {
+    pub fn header_range(self, played: Option<(Micros, Micros)>) -> Option<[Micros; 2]> {
         let (whole, Part { from, to }) = (Part::WHOLE.within(played), self.within(played));
         (from > whole.from || to < whole.to).then_some([from, to])
     }
@@ -46,7 +46,7 @@ impl Part {
     ///
     /// # Errors
     /// When the part is not valid. The error says why.
-    pub(super) fn check(self, played: Option<(Micros, Micros)>) -> Result<(), ReplayError> {
+    pub fn check(self, played: Option<(Micros, Micros)>) -> Result<(), ReplayError> {
         let (first, last) = played.unwrap_or_default();
         let Part { from, to } = self;
         let asked = [from, to].map(|at| (at != Part::WHOLE.from && at != Part::WHOLE.to).then_some(at));
@@ -65,49 +65,33 @@ impl Part {
     pub fn cut(self, trace: &mut Trace) {
         let times = |name: &str, columns: &[&str]| -> SortedMap<Vec<u32>, i64> {
             let Some(table) = trace.table(name) else { return SortedMap::new() };
-            let key = |row: usize| columns.iter().filter_map(|column| table.u32s(column).get(row).copied()).collect();
-            (0..table.rows()).zip(table.i64s("at_us")).map(|(row, at)| (key(row), *at)).collect()
+            (0..table.rows()).zip(table.i64s("at_us")).map(|(row, at)| (key(table, columns, row), *at)).collect()
         };
-        let by_command: &[&str] = &["player", "command"];
-        let of_ticks = times(ticks::SCHEMA.name, &["tick"]);
-        let of_frames = times(frames::SCHEMA.name, by_command);
-        let of_acks = times(corrections::SCHEMA.name, by_command);
+        let (by_tick, by_command): (&[&str], &[&str]) = (&["tick"], &["player", "command"]);
+        let of_ticks = times(ticks::NAME, by_tick);
+        let of_frames = times(frames::NAME, by_command);
+        let of_acks = times(corrections::NAME, by_command);
         for table in &mut trace.tables {
             let by_key = |columns: &[&str], times: &SortedMap<Vec<u32>, i64>| -> Vec<bool> {
-                let key =
-                    |row: usize| columns.iter().filter_map(|column| table.u32s(column).get(row).copied()).collect();
-                let is_of = |row: usize| times.get::<Vec<u32>>(&key(row)).is_some_and(|at| self.has(Micros(*at)));
-                (0..table.rows()).map(is_of).collect()
+                let at = |row: usize| times.get::<Vec<u32>>(&key(table, columns, row));
+                (0..table.rows()).map(|row| at(row).is_some_and(|at| self.has(Micros(*at)))).collect()
             };
             let keep = match &*table.name {
-                bodies::NAME | executed::NAME => by_key(&["tick"], &of_ticks),
-                views::NAME | variables::NAME => by_key(by_command, &of_frames),
                 errors::NAME => by_key(by_command, &of_acks),
-                _ => table.i64s("at_us").iter().map(|at| self.has(Micros(*at))).collect(),
+                _ if table.column("at_us").is_some() => {
+                    table.i64s("at_us").iter().map(|at| self.has(Micros(*at))).collect()
+                }
+                _ if table.column("tick").is_some() => by_key(by_tick, &of_ticks),
+                _ => by_key(by_command, &of_frames),
             };
-            if keep.contains(&false) {
-                leave(table, &keep);
-            }
+            *table = table.select_where(keep.into_iter(), |keep| keep);
         }
     }
 }
 
-/// Keeps only the rows whose flag in `keep` is true.
-fn leave(table: &mut Table, keep: &[bool]) {
-    fn of<T>(values: &mut Vec<T>, keep: &[bool]) {
-        let mut keep = keep.iter();
-        values.retain(|_| keep.next().is_some_and(|keep| *keep));
-    }
-    for column in &mut table.columns {
-        match &mut column.data {
-            ColumnData::U32(values) | ColumnData::Name { codes: values, .. } => of(values, keep),
-            ColumnData::U64(values) => of(values, keep),
-            ColumnData::I64(values) => of(values, keep),
-            ColumnData::F32(values) => of(values, keep),
-            ColumnData::F64(values) => of(values, keep),
-            ColumnData::Bool(values) => of(values, keep),
-        }
-    }
+/// The values of a row's key columns.
+fn key(table: &Table, columns: &[&str], row: usize) -> Vec<u32> {
+    columns.iter().filter_map(|column| table.u32s(column).get(row).copied()).collect()
 }
 
 #[cfg(test)]
