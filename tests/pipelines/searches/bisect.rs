@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use crate::bugged::{Bug, Bugged, BuggedRules};
 use crate::disc::Disc;
-use hitreg::bisect::{RerunResult, RerunStep, StateOwner, bisect_ticks};
+use hitreg::bisect::{CauseFinding, RerunResult, RerunStep, StateOwner, bisect_ticks};
 use hitreg::diff::{CellValue, DiffOptions, DiffScope, NamedValue, TraceSide, TraceVerdict};
 use hitreg::game::{Body, CellKind, DiscardingSink, Scene, Simulate};
 use hitreg::link::LinkModel;
 use hitreg::record::{Execution, Session};
 use hitreg::recorded::recorded;
-use hitreg::replay::{ReplayOptions, replay};
+use hitreg::replay::{Part, ReplayOptions, replay};
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::sorted::SortedMap;
 use hitreg::trace::{ColumnData, Trace};
-use hitreg::units::{CommandSeq, EntityId, PlayerId, Seed};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 
 fn session() -> Session {
     let rules = BuggedRules {
@@ -274,7 +274,32 @@ fn causes_are_distinguished() {
     let other = replay::<Bugged>(&session, &options, &mut |_| {}).expect("a log of this build").trace;
     assert_eq!(cause(&other, DiffScope::Views), "settings");
     let state = bisect_ticks(&good, &other, &options_of(DiffScope::State), None).expect("no tolerance");
-    assert_eq!(state.cause.expect("a cause").cause.name(), "shot");
+    let found = state.cause.expect("a cause");
+    let effect = found.evidence.split_once("; ").expect("what the setting did, and the setting").0;
+    assert!(found.cause.name() == "settings" && effect.starts_with("the shot of p"), "{found:?}");
+    // Builds with the same settings, of which one changes who is hit.
+    let mut same_settings = other.clone();
+    same_settings.header.settings = good.header.settings.clone();
+    assert_eq!(cause(&same_settings, DiffScope::State), "shot");
+}
+
+/// The cause is not that usercmds were late: one run has no row of them at all.
+#[test]
+fn a_run_that_ends_early_is_the_cause_itself() {
+    let session = session();
+    let good = build(&session, None);
+    let cause = |shorter: &Trace| {
+        let found = bisect_ticks(&good, shorter, &options_of(DiffScope::Any), None).expect("no tolerance");
+        let CauseFinding { cause, evidence, .. } = found.cause.expect("a cause");
+        (cause.name(), evidence)
+    };
+    let until = good.table("ticks").expect("ticks").i64s("at_us")[100];
+    let mut shorter = good.clone();
+    Part { from: Part::WHOLE.from, to: Micros(until) }.cut(&mut shorter);
+    let (name, evidence) = cause(&shorter);
+    assert!(name == "build" && evidence.ends_with(": run in A, in no tick in B"), "{name}: {evidence}");
+    shorter.header.part = Some([Micros::ZERO, Micros(until)]);
+    assert_eq!(cause(&shorter).0, "unknown");
 }
 
 fn change(trace: &mut Trace, table: &str, column: &str, row: usize, value: u8) {

@@ -5,7 +5,7 @@ use crate::disc::DiscRules;
 use crate::traces::{column, data, names, replay_with, session, set, small, table};
 use hitreg::diff::{DiffOptions, DiffScope, DifferenceClass, DivergenceKind, Status, TraceDiff, TraceVerdict, diff};
 use hitreg::rng::Rng;
-use hitreg::trace::{ColumnData, Trace};
+use hitreg::trace::{Column, ColumnData, Table, Trace};
 use hitreg::units::Seed;
 
 fn diff_of(a: &Trace, b: &Trace) -> TraceDiff {
@@ -118,6 +118,29 @@ fn ticks_of_different_times_are_not_compared() {
     assert_eq!((ticks.other_time, ticks.differing), (1, 0));
     let bodies = &found.tables[1].rows;
     assert_eq!((bodies.other_time, bodies.differing, bodies.compared), (2, 0, 14));
+}
+
+/// The time of a row that has one of its own is a value like the others, in tables of packets and of a build's own.
+#[test]
+fn send_times_are_compared() {
+    for (name, key) in [("packets", vec![]), ("snapshots", vec![]), ("casts", vec!["player", "number"])] {
+        let number = if name == "casts" { "number" } else { &name[..name.len() - 1] };
+        let columns = vec![
+            Column::new("player", ColumnData::U32(vec![0, 0, 1])),
+            Column::new(number, ColumnData::U32(vec![1, 2, 1])),
+            Column::new("at_us", ColumnData::I64(vec![10_000, 20_000, 30_000])),
+        ];
+        let (mut a, mut b) = (small(), small());
+        let table = Table::new(name, columns).keyed_by(key);
+        a.tables.push(table.clone());
+        b.tables.push(table);
+        set(&mut b, name, "at_us", 1, 21_000.0);
+        let found = diff_of(&a, &b);
+        let first = found.first.as_ref().expect("a difference");
+        assert_eq!((first.table.as_str(), first.field.as_deref()), (name, Some("at_us")));
+        let rows = &found.tables.iter().find(|table| table.name == name).expect("the table").rows;
+        assert_eq!((rows.other_time, rows.differing, rows.compared), (0, 1, 3), "{name}");
+    }
 }
 
 #[test]

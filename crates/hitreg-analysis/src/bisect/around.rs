@@ -18,8 +18,11 @@ pub(super) fn around<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Resu
         let of_tick = |rows: &Table| rows.select_where(rows.u32s("tick").iter(), |of| *of == tick);
         select_rows(trace, table, (&[], Some(span)), &of_tick)
     };
+    let usercmds = [&first.usercmds_a, &first.usercmds_b].into_iter().flatten();
+    let usercmds = usercmds.map(|usercmd| (usercmd.player, usercmd.command)).collect();
+    around.tables.extend(pick(trace, executed::NAME, ["player", "command"], &usercmds)?);
     if let Some(tick) = first.place.tick {
-        around.tables.extend([of_tick(executed::NAME, tick)?, of_tick(shots::NAME, tick)?]);
+        around.tables.push(of_tick(shots::NAME, tick)?);
     }
     if let Some(tick) = first.last_agreeing.as_ref().and_then(|row| row.place.tick) {
         let tables = trace.tables();

@@ -7,7 +7,7 @@ use super::rerun::RerunResult;
 use crate::diff::{ChangedSetting, Divergence, DivergenceKind, UsercmdRow, settings_that_differ};
 use hitreg_log::record::Cause;
 use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, shots};
+use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed, shots};
 
 /// Why two runs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +31,14 @@ pub struct CauseFinding {
     pub cause: DivergenceCause,
     /// The evidence, as text.
     pub evidence: String,
+    /// What a changed setting did first, as text.
+    #[serde(skip)]
+    effect: Option<String>,
 }
 
 impl DivergenceCause {
+    const UNKNOWN: DivergenceCause = DivergenceCause::Met(Cause::Unknown);
+
     /// The name in results: one of [`Cause::NAMES`], `shot`, `other_input`, `settings` or `build`.
     pub fn name(self) -> &'static str {
         match self {
@@ -53,7 +58,8 @@ impl Serialize for DivergenceCause {
 }
 
 /// The cause of a divergence. Checks the usercmds themselves before their effects, and reproduced causes before
-/// coincidences.
+/// coincidences. Replays of one log have the same packets and input, so settings that differ explain all other events of
+/// one replay only.
 ///
 /// `have_executed` says whether both traces tell which usercmds were executed.
 pub(crate) fn classify(
@@ -62,36 +68,48 @@ pub(crate) fn classify(
     first: &Divergence,
     reran: Option<&RerunResult>,
 ) -> CauseFinding {
-    let found = |cause, evidence| CauseFinding { cause, evidence };
     let own = first.own_usercmds(traces);
     let all = [&first.usercmds_a, &first.usercmds_b].map(|list| list.iter().collect::<Vec<_>>());
     // A trace without executed usercmds does not record them; it does not mean that none ran.
-    let executed = |usercmds: &[Vec<&UsercmdRow>; 2]| {
-        let found = if have_executed { execution(usercmds) } else { None };
-        found.map(|finding| with_setting(finding, traces))
+    let executed = |usercmds: &[Vec<&UsercmdRow>; 2]| if have_executed { execution(usercmds, traces) } else { None };
+    let event = || {
+        let of_own = executed(&own).or_else(|| input(&own));
+        let of_state = || correction(traces, first).or_else(|| shot(traces, first)).or_else(|| stated(first));
+        of_own.or_else(of_state).or_else(|| executed(&all)).or_else(|| input(&all))
     };
-    executed(&own)
-        .or_else(|| input(&own))
-        .or_else(|| reproduced(reran))
-        .or_else(|| correction(traces, first))
-        .or_else(|| stated(first))
-        .or_else(|| shot(traces, first))
-        .or_else(|| executed(&all))
-        .or_else(|| input(&all))
-        .or_else(|| settings(traces))
-        .unwrap_or_else(|| match (first.what, reran) {
+    if let Some(found) = reproduced(reran).filter(|_| executed(&own).is_none() && input(&own).is_none()) {
+        return found;
+    }
+    match (event(), settings(traces)) {
+        (Some(event), Some(setting)) if !are_of_different_logs(traces) => CauseFinding {
+            evidence: format!("{}; {}", event.evidence, setting.evidence),
+            effect: Some(event.evidence),
+            ..setting
+        },
+        (Some(event), _) => event,
+        (None, Some(setting)) => setting,
+        (None, None) => match (first.what, reran) {
             (DivergenceKind::TimesDiffer, _) => {
-                found(DivergenceCause::Met(Cause::Unknown), "from there on, the times of the runs differ".to_owned())
+                CauseFinding::new(DivergenceCause::UNKNOWN, "from there on, the times of the runs differ")
             }
-            (_, Some(RerunResult::Same)) => found(
+            (_, Some(RerunResult::Same)) => CauseFinding::new(
                 DivergenceCause::Build,
-                "both builds run the usercmds alike in `step_body`; `run`, which was not compared, or a later part of the tick differs".to_owned(),
+                "both builds run the usercmds alike in `step_body`; `run`, which was not compared, or a later part of the tick differs",
             ),
-            _ if are_of_different_logs(traces) => {
-                found(DivergenceCause::Met(Cause::Unknown), "A and B are replays of different logs".to_owned())
-            }
-            _ => found(DivergenceCause::Build, "inputs, earlier state and settings are the same".to_owned()),
-        })
+            _ => without_event(traces),
+        },
+    }
+}
+
+/// The cause of a divergence that no event and no setting explains.
+fn without_event(traces: [&Trace; 2]) -> CauseFinding {
+    if are_of_different_logs(traces) {
+        CauseFinding::new(DivergenceCause::UNKNOWN, "A and B are replays of different logs")
+    } else if traces[0].header.part != traces[1].header.part {
+        CauseFinding::new(DivergenceCause::UNKNOWN, "A and B are replays of different parts of the log")
+    } else {
+        CauseFinding::new(DivergenceCause::Build, "inputs, earlier state and settings are the same")
+    }
 }
 
 /// Whether both traces name their logs, and these differ. Then their inputs can differ in ways that the tables do not
@@ -101,45 +119,47 @@ fn are_of_different_logs([a, b]: [&Trace; 2]) -> bool {
     a != b && !a.is_empty() && !b.is_empty()
 }
 
-/// Finds a usercmd that one run executed, and that was lost, late, or in another tick in the other run.
-fn execution([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
+/// Finds a usercmd that the runs executed differently: in one run it was lost, late, refused, in another tick or in none.
+fn execution([a, b]: &[Vec<&UsercmdRow>; 2], traces: [&Trace; 2]) -> Option<CauseFinding> {
     let of = |list: &[&UsercmdRow], ran: &UsercmdRow| -> Option<UsercmdRow> {
         list.iter().find(|r| (r.player, r.command) == (ran.player, ran.command)).map(|row| (*row).clone())
     };
     for ran in a.iter().chain(b) {
-        let (in_a, in_b) = (of(a, ran), of(b, ran));
-        let how = |ran: &Option<UsercmdRow>| {
-            ran.as_ref().and_then(|r| r.how.clone()).unwrap_or("not in this tick".to_owned())
+        let how = |list: &[&UsercmdRow], trace| {
+            let listed = of(list, ran);
+            match (listed.as_ref().and_then(|row| row.how.clone()), tick_of(trace, ran)) {
+                (Some(how), _) => how,
+                (None, None) => "in no tick".to_owned(),
+                (None, Some(_)) if listed.is_some() => "run".to_owned(),
+                (None, Some(tick)) => format!("in tick {tick}"),
+            }
         };
-        let (how_a, how_b) = (how(&in_a), how(&in_b));
+        let (how_a, how_b) = (how(a, traces[0]), how(b, traces[1]));
         if how_a == how_b {
             continue;
         }
-        let either = |names: &[&str]| names.iter().any(|name| how_a == *name || how_b == *name);
+        let either = |names: &[&str]| names.iter().any(|name| how_a.starts_with(name) || how_b.starts_with(name));
         let cause = if either(&["stood_in", "missing"]) {
-            Cause::InputLost
-        } else if either(&["late", "not in this tick"]) {
-            Cause::InputLate
+            DivergenceCause::Met(Cause::InputLost)
+        } else if either(&["late", "in tick"]) {
+            DivergenceCause::Met(Cause::InputLate)
         } else if either(&["over_budget"]) {
-            Cause::InputRefused
+            DivergenceCause::Met(Cause::InputRefused)
         } else {
-            Cause::Unknown
+            // One run has no row of the usercmd at all.
+            without_event(traces).cause
         };
         let evidence = format!("usercmd {} of p{}: {how_a} in A, {how_b} in B", ran.command, ran.player);
-        return Some(CauseFinding { cause: DivergenceCause::Met(cause), evidence });
+        return Some(CauseFinding::new(cause, evidence));
     }
     None
 }
 
-/// Attributes a difference in execution to the settings that differ. Replays of one log have the same packets, so nothing
-/// was lost or late in one of them alone.
-fn with_setting(finding: CauseFinding, traces: [&Trace; 2]) -> CauseFinding {
-    match settings(traces) {
-        Some(setting) if !are_of_different_logs(traces) => {
-            CauseFinding { cause: setting.cause, evidence: format!("{}; {}", finding.evidence, setting.evidence) }
-        }
-        _ => finding,
-    }
+/// The tick in which a trace has a usercmd.
+fn tick_of(trace: &Trace, usercmd: &UsercmdRow) -> Option<u32> {
+    let executed = executed::Columns::of(trace);
+    let keys = executed.player.iter().zip(executed.command).zip(executed.tick);
+    keys.filter(|(key, _)| *key == (&usercmd.player, &usercmd.command)).map(|(_, tick)| *tick).next()
 }
 
 fn input([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
@@ -152,7 +172,7 @@ fn input([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
         "{} of usercmd {} of p{} is {} in A, {} in B",
         differing.0.name, a.command, a.player, differing.0.value, differing.1.value
     );
-    Some(CauseFinding { cause: DivergenceCause::OtherInput, evidence })
+    Some(CauseFinding::new(DivergenceCause::OtherInput, evidence))
 }
 
 fn reproduced(reran: Option<&RerunResult>) -> Option<CauseFinding> {
@@ -160,7 +180,7 @@ fn reproduced(reran: Option<&RerunResult>) -> Option<CauseFinding> {
     let evidence = format!(
         "usercmd {command} of p{player}, run again from the last common state, gives {field} {a} in A, {b} in B"
     );
-    Some(CauseFinding { cause: DivergenceCause::Build, evidence })
+    Some(CauseFinding::new(DivergenceCause::Build, evidence))
 }
 
 /// Finds a prediction that only one run corrected, with the cause that its trace gives.
@@ -180,10 +200,8 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
         (Some(found), None) => ("A", found),
         (None, Some(found)) => ("B", found),
     };
-    Some(CauseFinding {
-        cause: DivergenceCause::Met(cause),
-        evidence: format!("corrected in {side} only, evidence: {evidence}"),
-    })
+    let evidence = format!("corrected in {side} only, evidence: {evidence}");
+    Some(CauseFinding::new(DivergenceCause::Met(cause), evidence))
 }
 
 /// Whether a table holds states of entities.
@@ -197,14 +215,14 @@ fn stated(first: &Divergence) -> Option<CauseFinding> {
         return None;
     }
     let differs = |name: &str| first.field.as_deref() == Some(name) || first.others.iter().any(|o| o.field == name);
-    let cause = if differs("alive") {
-        Cause::SpawnOrDeath
+    let (cause, field) = if differs("alive") {
+        (Cause::SpawnOrDeath, "alive")
     } else if differs("teleports") {
-        Cause::Teleport
+        (Cause::Teleport, "teleports")
     } else {
         return None;
     };
-    Some(CauseFinding { cause: DivergenceCause::Met(cause), evidence: "the state differs in this".to_owned() })
+    Some(CauseFinding::new(DivergenceCause::Met(cause), format!("`{field}` differs")))
 }
 
 /// Finds a shot of the same tick that hurt the entity in one run only.
@@ -222,7 +240,7 @@ fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
         (None, None) => return None,
     };
     let evidence = format!("the shot of p{shooter}'s usercmd {command} hit {target} in {side} only");
-    Some(CauseFinding { cause: DivergenceCause::Shot, evidence })
+    Some(CauseFinding::new(DivergenceCause::Shot, evidence))
 }
 
 fn hits(trace: &Trace, tick: u32, target: &str) -> Vec<(u32, u32)> {
@@ -242,13 +260,17 @@ fn settings([a, b]: [&Trace; 2]) -> Option<CauseFinding> {
             format!("one or more of {}", keys.join(", "))
         }
     };
-    Some(CauseFinding { cause: DivergenceCause::Settings, evidence })
+    Some(CauseFinding::new(DivergenceCause::Settings, evidence))
 }
 
 impl CauseFinding {
-    /// The cause when a single setting alone gives the same divergence.
-    pub fn of_setting(setting: &ChangedSetting) -> CauseFinding {
-        let evidence = format!("{setting}, and alone gives this difference");
-        CauseFinding { cause: DivergenceCause::Settings, evidence }
+    fn new(cause: DivergenceCause, evidence: impl Into<String>) -> CauseFinding {
+        CauseFinding { cause, evidence: evidence.into(), effect: None }
+    }
+
+    /// Names the one of several changed settings that alone gives the same divergence.
+    pub fn name_setting(&mut self, setting: &ChangedSetting) {
+        let effect = self.effect.as_ref().map(|effect| format!("{effect}; ")).unwrap_or_default();
+        self.evidence = format!("{effect}{setting}, and alone gives this difference");
     }
 }

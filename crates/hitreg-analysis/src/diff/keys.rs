@@ -39,7 +39,11 @@ impl RowKey {
             None => WHOSE.contains(&name.as_str()),
         };
         let series = (0..columns.len()).filter(|&i| whose(&columns[i])).take(2).collect();
-        let joined = known.map_or(JoinRule::WithTheirTime, |known| known.joined);
+        let joined = match known.map_or(JoinRule::WithTheirTime, |known| known.joined) {
+            // The time of such rows is a value of their own, which is compared like the others.
+            JoinRule::WithTheirTime if [a, b].iter().all(|table| table.column("at_us").is_some()) => JoinRule::Always,
+            joined => joined,
+        };
         RowKey { columns, series, joined }
     }
 }

@@ -66,7 +66,7 @@ pub fn bisect_ticks(
     if let (Some(first), Some(cause)) = (&found.first, found.cause.as_mut().filter(is_setting))
         && let Some(setting) = setting_behind(engine, sides, runner, traces, &options, first)?
     {
-        *cause = CauseFinding::of_setting(&setting);
+        cause.name_setting(&setting);
     }
     let named = traces.iter().find_map(|trace| trace.header().session.as_ref().filter(|of| !of.players.is_empty()));
     let players = found.first.as_ref().zip(named).and_then(|(first, session)| {
