@@ -281,6 +281,19 @@ fn causes_are_distinguished() {
     let mut same_settings = other.clone();
     same_settings.header.settings = good.header.settings.clone();
     assert_eq!(cause(&same_settings, DiffScope::State), "shot");
+    // A lethal shot and a death in one row: the shot is the cause.
+    let shots = good.table("shots").expect("shots");
+    let hit = (0..shots.rows()).find(|row| shots.names("reason").get(*row) == "hit").expect("a hit");
+    let (tick, target) =
+        (shots.u32s("tick")[hit], shots.names("target").get(hit)[1..].parse::<u32>().expect("a player"));
+    let mut weaker = good.clone();
+    let bodies = weaker.table("bodies").expect("bodies");
+    let body = bodies.u32s("tick").iter().zip(bodies.u32s("entity")).position(|key| key == (&tick, &target));
+    change(&mut weaker, "shots", "damage", hit, 99);
+    change(&mut weaker, "bodies", "alive", body.expect("its body"), 0);
+    let found = bisect_ticks(&good, &weaker, &options_of(DiffScope::State), None).expect("no tolerance");
+    let found = found.cause.expect("a cause");
+    assert!(found.cause.name() == "shot" && found.evidence.contains(" in A, 99 in B"), "{found:?}");
 }
 
 /// The cause is not that usercmds were late: one run has no row of them at all.
@@ -306,6 +319,7 @@ fn change(trace: &mut Trace, table: &str, column: &str, row: usize, value: u8) {
     let table = trace.tables.iter_mut().find(|t| t.name == table).expect("the table");
     match &mut table.columns.iter_mut().find(|c| c.name == column).expect("the column").data {
         ColumnData::U32(values) => values[row] = u32::from(value),
+        ColumnData::I64(values) => values[row] = i64::from(value),
         ColumnData::Name { codes, .. } => codes[row] = u32::from(value),
         _ => panic!("a column of counts or names"),
     }

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use super::rerun::RerunResult;
 use crate::diff::{ChangedSetting, Divergence, DivergenceKind, UsercmdRow, settings_that_differ};
 use hitreg_log::record::Cause;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed, shots};
 
@@ -225,7 +226,7 @@ fn stated(first: &Divergence) -> Option<CauseFinding> {
     Some(CauseFinding::new(DivergenceCause::Met(cause), format!("`{field}` differs")))
 }
 
-/// Finds a shot of the same tick that hurt the entity in one run only.
+/// Finds a shot of the same tick that hit the entity in one run only, or with other damage.
 fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     if first.table != bodies::NAME {
         return None;
@@ -233,21 +234,23 @@ fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     let target = format!("p{}", first.place.entity?);
     let tick = first.place.tick?;
     let (hits_a, hits_b) = (hits(a, tick, &target), hits(b, tick, &target));
-    let only = |these: &[(u32, u32)], others: &[(u32, u32)]| these.iter().find(|hit| !others.contains(hit)).copied();
-    let ((shooter, command), side) = match (only(&hits_a, &hits_b), only(&hits_b, &hits_a)) {
-        (Some(hit), _) => (hit, "A"),
-        (None, Some(hit)) => (hit, "B"),
-        (None, None) => return None,
+    let all = hits_a.keys().chain(hits_b.keys());
+    let (shot, damage) = all.map(|shot| (*shot, [hits_a.get(shot), hits_b.get(shot)])).find(|(_, [a, b])| a != b)?;
+    let (shooter, command, _) = shot;
+    let how = match damage {
+        [Some(a), Some(b)] => format!("hit {target} for {a} in A, {b} in B"),
+        [a, _] => format!("hit {target} in {} only", if a.is_some() { "A" } else { "B" }),
     };
-    let evidence = format!("the shot of p{shooter}'s usercmd {command} hit {target} in {side} only");
-    Some(CauseFinding::new(DivergenceCause::Shot, evidence))
+    Some(CauseFinding::new(DivergenceCause::Shot, format!("the shot of p{shooter}'s usercmd {command} {how}")))
 }
 
-fn hits(trace: &Trace, tick: u32, target: &str) -> Vec<(u32, u32)> {
+/// The damage of the shots that hit a target in a tick, by shooter, usercmd and index.
+fn hits(trace: &Trace, tick: u32, target: &str) -> SortedMap<(u32, u32, u32), i64> {
     let shots = shots::Columns::of(trace);
     let in_tick = (0..shots.rows).filter(|&row| shots.tick.get(row) == Some(&tick));
     let hits = in_tick.filter(|&row| shots.reason.get(row) == "hit" && shots.target.get(row) == target);
-    hits.filter_map(|row| Some((*shots.shooter.get(row)?, *shots.command.get(row)?))).collect()
+    let shot = |row: usize| Some((*shots.shooter.get(row)?, *shots.command.get(row)?, *shots.index.get(row)?));
+    hits.filter_map(|row| Some((shot(row)?, i64::from(*shots.damage.get(row)?)))).collect()
 }
 
 fn settings([a, b]: [&Trace; 2]) -> Option<CauseFinding> {

@@ -43,7 +43,7 @@ pub fn bisect_page(found: &TickBisection) -> Page {
     }
     for note in &found.notes {
         // The evidence can already name a changed setting.
-        if found.cause.as_ref().is_none_or(|cause| cause.evidence != *note) {
+        if found.cause.as_ref().is_none_or(|cause| !cause.evidence.contains(note)) {
             page.note(2, note);
         }
     }
