@@ -31,8 +31,8 @@ pub(super) struct CorpusArgs {
     /// Draw N logs; each preset and number of players has its share
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     sample: Option<u32>,
-    /// Random seed of --sample and of confidence intervals [default: 1]
-    #[arg(long, value_name = "N")]
+    /// Random seed of --sample [default: 1]
+    #[arg(long, value_name = "N", requires = "sample")]
     seed: Option<u64>,
     /// Only part K of N, to distribute logs over machines; `env` takes K and N from Slurm, Kubernetes or a CI system
     #[arg(long, value_name = "slice:K/N|env")]
@@ -91,7 +91,7 @@ impl CorpusArgs {
     pub(super) fn corpus(&self, paths: &[PathBuf]) -> Result<Corpus, CommandError> {
         let mut corpus = corpus(paths)?;
         if let Some(count) = self.sample {
-            corpus = corpus.sample(count as usize, self.seed());
+            corpus = corpus.sample(count as usize, self.seed.unwrap_or(1));
         }
         let Some(share) = self.share()? else { return Ok(corpus) };
         let all = corpus.logs.len();
@@ -101,11 +101,6 @@ impl CorpusArgs {
             return Err(CommandError::request(format!("--partition slice:{k}/{n} is empty: there are {all} logs")));
         }
         Ok(Corpus { logs, ..corpus })
-    }
-
-    /// The random seed.
-    pub(super) fn seed(&self) -> u64 {
-        self.seed.unwrap_or(1)
     }
 }
 
@@ -249,14 +244,14 @@ pub(super) fn print_problems(problems: &[String]) {
 }
 
 /// The summary of what was judged.
-pub(super) fn summary_of<R>(judged: &JudgedCorpus<R>, problems: &[String], seed: u64) -> CorpusSummary {
+pub(super) fn summary_of<R>(judged: &JudgedCorpus<R>, problems: &[String]) -> CorpusSummary {
     let mut builder = CorpusSummaryBuilder::default();
     judged.logs.iter().for_each(|log| builder.add(&log.rows));
     problems.iter().for_each(|problem| builder.add_problem(problem.clone()));
     if let Some(problem) = &judged.problem {
         builder.add_problem(format!("results are no longer kept: {problem}"));
     }
-    builder.summary(seed)
+    builder.summary()
 }
 
 /// The outcome of a corpus: its worst verdict. With `thresholds`, a difference alone is no failure.

@@ -34,9 +34,6 @@ pub(super) struct Args {
     /// Print a row for each build instead, in the order of their results
     #[arg(long, value_name = "build", value_parser = ["build"], hide_possible_values = true, conflicts_with_all = ["html", "max", "markdown", "rows"])]
     by: Option<String>,
-    /// Random seed of the confidence interval
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
     /// Write an HTML page with charts
     #[arg(long, value_name = "FILE")]
     html: Option<OutputPath>,
@@ -65,13 +62,13 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let files = &args.results;
     let results = ResultSet::read(files).map_err(CommandError::request)?;
     if args.by.is_some() {
-        let summaries = (0..results.runs()).map(|run| results.summary(run, args.seed));
+        let summaries = (0..results.runs()).map(|run| results.summary(run));
         let summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;
         output.show(&summaries, |page| page.append(builds_page(&summaries)))?;
         return Ok(CommandOutcome::Done);
     }
     let last = results.last();
-    let summary = results.summary(last, args.seed).map_err(CommandError::request)?;
+    let summary = results.summary(last).map_err(CommandError::request)?;
     if let Some((target, kind)) = &rows {
         // The row of a log is the last of its rows.
         let mut logs: Vec<(String, Vec<String>)> = Vec::new();

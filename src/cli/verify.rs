@@ -164,7 +164,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
     let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;
     drop(progress);
-    let mut summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
+    let mut summary = summary_of(&judged, &corpus.problems);
     summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);
     let checks = &args.results.checks;
     let thresholds = checks.report_corpus(markdown.as_ref(), &mut summary)?;

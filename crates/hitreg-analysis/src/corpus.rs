@@ -3,16 +3,14 @@
 //! Rows are lines of JSON, and rows of several runs concatenate. [`CorpusSummary`] has the figures of any set of rows.
 
 mod band;
-mod bootstrap;
 mod command;
 mod rows;
 mod side;
 mod summary;
 mod threshold;
+mod weapon_change;
 
 pub use band::LatencyBand;
-pub(crate) use bootstrap::LEAST_CHANGED_LOGS;
-pub use bootstrap::WeaponChange;
 pub use command::{NO_CACHE, THIS_BUILD, command_line};
 pub use rows::{
     CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, name_of, read_row, sample_rows,
@@ -24,3 +22,5 @@ pub use summary::{
     ViewErrors, WorstLog,
 };
 pub use threshold::{MeasuredFigures, Threshold, ThresholdFigure, ThresholdResult};
+pub(crate) use weapon_change::LEAST_CHANGED_LOGS;
+pub use weapon_change::WeaponChange;

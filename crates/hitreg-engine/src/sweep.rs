@@ -9,7 +9,7 @@ pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, Sweep
 
 pub(crate) use figures::{FigureCollector, RunFigures};
 use hitreg_log::record::SessionHeader;
-use hitreg_log::stats::confidence_95;
+use hitreg_log::stats::ShareEstimate;
 use hitreg_netcode::replay::{WhatIf, own_settings};
 use hitreg_netcode::settings::{SettingError, Settings};
 
@@ -172,9 +172,9 @@ impl<'p> SweepBuilder<'p> {
     pub fn finish(self) -> Sweep {
         let plan = self.plan;
         let row = |(values, runs): (Vec<&str>, Vec<RunFigures>)| {
-            let hit_shares: Vec<f64> = runs.iter().filter_map(RunFigures::hit_share).collect();
-            let rerecorded = plan.what_if == WhatIf::Rerecord;
-            let hit_share_ci95 = rerecorded.then(|| confidence_95(&hit_shares)).flatten();
+            let hits = ShareEstimate::of(runs.iter().map(RunFigures::hits_of_shots));
+            let hit_share_ci95 =
+                hits.filter(|_| plan.what_if == WhatIf::Rerecord).and_then(|hits| hits.confidence_95());
             let figures = SweepFigures { hit_share_ci95, ..RunFigures::together(&runs) };
             SweepRow { values: values.into_iter().map(str::to_owned).collect(), figures }
         };

@@ -85,7 +85,7 @@ pub(super) fn run(
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &runner.stop };
     let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;
     drop(progress);
-    let mut summary = summary_of(&judged, &corpus.problems, args.corpus.seed());
+    let mut summary = summary_of(&judged, &corpus.problems);
     summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);
     finish(summary, &args.results.checks, markdown.as_ref(), output, |page, summary| match args.summary {
         true => page.line(&verdict_line(&summary.logs)),

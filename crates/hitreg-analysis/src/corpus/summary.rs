@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use super::bootstrap::{LogHits, WeaponChange, most_changed};
 use super::command::{page_names, report_command};
 use super::rows::{LogRow, ResultRow};
 use super::side::counted_values;
 use super::threshold::ThresholdResult;
+use super::weapon_change::{LogHits, WeaponChange, most_changed};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread};
-use hitreg_log::trace::Digest;
 
 /// The schema of the summary's JSON (`docs/schemas`).
 const SCHEMA: &str = "hitreg-corpus-1";
@@ -195,6 +194,7 @@ impl CorpusSummaryBuilder {
             return;
         };
         self.add_log(log);
+        let mut of_weapons: SortedMap<&String, LogHits> = SortedMap::new();
         for row in rows {
             match row {
                 ResultRow::Weapon(row) => {
@@ -208,17 +208,12 @@ impl CorpusSummaryBuilder {
                     };
                     self.weapons.entry(row.weapon.clone()).or_default().add(&shots);
                     self.latencies.entry(row.latency_ms).or_default().add(&shots);
-                    let path = Digest::of_bytes(log.log.as_bytes()).0 as u64;
-                    let hits = self.hits.entry(row.weapon.clone()).or_default();
-                    if hits.last().is_none_or(|last| last.log != path) {
-                        hits.push(LogHits { log: path, ..LogHits::default() });
-                    }
-                    if let Some(last) = hits.last_mut() {
-                        let sums = [(row.shots_a, row.hits_a), (row.shots_b, row.hits_b)];
-                        for (side, (shots, hits)) in sums.into_iter().enumerate() {
-                            last.shots[side] += shots;
-                            last.hits[side] += hits;
-                        }
+                    let of_weapon = of_weapons.entry(&row.weapon).or_default();
+                    for (side, (shots, hits)) in
+                        [(row.shots_a, row.hits_a), (row.shots_b, row.hits_b)].into_iter().enumerate()
+                    {
+                        of_weapon.shots[side] += shots;
+                        of_weapon.hits[side] += hits;
                     }
                 }
                 ResultRow::Cause(row) => {
@@ -228,6 +223,9 @@ impl CorpusSummaryBuilder {
                 }
                 ResultRow::Log(_) | ResultRow::Shot(_) => {}
             }
+        }
+        for (weapon, hits) in of_weapons {
+            self.hits.entry(weapon.clone()).or_default().push(hits);
         }
     }
 
@@ -296,8 +294,8 @@ impl CorpusSummaryBuilder {
         }
     }
 
-    /// The summary of all logs. `seed` is that of the bootstrap.
-    pub fn summary(mut self, seed: u64) -> CorpusSummary {
+    /// The summary of all logs.
+    pub fn summary(mut self) -> CorpusSummary {
         let pages = page_names(self.summary.worst.iter().map(|log| log.log.as_str()));
         self.summary.worst.iter_mut().zip(pages).for_each(|(log, page)| log.page = page);
         let named = |(name, group): (String, ShotGroup)| ShotGroup { name, ..group };
@@ -307,7 +305,7 @@ impl CorpusSummaryBuilder {
         CorpusSummary {
             schema: SCHEMA,
             view_errors: ViewErrors { a, b },
-            weapon_changed: if has_sides { most_changed(&self.hits, &self.first_in, seed) } else { None },
+            weapon_changed: if has_sides { most_changed(&self.hits, &self.first_in) } else { None },
             weapons: self.weapons.into_iter().map(named).collect(),
             latencies: self.latencies.into_iter().map(|(band, group)| named((latency(band), group))).collect(),
             players: self.players.into_iter().map(|(players, group)| named((players.to_string(), group))).collect(),
@@ -393,7 +391,7 @@ mod tests {
         let of = |numbers: &mut dyn Iterator<Item = u64>| {
             let mut builder = CorpusSummaryBuilder::default();
             numbers.for_each(|number| builder.add(&rows(number)));
-            builder.summary(7)
+            builder.summary()
         };
         let (there, back) = (of(&mut (0..100)), of(&mut (0..100).rev()));
         assert_eq!(there, back);

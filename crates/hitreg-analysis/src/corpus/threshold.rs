@@ -185,7 +185,7 @@ mod tests {
                 };
                 builder.add(&[ResultRow::Log(Box::new(row))]);
             }
-            let result = threshold.check(&[MeasuredFigures::from(&builder.summary(1))]);
+            let result = threshold.check(&[MeasuredFigures::from(&builder.summary())]);
             (result.value, result.verdict)
         };
         assert_eq!(checked(&[(10, Some(0)), (0, None)]), (Some(0.0), "same"), "the second log was not replayed");

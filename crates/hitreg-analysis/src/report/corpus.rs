@@ -173,7 +173,7 @@ fn weapon_changed(page: &mut Page, change: Option<&WeaponChange>) {
         page.faint(2, &least);
         return;
     };
-    let WeaponChange { weapon, rate_a, rate_b, interval, first_in, changed_logs, resamples, seed } = change;
+    let WeaponChange { weapon, rate_a, rate_b, interval, first_in, changed_logs } = change;
     let points = |share: f64| format!("{:+.1}", 100.0 * share);
     let text = format!(
         "{weapon}: its hit rate changed most, from {:.2} % to {:.2} %: {} points, 95 % confidence {} to {}. It has the \
@@ -187,7 +187,6 @@ fn weapon_changed(page: &mut Page, change: Option<&WeaponChange>) {
         counted(*changed_logs, "changed log"),
     );
     page.paragraph(0, &text);
-    page.faint(2, &format!("The interval is from {} samples of the logs, with seed {seed}.", count(*resamples)));
 }
 
 fn worst(page: &mut Page, summary: &CorpusSummary) {

@@ -279,14 +279,14 @@ impl ResultSet {
         Ok(())
     }
 
-    /// The summary of a run. `seed` is that of the bootstrap.
+    /// The summary of a run.
     ///
     /// # Errors
     /// When a file cannot be read again.
-    pub fn summary(&self, run: usize, seed: u64) -> Result<CorpusSummary, ResultsError> {
+    pub fn summary(&self, run: usize) -> Result<CorpusSummary, ResultsError> {
         let mut builder = CorpusSummaryBuilder::default();
         self.each_log(run, &mut |rows| builder.add(rows))?;
-        Ok(builder.summary(seed))
+        Ok(builder.summary())
     }
 }
 
@@ -329,7 +329,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let last = || {
             let set = ResultSet::read(&[folder.path().to_owned()]).unwrap();
-            (set.last(), set.summary(set.last(), 1).unwrap().logs.total)
+            (set.last(), set.summary(set.last()).unwrap().logs.total)
         };
         let bytes = || std::fs::metadata(folder.path().join("results.jsonl")).unwrap().len();
         let mut results = ResultFolder::open(folder.path(), None).unwrap();
@@ -359,7 +359,7 @@ mod tests {
         let mut keys = Vec::new();
         set.each_log(0, &mut |rows| keys.push(rows[0].key().to_owned())).unwrap();
         assert_eq!((set.runs(), keys), (2, vec!["2".to_owned(), "4".to_owned()]));
-        assert_eq!(set.summary(1, 1).unwrap().logs.total, 1);
+        assert_eq!(set.summary(1).unwrap().logs.total, 1);
         let none = folder.path().join("none");
         std::fs::create_dir(&none).unwrap();
         assert!(ResultSet::read(&[none]).unwrap_err().to_string().contains("there are no results here"));

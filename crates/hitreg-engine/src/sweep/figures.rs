@@ -93,10 +93,9 @@ impl RunFigures {
         }
     }
 
-    /// The share of shots that hit; `None` without shots.
-    pub(super) fn hit_share(&self) -> Option<f64> {
-        let shots = &self.summary.shots;
-        (shots.fired > 0).then(|| shots.hit as f64 / shots.fired as f64)
+    /// The numbers of shots that hit and of all shots.
+    pub(super) fn hits_of_shots(&self) -> (u64, u64) {
+        (self.summary.shots.hit, self.summary.shots.fired)
     }
 
     /// The figures of several replays together, without the confidence interval.
