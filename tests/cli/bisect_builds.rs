@@ -155,6 +155,31 @@ fn wrong_good_and_bad_ends_give_no_answer() {
     assert_eq!((found["verdict"].as_str(), code), (Some("untestable"), 125));
 }
 
+/// With other builds and another setting, replays of A with the setting tell which of them gives the difference.
+#[test]
+fn the_cause_is_the_build_if_the_setting_gives_no_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    let [a, same, bug] = [("a", 1), ("same", 2), ("bug", 37)].map(|(name, number)| {
+        let path = folder.join(name);
+        version(&path, number, &folder.join("count"));
+        path
+    });
+    let cause = |b: &Path, setting: &str| {
+        let mut bisect = hitreg();
+        bisect.args(["bisect", "ticks"]).arg(&log).arg("--a").arg(&a).arg("--b").arg(b);
+        let (found, code) = json(bisect.args(["--b-set", setting]));
+        assert_eq!(code, 1, "{found}");
+        ["cause", "evidence"].map(|name| found["cause"][name].as_str().expect("text").to_owned())
+    };
+    let [name, evidence] = cause(&same, "interpolation.lerp_ms=50");
+    assert!(name == "settings" && evidence.ends_with("and alone gives this difference"), "{name}: {evidence}");
+    let [name, evidence] = cause(&bug, "lag_compensation.max_unlag_ms=900");
+    assert!(name == "build" && evidence.ends_with("with the settings of B"), "{name}: {evidence}");
+    let (found, _) = json(hitreg().args(["bisect", "ticks"]).arg(&log).arg("--a").arg(&a).arg("--b").arg(&bug));
+    assert_eq!(found["cause"]["cause"], "build", "{found}");
+}
+
 /// A repository of 100 commits. Commit `bad` adds the bug; commits in `broken` do not build. Its checkout has one
 /// staged and one unstaged change.
 fn history(folder: &Path, bad: usize, broken: &[usize]) -> PathBuf {

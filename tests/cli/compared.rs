@@ -31,6 +31,17 @@ fn the_cause_among_several_settings_is_one_that_alone_gives_the_difference() {
     }
 }
 
+/// Sessions over other links differ, whatever their settings are.
+#[test]
+fn the_cause_of_a_difference_between_logs_is_unknown() {
+    let folder = Folder::empty();
+    for (log, options) in [("a", "--delay-ms 60"), ("b", "--delay-ms 90 --set client.lead_ms=300")] {
+        folder.done(&format!("record synth --players 2 --seconds 4 --seed 3 {options} -o {log}.hitlog"));
+    }
+    let found = folder.differs("bisect ticks a.hitlog b.hitlog");
+    assert_eq!(found["cause"]["cause"], "unknown", "{}", found["cause"]);
+}
+
 #[test]
 fn overlap_compares_only_what_both_traces_have() {
     let folder = Folder::empty();

@@ -88,8 +88,8 @@ pub(crate) fn classify(
             ..setting
         },
         (Some(event), _) => event,
-        (None, Some(setting)) => setting,
-        (None, None) => match (first.what, reran) {
+        (None, Some(setting)) if !are_of_different_logs(traces) => setting,
+        (None, _) => match (first.what, reran) {
             (DivergenceKind::TimesDiffer, _) => {
                 CauseFinding::new(DivergenceCause::UNKNOWN, "from there on, the times of the runs differ")
             }
@@ -271,9 +271,23 @@ impl CauseFinding {
         CauseFinding { cause, evidence: evidence.into(), effect: None }
     }
 
-    /// Names the one of several changed settings that alone gives the same divergence.
+    /// Names the changed setting that alone gives the same divergence.
     pub fn name_setting(&mut self, setting: &ChangedSetting) {
         let effect = self.effect.as_ref().map(|effect| format!("{effect}; ")).unwrap_or_default();
         self.evidence = format!("{effect}{setting}, and alone gives this difference");
+    }
+
+    /// Names the builds: the build of A with the settings of B does not give the divergence.
+    pub fn name_builds(&mut self) {
+        let effect = self.effect.take().map(|effect| format!("{effect}; ")).unwrap_or_default();
+        *self = CauseFinding::new(
+            DivergenceCause::Build,
+            format!("{effect}the build of A does not give this difference with the settings of B"),
+        );
+    }
+
+    /// Says that the cause can be the builds or the settings, which both differ.
+    pub fn doubt_setting(&mut self) {
+        *self = CauseFinding::new(DivergenceCause::UNKNOWN, format!("the builds differ; {}", self.evidence));
     }
 }

@@ -1,4 +1,5 @@
-//! Finds the changed settings that have no effect, and the setting behind a divergence, by trying each one alone.
+//! Finds the changed settings that have no effect, and the settings or builds behind a divergence, by replays with other
+//! settings.
 
 use rayon::prelude::*;
 
@@ -41,6 +42,9 @@ pub fn look_for_effects(
         return Ok(());
     }
     let Some((trial, changed)) = SettingTrial::of(engine, sides, runner, [a, b], options)? else { return Ok(()) };
+    if changed.len() < 2 {
+        return Ok(());
+    }
     // A build of another program runs the whole log.
     let played = if sides.run_builds() { None } else { trial.source.log().and_then(|log| log.survey.played()) };
     let starts = played.map_or_else(Vec::new, |(from, to)| starts(from, to));
@@ -49,7 +53,7 @@ pub fn look_for_effects(
         if left.is_empty() {
             return Ok(());
         }
-        let [a, b] = [TraceSide::A, TraceSide::B].map(|side| trial.replayed(side, None, Some(part)));
+        let [a, b] = [TraceSide::A, TraceSide::B].map(|side| trial.replayed(side, Vec::new(), Some(part)));
         let (Some(a), Some(b)) = (a?, b?) else { return Ok(()) };
         left = trial.without_effect(left, [a.source(), b.source()], Some(part))?;
         until = Some(part.to);
@@ -64,36 +68,78 @@ pub fn look_for_effects(
     Ok(())
 }
 
-/// Finds the setting that, changed alone in A, gives the divergence `first` of two replays of one log. `None` if no single
-/// setting gives it, or if the sides do not replay one log.
+/// Where a divergence of two sides with different settings comes from.
+pub(super) enum DivergenceOrigin {
+    /// This setting, changed alone in A, gives the divergence.
+    Setting(ChangedSetting),
+    /// The settings: the builds are the same, or A gives the divergence with all settings of B.
+    Settings,
+    /// A does not give the divergence with the settings of B.
+    Builds,
+    /// The builds differ, and trials were not possible.
+    Unknown,
+}
+
+/// Finds where the divergence `first` of two sides comes from, by replays of A with settings of B.
 ///
 /// # Errors
 /// Fails if the job was stopped, or if the log or a build is not available.
-pub(super) fn setting_behind(
+pub(super) fn behind(
     engine: &Engine<'_>,
     sides: &ComparisonSpec,
     runner: &BuildRunner,
     [a, b]: [&dyn TraceSource; 2],
     options: &DiffOptions,
     first: &Divergence,
-) -> Result<Option<ChangedSetting>, EngineError> {
-    let Some((trial, changed)) = SettingTrial::of(engine, sides, runner, [a, b], options)? else { return Ok(None) };
+) -> Result<DivergenceOrigin, EngineError> {
+    let have_other_builds = sides.one_log().is_some_and(|(_, [a, b])| a != b);
+    let untried = if have_other_builds { DivergenceOrigin::Unknown } else { DivergenceOrigin::Settings };
+    let Some((trial, mut changed)) = SettingTrial::of(engine, sides, runner, [a, b], options)? else {
+        return Ok(untried);
+    };
+    let of_b = |setting: &ChangedSetting| {
+        let value = value_of_other(&setting.key, &a.header().settings, &b.header().settings)?;
+        Some(format!("{}={value}", setting.key))
+    };
+    if have_other_builds {
+        // A setting that one build does not know belongs to the difference of the builds.
+        let is_known =
+            |key: &str| [a, b].iter().all(|side| side.header().settings.iter().any(|(known, _)| known == key));
+        changed.retain(|setting| is_known(&setting.key));
+        if changed.is_empty() {
+            return Ok(DivergenceOrigin::Builds);
+        }
+    } else if changed.len() < 2 {
+        return Ok(DivergenceOrigin::Settings);
+    }
     let until = first.place.at_us.map(|at_us| Micros(at_us.saturating_add(AFTER_DIVERGENCE.0)));
     let part = until.filter(|_| !sides.run_builds()).map(|to| Part { from: Micros(i64::MIN), to });
-    let Some(before) = trial.replayed(TraceSide::A, None, part)? else { return Ok(None) };
-    let of_b = &b.header().settings[..];
-    let gives_it = |setting: &ChangedSetting| -> Result<bool, EngineError> {
+    let Some(before) = trial.replayed(TraceSide::A, Vec::new(), part)? else { return Ok(untried) };
+    // `None` if A cannot replay the log with these settings.
+    let gives_it = |settings: Vec<String>| -> Result<Option<bool>, EngineError> {
         check(&runner.stop)?;
-        let Some(value) = value_of_other(&setting.key, &a.header().settings, of_b) else { return Ok(false) };
-        let other = trial.replayed(TraceSide::A, Some(format!("{}={value}", setting.key)), part)?;
-        let found = other.and_then(|other| diff(before.source(), other.source(), &trial.options).ok()?.first);
-        Ok(found.is_some_and(|found| {
+        let Some(other) = trial.replayed(TraceSide::A, settings, part)? else { return Ok(None) };
+        let found = diff(before.source(), other.source(), &trial.options).ok().and_then(|found| found.first);
+        Ok(Some(found.is_some_and(|found| {
             (&found.table, &found.place, &found.field, &found.a, &found.b)
                 == (&first.table, &first.place, &first.field, &first.a, &first.b)
-        }))
+        })))
     };
-    let tried: Vec<bool> = changed.par_iter().map(gives_it).collect::<Result<_, _>>()?;
-    Ok(changed.into_iter().zip(tried).find(|(_, gives_it)| *gives_it).map(|(setting, _)| setting))
+    let alone = |setting: &ChangedSetting| of_b(setting).map_or(Ok(None), |pair| gives_it(vec![pair]));
+    let tried: Vec<Option<bool>> = changed.par_iter().map(alone).collect::<Result<_, _>>()?;
+    let all: Vec<String> = changed.iter().filter_map(of_b).collect();
+    if let Some((setting, _)) = changed.iter().zip(&tried).find(|(_, gives_it)| **gives_it == Some(true)) {
+        return Ok(DivergenceOrigin::Setting(setting.clone()));
+    }
+    if !have_other_builds {
+        return Ok(DivergenceOrigin::Settings);
+    }
+    let together = if let [alone] = &tried[..] { *alone } else { gives_it(all)? };
+    Ok(match together {
+        Some(true) => DivergenceOrigin::Settings,
+        Some(false) => DivergenceOrigin::Builds,
+        None => DivergenceOrigin::Unknown,
+    })
 }
 
 /// Replays the common log of both sides under single settings.
@@ -106,8 +152,7 @@ struct SettingTrial<'a> {
 }
 
 impl<'a> SettingTrial<'a> {
-    /// Prepares trials of the settings that differ. `None` if fewer than two differ, or if the sides do not replay one
-    /// log.
+    /// Prepares trials of the settings that differ. `None` if none differs, or if the sides do not replay one log.
     fn of(
         engine: &Engine<'a>,
         sides: &'a ComparisonSpec,
@@ -116,7 +161,7 @@ impl<'a> SettingTrial<'a> {
         options: &DiffOptions,
     ) -> Result<Option<(SettingTrial<'a>, Vec<ChangedSetting>)>, EngineError> {
         let changed = settings_that_differ(traces.map(|trace| &trace.header().settings[..]));
-        if changed.len() < 2 || sides.one_log().is_none() {
+        if changed.is_empty() || sides.one_log().is_none() {
             return Ok(None);
         }
         let engine = Engine::new(engine.games);
@@ -142,7 +187,7 @@ impl<'a> SettingTrial<'a> {
                     let compared = diff(trace, other.source(), &self.options);
                     compared.is_ok_and(|found| found.verdict == TraceVerdict::Same)
                 };
-                if !self.replayed(side, Some(pair), part)?.as_ref().is_some_and(same) {
+                if !self.replayed(side, vec![pair], part)?.as_ref().is_some_and(same) {
                     return Ok(false);
                 }
             }
@@ -153,16 +198,16 @@ impl<'a> SettingTrial<'a> {
         Ok(settings.into_iter().zip(nothing).filter(|(_, nothing)| *nothing).map(|(setting, _)| setting).collect())
     }
 
-    /// One side with one more setting; `None` if that side then has no trace.
+    /// One side with more settings; `None` if that side then has no trace.
     fn replayed(
         &self,
         side: TraceSide,
-        pair: Option<String>,
+        pairs: Vec<String>,
         part: Option<Part>,
     ) -> Result<Option<SideTrace>, EngineError> {
         let ReplaySpecs { a, b } = &self.sides.replays;
         let mut spec = [a, b][side as usize].clone();
-        spec.set.extend(pair);
+        spec.set.extend(pairs);
         spec.part = part.or(spec.part);
         Ok(spec.trace(&self.engine, self.runner, &self.source, (side, None))?.ok())
     }
