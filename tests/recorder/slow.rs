@@ -4,9 +4,10 @@ use std::io::{Error, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use hitreg::record::GapCause;
-use hitreg::recorder::{PushError, Recorder, RecorderOptions};
-use hitreg::units::{Micros, PlayerId};
+use hitreg::record::{GapCause, Session};
+use hitreg::recorder::{PushError, Recorder, RecorderOptions, Stream};
+use hitreg::store::read_log;
+use hitreg::units::{Micros, PlayerId, Tick};
 
 use super::records::SharedMemory;
 use super::{about, at, tick, usercmd};
@@ -60,34 +61,66 @@ fn a_stuck_disk_drops_chunks_and_marks_a_gap() {
     assert!(session.players[3].frames.iter().map(|frame| frame.command.seq.0).eq(expected));
 }
 
-/// A burst exceeds a stream's ring: the rest is refused, and a gap has its times.
+/// Pushes 20,000 usercmds in a burst, and returns the numbers of those that were refused.
+fn burst(stream: &mut Stream) -> Vec<u32> {
+    let refused =
+        (1..=20_000).filter(|seq| match stream.usercmd(PlayerId(0), Micros(10 * i64::from(*seq)), usercmd(*seq)) {
+            Ok(()) => false,
+            Err(PushError::Overrun) => true,
+            Err(other) => panic!("{other}"),
+        });
+    let refused: Vec<u32> = refused.collect();
+    assert!(!refused.is_empty(), "the recorder emptied 64 places as fast as they were filled");
+    refused
+}
+
+/// Checks that gaps have the times of the refused usercmds, and none after them.
+fn check_gaps(session: &Session, refused: &[u32]) {
+    for seq in refused {
+        let at = Micros(10 * i64::from(*seq));
+        assert!(session.gaps.iter().any(|gap| gap.from < at && at < gap.to), "no gap has {seq}: {:?}", session.gaps);
+    }
+    let end = session.gaps.iter().map(|gap| gap.to).max().expect("a gap");
+    assert!(end <= Micros(200_001), "{:?}", session.gaps);
+    assert!(session.gaps.iter().all(|gap| (gap.why, gap.player) == (GapCause::Overrun, None)));
+}
+
+fn small_ring() -> RecorderOptions {
+    let mut options = RecorderOptions::default();
+    options.ring = 64;
+    options
+}
+
+/// A burst exceeds a stream's ring: the rest is refused, and gaps have its times, though the stream pushes nothing more.
 #[test]
 fn a_full_stream_refuses_records_and_marks_a_gap() {
     let memory = SharedMemory::default();
-    let mut options = RecorderOptions::default();
-    options.ring = 64;
-    let recorder = Recorder::to(memory.clone(), about(1), options).unwrap();
-    let mut stream = recorder.stream();
-    let mut refused = 0;
-    for seq in 1..=20_000 {
-        match stream.usercmd(PlayerId(0), Micros(10 * i64::from(seq)), usercmd(seq)) {
-            Ok(()) => {}
-            Err(PushError::Overrun) => refused += 1,
-            Err(other) => panic!("{other}"),
-        }
-    }
-    assert!(refused > 0, "the recorder emptied 64 places as fast as they were filled");
-    std::thread::sleep(Duration::from_millis(50));
-    stream.usercmd(PlayerId(0), Micros(200_010), usercmd(20_001)).unwrap();
+    let recorder = Recorder::to(memory.clone(), about(1), small_ring()).unwrap();
+    let refused = burst(&mut recorder.stream());
+    recorder.stream().tick(Tick(1), Micros::from_s(3), None).unwrap();
     let written = recorder.finish().unwrap();
-    assert_eq!((written.lost_records, written.records), (refused, 20_001 - refused));
+    let lost = refused.len() as u64;
+    assert_eq!((written.lost_records, written.records), (lost, 20_001 - lost));
     let session = memory.session();
-    let frames = &session.players[0].frames;
-    assert_eq!(frames.len() as u64, written.records);
-    for pair in frames.windows(2).filter(|pair| pair[1].command.seq.0 != pair[0].command.seq.0 + 1) {
-        let is_marked = session.gaps.iter().any(|gap| gap.from <= pair[0].at && pair[1].at <= gap.to);
-        assert!(is_marked, "no gap has the missing records after {:?}", pair[0].command.seq);
+    assert_eq!(session.players[0].frames.len() as u64, 20_000 - lost);
+    check_gaps(&session, &refused);
+}
+
+/// A flight recording has the gaps of records that were lost before it was saved.
+#[test]
+fn a_saved_flight_recording_has_the_gaps() {
+    let recorder = Recorder::keep_last(Micros::from_s(60), about(1), small_ring()).unwrap();
+    let mut server = recorder.stream();
+    tick(&mut server, 1, 1).unwrap();
+    let refused = burst(&mut recorder.stream());
+    for number in 2..=300 {
+        tick(&mut server, 0, number).unwrap();
+        std::thread::sleep(Duration::from_micros(100));
     }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("saved.hitlog");
+    recorder.save(&path).unwrap();
+    check_gaps(&read_log(&path).unwrap(), &refused);
 }
 
 /// A writer that accepts a number of bytes and then fails.

@@ -12,7 +12,7 @@ use super::output::RecordOutput;
 use super::shared::{Item, RecordTime, RecorderShared, RecorderState, RingEntry};
 use super::{CustomKind, FinishError, description};
 use crate::log::QueuePolicy;
-use crate::record::{GapCause, GapRecord, Record};
+use crate::record::Record;
 use crate::units::Micros;
 
 /// How long the thread sleeps when the streams are empty. A stream that fills up wakes it.
@@ -34,15 +34,12 @@ pub(super) struct Collector {
     released: Micros,
     /// How many texts the output knows.
     texts: usize,
-    /// Lost records for which a gap record was written.
-    gaps_for: u64,
 }
 
 impl Collector {
     pub(super) fn new(shared: Arc<RecorderShared>, out: Box<dyn RecordOutput>, window: Micros) -> Collector {
         let (newest, released) = (Micros(i64::MIN), Micros(i64::MIN));
-        let (streams, held, texts, gaps_for) = (Vec::new(), Vec::new(), 0, 0);
-        Collector { shared, out, window, streams, held, newest, released, texts, gaps_for }
+        Collector { shared, out, window, streams: Vec::new(), held: Vec::new(), newest, released, texts: 0 }
     }
 
     /// Runs until the recording ends.
@@ -82,7 +79,7 @@ impl Collector {
             }
             let done = answered
                 .and_then(|()| self.release(until))
-                .and_then(|()| if flush { self.mark_late().and_then(|()| self.out.flush()) } else { Ok(()) });
+                .and_then(|()| if flush { self.mark_missing().and_then(|()| self.out.flush()) } else { Ok(()) });
             if let Err(error) = done {
                 self.shared.failed();
                 // What was written stays readable. The first error is the cause of any other.
@@ -135,7 +132,7 @@ impl Collector {
             let complete = self.newest - self.window;
             self.take();
             self.release(complete)?;
-            self.mark_late()?;
+            self.mark_missing()?;
         }
         for request in requests {
             let Some(mut kept) = self.out.kept() else { continue };
@@ -170,30 +167,21 @@ impl Collector {
 
     /// Passes on one item and returns the number of records written.
     fn write_item(&mut self, at: Micros, item: Item) -> Result<u64, FinishError> {
-        if at < self.released && !matches!(item, Item::Lost(..)) {
+        if at < self.released {
             self.shared.lose_late(at);
-            return Ok(0);
-        }
-        if let Item::Lost(records, from) = item {
-            self.gaps_for += records;
-            self.out.push(&gap(from.unwrap_or(at).min(at), at))?;
             return Ok(0);
         }
         records_of(&self.shared.kinds, at, item, &mut |record| self.out.push(record))?;
         Ok(1)
     }
 
-    /// Writes a gap for the late records since the last one.
-    fn mark_late(&mut self) -> Result<(), FinishError> {
-        self.shared.take_late().map_or(Ok(()), |(from, to)| self.out.push(&gap(from, to)))
+    /// Writes a gap for the lost and late records since the last one.
+    fn mark_missing(&mut self) -> Result<(), FinishError> {
+        self.shared.take_gap().map_or(Ok(()), |gap| self.out.push(&Record::Gap(gap)))
     }
 
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
-        let mut done = self.write_first(self.held.len()).and_then(|()| self.mark_late());
-        if done.is_ok() && self.shared.lost.load(Ordering::Relaxed) > self.gaps_for {
-            // No later record of the stream carried the loss, so the gap is written here.
-            done = self.out.push(&gap(self.newest, self.newest));
-        }
+        let mut done = self.write_first(self.held.len()).and_then(|()| self.mark_missing());
         if done.is_ok() && !whole {
             done = self.out.flush();
         }
@@ -223,10 +211,5 @@ fn records_of(
             let mut rows = description::rows_of_bytes(kinds, player, command, at, &bytes);
             rows.try_for_each(|row| to(&Record::Row(at, row)))
         }
-        Item::Lost(_, from) => to(&gap(from.unwrap_or(at).min(at), at)),
     }
-}
-
-fn gap(from: Micros, to: Micros) -> Record {
-    Record::Gap(GapRecord { from, to, player: None, why: GapCause::Overrun })
 }

@@ -11,7 +11,7 @@ use super::flight::FlightRecording;
 use super::tick_order::TickOrder;
 use super::{CustomKind, PushError, RecordingSummary};
 use crate::log::QueuePolicy;
-use crate::record::{Record, SessionHeader, TextCode, TextError, Texts, TickRecord};
+use crate::record::{GapCause, GapRecord, Record, SessionHeader, TextCode, TextError, Texts, TickRecord};
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// One item in a stream's ring.
@@ -34,8 +34,6 @@ pub(super) enum Item {
     Record(Record),
     /// The extra bytes of a usercmd.
     Bytes(Box<(PlayerId, CommandSeq, Vec<u8>)>),
-    /// The ring was full: this many records are missing since a time.
-    Lost(u64, Option<Micros>),
 }
 
 /// The state of a recording.
@@ -62,9 +60,9 @@ pub(super) struct RecorderShared {
     pub(super) lost: AtomicU64,
     pub(super) dropped_chunks: AtomicU64,
     late: AtomicU64,
-    /// The times of the first and the last late record that no gap covers yet, in microseconds.
-    late_from: AtomicI64,
-    late_to: AtomicI64,
+    /// The times of the first and the last lost or late record that no gap covers yet, in microseconds.
+    missing_from: AtomicI64,
+    missing_to: AtomicI64,
     /// The recent ticks, whose order is checked; `None` if it is not. Only pushes of ticks take this lock.
     ticks: Option<Mutex<TickOrder>>,
     /// Streams that the thread has not seen yet. Pushing never takes this lock.
@@ -94,8 +92,8 @@ impl RecorderShared {
             lost: AtomicU64::new(0),
             dropped_chunks: AtomicU64::new(0),
             late: AtomicU64::new(0),
-            late_from: AtomicI64::new(i64::MAX),
-            late_to: AtomicI64::new(i64::MIN),
+            missing_from: AtomicI64::new(i64::MAX),
+            missing_to: AtomicI64::new(i64::MIN),
             ticks: None,
             added: Mutex::default(),
             save_requests: Mutex::new(Some(Vec::new())),
@@ -213,15 +211,32 @@ impl RecorderShared {
     /// Counts a record that is too late.
     pub(super) fn lose_late(&self, at: Micros) {
         self.late.fetch_add(1, Ordering::Relaxed);
-        self.late_to.fetch_max(at.0, Ordering::AcqRel);
-        self.late_from.fetch_min(at.0, Ordering::AcqRel);
+        self.miss(at);
     }
 
-    /// Takes the span of the late records since the last call; `None` without late records.
-    pub(super) fn take_late(&self) -> Option<(Micros, Micros)> {
-        let from = self.late_from.swap(i64::MAX, Ordering::AcqRel);
-        let to = self.late_to.swap(i64::MIN, Ordering::AcqRel);
-        (from != i64::MAX).then_some((Micros(from), Micros(to.max(from))))
+    /// Counts a record whose ring is full. A record without a time, of a stream that has none, is missing from the first
+    /// record on that is not yet in the log.
+    pub(super) fn lose_overrun(&self, at: Option<Micros>) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+        let is_first = self.miss(at.unwrap_or_else(|| Micros(self.released.load(Ordering::Relaxed).max(0))));
+        if is_first {
+            self.wake();
+        }
+    }
+
+    /// Adds a time to the missing span; returns whether it is the first one.
+    fn miss(&self, at: Micros) -> bool {
+        self.missing_to.fetch_max(at.0, Ordering::AcqRel);
+        self.missing_from.fetch_min(at.0, Ordering::AcqRel) == i64::MAX
+    }
+
+    /// Takes the gap of the lost and late records since the last call; `None` without such records. Its ends are beyond
+    /// the times of the missing records.
+    pub(super) fn take_gap(&self) -> Option<GapRecord> {
+        let first = self.missing_from.swap(i64::MAX, Ordering::AcqRel);
+        let last = self.missing_to.swap(i64::MIN, Ordering::AcqRel).max(first);
+        let [from, to] = [first.saturating_sub(1), last.saturating_add(1)].map(Micros);
+        (first != i64::MAX).then_some(GapRecord { from, to, player: None, why: GapCause::Overrun })
     }
 
     pub(super) fn written(&self) -> RecordingSummary {

@@ -1,7 +1,6 @@
 //! The handle through which one thread of an engine pushes records.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use rtrb::{Producer, PushError as RingFull};
 
@@ -31,8 +30,6 @@ pub struct Stream {
     ring: Producer<RingEntry>,
     /// Time of the last record that had one.
     now: Option<Micros>,
-    /// Number of lost records that no gap covers yet, and the time of the record before them.
-    lost: (u64, Option<Micros>),
     /// Codes of the texts that the recorder knows.
     texts: SortedSet<TextCode>,
     /// The last tick, if it was refused because of its number or time.
@@ -44,7 +41,7 @@ pub struct Stream {
 impl Stream {
     pub(super) fn new(shared: Arc<RecorderShared>, ring: Producer<RingEntry>) -> Stream {
         let until_waking = ring.buffer().capacity() / 4;
-        Stream { shared, ring, now: None, lost: (0, None), texts: SortedSet::new(), refused: None, until_waking }
+        Stream { shared, ring, now: None, texts: SortedSet::new(), refused: None, until_waking }
     }
 
     /// Pushes a client frame's usercmd. On a server that does not know client frame times, `at` is the arrival time.
@@ -212,12 +209,9 @@ impl Stream {
     #[inline]
     fn send(&mut self, at: Option<Micros>, item: Item) -> Result<(), PushError> {
         let moment = at.map_or(RecordTime::After(self.now), RecordTime::At);
-        if self.lost.0 > 0 {
-            self.push_loss(moment)?;
-        }
         match self.ring.push(RingEntry { at: moment, item }) {
             Ok(()) => {}
-            Err(RingFull::Full(entry)) => self.full(entry)?,
+            Err(RingFull::Full(entry)) => self.full(at, entry)?,
         }
         self.now = at.or(self.now);
         self.until_waking = self.until_waking.saturating_sub(1);
@@ -229,9 +223,9 @@ impl Stream {
     }
 
     #[cold]
-    fn full(&mut self, mut entry: RingEntry) -> Result<(), PushError> {
+    fn full(&mut self, at: Option<Micros>, mut entry: RingEntry) -> Result<(), PushError> {
         if self.shared.when_full == QueuePolicy::Drop {
-            self.lose();
+            self.shared.lose_overrun(at.or(self.now));
             return Err(PushError::Overrun);
         }
         loop {
@@ -243,26 +237,6 @@ impl Stream {
                 Err(RingFull::Full(back)) => entry = back,
             }
         }
-    }
-
-    fn lose(&mut self) {
-        if self.lost.0 == 0 {
-            self.lost.1 = self.now;
-            self.shared.wake();
-        }
-        self.lost.0 += 1;
-        self.shared.lost.fetch_add(1, Ordering::Relaxed);
-    }
-
-    #[cold]
-    fn push_loss(&mut self, at: RecordTime) -> Result<(), PushError> {
-        let (records, from) = self.lost;
-        if self.ring.push(RingEntry { at, item: Item::Lost(records, from) }).is_err() {
-            self.lose();
-            return Err(PushError::Overrun);
-        }
-        self.lost = (0, None);
-        Ok(())
     }
 }
 
