@@ -4,7 +4,6 @@
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -44,16 +43,16 @@ pub(super) fn open_towards(peer: SocketAddr) -> Result<UdpSocket, LiveError> {
     })
 }
 
-/// Passes datagrams of at most `bytes_max` bytes to `take`, until `over` is set or `take` breaks.
+/// Passes datagrams of at most `bytes_max` bytes to `take`, until `is_over` or `take` breaks.
 pub(super) fn read(
     socket: &UdpSocket,
     bytes_max: usize,
-    over: &AtomicBool,
+    is_over: impl Fn() -> bool,
     take: impl Fn(SocketAddr, Vec<u8>) -> ControlFlow<()>,
 ) {
     // One byte more than the maximum, to detect datagrams that are too long.
     let mut bytes = vec![0; bytes_max + 1];
-    while !over.load(Ordering::Relaxed) {
+    while !is_over() {
         // A receive error concerns a single datagram (such as an ICMP reply to one that was sent) or is a timeout.
         let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
         if length <= bytes_max && take(from, bytes[..length].to_vec()).is_break() {
