@@ -24,7 +24,7 @@ use crate::recorded;
 use crate::store::{self, FileType, Target, TraceFile};
 use crate::trace::schema::TableSchema;
 use crate::trace::{Digest, Table, Trace, TraceSource};
-use crate::traffic::{self, Packet};
+use crate::traffic::{self, Packet, SnapshotNumbers};
 use replayed::ReplayedTables;
 use rows::RowFormat;
 
@@ -154,7 +154,7 @@ impl FileExport<'_> {
 /// The source of tables and events.
 enum ExportSource {
     /// The records and packets of a log whose game this build does not know.
-    Recorded(Box<Trace>, Vec<Packet>),
+    Recorded(Box<Trace>, Vec<Packet>, SnapshotNumbers),
     /// A trace in a file.
     File(TraceFile),
     /// A replay in a temporary file.
@@ -179,7 +179,8 @@ impl ExportSource {
                 let session = Engine::new(games).read_log(path)?.session;
                 let mut trace = recorded::all_records(&session);
                 trace.tables.extend(recorded::recorded_network(&session));
-                Ok(ExportSource::Recorded(Box::new(trace), traffic::of_session(&session)))
+                let packets = traffic::of_session(&session);
+                Ok(ExportSource::Recorded(Box::new(trace), packets, SnapshotNumbers::of(&session.header)))
             }
             Err(error) => Err(CommandError::file(path, error)),
         }
@@ -204,7 +205,7 @@ impl ExportSource {
     /// The tables, without rows, and their numbers of rows.
     fn shapes(&self) -> Vec<(&Table, u64)> {
         match self {
-            ExportSource::Recorded(trace, _) => trace.tables(),
+            ExportSource::Recorded(trace, ..) => trace.tables(),
             ExportSource::File(trace) => trace.tables(),
             ExportSource::Replay(replay) => replay.shapes.iter().map(|(table, rows)| (table, *rows)).collect(),
         }

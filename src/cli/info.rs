@@ -23,6 +23,7 @@ use crate::report::round_trips;
 use crate::store;
 use crate::summary::SummaryBuilder;
 use crate::trace::schema::{TableSet, shots};
+use crate::traffic::SnapshotNumbers;
 use crate::units::Micros;
 
 /// Show the contents of a log or trace: players, duration, usercmds, round trips, loss, size
@@ -76,6 +77,9 @@ struct LogInfo {
     /// Whether the times of usercmds are their arrivals at the server.
     #[serde(skip)]
     as_received: bool,
+    /// What the numbers of snapshots say.
+    #[serde(skip)]
+    numbers: SnapshotNumbers,
     /// A warning if the log is cut off and only its beginning is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -129,6 +133,7 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
         foreign: is_foreign(header),
         own: header.unknown.iter().filter(|kind| !kind.is_known_kind()).map(|kind| kind.name.clone()).collect(),
         as_received: are_usercmds_as_received(&header.settings),
+        numbers: SnapshotNumbers::of(header),
         info,
         warning,
     };
@@ -274,10 +279,8 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
 fn print_connections(page: &mut Page, shown: &LogInfo) {
     let info = &shown.info;
     const MOST_ROWS: usize = 8;
-    // A QuakeWorld server's packet has the number of the client packet that it answers.
-    let are_replies = info.origin == "qwd";
-    let lost = if are_replies { ">server\nno reply" } else { ">server\nlost" };
-    let (down, up) = ([">from\nsent", lost, ">\nchoked"], [">to\nsent", ">server\nlost"]);
+    let missing = format!(">server\n{}", shown.numbers.missing());
+    let (down, up) = ([">from\nsent", &missing, ">\nchoked"], [">to\nsent", ">server\nlost"]);
     let rtt = [">round\np5", ">trip,\np50", ">ms\np95", ">\np99"];
     let head = [&["", ">\nusercmds"][..], &down, &up, &rtt].concat();
     let row = |name: &str, usercmds: usize, down: &PacketCounts, up: &PacketCounts, rtt: &Percentiles| {
@@ -301,7 +304,7 @@ fn print_connections(page: &mut Page, shown: &LogInfo) {
     page.table(&head, info.by_player.iter().take(MOST_ROWS).map(of_player).chain(all));
     let first = if shown.as_received { "the arrival of a usercmd" } else { "making a usercmd" };
     page.faint(2, &format!("packets; round trip: from {first} to receiving its ack"));
-    if are_replies {
+    if shown.numbers == SnapshotNumbers::Replies {
         page.faint(2, "no reply: client packets without one, lost in either direction or answered");
         page.faint(2, "together with the next; a reply's number is that of the client packet");
     }

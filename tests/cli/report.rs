@@ -9,7 +9,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hitreg::log::{read_session, read_trace, write_trace};
-use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Scope};
+use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Origin, Scope};
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::trace::schema::shots;
 use hitreg::trace::{Column, ColumnData, Table, Trace};
@@ -337,6 +337,28 @@ fn an_unknown_game_is_shown_from_its_log() {
     let notes = side["notes"].to_string();
     assert!(notes.contains("this build plays") && notes.contains("`shots`"), "{notes}");
     assert!(notes.contains("walls: this build has none for the map ") && !notes.contains("a trace has"), "{notes}");
+}
+
+/// A QuakeWorld server's packet has the number of the client packet that it answers.
+#[test]
+fn missing_numbers_of_a_quakeworld_client_have_no_reply() {
+    let folder = Folder::with_session();
+    let mut session = read_session(&fs::read(folder.path("a.hitlog")).expect("a log")[..]).expect("sound");
+    session.header.game = "a QuakeWorld game".into();
+    for (format, missing, other) in [("qwd", "no reply", "lost"), ("mvd", "lost", "no reply")] {
+        session.header.origin = Origin::Imported { format: format.into() };
+        session.players.iter_mut().for_each(|player| {
+            player.sent.clear();
+            player.snapshots.retain(|snapshot| snapshot.seq.0 % 7 != 3);
+            player.received.retain(|arrival| arrival.number % 7 != 3);
+        });
+        folder.save_log("demo.hitlog", &session);
+        let (_, contents) = page(&folder, "demo.hitlog");
+        assert_eq!(contents["sides"][0]["missing_down"], missing);
+        let timeline = folder.done("export demo.hitlog --perfetto");
+        let named = |name: &str| timeline.matches(&format!(r#""name":"{name}""#)).count();
+        assert!(named(missing) > 100 && named(other) == 0, "{format}: {} of {missing}", named(missing));
+    }
 }
 
 #[test]

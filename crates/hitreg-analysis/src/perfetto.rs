@@ -68,13 +68,15 @@ pub enum PerfettoError {
 pub const SHOWN: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, executed::NAME, shots::NAME];
 
 /// Writes a trace, with the packets of its log or its own packets. If the trace is in a file, only the ticks, the
-/// shots, and the rows of a few players are in memory at once.
+/// shots, and the rows of a few players are in memory at once. `missing` is the word for packets that did not arrive from
+/// the server.
 ///
 /// # Errors
 /// When the trace cannot be read or the output cannot be written.
 pub fn write(
     trace: &dyn TraceSource,
     packets: impl Iterator<Item = Result<Packet, String>>,
+    missing: &'static str,
     out: &mut dyn Write,
 ) -> Result<(), PerfettoError> {
     let mut events = EventWriter { out, is_first: true };
@@ -113,7 +115,7 @@ pub fn write(
     };
     shot.tables.extend(some(trace, &[(frames::NAME, &MADE, &of_shots)])?.tables);
     events.shots(&shot)?;
-    events.packets(packets)?;
+    events.packets(packets, missing)?;
     Ok(events.out.write_all(b"\n]}\n")?)
 }
 
@@ -276,12 +278,17 @@ impl EventWriter<'_> {
         Ok(())
     }
 
-    fn packets(&mut self, packets: impl Iterator<Item = Result<Packet, String>>) -> Result<(), PerfettoError> {
+    fn packets(
+        &mut self,
+        packets: impl Iterator<Item = Result<Packet, String>>,
+        missing: &'static str,
+    ) -> Result<(), PerfettoError> {
         for (number, packet) in packets.enumerate() {
             let packet = packet.map_err(PerfettoError::Unread)?;
             let until = packet.sent_us.saturating_add(packet.took_us.unwrap_or(MOMENT_US).max(0));
-            let (category, way) = if packet.is_up { ("packets up", "up") } else { ("packets down", "down") };
-            let name = if packet.took_us.is_none() { "lost" } else { way };
+            let (category, way, missing) =
+                if packet.is_up { ("packets up", "up", "lost") } else { ("packets down", "down", missing) };
+            let name = if packet.took_us.is_none() { missing } else { way };
             let args = json!({ "bytes": packet.bytes });
             let track = (process(packet.player), category, name);
             self.span(track, format!("packet {number}"), [packet.sent_us, until], args)?;

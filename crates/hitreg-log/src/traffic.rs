@@ -22,7 +22,7 @@ pub struct Packet {
     pub is_up: bool,
     /// Send time, in µs.
     pub sent_us: i64,
-    /// Transit time of the first arrival, in µs; `None` for a lost packet.
+    /// Transit time of the first arrival, in µs; `None` for a packet that is missing ([`SnapshotNumbers::missing`]).
     pub took_us: Option<i64>,
     /// Size in bytes, if known.
     pub bytes: Option<u32>,
@@ -36,20 +36,46 @@ pub struct Packet {
 /// A receiver's recording holds only the snapshots that arrived. Its lost snapshots are the gaps between their numbers,
 /// without the updates that the server held back and numbered too.
 pub fn of_session(session: &Session) -> Vec<Packet> {
-    of_players(&session.players, is_received(&session.header))
+    of_players(&session.players, SnapshotNumbers::of(&session.header))
 }
 
-fn of_players(players: &[PlayerRecords], is_received: bool) -> Vec<Packet> {
-    let (mut reader, mut all) = (PacketReader::of_players(players.len(), is_received), Vec::new());
+fn of_players(players: &[PlayerRecords], numbers: SnapshotNumbers) -> Vec<Packet> {
+    let (mut reader, mut all) = (PacketReader::of_players(players.len(), numbers), Vec::new());
     reader.add(players, &mut |packet| all.push(packet));
     reader.end(&mut |packet| all.push(packet));
     all.sort_by_key(|packet| (packet.player, !packet.is_up));
     all
 }
 
-/// Returns whether a log's snapshots are only those that its recorder received.
-pub fn is_received(header: &SessionHeader) -> bool {
-    matches!(header.origin, Origin::Imported { .. })
+/// What the numbers of a log's snapshots say about missing ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotNumbers {
+    /// The log has all snapshots that the server sent.
+    Sent,
+    /// The log has only the snapshots that its recorder received. The server also numbers those that it holds back.
+    Received,
+    /// As `Received`, and a snapshot has the number of the client packet that it answers. A missing number is a client
+    /// packet without a reply: lost in either direction, or answered together with the next one.
+    Replies,
+}
+
+impl SnapshotNumbers {
+    /// Returns the numbers of a log's snapshots.
+    pub fn of(header: &SessionHeader) -> SnapshotNumbers {
+        match &header.origin {
+            Origin::Imported { format } if format == "qwd" => SnapshotNumbers::Replies,
+            Origin::Imported { .. } => SnapshotNumbers::Received,
+            Origin::Synthetic | Origin::Live => SnapshotNumbers::Sent,
+        }
+    }
+
+    /// The word for a missing snapshot.
+    pub fn missing(self) -> &'static str {
+        match self {
+            SnapshotNumbers::Sent | SnapshotNumbers::Received => "lost",
+            SnapshotNumbers::Replies => "no reply",
+        }
+    }
 }
 
 /// Number, send time in µs, bytes, and the number of updates held back before it.
@@ -59,7 +85,7 @@ type SentRow = (u32, i64, u16, u8);
 /// order of their numbers.
 #[derive(Debug)]
 pub struct PacketReader {
-    is_received: bool,
+    numbers: SnapshotNumbers,
     /// Of each player: to the server, and from it.
     players: Vec<[WaitingPackets; 2]>,
     now_us: i64,
@@ -84,12 +110,12 @@ struct WaitingPackets {
 impl PacketReader {
     /// A reader before the first records of a log.
     pub fn new(header: &SessionHeader) -> PacketReader {
-        PacketReader::of_players(header.players.len(), is_received(header))
+        PacketReader::of_players(header.players.len(), SnapshotNumbers::of(header))
     }
 
-    fn of_players(players: usize, is_received: bool) -> PacketReader {
+    fn of_players(players: usize, numbers: SnapshotNumbers) -> PacketReader {
         let players = std::iter::repeat_with(Default::default).take(players).collect();
-        PacketReader { is_received, players, now_us: i64::MIN }
+        PacketReader { numbers, players, now_us: i64::MIN }
     }
 
     /// Adds the players' records in the order of the log, and passes on the packets whose arrival or loss is known.
@@ -102,9 +128,9 @@ impl PacketReader {
             for sent in &records.snapshots {
                 let row = (sent.seq.0, sent.at.0, sent.bytes, sent.choked);
                 let WaitingPackets { gaps, sent, .. } = down;
-                match self.is_received {
-                    true => gaps.add(row, sent),
-                    false => put(sent, row),
+                match self.numbers {
+                    SnapshotNumbers::Sent => put(sent, row),
+                    SnapshotNumbers::Received | SnapshotNumbers::Replies => gaps.add(row, sent),
                 }
             }
             records.reached.iter().for_each(|arrival| up.arrive(arrival));
@@ -224,16 +250,16 @@ pub fn packet_table(stretch: &SessionStretch) -> Table {
     Table::new(PACKETS, columns.chain([Column::new("at_us", ColumnData::I64(times))]).collect())
 }
 
-/// Returns the log's packets from the table that [`packet_table`] stored in a trace, as [`of_session`] does; `is_received` is
-/// what [`is_received()`] says of the log. A read error takes the place of packets.
+/// Returns the log's packets from the table that [`packet_table`] stored in a trace, as [`of_session`] does; `numbers` are
+/// those of the log. A read error takes the place of packets.
 ///
 /// # Errors
 /// When the players' numbers cannot be read.
 pub fn of_packet_table(
     trace: &dyn TraceSource,
-    is_received: bool,
+    numbers: SnapshotNumbers,
 ) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
-    by_player(trace, &[PACKETS], move |player, tables| of_rows(player, &tables, is_received))
+    by_player(trace, &[PACKETS], move |player, tables| of_rows(player, &tables, numbers))
 }
 
 /// Returns the packets of a trace, as [`of_trace`] does.
@@ -282,7 +308,7 @@ fn rows_of_players(rows: &Table, players: &[u32]) -> Table {
     rows.select_where(rows.u32s("player").iter(), |player| players.contains(player))
 }
 
-fn of_rows(player: u32, tables: &[Table], is_received: bool) -> Vec<Packet> {
+fn of_rows(player: u32, tables: &[Table], numbers: SnapshotNumbers) -> Vec<Packet> {
     let mut records = PlayerRecords::default();
     for table in tables {
         let cell = |name: &str, row: usize| table.u32s(name).get(row).copied().unwrap_or_default();
@@ -298,7 +324,7 @@ fn of_rows(player: u32, tables: &[Table], is_received: bool) -> Vec<Packet> {
             }
         }
     }
-    let mut all = of_players(&[records], is_received);
+    let mut all = of_players(&[records], numbers);
     all.iter_mut().for_each(|packet| packet.player = player);
     all
 }
@@ -327,9 +353,7 @@ mod tests {
             usercmd: Vec::new(),
             unknown: Vec::new(),
         };
-        for is_received in [false, true] {
-            let imported = Origin::Imported { format: "demo".into() };
-            let origin = if is_received { imported } else { header.origin.clone() };
+        for origin in [Origin::Synthetic, Origin::Imported { format: "demo".into() }] {
             let mut session = Session::new(SessionHeader { origin, ..header.clone() });
             let mut stretches = vec![SessionStretch { players: vec![Default::default(); 2], ..Default::default() }; 20];
             for n in 0..400u32 {
@@ -352,7 +376,7 @@ mod tests {
             reader.end(&mut |packet| read.push(packet));
             read.sort_by_key(|packet| packet.player);
             assert!(read.len() > 300 && read.iter().any(|packet| packet.took_us.is_none()));
-            assert_eq!(read, of_session(&session), "{is_received}");
+            assert_eq!(read, of_session(&session), "{:?}", session.header.origin);
         }
     }
 

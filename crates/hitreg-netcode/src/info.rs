@@ -11,6 +11,7 @@ use crate::settings::Settings;
 use connection::{ConnectionBuilder, longer};
 use hitreg_log::record::{GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind, lowest_and_highest, widest};
 use hitreg_log::sorted::SortedMap;
+use hitreg_log::traffic::SnapshotNumbers;
 use hitreg_log::units::Micros;
 pub(crate) use numbers::NumberSet;
 use times::TimeCounts;
@@ -172,7 +173,7 @@ impl InfoBuilder {
 
     /// The figures, after all chunks.
     pub fn info(&mut self, header: &SessionHeader) -> SessionInfo {
-        let choked_are_numbered = matches!(header.origin, Origin::Imported { .. });
+        let choked_are_numbered = SnapshotNumbers::of(header) != SnapshotNumbers::Sent;
         let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
         let played = lowest_and_highest(spans.flat_map(|(first, last)| [first, last]));
         let duration = played.or(self.other_times);

@@ -11,7 +11,7 @@ use crate::engine::Games;
 use crate::perfetto::{self, PerfettoError, SHOWN};
 use crate::store::{FileType, Target, TraceFile};
 use crate::trace::schema::{packets, snapshots};
-use crate::traffic;
+use crate::traffic::{self, SnapshotNumbers};
 
 pub(super) fn run(games: &Games, export: FileExport<'_>, output: &mut Output) -> CommandResult {
     match output.files.target_if(&export.args.output, FileType::Events)? {
@@ -42,17 +42,19 @@ fn write_events(
 ) -> Result<(), CommandError> {
     let of_trace = |trace: &TraceFile, out| {
         let packets = traffic::of_source(trace).map_err(PerfettoError::Unread)?;
-        perfetto::write(trace, packets, out)
+        perfetto::write(trace, packets, SnapshotNumbers::Sent.missing(), out)
     };
     let written = match source {
-        ExportSource::Recorded(trace, packets) => perfetto::write(&**trace, packets.iter().copied().map(Ok), out),
+        ExportSource::Recorded(trace, packets, numbers) => {
+            perfetto::write(&**trace, packets.iter().copied().map(Ok), numbers.missing(), out)
+        }
         ExportSource::File(trace) => of_trace(trace, out),
         ExportSource::Replay(replay) => {
             let trace = replay.trace()?;
-            match replay.packets_received {
-                Some(is_received) => traffic::of_packet_table(&trace, is_received)
+            match replay.packets {
+                Some(numbers) => traffic::of_packet_table(&trace, numbers)
                     .map_err(PerfettoError::Unread)
-                    .and_then(|packets| perfetto::write(&trace, packets, out)),
+                    .and_then(|packets| perfetto::write(&trace, packets, numbers.missing(), out)),
                 None => of_trace(&trace, out),
             }
         }

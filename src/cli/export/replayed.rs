@@ -13,7 +13,7 @@ use crate::replay::ReplayOptions;
 use crate::store::{self, StoreError, TemporaryFolder, TraceFile};
 use crate::trace::schema::{TABLES, TableSet};
 use crate::trace::{Table, TraceHeader};
-use crate::traffic;
+use crate::traffic::{self, SnapshotNumbers};
 
 /// A temporary trace and its tables.
 pub(super) struct ReplayedTables {
@@ -21,8 +21,8 @@ pub(super) struct ReplayedTables {
     folder: TemporaryFolder,
     /// Each table without its rows, and its number of rows.
     pub(super) shapes: Vec<(Table, u64)>,
-    /// Whether the log's packets hold only received snapshots; `None` without packets.
-    pub(super) packets_received: Option<bool>,
+    /// The numbers of the log's snapshots; `None` without the log's packets.
+    pub(super) packets: Option<SnapshotNumbers>,
 }
 
 impl ReplayedTables {
@@ -66,8 +66,8 @@ impl ReplayedTables {
             let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
             Ok(ran.map(|_| shapes))
         })?;
-        let packets_received = packets.then(|| traffic::is_received(&log.header));
-        Ok(ReplayedTables { folder, shapes: in_order(shapes), packets_received })
+        let packets = packets.then(|| SnapshotNumbers::of(&log.header));
+        Ok(ReplayedTables { folder, shapes: in_order(shapes), packets })
     }
 
     /// Opens the trace.

@@ -57,8 +57,10 @@ pub(super) struct Thinning {
     pub(super) acks: usize,
     /// How many frames are merged into one.
     pub(super) ran: usize,
-    /// One of how many packets is drawn: of those that arrived, and of those that were lost or held back.
+    /// One of how many packets is drawn: of those that arrived, and of those that did not or were held back.
     pub(super) packets: [usize; 2],
+    /// The word for packets that did not arrive from the server.
+    pub(super) missing_down: &'static str,
     /// One of how many usercmds that did not run is drawn.
     pub(super) unrun: usize,
 }
@@ -72,9 +74,9 @@ pub(super) fn thinned(of: &Thinning) -> Vec<String> {
     note(of.views, "what screens showed is coarser than in a short session".to_owned());
     note(of.acks > 1, format!("charts of acks show the largest of {} acks", each(of.acks)));
     note(of.ran > 1, format!("the chart of usercmds run shows the largest of {} frames", each(of.ran)));
-    let [arrived, lost] = of.packets;
+    let [arrived, marked] = of.packets;
     note(arrived > 1, format!("1 of {} packets that arrived is drawn", each(arrived)));
-    note(lost > 1, format!("1 of {} packets that were lost or held back is drawn", each(lost)));
+    note(marked > 1, format!("{} or held back: 1 of {} packets is drawn", of.missing_down, each(marked)));
     note(of.unrun > 1, format!("1 of {} usercmds that did not run is drawn", each(of.unrun)));
     notes
 }

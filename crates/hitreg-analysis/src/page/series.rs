@@ -155,7 +155,7 @@ pub(super) struct PagePackets {
 /// The figures of a player's packets in one direction.
 #[derive(Debug, Serialize)]
 struct AllPackets {
-    lost: usize,
+    missing: usize,
     /// One of this many packets that arrived is drawn.
     every: usize,
     /// The bytes of each [`BIN_US`], from the time of the first packet.
@@ -175,9 +175,9 @@ const MOST_BINS: usize = 144_000;
 struct Direction {
     /// Packets that arrived without anything held back before them.
     arrived: Sample<Packet>,
-    /// Lost packets, and those with updates held back before them.
+    /// Packets that did not arrive, and those with updates held back before them.
     marked: Sample<Packet>,
-    lost: usize,
+    missing: usize,
     first_us: Option<i64>,
     bins: Vec<u64>,
     lacks_bytes: bool,
@@ -206,8 +206,8 @@ impl Packets {
             return self.waiting.entry(direction).or_default().push(packet);
         }
         if let Some(waiting) = self.waiting.get_mut(&direction) {
-            let lost: Vec<Packet> = waiting.extract_if(.., |before| before.sent_us <= packet.sent_us).collect();
-            lost.into_iter().for_each(|before| self.push(before));
+            let missing: Vec<Packet> = waiting.extract_if(.., |before| before.sent_us <= packet.sent_us).collect();
+            missing.into_iter().for_each(|before| self.push(before));
         }
         self.push(packet);
     }
@@ -221,7 +221,7 @@ impl Packets {
         }
         of.bins[bin] += u64::from(packet.bytes.unwrap_or_default());
         of.lacks_bytes |= packet.bytes.is_none();
-        of.lost += usize::from(packet.took_us.is_none());
+        of.missing += usize::from(packet.took_us.is_none());
         let is_marked = packet.took_us.is_none() || packet.choked > 0;
         let (sample, kept) =
             if is_marked { (&mut of.marked, &mut self.marked) } else { (&mut of.arrived, &mut self.arrived) };
@@ -265,7 +265,7 @@ impl Packets {
         self.of.is_empty()
     }
 
-    /// One of how many packets is kept: of those that arrived, and of those that were lost or held back.
+    /// One of how many packets is kept: of those that arrived, and of those that did not or were held back.
     pub(super) fn every(&self) -> [usize; 2] {
         let most = |of: fn(&Direction) -> usize| self.of.values().map(of).max().unwrap_or(1);
         [most(|of| of.arrived.every), most(|of| of.marked.every)]
@@ -293,7 +293,7 @@ impl Direction {
             bytes: (!self.lacks_bytes).then(|| columns.push(packets.iter().map(bytes), 1.0)),
             choked: columns.push(packets.iter().map(|packet| i64::from(packet.choked)), 1.0),
             all: (every > 1).then(|| AllPackets {
-                lost: self.lost,
+                missing: self.missing,
                 every,
                 bytes: (!self.lacks_bytes).then(|| columns.push(sums(), 1.0)),
                 first_us: self.first_us.unwrap_or_default(),
@@ -353,9 +353,9 @@ mod tests {
         assert!(found.iter().any(|packet| packet.took_us.is_none()));
     }
 
-    /// Both sides of the limit: all packets, or every n-th that arrived and all lost ones.
+    /// Both sides of the limit: all packets, or every n-th that arrived and all that did not.
     #[test]
-    fn packets_over_the_limit_are_thinned_but_lost_ones_stay() {
+    fn packets_over_the_limit_are_thinned_but_missing_ones_stay() {
         let packet = |n: i64| {
             let took_us = (n % 50 != 7).then_some(40_000);
             Packet { player: 1, is_up: true, sent_us: n * 15_000, took_us, bytes: Some(10), choked: 0 }
@@ -367,7 +367,7 @@ mod tests {
             let mut columns = PageColumns::default();
             let packed = serde_json::to_value(&packets.pack(&mut columns)[0]).expect("JSON");
             assert_eq!(packed["sent_us"]["rows"], drawn, "{count}");
-            assert_eq!(packed["all"]["lost"].as_i64(), (every > 1).then_some((count + 42) / 50), "{count}");
+            assert_eq!(packed["all"]["missing"].as_i64(), (every > 1).then_some((count + 42) / 50), "{count}");
             assert_eq!(packed["all"]["bytes"].is_object(), every > 1, "the sums of all bytes");
         }
     }

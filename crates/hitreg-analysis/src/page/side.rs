@@ -20,7 +20,7 @@ use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
 use hitreg_log::trace::{Table, TraceSource, each_part};
-use hitreg_log::traffic::{Packet, PacketReader};
+use hitreg_log::traffic::{Packet, PacketReader, SnapshotNumbers};
 use hitreg_log::units::Micros;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
@@ -73,6 +73,8 @@ pub(super) struct PageSide {
     ran: Vec<PlayerColumn>,
     unrun: Option<UnrunUsercmds>,
     packets: Vec<PagePackets>,
+    /// The word for packets that did not arrive from the server.
+    missing_down: &'static str,
 }
 
 /// The numbers of shots and hits of a player.
@@ -112,12 +114,14 @@ impl PageSide {
         let packets = packets_of(shown, most(MOST_PACKETS))?;
         let rows: Vec<(String, u64)> = trace.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();
 
+        let numbers = shown.log.map_or(SnapshotNumbers::Sent, |log| SnapshotNumbers::of(log.header()));
         let thinned = notes::thinned(&notes::Thinning {
             places: precision != exactness,
             views: views.precision != exactness,
             acks: acks.merged.max(trips.over_time.merged),
             ran: ran.merged,
             packets: packets.every(),
+            missing_down: numbers.missing(),
             unrun: unrun.rows.every(),
         });
         let clock_columns =
@@ -148,6 +152,7 @@ impl PageSide {
             ran: pack_ran(&ran, columns),
             unrun: unrun.pack(columns),
             packets: packets.pack(columns),
+            missing_down: numbers.missing(),
             players: players.into_iter().collect(),
             names: trace.header().session.as_ref().map(|session| session.players.clone()).unwrap_or_default(),
         })

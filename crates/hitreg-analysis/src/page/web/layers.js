@@ -251,6 +251,8 @@ function drawPackets(view) {
     context.fillStyle = context.strokeStyle = packets.way === "up" ? colours.how[1] : colours.how[0];
     for (let row = lastAt(sent, state.at); row >= 0 && state.at - sent[row] < 1_000_000; row -= 1) {
       const isLost = transit[row] < 0;
+      // Nobody knows where a packet without a reply was.
+      if (isLost && packets.way === "down" && side.missing_down !== "lost") continue;
       const share = isLost ? (state.at - sent[row]) / 120_000 : (state.at - sent[row]) / transit[row];
       if (share > 1) continue;
       const [x, y] = [from.x + (to.x - from.x) * (isLost ? share / 2 : share), from.y + (to.y - from.y) * (isLost ? share / 2 : share)];

@@ -23,6 +23,9 @@ export function playerName(player, sides) {
   return name === number ? number : `${number} ${name}`;
 }
 
+/** The label of packets that did not arrive. Those without a reply have no direction. */
+export const missingOf = (side, way) => (way === "up" || way === "↑" || side.missing_down === "lost" ? `lost ${way}` : side.missing_down);
+
 /** Prepares a side for lookups; `index` is 0 for A and 1 for B. */
 export function prepare(side, index) {
   const clocks = new Map(side.clocks.map((clock) => [clock.player, clock]));

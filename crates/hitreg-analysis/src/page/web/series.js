@@ -1,6 +1,6 @@
 // Measures over time as charts, with lines of points or with marks in lanes.
 
-import { lastAt } from "page/lookup.js";
+import { lastAt, missingOf } from "page/lookup.js";
 
 /** All charts that have data. */
 export function seriesOf(contents) {
@@ -25,7 +25,7 @@ export function seriesOf(contents) {
   for (const [way, words] of [["down", "bytes down"], ["up", "bytes up"]]) {
     line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way && packets.bytes).map(traffic)));
   }
-  marks("lost, choked, not run", losses(contents.sides));
+  marks(`${[...new Set(both.map((side) => side.missing_down))].join(", ")}, choked, not run`, absences(contents.sides));
   line("lateness of ticks", "ms", perSide(lateness));
   return charts;
 }
@@ -109,12 +109,13 @@ function causes(contents) {
   return [...lanes.values()].sort((a, b) => b.marks.length - a.marks.length);
 }
 
-function losses(sides) {
-  const lanes = new Map(["lost down", "choked down", "lost up", "choked up"].map((label) => [label, []]));
+function absences(sides) {
+  const missing = sides.map((side) => missingOf(side, "down"));
+  const lanes = new Map([...missing, "choked down", "lost up", "choked up"].map((label) => [label, []]));
   sides.forEach((side, index) => {
     for (const { way, player, sent_us, transit_us, choked } of side.packets) {
       sent_us.forEach((at, row) => {
-        if (transit_us[row] < 0) lanes.get(`lost ${way}`).push({ at, player, side: index });
+        if (transit_us[row] < 0) lanes.get(missingOf(side, way)).push({ at, player, side: index });
         if (choked[row] > 0) lanes.get(`choked ${way}`).push({ at, player, side: index, count: choked[row] });
       });
     }

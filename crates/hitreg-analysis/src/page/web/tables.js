@@ -1,7 +1,7 @@
 // The tables beside the field: sorted and filtered. Only visible rows are in the document.
 
 import { $, count, el, measure, widthOf } from "page/dom.js";
-import { playerName, shotName, victimOf } from "page/lookup.js";
+import { missingOf, playerName, shotName, victimOf } from "page/lookup.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
@@ -82,7 +82,7 @@ export function tablesOf(contents) {
         ...side,
         { label: "player", of: (row) => row.player, text: (row) => playerName(row.player, sides) },
         ...[["rtt p50", "p50"], ["p95", "p95"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => (row[key] === null ? "—" : (row[key] / 1e3).toFixed(1)), title: `${label}, ms`, number: true })),
-        ...[["frames", "frames"], ["corr.", "corrections"], ["shots", "shots"], ["hits", "hits"], ["was hit", "was_hit"], ["lost ↓", "down"], ["lost ↑", "up"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => counted(row[key], key === "was_hit" && !row.knows_victims), title: key === "was_hit" ? "a + means at least: not every hit has a known victim" : undefined, number: true })),
+        ...[["frames", "frames"], ["corr.", "corrections"], ["shots", "shots"], ["hits", "hits"], ["was hit", "was_hit"], [[...new Set(sides.map((side) => missingOf(side, "↓")))].join(", "), "down"], ["lost ↑", "up"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => counted(row[key], key === "was_hit" && !row.knows_victims), title: key === "was_hit" ? "a + means at least: not every hit has a known victim" : undefined, number: true })),
       ],
     },
     { name: "About", rows: [], columns: [], about: true },
@@ -128,9 +128,9 @@ function playerRows(side, index) {
     const trips = side.round_trips.find((trips) => trips.player === player);
     const took = trips && !trips.all ? trips.took_us.slice().sort() : [];
     const nth = (share) => (took.length > 0 ? took[Math.max(Math.ceil(share * took.length) - 1, 0)] : null);
-    const lost = (way) => {
+    const missing = (way) => {
       const packets = side.packets.find((packets) => packets.player === player && packets.way === way);
-      return packets?.all ? packets.all.lost : packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
+      return packets?.all ? packets.all.missing : packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
     };
     const { counts } = side;
     const { fired, hit, reported } = side.shot_counts.find((counts) => counts.player === player) ?? { fired: 0, hit: 0, reported: 0 };
@@ -150,8 +150,8 @@ function playerRows(side, index) {
       shots: counts.shots === null ? null : fired,
       hits: counts.hits === null ? null : counts.shots === null ? reported : hit,
       was_hit: counts.hits === null || (wounds === 0 && !knows_victims) ? null : wounds,
-      down: lost("down"),
-      up: lost("up"),
+      down: missing("down"),
+      up: missing("up"),
     };
   });
 }

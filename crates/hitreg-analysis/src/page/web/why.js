@@ -1,7 +1,7 @@
 // Explains and draws the selection: a shot, a correction, a shot on two sides, or a player.
 
 import { $, colours, count, el, measure, ms, seconds, svg } from "page/dom.js";
-import { playerName } from "page/lookup.js";
+import { missingOf, playerName } from "page/lookup.js";
 import { came, cameOnServer, counted } from "page/tables.js";
 
 /** Shows the selection. */
@@ -182,7 +182,7 @@ function ofPlayer(row, contents) {
       ["frames", row.frames === null ? "not known" : count(row.frames)],
       ["corrections", row.corrections === null ? "not known" : count(row.corrections)],
       ["shots", row.hits === null ? "not known" : `${shots}, ${hits}; ${wounds}`],
-      ["lost", row.down === null && row.up === null ? "not known" : `${counted(row.down)} packets down, ${counted(row.up)} up`],
+      ["packets", row.down === null && row.up === null ? "loss not known" : `${counted(row.down)} ${missingOf(contents.sides[row.side], "down")}, ${counted(row.up)} lost up`],
     ]),
   ];
 }
