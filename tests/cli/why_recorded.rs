@@ -191,6 +191,33 @@ fn places_far_from_zero_keep_the_precision_of_their_columns() {
     }
 }
 
+/// Only players have the names of players.
+#[test]
+fn a_target_that_is_no_player_is_named_as_an_entity() {
+    let folder = Folder::empty();
+    let about = Description::new("mygame").tick_hz(100).player("p0").player("p1");
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for (command, target) in [(1, 1), (2, 2), (3, 500)] {
+        let (command, at) = (CommandSeq(command), Micros::from_ms(10 * i64::from(command)));
+        stream.usercmd(PlayerId(0), at, Usercmd { seq: command, ..Usercmd::default() }).unwrap();
+        let target = Some(EntityId(target));
+        let hit = ShotRecord { command, at, reason: Reason::Hit, target, ..Default::default() };
+        stream.push(Record::Judged(PlayerId(0), hit)).unwrap();
+    }
+    recorder.finish().unwrap();
+    let exported = folder.done("export a.hitlog --table shots --to csv");
+    let names = ["p1", "entity 2", "entity 500"];
+    assert!(names.iter().all(|name| exported.contains(&format!("hit,{name},"))), "{exported}");
+    let (timeline, (_, page)) = (folder.done("export a.hitlog --perfetto"), report::page(&folder, "a.hitlog"));
+    for (row, name) in names.into_iter().enumerate() {
+        let why = folder.done(&format!("why a.hitlog p0#{}", row + 1));
+        assert!(why.contains(&format!("hit {name}")), "{why}");
+        assert!(timeline.contains(&format!("hit {name}")), "{timeline}");
+        assert_eq!(page["sides"][0]["shots"][row]["server"]["target"], name);
+    }
+}
+
 /// A client's log has no record of how the server judged its shots.
 #[test]
 fn a_shot_in_a_clients_log_is_not_known_to_be_judged() {

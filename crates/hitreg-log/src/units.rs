@@ -160,6 +160,19 @@ numbers! {
     Seed(u64);
 }
 
+impl EntityId {
+    /// Returns the name in a session with this many players: `p3` for a player, `entity 500` for another entity.
+    pub fn name(self, players: usize) -> String {
+        if usize::from(self.0) < players { format!("p{self}") } else { format!("entity {self}") }
+    }
+
+    /// Returns the entity with a [`name`](EntityId::name).
+    pub fn named(text: &str) -> Option<EntityId> {
+        let number = text.strip_prefix("entity ").or_else(|| text.strip_prefix('p'))?;
+        number.parse().ok().map(EntityId)
+    }
+}
+
 impl PlayerId {
     /// Returns the entity that this player controls.
     pub const fn entity(self) -> EntityId {

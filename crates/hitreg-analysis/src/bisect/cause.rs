@@ -9,6 +9,7 @@ use hitreg_log::record::Cause;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed, shots};
+use hitreg_log::units::EntityId;
 
 /// Why two runs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,26 +232,36 @@ fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     if first.table != bodies::NAME {
         return None;
     }
-    let target = format!("p{}", first.place.entity?);
+    let target = EntityId(first.place.entity?.try_into().ok()?);
     let tick = first.place.tick?;
-    let (hits_a, hits_b) = (hits(a, tick, &target), hits(b, tick, &target));
-    let all = hits_a.keys().chain(hits_b.keys());
-    let (shot, damage) = all.map(|shot| (*shot, [hits_a.get(shot), hits_b.get(shot)])).find(|(_, [a, b])| a != b)?;
+    let (hits_a, hits_b) = (hits(a, tick, target), hits(b, tick, target));
+    let all = hits_a.iter().chain(&hits_b).map(|(shot, hit)| (*shot, &hit.target));
+    let (shot, name) = all.into_iter().find(|(shot, _)| hits_a.get(shot) != hits_b.get(shot))?;
     let (shooter, command, _) = shot;
-    let how = match damage {
-        [Some(a), Some(b)] => format!("hit {target} for {a} in A, {b} in B"),
-        [a, _] => format!("hit {target} in {} only", if a.is_some() { "A" } else { "B" }),
+    let how = match [&hits_a, &hits_b].map(|hits| hits.get(&shot)) {
+        [Some(a), Some(b)] => format!("hit {name} for {} in A, {} in B", a.damage, b.damage),
+        [a, _] => format!("hit {name} in {} only", if a.is_some() { "A" } else { "B" }),
     };
     Some(CauseFinding::new(DivergenceCause::Shot, format!("the shot of p{shooter}'s usercmd {command} {how}")))
 }
 
-/// The damage of the shots that hit a target in a tick, by shooter, usercmd and index.
-fn hits(trace: &Trace, tick: u32, target: &str) -> SortedMap<(u32, u32, u32), i64> {
+/// A hit of an entity.
+#[derive(PartialEq)]
+struct HitRow {
+    /// The entity's name in the trace.
+    target: String,
+    damage: i64,
+}
+
+/// The shots that hit an entity in a tick, by shooter, usercmd and index.
+fn hits(trace: &Trace, tick: u32, target: EntityId) -> SortedMap<(u32, u32, u32), HitRow> {
     let shots = shots::Columns::of(trace);
     let in_tick = (0..shots.rows).filter(|&row| shots.tick.get(row) == Some(&tick));
-    let hits = in_tick.filter(|&row| shots.reason.get(row) == "hit" && shots.target.get(row) == target);
+    let hits = in_tick.filter(|&row| shots.reason.get(row) == "hit");
+    let hits = hits.filter(|&row| EntityId::named(shots.target.get(row)) == Some(target));
     let shot = |row: usize| Some((*shots.shooter.get(row)?, *shots.command.get(row)?, *shots.index.get(row)?));
-    hits.filter_map(|row| Some((shot(row)?, i64::from(*shots.damage.get(row)?)))).collect()
+    let hit = |row: usize| Some(HitRow { target: shots.target.get(row).to_owned(), damage: *shots.damage.get(row)? });
+    hits.filter_map(|row| Some((shot(row)?, hit(row)?))).collect()
 }
 
 fn settings([a, b]: [&Trace; 2]) -> Option<CauseFinding> {

@@ -57,7 +57,7 @@ impl ShotExplanation {
 
     /// The snapshots around the drawn time. Clients that interpolate in the position history draw between these.
     fn drawn_from(&self, records: &PlayerRecords) -> Option<DrawnSnapshots> {
-        let entity = EntityId(super::player(self.about.as_deref()?).ok()?.try_into().ok()?);
+        let entity = EntityId::named(self.about.as_deref()?)?;
         let (drawn_us, made_us) = (self.drawn.as_ref()?.at_us?, self.made?.at_us?);
         let arrivals = ArrivalTable::new(&records.received);
         let had = |snapshot: &&SnapshotRecord| {

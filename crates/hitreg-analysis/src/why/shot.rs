@@ -8,6 +8,7 @@ use super::{DrawnSnapshots, ShotName, TraceRows, UsercmdPath, cell, measure};
 use crate::shot_counter::is_reported;
 use hitreg_log::trace::schema::{IMPACT, NOT_RUN, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{NameColumn, Trace};
+use hitreg_log::units::EntityId;
 
 /// Positions within this distance count as equal, in units. Rounding on different paths makes the bits differ.
 const SAME_UNITS: f32 = 0.01;
@@ -228,8 +229,8 @@ impl ShotExplanation {
             drawn_from: None,
             places: Vec::new(),
         };
-        if let Some(entity) = shot.about.as_deref().and_then(|name| super::player(name).ok()) {
-            shot.place(reader, entity);
+        if let Some(entity) = shot.about.as_deref().and_then(EntityId::named) {
+            shot.place(reader, entity.0.into());
         }
         shot
     }
@@ -298,11 +299,11 @@ impl ShotExplanation {
     }
 }
 
-/// The target that the explanation of a shot is about, by its row in the `shots` table; `None` if no player is known.
+/// The target that the explanation of a shot is about, by its row in the `shots` table; `None` if no target is known.
 pub(crate) fn shot_target(trace: &Trace, row: usize) -> Option<u32> {
     let shots = shots::Columns::of(trace);
     let about = [shots.target, shots.predicted_target, shots.aimed_at].into_iter().find_map(|names| named(names, row));
-    super::player(&about?).ok()
+    EntityId::named(&about?).map(|entity| entity.0.into())
 }
 
 fn made(trace: &Trace, row: usize) -> ClientFrame {

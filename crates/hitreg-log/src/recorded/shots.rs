@@ -1,10 +1,10 @@
 //! Tables of shots, predicted and judged, and of damage.
 
-use crate::record::{CellKind, DamageRecord, Execution, Reason, Session, ShotRecord, TextCode, Texts};
+use crate::record::{CellKind, DamageRecord, Execution, Reason, Session, ShotRecord, TextCode};
 use crate::sorted::SortedMap;
 use crate::trace::schema::{IMPACT, shots};
 use crate::trace::{Column, ColumnData, Table};
-use crate::units::{EntityId, Tick};
+use crate::units::{PlayerId, Tick};
 
 /// The key of a shot: shooter, usercmd, and index within the usercmd.
 type RecordedShotKey = (u32, u32, u32);
@@ -37,7 +37,7 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
                 _ => at,
             }
         });
-        push(&mut table, tick, *key, *sides, &session.texts);
+        push(&mut table, tick, *key, *sides, session);
     }
     let mut table = table.finish(Vec::new());
     // No record of a shot says whether a limit applied.
@@ -85,11 +85,14 @@ fn push(
     tick: Option<Tick>,
     (shooter, command, index): RecordedShotKey,
     sides @ [predicted, judged]: RecordedShotSides<'_>,
-    texts: &Texts,
+    session: &Session,
 ) {
     // The code after the last reason means that there was no such shot.
     let reason = |shot: Option<&ShotRecord>| shot.map_or(Reason::NAMES.len() as u8, |shot| shot.reason as u8);
-    let target = |shot: Option<&ShotRecord>| name_of(shot.and_then(|shot| shot.target));
+    let target = |shot: Option<&ShotRecord>| match shot.and_then(|shot| shot.target) {
+        Some(target) => target.name(session.header.players.len()),
+        None => "none".to_owned(),
+    };
     let hitgroup = |shot: Option<&ShotRecord>| match shot {
         Some(shot) if shot.target.is_some() => shot.hitgroup.to_string(),
         _ => "none".to_owned(),
@@ -101,7 +104,7 @@ fn push(
         shot.map_or(0, |shot| shot.pellets.unwrap_or_else(|| uncounted(shot))).into()
     };
     let at = judged.or(predicted).map_or(0, |shot| shot.at.0);
-    let weapon = [judged, predicted].into_iter().flatten().map(|shot| texts.get(shot.weapon));
+    let weapon = [judged, predicted].into_iter().flatten().map(|shot| session.texts.get(shot.weapon));
     table.push(shots::Row {
         shooter,
         command,
@@ -137,15 +140,10 @@ fn push(
     });
 }
 
-/// Returns the name of an entity in tables.
-fn name_of(entity: Option<EntityId>) -> String {
-    entity.map_or_else(|| "none".to_owned(), |entity| format!("p{entity}"))
-}
-
 /// Returns the damage records; `None` without damage.
 pub(super) fn damage(session: &Session) -> Option<Table> {
     let rows = &session.damage;
-    let attacker = |player: Option<crate::units::PlayerId>| name_of(player.map(crate::units::PlayerId::entity));
+    let attacker = |player: Option<PlayerId>| player.map_or_else(|| "none".to_owned(), |player| format!("p{player}"));
     let mut names: Vec<String> = rows.iter().map(|row| attacker(row.attacker)).collect();
     names.sort_unstable();
     names.dedup();

@@ -16,8 +16,10 @@ pub(super) use target::DrawnEntity;
 use target::{ShotTarget, aimed_at};
 
 /// Fills the table in the order of the server's judging; predicted shots that the server never judged come last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ShotTable {
+    /// The number of players.
+    players: usize,
     /// Predicted shots that are not judged yet, by (player, usercmd, index).
     pending: SortedMap<ShotKey, (Micros, &'static str, ShotVerdict)>,
     rows: Writer,
@@ -41,6 +43,10 @@ pub(super) struct ShotView {
 pub(super) type DrawnEntities<'a> = &'a mut dyn Iterator<Item = DrawnEntity>;
 
 impl ShotTable {
+    pub(super) fn new(players: usize) -> ShotTable {
+        ShotTable { players, pending: SortedMap::new(), rows: Writer::default(), waiting: Vec::new() }
+    }
+
     pub(super) fn predicted(&mut self, key: ShotKey, at: Micros, weapon: &'static str, verdict: ShotVerdict) {
         self.pending.insert(key, (at, weapon, verdict));
     }
@@ -191,11 +197,12 @@ impl ShotTable {
 
     fn push<G: Game>(&mut self, shot: ShotRow<'_>) {
         let ShotRow { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
-        let seen = ShotEffect::of::<G>(predicted);
-        let wounded = ShotEffect::of::<G>(judged);
+        let name = |target: Option<EntityId>, unknown: &str| {
+            target.map_or(unknown.to_owned(), |target| target.name(self.players))
+        };
+        let (seen, wounded) = (ShotEffect::of::<G>(predicted), ShotEffect::of::<G>(judged));
         let reported = shot.again.and_then(|again| again.reported);
         let again = shot.again.and_then(|again| again.judged.as_ref());
-        let named = |target: Option<EntityId>, nobody: &str| target.map_or(nobody.to_owned(), entity_name);
         self.rows.push(Row {
             shooter: shooter.0.into(),
             command: command.0,
@@ -206,26 +213,26 @@ impl ShotTable {
             weapon: shot.weapon,
             rewind_us: shot.rewind.0.0,
             limit: shot.rewind.1 as u8,
-            aimed_at: &aimed.map_or("none".to_owned(), |aimed| entity_name(aimed.entity)),
+            aimed_at: &name(aimed.map(|aimed| aimed.entity), "none"),
             aimed_by: aimed.map_or(0, |aimed| aimed.by as u8),
             aim_off_degrees: aimed.map_or(f32::NAN, |aimed| aimed.off.to_degrees()),
             view_error_units: shot.view_error.unwrap_or(f32::NAN),
             predicted_reason: seen.reason,
-            predicted_target: &seen.target,
+            predicted_target: &name(seen.target, "none"),
             predicted_hitgroup: seen.hitgroup,
             predicted_damage: seen.damage,
             predicted_pellets: seen.pellets,
             reason: wounded.reason,
-            target: &wounded.target,
+            target: &name(wounded.target, "none"),
             hitgroup: wounded.hitgroup,
             damage: wounded.damage,
             pellets: wounded.pellets,
             visible_at_present: 0,
             in_cover_ms: f32::NAN,
             in_cover_units: f32::NAN,
-            given_target: &reported.map_or("none".to_owned(), |hit| named(hit.target, "?")),
+            given_target: &reported.map_or("none".to_owned(), |hit| name(hit.target, "?")),
             given_damage: reported.filter(|hit| hit.damage != 0).map(|hit| hit.damage as f32),
-            present_target: &named(again.and_then(|again| again.at_present), "none"),
+            present_target: &name(again.and_then(|again| again.at_present), "none"),
             off_units: again.and_then(|again| again.off_units).map(|(off, _)| off),
             beyond_spread_units: again.and_then(|again| again.off_units).map(|(_, beyond)| beyond),
         });
@@ -257,7 +264,7 @@ impl ShotRow<'_> {
 /// A verdict as the columns of one side, client or server.
 struct ShotEffect {
     reason: u8,
-    target: String,
+    target: Option<EntityId>,
     hitgroup: &'static str,
     damage: i64,
     pellets: u32,
@@ -269,17 +276,12 @@ impl ShotEffect {
         ShotEffect {
             // The code after all reasons means that there is no verdict.
             reason: verdict.map_or(Reason::NAMES.len() as u8, |v| v.reason as u8),
-            target: wound.map_or("none".to_owned(), |wound| entity_name(wound.target)),
+            target: wound.map(|wound| wound.target),
             hitgroup: wound.map_or("none", |wound| G::hitgroup_name(wound.hitgroup)),
             damage: wound.map_or(0, |wound| wound.damage.into()),
             pellets: wound.map_or(0, |wound| wound.pellets.into()),
         }
     }
-}
-
-/// Returns the name of an entity in tables: `p` and its number, for players and other entities alike.
-fn entity_name(entity: EntityId) -> String {
-    format!("p{entity}")
 }
 
 #[cfg(test)]
@@ -321,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_rejudged_shot_names_the_limit_of_its_rewind() {
-        let mut shots = ShotTable::default();
+        let mut shots = ShotTable::new(4);
         for shot in [again(0, false, 0), again(80, false, 12), again(80, true, 0)] {
             // Drawn entities outside the judged targets do not count, however near they are.
             let mut drawn = [drawn(2, 10.0), drawn(4, 56.0)].into_iter();
@@ -336,11 +338,13 @@ mod tests {
         assert_eq!(rows.aimed_by.iter().collect::<Vec<_>>(), ["nearest"; 3]);
         let damage: Vec<Option<f32>> = rows.given_damage.iter().map(|d| Some(*d).filter(|d| !d.is_nan())).collect();
         assert_eq!(damage, [None, Some(12.0), None]);
+        // The session has four players.
+        assert_eq!((rows.aimed_at.get(0), rows.given_target.get(0)), ("entity 4", "entity 4"));
     }
 
     #[test]
     fn projectiles_have_no_view_error() {
-        let mut shots = ShotTable::default();
+        let mut shots = ShotTable::new(4);
         let launch = RecordedShot { verdict: ShotVerdict::miss(Reason::Launched), ..again(0, false, 0) };
         for shot in [
             launch,
@@ -358,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_shot_waits_for_the_frames_at_its_time() {
-        let mut shots = ShotTable::default();
+        let mut shots = ShotTable::new(4);
         shots.push_rejudged::<Rink>(&again(0, false, 0), &mut std::iter::empty());
         let at = Micros::from_ms(900);
         let sight = ShotView { at, tick: Tick(40), muzzle: Vec3::ZERO, target: EntityId(4) };

@@ -33,6 +33,7 @@ const VIEWS_TIMES: usize = 4;
 /// An [`Observer`] that fills the tables of a trace.
 #[derive(Debug)]
 pub struct TraceTables {
+    players: usize,
     fields: Vec<FieldSchema>,
     /// The cells of one body.
     written: Vec<u32>,
@@ -90,13 +91,14 @@ impl TraceTables {
     pub fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> TraceTables {
         let fields = G::Body::fields();
         TraceTables {
+            players,
             ticks: ticks::Writer::default(),
             bodies: (bodies::Writer::default(), CellRows::new(fields.clone())),
             frames: FrameTable::new::<G>(),
             corrections: Corrections::default(),
             views: ViewTable::new(players),
             variables: Variables::default(),
-            shots: ShotTable::default(),
+            shots: ShotTable::new(players),
             also_judged: Vec::new(),
             covers: CoverTracker::new::<G>(players, rules),
             effects: effects::Writer::default(),
@@ -129,7 +131,7 @@ impl TraceTables {
 
     /// Also fills a table of verdicts for each of so many further settings.
     pub(super) fn also_judged(&mut self, settings: usize) {
-        self.also_judged.resize_with(settings, ShotTable::default);
+        self.also_judged.resize_with(settings, || ShotTable::new(self.players));
     }
 
     /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.

@@ -8,6 +8,7 @@ use hitreg_log::record::{Execution, Session};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{corrections, shots, views};
+use hitreg_log::units::EntityId;
 use hitreg_netcode::pipeline::Limit;
 use hitreg_netcode::settings::{InterpolationMode, PredictionMode, Settings};
 
@@ -33,19 +34,20 @@ fn view_errors(plan: &SoakPlan, trace: &Trace, exercised: &mut SoakCoverage) -> 
     let views = views::Columns::of(trace);
     let interpolated = (0..views.rows).filter(|row| views.how.get(*row) == "interpolated");
     let interpolated: SortedSet<_> =
-        interpolated.map(|row| (views.player[row], views.command[row], format!("p{}", views.entity[row]))).collect();
+        interpolated.map(|row| (views.player[row], views.command[row], views.entity[row])).collect();
     let shots = shots::Columns::of(trace);
     let mut held = 0;
     for row in 0..shots.rows {
         let (shooter, command, error) = (shots.shooter[row], shots.command[row], shots.view_error_units[row]);
         let was_whole = plan.players.get(shooter as usize).is_some_and(|player| plan.comes_whole(&player.down));
         let is_free = shots.limit.get(row) == Limit::NAMES[Limit::None as usize] && shots.rewind_us[row] > 0;
-        let on_screen = (shooter, command, shots.aimed_at.get(row).to_owned());
+        let Some(aimed_at) = EntityId::named(shots.aimed_at.get(row)) else { continue };
+        let on_screen = (shooter, command, aimed_at.0.into());
         if !was_whole || !is_free || error.is_nan() || !interpolated.contains(&on_screen) {
             continue;
         }
         if error != 0.0 {
-            let (at, who) = (shots.at_us[row] as f64 / 1e6, &on_screen.2);
+            let (at, who) = (shots.at_us[row] as f64 / 1e6, shots.aimed_at.get(row));
             return Err(broken(ViewError, format!("at {at:.3} s player {shooter} saw {who} {error} units from there")));
         }
         held += 1;

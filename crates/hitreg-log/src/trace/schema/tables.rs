@@ -239,7 +239,7 @@ table! {
     rewind_us: i64, unit = Unit::Micros, role = ColumnRole::Judged;
     /// The limit on the rewind.
     limit: Code, names = &["none", "off", "max_unlag", "claim", "oldest"], role = ColumnRole::Judged;
-    /// The target: the player who was hit; for a miss the one that `aimed_by` chose.
+    /// The target: the entity that was hit; for a miss the one that `aimed_by` chose. Players are `p3`, others `entity 500`.
     aimed_at: TextColumn, names = &["none"], role = ColumnRole::Judged;
     /// How the target was chosen: hit on the server, hit on the shooter's screen alone, or drawn nearest to the line.
     aimed_by: Code, names = &["none", "hit", "predicted_hit", "nearest"], role = ColumnRole::Judged;
