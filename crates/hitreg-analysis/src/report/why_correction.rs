@@ -5,8 +5,16 @@ use super::page::Page;
 use super::printable::printable;
 use super::why::{known, made, name, picture, title, usercmd};
 use crate::why::{CorrectionExplanation, FieldError, Why};
+use hitreg_log::trace::schema::ABSENT;
 
 pub(crate) fn correction_answer(correction: &CorrectionExplanation) -> String {
+    let cause = match correction.cause.is_empty() {
+        true => "cause not known".to_owned(),
+        false => cause(correction),
+    };
+    if let Some(body) = absent_body(correction) {
+        return format!("{cause}: for usercmd #{}, {body}.", correction.command);
+    }
     let first = correction.errors.first().map_or(String::new(), |first| format!(", {} first", name(&first.field)));
     let fields = match correction.errors.len() as u64 {
         0 => String::new(),
@@ -14,11 +22,16 @@ pub(crate) fn correction_answer(correction: &CorrectionExplanation) -> String {
     };
     let error = correction.error_units.map(|error| format!("{} units off", measure(error)));
     let error = error.unwrap_or_else(|| "with an unknown error".to_owned());
-    let cause = match correction.cause.is_empty() {
-        true => "cause not known".to_owned(),
-        false => cause(correction),
-    };
     format!("{cause}: usercmd #{} was predicted {error}{fields}{first}.", correction.command)
+}
+
+/// The absent body, in words, if one of the bodies is absent.
+fn absent_body(correction: &CorrectionExplanation) -> Option<&'static str> {
+    let absent = correction.errors.iter().find(|error| error.field == ABSENT)?;
+    match absent.difference() > 0.0 {
+        true => Some("the server has no body of the player, and the client predicted one"),
+        false => Some("the server has a body of the player, and the client predicted none"),
+    }
 }
 
 /// The cause of a correction, in words.
@@ -55,6 +68,11 @@ pub(super) fn about_correction(
     page.pair("spans", &known(with));
     page.pair("cause", &cause(correction));
     page.pair("evidence", &evidence(&correction.evidence));
+    if let Some(body) = absent_body(correction) {
+        page.pair("body", body);
+        page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
+        return picture(page, why);
+    }
     let [place, velocity] = [(correction.error_units, "units"), (correction.velocity_error_units_per_s, "units/s")]
         .map(|(error, unit)| known(error.map(|error| format!("{} {unit}", measure(error)))));
     page.pair("error", &format!("position {place}; velocity {velocity}"));
@@ -93,3 +111,40 @@ fn evidence(evidence: &str) -> String {
 const AGREES: &str = "running the usercmds again this way gives the server's state";
 
 const MOST_FIELDS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::CellValue;
+
+    #[test]
+    fn the_answer_names_the_absent_body() {
+        let answer = |predicted, authoritative| {
+            let [predicted, authoritative] = [predicted, authoritative].map(CellValue::Float);
+            let error = FieldError { field: ABSENT.to_owned(), predicted, authoritative };
+            correction_answer(&CorrectionExplanation {
+                player: 0,
+                number: 1,
+                of: 1,
+                command: 9,
+                made_us: None,
+                at_us: None,
+                commands: None,
+                result: "miss".to_owned(),
+                on_ground: None,
+                error_units: None,
+                velocity_error_units_per_s: None,
+                reran: None,
+                cause: "spawn_or_death".to_owned(),
+                evidence: "snapshot".to_owned(),
+                errors: vec![error],
+                predicted: Vec::new(),
+                axes: Default::default(),
+            })
+        };
+        let death =
+            "spawn or death: for usercmd #9, the server has no body of the player, and the client predicted one.";
+        assert_eq!(answer(0.0, 1.0), death);
+        assert!(answer(1.0, 0.0).ends_with("the server has a body of the player, and the client predicted none."));
+    }
+}

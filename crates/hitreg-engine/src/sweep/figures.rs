@@ -74,7 +74,9 @@ impl RunFigures {
         self.has_corrections = true;
         let is_measured = |row: &usize| is_corrected(corrections, *row) && !is_relocation(corrections.cause.get(*row));
         let measured = (0..corrections.rows).filter(is_measured);
-        self.correction_units.extend(measured.filter_map(|row| corrections.error_units.get(row)));
+        let units = measured.filter_map(|row| corrections.error_units.get(row));
+        // An absent body has no place.
+        self.correction_units.extend(units.filter(|units| !units.is_nan()));
     }
 
     fn add_shots(&mut self, shots: &shots::Columns<'_>) {

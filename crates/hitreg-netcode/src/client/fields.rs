@@ -25,15 +25,21 @@ impl PredictedFields {
         PredictedFields { fields: predicted.map(|(index, (field, place))| (index, field.kind, place)).collect() }
     }
 
-    /// Returns the predicted fields that differ from the server's and that `resumed` does not keep.
+    /// Returns the predicted fields that differ from the server's and that `resumed` does not keep. An absent body has no
+    /// fields, so only its absence is an error.
     pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B, resumed: &B) -> Vec<FieldMisprediction> {
+        if predicted.is_absent() != authoritative.is_absent() {
+            let [ours, theirs] = [predicted, authoritative].map(|body| body.is_absent().into());
+            let error = FieldMisprediction { field: None, predicted: ours, authoritative: theirs };
+            return if resumed.is_absent() == predicted.is_absent() { Vec::new() } else { vec![error] };
+        }
         let (ours, theirs, kept) = (predicted.to_cells(), authoritative.to_cells(), resumed.to_cells());
         let is_wrong = |place: &Range<usize>| {
             let ours = &ours[place.clone()];
             *ours != theirs[place.clone()] && *ours != kept[place.clone()]
         };
         let error = |(field, kind, place): &(usize, CellKind, Range<usize>)| FieldMisprediction {
-            field: *field,
+            field: Some(*field),
             predicted: kind.number(&ours[place.clone()]),
             authoritative: kind.number(&theirs[place.clone()]),
         };
@@ -64,9 +70,21 @@ mod tests {
         // The high words are the same, then both words differ.
         for (ours, theirs) in [(0.1_f64, 0.1_f64.next_up()), (0.1, -1e9)] {
             let [predicted, authoritative] = [ours, theirs].map(|east| east.to_bits() as i64);
-            assert_eq!(errors(ours, theirs), [FieldMisprediction { field: 1, predicted, authoritative }]);
+            assert_eq!(errors(ours, theirs), [FieldMisprediction { field: Some(1), predicted, authoritative }]);
         }
         assert_eq!(errors(0.1, 0.1), []);
+    }
+
+    /// The zeros of an absent body are no values of its fields.
+    #[test]
+    fn an_absent_body_is_one_error() {
+        let fields = PredictedFields::new::<Boat>(PredictionMode::Movement);
+        let [boat, gone] = [Boat { id: 1, east: 3.0 }, Boat::default()];
+        let absent = |predicted, authoritative| [FieldMisprediction { field: None, predicted, authoritative }];
+        assert_eq!(fields.errors(&boat, &gone, &gone), absent(0, 1));
+        assert_eq!(fields.errors(&gone, &boat, &boat), absent(1, 0));
+        assert_eq!(fields.errors(&gone, &boat, &gone), []);
+        assert_eq!(fields.errors(&gone, &gone, &gone), []);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::packet::Snapshot;
 use crate::pipeline::{Comparison, Correction, ReconcileOutcome};
 use crate::settings::{Among, OnLost, PredictionMode, Settings};
 use crate::state::{state, value};
+use glam::Vec3;
 use hitreg_log::units::{CommandSeq, EntityId, Micros};
 use hitreg_log::usercmd::Usercmd;
 
@@ -276,13 +277,18 @@ impl<G: Game> Window<G> {
         });
         // Between two acks, the server may change the body, for example by a push.
         let is_compared = checks || self.mode != PredictionMode::Off && !errors.is_empty();
+        // An absent body is nowhere.
+        let distance = |of: fn(&G::Body) -> Vec3| match predicted.is_absent() || authoritative.is_absent() {
+            true => f32::NAN,
+            false => of(predicted).distance(of(authoritative)),
+        };
         let comparison = is_compared.then(|| Comparison {
             command: snapshot.ack,
             commands: commands.len() as u32,
             grade,
             as_played,
-            error_units: predicted.origin().distance(authoritative.origin()),
-            velocity_error: predicted.velocity().distance(authoritative.velocity()),
+            error_units: distance(G::Body::origin),
+            velocity_error: distance(G::Body::velocity),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         let mut cut = std::mem::take(&mut self.cut);

@@ -61,8 +61,9 @@ pub struct Correction {
 /// One field that was predicted wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldMisprediction {
-    /// The field's index in [`Body::fields`](crate::game::Body::fields).
-    pub field: usize,
+    /// The field's index in [`Body::fields`](crate::game::Body::fields); `None` if one of the bodies is
+    /// [absent](crate::game::Body::is_absent), with 1 as the value of the absent body.
+    pub field: Option<usize>,
     /// The predicted value, as a [number](crate::game::CellKind::number).
     pub predicted: i64,
     /// The server's value, as a number.

@@ -2,11 +2,11 @@
 //! row for each corrected field.
 
 use super::columns::value;
-use crate::game::{Cause, Evidence, FieldSchema};
+use crate::game::{Cause, CellKind, Evidence, FieldSchema};
 use crate::pipeline::{Comparison, Correction};
 use hitreg_log::record::Execution;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{corrections, errors};
+use hitreg_log::trace::schema::{ABSENT, corrections, errors};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
 #[derive(Debug, Default)]
@@ -87,13 +87,16 @@ impl Corrections {
             as_played: comparison.as_played.map(|grade| grade as u8),
         });
         for error in correction.iter().flat_map(|c| &c.errors) {
-            let field = &fields[error.field];
+            let (name, kind) = match error.field {
+                Some(index) => (&*fields[index].name, fields[index].kind),
+                None => (ABSENT, CellKind::Bool),
+            };
             self.errors.push(errors::Row {
                 player: player.0.into(),
                 command: comparison.command.0,
-                field: &field.name,
-                predicted: value(field.kind, error.predicted),
-                authoritative: value(field.kind, error.authoritative),
+                field: name,
+                predicted: value(kind, error.predicted),
+                authoritative: value(kind, error.authoritative),
                 predicted_bits: error.predicted as u32,
                 authoritative_bits: error.authoritative as u32,
             });

@@ -44,6 +44,8 @@ pub fn is_reserved(table: &str) -> bool {
 pub const NO_HASH: u64 = 0;
 /// The reason of a shot that no server judged.
 pub const NOT_RUN: &str = "not run";
+/// The field of a correction because one of the bodies is absent.
+pub const ABSENT: &str = "absent";
 const GRADES: [&str; 3] = ["exact", "near", "miss"];
 const CATEGORIES: [&str; 8] = [
     "constant",
@@ -179,7 +181,7 @@ table! {
     player: u32;
     /// The acked usercmd.
     command: u32;
-    /// Name of the field.
+    /// Name of the field; `absent` if one of the bodies belongs to no entity, with the value 1 for that body.
     field: TextColumn;
     /// Predicted value.
     predicted: f32;
