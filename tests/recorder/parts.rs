@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use hitreg::info::SessionInfo;
 use hitreg::record::{
     CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, FrameRecord, GapCause, OwnValue, Presence,
     PresenceRecord, Record, Scope, Session, TextCode,
 };
 use hitreg::recorder::{FinishError, Recorder, RecorderOptions, Rotation, USERCMD_BYTES, usercmd_bytes};
+use hitreg::replay::LogSurvey;
 use hitreg::store::read_log;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
@@ -62,6 +64,11 @@ fn assert_can_be_replayed(part: &Session, number: u32, after: u32) {
         assert_eq!(first, [(0, vec![x, 0]), (1, vec![x, 1])], "the bodies after tick {after}");
         let here = (50..900).contains(&after);
         assert_eq!(presence.first().is_some_and(|p| p.change == Presence::Joined && p.tick == Tick(50)), here);
+        // The usercmds that run later are older than the first tick.
+        let covered = part.ticks.last().unwrap().at - part.ticks[0].at;
+        assert!(part.players[0].frames[0].at < part.ticks[0].at);
+        assert_eq!([part.duration(), LogSurvey::of(part).duration()], [covered; 2]);
+        assert_eq!(SessionInfo::of(part).duration_us, covered.0);
     }
     let carried = part.unknown.iter().find(|records| records.kind == USERCMD_BYTES).expect("bytes");
     for (id, player) in (0..).zip(&part.players) {

@@ -54,8 +54,9 @@ pub struct SessionInfo {
     pub preset: Option<String>,
     /// The number of players that the header lists, including spectators, bots and unused places.
     pub players: usize,
-    /// Time from the first client frame, snapshot arrival or tick to the last, in microseconds. Without these, the time
-    /// from the first record to the last.
+    /// Time from the first client frame, snapshot arrival or tick to the last, in microseconds. A part of a session begins
+    /// with its first tick, because its first usercmds may be older. Without these records, the time from the first record
+    /// to the last.
     pub duration_us: i64,
     /// Server ticks; 0 in an imported recording.
     pub ticks: usize,
@@ -176,7 +177,8 @@ impl InfoBuilder {
         let choked_are_numbered = SnapshotNumbers::of(header) != SnapshotNumbers::Sent;
         let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
         let played = lowest_and_highest(spans.flat_map(|(first, last)| [first, last]));
-        let duration = played.or(self.other_times);
+        let begins_at = self.ticks.map(|(first, _)| first).filter(|_| header.begins_inside());
+        let duration = played.map(|(first, last)| (begins_at.unwrap_or(first), last)).or(self.other_times);
         let mut rtt = TimeCounts::default();
         self.players.iter().filter(|player| player.is_recorded()).for_each(|player| rtt.add_all(&player.round_trips));
         let (usercmds, usercmds_firing) =

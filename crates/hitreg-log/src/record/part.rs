@@ -1,11 +1,21 @@
 //! Parts of a session: a range of its ticks, or fewer of its players. A part keeps every kind of record.
 
-use super::{EventTime, PlayerRecords, Presence, RecordType, Session, StateKey, States, USERCMD_BYTES, UnknownRecords};
+use super::{
+    EventTime, PlayerRecords, Presence, RecordType, Session, SessionHeader, StateKey, States, USERCMD_BYTES,
+    UnknownRecords,
+};
 use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, Tick};
 
 /// The setting that holds the tick after which a part of a session begins.
 pub(crate) const BEGINS_AFTER_TICK: &str = "recorder.begins_after_tick";
+
+impl SessionHeader {
+    /// Whether the log begins inside a session. Its first usercmds may be older than its first tick.
+    pub fn begins_inside(&self) -> bool {
+        self.settings.iter().any(|(key, _)| key == BEGINS_AFTER_TICK)
+    }
+}
 
 impl Session {
     /// Returns the part after one tick, up to and including another. `after` is 0 for the beginning of the session.

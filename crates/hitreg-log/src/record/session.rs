@@ -63,9 +63,11 @@ impl Session {
         SessionStretch { header: (), players, states, ticks, damage, gaps, unknown, texts }
     }
 
-    /// Returns the time between the first and the last client frame, snapshot arrival or tick.
+    /// Returns the time between the first and the last client frame, snapshot arrival or tick. A part of a session begins
+    /// with its first tick, because its first usercmds may be older.
     pub fn duration(&self) -> Micros {
-        self.played().map_or(Micros::ZERO, |(first, last)| last - first)
+        let first_tick = self.ticks.first().filter(|_| self.header.begins_inside());
+        self.played().map_or(Micros::ZERO, |(first, last)| last - first_tick.map_or(first, |tick| tick.at))
     }
 
     /// Returns the first missing part of the session, see [`GapRecord::first_after`].

@@ -32,9 +32,10 @@ pub struct LogSurvey {
     pub hidden: SortedSet<String>,
     /// The oldest and the newest time so far.
     span: Option<(Micros, Micros)>,
-    /// The first and the last time of any frame, arrival or tick, as in
-    /// [`Session::duration`](hitreg_log::record::Session::duration).
+    /// The first and the last time of any frame, arrival or tick.
     played: Option<(Micros, Micros)>,
+    /// Whether the log begins inside a session.
+    begins_inside: bool,
     /// The most time by which a chunk begins before the newest time of the chunks before it.
     pub(super) back: Micros,
     /// How far apart related records of the log are.
@@ -102,6 +103,7 @@ impl LogSurvey {
         LogSurvey {
             players: vec![PlayerSurvey::default(); header.players.len()],
             bounds: ReorderBounds::new(as_they_arrived),
+            begins_inside: header.begins_inside(),
             whole: header.holds() != LogContents::Whole || header.side.is_some(),
             ..LogSurvey::default()
         }
@@ -222,9 +224,10 @@ impl LogSurvey {
         GapRecord::first_after(&self.gaps, self.ticks.first)
     }
 
-    /// Returns the time from the first record to the last.
+    /// Returns the duration, as [`Session::duration`](hitreg_log::record::Session::duration).
     pub fn duration(&self) -> Micros {
-        self.played.map_or(Micros::ZERO, |(first, last)| last - first)
+        let first_tick = self.ticks.first.filter(|_| self.begins_inside);
+        self.played.map_or(Micros::ZERO, |(first, last)| last - first_tick.unwrap_or(first))
     }
 
     /// Returns the times of the first and the last record.
