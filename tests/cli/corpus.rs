@@ -427,6 +427,9 @@ fn mismatch(value: &Value, schema: &Value, root: &Value, place: &str) -> Option<
             return if found.contains(&None) { None } else { found.into_iter().flatten().next() };
         }
     }
+    if let Some(values) = schema["enum"].as_array() {
+        return if values.contains(value) { None } else { wrong(format!("{value} is none of {values:?}")) };
+    }
     if let Some(constant) = schema.get("const") {
         return if value == constant { None } else { wrong(format!("{value} is not {constant}")) };
     }
@@ -479,8 +482,16 @@ fn json_follows_the_schemas() {
         let row: Value = serde_json::from_str(line).expect("JSON");
         assert_eq!(mismatch(&row, &rows, &rows, "row"), None, "{line}");
     }
-    for kind in ["log", "weapon", "cause", "shot"] {
+    for kind in ["log", "weapon", "cause", "shot", "miss"] {
         assert!(lines.iter().any(|line| line.contains(&format!("\"row\":\"{kind}\""))), "no row of kind {kind}");
     }
+    // The rows of changed shots are as many as the logs count.
+    let rows_of = |kind: &str| {
+        let rows = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        rows.filter(|row| row["row"] == kind).collect::<Vec<_>>()
+    };
+    let changed: u64 = rows_of("log").iter().filter_map(|log| log["hits_changed"].as_u64()).sum();
+    assert_eq!(rows_of("shot").len() as u64, changed);
+    assert!(rows_of("miss").iter().all(|row| row["change"] == "other_reason"));
     assert!(mismatch(&serde_json::json!({ "v": 1, "row": "match" }), &rows, &rows, "row").is_some());
 }

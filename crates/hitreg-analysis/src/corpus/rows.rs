@@ -17,8 +17,10 @@ pub enum ResultRow {
     Weapon(WeaponRow),
     /// The corrections of one cause in one log.
     Cause(CauseRow),
-    /// A shot whose result differs between the sides.
+    /// A shot with another outcome: hit or miss, target, or wound.
     Shot(Box<ShotRow>),
+    /// A shot that hits on neither side, for another reason or on one side only.
+    Miss(Box<ShotRow>),
 }
 
 /// The verdict on one log, with its figures. Side A is the first side of `diff`; `verify` measures only side B, the
@@ -170,7 +172,7 @@ pub struct ShotRow {
     pub latency_ms: Option<LatencyBand>,
     /// The number of players in the session.
     pub players: u64,
-    /// `only_a`, `only_b`, `other_target`, `other_wound` or `other_reason`.
+    /// `only_a`, `only_b`, `other_target` or `other_wound`; `other_reason` in a `miss`.
     pub change: String,
     /// The result on side A; empty if the shot was not fired there.
     pub result_a: String,
@@ -246,13 +248,13 @@ impl ResultRow {
             ResultRow::Log(row) => &row.key,
             ResultRow::Weapon(row) => &row.key,
             ResultRow::Cause(row) => &row.key,
-            ResultRow::Shot(row) => &row.key,
+            ResultRow::Shot(row) | ResultRow::Miss(row) => &row.key,
         }
     }
 }
 
 /// A row of each kind in which every figure is measured, for the columns and types of all rows.
-pub fn sample_rows() -> [ResultRow; 4] {
+pub fn sample_rows() -> [ResultRow; 5] {
     let (count, part) = (Some(0), Some(0.5));
     let log = LogRow {
         tick: Some(0),
@@ -276,6 +278,7 @@ pub fn sample_rows() -> [ResultRow; 4] {
         ResultRow::Weapon(WeaponRow { latency_ms, ..WeaponRow::default() }),
         ResultRow::Cause(CauseRow::default()),
         ResultRow::Shot(Box::new(ShotRow { tick: Some(0), latency_ms, ..ShotRow::default() })),
+        ResultRow::Miss(Box::new(ShotRow { tick: Some(0), latency_ms, ..ShotRow::default() })),
     ]
 }
 

@@ -131,15 +131,17 @@ pub fn compared_rows(
     for (place, shot) in found.hits.changed.iter().enumerate() {
         let shot = shot?;
         let latency_ms = a.latencies.get(&shot.shooter).copied();
-        let row = shot_row(&shot, &about, latency_ms, format!("{command} --why {}", place + 1));
-        if shot.change != ShotChange::OtherReason {
+        let row = Box::new(shot_row(&shot, &about, latency_ms, format!("{command} --why {}", place + 1)));
+        if shot.change == ShotChange::OtherReason {
+            changed.push(ResultRow::Miss(row));
+        } else {
             weapons.entry((row.weapon.clone(), latency_ms)).or_default().changed += 1;
             first_number = first_number.or(Some(place + 1));
             if first_weapon.is_empty() {
                 first_weapon.clone_from(&row.weapon);
             }
+            changed.push(ResultRow::Shot(row));
         }
-        changed.push(ResultRow::Shot(Box::new(row)));
     }
     let mut causes: SortedMap<String, CauseRow> = SortedMap::new();
     a.causes

@@ -221,7 +221,7 @@ impl CorpusSummaryBuilder {
                     cause.a += row.corrections_a;
                     cause.b += row.corrections_b;
                 }
-                ResultRow::Log(_) | ResultRow::Shot(_) => {}
+                ResultRow::Log(_) | ResultRow::Shot(_) | ResultRow::Miss(_) => {}
             }
         }
         for (weapon, hits) in of_weapons {
