@@ -6,7 +6,7 @@ mod partition;
 
 use std::path::PathBuf;
 
-pub(super) use checks::{CheckArgs, annotations};
+pub(super) use checks::{CheckArgs, annotations, of_one_side};
 use partition::{PartitionArg, share_of};
 
 use super::output::Output;

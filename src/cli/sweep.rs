@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::corpus::{CheckArgs, CorpusArgs, annotations, print_problems};
+use super::corpus::{CheckArgs, CorpusArgs, annotations, of_one_side, print_problems};
 use super::diff::running::BuildArgs;
 use super::diff::show_untestable;
 use super::output::Output;
@@ -34,7 +34,9 @@ use crate::sweep::{Axis, PRESET, Sweep, SweepBuilder, SweepPlan, figure_names};
 ///
 /// --max compares the greatest figure of all rows. A log that cannot be read does not stop the others.
 #[derive(clap::Args)]
-#[command(after_long_help = "\
+#[command(
+    mut_arg("max", of_one_side),
+    after_long_help = "\
 Examples:
   hitreg sweep match.hitlog --set interpolation.lerp_ms=0..200:25
   hitreg sweep logs/*.hitlog --presets half-life,quake3,quakeworld
@@ -45,7 +47,8 @@ Examples:
   hitreg sweep match.hitlog --set lag_compensation.enabled=true,false \\
       --what-if rejudge
   hitreg sweep match.hitlog --build ./game --set sv_gravity=600..800:100
-  hitreg sweep logs --sample 50 --presets quake3,half-life --max corrections=3%")]
+  hitreg sweep logs --sample 50 --presets quake3,half-life --max corrections=3%"
+)]
 pub(super) struct Args {
     /// Logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line
     #[arg(value_name = "LOG", required = true)]

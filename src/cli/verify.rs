@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, outcome, summary_of};
+use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, of_one_side, outcome, summary_of};
 use super::diff::running::parse_seconds;
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -37,7 +37,9 @@ pub(super) use show::MOST_LINES;
 /// A log in which nothing happened is untestable, and so are a log with a missing part and a golden without a log. The
 /// worst verdict sets the exit code: broken 128, differs 1, untestable 125, same or accepted 0.
 #[derive(clap::Args)]
-#[command(after_long_help = "\
+#[command(
+    mut_arg("max", of_one_side),
+    after_long_help = "\
 Examples:
   hitreg verify match.hitlog
   hitreg verify match.hitlog --accept             writes match.golden
@@ -46,7 +48,8 @@ Examples:
   hitreg verify fixtures --build ./game           a game in any language
   hitreg verify corpus --partition slice:2/4
   git bisect run sh -c 'cargo build --release || exit 125
-      target/release/hitreg verify ../match.hitlog'")]
+      target/release/hitreg verify ../match.hitlog'"
+)]
 pub(super) struct Args {
     /// Logs, directories to search for *.hitlog, quoted patterns, or @FILE with a path on each line
     #[arg(value_name = "LOG", required = true)]

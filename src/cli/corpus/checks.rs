@@ -8,7 +8,7 @@ use crate::cli::output::Output;
 use crate::cli::outputs::OutputPath;
 use crate::cli::page::Page;
 use crate::cli::trouble::CommandError;
-use crate::corpus::{CorpusSummary, MeasuredFigures, Threshold, ThresholdResult};
+use crate::corpus::{CorpusSummary, MeasuredFigures, Threshold, ThresholdFigure, ThresholdResult};
 use crate::report::corpus_page;
 use crate::store::{self, FileType, Target};
 
@@ -22,6 +22,12 @@ pub(in crate::cli) struct CheckArgs {
     /// Write the summary as Markdown; `$GITHUB_STEP_SUMMARY` always gets it
     #[arg(long, value_name = "FILE")]
     markdown: Option<OutputPath>,
+}
+
+/// Makes `--max` that of a command that compares no sides.
+pub(in crate::cli) fn of_one_side(max: clap::Arg) -> clap::Arg {
+    max.help("Fail if a figure exceeds a number: corrections=3% or view-error-p95=5 (units); repeatable")
+        .value_parser(|text: &str| Threshold::of(text, &ThresholdFigure::OF_ONE_SIDE))
 }
 
 impl CheckArgs {

@@ -23,6 +23,11 @@ named! {
     }
 }
 
+impl ThresholdFigure {
+    /// The figures that need no second side.
+    pub const OF_ONE_SIDE: [ThresholdFigure; 2] = [ThresholdFigure::Corrections, ThresholdFigure::ViewErrorP95];
+}
+
 /// A figure with its greatest allowed value. Its text is `corrections=3%`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Threshold {
@@ -59,12 +64,26 @@ impl FromStr for Threshold {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Threshold, String> {
+        Threshold::of(text, &ThresholdFigure::ALL)
+    }
+}
+
+impl Threshold {
+    /// Parses the threshold of one of these figures.
+    ///
+    /// # Errors
+    /// Fails if the text is no threshold, or limits another figure.
+    pub fn of(text: &str, figures: &[ThresholdFigure]) -> Result<Threshold, String> {
         let wrong = || {
-            let names = ThresholdFigure::NAMES.join(", ");
-            format!("write FIGURE=NUMBER, such as hits-changed=0 or corrections=3%; the figures are {names}")
+            let names: Vec<&str> = figures.iter().map(|figure| figure.name()).collect();
+            format!("write FIGURE=NUMBER, such as corrections=3%; the figures are {}", names.join(", "))
         };
         let (name, value) = text.split_once('=').ok_or_else(wrong)?;
         let figure = name.trim().parse().map_err(|_| wrong())?;
+        if !figures.contains(&figure) {
+            let name = figure.name();
+            return Err(format!("this command does not measure {name}, `hitreg diff` does; {}", wrong()));
+        }
         let (number, is_share) = match value.trim().strip_suffix('%') {
             Some(number) => (number, true),
             None => (value, false),
@@ -199,6 +218,9 @@ mod tests {
         let parsed = |text: &str| text.parse::<Threshold>();
         let corrections = Threshold { figure: ThresholdFigure::Corrections, max: 0.03, is_share: true };
         assert_eq!(parsed("corrections=3%"), Ok(corrections));
+        let of_one_side = |text: &str| Threshold::of(text, &ThresholdFigure::OF_ONE_SIDE);
+        assert_eq!(of_one_side("corrections=3%"), Ok(corrections));
+        assert!(of_one_side("hits-changed=0").is_err_and(|error| error.contains("does not measure hits-changed")));
         for wrong in
             ["corrections=3", "view-error-p95=5%", "hits-changed", "hits-changed=-1", "hits=0", "hits-changed=NaN"]
         {
