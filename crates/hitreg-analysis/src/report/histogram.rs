@@ -2,7 +2,6 @@
 
 use super::figures::{count, measure};
 use super::page::Page;
-use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::CountedValues;
 
 /// The longest bar, in columns.
@@ -29,67 +28,53 @@ fn histogram(title: &str, unit: &str, values: &CountedValues) -> Page {
     let least = values().map(|(value, _)| value).find(|value| *value > 0.0);
     let mut page = Page::default();
     let Some((least, greatest)) = least.zip(values().map(|(value, _)| value).last()) else { return page };
-    let steps = BinSteps::of(least, greatest);
-    let mut counts: SortedMap<Option<i32>, u64> = SortedMap::new();
+    let edges = edges(least, greatest);
+    let (mut zeros, mut counts) = (0, vec![0; edges.len()]);
     for (value, count) in values() {
-        *counts.entry((value > 0.0).then(|| steps.of_value(value))).or_default() += count;
+        *(if value > 0.0 { &mut counts[bar_of(value, &edges)] } else { &mut zeros }) += count;
     }
-    let most = counts.values().max().copied().unwrap_or(1);
-    let row = |step: Option<i32>| {
-        let number = counts.get(&step).copied().unwrap_or(0);
+    let most = counts.iter().copied().fold(zeros, u64::max);
+    let row = |(from, number): (String, u64)| {
         let bar = (number * LONGEST).div_ceil(most) as usize;
-        let from = step.map_or("0".to_owned(), |step| format!("{} up", measure(steps.edge(step))));
         [from, count(number), "#".repeat(bar)]
     };
-    let zeros = counts.contains_key(&None).then_some(None);
-    let steps = (steps.of_value(least)..=steps.of_value(greatest)).map(Some);
-    page.section(title, &[&format!(">{unit}"), ""], zeros.into_iter().chain(steps).map(row));
+    let zeros = (zeros > 0).then(|| ("0".to_owned(), zeros));
+    let bars = edges.iter().zip(counts).map(|(edge, number)| (format!("{} up", measure(*edge)), number));
+    page.section(title, &[&format!(">{unit}"), ""], zeros.into_iter().chain(bars).map(row));
     page
-}
-
-/// Where one bar ends and the next begins.
-#[derive(Clone, Copy)]
-enum BinSteps {
-    /// Steps at 1, 2, 5, 10, 20, ...
-    Growing,
-    /// Steps of this equal width.
-    Even(f32),
 }
 
 /// If the greatest value is more than this many times the least, the steps grow.
 const FAR_APART: f32 = 10.0;
 
 /// The limit on the number of even steps.
-const MOST_STEPS: f32 = 14.0;
+const MOST_STEPS: u8 = 14;
 
-impl BinSteps {
-    fn of(least: f32, greatest: f32) -> BinSteps {
-        if greatest > FAR_APART * least {
-            return BinSteps::Growing;
-        }
-        let enough = |step: &i32| (greatest - least) / BinSteps::Growing.edge(*step) < MOST_STEPS;
-        BinSteps::Even(BinSteps::Growing.edge((SMALLEST..=GREATEST).find(enough).unwrap_or(GREATEST)))
-    }
-
-    /// The lower edge of a step.
-    fn edge(self, step: i32) -> f32 {
-        match self {
-            BinSteps::Growing => {
-                [1.0, 2.0, 5.0][step.rem_euclid(3) as usize] * libm::powf(10.0, step.div_euclid(3) as f32)
-            }
-            BinSteps::Even(width) => step as f32 * width,
-        }
-    }
-
-    fn of_value(self, value: f32) -> i32 {
-        match self {
-            BinSteps::Growing => (SMALLEST..=GREATEST).rev().find(|step| self.edge(*step) <= value).unwrap_or(SMALLEST),
-            BinSteps::Even(width) => libm::floorf(value / width) as i32,
-        }
-    }
+/// The lower edges of the bars, from the bar of the least value to that of the greatest. They are 1, 2, 5, 10 and so on,
+/// or the multiples of one of these numbers.
+fn edges(least: f32, greatest: f32) -> Vec<f32> {
+    let growing =
+        |step: i32| [1.0, 2.0, 5.0][step.rem_euclid(3) as usize] * libm::pow(10.0, f64::from(step.div_euclid(3)));
+    let mut edges: Vec<f32> = if greatest > FAR_APART * least {
+        (SMALLEST..=GREATEST).map(|step| growing(step) as f32).collect()
+    } else {
+        let [least, greatest] = [least, greatest].map(f64::from);
+        let is_enough = |width: &f64| (greatest - least) / width < MOST_STEPS.into();
+        let width = (SMALLEST..=GREATEST).map(growing).find(is_enough).unwrap_or(growing(GREATEST));
+        let first = libm::floor(least / width) - 1.0;
+        (0..=MOST_STEPS + 2).map(|step| ((first + f64::from(step)) * width) as f32).collect()
+    };
+    edges.truncate(bar_of(greatest, &edges) + 1);
+    edges.drain(..bar_of(least, &edges));
+    edges
 }
 
-/// The smallest growing step, 0.01, which also holds all lower values.
+/// The bar of a value, by the edges of all bars. The first bar also holds all lower values.
+fn bar_of(value: f32, edges: &[f32]) -> usize {
+    edges.partition_point(|edge| *edge <= value).saturating_sub(1)
+}
+
+/// The smallest growing step, 0.01.
 const SMALLEST: i32 = -6;
 
 /// The greatest growing step.
@@ -114,6 +99,19 @@ mod tests {
         assert!(page.lines().all(|line| line.len() <= 80), "{page}");
         assert!(histogram("error", "units", &counted(&[])).text().is_empty());
         assert!(histogram("error", "units", &counted(&[0.0; 9])).text().is_empty());
+    }
+
+    /// A value at a printed edge belongs to the bar that begins there.
+    #[test]
+    fn a_bar_begins_at_its_edge() {
+        for width in ["0.01", "0.02", "0.05", "0.1", "2"] {
+            let width_units: f64 = width.parse().expect("a number");
+            for first in 13..200 {
+                let values = [0, 1, 9].map(|step| ((f64::from(first + step) * width_units) * 1e3).round() as f32 / 1e3);
+                let edges = edges(values[0], values[2]);
+                assert_eq!(values.map(|value| bar_of(value, &edges)), [0, 1, 9], "{values:?}: {edges:?}");
+            }
+        }
     }
 
     #[test]
