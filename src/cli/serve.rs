@@ -1,8 +1,10 @@
 //! `hitreg serve`: runs a server over UDP, and records the server's side of the session to a log.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use super::CommandResult;
+use super::diff::running::parse_seconds;
 use super::figures::{bytes, count};
 use super::finished_log::{FinishedLog, HostedReport, avatars};
 use super::interrupt::stop_on_signal;
@@ -12,17 +14,18 @@ use super::outputs::OutputPath;
 use super::page::Page;
 use super::session_args::SessionArgs;
 use crate::engine::Games;
-use crate::live::GrantLimits;
+use crate::live::{GrantLimits, ServeOptions};
 use crate::settings::Settings;
 use crate::store::FileType;
-use crate::units::Hz;
+use crate::units::{Hz, Micros};
 
 /// The default port. QuakeWorld servers use 27500, too.
 pub(super) const PORT: u16 = 27_500;
 
 /// Run a server over UDP for clients that `join`, and record its side
 ///
-/// The server waits until all players have joined, and then plays for the given time. It records the received packets
+/// The server waits until all players have joined, and then plays for the given time, or until all players have left.
+/// --wait limits the wait. It records the received packets
 /// and the resulting states, by its own clock. Each client records its own side. `hitreg merge` merges the logs into
 /// one, which replays bit for bit. The links of a scenario are ignored here; `join` can impair its own connection.
 ///
@@ -46,6 +49,9 @@ pub(super) struct Args {
     /// The address to listen on; 127.0.0.1 accepts only this machine
     #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
     bind: IpAddr,
+    /// Give up if not all players are ready after this time [default: wait without limit]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    wait: Option<Duration>,
     /// Upper limit of snapshots per second to each client [default: one per tick]
     #[arg(long, value_name = "HZ", value_parser = parse_hz)]
     max_update_hz: Option<Hz>,
@@ -80,7 +86,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let stop = stop_on_signal()?;
     let mut sink = LogSink::new(target, "serving", scenario.length())?;
     let limits = GrantLimits { update_hz: args.max_update_hz, rate_bytes_per_s: args.max_rate };
-    let ran = ready.serve(SocketAddr::new(args.bind, args.port), limits, &stop, &mut sink);
+    let wait = args.wait.map(|wait| Micros(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX)));
+    let options = ServeOptions { address: SocketAddr::new(args.bind, args.port), limits, wait };
+    let ran = ready.serve(options, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let served = HostedReport::new(&args.output, header, FinishedLog::new(&args.output, span, &stop, ran?));
     output.show(&served, |page| print(page, &served))

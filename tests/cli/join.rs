@@ -109,6 +109,22 @@ pub(crate) fn assert_done(child: Child) {
     assert_eq!(code, Some(0), "{output}");
 }
 
+/// A server gives up when players are missing, and writes no log.
+#[test]
+fn a_server_waits_for_players_as_long_as_it_is_told() {
+    let Some(place) = SessionFolder::new() else { return };
+    let alone = place.serve("--players 2 --seconds 1 --wait 0.2");
+    let (code, said) = end(alone);
+    assert!(code == Some(128) && said.contains("0 of 2 players are ready"), "{said}");
+    let server = place.serve("--players 2 --seconds 1 --wait 4");
+    let client = place.join(0, "");
+    let (code, said) = end(server);
+    assert!(code == Some(128) && said.contains("1 of 2 players are ready") && said.contains("--wait"), "{said}");
+    let (code, said) = end(client);
+    assert!(code == Some(128) && said.contains("ended the session before it began"), "{said}");
+    assert!(!place.path("server.hitlog").exists() && !place.path("server.hitlog.part").exists());
+}
+
 /// A client's player number, which depends on the order of arrival.
 fn player_of(client: &Session) -> usize {
     usize::from(client.header.side.and_then(|side| side.player).expect("a client's log").0)

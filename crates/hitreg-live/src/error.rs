@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use hitreg_log::units::Micros;
 use hitreg_netcode::session::SynthError;
 use hitreg_netcode::wire::Refusal;
 
@@ -78,6 +79,20 @@ pub enum LiveError {
     NeverBegan {
         /// The server.
         server: SocketAddr,
+    },
+    /// Not all players were ready in time.
+    #[error(
+        "after {} s, {ready} of {places} players are ready: start the others with `hitreg join HOST -o client.hitlog`, \
+         or wait longer with --wait",
+        waited.as_s_f64()
+    )]
+    PlayersMissing {
+        /// The number of ready players.
+        ready: u16,
+        /// The number of players of the session.
+        places: u16,
+        /// How long the server waited.
+        waited: Micros,
     },
     /// The server has fallen silent.
     #[error("the server at {server} is gone: no packet for 5 seconds. Start it again, then join again")]

@@ -34,7 +34,7 @@ pub use report::{
     ClientsReport, LatenessSummary, LiveReport, LiveSink, Perception, ServerReport, SessionRates, SnapshotCounts,
     TrafficCounts,
 };
-pub use serve::serve;
+pub use serve::{ServeOptions, serve};
 pub use welcome::WelcomeError;
 
 use std::hash::{BuildHasher, RandomState};

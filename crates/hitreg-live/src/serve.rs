@@ -18,23 +18,34 @@ use super::threads::{read_from, spawn, wait_for};
 use super::transit::Outbound;
 use super::welcome::Welcome;
 use hitreg_log::record::{RecordedSide, SessionHeader, SessionId};
+use hitreg_log::units::Micros;
 use hitreg_netcode::game::Bots;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::session::SynthError;
 use hitreg_netcode::session::scenario::Scenario;
 
-/// Serves a scenario's session over UDP at `address`, in real time, for clients that [`join`](super::join()). The
-/// network between the machines replaces the scenario's links. Each client gets its requested settings within `limits`.
+/// Where a server listens, and what it allows.
+#[derive(Clone, Copy, Debug)]
+pub struct ServeOptions {
+    /// The address to listen on.
+    pub address: SocketAddr,
+    /// The limits on settings that clients request.
+    pub limits: GrantLimits,
+    /// The longest wait for all players; `None` for no limit.
+    pub wait: Option<Micros>,
+}
+
+/// Serves a scenario's session over UDP, in real time, for clients that [`join`](super::join()). The
+/// network between the machines replaces the scenario's links. Each client gets its requested settings within the limits.
 /// The log's header holds the granted settings and is ready when all players are. Setting `stop` ends the session early
 /// but cleanly.
 ///
 /// # Errors
-/// When the scenario cannot be run, or when a socket or thread is not available.
+/// When the scenario cannot be run, when a socket or thread is not available, or when players are missing too long.
 pub fn serve<G>(
     scenario: &Scenario,
     rules: &Arc<G::Rules>,
-    address: SocketAddr,
-    limits: GrantLimits,
+    options: ServeOptions,
     stop: &AtomicBool,
     sink: &mut dyn LiveSink,
 ) -> Result<LiveReport, LiveError>
@@ -50,7 +61,7 @@ where
     }
     let welcome = Welcome::new(&header, session, length)?;
     let settings = Arc::new(scenario.settings().map_err(SynthError::from)?);
-    let socket = Arc::new(open(address)?);
+    let socket = Arc::new(open(options.address)?);
     sink.listening(socket.local_addr().map_err(LiveError::Socket)?);
     let (clock, counters) = (MonotonicClock::start(), Counters::default());
     let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -70,7 +81,7 @@ where
                 counters: &counters,
                 length,
                 stop: &ending,
-                joins: Some(JoinPolicy { welcome, limits, begins }),
+                joins: Some(JoinPolicy { welcome, limits: options.limits, wait: options.wait, begins }),
             };
             let rules = Arc::clone(rules);
             spawn(scope, "server", move || server::run::<G>(serving, rules))

@@ -55,6 +55,8 @@ pub(super) struct ServerSetup<'a> {
 pub(super) struct JoinPolicy {
     pub(super) welcome: Welcome,
     pub(super) limits: GrantLimits,
+    /// The longest wait for all players; `None` for no limit.
+    pub(super) wait: Option<Micros>,
     /// Receives the session's settings when it begins, including each player's own settings.
     pub(super) begins: SyncSender<Settings>,
 }
@@ -64,6 +66,7 @@ pub(super) type TickDelays = Vec<u32>;
 
 /// Waits for all players, runs the session to its end, and sends farewells.
 pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) -> Result<TickDelays, LiveError> {
+    let longest_wait = serving.joins.as_ref().and_then(|joins| joins.wait);
     let ServerSetup { places, clock, inbox, counters, .. } = serving;
     let common = serving.joins.as_ref().map_or(Ok(Vec::new()), |joins| joins.welcome.encode())?;
     let options = EndpointOptions {
@@ -90,11 +93,17 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
     };
     let is_over = || serving.stop.load(Ordering::Relaxed);
     counters.lock().places = places.into();
+    let waits_since = clock.now();
     while !is_over() && ends.ready() < places {
         if let Some((from, bytes)) = receive(&inbox, LOOK_UP_EVERY)? {
             ends.handle_datagram(clock.stamp(), from, &bytes);
         }
         ends.expire(clock.now());
+        if let Some(waited) = longest_wait.filter(|longest| clock.now() - waits_since >= *longest) {
+            let ready = ends.ready();
+            ends.say_farewell(clock.now());
+            return Err(LiveError::PlayersMissing { ready, places, waited });
+        }
     }
     let settings = ends.begin_session()?;
     let tick_hz = settings.server.tick_hz;

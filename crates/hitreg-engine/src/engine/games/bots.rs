@@ -1,11 +1,10 @@
 //! Recording with a game that has bots: sessions in virtual time, over sockets, as a server, or as a client.
 
-use core::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::{MapFile, RulesError, RulesFactory};
-use hitreg_live::{GrantLimits, JoinOptions, JoinResult, LiveError, LiveReport, LiveSink};
+use hitreg_live::{JoinOptions, JoinResult, LiveError, LiveReport, LiveSink, ServeOptions};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader};
 use hitreg_log::units::Seed;
@@ -42,14 +41,9 @@ pub trait ReadySession {
     /// Runs only its server, for remote clients.
     ///
     /// # Errors
-    /// Fails if the address is not available or the log cannot be written.
-    fn serve(
-        &self,
-        at: SocketAddr,
-        limits: GrantLimits,
-        stop: &AtomicBool,
-        sink: &mut dyn LiveSink,
-    ) -> Result<LiveReport, LiveError>;
+    /// Fails if the address is not available, players are missing too long, or the log cannot be written.
+    fn serve(&self, options: ServeOptions, stop: &AtomicBool, sink: &mut dyn LiveSink)
+    -> Result<LiveReport, LiveError>;
 }
 
 /// The operations of a game that has bots.
@@ -200,11 +194,10 @@ impl<G: Bots + Netcode> ReadySession for ReadyGame<G> {
 
     fn serve(
         &self,
-        at: SocketAddr,
-        limits: GrantLimits,
+        options: ServeOptions,
         stop: &AtomicBool,
         sink: &mut dyn LiveSink,
     ) -> Result<LiveReport, LiveError> {
-        hitreg_live::serve::<G>(&self.scenario, &self.rules, at, limits, stop, sink)
+        hitreg_live::serve::<G>(&self.scenario, &self.rules, options, stop, sink)
     }
 }
