@@ -98,6 +98,8 @@ fn a_clients_own_log_does_not_know_what_was_judged() {
             assert!(shots[name].is_null(), "{name} of {shots}");
         }
         assert!(shots["predicted"].as_u64() > shots["predicted_hit"].as_u64(), "{shots}");
+        let exported = folder.done(&format!("{} --table shots", replay.replacen("replay", "export", 1)));
+        assert!(exported.contains("no server") && !exported.contains("not run"), "{exported}");
         let page = folder.done(replay);
         assert!(page.contains("server        not known: the replay has no server"), "{page}");
         assert!(!page.contains("not run") && !page.contains("0 shots"), "{page}");

@@ -242,6 +242,9 @@ fn a_shot_in_a_clients_log_is_not_known_to_be_judged() {
     assert!(page.contains("Not judged here, because the log is one client's side"), "{page}");
     assert!(page.contains("executed not known: the log is one client's side") && !page.contains("never"), "{page}");
     assert_eq!(folder.json("why a.hitlog p1#5")["mode"], "recorded, open");
+    for output in ["--table shots", "--perfetto"].map(|what| folder.done(&format!("export a.hitlog {what}"))) {
+        assert!(output.contains("no server") && !output.contains("not run"), "{output}");
+    }
     let (_, contents) = report::page(&folder, "a.hitlog");
     let side = &contents["sides"][0];
     assert_eq!((&side["is_open"], &side["mode"]), (&true.into(), &"recorded by a client".into()));

@@ -173,7 +173,7 @@ def check_shots(rows: list[Row], told: dict[str, Any], checker: Checker) -> None
     rows = known
     if told["fired"] is None:
         # A replay without a server: only the predictions are known.
-        checker.equal("shots that ran without a server", 0, sum(row["reason"] != "not run" for row in rows))
+        checker.equal("shots that ran without a server", 0, sum(row["reason"] != "no server" for row in rows))
         checker.equal("shots.predicted", told["predicted"], len(rows))
         checker.equal("shots.predicted_hit", told["predicted_hit"], sum(row["predicted_reason"] == "hit" for row in rows))
         for unknown in ("hit", "agreed", "rewound", "not_run", "view_error_units"):

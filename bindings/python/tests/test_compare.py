@@ -124,7 +124,7 @@ def check_log(session: Session, path: Path) -> None:
         if name == "frames":
             found.update(command=found["seq"], lerp_msec=found["lerp_ms"])
         if name == "damage":
-            found["attacker"] = np.array([entity_name(one) for one in found["attacker"]])
+            found["attacker"] = np.array([entity_name(one, len(log.header.players)) for one in found["attacker"]])
             # Rows without a value have NaN.
             nan = np.float32("nan")
             found["armour"] = np.where(found["armour"] < 0, nan, found["armour"]).astype(np.float32)
@@ -138,13 +138,13 @@ def check_log(session: Session, path: Path) -> None:
     assert known - links <= compared
 
 
-def entity_name(entity: int) -> str:
-    return "none" if entity < 0 else f"p{entity}"
+def entity_name(entity: int, players: int) -> str:
+    return "none" if entity < 0 else f"p{entity}" if entity < players else f"entity {entity}"
 
 
 def check_shots(log: hitreg.Log, columns: dict[str, list]) -> None:
     keys = list(zip(*(map(int, columns[name]) for name in ("shooter", "command", "index"))))
-    for kind, prefix, none in (("judged", "", "not run"), ("predicted", "predicted_", "not predicted")):
+    for kind, prefix, none in (("judged", "", ("not run", "no server")), ("predicted", "predicted_", ("not predicted",))):
         table = log[kind] if kind in log else None
         rows: dict[tuple[int, int, int], int] = {}
         names = ("player", "command", "shot", "impact")
@@ -154,12 +154,12 @@ def check_shots(log: hitreg.Log, columns: dict[str, list]) -> None:
             rows[next((player, command, of) for of in free if (player, command, of) not in rows)] = row
         for row, key in enumerate(keys):
             if key not in rows:
-                assert columns[f"{prefix}reason"][row] == none
+                assert columns[f"{prefix}reason"][row] in none
                 continue
             at = rows[key]
             target = table["target"][at]
             assert columns[f"{prefix}reason"][row] == table["reason"][at]
-            assert columns[f"{prefix}target"][row] == entity_name(target)
+            assert columns[f"{prefix}target"][row] == entity_name(target, len(log.header.players))
             assert int(columns[f"{prefix}damage"][row]) == table["damage"][at]
             if target >= 0:
                 assert columns[f"{prefix}hitgroup"][row] == str(table["hitgroup"][at])

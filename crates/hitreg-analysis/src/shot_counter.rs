@@ -1,7 +1,7 @@
 //! Counts shots and hits in rows of the table `shots`.
 
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{NOT_RUN, shots};
+use hitreg_log::trace::schema::{is_judged, shots};
 
 /// The number of shots, and how many of them hit a player. A projectile is one shot, however many players and surfaces it
 /// hits: its impacts count only if the row of its launch is missing. A hit that the recorded server reported, and whose shot
@@ -41,7 +41,7 @@ impl ShotCounter {
             rows.reported += u64::from(is_hit && is_named(shots.given_target.get(row)));
         } else if is_reported(shots, row) {
             self.reported += 1;
-        } else if reason != NOT_RUN {
+        } else if is_judged(reason) {
             self.hitscan_fired += 1;
             self.hitscan_hit += u64::from(reason == "hit");
         }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn an_impact_counts_as_a_shot_only_without_its_own_launch() {
-        let rows = [(1, false, "launched"), (2, true, "hit"), (3, false, NOT_RUN), (4, false, "missed")];
+        let rows = [(1, false, "launched"), (2, true, "hit"), (3, false, "not run"), (4, false, "missed")];
         assert_eq!(numbers(&counted(&rows)), [3, 1, 1, 1]);
     }
 

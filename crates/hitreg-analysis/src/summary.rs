@@ -11,7 +11,9 @@ use crate::shot_counter::ShotCounter;
 use crate::why::{is_corrected, known_cause};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread};
-use hitreg_log::trace::schema::{NOT_RUN, corrections, executed, frames, own_input, packets, shots, snapshots, ticks};
+use hitreg_log::trace::schema::{
+    NOT_RUN, corrections, executed, frames, is_judged, own_input, packets, shots, snapshots, ticks,
+};
 use hitreg_log::trace::{ColumnData, Table, Trace};
 
 /// The headline figures of a trace.
@@ -287,7 +289,7 @@ impl ShotSummary {
         let kinds = [
             ("launched", self.launched),
             ("impacts", self.impacts),
-            ("not run", self.not_run),
+            (NOT_RUN, self.not_run),
             ("reported", self.reported),
         ];
         kinds.into_iter()
@@ -302,7 +304,7 @@ impl ShotSummary {
             if table.impact.get(row) == Some(&1) {
                 continue;
             }
-            if *reason == NOT_RUN {
+            if !is_judged(reason) {
                 self.not_run += 1;
                 self.not_run_hit += u64::from(table.predicted_reason.get(row) == "hit");
                 continue;

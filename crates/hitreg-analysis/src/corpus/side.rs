@@ -10,7 +10,7 @@ use crate::summary::{Summary, SummaryBuilder};
 use crate::why::{is_corrected, known_cause};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::CountedValues;
-use hitreg_log::trace::schema::{NOT_RUN, corrections, frames, shots, ticks};
+use hitreg_log::trace::schema::{corrections, frames, is_judged, shots, ticks};
 use hitreg_log::trace::{TraceSource, each_part};
 
 /// The figures of one replay.
@@ -70,7 +70,7 @@ impl SideFigures {
 
     fn add_shots(&mut self, shots: &shots::Columns<'_>) {
         for (row, (weapon, reason)) in shots.weapon.iter().zip(shots.reason.iter()).enumerate() {
-            if reason == NOT_RUN {
+            if !is_judged(reason) {
                 continue;
             }
             let latency = shots.shooter.get(row).and_then(|shooter| self.latencies.get(shooter).copied());

@@ -10,7 +10,7 @@ use super::options::DiffOptions;
 use super::pairing::{Pairing, RowSpot};
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::{NOT_RUN, shots};
+use hitreg_log::trace::schema::{is_judged, shots};
 
 /// Counts of shots by their result in A and in B. Each shot and each projectile's impact counts in one of the first
 /// six.
@@ -256,7 +256,7 @@ impl<'t> ShotRows<'t> {
 impl Outcome {
     /// Whether a server judged it.
     fn is_judged(&self) -> bool {
-        &*self.reason != NOT_RUN
+        is_judged(&self.reason)
     }
 
     fn wound(&self) -> (&str, Option<i64>, Option<i64>) {

@@ -1,7 +1,7 @@
 //! The kind of a row's values, such as predicted or reported by the server, judged or not judged. Values of different
 //! kinds are never compared. The column that holds the kind shows the difference.
 
-use hitreg_log::trace::schema::{ColumnRole, ColumnSchema, effects, frames, shots};
+use hitreg_log::trace::schema::{ColumnRole, ColumnSchema, NO_SERVER, NOT_RUN, effects, frames, shots};
 use hitreg_log::trace::{ColumnData, Table};
 
 /// How rows of two kinds are distinguished.
@@ -9,15 +9,15 @@ use hitreg_log::trace::{ColumnData, Table};
 pub(crate) enum RowKind<'a> {
     /// By whether a number is zero.
     Number(&'a [u32]),
-    /// By whether a name is `name`.
-    Name { codes: &'a [u32], name: Option<u32> },
+    /// By whether a name is one of two.
+    Name { codes: &'a [u32], of: [Option<u32>; 2] },
 }
 
 impl<'a> RowKind<'a> {
     /// The kinds that must be equal in the rows of A and B before a column's values are compared.
     pub(crate) fn all(a: &'a Table, b: &'a Table, column: &str) -> Vec<[RowKind<'a>; 2]> {
         let number = |by: &str| Some([RowKind::number(a, by)?, RowKind::number(b, by)?]);
-        let name = |by: &str, name: &str| Some([RowKind::name(a, by, name)?, RowKind::name(b, by, name)?]);
+        let name = |by: &str, of: [&str; 2]| Some([RowKind::name(a, by, of)?, RowKind::name(b, by, of)?]);
         let kinds = match a.name.as_str() {
             // Before a client has its own body there is nothing to compare. In a frame without a new usercmd, the
             // client shows the body that the server last confirmed.
@@ -28,11 +28,11 @@ impl<'a> RowKind<'a> {
             shots::NAME if !["predicted_reason", "reason"].contains(&column) => match shots::SCHEMA.column(column) {
                 Some(ColumnSchema { role: ColumnRole::Plain | ColumnRole::Input, .. }) => [None, None],
                 Some(ColumnSchema { role: ColumnRole::Predicted, .. }) => {
-                    [name("predicted_reason", "not predicted"), None]
+                    [name("predicted_reason", ["not predicted"; 2]), None]
                 }
                 // A column that a build adds counts as a value from the server.
                 Some(ColumnSchema { role: ColumnRole::Judged | ColumnRole::Outcome, .. }) | None => {
-                    [name("reason", "not run"), None]
+                    [name("reason", [NOT_RUN, NO_SERVER]), None]
                 }
             },
             _ => [None, None],
@@ -44,7 +44,7 @@ impl<'a> RowKind<'a> {
     pub(crate) fn of(&self, row: usize) -> bool {
         match self {
             RowKind::Number(numbers) => numbers.get(row).is_some_and(|number| *number != 0),
-            RowKind::Name { codes, name } => name.is_some() && codes.get(row).copied() == *name,
+            RowKind::Name { codes, of } => codes.get(row).is_some_and(|code| of.contains(&Some(*code))),
         }
     }
 
@@ -53,9 +53,9 @@ impl<'a> RowKind<'a> {
         (numbers.len() == table.rows()).then_some(RowKind::Number(numbers))
     }
 
-    fn name(table: &'a Table, column: &str, name: &str) -> Option<RowKind<'a>> {
+    fn name(table: &'a Table, column: &str, of: [&str; 2]) -> Option<RowKind<'a>> {
         let ColumnData::Name { names, codes } = &table.column(column)?.data else { return None };
-        let code = names.iter().position(|known| known == name).and_then(|code| u32::try_from(code).ok());
-        Some(RowKind::Name { codes, name: code })
+        let code = |name: &str| names.iter().position(|known| known == name).and_then(|code| u32::try_from(code).ok());
+        Some(RowKind::Name { codes, of: of.map(code) })
     }
 }

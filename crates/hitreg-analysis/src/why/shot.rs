@@ -6,7 +6,7 @@ use super::line::AimLine;
 use super::places::{self, PositionKind, TargetPosition};
 use super::{DrawnSnapshots, ShotName, TraceRows, UsercmdPath, cell, measure};
 use crate::shot_counter::is_reported;
-use hitreg_log::trace::schema::{IMPACT, NOT_RUN, executed, frames, shots, ticks, views};
+use hitreg_log::trace::schema::{IMPACT, executed, frames, is_judged, shots, ticks, views};
 use hitreg_log::trace::{NameColumn, Trace};
 use hitreg_log::units::EntityId;
 
@@ -176,7 +176,7 @@ impl ShotExplanation {
         let frame = reader.frames.at([shooter, 0], command).next();
         let made = frame.map(|row| made(trace, row));
         let mut server = came([shots.reason, shots.target, shots.hitgroup], shots.damage, row);
-        let is_judged = server.reason != NOT_RUN;
+        let is_judged = is_judged(&server.reason);
         let without_server = (trace.header.is_open() && !is_judged).then(|| match trace.header.is_of_one_client() {
             true => ClientReplay::OneClient,
             false => ClientReplay::OpenLoop,

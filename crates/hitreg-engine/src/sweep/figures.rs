@@ -5,7 +5,7 @@ use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
 use hitreg_analysis::swept::SweepFigures;
 use hitreg_analysis::why::is_corrected;
 use hitreg_log::stats::Spread;
-use hitreg_log::trace::schema::{NOT_RUN, TableSchema, corrections, executed, frames, shots};
+use hitreg_log::trace::schema::{TableSchema, corrections, executed, frames, is_judged, shots};
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::TrafficBytes;
@@ -83,7 +83,7 @@ impl RunFigures {
         self.view_errors.extend(shots.view_error_units);
         let screens: Vec<&str> = shots.predicted_reason.iter().collect();
         for (row, reason) in shots.reason.iter().enumerate() {
-            if reason == NOT_RUN || shots.impact.get(row) == Some(&1) {
+            if !is_judged(reason) || shots.impact.get(row) == Some(&1) {
                 continue;
             }
             let screen = screens.get(row).copied().unwrap_or("not predicted");

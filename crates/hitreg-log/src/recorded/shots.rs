@@ -1,8 +1,8 @@
 //! Tables of shots, predicted and judged, and of damage.
 
-use crate::record::{CellKind, DamageRecord, Execution, Reason, Session, ShotRecord, TextCode};
+use crate::record::{CellKind, DamageRecord, Execution, LogContents, Reason, Session, ShotRecord, TextCode};
 use crate::sorted::SortedMap;
-use crate::trace::schema::{IMPACT, shots};
+use crate::trace::schema::{IMPACT, name_missing_server, shots};
 use crate::trace::{Column, ColumnData, Table};
 use crate::units::{PlayerId, Tick};
 
@@ -42,6 +42,9 @@ pub(super) fn shots(session: &Session) -> Option<Table> {
     let mut table = table.finish(Vec::new());
     // No record of a shot says whether a limit applied.
     table.columns.retain(|column| column.name != "limit");
+    if session.header.holds() == LogContents::Clients {
+        name_missing_server(&mut table);
+    }
     let sides = || rows.iter().flat_map(|(_, sides)| sides).flatten();
     if sides().all(|shot| shot.weapon == TextCode::default()) {
         table.columns.retain(|column| column.name != "weapon");

@@ -31,7 +31,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     let rows = StateRows::new::<G>(&session.header.classes)?;
     // The delay comes from the recorded settings, even if the replay runs under others.
     let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
-    let mut tables = TraceTables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
+    let mut tables = TraceTables::new::<G>(session.players.len(), Arc::clone(&setup.rules)).without_server();
     let budget = ReplayBudget::holding(session, TableSet::ALL, memory);
     budget.begin::<G>(session, 0)?;
     let mut counted = BudgetObserver::new(&budget, &mut tables);

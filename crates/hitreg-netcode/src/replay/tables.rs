@@ -17,8 +17,8 @@ use crate::pipeline::{ClientFrameOutput, Event, JudgedShot, ReconcileOutcome, Ti
 use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::record::Execution;
 use hitreg_log::trace::schema::{
-    TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, packets, shots, snapshots, ticks,
-    variables, views,
+    TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, name_missing_server, packets, shots,
+    snapshots, ticks, variables, views,
 };
 use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
@@ -34,6 +34,7 @@ const VIEWS_TIMES: usize = 4;
 #[derive(Debug)]
 pub struct TraceTables {
     players: usize,
+    has_server: bool,
     fields: Vec<FieldSchema>,
     /// The cells of one body.
     written: Vec<u32>,
@@ -92,6 +93,7 @@ impl TraceTables {
         let fields = G::Body::fields();
         TraceTables {
             players,
+            has_server: true,
             ticks: ticks::Writer::default(),
             bodies: (bodies::Writer::default(), CellRows::new(fields.clone())),
             frames: FrameTable::new::<G>(),
@@ -114,6 +116,12 @@ impl TraceTables {
     #[must_use]
     pub fn only(self, tables: TableSet) -> TraceTables {
         TraceTables { wanted: TableSelection::of(tables), ..self }
+    }
+
+    /// Says that no server judges shots.
+    #[must_use]
+    pub(super) fn without_server(self) -> TraceTables {
+        TraceTables { has_server: false, ..self }
     }
 
     /// Leaves the players' predicted bodies out of the frames.
@@ -237,7 +245,11 @@ impl TraceTables {
             to(self.views.take());
         }
         if full(&shots::SCHEMA, self.shots.rows()) {
-            to(self.shots.take());
+            let mut shots = self.shots.take();
+            if !self.has_server {
+                name_missing_server(&mut shots);
+            }
+            to(shots);
         }
         for (place, also) in
             self.also_judged.iter_mut().enumerate().filter(|(_, also)| full(&shots::SCHEMA, also.rows()))

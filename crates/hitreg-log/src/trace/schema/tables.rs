@@ -7,7 +7,7 @@ use super::{
     CellType, Code, ColumnRole, ColumnSchema, JoinRule, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber,
     OptionalText, TableSchema, TableSubject, TextColumn, Unit,
 };
-use crate::trace::{Column, Table, Trace};
+use crate::trace::{Column, ColumnData, Table, Trace};
 
 /// All declared tables, in the order in which a replay writes them.
 pub const TABLES: [&TableSchema; 12] = [
@@ -42,8 +42,23 @@ pub fn is_reserved(table: &str) -> bool {
 
 /// The hash of a tick without one.
 pub const NO_HASH: u64 = 0;
-/// The reason of a shot that no server judged.
+/// The reason of a shot that the server never ran.
 pub const NOT_RUN: &str = "not run";
+/// The reason of a shot in a trace without a server.
+pub const NO_SERVER: &str = "no server";
+
+/// Returns whether a server judged a shot with this reason.
+pub fn is_judged(reason: &str) -> bool {
+    ![NOT_RUN, NO_SERVER].contains(&reason)
+}
+
+/// Makes a table of shots that of a trace without a server.
+pub fn name_missing_server(shots: &mut Table) {
+    let reason = shots.columns.iter_mut().find(|column| column.name == "reason");
+    if let Some(ColumnData::Name { names, .. }) = reason.map(|column| &mut column.data) {
+        names.iter_mut().filter(|name| *name == NOT_RUN).for_each(|name| NO_SERVER.clone_into(name));
+    }
+}
 /// The field of a correction because one of the bodies is absent.
 pub const ABSENT: &str = "absent";
 const GRADES: [&str; 3] = ["exact", "near", "miss"];
@@ -259,7 +274,7 @@ table! {
     predicted_damage: i64, role = ColumnRole::Predicted;
     /// Number of pellets that hit there; 1 for a hit without a count.
     predicted_pellets: u32, role = ColumnRole::Predicted;
-    /// Result on the server; always `not run` in a replay without a server.
+    /// Result on the server; `no server` in a trace without a server.
     reason: Code, names = &ON_SERVER, role = ColumnRole::Outcome;
     /// Target that was hit.
     target: TextColumn, names = &["none"], role = ColumnRole::Outcome;

@@ -32,7 +32,7 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     let rows = StateRows::new::<G>(&source.header.classes)?;
     let drawn_behind = Micros::from_ms(own_settings(source.header)?.drawn_behind_ms());
     let players = source.header.players.len();
-    let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
+    let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).without_server().only(options.tables);
     // Empty tables first, so that the order of tables does not depend on which one is full first.
     tables.take(0, to);
     let mut jumps = Vec::new();
