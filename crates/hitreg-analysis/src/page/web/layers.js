@@ -251,7 +251,7 @@ function drawPackets(view) {
     context.fillStyle = context.strokeStyle = packets.way === "up" ? colours.how[1] : colours.how[0];
     for (let row = lastAt(sent, state.at); row >= 0 && state.at - sent[row] < 1_000_000; row -= 1) {
       const isLost = transit[row] < 0;
-      // Nobody knows where a packet without a reply was.
+      // No recording shows where a packet without a reply was.
       if (isLost && packets.way === "down" && side.missing_down !== "lost") continue;
       const share = isLost ? (state.at - sent[row]) / 120_000 : (state.at - sent[row]) / transit[row];
       if (share > 1) continue;
