@@ -223,14 +223,39 @@ def test_verify_replays_a_written_log_with_a_build(session: Session, change: str
         ("frames", {"at_us": [0, 1], "seq": [1, 2, 3]}, "shape|broadcast"),
         ("frames", {"at_us": 0, "buttons": -1}, "-1 is no u32"),
         ("frames", {"at_us": 0, "buttons": 1.5}, "float64 is no u32"),
+        ("frames", {"at_us": 0, "msec": 256}, "msec: 256 is no u32 from 0 to 255"),
+        ("frames", {"at_us": 0, "player": 0.5}, "player: float64"),
+        ("frames", {"at_us": 2**63}, "at_us: 9223372036854775808 is no i64"),
         ("executed", {"tick": 1, "how": "ran"}, "not in list"),
+        ("executed", {"tick": 1, "how": 9}, "how: 9 is no u32 from 0 to 4"),
+        ("ticks", {"at_us": 0, "tick": 1, "hash": np.array([-1])}, "hash: -1 is no u64"),
+        ("states", {"tick": 1, "viewer": -2}, "does not exist"),
+        ("casts", {"at_us": 0, "id": [-1]}, "id: -1 is no u64"),
+        ("casts", {"at_us": 0, "id": [2**64]}, "no type of 64 bits holds"),
+        ("casts", {"at_us": 0, "money": [2**63]}, "money: 9223372036854775808 is no i64"),
+        ("casts", {"at_us": 0, "mood": [5]}, "mood: its values are not all texts"),
+        ("casts", {"at_us": 0, "mood": "\ud800"}, "surrogates"),
     ],
 )
 def test_wrong_rows_are_refused(table: str, columns: dict, what: str, tmp_path: Path) -> None:
     with pytest.raises(hitreg.HitregError, match=what):
-        with hitreg.LogWriter(tmp_path / "a.hitlog", game="g", players=["a", "b"]) as log:
+        about = {"game": "g", "players": ["a", "b"], "classes": {"player": FIELDS}, "kinds": {"casts": FIELDS}}
+        with hitreg.LogWriter(tmp_path / "a.hitlog", **about) as log:
             log.write(table, columns)
     assert list(tmp_path.iterdir()) == [], "nothing is left of a failed log"
+
+
+def test_lists_of_large_integers_stay_exact(tmp_path: Path) -> None:
+    large = [2**64 - 1, 0, 2**63 + 1]
+    with hitreg.LogWriter(tmp_path / "a.hitlog", game="g", players=["a"], kinds={"casts": FIELDS}) as log:
+        log.write("casts", {"at_us": [], "id": []})
+        log.write("casts", {"at_us": [0, 1, 2], "id": large})
+    assert hitreg.open_log(tmp_path / "a.hitlog")["casts"]["id"].tolist() == large
+    with hitreg.TraceWriter(tmp_path / "a.hittrace", game="g") as trace:
+        trace.write("ticks", {"tick": [1, 2, 3], "hash": large})
+        with pytest.raises(hitreg.HitregError, match="no type of 64 bits holds -1 and 9223372036854775808"):
+            trace.write("other", {"value": [-1, 2**63]})
+    assert hitreg.open_trace(tmp_path / "a.hittrace")["ticks"]["hash"].tolist() == large
 
 
 def test_texts_that_no_reader_takes_are_refused(tmp_path: Path) -> None:

@@ -141,9 +141,26 @@ def _joined(name: str, like: Column, parts: Sequence[tuple[Optional[Column], int
     return replace(like, values=np.concatenate(codes), names=list(places))
 
 
-def as_column(values: Any, rows: int, unit: str = "") -> Column:
-    """Returns values that a program writes as a column: an array's type, `names` for text, u32 or i64 for Python's int."""
+def as_array(values: Any) -> Values:
+    """Returns values that a program writes as an array. Python's int stay integers, of 64 bits."""
     array = np.asarray(values)
+    if isinstance(values, (np.ndarray, np.generic)) or array.dtype.kind not in "fO" or not array.size:
+        return array
+    # numpy makes floats of integers on both sides of 2^63.
+    exact = np.asarray(values, object)
+    if not all(isinstance(value, (int, np.integer)) for value in exact.flat):
+        return array
+    least, most = min(exact.flat), max(exact.flat)
+    if -(1 << 63) <= least and most < 1 << 63:
+        return exact.astype(np.int64)
+    if 0 <= least and most < 1 << 64:
+        return exact.astype(np.uint64)
+    raise HitregError(f"no type of 64 bits holds {least} and {most}")
+
+
+def as_column(values: Any, rows: int, unit: str = "") -> Column:
+    """Returns values that a program writes as a column: an array's type, `names` for text, integers for Python's int."""
+    array = as_array(values)
     if array.dtype.kind in "OU":
         texts = np.broadcast_to(array, (rows,)).tolist()
         names = {text: place for place, text in enumerate(dict.fromkeys(texts))}

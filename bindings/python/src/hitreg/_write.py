@@ -13,13 +13,20 @@ from ._column import Values, pack, typed
 from ._container import ChunkSink, HitregError
 from ._log import states_name
 from ._schema import KINDS, MAX_PLAYERS, MAX_TEXT_BYTES, SESSION_KINDS, TEXT_OVERHEAD, USERCMD, Field, KindColumn
-from ._table import Column, as_column
+from ._table import Column, as_array, as_column
 
 CHUNK_US = 1_000_000
 CHUNK_CELLS = 1 << 20
 TRACE_CHUNK_BYTES = 1 << 20
 # Columns that only lists need, and counts of list items. A snapshot without a list shows all states of its tick.
 LISTS = ("entities", "effects", "extra_bytes", "helper", "warnings")
+# The ranges of integers, and the most that a column holds whose range is smaller than its type.
+RANGES = {"bool": (0, 1), "u32": (0, 2**32 - 1), "i32": (-(2**31), 2**31 - 1), "u64": (0, 2**64 - 1)}
+RANGES["i64"] = (-(2**63), 2**63 - 1)
+MOST = {
+    **dict.fromkeys(("msec", "impulse", "count", "shot", "hitgroup", "pellets", "choked"), 2**8 - 1),
+    **dict.fromkeys(("lerp_ms", "buttons", "bytes", "target", "victim", "attacker", "armour"), 2**16 - 1),
+}
 Columns = Mapping[str, Any]
 
 
@@ -142,19 +149,22 @@ class LogWriter(_Writer):
             raise HitregError(f"table {table}: the column {time!r} is missing")
         rows = max((np.size(values) for values in columns.values() if not isinstance(values, (str, bytes))), default=1)
         try:
-            wide = {name: np.broadcast_to(np.asarray(columns.get(name, least)), rows) for name, least in owners.items()}
+            wide = {
+                name: _stored(KindColumn(name, "i64"), columns.get(name, least), rows)
+                for name, least in owners.items()
+            }
             stored = {of.name: _stored(of, columns.get(of.name, _least(of)), rows) for of in schema}
             if table == "damage" and {"force_x", "force_y", "force_z"} & {*columns}:
                 stored["forced"] = _stored(BOOL, columns.get("forced", 1), rows)
             if table == "ticks" and "hash" in columns:
                 stored["hashed"] = _stored(BOOL, columns.get("hashed", 1), rows)
-                stored["hash"] = np.broadcast_to(np.asarray(columns["hash"], np.uint64), rows)
-        except (OverflowError, TypeError, ValueError) as error:
+                stored["hash"] = _stored(KindColumn("hash", "u64"), columns["hash"], rows)
+        except (HitregError, OverflowError, TypeError, ValueError) as error:
             raise HitregError(f"table {table}: {error}") from None
-        series = wide.get("player", wide.get("series", wide.get("entity", np.zeros(rows, np.int64)))).astype(np.int64)
-        viewer = wide.get("viewer", np.full(rows, -1)).astype(np.int64)
+        series = wide.get("player", wide.get("series", wide.get("entity", np.zeros(rows, np.int64))))
+        viewer = wide.get("viewer", np.full(rows, -1))
         limit = self._players if "player" in owners else 1 << (16 if "entity" in owners else 32)
-        if rows and not 0 <= series.min() <= series.max() < limit or (viewer >= self._players).any():
+        if rows and not 0 <= series.min() <= series.max() < limit or not ((-1 <= viewer) & (viewer < self._players)).all():
             raise HitregError(f"table {table}: a row of {', '.join(owners)} {series.max()}, which does not exist")
         self._add_texts(table, {text for of in schema if of.kind == "text" for text in stored[of.name].tolist()})
         stored[""] = series + ((viewer + 1) << 16)
@@ -165,7 +175,10 @@ class LogWriter(_Writer):
     def _add_texts(self, table: str, texts: set[str]) -> None:
         """Refuses texts of a table that readers would refuse."""
         new = texts - self._texts - {""}
-        self._text_bytes += sum(len(text.encode()) + TEXT_OVERHEAD for text in new)
+        try:
+            self._text_bytes += sum(len(text.encode()) + TEXT_OVERHEAD for text in new)
+        except UnicodeEncodeError as error:
+            raise HitregError(f"table {table}: {error}") from None
         if self._text_bytes > MAX_TEXT_BYTES:
             limit = f"{MAX_TEXT_BYTES >> 20} MiB, with {TEXT_OVERHEAD} more bytes for each"
             raise HitregError(f"table {table}: the different texts of a session take at most {limit}")
@@ -245,21 +258,35 @@ def _filled(part: dict[str, Values], name: str) -> Values:
 def _stored(of: Union[KindColumn, Field], values: Any, rows: int) -> Values:
     """Returns values of a column as the file stores them; texts stay texts."""
     if of.kind == "text":
-        return np.broadcast_to(np.asarray("" if isinstance(values, int) else values, object), rows)
+        texts = np.broadcast_to(np.asarray("" if isinstance(values, int) else values, object), rows)
+        if not all(isinstance(text, str) for text in texts):
+            raise HitregError(f"column {of.name}: its values are not all texts")
+        return texts
     names = list(of.names) if isinstance(of, KindColumn) else []
     if names and np.asarray(values).dtype.kind in "OU":
         values = [names.index(name) for name in np.broadcast_to(values, rows).tolist()]
-    array = np.asarray(values)
+    array = as_array(values)
+    if not array.size:
+        array = array.astype(np.int64)
     if of.kind[0] == "f":
         array = array.astype(np.float32 if of.kind == "f32" else np.float64)
     elif array.dtype.kind not in "biu":
         raise HitregError(f"column {of.name}: {array.dtype} is no {of.kind}")
-    elif of.kind != "u64":
-        array = array.astype(np.int64) + (1 if isinstance(of, KindColumn) and of.optional else 0)
-    try:
-        return np.broadcast_to(array.astype(np.uint64) if of.kind == "u64" else typed(array, of.kind), rows)
-    except HitregError as error:
-        raise HitregError(f"column {of.name}: {error}") from None
+    elif array.size:
+        _check_range(of, int(array.min()), int(array.max()))
+    if isinstance(of, KindColumn) and of.optional:
+        array = array.astype(np.int64) + 1
+    return np.broadcast_to(typed(array, of.kind), rows)
+
+
+def _check_range(of: Union[KindColumn, Field], least: int, most: int) -> None:
+    low, high = RANGES[of.kind]
+    if isinstance(of, KindColumn):
+        low = -1 if of.optional else low
+        high = len(of.names) - 1 if of.names else MOST.get(of.name, high)
+    for value in (least, most):
+        if not low <= value <= high:
+            raise HitregError(f"column {of.name}: {value} is no {of.kind} from {low} to {high}")
 
 
 class TraceWriter(_Writer):
@@ -281,7 +308,8 @@ class TraceWriter(_Writer):
     def write(self, table: str, columns: Columns, *, key: Sequence[str] = (), units: Mapping[str, str] = {}) -> None:
         """Adds rows to a table. The type of a column is that of its array.
 
-        A list of `int` becomes u32, or i64 if a number is negative or larger. Texts become names.
+        A list of `int` becomes u32, i64 if a number is negative or larger, or u64 if one is 2^63 or larger. Texts
+        become names.
         """
         rows = max((np.size(values) for values in columns.values() if not isinstance(values, str)), default=0)
         written = {name: as_column(values, rows, units.get(name, "")) for name, values in columns.items()}
