@@ -25,6 +25,20 @@ fn a_game_with_its_own_netcode_is_recorded_and_replayed() {
 }
 
 #[test]
+fn explains_a_shot_of_a_server_that_judges_under_no_other_settings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let synth = ["record", "synth", "-o", "game.hitlog", "--players", "2", "--seconds", "4"];
+    assert_eq!(run("pucks_delay", &synth, folder.path()).1, 0);
+    let (why, code) = run("pucks_delay", &["why", "game.hitlog", "--at", "2s"], folder.path());
+    assert_eq!(code, 0, "{why}");
+    assert!(why["shot"]["server"]["reason"].is_string() && why.get("rejudged").is_none(), "{why}");
+    let asked = ["why", "game.hitlog", "--at", "2s", "--what-if", "rejudge", "--set", "lag_compensation.enabled=false"];
+    let output = Command::new(example("pucks_delay")).args(asked).current_dir(folder.path()).output().expect("a build");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("cannot judge shots under other settings") && !output.status.success(), "{message}");
+}
+
+#[test]
 fn another_netcode_is_another_build() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

@@ -24,7 +24,7 @@ pub struct Moment {
     pub trace: Trace,
     /// The log's records around it.
     pub session: Session,
-    /// The results of the shot under other rules.
+    /// The results of the shot under other rules. Empty if this build cannot judge it under them.
     pub rejudged: Vec<RejudgedShots>,
     /// The numbers of corrections before and after those of `trace`.
     pub other_corrections: OtherCorrections,
@@ -227,9 +227,9 @@ impl<'a> ExplainedLog<'a> {
         let part = rows.span().map_or(Part::WHOLE, |(first, last)| Part { from: Micros(first), to: Micros(last) });
         let rules = OtherRules::of(&self.header, &self.options)?;
         let tables = [&ShotRows::TABLES[..], &[shots::NAME]].concat();
-        let options = rules.added_to(&self.options);
-        let mut selected = self.replayed(part, (&options, &tables), &|table| rows.select(table))?;
-        let rejudged = match selected.header.is_open() && !self.game.judges_again() {
+        let (mut selected, judges) = rules
+            .replayed(&self.options, |options| self.replayed(part, (options, &tables), &|table| rows.select(table)))?;
+        let rejudged = match judges.is_err() || selected.header.is_open() && !self.game.judges_again() {
             true => Vec::new(),
             false => rules.of_trace(&mut selected, &self.options, |options| {
                 self.replayed(part, (options, &[shots::NAME]), &Table::clone)

@@ -1,5 +1,6 @@
 //! Judges the shots of a session under other rules: with lag compensation switched, and without the rewind limit.
 
+use super::EngineError;
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
 use hitreg_log::record::SessionHeader;
 use hitreg_log::trace::Trace;
@@ -40,12 +41,26 @@ impl OtherRules {
         Ok(OtherRules(rules.into_iter().map(with_settings).collect::<Result<_, SettingError>>()?))
     }
 
-    /// These options, for a replay that also judges under these rules.
-    pub(super) fn added_to(&self, options: &ReplayOptions) -> ReplayOptions {
-        ReplayOptions { also_judged: self.0.iter().map(|(_, settings)| settings.clone()).collect(), ..options.clone() }
+    /// Replays with these options, and also judges under these rules. If the game's server cannot, the result is a replay
+    /// without them, and the reason.
+    ///
+    /// # Errors
+    /// Fails as `replay` does.
+    pub(super) fn replayed<T>(
+        &self,
+        options: &ReplayOptions,
+        mut replay: impl FnMut(&ReplayOptions) -> Result<T, EngineError>,
+    ) -> Result<(T, Result<(), ReplayError>), EngineError> {
+        let also_judged = self.0.iter().map(|(_, settings)| settings.clone()).collect();
+        match replay(&ReplayOptions { also_judged, ..options.clone() }) {
+            Err(EngineError::Replay { source: source @ ReplayError::NoRejudging(_), .. }) => {
+                Ok((replay(options)?, Err(source)))
+            }
+            replayed => Ok((replayed?, Ok(()))),
+        }
     }
 
-    /// Takes the shots under these rules out of the trace of a replay with [added](OtherRules::added_to) options. An open
+    /// Takes the shots under these rules out of the trace of a [replay](OtherRules::replayed) that judged them. An open
     /// loop judges under one set of rules, so `replay` runs it again under each of the others, for its `shots`.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use hitreg_log::store::{self, InputFile};
 use hitreg_log::trace::schema::{TableSet, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions, is_rejudged_table};
+use hitreg_netcode::replay::{Part, ReplayOptions, is_rejudged_table};
 
 /// The replay of a log for a page.
 #[derive(Debug)]
@@ -98,14 +98,12 @@ impl SurveyedLog {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<ShownReplay, EngineError> {
         let rules = OtherRules::of(&self.header, options)?;
-        let (trace, mut judged) = match self.replayed_apart(game, &rules.added_to(options), shape, progress) {
-            Err(EngineError::Replay { source: source @ ReplayError::NoRejudging(_), .. }) => {
-                let (trace, _) = self.replayed_apart(game, options, shape, progress)?;
-                return Ok(ShownReplay { trace, rejudged: Err(source) });
-            }
-            replayed => replayed?,
+        let ((trace, mut judged), judges) =
+            rules.replayed(options, |options| self.replayed_apart(game, options, shape, progress))?;
+        let rejudged = match judges {
+            Ok(()) => self.rejudged(game, (&rules, options), &trace, &mut judged)?,
+            Err(source) => Err(source),
         };
-        let rejudged = self.rejudged(game, (&rules, options), &trace, &mut judged)?;
         Ok(ShownReplay { trace, rejudged })
     }
 
