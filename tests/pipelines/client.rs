@@ -258,6 +258,17 @@ fn a_collision_only_on_the_server_is_the_cause() {
     assert_eq!((correction.cause, correction.evidence), (Cause::OtherPlayer, "touched"));
 }
 
+/// The game does not report what blocks the way, and lost usercmds would explain the server's place just as well.
+#[test]
+fn usercmds_that_give_the_servers_body_when_run_again_are_not_lost() {
+    let mut desk = ClientBench::new(DiscRules { quiet: true, ..DiscRules::default() }, &[]);
+    desk.snapshot(0, 0, 0.0, 900.0);
+    (1..=5).for_each(|n| assert_eq!(desk.walk(100 * n, 100.0, 100), 1));
+    let reconciled = desk.snapshot(600, 5, 30.0, 70.0).expect("its own body");
+    let correction = reconciled.correction.expect("it was elsewhere");
+    assert_eq!((correction.cause, correction.evidence), (Cause::Unknown, "none"));
+}
+
 #[test]
 fn any_one_lost_usercmd_of_ten_is_found() {
     let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-2000"]);

@@ -53,6 +53,9 @@ pub(crate) struct DiscRules {
     pub(crate) forgets: bool,
     /// Lets discs pass through each other.
     pub(crate) ghosts: bool,
+    /// A blocked disc reports no touch.
+    #[serde(default)]
+    pub(crate) quiet: bool,
     /// Discs beyond this x are out of sight of all players, in units.
     pub(crate) curtain_x: Option<f32>,
     /// Predictions collide with the drawn positions of others.
@@ -139,7 +142,9 @@ impl Simulate for Discs {
         if let Some((id, _)) = scene.entities.iter().find(|(id, other)| {
             !rules.ghosts && *id != scene.player.entity() && other.origin.distance(next.origin) < 2.0 * RADIUS_UNITS
         }) {
-            out.touch(Touch::Player(*id));
+            if !rules.quiet {
+                out.touch(Touch::Player(*id));
+            }
             next.origin = body.origin;
         }
         if scene.weapons {

@@ -101,7 +101,8 @@ fn touches_when_rerun<G: Game>(context: &PredictionContext<'_, G>, miss: &AckedP
 }
 
 /// Returns the effects of the first hypothesis about lost usercmds that reproduces the server's body exactly. Lost
-/// usercmds are replaced as the server replaces them.
+/// usercmds are replaced as the server replaces them. `None` if all usercmds among the entities of the acking snapshot
+/// give that body too: then other entities made the difference.
 fn effects_with_input_lost<G: Game>(
     context: &PredictionContext<'_, G>,
     fields: &PredictedFields,
@@ -114,6 +115,9 @@ fn effects_with_input_lost<G: Game>(
     };
     let last = miss.last_command.clone();
     let mut before = HypothesisState { body: miss.from?.clone(), last, met: ContactNotes::default() };
+    if reproduces(before.clone(), 0).is_some() {
+        return None;
+    }
     let mut hypotheses = 0;
     for (start, first) in commands.iter().enumerate() {
         let mut replaced = before.clone();

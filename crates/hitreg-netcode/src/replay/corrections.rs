@@ -13,39 +13,40 @@ use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 pub(super) struct Corrections {
     pub(super) rows: corrections::Writer,
     pub(super) errors: errors::Writer,
-    /// The usercmds without an ack that the server did not run as they were made.
-    not_run: SortedMap<PlayerId, SortedMap<CommandSeq, Execution>>,
+    /// How the server handled the usercmds whose ack may still come.
+    handled: SortedMap<PlayerId, SortedMap<CommandSeq, Execution>>,
 }
 
-/// The most usercmds of a player that the server did not run and whose ack may still come.
-const NOT_RUN_MAX: usize = 512;
+/// The most usercmds of a player whose ack may still come.
+const HANDLED_MAX: usize = 512;
 
 impl Corrections {
     /// Notes how the server handled a usercmd.
     pub(super) fn executed(&mut self, player: PlayerId, command: CommandSeq, how: Execution) {
-        if how == Execution::Run {
-            return;
-        }
-        let of_player = self.not_run.entry(player).or_default();
+        let of_player = self.handled.entry(player).or_default();
         of_player.insert(command, how);
-        if of_player.len() > NOT_RUN_MAX {
+        if of_player.len() > HANDLED_MAX {
             of_player.pop_first();
         }
     }
 
-    /// Returns the cause of a correction. A client knows only that the server did not run its usercmds as they were made;
-    /// the server knows why.
+    /// Returns the cause of a correction. A client can only suppose that the server did not run its usercmds as they
+    /// were made; the server knows whether it did, and why.
     fn cause(&self, player: PlayerId, comparison: &Comparison, correction: &Correction) -> (Cause, Evidence) {
         let first = CommandSeq((comparison.command.0 + 1).saturating_sub(comparison.commands));
-        let not_run =
-            self.not_run.get(&player).and_then(|of_player| of_player.range(first..=comparison.command).next());
-        let by_server = not_run.map(|(_, how)| match how {
-            Execution::Late => Cause::InputLate,
-            Execution::OverBudget => Cause::InputRefused,
-            Execution::Run | Execution::StoodIn | Execution::Missing => Cause::InputLost,
-        });
+        let handled = self.handled.get(&player).into_iter().flat_map(|all| all.range(first..=comparison.command));
+        let (mut ran, mut by_server) = (0, None);
+        for (_, how) in handled {
+            match how {
+                Execution::Run => ran += 1,
+                Execution::Late => by_server = by_server.or(Some(Cause::InputLate)),
+                Execution::OverBudget => by_server = by_server.or(Some(Cause::InputRefused)),
+                Execution::StoodIn | Execution::Missing => by_server = by_server.or(Some(Cause::InputLost)),
+            }
+        }
         match (correction.cause, by_server) {
             (Cause::InputLost, Some(cause)) => (cause, correction.evidence),
+            (Cause::InputLost, None) if ran == comparison.commands => (Cause::Unknown, "none"),
             (Cause::Unknown, Some(cause)) => (cause, "executed"),
             (cause, _) => (cause, correction.evidence),
         }
@@ -53,7 +54,7 @@ impl Corrections {
 
     /// Forgets the usercmds until an ack.
     fn forget_acked(&mut self, player: PlayerId, acked: CommandSeq) {
-        if let Some(of_player) = self.not_run.get_mut(&player) {
+        if let Some(of_player) = self.handled.get_mut(&player) {
             while of_player.first_key_value().is_some_and(|(command, _)| *command <= acked) {
                 of_player.pop_first();
             }
@@ -101,5 +102,46 @@ impl Corrections {
                 authoritative_bits: error.authoritative as u32,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::game::PredictionGrade;
+
+    /// The cause of a correction at the ack of usercmds 1 to 3, which the client takes for lost.
+    fn cause_of(handled: &[(u32, Execution)]) -> Cause {
+        let mut table = Corrections::default();
+        handled.iter().for_each(|(command, how)| table.executed(PlayerId(0), CommandSeq(*command), *how));
+        let comparison = Comparison {
+            command: CommandSeq(3),
+            commands: 3,
+            grade: PredictionGrade::Miss,
+            as_played: None,
+            error_units: 1.0,
+            velocity_error: 0.0,
+            on_ground: true,
+        };
+        let (errors, cut) = (Vec::new(), Vec::new());
+        let correction = Correction {
+            command: CommandSeq(3),
+            errors,
+            reran: 0,
+            cause: Cause::InputLost,
+            evidence: "reproduced",
+            cut,
+        };
+        table.cause(PlayerId(0), &comparison, &correction).0
+    }
+
+    #[test]
+    fn usercmds_that_the_server_ran_are_not_lost() {
+        use Execution::{Late, Missing, Run};
+        assert_eq!(cause_of(&[(1, Run), (2, Run), (3, Run)]), Cause::Unknown);
+        assert_eq!(cause_of(&[(1, Run), (2, Missing), (3, Run)]), Cause::InputLost);
+        assert_eq!(cause_of(&[(1, Run), (2, Late), (3, Run)]), Cause::InputLate);
+        // Without the server's records of all usercmds, the client's hypothesis remains.
+        assert_eq!([cause_of(&[]), cause_of(&[(2, Run), (3, Run)])], [Cause::InputLost; 2]);
     }
 }
