@@ -137,7 +137,7 @@ impl<G: Game> DelayServer<G> {
         for (index, fire) in std::mem::take(&mut self.given_off.fires).into_iter().enumerate() {
             let others = G::entities(&self.world).iter().filter(|(id, _)| *id != player.entity());
             let targets: Vec<(EntityId, G::Body)> = others.cloned().collect();
-            let verdict = G::judge(rules, &fire, &targets);
+            let verdict = ShotVerdict::of::<G>(rules, &fire, &targets);
             G::apply(rules, &mut self.world, player, &own, &fire, &verdict, &mut self.given_off);
             let rewind = Rewind { by: Micros::ZERO, limit: Limit::Off, targets, left_in_present: Vec::new() };
             let (shooter, command, index) = (player, command.seq, index as u8);

@@ -293,7 +293,7 @@ impl<G: Game> Client<G> {
         }
         let targets: Vec<(EntityId, G::Body)> = self.drawn.iter().map(|(id, p)| (*id, p.body.clone())).collect();
         let judge = |(seq, index, fire)| {
-            let verdict = G::judge(&self.setup.rules, &fire, &targets);
+            let verdict = ShotVerdict::of::<G>(&self.setup.rules, &fire, &targets);
             (seq, index, fire, verdict)
         };
         fires.into_iter().map(judge).collect()

@@ -79,8 +79,8 @@ fn hit(targets: &[(EntityId, Skater)]) -> ShotVerdict {
 }
 
 impl Judge for Rink {
-    fn judge((): &(), strike: &Strike, targets: &[(EntityId, Skater)]) -> ShotVerdict {
-        if Rink::is_projectile(strike) { ShotVerdict::miss(Reason::Launched) } else { hit(targets) }
+    fn judge((): &(), _: &Strike, targets: &[(EntityId, Skater)]) -> ShotVerdict {
+        hit(targets)
     }
 
     /// The ice hides what is on its other side.

@@ -8,7 +8,8 @@ use hitreg_log::usercmd::Usercmd;
 
 /// Judges shots and applies their effects. A game without shots uses the defaults.
 pub trait Judge: Simulate {
-    /// Judges a shot against `targets`: the other entities as the shooter saw them, or at their present places.
+    /// Judges a shot against `targets`: the other entities as the shooter saw them, or at their present places. It is
+    /// not called for projectiles.
     fn judge(_rules: &Self::Rules, _fire: &Self::Fire, _targets: &[(EntityId, Self::Body)]) -> ShotVerdict {
         ShotVerdict::miss(Reason::Missed)
     }
@@ -29,8 +30,8 @@ pub trait Judge: Simulate {
         (Vec3::ZERO, Vec3::X)
     }
 
-    /// Whether the shot is a projectile that flies through the present world (Bernier's footnote 9). A projectile is
-    /// launched, never judged against a past.
+    /// Whether the shot is a projectile that flies through the present world (Bernier's footnote 9). Its verdict is
+    /// always [`Reason::Launched`]. [`WorldSink::impact`] reports what it hits later.
     fn is_projectile(_fire: &Self::Fire) -> bool {
         false
     }

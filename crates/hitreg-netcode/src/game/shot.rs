@@ -1,5 +1,6 @@
 //! The result of a shot.
 
+use super::Judge;
 use hitreg_log::record::Reason;
 use hitreg_log::units::EntityId;
 
@@ -26,6 +27,14 @@ pub struct DamageShare {
 }
 
 impl ShotVerdict {
+    /// The verdict on a shot: a projectile is launched, and [`Judge::judge`] judges every other shot.
+    pub fn of<G: Judge>(rules: &G::Rules, fire: &G::Fire, targets: &[(EntityId, G::Body)]) -> ShotVerdict {
+        match G::is_projectile(fire) {
+            true => ShotVerdict::miss(Reason::Launched),
+            false => G::judge(rules, fire, targets),
+        }
+    }
+
     /// The verdict for a shot without wounds.
     pub fn miss(reason: Reason) -> ShotVerdict {
         ShotVerdict { reason, wounds: Vec::new() }

@@ -290,7 +290,11 @@ mod tests {
 
     use super::*;
     use crate::game::{RecordedHit, RejudgedVerdict};
+    use crate::replay::{ReplayOptions, replay};
     use crate::rink::Rink;
+    use crate::session::scenario::Scenario;
+    use crate::session::{SessionRecorder, record_synthetic};
+    use hitreg_log::record::Session;
     use hitreg_log::trace::schema::shots::Columns;
 
     fn again(rewind_ms: i64, is_cut: bool, damage: i32) -> RecordedShot {
@@ -319,6 +323,26 @@ mod tests {
 
     fn drawn(entity: u16, x: f32) -> DrawnEntity {
         DrawnEntity { entity: EntityId(entity), origin: Vec3::X * x, teleports: 0 }
+    }
+
+    /// [`Rink::judge`] says that every shot hits.
+    #[test]
+    fn server_and_client_launch_projectiles_without_asking_the_judge() {
+        let (scenario, rules) = (Scenario { players: 2, seconds: 2.0, ..Scenario::default() }, Arc::new(()));
+        let mut session = Session::new(scenario.header::<Rink>(&()).expect("a header"));
+        record_synthetic::<Rink>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a scenario");
+        let trace =
+            replay::<Rink>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build").trace;
+        let shots = Columns::of(&trace);
+        let fired = |row: &usize| shots.impact[*row] == 0 && shots.reason.get(*row) != "not run";
+        let (pucks, strikes): (Vec<usize>, Vec<usize>) =
+            (0..shots.rows).filter(fired).partition(|row| shots.command[*row].is_multiple_of(8));
+        assert!(pucks.len() > 10 && strikes.len() > 10);
+        let are = |rows: &[usize], reason: &str| {
+            let known = ["not predicted", reason];
+            rows.iter().all(|row| shots.reason.get(*row) == reason && known.contains(&shots.predicted_reason.get(*row)))
+        };
+        assert!(are(&pucks, "launched") && are(&strikes, "hit"));
     }
 
     #[test]

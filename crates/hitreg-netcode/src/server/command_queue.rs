@@ -141,7 +141,7 @@ impl<G: Game> Server<G> {
         settings: &Settings,
     ) -> (Rewind<G::Body>, ShotVerdict) {
         let rewind = self.rewind(shooter, claim, fire, settings);
-        let verdict = self.without_dead_targets(G::judge(&self.setup.rules, fire, &rewind.targets));
+        let verdict = self.without_dead_targets(ShotVerdict::of::<G>(&self.setup.rules, fire, &rewind.targets));
         (rewind, verdict)
     }
 
