@@ -133,16 +133,9 @@ impl Args {
             }
             None => None,
         };
-        let upstream = resolve(&self.upstream)?;
-        let is_own =
-            upstream.ip() == self.listen.ip() || upstream.ip().is_loopback() && self.listen.ip().is_unspecified();
-        if is_own && upstream.port() == self.listen.port() {
-            let what = "--upstream is the address of --listen: give the address of the server";
-            return Err(CommandError::request(what));
-        }
         Ok(ProxyOptions {
             listen: self.listen,
-            upstream,
+            upstream: resolve(&self.upstream)?,
             link: LinkModel {
                 delay_ms: self.delay_ms,
                 jitter: if self.jitter_ms == 0.0 { Jitter::None } else { Jitter::Exponential(self.jitter_ms) },

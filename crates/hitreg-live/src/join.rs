@@ -39,19 +39,14 @@ pub struct JoinResult {
     pub heard: Vec<Notice>,
 }
 
-/// Resolves a server name of the form `host:port`. Of several addresses, prefers one of IPv4, which servers listen on by
-/// default.
+/// Resolves a server name of the form `host:port`.
 ///
 /// # Errors
 /// When the name has no address.
 pub fn resolve(name: &str) -> Result<SocketAddr, LiveError> {
     let no_address = |why: String| LiveError::NoAddress { name: name.to_owned(), why };
-    let addresses = name.to_socket_addrs().map_err(|error| no_address(error.to_string()))?;
-    preferred(addresses).ok_or_else(|| no_address("unknown name".to_owned()))
-}
-
-fn preferred(addresses: impl Iterator<Item = SocketAddr>) -> Option<SocketAddr> {
-    addresses.min_by_key(|address| !address.is_ipv4())
+    let mut addresses = name.to_socket_addrs().map_err(|error| no_address(error.to_string()))?;
+    addresses.next().ok_or_else(|| no_address("unknown name".to_owned()))
 }
 
 /// The parameters of a client.
@@ -201,20 +196,5 @@ where
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(LiveError::ThreadGone),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_with_both_kinds_of_addresses_is_one_of_ipv4() {
-        let of = |addresses: &[&str]| {
-            preferred(addresses.iter().map(|address| address.parse().unwrap())).map(|address| address.to_string())
-        };
-        assert_eq!(of(&["[::1]:1", "127.0.0.1:1", "127.0.0.2:1"]).as_deref(), Some("127.0.0.1:1"));
-        assert_eq!(of(&["[::1]:1"]).as_deref(), Some("[::1]:1"));
-        assert_eq!(of(&[]), None);
     }
 }

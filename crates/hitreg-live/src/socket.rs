@@ -4,6 +4,7 @@
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -43,16 +44,16 @@ pub(super) fn open_towards(peer: SocketAddr) -> Result<UdpSocket, LiveError> {
     })
 }
 
-/// Passes datagrams of at most `bytes_max` bytes to `take`, until `is_over` or `take` breaks.
+/// Passes datagrams of at most `bytes_max` bytes to `take`, until `over` is set or `take` breaks.
 pub(super) fn read(
     socket: &UdpSocket,
     bytes_max: usize,
-    is_over: impl Fn() -> bool,
+    over: &AtomicBool,
     take: impl Fn(SocketAddr, Vec<u8>) -> ControlFlow<()>,
 ) {
     // One byte more than the maximum, to detect datagrams that are too long.
     let mut bytes = vec![0; bytes_max + 1];
-    while !is_over() {
+    while !over.load(Ordering::Relaxed) {
         // A receive error concerns a single datagram (such as an ICMP reply to one that was sent) or is a timeout.
         let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
         if length <= bytes_max && take(from, bytes[..length].to_vec()).is_break() {

@@ -2,7 +2,7 @@
 
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
@@ -37,6 +37,6 @@ pub(super) fn read_from<'scope, 'env>(
     let socket = Arc::clone(socket);
     let inlet = InboundQueue::new(datagrams, delays);
     let take = move |from, bytes| inlet.take(from, bytes);
-    spawn(scope, "socket", move || read(&socket, DATAGRAM_BYTES_MAX, || over.load(Ordering::Relaxed), take))?;
+    spawn(scope, "socket", move || read(&socket, DATAGRAM_BYTES_MAX, over, take))?;
     Ok(inbox)
 }

@@ -21,10 +21,8 @@ use hitreg_netcode::link::{Link, ModelledLink};
 use hitreg_netcode::protocol::Direction;
 use hitreg_netcode::session::Links;
 
-/// The most clients of a proxy at a time; each has a socket and a thread.
+/// The most clients of a proxy; each has a socket and a thread.
 const CLIENTS_MAX: usize = 256;
-/// How long a client must be silent before a new one may take its place. Server browsers send a single query.
-const SILENCE: Micros = Micros::from_s(10);
 /// The most datagrams that may wait to be forwarded.
 const CAME_MAX: usize = 1 << 14;
 /// The most delayed datagrams at a time.
@@ -56,43 +54,6 @@ struct ProxyClient {
     /// The socket to the server.
     socket: Arc<UdpSocket>,
     links: Links<ModelledLink>,
-    /// The time of the last datagram in either direction.
-    last: Micros,
-    /// Set when another client takes its place.
-    is_gone: Arc<AtomicBool>,
-}
-
-/// The clients of a proxy.
-#[derive(Default)]
-struct ProxyClients {
-    numbers: SortedMap<SocketAddr, u16>,
-    /// The clients by number. Numbers are not used again.
-    ends: SortedMap<u16, ProxyClient>,
-    /// The number of the next client.
-    next: u16,
-}
-
-impl ProxyClients {
-    /// Whether there is room for a client. If the table is full, a silent client loses its place.
-    fn make_room(&mut self, now: Micros) -> bool {
-        self.next < u16::MAX && (self.ends.len() < CLIENTS_MAX || self.remove_silent(now))
-    }
-
-    /// Removes the client that has been silent for longest, if it is silent for long enough. Returns whether it did.
-    fn remove_silent(&mut self, now: Micros) -> bool {
-        let silent = self.ends.iter().min_by_key(|(_, end)| end.last).map(|(client, end)| (*client, end.last));
-        let silent = silent.filter(|(_, last)| now - *last >= SILENCE);
-        let Some(end) = silent.and_then(|(client, _)| self.ends.remove(&client)) else { return false };
-        end.is_gone.store(true, Ordering::Relaxed);
-        self.numbers.remove(&end.address);
-        true
-    }
-
-    fn add(&mut self, client: ProxyClient) {
-        self.numbers.insert(client.address, self.next);
-        self.ends.insert(self.next, client);
-        self.next += 1;
-    }
 }
 
 pub(super) struct Forwarder<'env> {
@@ -102,7 +63,8 @@ pub(super) struct Forwarder<'env> {
     over: &'env AtomicBool,
     seen: SyncSender<ForwardedDatagram>,
     came: (SyncSender<IncomingDatagram>, Receiver<IncomingDatagram>),
-    clients: ProxyClients,
+    clients: SortedMap<SocketAddr, u16>,
+    ends: Vec<ProxyClient>,
     /// Delayed datagrams, by due time and arrival.
     waiting: SortedMap<(Micros, u64), (Direction, u16, Vec<u8>)>,
     /// The number of datagrams that had to wait.
@@ -128,7 +90,8 @@ impl<'env> Forwarder<'env> {
             over,
             seen,
             came: sync_channel(CAME_MAX),
-            clients: ProxyClients::default(),
+            clients: SortedMap::new(),
+            ends: Vec::new(),
             waiting: SortedMap::new(),
             count: 0,
             added_us: Vec::new(),
@@ -143,12 +106,9 @@ impl<'env> Forwarder<'env> {
         self.report.at_once = run_at_once();
         spawn(scope, "clients", move || {
             run_at_once();
-            read(
-                &front,
-                DATAGRAM_BYTES,
-                || over.load(Ordering::Relaxed),
-                |from, bytes| pass_on(&to, IncomingDatagram::FromClient(from, clock.now(), bytes)),
-            );
+            read(&front, DATAGRAM_BYTES, over, |from, bytes| {
+                pass_on(&to, IncomingDatagram::FromClient(from, clock.now(), bytes))
+            });
         })?;
         while !self.over.load(Ordering::Relaxed) {
             self.send_due();
@@ -165,7 +125,7 @@ impl<'env> Forwarder<'env> {
             }
         }
         let added = LatenessSummary::of(self.added_us);
-        Ok(ProxyReport { clients: self.clients.next.into(), added, ..self.report })
+        Ok(ProxyReport { clients: self.ends.len() as u64, added, ..self.report })
     }
 
     /// Returns the number of the client at an address. A new client gets a socket; `None` when there is no room for it.
@@ -174,43 +134,33 @@ impl<'env> Forwarder<'env> {
         scope: &'scope Scope<'scope, 'env>,
         from: SocketAddr,
     ) -> Result<Option<u16>, LiveError> {
-        if let Some(client) = self.clients.numbers.get(&from) {
+        if let Some(client) = self.clients.get(&from) {
             return Ok(Some(*client));
         }
-        if !self.clients.make_room(self.clock.now()) {
+        if self.ends.len() == CLIENTS_MAX {
             return Ok(None);
         }
-        let opened = open_towards(self.options.upstream)
-            .and_then(|socket| socket.connect(self.options.upstream).map(|()| socket).map_err(LiveError::Socket));
-        let socket = match opened {
-            Ok(socket) => Arc::new(socket),
-            // The system has no more sockets for this process.
-            Err(_) if !self.clients.ends.is_empty() => {
-                self.clients.remove_silent(self.clock.now());
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
-        let client = self.clients.next;
+        let socket = open_towards(self.options.upstream)?;
+        socket.connect(self.options.upstream).map_err(LiveError::Socket)?;
+        let socket = Arc::new(socket);
+        let client = self.ends.len() as u16;
         let links = Links::modelled(&self.options.link, self.options.seed, PlayerId(client));
         let (clock, over, to) = (self.clock, self.over, self.came.0.clone());
-        let is_gone = Arc::new(AtomicBool::new(false));
-        let (reads, gone) = (Arc::clone(&socket), Arc::clone(&is_gone));
+        let reads = Arc::clone(&socket);
         spawn(scope, "server", move || {
             run_at_once();
-            let is_over = || over.load(Ordering::Relaxed) || gone.load(Ordering::Relaxed);
-            read(&reads, DATAGRAM_BYTES, is_over, |_, bytes| {
+            read(&reads, DATAGRAM_BYTES, over, |_, bytes| {
                 pass_on(&to, IncomingDatagram::FromServer(client, clock.now(), bytes))
             });
         })?;
-        self.clients.add(ProxyClient { address: from, socket, links, last: clock.now(), is_gone });
+        self.ends.push(ProxyClient { address: from, socket, links });
+        self.clients.insert(from, client);
         Ok(Some(client))
     }
 
     /// Forwards a datagram, immediately or later, and passes a copy to the recording thread.
     fn take(&mut self, came: Micros, client: u16, direction: Direction, bytes: Vec<u8>) {
-        let Some(end) = self.clients.ends.get_mut(&client) else { return };
-        end.last = came;
+        let Some(end) = self.ends.get_mut(usize::from(client)) else { return };
         let fate = end.links.link(direction).send(came, bytes.len().min(usize::from(u16::MAX)) as u16);
         let traffic = self.report.traffic(direction);
         traffic.datagrams += 1;
@@ -234,7 +184,7 @@ impl<'env> Forwarder<'env> {
     fn send_due(&mut self) {
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= self.clock.now()) {
             let ((due, _), (direction, client, bytes)) = first.remove_entry();
-            let Some(end) = self.clients.ends.get(&client) else { continue };
+            let Some(end) = self.ends.get(usize::from(client)) else { continue };
             // A datagram that the system refuses counts as lost in transit.
             let sent = match direction {
                 Direction::Up => end.socket.send(&bytes),
@@ -252,38 +202,4 @@ impl<'env> Forwarder<'env> {
 /// Passes a datagram to the forwarding thread, unless it has ended.
 fn pass_on(to: &SyncSender<IncomingDatagram>, datagram: IncomingDatagram) -> ControlFlow<()> {
     to.send(datagram).map_or(ControlFlow::Break(()), ControlFlow::Continue)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_silent_client_loses_its_place_to_a_new_one() {
-        let socket = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
-        let client = |number: usize, last| ProxyClient {
-            address: SocketAddr::from(([127, 0, 0, 1], 1000 + number as u16)),
-            socket: Arc::clone(&socket),
-            links: Links::modelled(
-                &hitreg_netcode::link::LinkModel::default(),
-                hitreg_log::units::Seed(1),
-                PlayerId(0),
-            ),
-            last,
-            is_gone: Arc::default(),
-        };
-        let mut clients = ProxyClients::default();
-        for number in 0..CLIENTS_MAX {
-            assert!(clients.make_room(Micros::from_s(1)));
-            clients.add(client(number, Micros::from_ms(1_000 + number as i64)));
-        }
-        let silent = Arc::clone(&clients.ends[&0].is_gone);
-        assert!(!clients.make_room(Micros::from_ms(10_999)), "all have sent within ten seconds");
-        assert!(clients.make_room(Micros::from_ms(11_000)) && silent.load(Ordering::Relaxed));
-        clients.add(client(CLIENTS_MAX, Micros::from_ms(11_000)));
-        assert_eq!((clients.ends.len(), clients.next), (CLIENTS_MAX, CLIENTS_MAX as u16 + 1));
-        assert!(
-            !clients.ends.contains_key(&0) && !clients.numbers.contains_key(&SocketAddr::from(([127, 0, 0, 1], 1000)))
-        );
-    }
 }
