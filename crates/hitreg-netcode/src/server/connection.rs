@@ -33,7 +33,7 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) credit: Micros,
     /// The frames sent to this client: the only ones that it can have drawn.
     pub(super) history: History<G::Body>,
-    /// The send times of the last snapshot, and of those before it that a later ack may name.
+    /// The send times of the snapshots that a later ack may name.
     pub(super) sent: VecDeque<(SnapshotSeq, Micros)>,
     /// The newest acked snapshot, and the round trip until its first ack.
     pub(super) acked: SnapshotSeq,
@@ -44,6 +44,8 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) due_at: Micros,
     /// The time from which the rate allows the next snapshot.
     pub(super) rate_free_at: Micros,
+    /// The number of updates that the rate has held back since the last snapshot.
+    pub(super) held_back: u8,
     /// Usercmds that wait for their tick, with their arrival times.
     pub(super) waiting: SortedMap<CommandSeq, (Micros, Usercmd)>,
     /// The measurement of how early input arrives.
@@ -71,6 +73,7 @@ state!(PlayerConnection<G: Game> {
     snapshot,
     due_at,
     rate_free_at,
+    held_back,
     waiting,
     calibration,
     newest_packet,
@@ -94,6 +97,7 @@ impl<G: Game> PlayerConnection<G> {
             snapshot: SnapshotSeq(0),
             due_at: Micros::ZERO,
             rate_free_at: Micros::ZERO,
+            held_back: 0,
             waiting: SortedMap::new(),
             calibration: Calibration::default(),
             newest_packet: None,
@@ -113,8 +117,7 @@ impl<G: Game> PlayerConnection<G> {
         if let Some((_, sent)) = self.sent.iter().rev().find(|(seq, _)| *seq == ack) {
             self.acked = ack;
             self.round_trip = Some(now - *sent);
-            // The last one stays, because the next update is due after it.
-            while self.sent.len() > 1 && self.sent.front().is_some_and(|(seq, _)| *seq <= ack) {
+            while self.sent.front().is_some_and(|(seq, _)| *seq <= ack) {
                 self.sent.pop_front();
             }
         }

@@ -8,16 +8,13 @@ use crate::bounded::push_bounded;
 use crate::game::{Body, Effect, Game};
 use crate::history::{FRAMES_MAX, Frame};
 use crate::packet::Snapshot;
-use hitreg_log::units::{Micros, PlayerId, Tick};
+use hitreg_log::units::{Micros, PlayerId, SnapshotSeq, Tick};
 
 impl<G: Game> Server<G> {
     pub(super) fn send_updates(&mut self) {
         let mut frame: Option<Arc<Frame<G::Body>>> = None;
         for index in 0..self.connections.len() {
-            let connection = &self.connections[index];
-            // A snapshot that the rate holds back is sent as soon as the line is free, without waiting for the next
-            // regular time.
-            if self.now < connection.due_at || self.now < connection.rate_free_at {
+            if !self.connections[index].take_turn(self.now) {
                 continue;
             }
             let all = Arc::clone(frame.get_or_insert_with(|| frame_of::<G>(&self.world, self.tick, self.now)));
@@ -41,41 +38,44 @@ impl<G: Game> Server<G> {
 }
 
 impl<G: Game> PlayerConnection<G> {
-    fn next_snapshot(&mut self, frame: Arc<Frame<G::Body>>, now: Micros) -> Snapshot<G::Body> {
-        let settings = Arc::clone(&self.settings);
-        let interval = settings.server.update_hz.interval();
-        if self.sent.is_empty() {
-            self.due_at = now;
+    /// Returns whether the tick at `now` sends a snapshot. A snapshot that the rate holds back is sent as soon as the line
+    /// is free, without waiting for the next regular time. It counts as held back only if another one is due by then.
+    fn take_turn(&mut self, now: Micros) -> bool {
+        let is_due = now >= self.due_at;
+        let is_free = now >= self.rate_free_at;
+        if is_due {
+            let [interval, tick] =
+                [self.settings.server.update_hz, self.settings.server.tick_hz].map(|hz| hz.interval());
+            if self.snapshot == SnapshotSeq(0) {
+                self.due_at = now;
+            }
+            // The average update rate matches the client's request; missed turns are not made up.
+            self.due_at = (self.due_at + interval).max(now + interval - tick);
+            if !is_free {
+                self.held_back = self.held_back.saturating_add(1);
+            }
+            is_free
+        } else {
+            let is_late = is_free && self.held_back > 0;
+            self.held_back -= u8::from(is_late);
+            is_late
         }
+    }
+
+    fn next_snapshot(&mut self, frame: Arc<Frame<G::Body>>, now: Micros) -> Snapshot<G::Body> {
         self.snapshot = self.snapshot.next();
-        // The tick of the last update cannot hold the next one back.
-        let due_since = self.sent.back().map_or(self.due_at, |(_, sent)| self.due_at.max(*sent + Micros(1)));
-        let periods = [interval, settings.server.tick_hz.interval()];
-        let held_back = held_back(now, due_since, self.rate_free_at, periods);
         let snapshot = Snapshot {
             effects: std::mem::take(&mut self.effects),
-            choked: held_back,
+            choked: std::mem::take(&mut self.held_back),
             helper_ms: self.calibration.helper_ms(),
             warnings: std::mem::take(&mut self.warnings),
-            echo: if settings.client.adaptive_redundancy { self.echo(now) } else { None },
+            echo: if self.settings.client.adaptive_redundancy { self.echo(now) } else { None },
             ..Snapshot::new(self.snapshot, self.last_command, Arc::clone(&frame))
         };
         self.history.push(frame);
         push_bounded(&mut self.sent, (snapshot.seq, now), FRAMES_MAX);
-        // The average update rate matches the client's request; missed turns are not made up.
-        self.due_at = (self.due_at + interval).max(now + interval - settings.server.tick_hz.interval());
         snapshot
     }
-}
-
-/// Returns how many updates the rate limit held back before the one that is sent at `now`. An update that waits for a tick
-/// is not counted.
-fn held_back(now: Micros, due_at: Micros, rate_free_at: Micros, [update, tick]: [Micros; 2]) -> u8 {
-    let first_tick = Micros(now.0 - (now - due_at).0.max(0) / tick.0 * tick.0);
-    if rate_free_at <= first_tick {
-        return 0;
-    }
-    (1 + (now - first_tick).0 / update.0).clamp(0, 255) as u8
 }
 
 /// Converts the world to a frame, without client-only fields.
@@ -97,6 +97,7 @@ mod tests {
     use super::*;
     use crate::game::Simulate;
     use crate::rink::Rink;
+    use crate::settings::Settings;
     use hitreg_log::units::Seed;
 
     #[test]
@@ -107,19 +108,39 @@ mod tests {
         frame_of::<Rink>(&world, Tick(1), Micros::ZERO);
     }
 
+    /// Runs ticks of 1000 / `tick_hz` ms for a second, with snapshots that take `busy_ms` of the line each. Returns the
+    /// number of ticks, and of updates that were sent, held back before a later one, and held back at the end.
+    fn second_of_updates(tick_hz: i64, update_hz: i64, busy_ms: f64) -> [i64; 4] {
+        let mut settings = Settings::default();
+        settings.set("server.tick_hz", &tick_hz.to_string()).unwrap();
+        settings.set("server.update_hz", &update_hz.to_string()).unwrap();
+        let mut connection = PlayerConnection::<Rink>::new(Arc::new(settings));
+        let frame = Arc::new(Frame { tick: Tick(1), server_time: Micros::ZERO, entities: Vec::new() });
+        let [mut sent, mut choked] = [0, 0];
+        for tick in 0..tick_hz {
+            let now = Micros(7_000_000 + tick * 1_000_000 / tick_hz);
+            if connection.take_turn(now) {
+                sent += 1;
+                choked += i64::from(connection.next_snapshot(Arc::clone(&frame), now).choked);
+                connection.rate_free_at = now + Micros::from_ms_f64(busy_ms);
+            }
+        }
+        [tick_hz, sent, choked, connection.held_back.into()]
+    }
+
     #[test]
-    fn only_the_rate_delays_updates() {
-        let ms = Micros::from_ms;
-        let held = |now, due, free, periods: [i64; 2]| held_back(ms(now), ms(due), ms(free), periods.map(ms));
-        // 10 ticks and 20 updates a second: the update is due between two ticks, and the rate is free at the second.
-        assert_eq!(held(200, 150, 110, [50, 100]), 0);
-        assert_eq!(held(200, 100, 160, [50, 100]), 3, "at 100 ms the rate was not free");
-        let after_last = held_back(ms(200), ms(100) + Micros(1), ms(110), [ms(50), ms(100)]);
-        assert_eq!(after_last, 0, "the update before went out at 100 ms");
-        assert_eq!(held(200, 150, 190, [50, 100]), 0, "no tick came before the rate was free");
-        // 100 ticks and 20 updates a second.
-        assert_eq!(held(100, 50, 95, [50, 10]), 2);
-        assert_eq!(held(60, 50, 51, [50, 10]), 1);
-        assert_eq!(held(50, 50, 50, [50, 10]), 0);
+    fn each_update_is_either_sent_or_held_back() {
+        // An update at every tick, and a line that is free at every second one.
+        assert_eq!(second_of_updates(50, 50, 21.0), [50, 25, 24, 1]);
+        // An update at every second tick, and a line that is free at every second one: each is late, and none is lost.
+        assert_eq!(second_of_updates(50, 25, 39.0), [50, 25, 0, 0]);
+        // No client gets more than one update a tick.
+        assert_eq!(second_of_updates(50, 1_000, 21.0), [50, 25, 24, 1]);
+        assert_eq!(second_of_updates(50, 1_000, 19.0), [50, 50, 0, 0]);
+        // An update every 50 ms, and a line that takes 60 ms, or 90 ms with the wait for a tick.
+        for (tick_hz, busy_ms) in [(100, 60.0), (1_000, 61.0), (64, 60.0), (33, 90.0), (100, 180.0), (100, 1.0)] {
+            let [_, sent, choked, waiting] = second_of_updates(tick_hz, 20, busy_ms);
+            assert_eq!(sent + choked + waiting, 20, "{tick_hz} Hz, {busy_ms} ms: {sent} sent, {choked} held back");
+        }
     }
 }
