@@ -168,6 +168,30 @@ fn datagrams_of_any_content_pass_unchanged() {
     assert!(report.added.is_some());
 }
 
+/// Server browsers send one query each, from hundreds of addresses.
+#[test]
+fn a_new_client_replaces_the_most_silent_one() {
+    if !has_sockets() {
+        return;
+    }
+    let (report, ..) = run_proxy(LinkModel::default(), |proxy| {
+        let mut back = [0; 8];
+        let mut ask = |client: &UdpSocket| {
+            client.send_to(&[1, 2, 3], proxy).expect("it is sent");
+            client.recv_from(&mut back).expect("the server answers");
+        };
+        let player = socket();
+        for _ in 0..300 {
+            ask(&socket());
+            ask(&player);
+        }
+        let late = socket();
+        ask(&late);
+    });
+    eprintln!("{report:?}");
+    assert_eq!((report.clients, report.refused), (302, 0), "the player keeps its socket");
+}
+
 #[test]
 fn delays_and_losses_are_applied_and_recorded() {
     if !has_sockets() {

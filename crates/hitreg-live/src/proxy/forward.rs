@@ -21,7 +21,8 @@ use hitreg_netcode::link::{Link, ModelledLink};
 use hitreg_netcode::protocol::Direction;
 use hitreg_netcode::session::Links;
 
-/// The most clients of a proxy; each has a socket and a thread.
+/// The most clients of a proxy at a time; each has a socket and a thread. A new client replaces the one that has been
+/// silent for longest.
 const CLIENTS_MAX: usize = 256;
 /// The most datagrams that may wait to be forwarded.
 const CAME_MAX: usize = 1 << 14;
@@ -54,6 +55,16 @@ struct ProxyClient {
     /// The socket to the server.
     socket: Arc<UdpSocket>,
     links: Links<ModelledLink>,
+    /// The arrival time of its last datagram.
+    heard_at: Micros,
+    /// Ends the thread that reads the socket.
+    closed: Arc<AtomicBool>,
+}
+
+impl Drop for ProxyClient {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
 }
 
 pub(super) struct Forwarder<'env> {
@@ -64,7 +75,7 @@ pub(super) struct Forwarder<'env> {
     seen: SyncSender<ForwardedDatagram>,
     came: (SyncSender<IncomingDatagram>, Receiver<IncomingDatagram>),
     clients: SortedMap<SocketAddr, u16>,
-    ends: Vec<ProxyClient>,
+    ends: SortedMap<u16, ProxyClient>,
     /// Delayed datagrams, by due time and arrival.
     waiting: SortedMap<(Micros, u64), (Direction, u16, Vec<u8>)>,
     /// The number of datagrams that had to wait.
@@ -91,7 +102,7 @@ impl<'env> Forwarder<'env> {
             seen,
             came: sync_channel(CAME_MAX),
             clients: SortedMap::new(),
-            ends: Vec::new(),
+            ends: SortedMap::new(),
             waiting: SortedMap::new(),
             count: 0,
             added_us: Vec::new(),
@@ -115,7 +126,7 @@ impl<'env> Forwarder<'env> {
             let first = self.waiting.first_key_value();
             let wait = first.map_or(LOOK_UP_EVERY, |((due, _), _)| clock.until(*due).min(LOOK_UP_EVERY));
             match self.came.1.recv_timeout(wait) {
-                Ok(IncomingDatagram::FromClient(from, at, bytes)) => match self.client(scope, from)? {
+                Ok(IncomingDatagram::FromClient(from, at, bytes)) => match self.client(scope, from, at)? {
                     Some(client) => self.take(at, client, Direction::Up, bytes),
                     None => self.report.refused += 1,
                 },
@@ -125,42 +136,71 @@ impl<'env> Forwarder<'env> {
             }
         }
         let added = LatenessSummary::of(self.added_us);
-        Ok(ProxyReport { clients: self.ends.len() as u64, added, ..self.report })
+        Ok(ProxyReport { added, ..self.report })
     }
 
-    /// Returns the number of the client at an address. A new client gets a socket; `None` when there is no room for it.
+    /// Returns the number of the client at an address. A new client gets a socket; `None` when the system has none left,
+    /// or the client's number would be too high.
     fn client<'scope>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
         from: SocketAddr,
+        at: Micros,
     ) -> Result<Option<u16>, LiveError> {
         if let Some(client) = self.clients.get(&from) {
+            self.ends.get_mut(client).into_iter().for_each(|end| end.heard_at = at);
             return Ok(Some(*client));
         }
+        let Ok(client) = u16::try_from(self.report.clients) else { return Ok(None) };
         if self.ends.len() == CLIENTS_MAX {
-            return Ok(None);
+            self.close_most_silent();
         }
+        let (socket, closed) = match self.open(scope, client) {
+            Ok(opened) => opened,
+            Err(error) if self.ends.is_empty() => return Err(error),
+            Err(_) => {
+                self.close_most_silent();
+                return Ok(None);
+            }
+        };
+        self.report.clients += 1;
+        self.clients.insert(from, client);
+        let links = Links::modelled(&self.options.link, self.options.seed, PlayerId(client));
+        self.ends.insert(client, ProxyClient { address: from, socket, links, heard_at: at, closed });
+        Ok(Some(client))
+    }
+
+    /// Opens a client's socket to the server, with a thread that reads it until the flag is set.
+    fn open<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        client: u16,
+    ) -> Result<(Arc<UdpSocket>, Arc<AtomicBool>), LiveError> {
         let socket = open_towards(self.options.upstream)?;
         socket.connect(self.options.upstream).map_err(LiveError::Socket)?;
-        let socket = Arc::new(socket);
-        let client = self.ends.len() as u16;
-        let links = Links::modelled(&self.options.link, self.options.seed, PlayerId(client));
-        let (clock, over, to) = (self.clock, self.over, self.came.0.clone());
-        let reads = Arc::clone(&socket);
+        let (socket, closed) = (Arc::new(socket), Arc::new(AtomicBool::new(false)));
+        let (clock, to) = (self.clock, self.came.0.clone());
+        let (reads, over) = (Arc::clone(&socket), Arc::clone(&closed));
         spawn(scope, "server", move || {
             run_at_once();
-            read(&reads, DATAGRAM_BYTES, over, |_, bytes| {
+            read(&reads, DATAGRAM_BYTES, &over, |_, bytes| {
                 pass_on(&to, IncomingDatagram::FromServer(client, clock.now(), bytes))
             });
         })?;
-        self.ends.push(ProxyClient { address: from, socket, links });
-        self.clients.insert(from, client);
-        Ok(Some(client))
+        Ok((socket, closed))
+    }
+
+    /// Closes the socket of the client that has been silent for longest.
+    fn close_most_silent(&mut self) {
+        let most = self.ends.iter().min_by_key(|(_, end)| end.heard_at).map(|(client, _)| *client);
+        if let Some(end) = most.and_then(|client| self.ends.remove(&client)) {
+            self.clients.remove(&end.address);
+        }
     }
 
     /// Forwards a datagram, immediately or later, and passes a copy to the recording thread.
     fn take(&mut self, came: Micros, client: u16, direction: Direction, bytes: Vec<u8>) {
-        let Some(end) = self.ends.get_mut(usize::from(client)) else { return };
+        let Some(end) = self.ends.get_mut(&client) else { return };
         let fate = end.links.link(direction).send(came, bytes.len().min(usize::from(u16::MAX)) as u16);
         let traffic = self.report.traffic(direction);
         traffic.datagrams += 1;
@@ -184,7 +224,7 @@ impl<'env> Forwarder<'env> {
     fn send_due(&mut self) {
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= self.clock.now()) {
             let ((due, _), (direction, client, bytes)) = first.remove_entry();
-            let Some(end) = self.ends.get(usize::from(client)) else { continue };
+            let Some(end) = self.ends.get(&client) else { continue };
             // A datagram that the system refuses counts as lost in transit.
             let sent = match direction {
                 Direction::Up => end.socket.send(&bytes),

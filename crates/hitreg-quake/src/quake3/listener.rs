@@ -149,6 +149,11 @@ impl Listener {
         }
         let connected = self.clients.entry(client).or_default();
         let decoded = connected.connection.take(direction, bytes);
+        if !connected.connection.has_begun() {
+            // Queries of server browsers, and whatever else comes from an address without a client, need no place.
+            self.clients.remove(&client);
+            return self.handle_decoded((at, client, direction), decoded, bytes.len(), onward, out);
+        }
         // A message arrives with its last fragment and is lost with any.
         let parts = &mut connected.parts[usize::from(direction == Direction::Down)];
         let onward = match decoded {

@@ -255,6 +255,13 @@ fn a_demo_becomes_a_session_of_its_client() {
 fn a_proxy_counts_forwarded_and_lost_datagrams() {
     let (capture, ..) = session();
     let mut overheard = Quake3Listener::new(None);
+    // Server browsers are no clients.
+    for client in 100..400 {
+        let bytes = b"\xff\xff\xff\xffgetinfo xxx";
+        let passing =
+            PassingDatagram { at: Micros::ZERO, client, direction: Direction::Up, bytes, released: Some(Micros::ZERO) };
+        overheard.hear(&passing, &mut |record| panic!("{record:?}"));
+    }
     let mut session: Option<Session> = None;
     let mut capture = CaptureReader::new(&capture[..]).expect("a capture");
     let (mut begun, mut passed, mut kept) = (0, 0, 0);

@@ -97,6 +97,11 @@ impl Quake3Connection {
         }
     }
 
+    /// Returns whether the server has given a challenge, or any message was decoded.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.challenge != 0 || self.up.has_begun() || self.down.has_begun()
+    }
+
     /// Decodes a server message without its datagram, as in a demo.
     pub(crate) fn take_message(&mut self, sequence: u32, bytes: &[u8]) -> Result<DecodedDatagram, UndecodedReason> {
         self.server_said(sequence, bytes).map_err(|source| UndecodedReason::Message { sequence, source })

@@ -53,6 +53,11 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
+    /// Returns whether any part of a message came.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.newest > 0 || self.fragments.0 > 0
+    }
+
     pub(crate) fn take<'a>(
         &mut self,
         direction: Direction,
