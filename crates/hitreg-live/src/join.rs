@@ -39,14 +39,19 @@ pub struct JoinResult {
     pub heard: Vec<Notice>,
 }
 
-/// Resolves a server name of the form `host:port`.
+/// Resolves a server name of the form `host:port`. If it has addresses of both families, the result is of IPv4: servers
+/// listen there by default, and `localhost` has both on most systems.
 ///
 /// # Errors
 /// When the name has no address.
 pub fn resolve(name: &str) -> Result<SocketAddr, LiveError> {
     let no_address = |why: String| LiveError::NoAddress { name: name.to_owned(), why };
-    let mut addresses = name.to_socket_addrs().map_err(|error| no_address(error.to_string()))?;
-    addresses.next().ok_or_else(|| no_address("unknown name".to_owned()))
+    let addresses = name.to_socket_addrs().map_err(|error| no_address(error.to_string()))?;
+    preferred(addresses).ok_or_else(|| no_address("unknown name".to_owned()))
+}
+
+fn preferred(addresses: impl Iterator<Item = SocketAddr>) -> Option<SocketAddr> {
+    addresses.min_by_key(SocketAddr::is_ipv6)
 }
 
 /// The parameters of a client.
@@ -196,5 +201,18 @@ where
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(LiveError::ThreadGone),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_addresses_of_both_families_is_one_of_ipv4() {
+        let of = |all: &[&str]| preferred(all.iter().map(|one| one.parse().expect("an address")));
+        assert_eq!(of(&["[::1]:5", "127.0.0.1:5", "127.0.0.2:5"]), "127.0.0.1:5".parse().ok());
+        assert_eq!(of(&["[::1]:5", "[::2]:5"]), "[::1]:5".parse().ok());
+        assert_eq!(of(&[]), None);
     }
 }
