@@ -441,7 +441,7 @@ fn a_refused_client_prints_the_reason() {
     let client = place.join(0, "");
     std::thread::sleep(Duration::from_secs(2));
     let output = place.refused(&format!("join {address} -o none.hitlog"));
-    assert!(output.contains("the server is full: all 1 places are taken"), "{output}");
+    assert!(output.contains("the session has begun, so no player can join"), "{output}");
     assert_done(client);
     assert_done(server);
     for (client, reason) in [(nowhere, "is not an address"), (lost, &*format!("{silent_address} does not answer"))] {

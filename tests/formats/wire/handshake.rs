@@ -166,13 +166,16 @@ fn refusals_contain_the_reason() {
 
 #[test]
 fn a_closed_endpoint_keeps_its_clients_and_refuses_others() {
-    let mut endpoint = endpoint(2);
-    let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
-    endpoint.keep(player);
-    endpoint.close();
-    let (outcome, _) = connect(&mut endpoint, address(1, 2), "discs", 2, ms(10), 0.0);
-    assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Begun));
-    assert_eq!(endpoint.address(player), Some(address(1, 1)));
+    // A client of a full session does not wait for a place either.
+    for places in [2, 1] {
+        let mut endpoint = endpoint(places);
+        let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
+        endpoint.keep(player);
+        endpoint.close();
+        let (outcome, _) = connect(&mut endpoint, address(1, 2), "discs", 2, ms(10), 0.0);
+        assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Begun));
+        assert_eq!(endpoint.address(player), Some(address(1, 1)));
+    }
 }
 
 #[test]

@@ -234,12 +234,12 @@ impl Endpoint {
                 return Ok(IncomingMessage::Reply(self.accept(salt, player, place.key)));
             }
         }
-        let Some(player) = before.or_else(|| self.place_for(now, from)) else {
-            return refuse(Refusal::Full { places: self.options.places });
-        };
         if self.closed {
             return refuse(Refusal::Begun);
         }
+        let Some(player) = before.or_else(|| self.place_for(now, from)) else {
+            return refuse(Refusal::Full { places: self.options.places });
+        };
         if let Some(tardy) = self.address(player).filter(|address| *address != from) {
             push_bounded(&mut self.tardy, (tardy.ip(), now + TARDY), TARDY_MAX);
         }
@@ -261,7 +261,7 @@ impl Endpoint {
         let is_tardy = self.tardy.iter().any(|(host, until)| *host == from.ip() && now < *until);
         let longest = |(_, place): &(PlayerId, &Slot)| place.since;
         match has_room {
-            true if self.closed || is_tardy => free,
+            true if is_tardy => free,
             true => free.or_else(|| unready().filter(late).min_by_key(longest).map(|(player, _)| player)),
             // The host is at its limit, so it can only replace one of its own unready slots.
             false => of_host().filter(late).min_by_key(longest).map(|(player, _)| player),
