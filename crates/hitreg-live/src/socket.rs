@@ -44,19 +44,19 @@ pub(super) fn open_towards(peer: SocketAddr) -> Result<UdpSocket, LiveError> {
     })
 }
 
-/// Passes datagrams of at most `bytes_max` bytes to `take`, until `over` is set or `take` breaks.
+/// Passes datagrams to `take`, until `over` is set or `take` breaks. A datagram of more than `bytes_max` bytes is cut to one
+/// byte more, so that its receiver refuses it.
 pub(super) fn read(
     socket: &UdpSocket,
     bytes_max: usize,
     over: &AtomicBool,
     take: impl Fn(SocketAddr, Vec<u8>) -> ControlFlow<()>,
 ) {
-    // One byte more than the maximum, to detect datagrams that are too long.
     let mut bytes = vec![0; bytes_max + 1];
     while !over.load(Ordering::Relaxed) {
         // A receive error concerns a single datagram (such as an ICMP reply to one that was sent) or is a timeout.
         let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
-        if length <= bytes_max && take(from, bytes[..length].to_vec()).is_break() {
+        if take(from, bytes[..length].to_vec()).is_break() {
             return;
         }
     }
@@ -74,5 +74,25 @@ pub(super) fn receive(
         Ok(datagram) => Ok(Some(datagram)),
         Err(RecvTimeoutError::Timeout) => Ok(None),
         Err(RecvTimeoutError::Disconnected) => Err(LiveError::ThreadGone),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_that_is_too_long_reaches_its_receiver_cut() {
+        let Ok(receiver) = open((Ipv4Addr::LOCALHOST, 0).into()) else { return };
+        let sender = open((Ipv4Addr::LOCALHOST, 0).into()).expect("another socket");
+        for length in [8, 9, 1_400] {
+            sender.send_to(&vec![7; length], receiver.local_addr().expect("its address")).expect("it is sent");
+        }
+        let lengths = std::cell::RefCell::new(Vec::new());
+        read(&receiver, 8, &AtomicBool::new(false), |_, bytes| {
+            lengths.borrow_mut().push(bytes.len());
+            if lengths.borrow().len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert_eq!(lengths.into_inner(), [8, 9, 9]);
     }
 }

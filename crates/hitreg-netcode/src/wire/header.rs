@@ -81,8 +81,11 @@ pub fn seal(key: Key, mut datagram: Vec<u8>) -> Vec<u8> {
 /// Checks the seal and removes it.
 ///
 /// # Errors
-/// When the seal is wrong, or the datagram is too short to have one.
+/// When the seal is wrong, or the datagram is too short to have one, or longer than a datagram may be.
 pub fn unseal(key: Key, datagram: &[u8]) -> Result<&[u8], DecodeError> {
+    if datagram.len() > DATAGRAM_BYTES_MAX {
+        return Err(DecodeError::bad("the length of a datagram", datagram.len() as u64));
+    }
     let (sealed, seal) = datagram.split_last_chunk::<SEAL_BYTES>().ok_or(DecodeError::TooShort)?;
     if key.hash(sealed) as u32 == u32::from_le_bytes(*seal) { Ok(sealed) } else { Err(DecodeError::WrongSeal) }
 }
@@ -183,5 +186,8 @@ mod tests {
             changed[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(unseal(key, &changed), Err(DecodeError::WrongSeal));
         }
+        let of_length = |length| unseal(key, &seal(key, vec![0; length - SEAL_BYTES])).map(<[u8]>::len);
+        assert_eq!(of_length(DATAGRAM_BYTES_MAX), Ok(DATAGRAM_BYTES_MAX - SEAL_BYTES));
+        assert!(of_length(DATAGRAM_BYTES_MAX + 1).is_err());
     }
 }
