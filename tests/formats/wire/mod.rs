@@ -1,5 +1,6 @@
 //! The live protocol: snapshots and usercmds over bad links, attackers, sizes.
 
+mod arena;
 mod commands;
 mod handshake;
 mod notices;
