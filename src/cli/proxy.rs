@@ -133,9 +133,13 @@ impl Args {
             }
             None => None,
         };
+        let upstream = resolve(&self.upstream)?;
+        if upstream == self.listen {
+            return Err(CommandError::request("--upstream is the address of --listen: give the server's address"));
+        }
         Ok(ProxyOptions {
             listen: self.listen,
-            upstream: resolve(&self.upstream)?,
+            upstream,
             link: LinkModel {
                 delay_ms: self.delay_ms,
                 jitter: if self.jitter_ms == 0.0 { Jitter::None } else { Jitter::Exponential(self.jitter_ms) },

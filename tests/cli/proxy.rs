@@ -35,7 +35,8 @@ fn a_proxy_that_cannot_record_prints_the_reason() {
         (format!("--protocol quake3 {listen} --upstream nowhere.invalid:1"), "is not an address"),
         (format!("--protocol quake3 {listen} --upstream {server} --delay-ms=-4"), "delay_ms cannot be -4"),
         (format!("--protocol quake3 {listen} --upstream {server} --map none.pk3"), "none.pk3: there is no such file"),
-        (format!("--protocol quake3 --listen {server} --upstream {server}"), "is in use"),
+        (format!("--protocol quake3 --listen {server} --upstream 127.0.0.1:9"), "is in use"),
+        (format!("--protocol quake3 {listen} {}", listen.replace("listen", "upstream")), "is the address of --listen"),
         (format!("--protocol source {listen} --upstream {server}"), "[possible values: quake3]"),
     ] {
         let output = folder.run(&format!("record proxy {line} -o a.hitlog"));

@@ -22,7 +22,7 @@ pub enum LiveError {
     #[error("{0}")]
     Session(String),
     /// Another program uses the port.
-    #[error("UDP port {} is in use: choose another with --port, or stop the program that uses it", address.port())]
+    #[error("UDP port {} is in use: choose another one, or stop the program that uses it", address.port())]
     PortTaken {
         /// The requested address.
         address: SocketAddr,
