@@ -77,7 +77,7 @@ pub(super) fn picture(page: &mut Page, why: &Why) {
     let Some(scene) = WhyDrawing::of(why) else {
         let reason = match why {
             Why::Shot(shot) if !shot.has_view_angles => {
-                "every usercmd has pitch 0 and yaw 0 and the trace has no other aim, so no line of fire is known"
+                "all view angles are 0 and the trace has no other aim, so no line of fire is known"
             }
             Why::Shot(_) => "the trace has no line of fire for it, or no positions of the target",
             Why::Correction(_) => "no row of `errors` says how far origin.x, origin.y or origin.z was off",

@@ -9,7 +9,7 @@ use crate::why::{
 };
 
 /// Says why a shot has no line of fire. A trace does not hold the aim of a game that aims without view angles.
-const NO_VIEW_ANGLES: &str = "not known: every usercmd has pitch 0 and yaw 0, and the trace has no other aim";
+const NO_VIEW_ANGLES: &str = "not known: all view angles are 0 and the trace has no other aim";
 
 pub(super) fn about_shot(
     page: &mut Page,

@@ -3,7 +3,7 @@
 use super::line::{first_with_angles, is_view_angle};
 use super::{CorrectionExplanation, ShotExplanation};
 use hitreg_log::trace::schema::{bodies, errors, executed, frames, shots, views};
-use hitreg_log::trace::{ColumnData, Series, Trace};
+use hitreg_log::trace::{Series, Trace};
 
 /// A trace, with indices of its tables.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct TraceRows<'t> {
     pub(crate) bodies: Series<'t>,
     /// Views by player and entity, in the order of usercmds.
     pub(crate) views: Series<'t>,
-    /// Whether the usercmds' pitch and yaw are the aim. If not, no shot has a line of fire.
+    /// Whether the game has view angles. Without them, no shot has a line of fire.
     pub(super) has_view_angles: bool,
 }
 
@@ -54,20 +54,13 @@ impl<'t> TraceRows<'t> {
     }
 }
 
-/// Whether the usercmds' pitch and yaw are the aim. Every usercmd has them, but a game with another kind of aim leaves
-/// them 0. If all are 0, they are the aim only of bodies whose view angles are 0 too.
+/// Whether the game has view angles: bodies have them, or some usercmd uses its own. Every usercmd has a pitch and a
+/// yaw, but a game with another kind of aim leaves them 0.
 fn has_view_angles(trace: &Trace) -> bool {
-    if first_with_angles(&frames::Columns::of(trace)).is_some() {
-        return true;
-    }
-    let own = frames::SCHEMA.fields.unwrap_or_default();
-    let tables = [(bodies::NAME, ""), (frames::NAME, own)].into_iter();
-    let columns = tables.flat_map(|(table, prefix)| {
+    let has = |table: &str, prefix: &str| {
         let columns = trace.table(table).into_iter().flat_map(|table| &table.columns);
-        columns.filter(move |column| column.name.strip_prefix(prefix).is_some_and(is_view_angle))
-    });
-    let columns: Vec<&ColumnData> = columns.map(|column| &column.data).collect();
-    let is_turned = |data: &ColumnData, row| data.real(row).is_some_and(|angle| angle.is_finite() && angle != 0.0);
-    let is_any_turned = columns.iter().any(|data| (0..data.len()).any(|row| is_turned(data, row)));
-    !columns.is_empty() && !is_any_turned
+        columns.filter_map(|column| column.name.strip_prefix(prefix)).any(is_view_angle)
+    };
+    let own = frames::SCHEMA.fields.unwrap_or_default();
+    has(bodies::NAME, "") || has(frames::NAME, own) || first_with_angles(&frames::Columns::of(trace)).is_some()
 }

@@ -48,7 +48,7 @@ pub struct ShotExplanation {
     pub impact: Option<ShotResult>,
     /// The aim line on the shooter's screen.
     pub line: Option<AimLine>,
-    /// Whether the usercmds' pitch and yaw are the aim. If not, the game has an aim of its own, and no line is known.
+    /// Whether the game has view angles. Without them, it has an aim of its own, and no line is known.
     pub has_view_angles: bool,
     /// The target: the player hit on the server, else the player hit on the screen, else the target drawn nearest to
     /// the line.
