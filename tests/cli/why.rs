@@ -231,6 +231,32 @@ fn a_game_without_view_angles_has_no_line_of_fire() {
     assert!(with.line.is_some() && text.contains("from line"), "another usercmd shows that there are angles: {text}");
 }
 
+/// If all pitches and yaws of usercmds are 0, the predicted bodies have the direction of a shot.
+#[test]
+fn a_game_with_an_aim_of_its_own_is_aimed_by_the_view_angles_of_its_bodies() {
+    let (_folder, mut traces) = sessions();
+    let mut trace = traces.remove(0).1;
+    let name = ShotName { shooter: 1, command: 95, index: None };
+    let line = shot(&trace, name).0.line.expect("usercmds have yaws");
+    let frames = trace.tables.iter_mut().find(|known| known.name == schema::frames::NAME).expect("frames");
+    for column in frames.columns.iter_mut().filter(|column| ["pitch", "yaw"].contains(&&*column.name)) {
+        let ColumnData::F32(values) = &mut column.data else { panic!("angles") };
+        values.fill(0.0);
+    }
+    let (of_body, text) = shot(&trace, name);
+    let of_body = of_body.line.expect("bodies have view angles");
+    let off = |here: f32, there: f32| (here - there).abs();
+    assert!(off(of_body.yaw, line.yaw) < 0.01 && off(of_body.pitch, line.pitch) < 0.01, "{of_body:?}, not {line:?}");
+    assert!(text.contains("from line"), "{text}");
+
+    let frames = trace.tables.iter_mut().find(|known| known.name == schema::frames::NAME).expect("frames");
+    frames.columns.retain(|column| column.name != "own.viewangles.x");
+    let yaw = frames.columns.iter_mut().find(|column| column.name == "own.viewangles.y").expect("a yaw");
+    yaw.name = "own.viewangles".to_owned();
+    let flat = shot(&trace, name).0.line.expect("bodies have a yaw");
+    assert!(flat.yaw.to_bits() == of_body.yaw.to_bits() && flat.pitch == 0.0, "{flat:?}");
+}
+
 #[test]
 fn a_usercmd_that_ran_without_firing_did_run() {
     let (_folder, mut traces) = sessions();

@@ -4,9 +4,9 @@ use glam::{DVec3, Vec3};
 use serde::Serialize;
 
 use super::places::{coordinate, serialize_place};
-use super::{TraceRows, measure};
-use hitreg_log::trace::Trace;
+use super::{TraceRows, cell};
 use hitreg_log::trace::schema::{bodies, frames};
+use hitreg_log::trace::{Column, Table, Trace};
 
 /// The shooter's position and view direction on its own screen. Pellets spread around this line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -35,9 +35,49 @@ pub struct Axes {
     pub is_y_down: bool,
 }
 
-/// Whether a field of a body is a view angle, by its name: `viewangles.y`, `yaw`.
-pub(super) fn is_view_angle(field: &str) -> bool {
-    field.split('.').any(|part| matches!(part, "viewangles" | "pitch" | "yaw"))
+/// The source of the direction of a line of fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AimSource {
+    /// The pitch and yaw of the usercmd.
+    Usercmd,
+    /// The field `viewangles` of the predicted body: pitch and yaw.
+    Body,
+    /// The field `viewangles` of the predicted body, which is the yaw alone.
+    BodyYaw,
+}
+
+/// The columns of `frames` with the view angles of the predicted body: pitch, yaw, and the yaw of a game with one angle.
+const OWN_PITCH: &str = "own.viewangles.x";
+const OWN_YAW: &str = "own.viewangles.y";
+const OWN_ANGLE: &str = "own.viewangles";
+
+impl AimSource {
+    /// The source in a trace. Every usercmd has a pitch and a yaw, but a game with an aim of its own leaves them 0. Then
+    /// the predicted bodies have the direction. `None` if they have no view angles in degrees.
+    pub(super) fn of(trace: &Trace) -> Option<AimSource> {
+        if first_with_angles(&frames::Columns::of(trace)).is_some() {
+            return Some(AimSource::Usercmd);
+        }
+        let has =
+            |name: &str| trace.table(frames::NAME).and_then(|table| table.column(name)).is_some_and(Column::is_angle);
+        // A field with a fourth part is a rotation, not angles.
+        let is_rotation = has("own.viewangles.w");
+        match () {
+            () if has(OWN_YAW) && !is_rotation => Some(AimSource::Body),
+            () if has(OWN_ANGLE) => Some(AimSource::BodyYaw),
+            () => None,
+        }
+    }
+
+    /// The pitch and yaw in a row of `frames`, in degrees; `None` if they are unknown.
+    fn angles(self, frames: &Table, row: usize) -> Option<(f32, f32)> {
+        let angle = |name: &str| coordinate(frames, name, row).map(|angle| angle as f32);
+        match self {
+            AimSource::Usercmd => angle("pitch").zip(angle("yaw")),
+            AimSource::Body => Some((angle(OWN_PITCH).unwrap_or(0.0), angle(OWN_YAW)?)),
+            AimSource::BodyYaw => Some((0.0, angle(OWN_ANGLE)?)),
+        }
+    }
 }
 
 /// The first row of `frames` whose usercmd has a pitch or a yaw.
@@ -82,22 +122,20 @@ impl AimLine {
     /// The aim line of the usercmd in a row of the `frames` table. It begins at the predicted body, or at `eyes` of the
     /// server's body if the trace has no predictions; see [`eyes`](super::places::eyes). `None` if the game has no view angles.
     pub(super) fn of(reader: &TraceRows<'_>, row: usize, eyes: Option<(DVec3, bool)>) -> Option<AimLine> {
-        let trace = Some(reader.trace).filter(|_| reader.has_view_angles)?;
-        let frames = trace.table(frames::NAME)?;
-        let columns = frames::Columns::read(frames);
+        let frames = reader.trace.table(frames::NAME)?;
+        let (pitch, yaw) = reader.aim?.angles(frames, row)?;
         let own = |name: &str| coordinate(frames, &format!("own.{name}"), row);
-        let axes = Axes::of(trace);
+        let axes = Axes::of(reader.trace);
         let Some((x, y)) = own("origin.x").zip(own("origin.y")) else {
-            let (pitch, yaw) = (measure(columns.pitch, row)?, measure(columns.yaw, row)?);
             let (from, has_height) = eyes?;
             return Some(AimLine { from, pitch, yaw, has_height, axes });
         };
-        let has_body = super::cell(columns.has_body, row).is_none_or(|has_body| has_body == 1);
+        let has_body = cell(frames::Columns::read(frames).has_body, row).is_none_or(|has_body| has_body == 1);
         let eyes = own("origin.z").zip(own("view_ofs_z")).map(|(z, height)| above(z, height));
         has_body.then_some(AimLine {
             from: DVec3::new(x, y, eyes.or(own("origin.z")).unwrap_or(0.0)),
-            pitch: measure(columns.pitch, row)?,
-            yaw: measure(columns.yaw, row)?,
+            pitch,
+            yaw,
             has_height: eyes.is_some(),
             axes,
         })

@@ -1,6 +1,6 @@
 //! An index of a trace's rows, to explain many shots and corrections of it.
 
-use super::line::{first_with_angles, is_view_angle};
+use super::line::AimSource;
 use super::{CorrectionExplanation, ShotExplanation};
 use hitreg_log::trace::schema::{bodies, errors, executed, frames, shots, views};
 use hitreg_log::trace::{Series, Trace};
@@ -21,8 +21,8 @@ pub struct TraceRows<'t> {
     pub(crate) bodies: Series<'t>,
     /// Views by player and entity, in the order of usercmds.
     pub(crate) views: Series<'t>,
-    /// Whether the game has view angles. Without them, no shot has a line of fire.
-    pub(super) has_view_angles: bool,
+    /// The source of the direction of every line of fire; `None` if the game has no view angles.
+    pub(super) aim: Option<AimSource>,
 }
 
 impl<'t> TraceRows<'t> {
@@ -39,7 +39,7 @@ impl<'t> TraceRows<'t> {
             shots: Series::of_one(shots.shooter, shots.command),
             bodies: Series::of_one(bodies.entity, bodies.tick),
             views: Series::of_two([views.player, views.entity], views.command),
-            has_view_angles: has_view_angles(trace),
+            aim: AimSource::of(trace),
         }
     }
 
@@ -52,15 +52,4 @@ impl<'t> TraceRows<'t> {
     pub fn corrections(&self) -> Vec<CorrectionExplanation> {
         CorrectionExplanation::all(self)
     }
-}
-
-/// Whether the game has view angles: bodies have them, or some usercmd uses its own. Every usercmd has a pitch and a
-/// yaw, but a game with another kind of aim leaves them 0.
-fn has_view_angles(trace: &Trace) -> bool {
-    let has = |table: &str, prefix: &str| {
-        let columns = trace.table(table).into_iter().flat_map(|table| &table.columns);
-        columns.filter_map(|column| column.name.strip_prefix(prefix)).any(is_view_angle)
-    };
-    let own = frames::SCHEMA.fields.unwrap_or_default();
-    has(bodies::NAME, "") || has(frames::NAME, own) || first_with_angles(&frames::Columns::of(trace)).is_some()
 }

@@ -216,7 +216,7 @@ impl ShotExplanation {
             is_reported,
             impact: if is_impact { None } else { impact(reader, shooter, command) },
             line,
-            has_view_angles: reader.has_view_angles || frame.is_none(),
+            has_view_angles: reader.aim.is_some() || frame.is_none(),
             view_error_units: measure(shots.view_error_units, row).filter(|_| about == aimed_at),
             about,
             aimed_by: named(shots.aimed_by, row),
