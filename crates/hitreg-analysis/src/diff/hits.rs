@@ -12,8 +12,8 @@ use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{is_judged, shots};
 
-/// Counts of shots by their result in A and in B. Each shot and each projectile's impact counts in one of the first
-/// six.
+/// Counts of rows of the table `shots` by their result in A and in B. Each row counts in one of the first six: each shot,
+/// each launch and impact of a projectile, and each shot that no server ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HitChanges {
     /// Hit the same target in the same hitgroup for the same damage.

@@ -4,7 +4,7 @@ use super::figures::{count, counted, seconds};
 use super::page::Page;
 use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
 
-/// The matrix of hits, and at most `most` shots whose results differ, each with its number, which `hitreg diff --why`
+/// The matrix of hits, by row of `shots`, and at most `most` shots whose results differ, each with its number, which `hitreg diff --why`
 /// takes.
 pub(super) fn hits(hits: &HitChanges, most: usize) -> Page {
     let mut page = Page::default();
@@ -14,7 +14,7 @@ pub(super) fn hits(hits: &HitChanges, most: usize) -> Page {
     }
     let row = |what: &str, hit: u64, not: u64| [what.to_owned(), count(hit), count(not)];
     let rows = [row("hit in A", in_both, hits.only_a), row("not hit in A", hits.only_b, hits.neither)];
-    page.section("shots", &[">hit in B", ">not hit in B"], rows);
+    page.section("rows of shots", &[">hit in B", ">not hit in B"], rows);
     let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];
     let words: Vec<String> =
         other.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
