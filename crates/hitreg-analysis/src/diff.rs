@@ -36,6 +36,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 pub use cell::{CellValue, DifferenceClass};
+pub(crate) use cell::{DOUBLE_WHOLE_MAX, SINGLE_WHOLE_MAX};
 pub use changed::ChangedShots;
 use distributions::TraceTally;
 pub use distributions::{Causes, CorrectedCounts, InterpolationDiff, Reconciliation, ViewCounts};

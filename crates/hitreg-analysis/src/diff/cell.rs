@@ -60,7 +60,25 @@ impl CellValue {
     }
 }
 
+/// The greatest whole number up to which a single float holds all.
+pub(crate) const SINGLE_WHOLE_MAX: i128 = 1 << f32::MANTISSA_DIGITS;
+/// The greatest whole number up to which a double holds all.
+pub(crate) const DOUBLE_WHOLE_MAX: i128 = 1 << f64::MANTISSA_DIGITS;
+
 impl CellValue {
+    /// The value as a whole number, if it is one and all its digits are known.
+    pub(crate) fn whole(&self) -> Option<i128> {
+        let of_float =
+            |value: f64, most: i128| Some(value as i128).filter(|whole| *whole as f64 == value && whole.abs() <= most);
+        match self {
+            CellValue::Integer(value) => Some(i128::from(*value)),
+            CellValue::Unsigned(value) | CellValue::Hash(value) => Some(i128::from(*value)),
+            CellValue::Float(value) => of_float(f64::from(*value), SINGLE_WHOLE_MAX),
+            CellValue::Double(value) => of_float(*value, DOUBLE_WHOLE_MAX),
+            CellValue::Flag(_) | CellValue::Name(_) => None,
+        }
+    }
+
     /// Whether two values are equal to the bit. NaN equals NaN.
     pub fn same(&self, other: &CellValue) -> bool {
         match (self, other) {

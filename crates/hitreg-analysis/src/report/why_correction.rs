@@ -79,7 +79,11 @@ pub(super) fn about_correction(
     page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
     let row = |error: &FieldError| {
         let [predicted, actual] = [&error.predicted, &error.authoritative].map(|value| value.to_string());
-        [name(&error.field), predicted, actual, measure(error.difference())]
+        let difference = error.whole_difference().map_or_else(
+            || known(Some(error.difference()).filter(|by| !by.is_nan()).map(measure)),
+            |whole| whole.to_string(),
+        );
+        [name(&error.field), predicted, actual, difference]
     };
     if !correction.errors.is_empty() {
         let rows = correction.errors.iter().take(MOST_FIELDS).map(row);

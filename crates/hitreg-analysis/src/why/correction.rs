@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::asked::WhyError;
 use super::{Axes, TraceRows, cell, measure};
-use crate::diff::CellValue;
+use crate::diff::{CellValue, DOUBLE_WHOLE_MAX, SINGLE_WHOLE_MAX};
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{corrections, errors, frames};
-use hitreg_log::trace::{ColumnData, Trace};
+use hitreg_log::trace::schema::{bodies, corrections, errors, frames};
+use hitreg_log::trace::{Column, ColumnData, Trace};
 
 /// An ack whose state differed from the predicted state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,7 +55,8 @@ pub struct CorrectionExplanation {
 pub struct FieldError {
     /// The name of the field.
     pub field: String,
-    /// The predicted value: a double if the field is one, else a single float.
+    /// The predicted value: a double if the field is one, else a single float. A whole number that a single float cannot
+    /// hold is a double or an integer, or a text with `about` if the trace does not have all its bits.
     pub predicted: CellValue,
     /// The authoritative value, of the same kind.
     pub authoritative: CellValue,
@@ -90,7 +91,7 @@ impl CorrectionExplanation {
         let [player, command] = [table.player, table.command].map(|column| cell(column, row).unwrap_or_default());
         let frames = frames::Columns::of(reader.trace);
         let made = reader.frames.at([player, 0], command).next();
-        let errors = errors_of(reader, player, command);
+        let errors = errors_of(reader, [player, command], made);
         CorrectionExplanation {
             player,
             number: 0,
@@ -129,23 +130,62 @@ pub(crate) fn predicted(trace: &Trace, row: usize, errors: &[FieldError]) -> Opt
 /// A field's value in the form of [`FieldError`].
 fn as_error(value: &CellValue) -> Option<CellValue> {
     match value {
-        CellValue::Integer(number) => Some(CellValue::Float(*number as f32)),
-        CellValue::Unsigned(number) => Some(CellValue::Float(*number as f32)),
+        CellValue::Integer(_) | CellValue::Unsigned(_) | CellValue::Hash(_) => value.whole().map(of_whole_number),
         CellValue::Float(_) | CellValue::Double(_) => Some(value.clone()),
         CellValue::Flag(flag) => Some(CellValue::Float(f32::from(u8::from(*flag)))),
-        CellValue::Hash(_) | CellValue::Name(_) => None,
+        CellValue::Name(_) => None,
     }
 }
 
 impl FieldError {
+    /// The authoritative minus the predicted value; exact if it is a whole number that a single float cannot hold.
+    pub fn whole_difference(&self) -> Option<i128> {
+        let difference = self.authoritative.whole()? - self.predicted.whole()?;
+        (difference.abs() > SINGLE_WHOLE_MAX).then_some(difference)
+    }
+
     /// The authoritative minus the predicted value.
     pub fn difference(&self) -> f32 {
+        if let Some(difference) = self.whole_difference() {
+            return difference as f32;
+        }
         let value = |value: &CellValue| match value {
             CellValue::Float(number) => f64::from(*number),
             CellValue::Double(number) => *number,
             _ => f64::NAN,
         };
         (value(&self.authoritative) - value(&self.predicted)) as f32
+    }
+}
+
+/// A whole number in the form of [`FieldError`].
+fn of_whole_number(number: i128) -> CellValue {
+    match (number.abs(), u64::try_from(number)) {
+        (size, _) if size <= SINGLE_WHOLE_MAX => CellValue::Float(number as f32),
+        (size, _) if size <= DOUBLE_WHOLE_MAX => CellValue::Double(number as f64),
+        (_, Ok(number)) => CellValue::Unsigned(number),
+        (_, Err(_)) => CellValue::Integer(number as i64),
+    }
+}
+
+/// The least value whose low word and single leave it open which whole number it is.
+pub(super) const LEAST_LARGE: f32 = (1_u64 << 55) as f32;
+
+/// A whole number of at most 64 bits, whose low word and value in single precision are known. `full` are numbers that it
+/// may be, if these do not tell the other bits.
+fn whole(single: f32, low: Option<u32>, full: impl IntoIterator<Item = i128>) -> CellValue {
+    let is_it = |number: &i128| low == Some(*number as u32) && (*number as f32).to_bits() == single.to_bits();
+    let word = 1_i128 << 32;
+    let near = single as i128;
+    let base = near - near.rem_euclid(word) + i128::from(low.unwrap_or_default());
+    let mut candidates = [base - word, base, base + word].into_iter().filter(is_it);
+    match (candidates.next(), candidates.next()) {
+        (Some(only), None) => of_whole_number(only),
+        (None, _) if near.abs() <= SINGLE_WHOLE_MAX => CellValue::Float(single),
+        _ => match full.into_iter().find(is_it) {
+            Some(number) => of_whole_number(number),
+            None => CellValue::Name(format!("about {single:e}")),
+        },
     }
 }
 
@@ -229,22 +269,32 @@ fn corrected(trace: &Trace) -> SortedMap<u32, Vec<usize>> {
     corrected
 }
 
-fn errors_of(reader: &TraceRows<'_>, player: u32, command: u32) -> Vec<FieldError> {
+/// The errors of a usercmd. `made` is its row in `frames`.
+fn errors_of(reader: &TraceRows<'_>, [player, command]: [u32; 2], made: Option<usize>) -> Vec<FieldError> {
     let errors = errors::Columns::of(reader.trace);
-    let frames = reader.trace.table(frames::NAME);
+    let [frames, bodies] = [frames::NAME, bodies::NAME].map(|name| reader.trace.table(name));
     let error = |row| {
         let field = errors.field.get(row);
         let own = frames.and_then(|frames| frames.column(&format!("own.{field}")));
-        let is_double = own.is_some_and(|column| matches!(column.data, ColumnData::F64(_)));
-        let value = |values, bits| {
-            let single = cell(values, row).unwrap_or(f32::NAN);
-            let double = cell(bits, row).filter(|_| is_double).and_then(|low| double(single, low));
-            double.map_or(CellValue::Float(single), CellValue::Double)
+        let of_server = bodies.and_then(|bodies| bodies.column(field));
+        let number = |column: Option<&Column>, row: usize| CellValue::at(column?, row)?.whole();
+        let value = |values, bits, full: &mut dyn Iterator<Item = i128>| {
+            let (single, low) = (cell(values, row).unwrap_or(f32::NAN), cell(bits, row));
+            match own.map(|column| &column.data) {
+                Some(ColumnData::F64(_)) => {
+                    low.and_then(|low| double(single, low)).map_or(CellValue::Float(single), CellValue::Double)
+                }
+                Some(ColumnData::U32(_) | ColumnData::U64(_) | ColumnData::I64(_)) => whole(single, low, full),
+                _ => CellValue::Float(single),
+            }
         };
+        let mut predicted = made.and_then(|row| number(own, row)).into_iter();
+        let of_player = reader.bodies.rows([player, 0]).iter();
+        let mut authoritative = of_player.filter_map(|row| number(of_server, *row as usize));
         FieldError {
             field: field.to_owned(),
-            predicted: value(errors.predicted, errors.predicted_bits),
-            authoritative: value(errors.authoritative, errors.authoritative_bits),
+            predicted: value(errors.predicted, errors.predicted_bits, &mut predicted),
+            authoritative: value(errors.authoritative, errors.authoritative_bits, &mut authoritative),
         }
     };
     reader.errors.at([player, 0], command).map(error).collect()
@@ -252,7 +302,54 @@ fn errors_of(reader: &TraceRows<'_>, player: u32, command: u32) -> Vec<FieldErro
 
 #[cfg(test)]
 mod tests {
+    use hitreg_log::trace::Table;
+
     use super::*;
+
+    #[test]
+    fn a_whole_number_follows_from_its_low_word_and_its_single() {
+        for number in [0, -5, 1 << 24, (1 << 24) + 1, -((1 << 24) + 1), (1 << 53) + 1, 1 - (1 << 53), (1 << 55) - 3] {
+            let found = whole(number as f32, Some(number as u32), []);
+            assert_eq!(found.whole(), Some(number), "{number}: {found}");
+        }
+        let id = 0x8000_0000_0000_0009_u64;
+        let of_id = |full: &[i128]| whole(id as f32, Some(id as u32), full.iter().copied());
+        assert_eq!(of_id(&[5, i128::from(id)]), CellValue::Unsigned(id), "the single lacks 8 bits of it");
+        assert_eq!(of_id(&[5]).to_string(), "about 9.223372e18");
+    }
+
+    /// The table `errors` has 24 bits of an id and its low word. The server's body has all bits.
+    #[test]
+    fn an_id_of_64_bits_is_shown_with_all_its_digits() {
+        let id = 0x8000_0000_0000_0009_u64;
+        let column = |name: &str, data| Column::new(name, data);
+        let number = |name: &str, value: u32| column(name, ColumnData::U32(vec![value]));
+        let text =
+            |name: &str, value: &str| column(name, ColumnData::Name { names: vec![value.to_owned()], codes: vec![0] });
+        let of = || [number("player", 0), number("command", 7)];
+        let with = |name: &str, columns: Vec<Column>| Table::new(name, of().into_iter().chain(columns).collect());
+        let bodies = vec![number("tick", 5), number("entity", 0), column("seat", ColumnData::U64(vec![id]))];
+        let errors = vec![
+            text("field", "seat"),
+            column("predicted", ColumnData::F32(vec![0.0])),
+            column("authoritative", ColumnData::F32(vec![id as f32])),
+            number("predicted_bits", 0),
+            number("authoritative_bits", id as u32),
+        ];
+        let tables = vec![
+            with(frames::NAME, vec![column("own.seat", ColumnData::U64(vec![0]))]),
+            with(corrections::NAME, vec![number("fields", 1)]),
+            with(errors::NAME, errors),
+            Table::new(bodies::NAME, bodies),
+        ];
+        let trace = Trace { tables, ..Trace::default() };
+        let found = TraceRows::new(&trace).corrections().remove(0);
+        let error = &found.errors[0];
+        assert_eq!((error.predicted.to_string(), error.authoritative.to_string()), ("0".to_owned(), id.to_string()));
+        let page = crate::report::why_page(&crate::why::Why::Correction(Box::new(found.clone())), &[], &[]).text();
+        assert!(page.contains(&format!("0  {id}  {id}\n")), "{page}");
+        assert_eq!(found.predicted, [("seat".to_owned(), "0".to_owned())], "the client predicted it once");
+    }
 
     #[test]
     fn a_double_follows_from_its_low_word_and_its_single() {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::correction::is_corrected;
+use super::correction::{LEAST_LARGE, is_corrected};
 use super::line::first_with_angles;
 use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
@@ -122,7 +122,7 @@ pub struct CorrectionRows {
 
 impl CorrectionRows {
     /// The tables that explain a correction, besides `corrections`.
-    pub const TABLES: [&'static str; 2] = [frames::NAME, errors::NAME];
+    pub const TABLES: [&'static str; 3] = [bodies::NAME, frames::NAME, errors::NAME];
 
     /// The rows of `corrections` in which a state was corrected.
     pub fn corrected(table: &Table) -> Table {
@@ -166,6 +166,8 @@ impl CorrectionRows {
     /// The rows of a table that explain the correction.
     pub fn select(&self, table: &Table) -> Table {
         match table.name.as_str() {
+            // The table `errors` lacks bits of large whole numbers; the player's body on the server has them.
+            bodies::NAME => table.select_where(table.u32s("entity").iter(), |entity| *entity == self.player),
             frames::NAME | errors::NAME => of_usercmd(table, self.player, self.command),
             _ => table.select(&[]),
         }
@@ -195,8 +197,14 @@ pub fn near<'t>(trace: &'t dyn TraceSource, asked: &WhyQuery) -> Result<Result<C
             Err(error) => return Ok(Err(error)),
         };
         let made = around(rows.at_us.into_iter()).map(|(first, last)| ColumnSpan { column: "at_us", first, last });
-        let of = |name: &'static str| found_near(trace, name, made, &|table| rows.select(table));
-        let tables = CorrectionRows::TABLES.into_iter().map(of).collect::<Result<_, _>>()?;
+        let select = |table: &Table| rows.select(table);
+        let of = |name: &'static str| found_near(trace, name, made, &select);
+        let mut tables = vec![of(frames::NAME)?, of(errors::NAME)?];
+        let large = large_fields(&tables[1]);
+        if !large.is_empty() {
+            let columns: Vec<&str> = ["tick", "entity"].into_iter().chain(large.iter().map(String::as_str)).collect();
+            tables.push(select_rows(trace, bodies::NAME, (&columns, None), &select)?);
+        }
         return Ok(Ok(Cow::Owned(rows.with(Trace { header, tables }))));
     }
     let fired =
@@ -209,6 +217,16 @@ pub fn near<'t>(trace: &'t dyn TraceSource, asked: &WhyQuery) -> Result<Result<C
     let of = |name: &'static str| found_near(trace, name, rows.within(name), &|table| rows.select(table));
     let tables = ShotRows::TABLES.into_iter().map(of).collect::<Result<_, _>>()?;
     Ok(Ok(Cow::Owned(rows.with(Trace { header, tables }))))
+}
+
+/// The fields in rows of `errors` whose values may be whole numbers with bits that the table lacks.
+fn large_fields(errors: &Table) -> Vec<String> {
+    let rows = errors::Columns::read(errors);
+    let is_large = |row: &usize| {
+        let values = [rows.predicted, rows.authoritative].map(|values| values.get(*row).copied().unwrap_or_default());
+        values.iter().any(|value| value.abs() >= LEAST_LARGE)
+    };
+    (0..rows.rows).filter(is_large).map(|row| rows.field.get(row).to_owned()).collect()
 }
 
 /// The selected rows of a table near a span, or of the whole table if there are none.

@@ -137,7 +137,10 @@ function drawing(shot) {
 
 function ofCorrection(item, contents) {
   const madeUs = madeAt(contents, item, item.made_us);
-  const rows = item.errors.map((error) => el("tr", {}, el("td", {}, error.field), ...[error.predicted, error.authoritative, error.predicted === null || error.authoritative === null ? null : error.authoritative - error.predicted].map((value) => el("td", { className: "number" }, value === null ? "?" : String(+value.toPrecision(7))))));
+  // Whole numbers of more than 53 bits are text.
+  const digits = (value) => (value === null || Number.isNaN(value) ? "?" : typeof value === "string" || Number.isSafeInteger(value) ? String(value) : String(+value.toPrecision(7)));
+  const difference = ({ predicted, authoritative }) => (predicted === null || authoritative === null ? null : authoritative - predicted);
+  const rows = item.errors.map((error) => el("tr", {}, el("td", {}, error.field), ...[error.predicted, error.authoritative, difference(error)].map((value) => el("td", { className: "number" }, digits(value)))));
   const head = el("tr", {}, el("th", {}, "field"), ...["predicted", "actual", "difference"].map((word) => el("th", { className: "number" }, word)));
   return [
     el("h2", {}, `${sideOf(contents, item)}correction ${count(item.number)} of ${count(item.of)} of p${item.player} at ${seconds(item.at_us)}`),
