@@ -54,6 +54,13 @@ pub struct Divergence {
     pub usercmds_b: Vec<UsercmdRow>,
 }
 
+impl Divergence {
+    /// The distance between two whole numbers, in the column's unit, with all its digits.
+    pub(crate) fn whole_error(&self) -> Option<u128> {
+        Some(self.a.as_ref()?.whole()?.abs_diff(self.b.as_ref()?.whole()?))
+    }
+}
+
 /// What differs at a divergence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -86,7 +86,9 @@ fn how(field: &str, first: &Divergence) -> String {
     let by = match (first.error, first.ulps) {
         (Some(error), Some(_)) => format!(" by {}", distance(error)),
         (Some(error), None) if is_time(field) => format!(" by {}", ms(error as i64)),
-        (Some(error), None) => format!(" by {error}"),
+        (Some(error), None) => {
+            format!(" by {}", first.whole_error().map_or(error.to_string(), |whole| whole.to_string()))
+        }
         (None, _) => String::new(),
     };
     let drift = (first.class == Some(DifferenceClass::Drift)).then(|| "drift".to_owned());
@@ -192,3 +194,15 @@ fn list(page: &mut Page, title: &str, usercmds: &[UsercmdRow]) {
 }
 
 const MOST_USERCMDS: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_of_64_bits_differ_by_all_digits() {
+        let [a, b] = [u64::MAX, 0].map(|value| Some(CellValue::Unsigned(value)));
+        let first = Divergence { a, b, error: Some(u64::MAX as f64), ..Divergence::default() };
+        assert_eq!(how("id", &first), "id differs by 18446744073709551615");
+    }
+}
