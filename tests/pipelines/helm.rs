@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use glam::Vec3;
+use glam::{DVec2, Vec2};
 use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, DifferenceClass, TraceVerdict, UsercmdRow, diff};
 use hitreg::engine::{Engine, Games};
@@ -21,10 +21,11 @@ use hitreg::record::{Session, StateKey};
 use hitreg::recorded::recorded;
 use hitreg::replay::{KeyframeSchedule, Mode, Part, ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::rng::Rng;
+use hitreg::score::score;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
-use hitreg::trace::schema::own_input;
+use hitreg::trace::schema::{corrections, own_input};
 use hitreg::trace::{ColumnData, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, Tick};
 use hitreg::usercmd::{Input, OwnCells, Usercmd};
@@ -53,7 +54,7 @@ input! {
 body! {
     pub(crate) struct Ship {
         Status id: u64,
-        Movement origin: Vec3,
+        Movement origin: DVec2,
         Movement east: f64 as Position("m"),
         Movement north: f64 as Position("m"),
         Movement course: f32 as Angle,
@@ -65,6 +66,8 @@ body! {
 pub(crate) struct Sea {
     /// The usercmd of the first ship at which a wrong build moves too far east.
     wrong_at: Option<u32>,
+    /// The distance of the fleet from the world's origin, along both axes.
+    far_units: f64,
 }
 
 pub(crate) struct Fleet {
@@ -82,8 +85,12 @@ impl Simulate for Ships {
     type Input = Helm;
     type Fire = Infallible;
 
-    fn spawn(_: &Sea, _: Seed, players: u16) -> Fleet {
-        let ship = |p| Ship { id: ship_id(p), north: 1e7 + 100.0 * f64::from(p), ..Ship::default() };
+    fn spawn(rules: &Sea, _: Seed, players: u16) -> Fleet {
+        let ship = |p| {
+            let offset = 100.0 * f64::from(p);
+            let origin = DVec2::new(rules.far_units, rules.far_units + offset);
+            Ship { id: ship_id(p), origin, north: 1e7 + offset, ..Ship::default() }
+        };
         Fleet { ships: (0..players).map(|p| (EntityId(p), ship(p))).collect() }
     }
 
@@ -104,7 +111,9 @@ impl Simulate for Ships {
             east = east.next_up();
         }
         let north = ship.north + speed * libm::sin(angle) * seconds;
-        let origin = Vec3::new(east as f32, (north - 1e7) as f32, 0.0);
+        // The least difference of `east` is none of `origin`.
+        let near = Vec2::new(east as f32, (north - 1e7) as f32);
+        let origin = near.as_dvec2() + rules.far_units;
         Ship { id: ship.id, origin, east, north, course, following: target }
     }
 
@@ -236,6 +245,33 @@ fn own_input_is_recorded_and_replayed_bit_for_bit() {
     }
 }
 
+/// A single cannot tell places 8 units apart at this distance; a double can tell 1.5e-8 units.
+const FAR_UNITS: f64 = 1e8;
+
+#[test]
+fn errors_far_from_the_origin_are_those_near_it() {
+    let measured = |far_units: f64| {
+        let (scenario, rules) = (scenario("half-life"), Sea { far_units, ..Sea::default() });
+        let mut session = Session::new(scenario.header::<Ships>(&rules).expect("a good scenario"));
+        let rules = Arc::new(rules);
+        record_synthetic::<Ships>(&scenario, &rules, &mut SessionRecorder::new(&mut session)).expect("a good scenario");
+        session.put_in_order();
+        let trace = trace(&session);
+        let rows = corrections::Columns::of(&trace);
+        let results: Vec<String> = rows.result.iter().map(str::to_owned).collect();
+        let scores = score::<Ships>(&session, &rules, &Settings::default()).expect("sound states");
+        let tails = scores.into_iter().map(|score| score.error_units.expect("drawn"));
+        let drawn: Vec<f32> = tails.flat_map(|tail| [tail.p50, tail.p95, tail.p99]).collect();
+        (results, rows.error_units.to_vec(), drawn)
+    };
+    let ((results, errors, drawn), far) = (measured(0.0), measured(FAR_UNITS));
+    assert!(results.iter().any(|result| result == "near") && drawn.iter().any(|error| *error > 0.0), "{drawn:?}");
+    assert_eq!(results, far.0);
+    let is_same = |(near, far): (&f32, &f32)| (near - far).abs() < 1e-4;
+    assert!(errors.iter().zip(&far.1).all(is_same), "{:?}", errors.iter().zip(&far.1).find(|pair| !is_same(*pair)));
+    assert!(drawn.iter().zip(&far.2).all(is_same), "{drawn:?}, not {:?}", far.2);
+}
+
 #[test]
 fn traces_show_own_input_beside_the_fixed_fields() {
     let session = session("half-life");
@@ -320,7 +356,8 @@ fn values_of_64_bits_are_exported_bit_for_bit() {
 fn doubles_are_compared_within_a_tolerance() {
     let session = session("half-life");
     let mut wrong = session.clone();
-    wrong.header.rules = rmp_serde::to_vec_named(&Sea { wrong_at: Some(200) }).expect("MessagePack").into();
+    wrong.header.rules =
+        rmp_serde::to_vec_named(&Sea { wrong_at: Some(200), ..Sea::default() }).expect("MessagePack").into();
     let (good, wrong) = (trace(&session), trace(&wrong));
     let within = |text: &str| {
         let tolerances = [text.parse().expect("a tolerance")].into_iter().collect();
@@ -423,7 +460,7 @@ fn a_change_of_an_own_field_is_named() {
 fn a_wrong_build_is_bisected_to_its_tick_and_field() {
     let session = session("half-life");
     let mut wrong = session.clone();
-    let rules = Sea { wrong_at: Some(200) };
+    let rules = Sea { wrong_at: Some(200), ..Sea::default() };
     wrong.header.rules = rmp_serde::to_vec_named(&rules).expect("MessagePack").into();
     let found = bisect_ticks(&trace(&session), &trace(&wrong), &DiffOptions::default(), None).expect("no tolerance");
     // The client's prediction is the first to run it.

@@ -31,7 +31,6 @@ use categories::{CategoryDrawer, DrawContext};
 use chase::LagChase;
 use clock::ServerClock;
 use context::PredictionContext;
-use glam::Vec3;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
 use input_time::InputTime;
@@ -130,13 +129,13 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             self.clock.handle_round_trip(round_trip);
             self.input_time.handle_round_trip(round_trip);
         }
-        let shown = self.shown_origin(now);
+        let shown = self.shown(now);
         let context =
             PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &snapshot.frame.entities };
         let met = self.met(&snapshot.frame.entities);
         let reconciled = self.window.reconcile(&context, &met, snapshot, authoritative);
         if let (Some(shown), Some(now_predicted), Some(_)) = (shown, self.window.latest(), &reconciled.correction) {
-            self.smoothing.handle_correction(now, shown - now_predicted.origin());
+            self.smoothing.handle_correction(now, shown.offset_from(now_predicted));
         }
         Some(ReconcileOutcome { round_trip, ..reconciled })
     }
@@ -184,8 +183,9 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let context = PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &met };
         let ran = self.window.advance(&context, &mut output);
         let predicted = self.window.latest().cloned();
-        let drawn_origin = self.shown_origin(now);
-        let own = self.show_own(now, drawn_origin, &output.fires);
+        let shown = self.shown(now);
+        let own = self.show_own(now, shown.as_ref(), &output.fires);
+        let drawn_origin = shown.as_ref().map(Body::origin);
         // A shot needs the drawn view, even when the driver does not look at it.
         if !output.fires.is_empty() && std::mem::take(&mut self.is_undrawn) {
             self.draw(clock);
@@ -239,13 +239,13 @@ impl<G: Game> Client<G> {
         let shown = |id: EntityId| {
             let is_met = id != self.player.entity() && G::is_met_as_drawn(&self.setup.rules, id);
             let drawn = if is_met { &self.drawn[..] } else { &[] };
-            drawn.iter().find(|(shown, _)| *shown == id).map(|(_, placed)| placed.body.origin())
+            drawn.iter().find(|(shown, _)| *shown == id).map(|(_, placed)| placed.body.place())
         };
         if !entities.iter().any(|(id, _)| shown(*id).is_some()) {
             return Cow::Borrowed(entities);
         }
         let met =
-            |(id, body): &(EntityId, G::Body)| (*id, shown(*id).map_or(body.clone(), |origin| body.moved_to(origin)));
+            |(id, body): &(EntityId, G::Body)| (*id, shown(*id).map_or(body.clone(), |place| body.moved_to(place)));
         Cow::Owned(entities.iter().map(met).collect())
     }
 
@@ -327,15 +327,14 @@ impl<G: Game> Client<G> {
     fn show_own(
         &mut self,
         now: Micros,
-        drawn_origin: Option<Vec3>,
+        shown: Option<&G::Body>,
         fires: &[(CommandSeq, u8, G::Fire)],
     ) -> Option<PlacedBody<G::Body>> {
         let moment = self.moment(now)?;
         for (command, _, fire) in fires {
             self.categories.react(&moment, *command, fire, &mut self.drawn);
         }
-        let shown = self.window.latest()?.moved_to(drawn_origin?);
-        self.categories.own(&moment, &shown).filter(|own| !own.body.is_absent())
+        self.categories.own(&moment, shown?).filter(|own| !own.body.is_absent())
     }
 
     /// Returns the server time that the client draws while its clock shows `clock`. Extrapolation draws the estimated
@@ -351,8 +350,9 @@ impl<G: Game> Client<G> {
         Micros::from_ms(self.setup.settings.drawn_behind_ms())
     }
 
-    fn shown_origin(&self, now: Micros) -> Option<Vec3> {
-        self.window.latest().map(|body| body.origin() + self.smoothing.offset(now))
+    /// Returns the newest predicted body where it is shown while a correction fades.
+    fn shown(&self, now: Micros) -> Option<G::Body> {
+        self.window.latest().map(|body| body.moved_by(self.smoothing.offset(now)))
     }
 }
 

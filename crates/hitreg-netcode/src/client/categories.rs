@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use glam::Vec3;
-
 use super::smooth::EasedEntities;
 use crate::game::{
     Body, Category, FIRST_LOCAL_ENTITY, FieldSchema, Game, Meaning, PlacedBody, PlacementKind, Rendering,
@@ -137,7 +135,7 @@ impl<G: Game> CategoryDrawer<G> {
             out.push((*id, Self::place(moment, known, body, None)));
         }
         let updated = moment.newest.server_time;
-        self.easing.ease(moment.local, updated, out, |id| moment.place_before_newest_update(id));
+        self.easing.ease(moment.local, updated, out, |id| moment.body_before_newest_update(id));
         out.extend(self.reactions.iter().map(|reaction| (reaction.entity, reaction.place(moment))));
     }
 
@@ -208,7 +206,7 @@ impl<G: Game> CategoryDrawer<G> {
         let (player, command) = G::came_from(body)?;
         let is_its = |reaction: &Reaction<G::Body>| player == moment.player && reaction.command == command;
         let reaction = self.reactions.remove(self.reactions.iter().position(is_its)?);
-        Some(body.moved_to(reaction.place(moment).body.origin()))
+        Some(body.moved_to(reaction.place(moment).body.place()))
     }
 
     fn place(
@@ -277,11 +275,11 @@ impl<B: Body> DrawnEntity<B> {
 }
 
 impl<G: Game> DrawContext<G> {
-    /// Returns where a Simulated entity would be drawn if the newest update had not arrived.
-    fn place_before_newest_update(&self, id: EntityId) -> Option<Vec3> {
+    /// Returns a Simulated entity as it would be drawn if the newest update had not arrived.
+    fn body_before_newest_update(&self, id: EntityId) -> Option<G::Body> {
         let before = self.before.as_ref()?;
         let body = before.get(id)?;
-        Some(G::simulate(&self.rules, body, after(before.server_time, self.own)).origin())
+        Some(G::simulate(&self.rules, body, after(before.server_time, self.own)))
     }
 }
 

@@ -21,7 +21,6 @@ use crate::packet::Snapshot;
 use crate::pipeline::{Comparison, Correction, ReconcileOutcome};
 use crate::settings::{Among, OnLost, PredictionMode, Settings};
 use crate::state::{state, value};
-use glam::Vec3;
 use hitreg_log::units::{CommandSeq, EntityId, Micros};
 use hitreg_log::usercmd::Usercmd;
 
@@ -278,17 +277,15 @@ impl<G: Game> Window<G> {
         // Between two acks, the server may change the body, for example by a push.
         let is_compared = checks || self.mode != PredictionMode::Off && !errors.is_empty();
         // An absent body is nowhere.
-        let distance = |of: fn(&G::Body) -> Vec3| match predicted.is_absent() || authoritative.is_absent() {
-            true => f32::NAN,
-            false => of(predicted).distance(of(authoritative)),
-        };
+        let are_present = !predicted.is_absent() && !authoritative.is_absent();
+        let known = |distance: f32| if are_present { distance } else { f32::NAN };
         let comparison = is_compared.then(|| Comparison {
             command: snapshot.ack,
             commands: commands.len() as u32,
             grade,
             as_played,
-            error_units: distance(G::Body::origin),
-            velocity_error: distance(G::Body::velocity),
+            error_units: known(predicted.offset_from(authoritative).length()),
+            velocity_error: known(predicted.velocity().distance(authoritative.velocity())),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         let mut cut = std::mem::take(&mut self.cut);

@@ -84,13 +84,13 @@ impl EasedEntities {
     }
 
     /// Moves Simulated entities to where they are drawn at local time `now`. `updated` is the server time of the
-    /// update. `before` returns where an entity would be by the update before.
+    /// update. `before` returns an entity as it would be by the update before.
     pub(super) fn ease<B: Body>(
         &mut self,
         now: Micros,
         updated: Micros,
         drawn: &mut [(EntityId, PlacedBody<B>)],
-        before: impl Fn(EntityId) -> Option<Vec3>,
+        before: impl Fn(EntityId) -> Option<B>,
     ) {
         if self.fade_ms == 0 {
             return;
@@ -98,18 +98,19 @@ impl EasedEntities {
         let is_simulated = |placed: &PlacedBody<B>| placed.by.is_some_and(|by| by.category == Category::Simulated);
         self.eased.retain(|id, _| drawn.iter().any(|(other, placed)| other == id && is_simulated(placed)));
         for (id, placed) in drawn.iter_mut().filter(|(_, placed)| is_simulated(placed)) {
-            let meant = placed.body.origin();
             let of = placed.body.teleports();
             let new = self.unmoved((updated, of));
             let eased = self.eased.entry(*id).or_insert(new);
             if eased.updated.1 != of {
                 eased.smoothing.handle_correction(now, Vec3::ZERO);
-            } else if let Some(before) = before(*id).filter(|before| eased.updated.0 != updated && *before != meant) {
-                let shown = before + eased.smoothing.offset(now);
-                eased.smoothing.handle_correction(now, shown - meant);
+            } else if let Some(before) =
+                before(*id).filter(|before| eased.updated.0 != updated && before.place() != placed.body.place())
+            {
+                let shown = before.moved_by(eased.smoothing.offset(now));
+                eased.smoothing.handle_correction(now, shown.offset_from(&placed.body));
             }
             eased.updated = (updated, of);
-            placed.body = placed.body.moved_to(meant + eased.smoothing.offset(now));
+            placed.body = placed.body.moved_by(eased.smoothing.offset(now));
         }
     }
 }
@@ -147,7 +148,9 @@ mod tests {
                 };
                 let mut drawn: Vec<_> = ids.iter().map(placed).collect();
                 // By the update before, each entity would be 10 units away.
-                easing.ease(Micros::from_ms(at_ms), Micros::from_ms(server_ms), &mut drawn, |_| Some(Vec3::X * 10.0));
+                easing.ease(Micros::from_ms(at_ms), Micros::from_ms(server_ms), &mut drawn, |_| {
+                    Some(DotBody { origin: Vec3::X * 10.0, ..DotBody::default() })
+                });
                 drawn.iter().map(|(_, placed)| placed.body.origin.x).collect::<Vec<_>>()
             };
             assert_eq!(drawn_at(0, 0, &[1, 2]), [0.0, 0.0]);

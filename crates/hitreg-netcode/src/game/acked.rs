@@ -18,10 +18,10 @@ named! {
 }
 
 impl PredictionGrade {
-    /// Grades two bodies by place and speed, in single precision. A client takes [`PredictionGrade::Near`] for
+    /// Grades two bodies by place and speed. A client takes [`PredictionGrade::Near`] for
     /// [`PredictionGrade::Exact`] if a predicted field differs in any bit.
     pub fn of_distance<B: Body>(predicted: &B, authoritative: &B) -> PredictionGrade {
-        let origin = predicted.origin() - authoritative.origin();
+        let origin = predicted.offset_from(authoritative);
         let velocity = predicted.velocity() - authoritative.velocity();
         if origin == glam::Vec3::ZERO && velocity == glam::Vec3::ZERO {
             PredictionGrade::Exact

@@ -1,7 +1,7 @@
 //! A body is a row of 32-bit cells, which named fields divide. Logs store the cells, traces show the fields, diffs name
 //! them, and the state hash runs over the cells, so that a game declares its fields once.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 use super::{CellRole, FieldSchema};
 
@@ -53,14 +53,30 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     fn id(&self) -> u64 {
         0
     }
-    /// Position, in units.
-    fn origin(&self) -> Vec3;
+    /// Position, in units, in the precision of the body's own field.
+    fn place(&self) -> DVec3;
+    /// Position, in units, in single precision. To measure between bodies, use [`Body::offset_from`].
+    #[inline]
+    fn origin(&self) -> Vec3 {
+        self.place().as_vec3()
+    }
+    /// Difference from another body's position to this one's, in units. It is computed in double precision, so it is
+    /// exact far from the world's origin too.
+    #[inline]
+    fn offset_from(&self, other: &Self) -> Vec3 {
+        (self.place() - other.place()).as_vec3()
+    }
     /// Velocity, in units/s.
     fn velocity(&self) -> Vec3;
     /// View direction (pitch, yaw, roll), in degrees.
     fn viewangles(&self) -> Vec3;
     /// Returns the same body at another place.
-    fn moved_to(&self, origin: Vec3) -> Self;
+    fn moved_to(&self, place: DVec3) -> Self;
+    /// Returns the same body, moved by an offset in units.
+    #[inline]
+    fn moved_by(&self, offset: Vec3) -> Self {
+        self.moved_to(self.place() + offset.as_dvec3())
+    }
     /// A counter that changes whenever the body is moved at once (teleport, respawn). Nothing is interpolated across a
     /// change.
     fn teleports(&self) -> u32;
@@ -92,7 +108,7 @@ pub(crate) fn fields_by_cell<B: Body>() -> Vec<FieldSchema> {
 ///
 /// | field | type | is |
 /// | --- | --- | --- |
-/// | `origin`, `velocity` | `Vec3`, or `Vec2` in a plane, or `DVec3`, `DVec2`; in an `Option` if it may be absent | [`Body::origin`], [`Body::velocity`] |
+/// | `origin`, `velocity` | `Vec3`, or `Vec2` in a plane, or `DVec3`, `DVec2`; in an `Option` if it may be absent | [`Body::place`], [`Body::velocity`] |
 /// | `viewangles` | `Vec3` in degrees, `f32` (yaw), `Quat` (z up); in an `Option` | [`Body::viewangles`] |
 /// | `teleports` | `u32` | [`Body::teleports`] |
 /// | `alive` | `bool` | [`Body::is_alive`]; a body without the field is alive |
@@ -190,8 +206,8 @@ macro_rules! hitreg_body {
 
             #[inline]
             #[allow(unused_mut, unused_assignments, reason = "a body may lack the field")]
-            fn origin(&self) -> $crate::glam::Vec3 {
-                let mut value = $crate::glam::Vec3::ZERO;
+            fn place(&self) -> $crate::glam::DVec3 {
+                let mut value = $crate::glam::DVec3::ZERO;
                 $( $crate::hitreg_body!(@place origin, $field, value, self.$field); )*
                 value
             }
@@ -199,24 +215,24 @@ macro_rules! hitreg_body {
             #[inline]
             #[allow(unused_mut, unused_assignments, reason = "a body may lack the field")]
             fn velocity(&self) -> $crate::glam::Vec3 {
-                let mut value = $crate::glam::Vec3::ZERO;
+                let mut value = $crate::glam::DVec3::ZERO;
                 $( $crate::hitreg_body!(@place velocity, $field, value, self.$field); )*
-                value
+                value.as_vec3()
             }
 
             #[inline]
             #[allow(unused_mut, unused_assignments, reason = "a body may lack the field")]
             fn viewangles(&self) -> $crate::glam::Vec3 {
-                let mut value = $crate::glam::Vec3::ZERO;
+                let mut value = $crate::glam::DVec3::ZERO;
                 $( $crate::hitreg_body!(@place viewangles, $field, value, self.$field); )*
-                value
+                value.as_vec3()
             }
 
             #[inline]
             #[allow(unused_variables, unused_mut, reason = "a body without a place leaves them unused")]
-            fn moved_to(&self, origin: $crate::glam::Vec3) -> Self {
+            fn moved_to(&self, place: $crate::glam::DVec3) -> Self {
                 let mut moved = *self;
-                $( $crate::hitreg_body!(@move $field, moved.$field, origin); )*
+                $( $crate::hitreg_body!(@move $field, moved.$field, place); )*
                 moved
             }
 

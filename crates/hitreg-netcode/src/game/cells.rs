@@ -183,78 +183,78 @@ impl<T: Cells> Cells for Option<T> {
 
 /// A place, a velocity or an orientation, in two or three dimensions.
 pub trait SpatialKind: Copy {
-    /// Converts to three dimensions. A `Vec2` fills x and y. An orientation becomes pitch, yaw and roll in degrees.
-    fn in_space(self) -> Vec3;
+    /// Converts to three dimensions, without loss. A `Vec2` fills x and y. An orientation becomes pitch, yaw and roll in
+    /// degrees.
+    fn in_space(self) -> DVec3;
     /// Returns a value of this type from three dimensions; the inverse of [`SpatialKind::in_space`].
     #[must_use]
-    fn moved_in_space(self, there: Vec3) -> Self;
+    fn moved_in_space(self, there: DVec3) -> Self;
 }
 
 impl SpatialKind for Vec3 {
-    fn in_space(self) -> Vec3 {
-        self
+    fn in_space(self) -> DVec3 {
+        self.as_dvec3()
     }
-    fn moved_in_space(self, there: Vec3) -> Vec3 {
-        there
+    fn moved_in_space(self, there: DVec3) -> Vec3 {
+        there.as_vec3()
     }
 }
 
 impl SpatialKind for Vec2 {
-    fn in_space(self) -> Vec3 {
+    fn in_space(self) -> DVec3 {
+        self.as_dvec2().extend(0.0)
+    }
+    fn moved_in_space(self, there: DVec3) -> Vec2 {
+        there.truncate().as_vec2()
+    }
+}
+
+impl SpatialKind for DVec3 {
+    fn in_space(self) -> DVec3 {
+        self
+    }
+    fn moved_in_space(self, there: DVec3) -> DVec3 {
+        there
+    }
+}
+
+impl SpatialKind for DVec2 {
+    fn in_space(self) -> DVec3 {
         self.extend(0.0)
     }
-    fn moved_in_space(self, there: Vec3) -> Vec2 {
+    fn moved_in_space(self, there: DVec3) -> DVec2 {
         there.truncate()
-    }
-}
-
-/// The values in single precision. Moving keeps the double precision of a place that does not move.
-impl SpatialKind for DVec3 {
-    fn in_space(self) -> Vec3 {
-        self.as_vec3()
-    }
-    fn moved_in_space(self, there: Vec3) -> DVec3 {
-        if self.in_space() == there { self } else { there.as_dvec3() }
-    }
-}
-
-/// As for `DVec3`, in a plane.
-impl SpatialKind for DVec2 {
-    fn in_space(self) -> Vec3 {
-        self.as_vec2().extend(0.0)
-    }
-    fn moved_in_space(self, there: Vec3) -> DVec2 {
-        if self.in_space() == there { self } else { there.truncate().as_dvec2() }
     }
 }
 
 /// An angle about the up axis, in degrees.
 impl SpatialKind for f32 {
-    fn in_space(self) -> Vec3 {
-        Vec3::new(0.0, self, 0.0)
+    fn in_space(self) -> DVec3 {
+        DVec3::new(0.0, f64::from(self), 0.0)
     }
-    fn moved_in_space(self, there: Vec3) -> f32 {
-        there.y
+    fn moved_in_space(self, there: DVec3) -> f32 {
+        there.y as f32
     }
 }
 
 /// A rotation from looking along x, with z up.
 impl SpatialKind for Quat {
-    fn in_space(self) -> Vec3 {
+    fn in_space(self) -> DVec3 {
         let (yaw, pitch, roll) = self.to_euler(EulerRot::ZYX);
-        Vec3::new(pitch.to_degrees(), yaw.to_degrees(), roll.to_degrees())
+        Vec3::new(pitch.to_degrees(), yaw.to_degrees(), roll.to_degrees()).as_dvec3()
     }
-    fn moved_in_space(self, there: Vec3) -> Quat {
+    fn moved_in_space(self, there: DVec3) -> Quat {
+        let there = there.as_vec3();
         Quat::from_euler(EulerRot::ZYX, there.y.to_radians(), there.x.to_radians(), there.z.to_radians())
     }
 }
 
 /// An absent value reads as zero and stays absent.
 impl<T: SpatialKind> SpatialKind for Option<T> {
-    fn in_space(self) -> Vec3 {
-        self.map_or(Vec3::ZERO, T::in_space)
+    fn in_space(self) -> DVec3 {
+        self.map_or(DVec3::ZERO, T::in_space)
     }
-    fn moved_in_space(self, there: Vec3) -> Option<T> {
+    fn moved_in_space(self, there: DVec3) -> Option<T> {
         self.map(|place| place.moved_in_space(there))
     }
 }
@@ -435,19 +435,20 @@ mod tests {
         }
         let moon = Moon { origin: DVec3::new(1e9 + 0.1, 0.0, 0.3), velocity: Some(DVec2::X) };
         assert_eq!((moon.origin(), moon.velocity()), (Vec3::new(1e9, 0.0, 0.3), Vec3::X));
-        assert_eq!(moon.moved_to(moon.origin()), moon);
-        assert_eq!(moon.moved_to(Vec3::ONE).origin, DVec3::ONE);
+        assert_eq!(moon.moved_to(moon.place()), moon);
+        let moved = moon.moved_by(Vec3::X * 0.5);
+        assert_eq!((moved.origin.x, moved.offset_from(&moon)), (1e9 + 0.6, Vec3::X * 0.5));
     }
 
     #[test]
     fn a_rotation_is_the_same_in_angles() {
         let turned = Quat::from_rotation_z(0.5) * Quat::from_rotation_y(-0.25);
-        let angles = turned.in_space();
+        let angles = turned.in_space().as_vec3();
         assert!((angles - Vec3::new(-0.25_f32.to_degrees(), 0.5_f32.to_degrees(), 0.0)).length() < 1e-3, "{angles}");
-        assert!(turned.moved_in_space(angles).dot(turned) > 0.999_99);
+        assert!(turned.moved_in_space(angles.as_dvec3()).dot(turned) > 0.999_99);
         assert_eq!(
             (45.0_f32.in_space(), Vec2::X.in_space(), None::<Vec2>.in_space()),
-            (Vec3::new(0.0, 45.0, 0.0), Vec3::X, Vec3::ZERO)
+            (DVec3::new(0.0, 45.0, 0.0), DVec3::X, DVec3::ZERO)
         );
     }
 }

@@ -99,12 +99,12 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     /// Interpolates between two samples of a body; `fraction` is in `0..=1`. The default interpolates the place and
     /// takes all other fields from `to`.
     fn blend(from: &Self::Body, to: &Self::Body, fraction: f32) -> Self::Body {
-        to.moved_to(from.origin().lerp(to.origin(), fraction))
+        to.moved_to(from.place().lerp(to.place(), f64::from(fraction)))
     }
 
     /// Extrapolates a body for `dt` after its last known state. The default is a straight line.
     fn extrapolate(_rules: &Self::Rules, body: &Self::Body, dt: Micros) -> Self::Body {
-        body.moved_to(body.origin() + body.velocity() * dt.as_s_f64() as f32)
+        body.moved_by(body.velocity() * dt.as_s_f64() as f32)
     }
 
     /// Appends the world as 32-bit words: everything that can change a later tick, in a fixed order. The state hash

@@ -61,5 +61,5 @@ pub(crate) fn beyond<G: Game>(
 #[inline]
 pub(crate) fn is_teleport<B: Body>(before: &B, after: &B, limits: &PlacementLimits) -> bool {
     before.teleports() != after.teleports()
-        || before.origin().distance_squared(after.origin()) > limits.teleport_distance_units.powi(2)
+        || before.offset_from(after).length_squared() > limits.teleport_distance_units.powi(2)
 }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 use super::shots::ShotView;
 use crate::game::{Body, Game};
@@ -42,7 +42,7 @@ struct CoverView {
 #[derive(Clone, Copy, PartialEq)]
 struct LifeState {
     life: (u32, bool),
-    origin: Vec3,
+    place: DVec3,
 }
 
 /// A player's own body frame by frame; frames without a body have no cells.
@@ -57,7 +57,7 @@ impl CoverTracker {
         let sees = move |muzzle, cells: &[u32]| G::sees(&rules, muzzle, &G::Body::read(cells).ok()?);
         let state = |cells: &[u32]| {
             let body = G::Body::read(cells).ok()?;
-            Some(LifeState { life: (body.teleports(), body.is_alive()), origin: body.origin() })
+            Some(LifeState { life: (body.teleports(), body.is_alive()), place: body.place() })
         };
         CoverTracker {
             eyes: CoverView { sees: Box::new(sees), state },
@@ -112,7 +112,7 @@ impl CoverTracker {
         let shown = frames.partition_point(|(at, _)| *at <= sight.at);
         let mut end = frames.range(..shown).filter(|(_, has_body)| *has_body).count() * self.width;
         let mut last: Option<LifeState> = None;
-        let mut since: Option<(Micros, Vec3)> = None;
+        let mut since: Option<(Micros, DVec3)> = None;
         for (at, has_body) in frames.range(..shown).rev() {
             let body: Option<Vec<u32>> = has_body.then(|| cells.range(end - self.width..end).copied().collect());
             let Some((body, state)) = body.and_then(|body| (self.eyes.state)(&body).map(|state| (body, state))) else {
@@ -124,10 +124,10 @@ impl CoverTracker {
             if state.life != last.life || sight.at - *at > LONGEST || (self.eyes.sees)(sight.muzzle, &body)? {
                 break;
             }
-            since = Some((*at, state.origin));
+            since = Some((*at, state.place));
         }
         let last = last?;
-        Some(since.map_or((Micros::ZERO, 0.0), |(at, place)| (sight.at - at, place.distance(last.origin))))
+        Some(since.map_or((Micros::ZERO, 0.0), |(at, place)| (sight.at - at, (place - last.place).as_vec3().length())))
     }
 }
 

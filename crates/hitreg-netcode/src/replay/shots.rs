@@ -69,7 +69,7 @@ impl ShotTable {
             let (_, body) = targets.iter().find(|(id, _)| *id == aimed.entity)?;
             // The distance to the place of a respawn says nothing about the shooter's view.
             let same_life = aimed.drawn.filter(|drawn| !left && drawn.teleports == body.teleports());
-            same_life.map(|drawn| body.origin().distance(drawn.origin))
+            same_life.map(|drawn| (body.place() - drawn.place).as_vec3().length())
         });
         self.push::<G>(ShotRow {
             tick,
@@ -114,7 +114,7 @@ impl ShotTable {
         let flies = shot.is_impact || shot.verdict.reason == Reason::Launched;
         let view_error = aimed.filter(|_| !flies).and_then(|aimed| {
             let (_, judged) = place(aimed.entity)?;
-            aimed.drawn.map(|drawn| judged.distance(drawn.origin))
+            aimed.drawn.map(|drawn| judged.distance(drawn.place.as_vec3()))
         });
         let rewind = judged.map_or(Micros::ZERO, |judged| judged.rewind);
         let limit = match judged {
@@ -288,6 +288,8 @@ impl ShotEffect {
 mod tests {
     use std::sync::Arc;
 
+    use glam::DVec3;
+
     use super::*;
     use crate::game::{RecordedHit, RejudgedVerdict};
     use crate::replay::{ReplayOptions, replay};
@@ -322,7 +324,7 @@ mod tests {
     }
 
     fn drawn(entity: u16, x: f32) -> DrawnEntity {
-        DrawnEntity { entity: EntityId(entity), origin: Vec3::X * x, teleports: 0 }
+        DrawnEntity { entity: EntityId(entity), place: DVec3::X * f64::from(x), teleports: 0 }
     }
 
     /// [`Rink::judge`] says that every shot hits.

@@ -102,7 +102,7 @@ impl ViewTable {
         screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
         screen.put(&mut screens.drawn, |entity, placed| DrawnEntity {
             entity,
-            origin: placed.body.origin(),
+            place: placed.body.place(),
             teleports: placed.body.teleports(),
         });
     }
@@ -163,7 +163,7 @@ impl Screens {
 
 #[cfg(test)]
 mod tests {
-    use glam::Vec3;
+    use glam::{DVec3, Vec3};
 
     use super::*;
     use crate::game::PlacementKind;
@@ -183,7 +183,7 @@ mod tests {
         (0..SCREENS as u32).for_each(|command| push(&mut views, command));
         let on_screen =
             |views: &ViewTable, command: u32| views.of(PlayerId(0), CommandSeq(command)).collect::<Vec<_>>();
-        let at = |x: f32| [DrawnEntity { entity: EntityId(3), origin: Vec3::X * x, teleports: 0 }];
+        let at = |x: f32| [DrawnEntity { entity: EntityId(3), place: DVec3::X * f64::from(x), teleports: 0 }];
         assert_eq!(on_screen(&views, 0), at(0.0), "as many as are kept");
         push(&mut views, SCREENS as u32);
         assert_eq!(on_screen(&views, 0), []);

@@ -91,7 +91,7 @@ impl<B: Body> SampleTrack<B> {
             let drawn = [&*last, &extrapolated.body, &two_point.body, &history.body];
             scores.samples += 1;
             for (errors, body) in scores.errors_units.iter_mut().zip(drawn) {
-                errors.add(body.origin().distance(truth.origin()));
+                errors.add(body.offset_from(truth).length());
             }
         }
         self.0.pop_front();

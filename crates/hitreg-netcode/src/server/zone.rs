@@ -39,7 +39,7 @@ impl ZoneOfKnowledge {
         let Some(viewer) = viewer else { return all };
         let now = all.server_time;
         let is_within = |body: &G::Body| {
-            let is_near = body.origin().distance(viewer.origin()) <= is_wide;
+            let is_near = body.offset_from(&viewer).length() <= is_wide;
             is_near && (settings.zone == Zone::Everything || is_visible::<G>(rules, &viewer, body))
         };
         let within = all.entities.iter().filter(|(id, body)| *id == own || is_within(body)).map(|(id, _)| (*id, now));

@@ -260,7 +260,7 @@ impl<B: Body> Sender<B> {
     fn changes<'a>(&mut self, snapshot: &'a Snapshot<B>, states: &'a mut SharedStates<B>) -> Vec<EntityChange<'a>> {
         let frame = &snapshot.frame;
         self.follow(frame);
-        let viewer = frame.get(self.avatar).map(Body::origin);
+        let viewer = frame.get(self.avatar);
         let mut changes = Vec::with_capacity(self.tracks.len());
         let mut present = states.of(frame).peekable();
         for (place, (id, track)) in self.tracks.iter().enumerate() {
@@ -269,7 +269,7 @@ impl<B: Body> Sender<B> {
                 continue;
             }
             let distance = match (body, viewer) {
-                (Some(body), Some(viewer)) => body.origin().distance(viewer),
+                (Some(body), Some(viewer)) => body.offset_from(viewer).length(),
                 _ => 0.0,
             };
             let controller = controller(*id, self.players);

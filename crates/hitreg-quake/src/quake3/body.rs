@@ -1,7 +1,7 @@
 //! A body that covers every entity of a recording. Its cells are the fields that the protocol sends: of a player's own
 //! playerState, or of the entityState that other players receive. Fields that both have share one cell.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 use super::movement::Quake3PlayerState;
 use super::protocol::{
@@ -191,7 +191,7 @@ impl Quake3Body {
 
     /// Returns the body after movement changed it to `state`.
     pub(crate) fn moved(&self, state: &Quake3PlayerState) -> Quake3Body {
-        let mut body = self.moved_to(state.origin);
+        let mut body = self.moved_to(state.origin.as_dvec3());
         body.set_velocity(state.velocity);
         body.set_viewangles(state.viewangles);
         let numbers = [
@@ -276,6 +276,10 @@ impl Body for Quake3Body {
         Ok(Quake3Body(cells))
     }
 
+    fn place(&self) -> DVec3 {
+        self.origin().as_dvec3()
+    }
+
     fn origin(&self) -> Vec3 {
         self.get(0)
     }
@@ -288,9 +292,9 @@ impl Body for Quake3Body {
         self.get(VIEWANGLES)
     }
 
-    fn moved_to(&self, origin: Vec3) -> Quake3Body {
+    fn moved_to(&self, place: DVec3) -> Quake3Body {
         let mut moved = *self;
-        moved.put(0, origin);
+        moved.put(0, place.as_vec3());
         moved
     }
 

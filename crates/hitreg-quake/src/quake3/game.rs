@@ -127,7 +127,7 @@ impl Simulate for Quake3 {
 
     fn blend(from: &Quake3Body, to: &Quake3Body, fraction: f32) -> Quake3Body {
         let turn = (to.viewangles() - from.viewangles()).map(|degrees| degrees - 360.0 * libm::roundf(degrees / 360.0));
-        let mut body = to.moved_to(from.origin().lerp(to.origin(), fraction));
+        let mut body = to.moved_to(from.origin().lerp(to.origin(), fraction).as_dvec3());
         body.set_velocity(from.velocity().lerp(to.velocity(), fraction));
         body.set_viewangles(from.viewangles() + turn * fraction);
         body

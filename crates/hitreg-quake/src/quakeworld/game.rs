@@ -105,7 +105,7 @@ impl Simulate for QuakeWorld {
     /// most 255 ms. Bodies without a usercmd move in a straight line.
     fn extrapolate(rules: &QuakeWorldRules, body: &QuakeWorldBody, dt: Micros) -> QuakeWorldBody {
         let Some(last) = body.last_command() else {
-            return body.moved_to(body.origin + body.velocity * dt.as_s_f64() as f32);
+            return body.moved_by(body.velocity * dt.as_s_f64() as f32);
         };
         let passed = dt + Micros::from_ms(i64::from(body.age_ms));
         let cmd = QuakeWorldUsercmd { msec: (passed.0 / 2_000).clamp(0, 255) as u8, ..last };

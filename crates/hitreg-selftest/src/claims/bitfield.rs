@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 use super::datagram::{CellPositions, ClientDatagrams, Update};
 use super::experiment::Experiment;
@@ -219,8 +219,8 @@ impl Body for RolelessBody {
         CellRole::Value
     }
 
-    fn origin(&self) -> Vec3 {
-        self.0.origin
+    fn place(&self) -> DVec3 {
+        self.0.place()
     }
 
     fn velocity(&self) -> Vec3 {
@@ -231,8 +231,8 @@ impl Body for RolelessBody {
         self.0.viewangles
     }
 
-    fn moved_to(&self, origin: Vec3) -> RolelessBody {
-        RolelessBody(self.0.moved_to(origin))
+    fn moved_to(&self, place: DVec3) -> RolelessBody {
+        RolelessBody(self.0.moved_to(place))
     }
 
     fn teleports(&self) -> u32 {

@@ -82,13 +82,13 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
 
 /// Returns how far the carrier of a body moved from one snapshot to the next.
 fn carried<G: Game>(body: &G::Body, from: &Frame<G::Body>, to: &Frame<G::Body>) -> Vec3 {
-    let gone = G::carrier(body, &to.entities).and_then(|on| Some(to.get(on)?.origin() - from.get(on)?.origin()));
+    let gone = G::carrier(body, &to.entities).and_then(|on| Some(to.get(on)?.offset_from(from.get(on)?)));
     gone.unwrap_or(Vec3::ZERO)
 }
 
 /// Returns how far a prediction moved, `None` if not at all. Teleports and carriers do not count.
 fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
-    let units = (before.origin() + carried).distance(after.origin());
+    let units = before.moved_by(carried).offset_from(after).length();
     (units > 0.0 && before.teleports() == after.teleports()).then_some(units)
 }
 

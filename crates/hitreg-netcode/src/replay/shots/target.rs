@@ -1,6 +1,6 @@
 //! Finds the target of a shot. The view error is measured to this target.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 use super::DrawnEntities;
 use crate::game::{Reason, ShotVerdict};
@@ -11,7 +11,7 @@ use hitreg_log::units::EntityId;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::replay) struct DrawnEntity {
     pub(in crate::replay) entity: EntityId,
-    pub(in crate::replay) origin: Vec3,
+    pub(in crate::replay) place: DVec3,
     /// The number of its teleports and spawns so far.
     pub(in crate::replay) teleports: u32,
 }
@@ -47,7 +47,7 @@ pub(super) fn aimed_at(
     screen: Option<&ShotVerdict>,
     can_hit: impl Fn(EntityId) -> bool,
 ) -> Option<ShotTarget> {
-    let off = |drawn: DrawnEntity| angle_off(from, direction, drawn.origin);
+    let off = |drawn: DrawnEntity| angle_off(from, direction, drawn.place.as_vec3());
     let hit = |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
     let by_server = hit(server).map(|target| (target, AimedBy::Hit));
     let hit = by_server.or_else(|| Some((hit(screen?)?, AimedBy::PredictedHit)));
@@ -74,9 +74,9 @@ mod tests {
     fn the_target_is_the_hit_player_then_that_on_screen_then_the_nearest() {
         let miss = ShotVerdict::miss(Reason::Missed);
         let target = |server: &ShotVerdict, screen: Option<&ShotVerdict>| {
-            let drawn = [(2, Vec3::new(10.0, 0.1, 0.0)), (4, Vec3::new(9.0, 1.0, 0.0)), (3, Vec3::X * 9.0)];
-            let drawn = drawn.map(|(id, origin)| (EntityId(id), origin));
-            let mut drawn = drawn.map(|(entity, origin)| DrawnEntity { entity, origin, teleports: 0 }).into_iter();
+            let drawn = [(2, DVec3::new(10.0, 0.1, 0.0)), (4, DVec3::new(9.0, 1.0, 0.0)), (3, DVec3::X * 9.0)];
+            let drawn = drawn.map(|(id, place)| (EntityId(id), place));
+            let mut drawn = drawn.map(|(entity, place)| DrawnEntity { entity, place, teleports: 0 }).into_iter();
             let aimed =
                 aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen, |id| id != EntityId(3)).expect("a target");
             (aimed.entity.0, aimed.by, aimed.drawn.is_some())
