@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use hitreg::log::{WriterOptions, write_session};
-use hitreg::record::{PlayerRecords, Session};
+use hitreg::record::{PlayerRecords, Session, leave_times};
 use hitreg::store;
 use hitreg::units::Micros;
 use serde_json::Value;
@@ -403,12 +403,18 @@ fn ctrl_c_ends_each_side_with_a_complete_log() {
     let server = server.wait_with_output().expect("it was started");
     assert_eq!(server.status.code(), Some(0), "{}", text(&server.stderr));
     assert_done(stays);
-    // Snapshots for a player that left are not sent.
     let report: Value = serde_json::from_slice(&server.stdout).expect("JSON alone on stdout");
     let count = |of: &str, name: &str| report["server"][of][name].as_u64().expect(name);
     assert!(count("snapshots", "sent") <= count("sent", "datagrams"), "{report}");
     assert_eq!(report["clients"], Value::Null, "a server knows only what arrived");
     assert!(count("snapshots", "whole") <= count("snapshots", "sent"), "{report}");
+    // The log has only the snapshots that were sent, and says when the player left.
+    let players = place.log("server.hitlog").players;
+    let recorded: usize = players.iter().map(|player| player.snapshots.len()).sum();
+    assert_eq!(recorded as u64, count("snapshots", "sent"));
+    let mut left: Vec<_> = players.iter().map(|player| leave_times(&player.presence)).collect();
+    left.sort();
+    assert!(left[0].is_empty() && left[1].len() == 1 && left[1][0] > Micros::from_s(1), "{left:?}");
     // The log of a player that left is complete, and the session continues without it.
     let merged = place.done("merge server.hitlog client0.hitlog client1.hitlog -o session.hitlog");
     assert_eq!(merged["ends_early"], Value::Null);

@@ -5,8 +5,8 @@ use hitreg::arena::ArenaRules;
 use hitreg::golden::ReplaySummary;
 use hitreg::link::LinkModel;
 use hitreg::record::{
-    ClassId, GapCause, GapRecord, Origin, PlayerRecords, RecordedSide, Session, SessionHeader, SessionId,
-    SessionStretch, StateKey, TickRecord,
+    ClassId, GapCause, GapRecord, Origin, PlayerRecords, Presence, PresenceRecord, RecordedSide, Session,
+    SessionHeader, SessionId, SessionStretch, StateKey, TickRecord,
 };
 use hitreg::replay::{
     LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, compare_hashes, own_settings,
@@ -14,7 +14,7 @@ use hitreg::replay::{
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Among;
 use hitreg::trace::ColumnData;
-use hitreg::trace::schema::{NO_HASH, ticks};
+use hitreg::trace::schema::{NO_HASH, snapshots, ticks};
 use hitreg::units::{EntityId, Micros, Tick};
 use hitreg::verify::{LogFacts, LogVerdict, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
@@ -53,6 +53,20 @@ fn another_tick_rate_covers_the_same_time() {
     let times = tick_times(&double);
     assert_eq!(times.len(), 2 * recorded.len() - 1);
     assert_eq!((times[0], times.last()), (recorded[0], recorded.last()));
+}
+
+#[test]
+fn a_player_who_has_left_gets_no_snapshots() {
+    let mut session = short();
+    let TickRecord { tick, at, .. } = session.ticks[200];
+    let player = &mut session.players[1];
+    player.frames.retain(|frame| frame.at < at);
+    player.presence.push(PresenceRecord { tick, at, change: Presence::Left });
+    let replayed = replay(&session, &ReplayOptions { network: true, ..ReplayOptions::default() }).expect("a replay");
+    let sent = snapshots::Columns::of(&replayed.trace);
+    let last = |player| sent.player.iter().zip(sent.at_us).filter(|(of, _)| **of == player).map(|(_, at)| *at).max();
+    assert!(last(0) > Some(at.0 + 2_000_000) && last(1) < Some(at.0), "{:?}", [last(0), last(1)]);
+    assert!(last(1) > Some(at.0 - 200_000), "{:?}", last(1));
 }
 
 /// A session with `count` ticks spread over `span`.

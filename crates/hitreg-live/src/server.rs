@@ -144,8 +144,7 @@ struct LiveServer<'a, G: Netcode> {
 /// The server's ends of all connections, with their socket.
 struct ServerConnections<'a, B> {
     endpoint: Endpoint,
-    /// The connections by player; `None` until a player joins. A player who has left keeps the connection, so that the
-    /// log still holds the snapshots made for it.
+    /// The connections by player; `None` until a player joins.
     connections: Vec<Option<ServerConnection<B>>>,
     /// The entity states that the connections share.
     states: SharedStates<B>,
@@ -180,11 +179,13 @@ impl<G: Netcode> LiveServer<'_, G> {
     }
 
     fn tick(&mut self, due: Micros) {
+        for player in self.ends.absent() {
+            self.server.handle_left(player);
+        }
         let at = self.clock.stamp();
         self.lateness.push(u32::try_from((at - due).0).unwrap_or(u32::MAX));
         sequence::tick::<G>(&mut self.server, &mut self.ends, at, &mut self.recorder);
         self.ends.counters.count_server(|report| report.ticks += 1);
-        // A player who has left gets no more datagrams; its body stays in the world.
         self.ends.expire(self.clock.now());
     }
 }
@@ -296,6 +297,12 @@ impl<B: Body> ServerConnections<'_, B> {
         let ready = self.endpoint.players().filter(|player| self.is_ready[usize::from(player.0)]).count() as u16;
         self.counters.lock().ready = ready.into();
         ready
+    }
+
+    /// Returns the players without a slot. Once the session runs, these are the players who have left.
+    fn absent(&self) -> impl Iterator<Item = PlayerId> {
+        let players = (0..self.connections.len() as u16).map(PlayerId);
+        players.filter(|player| self.endpoint.address(*player).is_none())
     }
 
     /// Frees the slots of players who have been silent for too long.

@@ -63,6 +63,10 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     /// Takes a packet that arrived at `now`. Drops packets of players who are not connected.
     fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket);
 
+    /// Tells the server just before a tick that a player has left for good. Its body stays in the world. Drivers may repeat
+    /// the call. A server that ignores it goes on to make snapshots for the player.
+    fn handle_left(&mut self, _player: PlayerId) {}
+
     /// Runs one tick at `now`. The world advances by the time since the previous tick.
     fn tick(&mut self, now: Micros) -> TickOutcome;
 

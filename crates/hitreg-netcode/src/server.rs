@@ -112,13 +112,22 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
 
     /// Queues the packet for the next tick.
     fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket) {
-        let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
+        let connection = self.connections.get_mut(usize::from(player.0));
+        let Some(connection) = connection.filter(|connection| !connection.has_left) else { return };
         if !std::mem::replace(&mut connection.is_heard, true) {
             self.events.push_back(Event::Presence { player, change: Presence::Joined });
         }
         connection.measure_latency(now, packet.ack);
         connection.note_packet(now, packet.number);
         self.inbox.push((player, now, packet));
+    }
+
+    fn handle_left(&mut self, player: PlayerId) {
+        let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
+        if !std::mem::replace(&mut connection.has_left, true) {
+            connection.effects.clear();
+            self.events.push_back(Event::Presence { player, change: Presence::Left });
+        }
     }
 
     fn tick(&mut self, now: Micros) -> TickOutcome {

@@ -110,7 +110,7 @@ pub(crate) fn consecutive_runs(numbers: impl Iterator<Item = u32>) -> Vec<(u32, 
 }
 
 /// Returns the times at which a player left.
-pub(crate) fn leave_times(presence: &[PresenceRecord]) -> Vec<Micros> {
+pub fn leave_times(presence: &[PresenceRecord]) -> Vec<Micros> {
     presence.iter().filter(|record| record.change == Presence::Left).map(|record| record.at).collect()
 }
 

@@ -149,6 +149,10 @@ impl<G: Game, I: InputSource<G> + ?Sized> InputSource<G> for BoundedInput<'_, I>
         !self.budget.is_exceeded() && self.input.has_more(player)
     }
 
+    fn next_left(&mut self, at: Micros) -> Option<PlayerId> {
+        self.input.next_left(at)
+    }
+
     fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
         if self.budget.is_exceeded() { None } else { self.input.next_heard(player) }
     }

@@ -131,6 +131,7 @@ fn input_of(session: &Session) -> SessionStretch {
         sent: records.sent.clone(),
         reached: records.reached.clone(),
         received: records.received.clone(),
+        presence: records.presence.clone(),
         // The replay makes its own snapshots, and looks up only when the recorded ones were sent.
         snapshots: (records.snapshots.iter())
             .map(|sent| SnapshotRecord { seq: sent.seq, at: sent.at, ..SnapshotRecord::default() })

@@ -20,6 +20,7 @@ use crate::protocol::Direction;
 use crate::session::{InputSource, Links, PlayerScreen};
 use hitreg_log::record::{
     ArrivalRecord, ArrivalTable, FrameRecord, HeardRecord, PacketRecord, SessionStretch, SnapshotRecord, TickRecord,
+    leave_times,
 };
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::Input;
@@ -32,6 +33,8 @@ pub(super) struct Feed<'a> {
     chunks: &'a mut dyn Iterator<Item = SessionStretch>,
     survey: &'a LogSurvey,
     players: Vec<PlayerFeed>,
+    /// When players left, in the order of the log.
+    left: VecDeque<(Micros, PlayerId)>,
     /// The times of ticks that the replay has not asked for yet.
     ticks: VecDeque<Micros>,
     /// Tick records with uncompared hashes, and the number of compared ones.
@@ -84,6 +87,7 @@ impl<'a> Feed<'a> {
             chunks,
             survey,
             players: survey.players.iter().map(of).collect(),
+            left: VecDeque::new(),
             ticks: VecDeque::new(),
             recorded: VecDeque::new(),
             compared: 0,
@@ -112,13 +116,15 @@ impl<'a> Feed<'a> {
             chunk.ticks.retain(|record| record.tick > *tick);
             for (records, taken) in chunk.players.iter_mut().zip(taken) {
                 records.frames.retain(|frame| frame.command.seq > *taken);
+                records.presence.retain(|record| record.tick > *tick);
             }
         }
         if !self.has_other_ticks {
             self.ticks.extend(chunk.ticks.iter().map(|tick| tick.at));
             self.recorded.extend(chunk.ticks);
         }
-        for (of, records) in self.players.iter_mut().zip(chunk.players) {
+        for (player, (of, records)) in (0..).map(PlayerId).zip(self.players.iter_mut().zip(chunk.players)) {
+            self.left.extend(leave_times(&records.presence).into_iter().map(|at| (at, player)));
             of.frames.extend(records.frames);
             of.heard.extend(records.heard);
             of.fates
@@ -164,6 +170,13 @@ impl<'a> Feed<'a> {
     /// Sets the session time that the replay has reached.
     pub(super) fn reached(&mut self, at: Micros) {
         self.now = at;
+    }
+
+    /// Returns the next player who has left by `at`.
+    pub(super) fn next_left(&mut self, at: Micros) -> Option<PlayerId> {
+        self.read_until(at);
+        let place = self.left.iter().position(|(left, _)| *left <= at)?;
+        self.left.remove(place).map(|(_, player)| player)
     }
 
     /// Returns the time of a player's next frame; `None` if it has none within [`AHEAD`].
@@ -238,6 +251,10 @@ impl<G: Game> InputSource<G> for SharedFeed<'_> {
 
     fn looks(&self) -> bool {
         false
+    }
+
+    fn next_left(&mut self, at: Micros) -> Option<PlayerId> {
+        self.borrow_mut().next_left(at)
     }
 
     fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {

@@ -23,6 +23,8 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) settings: Arc<Settings>,
     /// Whether any packet has arrived.
     pub(super) is_heard: bool,
+    /// Whether the player has left. It then gets no snapshots.
+    pub(super) has_left: bool,
     /// The newest usercmd that ran or was given up.
     pub(super) last_command: CommandSeq,
     /// Its input, to replace usercmds that are lost.
@@ -62,6 +64,7 @@ pub(super) struct PlayerConnection<G: Game> {
 
 state!(PlayerConnection<G: Game> {
     is_heard,
+    has_left,
     last_command,
     last_input,
     missing,
@@ -86,6 +89,7 @@ impl<G: Game> PlayerConnection<G> {
     pub(super) fn new(settings: Arc<Settings>) -> PlayerConnection<G> {
         PlayerConnection {
             is_heard: false,
+            has_left: false,
             last_command: CommandSeq(0),
             last_input: Input::default(),
             missing: VecDeque::new(),

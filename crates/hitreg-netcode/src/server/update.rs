@@ -29,6 +29,9 @@ impl<G: Game> Server<G> {
     /// Keeps an effect for the next snapshot of every client that has not predicted it.
     pub(super) fn tell(&mut self, effect: Effect) {
         for (index, connection) in self.connections.iter_mut().enumerate() {
+            if connection.has_left {
+                continue;
+            }
             let predicted = effect.predictable && connection.settings.predicts_weapons();
             if !(predicted && index == usize::from(effect.entity.0)) {
                 connection.effects.push(effect);
@@ -41,6 +44,9 @@ impl<G: Game> PlayerConnection<G> {
     /// Returns whether the tick at `now` sends a snapshot. A snapshot that the rate holds back is sent as soon as the line
     /// is free, without waiting for the next regular time. It counts as held back only if another one is due by then.
     fn take_turn(&mut self, now: Micros) -> bool {
+        if self.has_left {
+            return false;
+        }
         let is_due = now >= self.due_at;
         let is_free = now >= self.rate_free_at;
         if is_due {

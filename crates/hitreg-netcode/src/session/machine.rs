@@ -28,6 +28,11 @@ pub trait InputSource<G: Game> {
         false
     }
 
+    /// Returns the next player who has left by `at`, the time of a tick.
+    fn next_left(&mut self, _at: Micros) -> Option<PlayerId> {
+        None
+    }
+
     /// Returns the player's input in a frame. Called once for each frame, in the order of time.
     fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, G>) -> Input;
 
@@ -202,6 +207,9 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         while let Some((at, what)) = self.network.queue.pop() {
             match what {
                 QueuedEvent::Tick => {
+                    while let Some(player) = input.next_left(at) {
+                        self.server.handle_left(player);
+                    }
                     sequence::tick::<G>(&mut self.server, &mut self.network, at, observer);
                     look(&AfterTick { machine: self, idle: &idle, at });
                     for player in std::mem::take(&mut idle) {
