@@ -82,13 +82,17 @@ pub struct FairnessBuilder {
     latencies: PlayerLatencies,
 }
 
-/// The round trips of each player, in ms.
+/// The round trips of each player, in ms: those of `snapshots`, or, in a trace without snapshots, of `corrections`.
 #[derive(Debug, Default)]
 pub(crate) struct PlayerLatencies {
-    of_acks: SortedMap<u32, CountedValues>,
-    of_snapshots: SortedMap<u32, CountedValues>,
-    /// The round trips of all acks.
-    all_acks: CountedValues,
+    of_acks: RoundTripCounts,
+    of_snapshots: RoundTripCounts,
+}
+
+#[derive(Debug, Default)]
+struct RoundTripCounts {
+    all: CountedValues,
+    by_player: SortedMap<u32, CountedValues>,
 }
 
 impl FairnessBuilder {
@@ -109,7 +113,7 @@ impl FairnessBuilder {
     /// The round trips from usercmds to their acks, in ms, after all rows.
     pub fn round_trips_ms(&mut self) -> &CountedValues {
         self.trips.look(&mut |trip| self.latencies.add(&trip));
-        &self.latencies.all_acks
+        &self.latencies.counts().all
     }
 
     /// The fairness of all rows.
@@ -143,16 +147,18 @@ impl FairnessBuilder {
 
 impl PlayerLatencies {
     pub(crate) fn add(&mut self, trip: &FoundTrip) {
-        if !trip.is_snapshot {
-            self.all_acks.add(trip.ms);
-        }
         let of = if trip.is_snapshot { &mut self.of_snapshots } else { &mut self.of_acks };
-        of.entry(trip.player).or_default().add(trip.ms);
+        of.all.add(trip.ms);
+        of.by_player.entry(trip.player).or_default().add(trip.ms);
     }
 
-    /// The median round trip of each player. Snapshots count for players without prediction.
+    fn counts(&self) -> &RoundTripCounts {
+        if self.of_snapshots.by_player.is_empty() { &self.of_acks } else { &self.of_snapshots }
+    }
+
+    /// The median round trip of each player.
     pub(crate) fn medians_ms(&self) -> SortedMap<u32, f32> {
-        let medians = self.of_snapshots.iter().chain(&self.of_acks);
+        let medians = self.counts().by_player.iter();
         medians.filter_map(|(player, trips)| Some((*player, trips.percentile(50.0)?))).collect()
     }
 }
@@ -190,5 +196,34 @@ impl CoverSums {
     pub fn hits(self) -> CoverHits {
         let CoverSums { hits, known, in_cover, ms, units } = self;
         CoverHits { hits, known, in_cover, in_cover_ms: Spread::of(ms), in_cover_units: Spread::of(units) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::trace::{Column, ColumnData};
+
+    /// Three usercmds are acked after 60, 70 and 80 ms. Only the last ack was compared with a prediction, as when the
+    /// player was dead before it.
+    #[test]
+    fn latencies_are_the_round_trips_of_info() {
+        let table = |name: &str, columns: Vec<(&str, ColumnData)>| {
+            Table::new(name, columns.into_iter().map(|(name, data)| Column::new(name, data)).collect())
+        };
+        let (player, three) = (("player", ColumnData::U32(vec![0; 3])), ColumnData::U32(vec![1, 2, 3]));
+        let made_us = ColumnData::I64(vec![10_000, 20_000, 30_000]);
+        let sent_us = ColumnData::I64(vec![40_000, 60_000, 80_000]);
+        let made = table(frames::NAME, vec![player.clone(), ("command", three.clone()), ("at_us", made_us)]);
+        let took_ms = ("took_ms", ColumnData::F32(vec![30.0; 3]));
+        let numbers = ("snapshot", three.clone());
+        let sent = table(snapshots::NAME, vec![player, numbers, ("at_us", sent_us), took_ms, ("ack", three)]);
+        let one = |name| (name, ColumnData::U32(vec![if name == "player" { 0 } else { 3 }]));
+        let acked_us = ("at_us", ColumnData::I64(vec![110_000]));
+        let compared = table(corrections::NAME, vec![one("player"), one("command"), one("commands"), acked_us]);
+        let mut builder = FairnessBuilder::default();
+        [made, compared, sent].iter().for_each(|rows| builder.add(rows));
+        assert_eq!(builder.round_trips_ms().percentile(50.0), Some(70.0));
+        assert_eq!(builder.latencies.medians_ms().get(&0), Some(&70.0));
     }
 }
