@@ -112,13 +112,13 @@ impl FairnessBuilder {
 
     /// The round trips from usercmds to their acks, in ms, after all rows.
     pub fn round_trips_ms(&mut self) -> &CountedValues {
-        self.trips.look(&mut |trip| self.latencies.add(&trip));
+        self.trips.finish(&mut |trip| self.latencies.add(&trip));
         &self.latencies.counts().all
     }
 
     /// The fairness of all rows.
     pub fn fairness(mut self) -> Fairness {
-        self.trips.look(&mut |trip| self.latencies.add(&trip));
+        self.trips.finish(&mut |trip| self.latencies.add(&trip));
         let latency = self.latencies.medians_ms();
         let pair = |((shooter, target), gathered): ((u32, u32), CoverSums)| PlayerPair {
             shooter,

@@ -16,10 +16,18 @@ pub(crate) struct RoundTripFinder {
     newest_us: i64,
     /// The acks since the last rows of `ticks`.
     acks: Vec<Table>,
-    /// The newest acked usercmd of each player, by the snapshots.
-    acked: SortedMap<u32, NewestAck>,
+    /// The acks of each player, by the snapshots.
+    acked: SortedMap<u32, SnapshotAcks>,
     /// Whether the replay is open loop: clients come one after the other, without ticks.
     is_open: bool,
+}
+
+/// The acks of one player's snapshots.
+#[derive(Debug, Default)]
+struct SnapshotAcks {
+    newest: NewestAck,
+    /// Acks that a later snapshot may overtake: the time of arrival, the usercmd, and when it was made.
+    waiting: Vec<(Micros, u32, Micros)>,
 }
 
 /// The most usercmds in memory.
@@ -261,19 +269,39 @@ impl RoundTripFinder {
         }
     }
 
+    /// Passes on the round trips that are left, after all rows.
+    pub(crate) fn finish(&mut self, found: &mut dyn FnMut(FoundTrip)) {
+        self.look(found);
+        let players: Vec<u32> = self.acked.keys().copied().collect();
+        for player in players {
+            self.acked.entry(player).or_default().pass_on(player, Micros(i64::MAX), found);
+        }
+    }
+
     /// Passes on the round trips that end with the first ack of a usercmd.
     fn look_at_snapshots(&mut self, sent: &snapshots::Columns<'_>, found: &mut dyn FnMut(FoundTrip)) {
-        let mut arrivals = Vec::new();
+        let mut last_sent: SortedMap<u32, Micros> = SortedMap::new();
         for (row, (player, ack)) in sent.player.iter().zip(sent.ack).enumerate() {
-            if let Some((_, arrived)) = sent_and_arrived(sent, row) {
-                arrivals.push((arrived, *player, *ack));
+            let Some((at, arrived)) = sent_and_arrived(sent, row) else { continue };
+            last_sent.insert(*player, at);
+            if let Some(made) = self.made(*player, *ack) {
+                self.acked.entry(*player).or_default().waiting.push((arrived, *ack, Micros(made)));
             }
         }
-        arrivals.sort_unstable();
-        for (arrived, player, ack) in arrivals {
-            let Some(made) = self.made(player, ack) else { continue };
-            if self.acked.entry(player).or_default().is_first((Micros(made), ack)) {
-                found(FoundTrip { player, ms: ms(arrived.0.saturating_sub(made)), is_snapshot: true });
+        for (player, at) in last_sent {
+            self.acked.entry(player).or_default().pass_on(player, at, found);
+        }
+    }
+}
+
+impl SnapshotAcks {
+    /// Passes on the round trips that ended before `until`, in the order of their arrivals.
+    fn pass_on(&mut self, player: u32, until: Micros, found: &mut dyn FnMut(FoundTrip)) {
+        self.waiting.sort_unstable();
+        let count = self.waiting.partition_point(|(arrived, ..)| *arrived < until);
+        for (arrived, ack, made) in self.waiting.drain(..count) {
+            if self.newest.is_first((made, ack)) {
+                found(FoundTrip { player, ms: ms(arrived.0.saturating_sub(made.0)), is_snapshot: true });
             }
         }
     }
