@@ -118,22 +118,25 @@ fn players_without_an_avatar_are_in_no_figure() {
         .zip(frames.i64s("at_us").iter().zip(with_body))
         .collect();
     let acks = corrections::Columns::of(&trace);
-    // A correction since the usercmd was made can have given the player a new ship.
-    let is_corrected_since = |row: usize, made_us: i64| {
-        let is_earlier =
-            |other: &usize| acks.player[*other] == acks.player[row] && acks.at_us[*other] < acks.at_us[row];
-        (0..acks.rows).filter(is_earlier).any(|other| acks.fields[other] > 0 && acks.at_us[other] >= made_us)
+    // A snapshot since the usercmd was made can have given the player a ship, with which the usercmd ran again.
+    let has_ship_at_ack = |row: usize| {
+        let mut later = made.range((&acks.player[row], &acks.command[row])..);
+        let next = later.find(|((player, _), (at_us, _))| (*player, *at_us) >= (&acks.player[row], &acks.at_us[row]));
+        next.is_some_and(|((player, _), (_, with_body))| *player == &acks.player[row] && *with_body)
     };
-    for row in (0..acks.rows).filter(|row| acks.result.get(*row) == "exact") {
+    let mut deaths = 0;
+    for row in 0..acks.rows {
         let (made_us, with_body) = made[&(&acks.player[row], &acks.command[row])];
         let is_before_first_snapshot = *made_us < FIRST_SHIPS_US;
-        assert!(
-            with_body || is_before_first_snapshot || is_corrected_since(row, *made_us),
-            "p{}#{}",
-            acks.player[row],
-            acks.command[row]
-        );
+        let name = format!("p{}#{}", acks.player[row], acks.command[row]);
+        assert!(with_body || is_before_first_snapshot || has_ship_at_ack(row), "{name}");
+        // A client without a ship predicts none. A client with a ship can lose it.
+        if acks.cause.get(row) == "spawn_or_death" {
+            assert!(with_body, "{name}");
+            deaths += 1;
+        }
     }
+    assert!(deaths > 0);
 }
 
 #[test]

@@ -254,8 +254,7 @@ impl<G: Game> Window<G> {
         let again = PredictionContext { entities: met, ..*context };
         let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(&again) };
         // A player without an avatar has nothing to predict.
-        let has_body = !predicted.is_absent() || !authoritative.is_absent();
-        let was_predicted = has_body && (ran.is_some() || played.is_some());
+        let was_predicted = !predicted.is_absent() && (ran.is_some() || played.is_some());
         let Some(grade) = G::grade(predicted, authoritative).filter(|_| was_predicted) else {
             return ReconcileOutcome { comparison: None, correction: None, round_trip: None };
         };
