@@ -156,14 +156,14 @@ fn asked(args: &Args, named: Option<ShotOrPlayer>) -> Result<Result<WhyQuery, u3
 /// An answer to a player without a shot: the names of its shots.
 fn which_shot(path: &Path, trace: &Trace, player: u32) -> CommandError {
     const MOST: usize = 12;
-    let names: Vec<String> = shots_of(trace, player).iter().map(ToString::to_string).collect();
-    let Some(first) = names.first() else {
-        return CommandError::file(path, format!("p{player} did not shoot: name another player, or --correction N"));
+    let names: Vec<String> = match shots_of(trace, player) {
+        Ok(shots) => shots.iter().map(ToString::to_string).collect(),
+        Err(error) => return CommandError::file(path, error),
     };
     let more = names.len().saturating_sub(MOST);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     let list = names[..names.len().min(MOST)].join(", ");
-    let command = format!("hitreg why {} {first}", path.display());
+    let command = format!("hitreg why {} {}", path.display(), names.first().map_or("", String::as_str));
     CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
 }
 

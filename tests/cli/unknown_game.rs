@@ -48,6 +48,16 @@ fn settings_and_records_of_an_unknown_game_are_shown() {
     assert_eq!(text(&info.stderr), "");
 }
 
+/// Another build may replay the log and find shots.
+#[test]
+fn shots_that_a_log_does_not_record_are_not_known() {
+    let folder = record_game();
+    for asked in ["p0", "p0#5", "--at 0.5s"] {
+        let refused = folder.refused(&format!("why a.hitlog {asked}"));
+        assert!(refused.contains("the log records no shots: name the build that replays it (--build)"), "{refused}");
+    }
+}
+
 #[test]
 fn a_page_of_a_part_has_the_records_of_the_part() {
     let folder = record_game();

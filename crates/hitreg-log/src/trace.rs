@@ -122,6 +122,11 @@ impl TraceHeader {
         self.mode.split(", ").any(|word| word == "open")
     }
 
+    /// Returns whether the trace has the records of a log, and is of no replay.
+    pub fn is_recorded(&self) -> bool {
+        self.mode.split(", ").any(|word| word == "recorded")
+    }
+
     /// Returns whether the trace is of one client's own log, whose times are those of the client's clock.
     pub fn is_of_one_client(&self) -> bool {
         self.is_open() && self.session.as_ref().is_some_and(|session| session.id.is_some())

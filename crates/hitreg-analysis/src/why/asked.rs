@@ -75,6 +75,9 @@ pub enum WhyError {
     /// The trace has no shots.
     #[error("there are no shots in it: the server judged none")]
     NoShots,
+    /// The trace has the records of a log, without shots.
+    #[error("the log records no shots: name the build that replays it (--build), or record its shots")]
+    NoShotRecords,
     /// This player did not shoot.
     #[error("p{player} did not shoot: choose one of {}", .shooters.join(", "))]
     NoShooter {
@@ -123,7 +126,11 @@ pub enum WhyError {
 impl WhyError {
     /// The error for a trace without shots.
     fn none_in(trace: &Trace) -> WhyError {
-        if trace.header.is_open() { WhyError::NoServer } else { WhyError::NoShots }
+        match trace.header.is_recorded() {
+            true => WhyError::NoShotRecords,
+            false if trace.header.is_open() => WhyError::NoServer,
+            false => WhyError::NoShots,
+        }
     }
 }
 
@@ -164,11 +171,14 @@ pub fn player(text: &str) -> Result<u32, String> {
 }
 
 /// A player's shots, in the order of their usercmds.
-pub fn shots_of(trace: &Trace, player: u32) -> Vec<ShotName> {
+///
+/// # Errors
+/// Fails if the player did not shoot.
+pub fn shots_of(trace: &Trace, player: u32) -> Result<Vec<ShotName>, WhyError> {
     let shots = shots::Columns::of(trace);
-    let rows = (0..shots.shooter.len()).filter(|row| shots.shooter[*row] == player);
+    let rows = rows_of(trace, Some(player))?.into_iter();
     let commands: SortedSet<u32> = rows.filter_map(|row| super::cell(shots.command, row)).collect();
-    commands.into_iter().map(|command| ShotName { shooter: player, command, index: None }).collect()
+    Ok(commands.into_iter().map(|command| ShotName { shooter: player, command, index: None }).collect())
 }
 
 impl ShotName {
