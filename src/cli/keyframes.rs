@@ -166,7 +166,10 @@ fn made(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<V
     let due = KeyframeSchedule::Every(Micros::from_s(every_s.into()));
     let keyframes = engine.keyframes(log, &due, &mut |at| progress.reached(at))?;
     Ok(match keyframes.is_empty() {
-        true => Err(format!("this log cannot have keyframes: the game `{}` does not save its world", log.header.game)),
+        true => Err(format!(
+            "this log cannot have keyframes: the game `{}` or its server does not save its state",
+            log.header.game
+        )),
         false => Ok(keyframes),
     })
 }
