@@ -55,6 +55,7 @@ fn invalid_descriptions_are_refused() {
     let column = |name: &str| vec![(name.to_owned(), CellKind::U32)];
     let cases = [
         (Description::new("g"), "the session has no players: call `player` for each one"),
+        (about(201), "it has 201 players, and a session has at most 200"),
         (Description::new("").player("p"), "the game has no name"),
         (about(1).class(Class::new("c", vec![x(), x()])), "class `c` has two fields of one name"),
         (

@@ -49,6 +49,7 @@ mod writer;
 pub(crate) use chunk::CHUNK_KEYS;
 pub(crate) use error::no_thread;
 pub use error::{LogError, Truncation, WriteError};
+pub(crate) use header::check_players;
 pub use header::{FileKind, kind_of, version_of};
 pub use index::{FileIndex, IndexedRows, IndexedTable};
 pub use indexed_log::{IndexedLog, KeyframeQuery, SeekResult};

@@ -139,7 +139,8 @@ pub(crate) fn encode_log(header: &SessionHeader) -> Result<Vec<u8>, WriteError> 
     encode(FileKind::Log, &StoredHeader::of(header))
 }
 
-fn check_players(players: &[PlayerInfo]) -> Result<(), String> {
+/// Checks the number of players against the limit of a session.
+pub(crate) fn check_players(players: &[PlayerInfo]) -> Result<(), String> {
     match players.len() {
         0..=MAX_PLAYERS => Ok(()),
         players => Err(format!("it has {players} players, and a session has at most {MAX_PLAYERS}")),

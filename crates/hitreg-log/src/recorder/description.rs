@@ -159,6 +159,9 @@ impl Description {
         if header.players.is_empty() {
             return fault("the session has no players: call `player` for each one".into());
         }
+        if let Err(too_many) = log::check_players(&header.players) {
+            return fault(too_many);
+        }
         if let Some(id) = sides_player.filter(|id| usize::from(id.0) >= header.players.len()) {
             return fault(format!("it is the side of player {id}, and there are {} players", header.players.len()));
         }
