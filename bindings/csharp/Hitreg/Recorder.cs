@@ -86,7 +86,7 @@ namespace Hitreg {
             HitregException.Check(Native.hitreg_recorder_save(this, Utf8.Bytes(path)));
         }
 
-        /// <summary>The counters so far.</summary>
+        /// <summary>The counters so far. After <see cref="Finish"/>, which returns the last ones, it throws.</summary>
         public Written Written {
             get {
                 var written = new Written { Size = (uint)Marshal.SizeOf(typeof(Written)) };

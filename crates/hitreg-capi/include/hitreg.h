@@ -323,7 +323,8 @@ typedef struct hitreg_written {
   uint64_t late_rows;
 } hitreg_written;
 
-// Returns the recorder's counters so far.
+// Returns the recorder's counters so far; `HITREG_ERROR_FINISHED` after `hitreg_recorder_finish`, which returns the
+// last ones.
 hitreg_code hitreg_recorder_written(const hitreg_recorder *recorder, hitreg_written *written);
 
 // Ends the log: writes everything pushed before and renames the file. `written` may be null. The caller still frees

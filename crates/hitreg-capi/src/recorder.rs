@@ -157,7 +157,8 @@ pub unsafe extern "C" fn hitreg_recorder_finish(
     })
 }
 
-/// Returns the recorder's counters so far.
+/// Returns the recorder's counters so far; `HITREG_ERROR_FINISHED` after `hitreg_recorder_finish`, which returns the
+/// last ones.
 ///
 /// # Safety
 /// `recorder` is null or a recorder, `written` null or a struct of its `size`.
@@ -169,7 +170,7 @@ pub unsafe extern "C" fn hitreg_recorder_written(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let recorder = look(recorder, "recorder")?;
-        fill(written, figures(recorder.recorder.as_ref().ok_or_else(over)?.written()))
+        fill(written, figures(recorder.recorder.as_ref().ok_or_else(counted)?.written()))
     })
 }
 
@@ -182,6 +183,10 @@ fn figures(written: ::hitreg_log::recorder::RecordingSummary) -> hitreg_written 
         dropped_chunks: written.dropped_chunks,
         late_rows: written.late_records,
     }
+}
+
+fn counted() -> Failure {
+    fail(HITREG_ERROR_FINISHED, "the recording is finished: `hitreg_recorder_finish` returned its last counters")
 }
 
 fn over() -> Failure {
