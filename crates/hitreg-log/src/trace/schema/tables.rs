@@ -378,8 +378,7 @@ table! {
     snapshot: u32;
     /// Send time.
     at_us: i64, unit = Unit::Micros;
-    /// Number of arrivals, without the repeats that hitreg's clients drop; 0 is a loss if a later snapshot of the same
-    /// player arrived, and in flight otherwise.
+    /// Number of arrivals without repeats; 0 is a loss, or in flight if no later snapshot of the player arrived.
     arrived: u32;
     /// Transit time.
     took_ms: f32, unit = Unit::Millis;
