@@ -18,7 +18,7 @@ pub struct ShotVerdict {
 pub struct DamageShare {
     /// The entity that was hit.
     pub target: EntityId,
-    /// The body part, in the game's numbering; [`Judge::hitgroup_name`](crate::game::Judge::hitgroup_name) names it.
+    /// The body part, in the game's numbering; [`Judge::hitgroup_name`] names it.
     pub hitgroup: u8,
     /// Damage of the hit in health points, before armour and before the target's remaining health limits it.
     pub damage: i32,
