@@ -16,6 +16,7 @@ const VALUES: &[&str] = &[
     "slice:1/2",
     "hits",
     "hits-changed=0",
+    "corrections=0%",
     "127.0.0.1",
     "127.0.0.1:0",
     "0=1",
