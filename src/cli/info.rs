@@ -24,7 +24,10 @@ use crate::store;
 use crate::summary::SummaryBuilder;
 use crate::trace::schema::{TableSet, shots};
 use crate::traffic::SnapshotNumbers;
-use crate::units::Micros;
+use crate::units::{ClockTime, Micros};
+
+/// The most gaps that are listed one by one.
+const GAPS_LISTED: usize = 3;
 
 /// Show the contents of a log or trace: players, duration, usercmds, round trips, loss, size
 ///
@@ -244,14 +247,15 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
     };
     let version = &shown.format_version;
     page.pair("size", &format!("{}{per_usercmd}{keyframes}, format {version}", bytes(shown.size_bytes)));
-    for gap in &info.gaps {
-        let whose = gap.player.map_or(String::new(), |player| format!(", player {player}"));
-        let text = format!(
-            "  {} of records are missing{whose}: {}",
-            duration(Micros(gap.to_us.saturating_sub(gap.from_us))),
-            gap.why
-        );
-        page.styled(UNSURE, &text);
+    for gap in info.gaps.iter().take(GAPS_LISTED) {
+        let whose = gap.player.map_or(String::new(), |player| format!(" of p{player}"));
+        let [from, to] = [gap.from_us, gap.to_us].map(|at| ClockTime(Micros(at)));
+        page.styled(UNSURE, &format!("  records{whose} are missing from {from} to {to}: {}", gap.why));
+    }
+    if let Some(rest) = info.gaps.get(GAPS_LISTED..).filter(|rest| !rest.is_empty()) {
+        let all: i64 = rest.iter().map(|gap| gap.to_us.saturating_sub(gap.from_us)).sum();
+        let gaps = counted(rest.len() as u64, "more gap");
+        page.styled(UNSURE, &format!("  and {gaps}, {} together (--format json lists all)", duration(Micros(all))));
     }
     let own = shown.own.iter().map(String::as_str).filter(|_| shown.foreign);
     let known = [

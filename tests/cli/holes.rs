@@ -3,11 +3,38 @@
 use std::fs;
 use std::ops::Range;
 
+use hitreg::record::{GapCause, GapRecord};
+use hitreg::store;
+use hitreg::units::{Micros, PlayerId};
 use serde_json::Value;
 
 use super::folder::{Folder, code, text, word};
 use super::habits::fed;
 use super::report::page;
+
+/// A recorder that loses records again and again leaves many gaps. The page lists the first three, and sums up the others.
+#[test]
+fn many_gaps_are_summed_up() {
+    let folder = Folder::with_session();
+    let mut session = store::read_log(&folder.path("a.hitlog")).unwrap();
+    let gap = |number: i64| GapRecord {
+        from: Micros::from_ms(500 * number),
+        to: Micros::from_ms(500 * number + 20),
+        player: (number == 2).then_some(PlayerId(1)),
+        why: GapCause::Overrun,
+    };
+    session.gaps = (1..=5i64).map(gap).collect();
+    folder.save_log("gaps.hitlog", &session);
+    let page = folder.done("info gaps.hitlog");
+    let lines: Vec<&str> = page.lines().filter(|line| line.contains("missing") || line.contains("more gap")).collect();
+    let expected = [
+        "  records are missing from 0:00.5 to 0:00.52: overrun",
+        "  records of p1 are missing from 0:01 to 0:01.02: overrun",
+        "  records are missing from 0:01.5 to 0:01.52: overrun",
+        "  and 2 more gaps, 40 ms together (--format json lists all)",
+    ];
+    assert_eq!(lines, expected, "{page}");
+}
 
 const SWEEP: &str = "sweep LOG --set interpolation.lerp_ms=50,100";
 
