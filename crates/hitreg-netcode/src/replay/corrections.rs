@@ -13,40 +13,65 @@ use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 pub(super) struct Corrections {
     pub(super) rows: corrections::Writer,
     pub(super) errors: errors::Writer,
-    /// How the server handled the usercmds whose ack may still come.
-    handled: SortedMap<PlayerId, SortedMap<CommandSeq, Execution>>,
+    /// How the server handled the usercmds of each player.
+    handled: SortedMap<PlayerId, HandledUsercmds>,
 }
 
-/// The most usercmds of a player whose ack may still come.
-const HANDLED_MAX: usize = 512;
+/// How the server handled the usercmds of one player.
+#[derive(Debug, Default)]
+struct HandledUsercmds {
+    /// The first and the last usercmd of the newest run without gaps that the server handled.
+    known: Option<(CommandSeq, CommandSeq)>,
+    /// The usercmds without an ack that it did not run as they were made.
+    not_run: SortedMap<CommandSeq, Execution>,
+}
+
+/// The most usercmds of a player that the server did not run and whose ack may still come.
+const NOT_RUN_MAX: usize = 512;
+
+impl HandledUsercmds {
+    fn add(&mut self, command: CommandSeq, how: Execution) {
+        self.known = match self.known {
+            Some((first, last)) if command <= last => Some((first, last)),
+            Some((first, last)) if command.0 == last.0 + 1 => Some((first, command)),
+            _ => Some((command, command)),
+        };
+        if how != Execution::Run {
+            self.not_run.insert(command, how);
+            if self.not_run.len() > NOT_RUN_MAX {
+                self.not_run.pop_first();
+            }
+        }
+    }
+
+    /// Whether the server is known to have run all these usercmds as they were made.
+    fn ran_all(&self, first: CommandSeq, last: CommandSeq) -> bool {
+        let are_known = self.known.is_some_and(|known| known.0 <= first && last <= known.1);
+        are_known && self.not_run.range(first..=last).next().is_none()
+    }
+}
 
 impl Corrections {
     /// Notes how the server handled a usercmd.
     pub(super) fn executed(&mut self, player: PlayerId, command: CommandSeq, how: Execution) {
-        let of_player = self.handled.entry(player).or_default();
-        of_player.insert(command, how);
-        if of_player.len() > HANDLED_MAX {
-            of_player.pop_first();
-        }
+        self.handled.entry(player).or_default().add(command, how);
     }
 
     /// Returns the cause of a correction. A client can only suppose that the server did not run its usercmds as they
     /// were made; the server knows whether it did, and why.
     fn cause(&self, player: PlayerId, comparison: &Comparison, correction: &Correction) -> (Cause, Evidence) {
         let first = CommandSeq((comparison.command.0 + 1).saturating_sub(comparison.commands));
-        let handled = self.handled.get(&player).into_iter().flat_map(|all| all.range(first..=comparison.command));
-        let (mut ran, mut by_server) = (0, None);
-        for (_, how) in handled {
-            match how {
-                Execution::Run => ran += 1,
-                Execution::Late => by_server = by_server.or(Some(Cause::InputLate)),
-                Execution::OverBudget => by_server = by_server.or(Some(Cause::InputRefused)),
-                Execution::StoodIn | Execution::Missing => by_server = by_server.or(Some(Cause::InputLost)),
-            }
-        }
+        let handled = self.handled.get(&player);
+        let not_run = handled.and_then(|handled| handled.not_run.range(first..=comparison.command).next());
+        let by_server = not_run.map(|(_, how)| match how {
+            Execution::Late => Cause::InputLate,
+            Execution::OverBudget => Cause::InputRefused,
+            Execution::Run | Execution::StoodIn | Execution::Missing => Cause::InputLost,
+        });
+        let ran_all = handled.is_some_and(|handled| handled.ran_all(first, comparison.command));
         match (correction.cause, by_server) {
             (Cause::InputLost, Some(cause)) => (cause, correction.evidence),
-            (Cause::InputLost, None) if ran == comparison.commands => (Cause::Unknown, "none"),
+            (Cause::InputLost, None) if ran_all => (Cause::Unknown, "none"),
             (Cause::Unknown, Some(cause)) => (cause, "executed"),
             (cause, _) => (cause, correction.evidence),
         }
@@ -54,9 +79,9 @@ impl Corrections {
 
     /// Forgets the usercmds until an ack.
     fn forget_acked(&mut self, player: PlayerId, acked: CommandSeq) {
-        if let Some(of_player) = self.handled.get_mut(&player) {
-            while of_player.first_key_value().is_some_and(|(command, _)| *command <= acked) {
-                of_player.pop_first();
+        if let Some(HandledUsercmds { not_run, .. }) = self.handled.get_mut(&player) {
+            while not_run.first_key_value().is_some_and(|(command, _)| *command <= acked) {
+                not_run.pop_first();
             }
         }
     }
@@ -142,6 +167,9 @@ mod tests {
         assert_eq!(cause_of(&[(1, Run), (2, Missing), (3, Run)]), Cause::InputLost);
         assert_eq!(cause_of(&[(1, Run), (2, Late), (3, Run)]), Cause::InputLate);
         // Without the server's records of all usercmds, the client's hypothesis remains.
-        assert_eq!([cause_of(&[]), cause_of(&[(2, Run), (3, Run)])], [Cause::InputLost; 2]);
+        assert_eq!(
+            [cause_of(&[]), cause_of(&[(2, Run), (3, Run)]), cause_of(&[(1, Run), (3, Run)])],
+            [Cause::InputLost; 3]
+        );
     }
 }
