@@ -50,7 +50,7 @@ pub use settings::{ChangedSetting, settings_that_differ};
 pub use shape::ColumnDifference;
 pub use table::{RowCounts, Status, TableDiff};
 pub use usercmds::UsercmdRow;
-pub(crate) use usercmds::pick;
+pub(crate) use usercmds::{find_usercmd, pick};
 
 use clock::TickTimes;
 use equal::EqualTables;

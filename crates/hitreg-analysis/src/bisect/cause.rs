@@ -4,7 +4,7 @@
 use serde::{Serialize, Serializer};
 
 use super::rerun::RerunResult;
-use crate::diff::{ChangedSetting, Divergence, DivergenceKind, UsercmdRow, settings_that_differ};
+use crate::diff::{ChangedSetting, Divergence, DivergenceKind, UsercmdRow, find_usercmd, settings_that_differ};
 use hitreg_log::record::Cause;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
@@ -74,15 +74,16 @@ pub(crate) fn classify(
     let all = [&first.usercmds_a, &first.usercmds_b].map(|list| list.iter().collect::<Vec<_>>());
     // A trace without executed usercmds does not record them; it does not mean that none ran.
     let executed = |usercmds: &[Vec<&UsercmdRow>; 2]| if have_executed { execution(usercmds, traces) } else { None };
-    let event = || {
-        let of_own = executed(&own).or_else(|| input(&own));
-        let of_state = || correction(traces, first).or_else(|| shot(traces, first)).or_else(|| stated(first));
-        of_own.or_else(of_state).or_else(|| executed(&all)).or_else(|| input(&all))
+    let of_own = executed(&own).or_else(|| input(&own));
+    let event = match (of_own, reproduced(reran)) {
+        (None, Some(found)) => return found,
+        (Some(found), _) => Some(found),
+        (None, None) => {
+            let of_state = correction(traces, first).or_else(|| shot(traces, first)).or_else(|| stated(first));
+            of_state.or_else(|| executed(&all)).or_else(|| input(&all))
+        }
     };
-    if let Some(found) = reproduced(reran).filter(|_| executed(&own).is_none() && input(&own).is_none()) {
-        return found;
-    }
-    match (event(), settings(traces)) {
+    match (event, settings(traces)) {
         (Some(event), Some(setting)) if !are_of_different_logs(traces) => CauseFinding {
             evidence: format!("{}; {}", event.evidence, setting.evidence),
             effect: Some(event.evidence),
@@ -123,18 +124,14 @@ fn are_of_different_logs([a, b]: [&Trace; 2]) -> bool {
 
 /// Finds a usercmd that the runs executed differently: in one run it was lost, late, refused, in another tick or in none.
 fn execution([a, b]: &[Vec<&UsercmdRow>; 2], traces: [&Trace; 2]) -> Option<CauseFinding> {
-    let of = |list: &[&UsercmdRow], ran: &UsercmdRow| -> Option<UsercmdRow> {
-        list.iter().find(|r| (r.player, r.command) == (ran.player, ran.command)).map(|row| (*row).clone())
-    };
     for ran in a.iter().chain(b) {
-        let how = |list: &[&UsercmdRow], trace| {
-            let listed = of(list, ran);
-            match (listed.as_ref().and_then(|row| row.how.clone()), tick_of(trace, ran)) {
-                (Some(how), _) => how,
-                (None, None) => "in no tick".to_owned(),
-                (None, Some(_)) if listed.is_some() => "run".to_owned(),
-                (None, Some(tick)) => format!("in tick {tick}"),
-            }
+        let how = |list: &[&UsercmdRow], trace: &Trace| {
+            let listed = list.iter().find(|row| (row.player, row.command) == (ran.player, ran.command));
+            listed.and_then(|row| row.how.clone()).unwrap_or_else(|| match (tick_of(trace, ran), listed) {
+                (None, _) => "in no tick".to_owned(),
+                (Some(_), Some(_)) => "run".to_owned(),
+                (Some(tick), None) => format!("in tick {tick}"),
+            })
         };
         let (how_a, how_b) = (how(a, traces[0]), how(b, traces[1]));
         if how_a == how_b {
@@ -160,8 +157,8 @@ fn execution([a, b]: &[Vec<&UsercmdRow>; 2], traces: [&Trace; 2]) -> Option<Caus
 /// The tick in which a trace has a usercmd.
 fn tick_of(trace: &Trace, usercmd: &UsercmdRow) -> Option<u32> {
     let executed = executed::Columns::of(trace);
-    let keys = executed.player.iter().zip(executed.command).zip(executed.tick);
-    keys.filter(|(key, _)| *key == (&usercmd.player, &usercmd.command)).map(|(_, tick)| *tick).next()
+    let row = find_usercmd(executed.player, executed.command, (usercmd.player, usercmd.command))?;
+    executed.tick.get(row).copied()
 }
 
 fn input([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
@@ -193,7 +190,7 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     let place = (first.place.player?, first.place.command?);
     let of = |trace: &Trace| {
         let table = corrections::Columns::of(trace);
-        let row = table.player.iter().zip(table.command).position(|key| key == (&place.0, &place.1))?;
+        let row = find_usercmd(table.player, table.command, place)?;
         let known: Cause = table.cause.get(row).parse().ok()?;
         Some((known, table.evidence.get(row).to_owned()))
     };
@@ -235,10 +232,10 @@ fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     let target = EntityId(first.place.entity?.try_into().ok()?);
     let tick = first.place.tick?;
     let (hits_a, hits_b) = (hits(a, tick, target), hits(b, tick, target));
-    let all = hits_a.iter().chain(&hits_b).map(|(shot, hit)| (*shot, &hit.target));
-    let (shot, name) = all.into_iter().find(|(shot, _)| hits_a.get(shot) != hits_b.get(shot))?;
+    let mut all = hits_a.iter().chain(&hits_b);
+    let (shot, HitRow { target: name, .. }) = all.find(|(shot, _)| hits_a.get(shot) != hits_b.get(shot))?;
     let (shooter, command, _) = shot;
-    let how = match [&hits_a, &hits_b].map(|hits| hits.get(&shot)) {
+    let how = match [&hits_a, &hits_b].map(|hits| hits.get(shot)) {
         [Some(a), Some(b)] => format!("hit {name} for {} in A, {} in B", a.damage, b.damage),
         [a, _] => format!("hit {name} in {} only", if a.is_some() { "A" } else { "B" }),
     };

@@ -60,7 +60,7 @@ pub(super) fn most_changed(
         if changed < LEAST_CHANGED_LOGS {
             return None;
         }
-        // The sums do not depend on the order of the logs.
+        // In one order, so that the rounding of sums does not depend on the order of the logs.
         let mut logs = logs.clone();
         logs.sort_unstable();
         let rate = |side: usize| ShareEstimate::of(logs.iter().map(|log| (log.hits[side], log.shots[side])));

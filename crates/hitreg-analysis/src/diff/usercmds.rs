@@ -162,7 +162,7 @@ fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRo
         UsercmdRow { player, command, how, input: input(trace, player, command, inputs) }
     };
     if let (Some(player), Some(command)) = (place.player, place.command) {
-        return vec![usercmd(player, command, find(executed.player, executed.command, (player, command)))];
+        return vec![usercmd(player, command, find_usercmd(executed.player, executed.command, (player, command)))];
     }
     let Some(tick) = place.tick else { return Vec::new() };
     let rows = executed.tick.len().min(executed.player.len()).min(executed.command.len());
@@ -193,13 +193,14 @@ fn inputs<'t>(traces: [&'t Trace; 2]) -> Vec<&'t str> {
 fn input(trace: &Trace, player: u32, command: u32, inputs: &[&str]) -> Vec<NamedValue> {
     let Some(table) = trace.table(frames::NAME) else { return Vec::new() };
     let frames = frames::Columns::read(table);
-    let Some(row) = find(frames.player, frames.command, (player, command)) else { return Vec::new() };
+    let Some(row) = find_usercmd(frames.player, frames.command, (player, command)) else { return Vec::new() };
     let named =
         |name: &&str| Some(NamedValue { name: (*name).to_owned(), value: CellValue::at(table.column(name)?, row)? });
     inputs.iter().filter_map(named).collect()
 }
 
-fn find(players: &[u32], commands: &[u32], (player, command): (u32, u32)) -> Option<usize> {
+/// The row of a usercmd in two key columns.
+pub(crate) fn find_usercmd(players: &[u32], commands: &[u32], (player, command): (u32, u32)) -> Option<usize> {
     players.iter().zip(commands).position(|key| key == (&player, &command))
 }
 

@@ -114,12 +114,18 @@ pub(super) fn behind(
     }
     let until = first.place.at_us.map(|at_us| Micros(at_us.saturating_add(AFTER_DIVERGENCE.0)));
     let part = until.filter(|_| !sides.run_builds()).map(|to| Part { from: Micros(i64::MIN), to });
-    let Some(before) = trial.replayed(TraceSide::A, Vec::new(), part)? else { return Ok(untried) };
+    // Without a part, A is the replay that a trial is compared with.
+    let start = part.map(|_| trial.replayed(TraceSide::A, Vec::new(), part)).transpose()?;
+    let before = match &start {
+        None => a,
+        Some(Some(start)) => start.source(),
+        Some(None) => return Ok(untried),
+    };
     // `None` if A cannot replay the log with these settings.
     let gives_it = |settings: Vec<String>| -> Result<Option<bool>, EngineError> {
         check(&runner.stop)?;
         let Some(other) = trial.replayed(TraceSide::A, settings, part)? else { return Ok(None) };
-        let found = diff(before.source(), other.source(), &trial.options).ok().and_then(|found| found.first);
+        let found = diff(before, other.source(), &trial.options).ok().and_then(|found| found.first);
         Ok(Some(found.is_some_and(|found| {
             (&found.table, &found.place, &found.field, &found.a, &found.b)
                 == (&first.table, &first.place, &first.field, &first.a, &first.b)
@@ -127,14 +133,13 @@ pub(super) fn behind(
     };
     let alone = |setting: &ChangedSetting| of_b(setting).map_or(Ok(None), |pair| gives_it(vec![pair]));
     let tried: Vec<Option<bool>> = changed.par_iter().map(alone).collect::<Result<_, _>>()?;
-    let all: Vec<String> = changed.iter().filter_map(of_b).collect();
     if let Some((setting, _)) = changed.iter().zip(&tried).find(|(_, gives_it)| **gives_it == Some(true)) {
         return Ok(DivergenceOrigin::Setting(setting.clone()));
     }
     if !have_other_builds {
         return Ok(DivergenceOrigin::Settings);
     }
-    let together = if let [alone] = &tried[..] { *alone } else { gives_it(all)? };
+    let together = if let [alone] = &tried[..] { *alone } else { gives_it(changed.iter().filter_map(of_b).collect())? };
     Ok(match together {
         Some(true) => DivergenceOrigin::Settings,
         Some(false) => DivergenceOrigin::Builds,
