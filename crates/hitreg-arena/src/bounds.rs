@@ -30,11 +30,14 @@ impl Bounds {
         Bounds { min: from.min(to), max: from.max(to) }
     }
 
-    /// Returns the box around all points behind all planes, enlarged by the sweep's surface gap.
+    /// Returns a box around all points behind all planes, enlarged by the sweep's surface gap.
     pub(crate) fn of_convex(facets: &[Facet]) -> Bounds {
         let gap = f64::from(SURFACE_GAP_UNITS);
-        let moved_out = |facet: &Facet| Facet { distance: facet.distance + gap, ..*facet };
-        let planes: Vec<Facet> = facets.iter().map(moved_out).chain(cut_planes(CUT_UNITS)).collect();
+        let moved_out: Vec<Facet> = facets.iter().map(|f| Facet { distance: f.distance + gap, ..*f }).collect();
+        if let Some([min, max]) = corners_of_box(&moved_out) {
+            return Bounds { min: Bounds::around(min).min, max: Bounds::around(max).max };
+        }
+        let planes: Vec<Facet> = moved_out.into_iter().chain(cut_planes(CUT_UNITS)).collect();
         let corners = corners_of(&planes, ROUNDING_UNITS / 8.0);
         corners.fold(Bounds::EMPTY, |all, at| all.union(Bounds::around(at)))
     }
@@ -97,6 +100,22 @@ pub(crate) fn axes() -> impl Iterator<Item = [f64; 3]> {
     })
 }
 
+/// Returns the lowest and the highest corner of a box; `None` if the planes form another solid, or none. Most brushes are
+/// boxes, and need no search for corners.
+fn corners_of_box(planes: &[Facet]) -> Option<[[f64; 3]; 2]> {
+    let mut corners = [[0.0; 3]; 2];
+    let mut across_axes = 0;
+    for (side, axis) in axes().enumerate() {
+        let across = || planes.iter().filter(|plane| plane.normal == axis);
+        across_axes += across().count();
+        let distance = across().map(|plane| plane.distance).reduce(f64::min)?;
+        let (low_or_high, sign) = if side % 2 == 0 { (1, 1.0) } else { (0, -1.0) };
+        corners[low_or_high][side / 2] = sign * distance;
+    }
+    let is_solid = (0..3).all(|axis| corners[0][axis] <= corners[1][axis]);
+    (across_axes == planes.len() && is_solid).then_some(corners)
+}
+
 /// Returns the planes of a cube around everything, which give open brushes corners too.
 pub(crate) fn cut_planes(distance: f64) -> impl Iterator<Item = Facet> {
     axes().map(move |normal| Facet { normal, distance })
@@ -127,4 +146,25 @@ pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 
 pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::brush::ConvexBrush;
+    use super::*;
+
+    #[test]
+    fn a_box_has_the_bounds_of_its_corners() {
+        let facets = ConvexBrush::cuboid([-8.0, 16.0, 0.5], [24.0, 17.0, 96.0]).facets().to_vec();
+        let corners = corners_of_box(&facets).expect("a box");
+        assert_eq!(corners, [[-8.0, 16.0, 0.5], [24.0, 17.0, 96.0]]);
+        // A cut that encloses the box makes it another solid, with the same corners.
+        let cut = Facet { normal: [0.6, 0.8, 0.0], distance: 1_000.0 };
+        let cut_off: Vec<Facet> = facets.iter().copied().chain([cut]).collect();
+        assert_eq!(corners_of_box(&cut_off), None);
+        assert_eq!(Bounds::of_convex(&cut_off), Bounds::of_convex(&facets));
+        assert_eq!(corners_of_box(&facets[..5]), None);
+        let nothing = ConvexBrush::cuboid([8.0; 3], [0.0; 3]);
+        assert_eq!((corners_of_box(nothing.facets()), Bounds::of_convex(nothing.facets())), (None, Bounds::EMPTY));
+    }
 }

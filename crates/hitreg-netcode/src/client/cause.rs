@@ -111,7 +111,7 @@ fn effects_with_input_lost<G: Game>(
     let commands = miss.commands;
     let reproduces = |state: HypothesisState<G::Body>, end: usize| {
         let HypothesisState { body, met, .. } = state.run(context, &commands[end..]);
-        fields.errors(&body, miss.authoritative, miss.authoritative).is_empty().then_some(met.effects)
+        fields.are_equal(&body, miss.authoritative).then_some(met.effects)
     };
     let last = miss.last_command.clone();
     let mut before = HypothesisState { body: miss.from?.clone(), last, met: ContactNotes::default() };

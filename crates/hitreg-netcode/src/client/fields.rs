@@ -25,6 +25,15 @@ impl PredictedFields {
         PredictedFields { fields: predicted.map(|(index, (field, place))| (index, field.kind, place)).collect() }
     }
 
+    /// Returns whether all predicted fields have the server's values.
+    pub(super) fn are_equal<B: Body>(&self, predicted: &B, authoritative: &B) -> bool {
+        if predicted.is_absent() != authoritative.is_absent() {
+            return false;
+        }
+        let (ours, theirs) = (predicted.to_cells(), authoritative.to_cells());
+        self.fields.iter().all(|(_, _, place)| ours[place.clone()] == theirs[place.clone()])
+    }
+
     /// Returns the predicted fields that differ from the server's and that `resumed` does not keep. An absent body has no
     /// fields, so only its absence is an error.
     pub(super) fn errors<B: Body>(&self, predicted: &B, authoritative: &B, resumed: &B) -> Vec<FieldMisprediction> {
@@ -85,13 +94,17 @@ mod tests {
         assert_eq!(fields.errors(&gone, &boat, &boat), absent(1, 0));
         assert_eq!(fields.errors(&gone, &boat, &gone), []);
         assert_eq!(fields.errors(&gone, &gone, &gone), []);
+        assert!(!fields.are_equal(&boat, &gone) && !fields.are_equal(&gone, &boat) && fields.are_equal(&gone, &gone));
     }
 
     #[test]
     fn errors_are_predicted_fields_that_differ_and_are_not_kept() {
         let found = |mode, [ours, theirs, kept]: [u32; 3]| {
             let dot = |shots| DotBody { shots, ..DotBody::default() };
-            PredictedFields::new::<DotBody>(mode).errors(&dot(ours), &dot(theirs), &dot(kept)).len()
+            let fields = PredictedFields::new::<DotBody>(mode);
+            let are_equal = fields.errors(&dot(ours), &dot(theirs), &dot(theirs)).is_empty();
+            assert_eq!(fields.are_equal(&dot(ours), &dot(theirs)), are_equal);
+            fields.errors(&dot(ours), &dot(theirs), &dot(kept)).len()
         };
         let weapons = PredictionMode::Weapons;
         assert_eq!(

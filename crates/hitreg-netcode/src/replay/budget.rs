@@ -12,7 +12,6 @@ use crate::pipeline::Event;
 use crate::session::{InputSource, Observer, PlayerScreen, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
-use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{ClockTime, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
@@ -162,7 +161,8 @@ impl<G: Game, I: InputSource<G> + ?Sized> InputSource<G> for BoundedInput<'_, I>
 pub(super) struct BudgetObserver<'a, O: ?Sized> {
     pub(super) budget: &'a ReplayBudget,
     pub(super) observer: &'a mut O,
-    players: SortedMap<PlayerId, FrameCounts>,
+    /// The counts of each player so far.
+    players: Vec<FrameCounts>,
 }
 
 /// Counts of one player's frames.
@@ -176,14 +176,14 @@ struct FrameCounts {
 
 impl<'a, O: ?Sized> BudgetObserver<'a, O> {
     pub(super) fn new(budget: &'a ReplayBudget, observer: &'a mut O) -> Self {
-        BudgetObserver { budget, observer, players: SortedMap::new() }
+        BudgetObserver { budget, observer, players: Vec::new() }
     }
 
     /// Counts a frame. The client keeps its usercmd until a snapshot acks it, and the link keeps packets until they
     /// arrive.
     fn count_frame(&mut self, player: PlayerId, at: Micros) {
         let second = at.0.div_euclid(1_000_000);
-        let counts = self.players.entry(player).or_default();
+        let counts = self.counts(player);
         counts.in_second = match counts.in_second {
             (of, frames) if of == second => (of, frames + 1),
             _ => (second, 1),
@@ -199,8 +199,16 @@ impl<'a, O: ?Sized> BudgetObserver<'a, O> {
         }
     }
 
+    fn counts(&mut self, player: PlayerId) -> &mut FrameCounts {
+        let index = usize::from(player.0);
+        if index >= self.players.len() {
+            self.players.resize(index + 1, FrameCounts::default());
+        }
+        &mut self.players[index]
+    }
+
     fn count_ack(&mut self, player: PlayerId) {
-        let kept = std::mem::take(&mut self.players.entry(player).or_default().unacked).saturating_sub(UNACKED_FEW);
+        let kept = std::mem::take(&mut self.counts(player).unacked).saturating_sub(UNACKED_FEW);
         self.budget.unacked.set(self.budget.unacked.get().saturating_sub(kept));
     }
 }

@@ -125,8 +125,8 @@ impl<'a> Feed<'a> {
         }
         for (player, (of, records)) in (0..).map(PlayerId).zip(self.players.iter_mut().zip(chunk.players)) {
             self.left.extend(leave_times(&records.presence).into_iter().map(|at| (at, player)));
-            of.frames.extend(records.frames);
-            of.heard.extend(records.heard);
+            of.frames.append(&mut records.frames.into());
+            of.heard.append(&mut records.heard.into());
             of.fates
                 .up
                 .add(records.sent.iter().map(|PacketRecord { number, at, .. }| (*number, *at)), &records.reached);
