@@ -351,6 +351,34 @@ fn a_shot_and_a_correction_are_explained_and_drawn() {
     assert_eq!((&why["shot"]["server"]["reason"], &why["shot"]["judged"]["limit"]), (&"missed".into(), &"off".into()));
 }
 
+/// A shot at the rewind limit is also judged with the longest limit there is, as a replay with that limit judges it.
+#[test]
+fn a_limited_shot_is_also_judged_with_the_longest_limit() {
+    let folder = Folder::empty();
+    let longest = "--set lag_compensation.max_unlag_ms=1500";
+    folder.done("record synth --players 3 --seconds 20 --delay-ms 550 -o far.hitlog");
+    let recorded = trace_of(&folder, "replay far.hitlog");
+    let unlimited = trace_of(&folder, &format!("replay far.hitlog {longest} --what-if rejudge"));
+    let rows = shots::Columns::of(&recorded).rows;
+    let (recorded, unlimited) = (TraceRows::new(&recorded), TraceRows::new(&unlimited));
+    let is_limited = |shot: &ShotExplanation| shot.judged.as_ref().is_some_and(|judged| judged.limit == "max_unlag");
+    let limited: Vec<usize> = (0..rows)
+        .filter(|row| recorded.shot(*row).screen.reason == "hit" && is_limited(&recorded.shot(*row)))
+        .collect();
+    let mut changed = 0;
+    for row in limited.iter().copied().take(5) {
+        let (shot, other) = (recorded.shot(row), unlimited.shot(row));
+        let json = folder.json(&format!("why far.hitlog {}", shot.name()));
+        let rejudged = &json["rejudged"][1];
+        assert_eq!(rejudged["setting"], "lag_compensation.max_unlag_ms=1500", "{json}");
+        assert_eq!(rejudged["server"]["reason"], other.server.reason, "{}", shot.name());
+        changed += usize::from(shot.server.reason != other.server.reason);
+        let json = folder.json(&format!("why far.hitlog {longest} {}", shot.name()));
+        assert_eq!(json["rejudged"].as_array().unwrap().len(), 1, "its limit is already the longest");
+    }
+    assert!(changed > 0, "of {}", limited.len());
+}
+
 /// The drawn position lies between the two snapshots that the page names, at the fraction that it names.
 #[test]
 fn targets_are_drawn_from_the_named_snapshots() {

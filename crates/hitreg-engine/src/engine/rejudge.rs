@@ -1,4 +1,4 @@
-//! Judges the shots of a session under other rules: with lag compensation switched, and without the rewind limit.
+//! Judges the shots of a session under other rules: with lag compensation switched, and with the longest rewind limit.
 
 use super::EngineError;
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
@@ -10,6 +10,8 @@ use hitreg_netcode::settings::{SettingError, Settings};
 
 /// The value of the `limit` column for shots whose rewind was limited.
 const MAX_UNLAG: &str = "max_unlag";
+/// The setting of the rewind limit.
+const MAX_UNLAG_MS: &str = "lag_compensation.max_unlag_ms";
 
 /// The shots of one side's trace under other rules, or the reason why they could not be judged.
 pub type SideRejudgement = Result<Vec<RejudgedShots>, ReplayError>;
@@ -29,9 +31,10 @@ impl OtherRules {
         let is_on = under.lag_compensation.enabled;
         let what = if is_on { "without lag compensation" } else { "with lag compensation" };
         let mut rules = vec![(what, format!("lag_compensation.enabled={}", !is_on), None)];
-        if is_on {
-            let setting = "lag_compensation.max_unlag_ms=1000".to_owned();
-            rules.push(("without a rewind limit", setting, Some(MAX_UNLAG)));
+        let (key, now_ms) = (MAX_UNLAG_MS, under.lag_compensation.max_unlag_ms);
+        let longest = Settings::nearest(key, &i64::MAX.to_string()).filter(|longest| *longest != now_ms.to_string());
+        if let Some(longest) = longest.filter(|_| is_on) {
+            rules.push(("with the longest rewind limit", format!("{key}={longest}"), Some(MAX_UNLAG)));
         }
         let with_settings = |(what, setting, limit): (&'static str, String, Option<&'static str>)| {
             let mut other = under.clone();
