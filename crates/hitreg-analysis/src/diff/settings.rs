@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{DiffOptions, DiffScope, TraceDiff, TraceVerdict};
+use hitreg_log::record::split_of_player;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::units::{ClockTime, Micros};
 
@@ -17,10 +18,13 @@ pub struct ChangedSetting {
     pub b: String,
 }
 
-/// The settings of two traces that differ, with both values.
+/// The settings of two traces that differ, with both values. A player without an own value of a setting has the common
+/// one.
 pub fn settings_that_differ([a, b]: [&[(String, String)]; 2]) -> Vec<ChangedSetting> {
     let of = |settings: &[(String, String)], key: &str| {
-        settings.iter().find(|(k, _)| k == key).map_or("unset", |(_, v)| v.as_str()).to_owned()
+        let value = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
+        let common = || split_of_player(key).and_then(|(_, common)| value(common));
+        value(key).or_else(common).unwrap_or_else(|| "unset".to_owned())
     };
     let keys: SortedSet<&String> = a.iter().chain(b).map(|(key, _)| key).collect();
     let both = keys.into_iter().map(|key| ChangedSetting { key: key.clone(), a: of(a, key), b: of(b, key) });
@@ -74,4 +78,25 @@ fn scope(options: &DiffOptions) -> String {
     };
     let beyond = if options.tolerances.is_empty() { "" } else { " beyond the tolerance" };
     format!("{what}{beyond}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_player_without_an_own_value_has_the_common_one() {
+        let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let common = pairs(&[("interpolation.lerp_ms", "100")]);
+        let own = pairs(&[
+            ("interpolation.lerp_ms", "100"),
+            ("p1.interpolation.lerp_ms", "100"),
+            ("p2.interpolation.lerp_ms", "50"),
+            ("p2.other", "1"),
+        ]);
+        let changed = settings_that_differ([&common, &own]).iter().map(ChangedSetting::to_string).collect::<Vec<_>>();
+        assert_eq!(changed, ["p2.interpolation.lerp_ms is 100 in A, 50 in B", "p2.other is unset in A, 1 in B"]);
+    }
 }
