@@ -1,5 +1,7 @@
 //! A recorded OpenArena session: imported, and its shots compared, explained, reported and exported.
 
+use std::process::Command;
+
 use super::folder::{Folder, code, text, word};
 use super::report::page;
 
@@ -144,4 +146,20 @@ fn a_server_log_of_another_session_is_noticed() {
     let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(output.contains("30 damage lines, 0 of them reported to a shooter"), "{output}");
     assert!(output.contains("fewer than half of the reported hits: it may be of another session"), "{output}");
+}
+
+#[test]
+fn an_import_that_cannot_be_written_leaves_nothing() {
+    let folder = Folder::empty();
+    let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
+    // Files may have at most some kilobytes.
+    let line = format!(
+        "trap '' XFSZ; ulimit -f 8; exec {} import quake3-udp {fixtures}/duel.trace.zst -o duel.hitlog",
+        word(env!("CARGO_BIN_EXE_hitreg"))
+    );
+    let output = Command::new("sh").args(["-c", &line]).current_dir(&folder.dir).output().expect("a shell");
+    let said = text(&output.stderr);
+    assert_eq!((code(&output), said.contains("recover")), (128, false), "{said}");
+    assert!(said.contains("duel.hitlog"), "{said}");
+    assert_eq!(std::fs::read_dir(&folder.dir).expect("a folder").count(), 0, "{said}");
 }

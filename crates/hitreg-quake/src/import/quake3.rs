@@ -48,17 +48,18 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
         overview.rules.map = Some(map.map_err(|error| fault_of(path, error.into()))?);
     }
     let header = quake3::header(&overview.rules, &overview.players, from.source.origin()).map_err(fail)?;
+    let recording = store::open_file(from.recording)?;
     let mut to = RecordingClaim::new(target)?.begin(&header, WriterOptions::whole(), QueuePolicy::Wait)?;
     let mut failed: Option<StoreError> = None;
-    quake3::import(from.source, store::open_file(from.recording)?, &log, &mut |record| {
+    let imported = quake3::import(from.source, recording, &log, &mut |record| {
         if failed.is_none() {
             failed = to.push(&record).err();
         }
-    })
-    .map_err(fail)?;
-    match failed {
-        Some(error) => Err(error.into()),
-        None => Ok(to.finish().map(|()| overview)?),
+    });
+    match (imported, failed) {
+        (Err(source), _) => to.abandon().map_err(ImportFileError::from).and(Err(fail(source))),
+        (Ok(()), Some(error)) => Err(to.discard(error).into()),
+        (Ok(()), None) => Ok(to.finish_or_discard().map(|()| overview)?),
     }
 }
 
