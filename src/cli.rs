@@ -22,8 +22,6 @@ mod man;
 mod merge;
 mod moment;
 mod offered;
-#[cfg(test)]
-mod option_pairs;
 mod output;
 mod outputs;
 mod part;
@@ -43,6 +41,8 @@ mod shrink;
 mod soak;
 mod summary;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod trouble;
 mod usage;

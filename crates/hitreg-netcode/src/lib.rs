@@ -29,4 +29,5 @@ pub use glam;
 pub use hitreg_log::usercmd;
 
 #[cfg(test)]
+#[path = "tests/rink.rs"]
 mod rink;

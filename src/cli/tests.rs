@@ -1,4 +1,4 @@
-//! Checks every pair of options of every command against clap's definitions.
+//! Tests of the command line: every pair of options of every command, against clap's definitions.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
