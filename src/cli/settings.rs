@@ -6,7 +6,7 @@ use super::output::Output;
 use super::page::{BOLD, Page, PageCell};
 use super::{CommandResult, offered};
 use crate::report::layout::WIDTH;
-use crate::settings::{ENGINE_NAMES, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
+use crate::settings::{ENGINE_NAMES, EngineName, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
 
 /// List every setting with its values, its default, and the source of the default
 ///
@@ -35,28 +35,12 @@ struct SettingListing {
     key: &'static str,
     about: &'static str,
     #[serde(flatten)]
-    takes: AcceptedValues,
+    takes: ValueKind,
     default: String,
     value: String,
     source: &'static str,
     /// The setting's names in other engines.
-    engine_names: Vec<EngineEquivalent>,
-}
-
-#[derive(Serialize)]
-struct EngineEquivalent {
-    engine: &'static str,
-    name: &'static str,
-    note: &'static str,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum AcceptedValues {
-    Flag,
-    Number { min: i64, max: i64, unit: &'static str },
-    Rate { min: i64, max: i64, unit: &'static str },
-    Choice { choices: &'static [&'static str] },
+    engine_names: Vec<&'static EngineName>,
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
@@ -86,30 +70,21 @@ impl SettingListing {
         SettingListing {
             key: key.name,
             about: key.about,
-            takes: match key.kind {
-                ValueKind::Flag => AcceptedValues::Flag,
-                ValueKind::Number { min, max, unit } => AcceptedValues::Number { min, max, unit },
-                ValueKind::Rate { min, max } => AcceptedValues::Rate { min, max, unit: "Hz" },
-                ValueKind::Choice(choices) => AcceptedValues::Choice { choices },
-            },
+            takes: key.kind,
             default: key.default(),
             value: key.get(settings),
             source: by_preset.map_or(key.source, |(_, _, source)| source),
-            engine_names: ENGINE_NAMES
-                .iter()
-                .filter(|known| known.key == key.name)
-                .map(|known| EngineEquivalent { engine: known.engine, name: known.name, note: known.note })
-                .collect(),
+            engine_names: ENGINE_NAMES.iter().filter(|known| known.key == key.name).collect(),
         }
     }
 
     fn bounds(&self) -> String {
         match &self.takes {
-            AcceptedValues::Flag => "true, false".to_owned(),
-            AcceptedValues::Number { min, max, unit } | AcceptedValues::Rate { min, max, unit } => {
+            ValueKind::Flag => "true, false".to_owned(),
+            ValueKind::Number { min, max, unit } | ValueKind::Rate { min, max, unit } => {
                 format!("{min} to {max} {unit}")
             }
-            AcceptedValues::Choice { choices } => choices.join(", "),
+            ValueKind::Choice { choices } => choices.join(", "),
         }
     }
 }
@@ -142,7 +117,7 @@ fn print(page: &mut Page, listed: &[SettingListing], preset: Option<&Preset>, wo
         page.paragraph(6, setting.about);
         page.faint(6, &format!("({})", setting.source));
         // Names in other engines are shown only if the user searched for one of them.
-        let asked = |known: &&EngineEquivalent| word.is_some_and(|word| known.name.eq_ignore_ascii_case(word));
+        let asked = |known: &&&EngineName| word.is_some_and(|word| known.name.eq_ignore_ascii_case(word));
         for known in setting.engine_names.iter().filter(asked) {
             let note = if known.note.is_empty() { "the same" } else { known.note };
             page.paragraph(6, &format!("{} in {}: {note}", known.name, known.engine));

@@ -132,7 +132,7 @@ impl Axis {
 fn range(key: &str, range: &str, (low, rest): (&str, &str), is_own: bool) -> Result<Vec<String>, AxisError> {
     let bad = || AxisError::BadRange { key: key.to_owned(), range: range.to_owned() };
     match KEYS.iter().find(|k| k.name == key).map(|k| k.kind) {
-        Some(kind @ (ValueKind::Flag | ValueKind::Choice(_))) => {
+        Some(kind @ (ValueKind::Flag | ValueKind::Choice { .. })) => {
             return Err(AxisError::NotANumber { key: key.to_owned(), takes: kind.takes() });
         }
         Some(ValueKind::Number { .. } | ValueKind::Rate { .. }) => {}

@@ -1,21 +1,24 @@
 //! The names of settings in other engines, so that programmers of Source or Quake find a setting by names such as
 //! `cl_interp`.
 
+use serde::Serialize;
+
 /// Another engine's name for a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct EngineName {
-    /// The name of its console variable.
-    pub name: &'static str,
     /// The engine, or the game.
     pub engine: &'static str,
+    /// The name of its console variable.
+    pub name: &'static str,
     /// The key of the setting.
+    #[serde(skip)]
     pub key: &'static str,
     /// How the meanings differ; empty when they do not.
     pub note: &'static str,
 }
 
 const fn of(engine: &'static str, name: &'static str, key: &'static str, note: &'static str) -> EngineName {
-    EngineName { name, engine, key, note }
+    EngineName { engine, name, key, note }
 }
 
 const SECONDS: &str = "in seconds there: 0.1 is 100";

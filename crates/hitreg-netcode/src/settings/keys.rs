@@ -47,13 +47,13 @@ macro_rules! kind {
         ValueKind::Flag
     };
     (Hz) => {
-        ValueKind::Rate { min: 1, max: 1000 }
+        ValueKind::Rate { min: 1, max: 1000, unit: "Hz" }
     };
     (i64 $min:literal..=$max:literal $unit:literal) => {
         ValueKind::Number { min: $min, max: $max, unit: $unit }
     };
     ($choice:ident) => {
-        ValueKind::Choice($choice::NAMES)
+        ValueKind::Choice { choices: $choice::NAMES }
     };
 }
 

@@ -1,9 +1,12 @@
 //! The kinds of setting values, and their parsing.
 
+use serde::Serialize;
+
 use hitreg_log::units::Hz;
 
 /// The values that a key accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum ValueKind {
     /// `true` or `false`.
     Flag,
@@ -22,9 +25,14 @@ pub enum ValueKind {
         min: i64,
         /// The maximum in whole Hz.
         max: i64,
+        /// Hz.
+        unit: &'static str,
     },
-    /// One of these words.
-    Choice(&'static [&'static str]),
+    /// A word.
+    Choice {
+        /// The accepted words.
+        choices: &'static [&'static str],
+    },
 }
 
 /// A value of a setting, as text.
@@ -80,8 +88,10 @@ impl ValueKind {
         match self {
             ValueKind::Flag => "true or false".to_owned(),
             ValueKind::Number { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
-            ValueKind::Rate { min, max } => format!("a number of Hz from {min} to {max}, with at most three decimals"),
-            ValueKind::Choice(words) => format!("one of {}", words.join(", ")),
+            ValueKind::Rate { min, max, unit } => {
+                format!("a number of {unit} from {min} to {max}, with at most three decimals")
+            }
+            ValueKind::Choice { choices } => format!("one of {}", choices.join(", ")),
         }
     }
 
@@ -98,7 +108,7 @@ impl ValueKind {
             },
             ValueKind::Rate { min, .. } if number()? < min as f64 => min,
             ValueKind::Rate { max, .. } if number()? > max as f64 => max,
-            ValueKind::Rate { .. } | ValueKind::Flag | ValueKind::Choice(_) => {
+            ValueKind::Rate { .. } | ValueKind::Flag | ValueKind::Choice { .. } => {
                 return self.accepts(text).then(|| text.to_owned());
             }
         };
@@ -109,10 +119,10 @@ impl ValueKind {
         match self {
             ValueKind::Flag => bool::from_text(text).is_some(),
             ValueKind::Number { min, max, .. } => text.parse().is_ok_and(|number| (min..=max).contains(&number)),
-            ValueKind::Rate { min, max } => {
+            ValueKind::Rate { min, max, .. } => {
                 Hz::parse(text).is_some_and(|hz| (min * 1000..=max * 1000).contains(&hz.milli()))
             }
-            ValueKind::Choice(words) => words.contains(&text),
+            ValueKind::Choice { choices } => choices.contains(&text),
         }
     }
 }
