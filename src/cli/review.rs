@@ -3,6 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
 use super::figures::{count, counted};
@@ -43,7 +44,7 @@ pub(super) struct Args {
         long,
         value_name = "KINDS",
         value_delimiter = ',',
-        value_parser = GoldenChange::KINDS.map(GoldenChange::name),
+        value_parser = PossibleValuesParser::new(&GoldenChange::NAMES[1..]),
         hide_possible_values = true
     )]
     kind: Vec<String>,
@@ -167,8 +168,7 @@ fn print_all(page: &mut Page, reviewed: &[ReviewedProposal], chosen: usize, were
         let cells = [kind.name().to_owned()].into_iter().chain(counts).chain([kind.meaning().to_owned()]);
         of_kind().next().map(|_| cells.collect::<Vec<_>>())
     };
-    let kinds = [GoldenChange::Same].into_iter().chain(GoldenChange::KINDS);
-    page.section("kind", &[">wait", ">accepted", ">rejected", ""], kinds.filter_map(row));
+    page.section("kind", &[">wait", ">accepted", ">rejected", ""], GoldenChange::ALL.into_iter().filter_map(row));
     if reviewed.iter().any(|reviewed| reviewed.done == ReviewOutcome::Left) {
         page.blank();
         page.faint(0, "--accept and --reject take all goldens; --kind KINDS limits them to kinds.");

@@ -13,6 +13,7 @@ use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::digest::{self, TableDigest};
 use hitreg_log::trace::schema::{TABLES, shots};
 use hitreg_log::trace::{ColumnData, Digest, Table, Trace, TraceHeader};
+use hitreg_log::units::named;
 
 /// The first line of every golden.
 const TITLE: &str = "hitreg golden 1";
@@ -157,29 +158,27 @@ pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
     Some(found)
 }
 
-/// The kind of difference between two goldens. A difference is of the last kind that applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GoldenChange {
-    /// The goldens are equal.
-    Same,
-    /// Only digests of tables: states, times or errors, but no count and no shot.
-    Digests,
-    /// Counts, such as corrections by cause, but no shot.
-    Counts,
-    /// Shots with equal outcomes: their rewind, view error or weapon's words.
-    Shots,
-    /// The outcomes of shots: hit or miss, target, hitgroup, damage, or a shot in one golden only.
-    Hits,
-    /// There was no golden.
-    New,
+named! {
+    /// The kind of difference between two goldens. A difference is of the last kind that applies.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum GoldenChange {
+        /// The goldens are equal.
+        Same = "same",
+        /// Only digests of tables: states, times or errors, but no count and no shot.
+        Digests = "digests",
+        /// Counts, such as corrections by cause, but no shot.
+        Counts = "counts",
+        /// Shots with equal outcomes: their rewind, view error or weapon's words.
+        Shots = "shots",
+        /// The outcomes of shots: hit or miss, target, hitgroup, damage, or a shot in one golden only.
+        Hits = "hits",
+        /// There was no golden.
+        New = "new",
+    }
 }
 
 impl GoldenChange {
-    /// All kinds of difference.
-    pub const KINDS: [GoldenChange; 5] =
-        [GoldenChange::Digests, GoldenChange::Counts, GoldenChange::Shots, GoldenChange::Hits, GoldenChange::New];
-
     /// The kind of difference between a golden, if there is one, and its replacement.
     pub fn of(accepted: Option<&str>, replayed: &str) -> GoldenChange {
         let Some(accepted) = accepted else { return GoldenChange::New };
@@ -200,18 +199,6 @@ impl GoldenChange {
             GoldenChange::Digests
         } else {
             GoldenChange::Same
-        }
-    }
-
-    /// The name of the kind.
-    pub fn name(self) -> &'static str {
-        match self {
-            GoldenChange::Same => "same",
-            GoldenChange::Digests => "digests",
-            GoldenChange::Counts => "counts",
-            GoldenChange::Shots => "shots",
-            GoldenChange::Hits => "hits",
-            GoldenChange::New => "new",
         }
     }
 
