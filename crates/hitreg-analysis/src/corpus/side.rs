@@ -93,26 +93,19 @@ fn latencies_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, LatencyBand>, 
     Ok(latencies.medians_ms().into_iter().map(|(player, ms)| (player, LatencyBand::of_ms(ms))).collect())
 }
 
-/// What is known of a log before it is compared, and how its rows name commands.
-pub struct ComparedRows<'a> {
-    /// The row with the facts of the log; verdict and figures follow from the comparison.
-    pub about: LogRow,
-    /// The command line that compares this log alone, such as `hitreg diff LOG --b ./game`.
-    pub command: &'a str,
-}
-
 /// The rows of two compared replays of one log: those of weapons, causes and changed shots, and at last that of the log.
+/// `about` has the facts of the log; verdict and figures follow from the comparison. `command` is the command line that
+/// compares this log alone, such as `hitreg diff LOG --b ./game`.
 ///
 /// # Errors
 /// A message when a trace cannot be read again.
 pub fn compared_rows(
-    compared: ComparedRows<'_>,
+    (about, command): (LogRow, &str),
     traces: [&dyn TraceSource; 2],
     found: &TraceDiff,
 ) -> Result<Vec<ResultRow>, String> {
     let a = SideFigures::of(traces[0], None)?;
     let b = SideFigures::of(traces[1], Some(&a))?;
-    let ComparedRows { about, command } = compared;
     let (key, players) = (about.key.clone(), about.players);
     let mut weapons: SortedMap<(String, Option<LatencyBand>), WeaponRow> = SortedMap::new();
     for (side, of_side) in [&a, &b].into_iter().enumerate() {
@@ -144,14 +137,12 @@ pub fn compared_rows(
         }
     }
     let mut causes: SortedMap<String, CauseRow> = SortedMap::new();
-    a.causes
-        .iter()
-        .flatten()
-        .for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_a = *count);
-    b.causes
-        .iter()
-        .flatten()
-        .for_each(|(cause, count)| causes.entry(cause.clone()).or_default().corrections_b = *count);
+    for (side, of_side) in [&a, &b].into_iter().enumerate() {
+        for (cause, count) in of_side.causes.iter().flatten() {
+            let row = causes.entry(cause.clone()).or_default();
+            *[&mut row.corrections_a, &mut row.corrections_b][side] = *count;
+        }
+    }
     let mut rows = Vec::new();
     rows.extend(weapons.into_iter().map(|((weapon, latency_ms), row)| {
         ResultRow::Weapon(WeaponRow { key: key.clone(), weapon, latency_ms, ..row })

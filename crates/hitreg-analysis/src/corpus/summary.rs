@@ -6,7 +6,7 @@ use super::command::{page_names, report_command};
 use super::rows::{LogRow, ResultRow};
 use super::side::counted_values;
 use super::threshold::ThresholdResult;
-use super::weapon_change::{LogHits, WeaponChange, most_changed};
+use super::weapon_change::{ShotSums, WeaponChange, most_changed};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread};
 
@@ -172,13 +172,15 @@ const LISTED: usize = 10;
 #[derive(Debug, Default)]
 pub struct CorpusSummaryBuilder {
     summary: CorpusSummary,
-    weapons: SortedMap<String, ShotGroup>,
-    latencies: SortedMap<Option<super::LatencyBand>, ShotGroup>,
-    players: SortedMap<u64, ShotGroup>,
-    maps: SortedMap<String, ShotGroup>,
-    causes: SortedMap<String, CorrectionCause>,
+    weapons: SortedMap<String, ShotSums>,
+    latencies: SortedMap<Option<super::LatencyBand>, ShotSums>,
+    players: SortedMap<u64, ShotSums>,
+    maps: SortedMap<String, ShotSums>,
+    /// The corrections of both sides by cause.
+    causes: SortedMap<String, [u64; 2]>,
     view_errors: [CountedValues; 2],
-    hits: SortedMap<String, Vec<LogHits>>,
+    /// The shots of each weapon, log by log.
+    hits: SortedMap<String, Vec<ShotSums>>,
     first_in: SortedMap<String, u64>,
 }
 
@@ -194,32 +196,23 @@ impl CorpusSummaryBuilder {
             return;
         };
         self.add_log(log);
-        let mut of_weapons: SortedMap<&String, LogHits> = SortedMap::new();
+        let mut of_weapons: SortedMap<&String, ShotSums> = SortedMap::new();
         for row in rows {
             match row {
                 ResultRow::Weapon(row) => {
-                    let shots = ShotGroup {
-                        name: String::new(),
-                        shots_a: row.shots_a,
-                        shots_b: row.shots_b,
-                        hits_a: row.hits_a,
-                        hits_b: row.hits_b,
+                    let shots = ShotSums {
+                        shots: [row.shots_a, row.shots_b],
+                        hits: [row.hits_a, row.hits_b],
                         changed: row.changed,
                     };
                     self.weapons.entry(row.weapon.clone()).or_default().add(&shots);
                     self.latencies.entry(row.latency_ms).or_default().add(&shots);
-                    let of_weapon = of_weapons.entry(&row.weapon).or_default();
-                    for (side, (shots, hits)) in
-                        [(row.shots_a, row.hits_a), (row.shots_b, row.hits_b)].into_iter().enumerate()
-                    {
-                        of_weapon.shots[side] += shots;
-                        of_weapon.hits[side] += hits;
-                    }
+                    of_weapons.entry(&row.weapon).or_default().add(&shots);
                 }
                 ResultRow::Cause(row) => {
-                    let cause = self.causes.entry(row.cause.clone()).or_default();
-                    cause.a += row.corrections_a;
-                    cause.b += row.corrections_b;
+                    let [a, b] = self.causes.entry(row.cause.clone()).or_default();
+                    *a += row.corrections_a;
+                    *b += row.corrections_b;
                 }
                 ResultRow::Log(_) | ResultRow::Shot(_) | ResultRow::Miss(_) => {}
             }
@@ -254,12 +247,9 @@ impl CorpusSummaryBuilder {
                 (0..count).for_each(|_| self.view_errors[side].add(value));
             }
         }
-        let group = ShotGroup {
-            name: String::new(),
-            shots_a: log.shots_a.unwrap_or_default(),
-            shots_b: log.shots_b,
-            hits_a: log.hits_a.unwrap_or_default(),
-            hits_b: log.hits_b,
+        let shots = ShotSums {
+            shots: [log.shots_a.unwrap_or_default(), log.shots_b],
+            hits: [log.hits_a.unwrap_or_default(), log.hits_b],
             changed: log.hits_changed.unwrap_or_default(),
         };
         if log.verdict == "broken" || log.verdict == "untestable" {
@@ -267,8 +257,8 @@ impl CorpusSummaryBuilder {
                 UnjudgedLog { log: log.log.clone(), verdict: log.verdict.clone(), detail: log.detail.clone() };
             keep_first(&mut self.summary.unjudged, unjudged, |log| (log.verdict != "broken", log.log.clone()));
         } else {
-            self.players.entry(log.players).or_default().add(&group);
-            self.maps.entry(log.map.clone()).or_default().add(&group);
+            self.players.entry(log.players).or_default().add(&shots);
+            self.maps.entry(log.map.clone()).or_default().add(&shots);
         }
         if !log.first_weapon.is_empty() {
             *self.first_in.entry(log.first_weapon.clone()).or_default() += 1;
@@ -298,7 +288,10 @@ impl CorpusSummaryBuilder {
     pub fn summary(mut self) -> CorpusSummary {
         let pages = page_names(self.summary.worst.iter().map(|log| log.log.as_str()));
         self.summary.worst.iter_mut().zip(pages).for_each(|(log, page)| log.page = page);
-        let named = |(name, group): (String, ShotGroup)| ShotGroup { name, ..group };
+        let named = |(name, sums): (String, ShotSums)| {
+            let ShotSums { shots: [shots_a, shots_b], hits: [hits_a, hits_b], changed } = sums;
+            ShotGroup { name, shots_a, shots_b, hits_a, hits_b, changed }
+        };
         let has_sides = self.summary.a.is_some();
         let [a, b] = [0, 1].map(|side| self.view_errors[side].spread());
         let latency = |band: Option<super::LatencyBand>| band.map_or("unknown".to_owned(), |band| band.to_string());
@@ -307,10 +300,10 @@ impl CorpusSummaryBuilder {
             view_errors: ViewErrors { a, b },
             weapon_changed: if has_sides { most_changed(&self.hits, &self.first_in) } else { None },
             weapons: self.weapons.into_iter().map(named).collect(),
-            latencies: self.latencies.into_iter().map(|(band, group)| named((latency(band), group))).collect(),
-            players: self.players.into_iter().map(|(players, group)| named((players.to_string(), group))).collect(),
+            latencies: self.latencies.into_iter().map(|(band, sums)| named((latency(band), sums))).collect(),
+            players: self.players.into_iter().map(|(players, sums)| named((players.to_string(), sums))).collect(),
             maps: self.maps.into_iter().map(named).collect(),
-            causes: self.causes.into_iter().map(|(cause, of)| CorrectionCause { cause, ..of }).collect(),
+            causes: self.causes.into_iter().map(|(cause, [a, b])| CorrectionCause { cause, a, b }).collect(),
             ..self.summary
         }
     }
@@ -349,16 +342,6 @@ impl SideCounts {
         if other.corrections.is_some() || other.usercmds > 0 {
             self.corrections = self.corrections.zip(other.corrections).map(|(sum, more)| sum + more);
         }
-    }
-}
-
-impl ShotGroup {
-    fn add(&mut self, other: &ShotGroup) {
-        self.shots_a += other.shots_a;
-        self.shots_b += other.shots_b;
-        self.hits_a += other.hits_a;
-        self.hits_b += other.hits_b;
-        self.changed += other.changed;
     }
 }
 

@@ -30,14 +30,24 @@ pub struct WeaponChange {
     pub changed_logs: u64,
 }
 
-/// The shots and hits of one weapon in one log.
+/// Shots of both sides, such as those of one weapon in one log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LogHits {
+pub(super) struct ShotSums {
     pub(super) shots: [u64; 2],
     pub(super) hits: [u64; 2],
+    /// Shots with another outcome.
+    pub(super) changed: u64,
 }
 
-impl LogHits {
+impl ShotSums {
+    pub(super) fn add(&mut self, more: &ShotSums) {
+        for side in [0, 1] {
+            self.shots[side] += more.shots[side];
+            self.hits[side] += more.hits[side];
+        }
+        self.changed += more.changed;
+    }
+
     /// Whether both sides have shots, and another share of them hit.
     fn has_other_rate(&self) -> bool {
         let [a, b] = [0, 1].map(|side| u128::from(self.hits[side]) * u128::from(self.shots[1 - side]));
@@ -49,13 +59,13 @@ impl LogHits {
 /// hit rate changed in [`LEAST_CHANGED_LOGS`] have an interval. Logs without a change tell nothing of the size of changes,
 /// so the degrees of freedom are those of the changed logs.
 pub(super) fn most_changed(
-    weapons: &SortedMap<String, Vec<LogHits>>,
+    weapons: &SortedMap<String, Vec<ShotSums>>,
     first_in: &SortedMap<String, u64>,
 ) -> Option<WeaponChange> {
     let changed_logs = first_in.values().sum();
     // The more weapons there are, the more probable it is that one changes by chance.
     let tail = ERROR / 2.0 / weapons.len().max(1) as f64;
-    let of_weapon = |(weapon, logs): (&String, &Vec<LogHits>)| {
+    let of_weapon = |(weapon, logs): (&String, &Vec<ShotSums>)| {
         let changed = logs.iter().filter(|log| log.has_other_rate()).count();
         if changed < LEAST_CHANGED_LOGS {
             return None;
@@ -88,8 +98,8 @@ mod tests {
     use hitreg_log::rng::Rng;
     use hitreg_log::units::Seed;
 
-    fn logs(extra: impl Fn(u64) -> u64) -> Vec<LogHits> {
-        let log = |log| LogHits { shots: [10; 2], hits: [4 + log % 3, 4 + log % 3 + extra(log)] };
+    fn logs(extra: impl Fn(u64) -> u64) -> Vec<ShotSums> {
+        let log = |log| ShotSums { shots: [10; 2], hits: [4 + log % 3, 4 + log % 3 + extra(log)], changed: 0 };
         (0..300).map(log).collect()
     }
 
@@ -120,14 +130,14 @@ mod tests {
     #[test]
     fn a_weapon_needs_ten_logs_with_another_hit_rate() {
         let gained = |count: u64, unchanged: u64| {
-            let log = |log| LogHits { shots: [9; 2], hits: [4, 4 + u64::from(log < count)] };
+            let log = |log| ShotSums { shots: [9; 2], hits: [4, 4 + u64::from(log < count)], changed: 0 };
             let weapons = SortedMap::from([("rifle".to_owned(), (0..count + unchanged).map(log).collect())]);
             most_changed(&weapons, &SortedMap::new())
         };
         assert_eq!([gained(1, 0), gained(1, 4), gained(9, 0), gained(9, 90)], [const { None }; 4]);
         assert!(gained(10, 0).is_some() && gained(10, 90).is_some());
         // A log with shots on one side has no change of the hit rate.
-        let log = |log| LogHits { shots: [9, if log == 0 { 9 } else { 0 }], hits: [4, 0] };
+        let log = |log| ShotSums { shots: [9, if log == 0 { 9 } else { 0 }], hits: [4, 0], changed: 0 };
         let one_sided = SortedMap::from([("rifle".to_owned(), (0..20).map(log).collect())]);
         assert_eq!(most_changed(&one_sided, &SortedMap::new()), None);
     }
@@ -142,7 +152,7 @@ mod tests {
             let mut corpus = SortedMap::new();
             for weapon in ["pistol", "rifle", "shotgun"] {
                 let mut hits = || (0..10).filter(|_| rng.below(10) < 3).count() as u64;
-                let log = |_| LogHits { shots: [10; 2], hits: [hits(), hits()] };
+                let log = |_| ShotSums { shots: [10; 2], hits: [hits(), hits()], changed: 0 };
                 corpus.insert(weapon.to_owned(), (0..15).map(log).collect::<Vec<_>>());
             }
             named += u32::from(most_changed(&corpus, &SortedMap::new()).is_some());

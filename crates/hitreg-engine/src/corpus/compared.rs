@@ -5,7 +5,7 @@ use std::path::Path;
 use super::run::CorpusJudge;
 use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError, ReplaySpecs, Traces};
-use hitreg_analysis::corpus::{ComparedRows, LogRow, ResultRow, compared_rows};
+use hitreg_analysis::corpus::{LogRow, ResultRow, compared_rows};
 use hitreg_analysis::diff::{DiffError, DiffOptions, diff};
 
 /// A comparison of two sides, for any log.
@@ -57,7 +57,6 @@ impl CorpusJudge for ComparedCorpus<'_> {
         let options = DiffOptions { overlap_only: overlap_only || self.diff.overlap_only, ..self.diff.clone() };
         let found = diff(traces[0], traces[1], &options)?;
         let command = (self.command)(&about.log);
-        let compared = ComparedRows { about, command: &command };
-        Ok((compared_rows(compared, traces, &found).map_err(DiffError::Unread)?, ()))
+        Ok((compared_rows((about, &command), traces, &found).map_err(DiffError::Unread)?, ()))
     }
 }
