@@ -85,12 +85,12 @@ pub struct FairnessBuilder {
 /// The round trips of each player, in ms: those of `snapshots`, or, in a trace without snapshots, of `corrections`.
 #[derive(Debug, Default)]
 pub(crate) struct PlayerLatencies {
-    of_acks: RoundTripCounts,
-    of_snapshots: RoundTripCounts,
+    of_acks: TripLengths,
+    of_snapshots: TripLengths,
 }
 
 #[derive(Debug, Default)]
-struct RoundTripCounts {
+struct TripLengths {
     all: CountedValues,
     by_player: SortedMap<u32, CountedValues>,
 }
@@ -152,7 +152,7 @@ impl PlayerLatencies {
         of.by_player.entry(trip.player).or_default().add(trip.ms);
     }
 
-    fn counts(&self) -> &RoundTripCounts {
+    fn counts(&self) -> &TripLengths {
         if self.of_snapshots.by_player.is_empty() { &self.of_acks } else { &self.of_snapshots }
     }
 
