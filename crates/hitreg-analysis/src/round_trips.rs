@@ -70,11 +70,6 @@ pub(crate) fn each_ack(
         let rows = [acks.player.len(), acks.command.len(), acks.at_us.len()].into_iter().min().unwrap_or_default();
         (0..rows).for_each(|row| found(acks, row, finder.trip_us(acks, row)));
     };
-    if let Some(trace) = trace.in_memory() {
-        trace.table(frames::NAME).into_iter().for_each(|rows| finder.add(rows, &mut |_| {}));
-        pass(&finder, &corrections::Columns::of(trace));
-        return Ok(());
-    }
     let mut frames = trace.rows(frames::NAME, &ACKS);
     let mut is_more = true;
     each_part(trace, corrections::NAME, (columns, None), &mut |rows| {
@@ -103,18 +98,12 @@ pub(crate) fn each_snapshot_trip(
 ) -> Result<(), String> {
     let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
     let mut made = NewUsercmds::default();
-    let mut more = match trace.in_memory() {
-        Some(trace) => {
-            trace.table(frames::NAME).into_iter().for_each(|rows| made.add(rows));
-            None
-        }
-        None => Some(trace.rows(frames::NAME, &ACKS)),
-    };
+    let mut frames = trace.rows(frames::NAME, &ACKS);
     let columns = ["player", "snapshot", "at_us", "took_ms", "ack"];
     each_part(trace, snapshots::NAME, (&columns, None), &mut |rows| {
         let sent = snapshots::Columns::read(rows);
         while !made.has_all(sent.player, sent.ack) && made.count < MOST_USERCMDS {
-            match more.as_mut().map_or(Ok(None), |more| more())? {
+            match frames()? {
                 Some(rows) => made.add(&rows),
                 None => break,
             }
