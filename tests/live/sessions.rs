@@ -11,6 +11,7 @@ use crate::stage::{InMemory, has_sockets, record};
 use hitreg::arena::{Arena, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::live::{LiveError, live_header, record_live};
+use hitreg::memory::MemoryLimit;
 use hitreg::packet::ClientPacket;
 use hitreg::record::{Execution, Session};
 use hitreg::replay::{ReplayOptions, replay, rerecord};
@@ -56,7 +57,7 @@ fn assert_replays(session: &Session) {
     let replayed = replay::<Arena>(session, &ReplayOptions::default(), &mut |_| {}).expect("a log of this build");
     assert_eq!(replayed.findings.first_difference, None);
     assert_eq!(replayed.findings.hashes_compared, session.ticks.len() as u64);
-    let again = rerecord::<Arena>(session, None).expect("a log of this build");
+    let again = rerecord::<Arena>(MemoryLimit::default(), session, None).expect("a log of this build");
     let (again, session) = (until_last_tick(again), until_last_tick(session.clone()));
     assert!(again.ticks == session.ticks && again.states == session.states);
     for (again, recorded) in again.players.iter().zip(&session.players) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::yard::Yard;
 use hitreg::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
+use hitreg::memory::MemoryLimit;
 use hitreg::merge::merge;
 use hitreg::record::{ClockOwner, Origin, PlayerRecords, Presence, RecordedSide, Session, SessionId};
 use hitreg::replay::{Mode, ReplayError, ReplayOptions, ReplayOutput, replay, rerecord};
@@ -63,7 +64,7 @@ fn everything_sent_to_any_client_is_in_the_log() {
         let bytes = write_session(Vec::new(), &session, options).expect("memory takes everything");
         assert_eq!(read_session(&bytes[..]).expect("a good log"), session);
     }
-    assert_eq!(rerecord::<Yard>(&session, None).expect("a log of this build"), session);
+    assert_eq!(rerecord::<Yard>(MemoryLimit::default(), &session, None).expect("a log of this build"), session);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use hitreg::game::{
     StateRows, body, cells, input,
 };
 use hitreg::log::{WriterOptions, read_session, write_keyframes, write_trace};
+use hitreg::memory::MemoryLimit;
 use hitreg::record::{Session, StateKey};
 use hitreg::recorded::recorded;
 use hitreg::replay::{KeyframeSchedule, Mode, Part, ReplayOptions, ReplayOutput, replay, rerecord};
@@ -239,7 +240,7 @@ fn own_input_is_recorded_and_replayed_bit_for_bit() {
             assert_eq!(output.findings.hashes_compared, session.ticks.len() as u64, "{preset}");
             assert_eq!(output.findings.rollback_error, None, "{preset}");
         }
-        let again = rerecord::<Ships>(&session, None).expect("a log of this build");
+        let again = rerecord::<Ships>(MemoryLimit::default(), &session, None).expect("a log of this build");
         assert!(again.players[1].frames == session.players[1].frames, "{preset}");
         assert_eq!(again.header.usercmd, session.header.usercmd);
     }

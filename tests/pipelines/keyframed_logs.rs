@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hitreg::engine::{Engine, ExplainedLog, Games, SurveyedLog};
 use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
+use hitreg::memory::MemoryLimit;
 use hitreg::record::{Keyframe, Session, StateKey};
 use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, rerecord};
 use hitreg::trace::{Table, Trace};
@@ -222,7 +223,7 @@ fn a_part_before_the_first_keyframe_needs_no_survey() {
         session.states.push(StateKey { tick: Tick(0), viewer: None, entity: EntityId(entity), class }, &cells);
     }
     session.put_in_order();
-    let session = rerecord::<Discs>(&session, None).expect("it can be run again");
+    let session = rerecord::<Discs>(MemoryLimit::default(), &session, None).expect("it can be run again");
     let logs = KeyframedLogs::of(&session);
     let games = games();
     let engine = Engine::new(&games);

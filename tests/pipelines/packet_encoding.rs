@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::disc::Discs;
 use crate::network::record;
 use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::memory::MemoryLimit;
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
@@ -44,7 +45,7 @@ fn bytes(replayed: &ReplayOutput) -> Vec<u8> {
 #[test]
 fn recorded_sizes_are_those_of_datagrams_and_replays_reproduce_them() {
     let session = record(&Scenario { players: 5, seconds: 6.0, link: bad_link(), ..Scenario::default() });
-    assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+    assert_eq!(rerecord::<Discs>(MemoryLimit::default(), &session, None).expect("a log of this build"), session);
     let traffic = replay_with_sizes(&session, true).findings.traffic.expect("sizes were asked for");
     let sum = |sizes: &mut dyn Iterator<Item = u16>| sizes.map(u64::from).sum::<u64>();
     assert_eq!(traffic.up_bytes, sum(&mut session.players.iter().flat_map(|p| &p.sent).map(|packet| packet.bytes)));
@@ -113,7 +114,7 @@ fn a_lost_fragment_loses_its_snapshot() {
         received as f64 / f64::from(sent)
     };
     assert!(came(true) < came(false) - 0.05, "{} {}", came(true), came(false));
-    assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+    assert_eq!(rerecord::<Discs>(MemoryLimit::default(), &session, None).expect("a log of this build"), session);
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn snapshots_without_room_for_all_replay_too() {
         "something had to wait, so datagrams were made"
     );
     assert_eq!(replay_with_sizes(&session, false).findings.first_difference, None);
-    assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+    assert_eq!(rerecord::<Discs>(MemoryLimit::default(), &session, None).expect("a log of this build"), session);
 }
 
 #[test]
@@ -212,6 +213,6 @@ proptest! {
         for replayed in [&without, &other_way] {
             if replayed.findings.traffic.is_none() { &UNENCODED } else { &RESTARTED }.fetch_add(1, Ordering::Relaxed);
         }
-        prop_assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+        prop_assert_eq!(rerecord::<Discs>(MemoryLimit::default(), &session, None).expect("a log of this build"), session);
     }
 }

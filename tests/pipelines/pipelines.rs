@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::disc::{DiscRules, Discs};
 use hitreg::link::{Jitter, LinkModel, Loss};
+use hitreg::memory::MemoryLimit;
 use hitreg::record::{Execution, Session};
 use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
@@ -63,7 +64,7 @@ fn a_replay_equals_the_recording() {
 #[test]
 fn recording_a_replay_gives_the_same_log() {
     let session = record(&scenario(31, bad_link()), DiscRules { push_units: 4.0, ..DiscRules::default() });
-    assert_eq!(rerecord::<Discs>(&session, None).expect("a log of this build"), session);
+    assert_eq!(rerecord::<Discs>(MemoryLimit::default(), &session, None).expect("a log of this build"), session);
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 mod connection;
 mod numbers;
-mod packed;
 mod times;
 
 use serde::Serialize;

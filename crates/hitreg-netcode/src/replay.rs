@@ -22,7 +22,6 @@ mod survey;
 mod tables;
 mod variables;
 mod views;
-mod work;
 
 use std::sync::Arc;
 
@@ -307,16 +306,8 @@ pub fn compare_hashes(session: &Session, trace: &Trace) -> ReplayFindings {
 /// if the old session or its settings were changed.
 ///
 /// # Errors
-/// When this build cannot replay the log in closed loop, or not within the default memory limit.
-pub fn rerecord<G: Netcode>(session: &Session, settings: Option<&Settings>) -> Result<Session, ReplayError> {
-    rerecord_within::<G>(MemoryLimit::default(), session, settings)
-}
-
-/// Records a session again within another memory limit.
-///
-/// # Errors
-/// As [`rerecord`].
-pub fn rerecord_within<G: Netcode>(
+/// When this build cannot replay the log in closed loop, or not within this memory limit.
+pub fn rerecord<G: Netcode>(
     memory: MemoryLimit,
     session: &Session,
     settings: Option<&Settings>,

@@ -73,7 +73,7 @@ fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
 type Rerecord = fn(&Session) -> Result<Session, ReplayError>;
 
 fn rerecord_discs(session: &Session) -> Result<Session, ReplayError> {
-    hitreg::replay::rerecord::<Discs>(session, None)
+    hitreg::replay::rerecord::<Discs>(MemoryLimit::default(), session, None)
 }
 
 /// Every part whose removal keeps the problem.
@@ -230,7 +230,7 @@ fn the_games_own_input_is_removed_too() {
     assert!(helm.thrust != 0.0 && (helm.rudder, helm.sail) == (0.0, Sail::Furled), "{helm:?}");
     let own = shrunk.removed.iter().find(|removed| removed.kind == CostKind::OwnInput).expect("every kind");
     assert!(own.before > 100 && own.after == 2, "{own:?}");
-    let rerecord = |session: &Session| hitreg::replay::rerecord::<Ships>(session, None);
+    let rerecord = |session: &Session| hitreg::replay::rerecord::<Ships>(MemoryLimit::default(), session, None);
     assert_eq!(removable_parts(&shrunk.session, rerecord, &shows), []);
 }
 

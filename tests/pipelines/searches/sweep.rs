@@ -11,6 +11,7 @@ use hitreg::fairness::Fairness;
 use hitreg::info::SessionInfo;
 use hitreg::link::{Jitter, LinkModel};
 use hitreg::log::{WriterOptions, write_session};
+use hitreg::memory::MemoryLimit;
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
@@ -102,7 +103,7 @@ fn a_sweep_of_one_point_is_the_plain_replay() {
     assert_eq!(f.view_error_units, summary.shots.view_error_units);
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set_pair("interpolation.lerp_ms=40").expect("a good setting");
-    let recorded = rerecord::<Discs>(&session, Some(&settings)).expect("a log of this build");
+    let recorded = rerecord::<Discs>(MemoryLimit::default(), &session, Some(&settings)).expect("a log of this build");
     let sent: u64 = recorded.players.iter().flat_map(|p| &p.snapshots).map(|s| u64::from(s.bytes)).sum();
     assert_eq!(replayed.findings.traffic.expect("a server ran").down_bytes, sent);
     let rate = sent as f64 / session.duration().as_s_f64() / 4.0;

@@ -305,7 +305,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
         session: &Session,
         settings: Option<&Settings>,
     ) -> Result<Session, ReplayError> {
-        replay::rerecord_within::<G>(memory, session, settings)
+        replay::rerecord::<G>(memory, session, settings)
     }
 
     fn step(

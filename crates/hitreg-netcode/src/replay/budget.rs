@@ -1,11 +1,10 @@
-//! Counts what a replay produces. A replay with its rows in memory has the memory limit; every replay has the limits of
-//! [`work`](super::work) on usercmds in one second and usercmds without an ack.
+//! Counts what a replay produces. A replay with its rows in memory has the memory limit; every replay has limits on usercmds
+//! in one second and usercmds without an ack. The limits on work are absolute and far above honest sessions.
 
 use std::cell::Cell;
 
 use super::ReplayError;
 use super::tables::TableSelection;
-use super::work::{MAX_FRAMES_PER_SECOND, MAX_UNACKED};
 use crate::game::{Body, Game};
 use crate::packet::HeardPacket;
 use crate::pipeline::Event;
@@ -15,6 +14,17 @@ use hitreg_log::record::Session;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{ClockTime, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
+
+/// The most usercmds of one player in one second. Games make up to 1,000.
+pub(super) const MAX_FRAMES_PER_SECOND: u32 = 20_000;
+/// The most unacked usercmds that a replay keeps, beyond the first 1,024 of each player.
+pub(super) const MAX_UNACKED: usize = 1 << 18;
+
+/// The most ticks of a streamed replay, times the players: 36 hours of 64 players at 128 ticks a second.
+pub(super) const MAX_PLAYER_TICKS: u64 = 1 << 30;
+/// The most usercmds of a streamed replay, times the players, all of whom each usercmd draws: nine hours of 64 players at 128
+/// usercmds a second.
+pub(super) const MAX_VIEWS: u64 = 1 << 34;
 
 /// The approximate size of a row of each kind, in bytes. Rows with bodies also have cells.
 const FRAME: usize = 128;
@@ -123,6 +133,21 @@ pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: us
     let of_tick = of(wanted.ticks, TICK) + of(wanted.bodies, players * (BODY + CELL * cells));
     let of_rows = frames.saturating_mul(of_frame).saturating_add(ticks.saturating_mul(of_tick));
     of_rows.saturating_add(players * players * REMEMBERED)
+}
+
+/// Checks the work of a replay that streams, which has no memory limit, by its counts.
+///
+/// # Errors
+/// When a limit is exceeded.
+pub(super) fn check_work(players: usize, frames: u64, ticks: u64) -> Result<(), ReplayError> {
+    let players = players as u64;
+    if ticks.saturating_mul(players) > MAX_PLAYER_TICKS {
+        return Err(ReplayError::TooManyTicks { ticks, players });
+    }
+    if frames.saturating_mul(players) > MAX_VIEWS {
+        return Err(ReplayError::TooManyUsercmds { usercmds: frames, players });
+    }
+    Ok(())
 }
 
 /// An input that ends when its budget is exceeded.
@@ -395,5 +420,17 @@ mod tests {
         assert!(begin(4 * 64, TableSet::ALL).is_ok());
         assert!(matches!(begin(1_500_000, TableSet::ALL), Err(ReplayError::NeedsMemory(_))));
         assert!(begin(1_500_000, TableSet::named(["executed"])).is_ok(), "rows that are not kept take nothing");
+    }
+
+    #[test]
+    fn refuses_ticks_and_usercmds_of_all_players_over_the_limit() {
+        let (second, hours) = (128_u64, 3600_u64);
+        assert!(check_work(64, 64 * second * 9 * hours, second * 24 * hours).is_ok(), "hours of 64 players");
+        assert!(check_work(64, 64 * 1_000 * 600, 1_000 * 600).is_ok(), "ten minutes at 1,000 Hz");
+        assert!(check_work(256, MAX_VIEWS / 256, MAX_PLAYER_TICKS / 256).is_ok());
+        let ticks = check_work(256, 0, MAX_PLAYER_TICKS / 256 + 1);
+        assert!(matches!(ticks, Err(ReplayError::TooManyTicks { players: 256, .. })), "{ticks:?}");
+        let usercmds = check_work(256, MAX_VIEWS / 256 + 1, 0);
+        assert!(matches!(usercmds, Err(ReplayError::TooManyUsercmds { players: 256, .. })), "{usercmds:?}");
     }
 }

@@ -105,7 +105,7 @@ pub enum ReplayError {
     /// A player has more frames in one second than a replay accepts.
     #[error(
         "player {player} has more than {} usercmds in one second at {at}: this is an error of the program that wrote the log",
-        super::work::MAX_FRAMES_PER_SECOND
+        super::budget::MAX_FRAMES_PER_SECOND
     )]
     TooManyFrames {
         /// The player.
@@ -116,13 +116,13 @@ pub enum ReplayError {
     /// Players have more unacked usercmds than a replay keeps.
     #[error(
         "players have more than {} usercmds that no snapshot acks: the log cannot be replayed",
-        super::work::MAX_UNACKED
+        super::budget::MAX_UNACKED
     )]
     TooManyUnacked,
     /// More ticks of more players than a replay goes through.
     #[error(
         "{ticks} ticks of {players} players exceed the limit of a replay (the limit on ticks times players is {}): this is an error of the program that wrote the log",
-        super::work::MAX_PLAYER_TICKS
+        super::budget::MAX_PLAYER_TICKS
     )]
     TooManyTicks {
         /// How many ticks.
@@ -133,7 +133,7 @@ pub enum ReplayError {
     /// More usercmds, each with a drawing of all players, than a replay accepts.
     #[error(
         "{usercmds} usercmds in a session of {players} players exceed the limit of a replay (the limit on usercmds times players is {}): this is an error of the program that wrote the log",
-        super::work::MAX_VIEWS
+        super::budget::MAX_VIEWS
     )]
     TooManyUsercmds {
         /// How many usercmds.

@@ -5,8 +5,8 @@
 //! longest flight time. The replay reads ahead by the longest flight time. It keeps only what pipelines and incomplete
 //! rows still need: a packet until it arrives, a shot until the frames of its time are known.
 
+use super::budget::check_work;
 use super::feed::Feed;
-use super::work::check_work;
 use super::{
     KeyframeSchedule, LogSurvey, Mode, ReplayError, ReplayFindings, ReplayOptions, ReplayStart, check_server, closed,
     closed_header, may_be_judged, open, setup, trace_header,

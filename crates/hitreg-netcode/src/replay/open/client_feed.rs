@@ -41,7 +41,7 @@ pub(in crate::replay) fn stream<G: Game, C: ClientPipeline<G>>(
     let (first, last) = source.survey.played().unwrap_or_default();
     for (index, (player, makes)) in (0..).zip(&playing) {
         let client = OpenLoopClient::<G, C>::new(setup, *player, *makes, drawn_behind);
-        let mut fed = ClientFeed::new(client, &rows);
+        let mut fed = ClientFeed::new(client, &rows, RecentChunkStates::default());
         let mut window = ChunkWindow { near, back: source.survey.back, read: 0, newest: VecDeque::new() };
         let mut units = stats::CountedValues::default();
         let budget = ReplayBudget::streaming();
@@ -105,13 +105,7 @@ struct ChunkWindow {
     newest: VecDeque<Micros>,
 }
 
-impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, RecentChunkStates> {
-    fn new(client: OpenLoopClient<G, C>, rows: &'a StateRows) -> Self {
-        let (frames, arrivals, snapshots) = (VecDeque::new(), VecDeque::new(), SortedMap::new());
-        let (states, reached, jumps) = (RecentChunkStates::default(), Micros::ZERO, Vec::new());
-        ClientFeed { client, rows, reached, frames, arrivals, snapshots, states, jumps }
-    }
-
+impl<G: Game, C: ClientPipeline<G>> ClientFeed<'_, G, C, RecentChunkStates> {
     /// Adds the next chunk, and runs as far as all related records are known.
     fn add(
         &mut self,
@@ -123,10 +117,8 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, RecentChunkStates> 
         window.newest.extend(newest.or(Some(Micros(i64::MIN))));
         self.states.add(std::mem::take(&mut chunk.states));
         if let Some(records) = chunk.players.get_mut(usize::from(self.client.player.0)) {
-            self.frames.append(&mut std::mem::take(&mut records.frames).into());
-            self.arrivals.extend(records.received.iter().map(|arrival| (window.read, *arrival)));
-            let snapshots = std::mem::take(&mut records.snapshots).into_iter();
-            self.snapshots.extend(snapshots.map(|snapshot| (snapshot.seq.0, (window.read, snapshot))));
+            let (frames, snapshots) = (std::mem::take(&mut records.frames), std::mem::take(&mut records.snapshots));
+            self.add_records(window.read, frames, &records.received, snapshots);
         }
         window.read += 1;
         // A snapshot may follow its arrival by `ahead` chunks, and its states may follow it by as many.
@@ -158,20 +150,31 @@ impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, &'a States> {
         states: &'a States,
         records: &PlayerRecords,
     ) -> Self {
-        ClientFeed {
-            client,
-            rows,
-            reached: Micros::ZERO,
-            frames: records.frames.iter().cloned().collect(),
-            arrivals: records.received.iter().map(|arrival| (0, *arrival)).collect(),
-            snapshots: records.snapshots.iter().map(|snapshot| (snapshot.seq.0, (0, snapshot.clone()))).collect(),
-            states,
-            jumps: Vec::new(),
-        }
+        let mut fed = ClientFeed::new(client, rows, states);
+        let (frames, snapshots) = (records.frames.iter().cloned(), records.snapshots.iter().cloned());
+        fed.add_records(0, frames, &records.received, snapshots);
+        fed
     }
 }
 
-impl<G: Game, C: ClientPipeline<G>, S: StateSource> ClientFeed<'_, G, C, S> {
+impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> ClientFeed<'a, G, C, S> {
+    fn new(client: OpenLoopClient<G, C>, rows: &'a StateRows, states: S) -> Self {
+        let (frames, arrivals, snapshots) = (VecDeque::new(), VecDeque::new(), SortedMap::new());
+        ClientFeed { client, rows, reached: Micros::ZERO, frames, arrivals, snapshots, states, jumps: Vec::new() }
+    }
+
+    fn add_records(
+        &mut self,
+        chunk: u32,
+        frames: impl IntoIterator<Item = FrameRecord>,
+        received: &[ArrivalRecord],
+        snapshots: impl IntoIterator<Item = SnapshotRecord>,
+    ) {
+        self.frames.extend(frames);
+        self.arrivals.extend(received.iter().map(|arrival| (chunk, *arrival)));
+        self.snapshots.extend(snapshots.into_iter().map(|snapshot| (snapshot.seq.0, (chunk, snapshot))));
+    }
+
     /// Runs the remaining frames.
     pub(super) fn end(&mut self, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
         self.run_to(Micros(i64::MAX), tables)
