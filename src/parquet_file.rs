@@ -5,16 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, IntType, LogicalType, Repetition, Type as Stored, ZstdLevel};
-use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
+use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
-use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::{Type, TypePtr};
 
 use crate::trace::{Column, ColumnData, Table};
 
 /// How many rows form a group, which a reader can skip as a whole.
-const ROWS_IN_GROUP: usize = 1 << 17;
+pub(crate) const ROWS_IN_GROUP: usize = 1 << 17;
 
 /// Writes all rows of a table.
 ///
@@ -40,10 +40,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// When two columns have the same name, or the output cannot be written.
     pub fn new(shape: &Table, out: W) -> Result<ParquetWriter<W>, ParquetError> {
         let fields = shape.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
-        let schema = Arc::new(Type::group_type_builder("table").with_fields(fields).build()?);
-        let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-        let file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
-        Ok(ParquetWriter { file, waiting: shape.without_rows() })
+        Ok(ParquetWriter { file: begin("table", fields, out)?, waiting: shape.without_rows() })
     }
 
     /// Adds rows. They must have all columns in order.
@@ -91,27 +88,19 @@ impl<W: Write + Send> ParquetWriter<W> {
                     writer.typed::<Int32Type>().write_batch(&values, None, None)?;
                 }
                 ColumnData::U64(values) => {
-                    let is_known: Vec<bool> = rows.clone().map(|row| !column.is_missing(row)).collect();
-                    let is_there: Vec<i16> = is_known.iter().map(|is_known| i16::from(*is_known)).collect();
-                    let known = values[rows.clone()].iter().zip(is_known).filter(|(_, is_known)| *is_known);
-                    let known: Vec<i64> = known.map(|(value, _)| *value as i64).collect();
-                    let levels = column.is_hash().then_some(&is_there[..]);
-                    writer.typed::<Int64Type>().write_batch(&known, levels, None)?;
+                    let value = |row: usize| (!column.is_missing(row)).then(|| values[row] as i64);
+                    write_known::<Int64Type>(&mut writer, rows.clone().map(value), column.is_hash())?;
                 }
                 ColumnData::I64(values) => {
                     writer.typed::<Int64Type>().write_batch(&values[rows.clone()], None, None)?;
                 }
                 ColumnData::F32(values) => {
-                    let values = &values[rows.clone()];
-                    let is_there: Vec<i16> = values.iter().map(|value| i16::from(!value.is_nan())).collect();
-                    let known: Vec<f32> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-                    writer.typed::<FloatType>().write_batch(&known, Some(&is_there), None)?;
+                    let values = values[rows.clone()].iter().map(|value| Some(*value).filter(|value| !value.is_nan()));
+                    write_known::<FloatType>(&mut writer, values, true)?;
                 }
                 ColumnData::F64(values) => {
-                    let values = &values[rows.clone()];
-                    let is_there: Vec<i16> = values.iter().map(|value| i16::from(!value.is_nan())).collect();
-                    let known: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
-                    writer.typed::<DoubleType>().write_batch(&known, Some(&is_there), None)?;
+                    let values = values[rows.clone()].iter().map(|value| Some(*value).filter(|value| !value.is_nan()));
+                    write_known::<DoubleType>(&mut writer, values, true)?;
                 }
                 ColumnData::Bool(values) => {
                     writer.typed::<BoolType>().write_batch(&values[rows.clone()], None, None)?;
@@ -127,6 +116,31 @@ impl<W: Write + Send> ParquetWriter<W> {
         }
         group.close().map(drop)
     }
+}
+
+/// Begins a file with these columns.
+pub(crate) fn begin<W: Write + Send>(
+    name: &str,
+    fields: Vec<TypePtr>,
+    out: W,
+) -> Result<SerializedFileWriter<W>, ParquetError> {
+    let schema = Arc::new(Type::group_type_builder(name).with_fields(fields).build()?);
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    SerializedFileWriter::new(out, schema, Arc::new(properties))
+}
+
+/// Writes the known values of a column. A column with `nulls` says where the others are.
+pub(crate) fn write_known<T: DataType>(
+    writer: &mut SerializedColumnWriter<'_>,
+    values: impl Iterator<Item = Option<T::T>>,
+    nulls: bool,
+) -> Result<(), ParquetError> {
+    let (mut known, mut is_there) = (Vec::new(), Vec::new());
+    for value in values {
+        is_there.push(i16::from(value.is_some()));
+        known.extend(value);
+    }
+    writer.typed::<T>().write_batch(&known, nulls.then_some(&is_there[..]), None).map(drop)
 }
 
 fn field(column: &Column) -> Result<TypePtr, ParquetError> {

@@ -5,12 +5,10 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Stored, ZstdLevel};
-use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use ::parquet::basic::{LogicalType, Repetition, Type as Stored};
+use ::parquet::data_type::{ByteArrayType, DoubleType, Int64Type};
 use ::parquet::errors::ParquetError;
-use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::reader::SerializedFileReader;
-use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::record::reader::RowIter;
 use ::parquet::record::{Field, Row};
 use ::parquet::schema::types::Type;
@@ -18,10 +16,8 @@ use serde_json::{Map, Value};
 
 use crate::cli::trouble::CommandError;
 use crate::corpus::{read_row, sample_rows, write_row};
+use crate::parquet_file::{self, write_known};
 use hitreg_log::sorted::SortedMap;
-
-/// How many rows form a group, which a reader can skip as a whole.
-const ROWS_IN_GROUP: usize = 1 << 17;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,44 +60,33 @@ pub(super) fn write(lines: &[String], out: &mut (dyn Write + Send)) -> Result<()
         Ok(Arc::new(field.with_logical_type(meaning).build()?))
     };
     let fields = columns.iter().map(field).collect::<Result<Vec<_>, ParquetError>>()?;
-    let schema = Arc::new(Type::group_type_builder("results").with_fields(fields).build()?);
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-    let mut file = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
-    for lines in lines.chunks(ROWS_IN_GROUP) {
+    let mut file = parquet_file::begin("results", fields, out)?;
+    for lines in lines.chunks(parquet_file::ROWS_IN_GROUP) {
         let rows = lines.iter().map(|line| object(line)).collect::<Result<Vec<_>, _>>()?;
         let mut group = file.next_row_group()?;
         for (name, of_type) in &columns {
-            let Some(writer) = group.next_column()? else { break };
-            write_column(writer, rows.iter().map(|row| row.get(name)), *of_type)?;
+            let Some(mut writer) = group.next_column()? else { break };
+            let values = rows.iter().map(|row| row.get(name).filter(|value| !value.is_null()));
+            let (to, nulls) = (&mut writer, true);
+            match of_type {
+                ColumnType::Whole => {
+                    let whole = |value: &Value| value.as_i64().unwrap_or_default();
+                    write_known::<Int64Type>(to, values.map(|value| value.map(whole)), nulls)?;
+                }
+                ColumnType::Real => {
+                    let real = |value: &Value| value.as_f64().unwrap_or_default();
+                    write_known::<DoubleType>(to, values.map(|value| value.map(real)), nulls)?;
+                }
+                ColumnType::Text => {
+                    let text = |value: &Value| value.as_str().unwrap_or_default().into();
+                    write_known::<ByteArrayType>(to, values.map(|value| value.map(text)), nulls)?;
+                }
+            }
+            writer.close()?;
         }
         group.close()?;
     }
     file.close().map(drop)
-}
-
-fn write_column<'a>(
-    mut writer: SerializedColumnWriter<'_>,
-    values: impl Iterator<Item = Option<&'a Value>>,
-    of_type: ColumnType,
-) -> Result<(), ParquetError> {
-    let values: Vec<Option<&Value>> = values.map(|value| value.filter(|value| !value.is_null())).collect();
-    let is_there: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
-    let known = values.into_iter().flatten();
-    match of_type {
-        ColumnType::Whole => {
-            let known: Vec<i64> = known.map(|value| value.as_i64().unwrap_or_default()).collect();
-            writer.typed::<Int64Type>().write_batch(&known, Some(&is_there), None)?;
-        }
-        ColumnType::Real => {
-            let known: Vec<f64> = known.map(|value| value.as_f64().unwrap_or_default()).collect();
-            writer.typed::<DoubleType>().write_batch(&known, Some(&is_there), None)?;
-        }
-        ColumnType::Text => {
-            let known: Vec<ByteArray> = known.map(|value| value.as_str().unwrap_or_default().into()).collect();
-            writer.typed::<ByteArrayType>().write_batch(&known, Some(&is_there), None)?;
-        }
-    }
-    writer.close()
 }
 
 /// Reads the rows of a Parquet file as lines of JSON.
