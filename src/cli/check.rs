@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::diff::running::TimeLimitArgs;
 use super::figures::counted;
 use super::output::Output;
-use super::page::{BAD, FAINT, GOOD, Page, PageCell};
+use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
 use super::{CommandOutcome, CommandResult, files};
 use crate::build::Build;
 use crate::engine::{ContractPoint, EngineError, Games, PointResult, check_contract};
@@ -76,7 +76,7 @@ fn print(page: &mut Page, report: &ContractReport) {
             PointResult::Wrong => (BAD, "wrong"),
             PointResult::Absent => (FAINT, "absent"),
         };
-        page.parts(vec![PageCell::styled(style, format!("  {word:<8}")), point.point.into()]);
+        page.parts(vec![TextSpan::styled(style, format!("  {word:<8}")), point.point.into()]);
         page.paragraph(10, &point.what);
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::figures::counted;
 use super::output::Output;
-use super::page::{BAD, BOLD, GOOD, Page, PageCell};
+use super::page::{BAD, BOLD, GOOD, Page, TextSpan};
 use super::progress::Progress;
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult};
@@ -121,8 +121,8 @@ fn print(page: &mut Page, claims: &[ClaimResult], in_detail: bool) {
         }
         let (style, word) = if claim.holds { (GOOD, "holds") } else { (BAD, "FAILS") };
         page.parts(vec![
-            PageCell::styled(style, format!("  {word}")),
-            PageCell::styled(BOLD, format!("  {}", claim.name)),
+            TextSpan::styled(style, format!("  {word}")),
+            TextSpan::styled(BOLD, format!("  {}", claim.name)),
         ]);
         page.paragraph(4, &claim.claim);
         page.faint(4, &claim.source);
@@ -157,8 +157,8 @@ fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
         let with_unit = |text: &str| format!("{text} {}", figure.unit).trim_end().to_owned();
         let measured = figure.measured.map_or("never".to_owned(), |value| with_unit(&number(value)));
         let style = if figure.holds { GOOD } else { BAD };
-        let cells = ["", &figure.figure, &with_unit(&figure.expected)].map(PageCell::from);
-        cells.into_iter().chain([PageCell::styled(style, measured)])
+        let cells = ["", &figure.figure, &with_unit(&figure.expected)].map(TextSpan::from);
+        cells.into_iter().chain([TextSpan::styled(style, measured)])
     };
     page.table(&["", "", ">expected", ">measured"], figures.iter().map(row));
     if in_detail {

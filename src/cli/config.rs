@@ -215,10 +215,10 @@ impl ConfigFile<'_> {
     fn option(&self, argument: &Arg, key: &str, value: &DeValue<'_>) -> DefaultOption {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let placed = |word: String| match value_kind(argument) {
-            ValueKind::Text => OsString::from(word),
+            ArgumentKind::Text => OsString::from(word),
             _ if store::is_standard_stream(Path::new(&word)) => word.into(),
-            ValueKind::Map if is_plain_name(Path::new(&word)) && !folder.join(&word).exists() => word.into(),
-            ValueKind::Path | ValueKind::Map => folder.join(word).into(),
+            ArgumentKind::Map if is_plain_name(Path::new(&word)) && !folder.join(&word).exists() => word.into(),
+            ArgumentKind::Path | ArgumentKind::Map => folder.join(word).into(),
         };
         let words = words_of(argument, value).unwrap_or_default();
         let words = words.into_iter().map(|word| option_word(key, word.map(placed))).collect();
@@ -261,7 +261,7 @@ impl ConfigFile<'_> {
 
 /// What the value of an option is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ValueKind {
+enum ArgumentKind {
     /// A path, relative to the file's folder.
     Path,
     /// A map: a path, or the name of a built-in map.
@@ -270,14 +270,14 @@ enum ValueKind {
     Text,
 }
 
-fn value_kind(argument: &Arg) -> ValueKind {
+fn value_kind(argument: &Arg) -> ArgumentKind {
     let kind = argument.get_value_parser().type_id();
     if kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<OutputPath>() {
-        ValueKind::Path
+        ArgumentKind::Path
     } else if kind == TypeId::of::<MapPath>() {
-        ValueKind::Map
+        ArgumentKind::Map
     } else {
-        ValueKind::Text
+        ArgumentKind::Text
     }
 }
 
@@ -285,8 +285,8 @@ fn value_kind(argument: &Arg) -> ValueKind {
 fn kind_of(argument: &Arg) -> &'static str {
     match (argument.get_action().takes_values(), value_kind(argument)) {
         (false, _) => "true or false",
-        (true, ValueKind::Text) => "a text, a number, or a list of these",
-        (true, ValueKind::Path | ValueKind::Map) => "a path, as text",
+        (true, ArgumentKind::Text) => "a text, a number, or a list of these",
+        (true, ArgumentKind::Path | ArgumentKind::Map) => "a path, as text",
     }
 }
 
@@ -303,7 +303,7 @@ fn option_word(name: &str, value: Option<OsString>) -> OsString {
 /// to `false` has none. Returns `None` if the value does not fit the option.
 fn words_of(argument: &Arg, value: &DeValue<'_>) -> Option<Vec<Option<String>>> {
     let takes_value = argument.get_action().takes_values();
-    let takes_number = value_kind(argument) == ValueKind::Text;
+    let takes_number = value_kind(argument) == ArgumentKind::Text;
     Some(match value {
         DeValue::Boolean(true) if !takes_value => vec![None],
         DeValue::Boolean(false) if !takes_value => Vec::new(),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs};
 use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
-use super::page::{FAINT, Page, PageCell, UNSURE};
+use super::page::{FAINT, Page, TextSpan, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files};
 use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff};
@@ -244,7 +244,7 @@ fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSp
 
 /// Prints what a build must do, and the command that shows whether it does.
 pub(super) fn print_contract(page: &mut Page, command: &str) {
-    page.parts(vec![PageCell::styled(FAINT, "  next: "), command.into()]);
+    page.parts(vec![TextSpan::styled(FAINT, "  next: "), command.into()]);
     page.faint(4, "A build must run this command, write the trace and exit 0 (docs/builds.md).");
 }
 

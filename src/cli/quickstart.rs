@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::figures::{count, counted, duration, share, speed};
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::page::{BAD, FAINT, GOOD, Page, PageCell};
+use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
 use super::progress::{Progress, Stopwatch};
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files, record, replay};
@@ -201,9 +201,9 @@ impl QuickstartReport<'_> {
         let fits = commands.iter().all(|(_, why)| 2 + longest + 2 + why.len() <= WIDTH);
         for (typed, why) in &commands {
             if fits {
-                page.parts(vec![format!("  {typed:<longest$}  ").into(), PageCell::styled(FAINT, *why)]);
+                page.parts(vec![format!("  {typed:<longest$}  ").into(), TextSpan::styled(FAINT, *why)]);
             } else {
-                page.parts(vec!["  ".into(), PageCell::styled(FAINT, format!("# {why}"))]);
+                page.parts(vec!["  ".into(), TextSpan::styled(FAINT, format!("# {why}"))]);
                 page.line(&format!("  {typed}"));
             }
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::figures::{count, counted};
 use super::output::{Output, OutputFormat};
-use super::page::{BOLD, FAINT, Page, PageCell};
+use super::page::{BOLD, FAINT, Page, TextSpan};
 use super::trouble::CommandError;
 use super::verify::MOST_LINES;
 use super::{CommandOutcome, CommandResult};
@@ -156,7 +156,7 @@ fn print_all(page: &mut Page, reviewed: &[ReviewedProposal], chosen: usize, were
         if *done == ReviewOutcome::Left && !were_shown {
             print(page, proposal);
         }
-        page.parts(vec![PageCell::styled(FAINT, word), proposal.golden.display().to_string().into()]);
+        page.parts(vec![TextSpan::styled(FAINT, word), proposal.golden.display().to_string().into()]);
     }
     if let Some(more @ 1..) = chosen.checked_sub(LISTED_PROPOSALS) {
         page.faint(0, &format!("and {} not listed (--format json has all)", counted(more as u64, "golden")));

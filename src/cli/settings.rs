@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::output::Output;
-use super::page::{BOLD, Page, PageCell};
+use super::page::{BOLD, Page, TextSpan};
 use super::{CommandResult, offered};
 use crate::report::layout::WIDTH;
 use crate::settings::{ENGINE_NAMES, EngineName, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
@@ -110,7 +110,7 @@ fn print(page: &mut Page, listed: &[SettingListing], preset: Option<&Preset>, wo
         let used = "* ".len() + key.len() + " = ".len() + value.len() + bounds.len();
         let (space, below) = (WIDTH.saturating_sub(used), used + 2 > WIDTH);
         let beside = if below { String::new() } else { format!("{:space$}{bounds}", "") };
-        page.parts(vec![format!("{mark} ").into(), PageCell::styled(BOLD, key), format!(" = {value}{beside}").into()]);
+        page.parts(vec![format!("{mark} ").into(), TextSpan::styled(BOLD, key), format!(" = {value}{beside}").into()]);
         if below {
             page.paragraph(6, &bounds);
         }

@@ -12,7 +12,7 @@ use super::outputs::OutputPath;
 use super::trouble::CommandError;
 use super::what_if::WhatIfArgs;
 use super::{CommandResult, files, moment};
-use crate::engine::{Engine, EngineError, ExplainedLog, Games, Moment, Playable};
+use crate::engine::{Engine, EngineError, ExplainedLog, ExplainingRows, Games, Playable};
 use crate::log::FileKind;
 use crate::recorder::are_usercmds_as_received;
 use crate::report::{why_answer, why_page, why_svg};
@@ -282,7 +282,7 @@ fn of_log(
         Err(player) => return Err(which_shot(path, &log.shots()?, *player)),
     };
     let not_found = |error| CommandError::file(path, error);
-    let Moment { trace, session, rejudged, other_corrections } = log.find(asked)?;
+    let ExplainingRows { trace, session, rejudged, other_corrections } = log.find(asked)?;
     let mut why = Why::of_part(&trace, asked, &other_corrections).map_err(not_found)?;
     let mut otherwise = Vec::new();
     if let Why::Shot(shot) = &mut why {
@@ -304,7 +304,7 @@ fn of_records(engine: &Engine<'_>, path: &Path, asked: &Result<WhyQuery, u32>) -
         Err(player) => return Err(which_shot(path, &fired.trace, *player)),
     };
     let not_found = |error| CommandError::file(path, error);
-    let Moment { trace, session, .. } = engine.recorded_shot(path, &fired, asked)?;
+    let ExplainingRows { trace, session, .. } = engine.recorded_shot(path, &fired, asked)?;
     let mut why = Why::of(&trace, asked).map_err(not_found)?;
     if let Why::Shot(shot) = &mut why {
         shot.know_log(&session);

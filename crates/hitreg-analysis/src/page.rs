@@ -37,7 +37,7 @@ use hitreg_log::record::{Session, SessionHeader, SessionStretch, Wall};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, effects, frames, variables};
 use hitreg_log::trace::{Table, TraceSource};
 use hitreg_log::units::Micros;
-use packed::{ColumnSpan, PageColumns, whole};
+use packed::{PackedColumn, PageColumns, whole};
 use side::PageSide;
 
 /// The content of a page.
@@ -130,9 +130,9 @@ struct PageDifference<'a> {
 #[derive(Serialize)]
 struct PageWalls {
     /// x and y of both ends, then the heights of bottom and top.
-    ends: [ColumnSpan; 6],
+    ends: [PackedColumn; 6],
     /// The entity that each wall moves with: 0 for none, else the entity's id plus 1.
-    of: ColumnSpan,
+    of: PackedColumn,
 }
 
 /// The rounding of walls, in units.

@@ -20,7 +20,7 @@ pub struct DiffLine {
     /// The origin of the line.
     pub of: LineOrigin,
     /// The parts of the line, in order.
-    pub words: Vec<LineSpan>,
+    pub words: Vec<LinePart>,
 }
 
 /// The origin of a line.
@@ -38,7 +38,7 @@ pub enum LineOrigin {
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LineSpan {
+pub struct LinePart {
     /// Text of the part.
     pub text: String,
     /// Whether the part differs between two otherwise similar lines.
@@ -56,7 +56,7 @@ impl TextDiff {
     pub fn say(&mut self, text: &str) {
         self.lines.push(DiffLine {
             of: LineOrigin::Neither,
-            words: vec![LineSpan { text: text.to_owned(), changed: false }],
+            words: vec![LinePart { text: text.to_owned(), changed: false }],
         });
     }
 
@@ -127,11 +127,11 @@ impl DiffLine {
     }
 
     fn of<'t>(of: LineOrigin, words: impl Iterator<Item = (&'t str, bool)>) -> DiffLine {
-        let mut line = DiffLine { of, words: Vec::<LineSpan>::new() };
+        let mut line = DiffLine { of, words: Vec::<LinePart>::new() };
         for (text, changed) in words.filter(|(text, _)| !text.is_empty()) {
             match line.words.last_mut().filter(|last| last.changed == changed) {
                 Some(last) => last.text.push_str(text),
-                None => line.words.push(LineSpan { text: text.to_owned(), changed }),
+                None => line.words.push(LinePart { text: text.to_owned(), changed }),
             }
         }
         line

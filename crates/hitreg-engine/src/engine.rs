@@ -48,7 +48,7 @@ pub use games::{
 pub(crate) use log_file::HashingReader;
 pub use log_file::LogFile;
 pub use merge::MergedLog;
-pub use moment::{ExplainedLog, Moment, RecordedShots};
+pub use moment::{ExplainedLog, ExplainingRows, RecordedShots};
 pub use rejudge::SideRejudgement;
 pub use shown::{LogRecords, ShownReplay};
 pub use sides::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};

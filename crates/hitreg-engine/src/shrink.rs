@@ -19,7 +19,7 @@ use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::units::named;
 use hitreg_netcode::replay::ReplayError;
-use search::Search;
+use search::ShrinkSearch;
 
 named! {
     /// What a session can be reduced by, in order of importance. A session with fewer players is the smaller one,
@@ -170,9 +170,9 @@ fn shrink_by<E: std::error::Error + Send + 'static>(
         return Err(ShrinkError::NotReproduced);
     }
     let before = CostCounts::of(&again, edit);
-    let mut search = Search::new(again, (edit, record), (still, at_once), progress);
+    let mut search = ShrinkSearch::new(again, (edit, record), (still, at_once), progress);
     search.run()?;
-    let Search { current: session, probes, .. } = search;
+    let ShrinkSearch { current: session, probes, .. } = search;
     let after = CostCounts::of(&session, edit);
     let removed =
         CostKind::ALL.map(|kind| RemovedCount { kind, before: before.of_kind(kind), after: after.of_kind(kind) });

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::VerifyReport;
 use crate::cli::figures::{count, counted};
-use crate::cli::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
+use crate::cli::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
 use crate::cli::replay::exercised;
 use crate::cli::trouble::naming_file;
 use crate::corpus::name_of;
@@ -41,7 +41,7 @@ pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_
         }
     }
     for golden in &report.orphans {
-        page.parts(vec![PageCell::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
+        page.parts(vec![TextSpan::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
         page.paragraph(11, ORPHAN);
     }
     if !style.quiet || report.verdict != LogVerdict::Same {
@@ -53,12 +53,12 @@ pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_
     }
     if !has_page {
         for problem in &report.summary.problems {
-            page.parts(vec![PageCell::styled(BAD, "problem    "), problem.as_str().into()]);
+            page.parts(vec![TextSpan::styled(BAD, "problem    "), problem.as_str().into()]);
         }
     }
 }
 
-fn head(log: &LogReport) -> Vec<PageCell> {
+fn head(log: &LogReport) -> Vec<TextSpan> {
     let style = match log.verdict {
         LogVerdict::Same | LogVerdict::Accepted => GOOD,
         LogVerdict::Untestable => UNSURE,
@@ -66,13 +66,13 @@ fn head(log: &LogReport) -> Vec<PageCell> {
     };
     // JSON and JUnit reports always have the verdict's name.
     let word = if log.verdict == LogVerdict::Same { "ok".to_owned() } else { name_of(log.verdict) };
-    vec![PageCell::styled(style, format!("{word:<11}")), log.path.display().to_string().into()]
+    vec![TextSpan::styled(style, format!("{word:<11}")), log.path.display().to_string().into()]
 }
 
 fn print_line(page: &mut Page, log: &LogReport) {
     let mut parts = head(log);
     let figures = format!("  {}, {}", counted(log.exercised.ticks, "tick"), counted(log.exercised.hits, "hit"));
-    parts.push(PageCell::styled(FAINT, figures));
+    parts.push(TextSpan::styled(FAINT, figures));
     page.parts(parts);
 }
 
@@ -89,7 +89,7 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
         page.text_diff(difference, MOST_LINES, "in --format json");
     }
     for (label, next) in next(log, style) {
-        page.parts(vec![PageCell::styled(FAINT, format!("           {label}: ")), next.into()]);
+        page.parts(vec![TextSpan::styled(FAINT, format!("           {label}: ")), next.into()]);
     }
 }
 

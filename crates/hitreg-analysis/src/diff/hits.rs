@@ -139,7 +139,7 @@ impl HitChanges {
         texts: &mut TextTable,
         changed: &mut dyn FnMut(&RowSpot, &ChangedShot),
     ) {
-        let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ShotRows::of(table, texts));
+        let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ReadShots::of(table, texts));
         let pairs = (0..pairing.joined.len()).map(|pair| pairing.spot(pair));
         for spot in pairs.chain(pairing.lone(options)) {
             let a = spot.a.map(|row| of_a.outcome(row as usize));
@@ -205,15 +205,15 @@ impl ChangedShot {
 }
 
 /// The shots of a table, with names as shared texts.
-struct ShotRows<'t> {
+struct ReadShots<'t> {
     table: &'t Table,
     view_error_units: &'t [f32],
     /// The name columns of an outcome, in the order of its fields.
     names: [(Vec<Arc<str>>, &'t [u32]); 7],
 }
 
-impl<'t> ShotRows<'t> {
-    fn of(table: &'t Table, texts: &mut TextTable) -> ShotRows<'t> {
+impl<'t> ReadShots<'t> {
+    fn of(table: &'t Table, texts: &mut TextTable) -> ReadShots<'t> {
         let shots = shots::Columns::read(table);
         let columns = [
             shots.weapon,
@@ -225,7 +225,7 @@ impl<'t> ShotRows<'t> {
             shots.predicted_target,
         ];
         let names = columns.map(|column| (column.names.iter().map(|name| texts.of(name)).collect(), column.codes));
-        ShotRows { table, view_error_units: shots.view_error_units, names }
+        ReadShots { table, view_error_units: shots.view_error_units, names }
     }
 
     fn outcome(&self, row: usize) -> Outcome {

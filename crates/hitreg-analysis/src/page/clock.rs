@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use serde::Serialize;
 
-use super::packed::{ColumnSpan, PageColumns};
+use super::packed::{PackedColumn, PageColumns};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, frames, ticks, views};
 use hitreg_log::trace::{TraceSource, each_part};
@@ -26,8 +26,8 @@ pub(super) struct StepTimes {
 pub(super) struct PackedClock {
     /// The player; `None` for the server.
     player: Option<u32>,
-    number: ColumnSpan,
-    at_us: ColumnSpan,
+    number: PackedColumn,
+    at_us: PackedColumn,
 }
 
 impl StepTimes {

@@ -11,7 +11,7 @@ pub(super) struct PageColumns {
 
 /// The location of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct ColumnSpan {
+pub(super) struct PackedColumn {
     at: usize,
     rows: usize,
     /// How many earlier values the prediction uses.
@@ -27,25 +27,25 @@ fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
 
-impl ColumnSpan {
+impl PackedColumn {
     /// The same column with another value for the number 0.
-    pub(super) fn with_origin(self, origin: f64) -> ColumnSpan {
-        ColumnSpan { origin, ..self }
+    pub(super) fn with_origin(self, origin: f64) -> PackedColumn {
+        PackedColumn { origin, ..self }
     }
 }
 
 impl PageColumns {
     /// Adds a column whose values are close to the value before.
-    pub(super) fn push(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> ColumnSpan {
+    pub(super) fn push(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> PackedColumn {
         self.add(values, unit, 1)
     }
 
     /// Adds a column whose values change steadily.
-    pub(super) fn push_steady(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> ColumnSpan {
+    pub(super) fn push_steady(&mut self, values: impl IntoIterator<Item = i64>, unit: f64) -> PackedColumn {
         self.add(values, unit, 2)
     }
 
-    fn add(&mut self, values: impl IntoIterator<Item = i64>, unit: f64, order: u8) -> ColumnSpan {
+    fn add(&mut self, values: impl IntoIterator<Item = i64>, unit: f64, order: u8) -> PackedColumn {
         let (at, mut rows, mut before, mut step) = (self.bytes.len(), 0, 0i64, 0i64);
         for value in values {
             let moved = value.wrapping_sub(before);
@@ -53,7 +53,7 @@ impl PageColumns {
             (before, step, rows) = (value, moved, rows + 1);
             put_number(&mut self.bytes, surprise);
         }
-        ColumnSpan { at, rows, order, unit, origin: 0.0 }
+        PackedColumn { at, rows, order, unit, origin: 0.0 }
     }
 
     /// Adds bytes, and returns their place.
@@ -82,7 +82,7 @@ pub(super) fn whole(value: f32, unit: f64) -> i64 {
 pub(super) const MOST: f64 = (1u64 << 40) as f64;
 
 #[cfg(test)]
-impl ColumnSpan {
+impl PackedColumn {
     /// The values of a column, as `web/data.js` restores them.
     pub(super) fn restored(&self, columns: &PageColumns) -> Vec<f64> {
         let (mut bytes, mut before, mut step) = (columns.bytes[self.at..].iter(), 0i64, 0i64);

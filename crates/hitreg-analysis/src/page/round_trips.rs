@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::PageInput;
-use super::packed::{ColumnSpan, PageColumns};
-use super::series::{Series, TIME_UNIT_US, at_share};
+use super::packed::{PackedColumn, PageColumns};
+use super::series::{PlayerSeries, TIME_UNIT_US, at_share};
 use crate::round_trips::each_snapshot_trip;
 use hitreg_log::record::Outline;
 use hitreg_log::round_trips::SnapshotRoundTrips;
@@ -14,8 +14,8 @@ use hitreg_log::sorted::SortedMap;
 #[derive(Debug, Serialize)]
 pub(super) struct RoundTripColumns {
     player: u32,
-    at_us: ColumnSpan,
-    took_us: ColumnSpan,
+    at_us: PackedColumn,
+    took_us: PackedColumn,
     /// The figures of all round trips, if several are merged into one.
     #[serde(skip_serializing_if = "Option::is_none")]
     all: Option<AllRoundTrips>,
@@ -27,7 +27,7 @@ struct AllRoundTrips {
     p50_us: Option<i64>,
     p95_us: Option<i64>,
     /// The largest jitter of the merged round trips.
-    jitter_us: ColumnSpan,
+    jitter_us: PackedColumn,
 }
 
 /// One round trip, or several merged ones.
@@ -51,13 +51,13 @@ impl RoundTrip {
 /// The round trips of all players.
 #[derive(Debug)]
 pub(super) struct RoundTrips {
-    pub(super) over_time: Series<RoundTrip>,
+    pub(super) over_time: PlayerSeries<RoundTrip>,
     pub(super) of: SortedMap<u32, RoundTripCounts>,
 }
 
 impl RoundTrips {
     pub(super) fn new(most: usize) -> RoundTrips {
-        RoundTrips { over_time: Series::new(most, RoundTrip::merge), of: SortedMap::new() }
+        RoundTrips { over_time: PlayerSeries::new(most, RoundTrip::merge), of: SortedMap::new() }
     }
 
     /// Adds the next round trip of a player. Clocks that disagree may give a negative one, which is left out.

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::packed::{ColumnSpan, PageColumns};
+use super::packed::{PackedColumn, PageColumns};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{packets, snapshots};
 use hitreg_log::trace::{TraceSource, each_part};
@@ -14,7 +14,7 @@ pub(super) const TIME_UNIT_US: i64 = 50;
 
 /// Values that are merged in pairs once there are too many. All series of one kind merge equally many values.
 #[derive(Debug)]
-pub(super) struct Series<T> {
+pub(super) struct PlayerSeries<T> {
     of: SortedMap<u32, (Vec<T>, usize)>,
     /// How many values are merged into one.
     pub(super) merged: usize,
@@ -23,10 +23,10 @@ pub(super) struct Series<T> {
     merge: fn(&mut T, &T),
 }
 
-impl<T> Series<T> {
+impl<T> PlayerSeries<T> {
     /// At most `most` values of all players. `merge` adds a later value to an earlier one.
-    pub(super) fn new(most: usize, merge: fn(&mut T, &T)) -> Series<T> {
-        Series { of: SortedMap::new(), merged: 1, most, kept: 0, merge }
+    pub(super) fn new(most: usize, merge: fn(&mut T, &T)) -> PlayerSeries<T> {
+        PlayerSeries { of: SortedMap::new(), merged: 1, most, kept: 0, merge }
     }
 
     pub(super) fn push(&mut self, player: u32, value: T) {
@@ -141,12 +141,12 @@ impl<T> Sample<T> {
 pub(super) struct PagePackets {
     player: u32,
     way: &'static str,
-    sent_us: ColumnSpan,
+    sent_us: PackedColumn,
     /// Negative if the packet never arrived.
-    transit_us: ColumnSpan,
+    transit_us: PackedColumn,
     #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<ColumnSpan>,
-    choked: ColumnSpan,
+    bytes: Option<PackedColumn>,
+    choked: PackedColumn,
     /// What all packets amount to, if some of them are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     all: Option<AllPackets>,
@@ -160,7 +160,7 @@ struct AllPackets {
     every: usize,
     /// The bytes of each [`BIN_US`], from the time of the first packet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<ColumnSpan>,
+    bytes: Option<PackedColumn>,
     first_us: i64,
     bin_us: i64,
 }
@@ -172,7 +172,7 @@ const BIN_US: i64 = 250_000;
 const MOST_BINS: usize = 144_000;
 
 #[derive(Debug, Default)]
-struct Direction {
+struct OneWayPackets {
     /// Packets that arrived without anything held back before them.
     arrived: Sample<Packet>,
     /// Packets that did not arrive, and those with updates held back before them.
@@ -186,7 +186,7 @@ struct Direction {
 /// The packets of a page.
 #[derive(Debug)]
 pub(super) struct Packets {
-    of: SortedMap<(u32, bool), Direction>,
+    of: SortedMap<(u32, bool), OneWayPackets>,
     /// Packets that did not arrive, until a later one arrives.
     waiting: SortedMap<(u32, bool), Vec<Packet>>,
     most: usize,
@@ -267,7 +267,7 @@ impl Packets {
 
     /// One of how many packets is kept: of those that arrived, and of those that did not or were held back.
     pub(super) fn every(&self) -> [usize; 2] {
-        let most = |of: fn(&Direction) -> usize| self.of.values().map(of).max().unwrap_or(1);
+        let most = |of: fn(&OneWayPackets) -> usize| self.of.values().map(of).max().unwrap_or(1);
         [most(|of| of.arrived.every), most(|of| of.marked.every)]
     }
 
@@ -276,7 +276,7 @@ impl Packets {
     }
 }
 
-impl Direction {
+impl OneWayPackets {
     fn pack(self, (player, is_down): (u32, bool), columns: &mut PageColumns) -> PagePackets {
         let every = self.arrived.every.max(self.marked.every);
         let mut packets: Vec<Packet> = self.arrived.iter().chain(self.marked.iter()).copied().collect();
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn values_over_the_limit_are_merged_and_the_largest_stays() {
         for (values, merged, kept) in [(100, 1, 100), (101, 2, 51), (201, 4, 51), (1000, 16, 63)] {
-            let mut series = Series::new(100, Ack::merge);
+            let mut series = PlayerSeries::new(100, Ack::merge);
             (0..values).for_each(|n| series.push(3, ack(n, if n == 77 { 900 } else { 50 })));
             let (_, of_player) = series.iter().next().expect("a player");
             assert_eq!((series.merged, of_player.len()), (merged, kept), "{values}");
@@ -346,7 +346,7 @@ mod tests {
         let trace = hitreg_log::trace::Trace { tables: vec![writer.finish(Vec::new())], ..Default::default() };
         let mut found = Packets::new(usize::MAX);
         found.add_rows(&trace).expect("rows");
-        let of = |of: &Direction| -> Vec<Packet> { of.arrived.iter().chain(of.marked.iter()).copied().collect() };
+        let of = |of: &OneWayPackets| -> Vec<Packet> { of.arrived.iter().chain(of.marked.iter()).copied().collect() };
         let mut found: Vec<Packet> = found.of.values().flat_map(of).collect();
         found.sort_by_key(|packet| (packet.player, packet.sent_us));
         assert_eq!(found, hitreg_log::traffic::of_trace(&trace));

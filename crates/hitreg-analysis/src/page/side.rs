@@ -9,7 +9,7 @@ use super::explanations::{corrections_of, shots_of};
 use super::packed::PageColumns;
 use super::records::PackedRecords;
 use super::round_trips::{RoundTripColumns, pack_round_trips, round_trips_of};
-use super::series::{Packets, PagePackets, Series};
+use super::series::{Packets, PagePackets, PlayerSeries};
 use super::tracks::{PageTrack, TrackPoint, TrackSet};
 use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::world::{PlaceColumn, TrackPrecision, TrackWorld};
@@ -227,11 +227,11 @@ fn frames_of(
     clocks: &SortedMap<u32, StepTimes>,
     mut set: TrackSet,
     most_ran: usize,
-) -> Result<(TrackSet, Series<u32>), String> {
+) -> Result<(TrackSet, PlayerSeries<u32>), String> {
     let own = ["x", "y", "z"].map(|axis| format!("own.origin.{axis}"));
     let columns = ["player", "command", "ran", "has_body", "yaw", "own.viewangles.y", "own.viewangles"];
     let columns: Vec<&str> = columns.into_iter().chain(own.iter().map(|name| &**name)).collect();
-    let mut ran = Series::new(most_ran, |most: &mut u32, more: &u32| *most = (*most).max(*more));
+    let mut ran = PlayerSeries::new(most_ran, |most: &mut u32, more: &u32| *most = (*most).max(*more));
     each_part(trace, frames::NAME, (&columns, None), &mut |rows| {
         let (read, places) = (frames::Columns::read(rows), Places::of(rows, "own.", "yaw"));
         for (row, (player, command)) in read.player.iter().zip(read.command).enumerate() {

@@ -6,7 +6,7 @@ use hitreg_log::sorted::SortedMap;
 
 use serde::Serialize;
 
-use super::packed::{ColumnSpan, PageColumns, whole};
+use super::packed::{PackedColumn, PageColumns, whole};
 use super::world::{COARSER, TrackPrecision, TrackWorld};
 
 /// The position of an entity at one step of a clock.
@@ -29,12 +29,12 @@ pub(super) struct PageTrack {
     pub(super) entity: u32,
     /// The player whose clock and screen the path belongs to; `None` for the server.
     pub(super) player: Option<u32>,
-    pub(super) step: ColumnSpan,
-    pub(super) place: [ColumnSpan; 3],
+    pub(super) step: PackedColumn,
+    pub(super) place: [PackedColumn; 3],
     #[serde(skip_serializing_if = "Option::is_none")]
-    yaw: Option<ColumnSpan>,
+    yaw: Option<PackedColumn>,
     /// Twice the mark, plus 1 if the entity was absent in the step before.
-    mark: ColumnSpan,
+    mark: PackedColumn,
 }
 
 /// The tolerance of a line in direction, in degrees.

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::clock::StepTimes;
-use super::packed::{ColumnSpan, PageColumns, whole};
+use super::packed::{PackedColumn, PageColumns, whole};
 use super::round_trips::RoundTrips;
-use super::series::{Ack, Sample, Series, TIME_UNIT_US};
+use super::series::{Ack, PlayerSeries, Sample, TIME_UNIT_US};
 use super::world::TrackPrecision;
 use crate::round_trips::{ACKS_WITH_COUNTS, each_ack};
 use hitreg_log::sorted::SortedSet;
@@ -16,25 +16,25 @@ use hitreg_log::trace::{TraceSource, each_part};
 #[derive(Debug, Serialize)]
 pub(super) struct AckColumns {
     player: u32,
-    at_us: ColumnSpan,
-    error_units: ColumnSpan,
+    at_us: PackedColumn,
+    error_units: PackedColumn,
 }
 
 /// A player's column, with a value for each step of its clock, or for so many steps.
 #[derive(Debug, Serialize)]
 pub(super) struct PlayerColumn {
     player: u32,
-    values: ColumnSpan,
+    values: PackedColumn,
     steps: usize,
 }
 
 /// Usercmds whose outcome on the server is not `run`.
 #[derive(Debug, Serialize)]
 pub(super) struct UnrunUsercmds {
-    player: ColumnSpan,
+    player: PackedColumn,
     /// The step of the server's clock.
-    step: ColumnSpan,
-    how: ColumnSpan,
+    step: PackedColumn,
+    how: PackedColumn,
     names: Vec<String>,
 }
 
@@ -44,8 +44,8 @@ pub(super) fn acks_of(
     exactness: TrackPrecision,
     most: usize,
     players: &mut SortedSet<u32>,
-) -> Result<(Series<Ack>, RoundTrips), String> {
-    let (mut acks, mut trips) = (Series::new(most, Ack::merge), RoundTrips::new(most));
+) -> Result<(PlayerSeries<Ack>, RoundTrips), String> {
+    let (mut acks, mut trips) = (PlayerSeries::new(most, Ack::merge), RoundTrips::new(most));
     let columns = [&ACKS_WITH_COUNTS[..], &["error_units"]].concat();
     each_ack(trace, &columns, &mut |table, row, trip_us| {
         let (player, at_us) = (table.player[row], table.at_us[row]);
@@ -57,7 +57,11 @@ pub(super) fn acks_of(
     Ok((acks, trips))
 }
 
-pub(super) fn pack_acks(acks: &Series<Ack>, exactness: TrackPrecision, columns: &mut PageColumns) -> Vec<AckColumns> {
+pub(super) fn pack_acks(
+    acks: &PlayerSeries<Ack>,
+    exactness: TrackPrecision,
+    columns: &mut PageColumns,
+) -> Vec<AckColumns> {
     let of_player = |(player, acked): (u32, &[Ack])| AckColumns {
         player,
         at_us: columns.push_steady(acked.iter().map(|ack| ack.at_us / TIME_UNIT_US), TIME_UNIT_US as f64),
@@ -66,7 +70,7 @@ pub(super) fn pack_acks(acks: &Series<Ack>, exactness: TrackPrecision, columns: 
     acks.iter().map(of_player).collect()
 }
 
-pub(super) fn pack_ran(ran: &Series<u32>, columns: &mut PageColumns) -> Vec<PlayerColumn> {
+pub(super) fn pack_ran(ran: &PlayerSeries<u32>, columns: &mut PageColumns) -> Vec<PlayerColumn> {
     let of_player = |(player, values): (u32, &[u32])| {
         let values = columns.push(values.iter().map(|ran| i64::from(*ran)), 1.0);
         PlayerColumn { player, values, steps: ran.merged }

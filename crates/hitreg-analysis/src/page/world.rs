@@ -137,7 +137,7 @@ impl<'t> PlaceColumn<'t> {
 mod tests {
     use super::*;
     use crate::page::PageInput;
-    use crate::page::packed::{ColumnSpan, PageColumns};
+    use crate::page::packed::{PackedColumn, PageColumns};
     use crate::page::side::PageSide;
     use hitreg_log::trace::schema::ticks;
     use hitreg_log::trace::{Column, Trace};
@@ -182,7 +182,7 @@ mod tests {
         let steps = track.step.restored(columns);
         assert!(steps.len() > 50, "{} samples", steps.len());
         let axes = track.place.iter().zip(places);
-        let off = |(span, at): (&ColumnSpan, &Vec<f64>)| -> f64 {
+        let off = |(span, at): (&PackedColumn, &Vec<f64>)| -> f64 {
             let restored = span.restored(columns).into_iter();
             restored.zip(&steps).map(|(found, step)| (found - at[*step as usize]).abs()).fold(0.0, f64::max)
         };

@@ -1,7 +1,7 @@
 //! The page of a corpus: verdicts, figures of both sides, groups of shots, and the logs that changed most.
 
 use super::figures::{count, counted, share};
-use super::page::{BAD, FAINT, GOOD, Page, PageCell, UNSURE};
+use super::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
 use crate::corpus::{
     CorpusSummary, LEAST_CHANGED_LOGS, ShotGroup, SideCounts, ThresholdResult, VerdictCounts, WeaponChange,
 };
@@ -83,7 +83,7 @@ pub(crate) fn corpus_subject(summary: &CorpusSummary) -> String {
 /// Adds a line for each problem besides the logs.
 pub fn print_problems(page: &mut Page, problems: &[String]) {
     for problem in problems {
-        page.parts(vec![PageCell::styled(BAD, "problem  "), problem.as_str().into()]);
+        page.parts(vec![TextSpan::styled(BAD, "problem  "), problem.as_str().into()]);
     }
 }
 
@@ -95,7 +95,7 @@ pub fn print_thresholds(page: &mut Page, results: &[ThresholdResult]) {
             "differs" => (BAD, "exceeded"),
             _ => (UNSURE, "unknown"),
         };
-        page.parts(vec![PageCell::styled(mark, format!("{word:<10} ")), result.text().into()]);
+        page.parts(vec![TextSpan::styled(mark, format!("{word:<10} ")), result.text().into()]);
     }
 }
 
@@ -211,7 +211,7 @@ fn worst(page: &mut Page, summary: &CorpusSummary) {
         };
         page.note(2, &format!("{}{figures}{place}", log.log));
         if !log.next.is_empty() {
-            page.parts(vec![PageCell::styled(FAINT, "    "), log.next.as_str().into()]);
+            page.parts(vec![TextSpan::styled(FAINT, "    "), log.next.as_str().into()]);
         }
     }
 }

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use super::page::{Alignment, Page, PageBlock, PageCell, PageTable, TextSpan, TextStyle};
+use super::page::{Alignment, Page, PageBlock, PageTable, TextSpan, TextStyle};
 
 /// The width of all text, in columns. Only a single longer word, such as a path, exceeds it.
 pub const WIDTH: usize = 80;
@@ -118,7 +118,7 @@ impl TextOutput {
             Some(title) if column == 0 => TextSpan::styled(TextStyle::Strong, title),
             _ => TextSpan::styled(TextStyle::Faint, name),
         };
-        let head: Vec<PageCell> = table.columns.iter().enumerate().map(head).collect();
+        let head: Vec<TextSpan> = table.columns.iter().enumerate().map(head).collect();
         if head.iter().any(|cell| !cell.text.is_empty()) {
             self.row(table, &columns, &head, table.title.is_some());
         }
@@ -128,13 +128,13 @@ impl TextOutput {
     }
 
     /// A row. The title in a head's first cell begins at the left edge, like a heading.
-    fn row(&mut self, table: &PageTable, columns: &ColumnWidths, cells: &[PageCell], titled: bool) {
+    fn row(&mut self, table: &PageTable, columns: &ColumnWidths, cells: &[TextSpan], titled: bool) {
         let place = |column: usize| match column {
             0 if titled => (0, MARGIN + columns.widths[0]),
             0 => (MARGIN, columns.widths[0]),
             _ => (columns.gap, columns.widths[column]),
         };
-        let lines = |(column, cell): (usize, &PageCell)| wrap_all(&cell.text, place(column).1);
+        let lines = |(column, cell): (usize, &TextSpan)| wrap_all(&cell.text, place(column).1);
         let lines: Vec<Vec<String>> = cells.iter().enumerate().map(lines).collect();
         for index in 0..lines.iter().map(Vec::len).max().unwrap_or(0) {
             let mut parts: Vec<TextSpan> = Vec::new();

@@ -71,7 +71,7 @@ pub struct PageTable {
     /// The columns' names, which may be empty, and the alignment of their cells.
     pub columns: Vec<(String, Alignment)>,
     /// Rows with a cell for each column, or for the first few columns.
-    pub rows: Vec<Vec<PageCell>>,
+    pub rows: Vec<Vec<TextSpan>>,
 }
 
 /// Text with one mark.
@@ -82,9 +82,6 @@ pub struct TextSpan {
     /// The meaning of the text.
     pub mark: TextStyle,
 }
-
-/// A cell of a table.
-pub type PageCell = TextSpan;
 
 /// The meaning of text, from which a terminal chooses a colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -209,7 +206,7 @@ impl Page {
     }
 
     /// Adds a table. The cells of a column whose name begins with `>` are aligned to the right, as numbers are.
-    pub fn table<R: IntoIterator<Item: Into<PageCell>>>(
+    pub fn table<R: IntoIterator<Item: Into<TextSpan>>>(
         &mut self,
         columns: &[&str],
         rows: impl IntoIterator<Item = R>,
@@ -220,7 +217,7 @@ impl Page {
     /// Adds a table that is its own section, with `title` above its first column. `columns` are the others.
     pub fn section<R>(&mut self, title: &str, columns: &[&str], rows: impl IntoIterator<Item = R>)
     where
-        R: IntoIterator<Item: Into<PageCell>>,
+        R: IntoIterator<Item: Into<TextSpan>>,
     {
         self.blank();
         let title = Some(printable(title).into_owned());
@@ -236,14 +233,14 @@ impl Page {
 impl PageTable {
     fn new<R>(title: Option<String>, columns: &[&str], rows: impl IntoIterator<Item = R>) -> PageTable
     where
-        R: IntoIterator<Item: Into<PageCell>>,
+        R: IntoIterator<Item: Into<TextSpan>>,
     {
         // Column names come from hitreg, not from files, and some have two lines.
         let column = |name: &&str| match name.strip_prefix('>') {
             Some(name) => (name.to_owned(), Alignment::Right),
             None => ((*name).to_owned(), Alignment::Left),
         };
-        let mut rows: Vec<Vec<PageCell>> =
+        let mut rows: Vec<Vec<TextSpan>> =
             rows.into_iter().map(|row| row.into_iter().map(Into::into).collect()).collect();
         rows.iter_mut().flatten().for_each(TextSpan::make_printable);
         PageTable { title, columns: columns.iter().map(column).collect(), rows }

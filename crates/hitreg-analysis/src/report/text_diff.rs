@@ -5,7 +5,7 @@ use super::figures::count;
 use super::layout::WIDTH;
 use super::page::{FAINT, PLAIN, Page, TextSpan, TextStyle};
 use crate::diff::TraceDiff;
-use crate::text_diff::{DiffLine, LineOrigin, LineSpan, TextDiff};
+use crate::text_diff::{DiffLine, LineOrigin, LinePart, TextDiff};
 use crate::why::CorrectionExplanation;
 use textwrap::core::display_width;
 
@@ -28,7 +28,7 @@ fn parts(line: &DiffLine) -> Vec<TextSpan> {
         LineOrigin::Before => [TextStyle::Removed, TextStyle::RemovedWords],
         LineOrigin::After => [TextStyle::Added, TextStyle::AddedWords],
     };
-    let part = |part: &LineSpan| TextSpan::styled(if part.changed { words } else { whole }, &part.text);
+    let part = |part: &LinePart| TextSpan::styled(if part.changed { words } else { whole }, &part.text);
     [TextSpan::styled(whole, format!("  {}", line.sign()))].into_iter().chain(line.words.iter().map(part)).collect()
 }
 

@@ -19,7 +19,7 @@ use hitreg_netcode::replay::{Mode, Part, ReplayOptions};
 
 /// A shot or a correction of a log.
 #[derive(Debug)]
-pub struct Moment {
+pub struct ExplainingRows {
     /// The replayed rows that explain it.
     pub trace: Trace,
     /// The log's records around it.
@@ -54,7 +54,12 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if the log cannot be read. If it does not contain the shot, the error names the nearest ones.
-    pub fn recorded_shot(&self, path: &Path, fired: &RecordedShots, asked: &WhyQuery) -> Result<Moment, EngineError> {
+    pub fn recorded_shot(
+        &self,
+        path: &Path,
+        fired: &RecordedShots,
+        asked: &WhyQuery,
+    ) -> Result<ExplainingRows, EngineError> {
         if let WhyQuery::Correction { player, number } = *asked {
             return self.recorded_correction(path, (player, number));
         }
@@ -66,11 +71,11 @@ impl Engine<'_> {
             *table = rows.select(table);
         }
         let (rejudged, other_corrections) = (Vec::new(), OtherCorrections::default());
-        Ok(Moment { trace: rows.with(trace), session, rejudged, other_corrections })
+        Ok(ExplainingRows { trace: rows.with(trace), session, rejudged, other_corrections })
     }
 
     /// What explains a correction in the table `corrections` that a game records.
-    fn recorded_correction(&self, path: &Path, (player, number): (u32, u32)) -> Result<Moment, EngineError> {
+    fn recorded_correction(&self, path: &Path, (player, number): (u32, u32)) -> Result<ExplainingRows, EngineError> {
         let fail = |source| EngineError::content(path, source);
         let mut reader = LogReader::new(store::open(path)?).map_err(fail)?;
         let mut session = Session::new(reader.header().clone());
@@ -94,7 +99,7 @@ impl Engine<'_> {
         for table in trace.tables.iter_mut().filter(|table| CorrectionRows::TABLES.contains(&&*table.name)) {
             *table = rows.select(table);
         }
-        Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections })
+        Ok(ExplainingRows { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections })
     }
 
     /// The shots among the records of a log.
@@ -196,7 +201,7 @@ impl<'a> ExplainedLog<'a> {
     /// # Errors
     /// Fails if the log cannot be read or replayed. If the replay does not contain the shot or correction, the error
     /// names the nearest ones.
-    pub fn find(&self, asked: &WhyQuery) -> Result<Moment, EngineError> {
+    pub fn find(&self, asked: &WhyQuery) -> Result<ExplainingRows, EngineError> {
         if let WhyQuery::Correction { player, number } = *asked {
             return self.correction(player, number);
         }
@@ -237,10 +242,10 @@ impl<'a> ExplainedLog<'a> {
         };
         let session = Engine::new(self.games).records_around(self.path, &rows)?;
         let other_corrections = OtherCorrections::default();
-        Ok(Moment { trace: rows.with(selected), session, rejudged, other_corrections })
+        Ok(ExplainingRows { trace: rows.with(selected), session, rejudged, other_corrections })
     }
 
-    fn correction(&self, player: u32, number: u32) -> Result<Moment, EngineError> {
+    fn correction(&self, player: u32, number: u32) -> Result<ExplainingRows, EngineError> {
         let (table, other_corrections) = match self.corrections_near(player, number)? {
             Some(near) => near,
             None => {
@@ -259,7 +264,7 @@ impl<'a> ExplainedLog<'a> {
         };
         let trace = self.replayed(part, (&self.options, &CorrectionRows::TABLES), &|table| rows.select(table))?;
         let session = Session::new(self.header.clone());
-        Ok(Moment { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections })
+        Ok(ExplainingRows { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections })
     }
 
     /// The corrections around the player's `number`-th, by the counts in keyframes, and how many lie before and after

@@ -32,7 +32,7 @@ const SHORT: Micros = Micros::from_s(2);
 /// The shortest window that is tested, in ticks.
 const SHORTEST_WINDOW: usize = 32;
 
-pub(super) struct Search<'a, E: std::error::Error + 'static> {
+pub(super) struct ShrinkSearch<'a, E: std::error::Error + 'static> {
     edit: ShrinkEdit,
     record: &'a RecordCandidate<'a, E>,
     still: &'a PropertyCheck<'a, E>,
@@ -49,17 +49,17 @@ pub(super) struct Search<'a, E: std::error::Error + 'static> {
     can_begin: bool,
 }
 
-impl<'a, E: std::error::Error + Send + 'static> Search<'a, E> {
+impl<'a, E: std::error::Error + Send + 'static> ShrinkSearch<'a, E> {
     pub(super) fn new(
         session: Session,
         (edit, record): (ShrinkEdit, &'a RecordCandidate<'a, E>),
         (still, at_once): (&'a PropertyCheck<'a, E>, usize),
         progress: &'a mut dyn FnMut(&ShrinkStep),
-    ) -> Search<'a, E> {
+    ) -> ShrinkSearch<'a, E> {
         let counts = CostCounts::of(&session, edit);
         let can_begin = edit == ShrinkEdit::Cut || can_begin(&session, record);
         let failed = SortedSet::new();
-        Search { edit, record, still, at_once, progress, current: session, counts, failed, probes: 0, can_begin }
+        ShrinkSearch { edit, record, still, at_once, progress, current: session, counts, failed, probes: 0, can_begin }
     }
 
     /// Shrinks until no single thing can be removed.
@@ -208,7 +208,7 @@ enum ProbeResult {
     Shows(Box<Session>, CostCounts),
 }
 
-impl<E: std::error::Error + Send + 'static> Search<'_, E> {
+impl<E: std::error::Error + Send + 'static> ShrinkSearch<'_, E> {
     /// Takes the first of `count` candidates that is smaller and still shows the property, and returns its index.
     /// `make` creates each candidate's input from the current session.
     ///

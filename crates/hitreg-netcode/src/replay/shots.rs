@@ -12,7 +12,7 @@ use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::trace::schema::shots::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-pub(super) use target::DrawnEntity;
+pub(super) use target::ScreenEntity;
 use target::{ShotTarget, aimed_at};
 
 /// Fills the table in the order of the server's judging; predicted shots that the server never judged come last.
@@ -40,7 +40,7 @@ pub(super) struct ShotView {
 }
 
 /// The entities on the shooter's screen.
-pub(super) type DrawnEntities<'a> = &'a mut dyn Iterator<Item = DrawnEntity>;
+pub(super) type ScreenEntities<'a> = &'a mut dyn Iterator<Item = ScreenEntity>;
 
 impl ShotTable {
     pub(super) fn new(players: usize) -> ShotTable {
@@ -56,7 +56,7 @@ impl ShotTable {
         at: Micros,
         tick: Tick,
         judged: &JudgedShot<G>,
-        on_screen: DrawnEntities<'_>,
+        on_screen: ScreenEntities<'_>,
         covers: &CoverTracker,
     ) {
         let key = (judged.shooter, judged.command, judged.index);
@@ -71,14 +71,14 @@ impl ShotTable {
             let same_life = aimed.drawn.filter(|drawn| !left && drawn.teleports == body.teleports());
             same_life.map(|drawn| (body.place() - drawn.place).as_vec3().length())
         });
-        self.push::<G>(ShotRow {
+        self.push::<G>(TraceShot {
             tick,
             predicted: predicted.as_ref(),
             judged: Some(&judged.verdict),
             rewind: (judged.rewind.by, judged.rewind.limit),
             aimed,
             view_error,
-            ..ShotRow::unjudged(key, at, G::weapon_name(&judged.fire))
+            ..TraceShot::unjudged(key, at, G::weapon_name(&judged.fire))
         });
         let was_hit = judged.verdict.reason == Reason::Hit;
         let target = aimed.filter(|_| was_hit || judged.rewind.by > Micros::ZERO).map(|aimed| aimed.entity);
@@ -101,12 +101,12 @@ impl ShotTable {
         verdict: &ShotVerdict,
     ) {
         let key = (judged.shooter, judged.command, judged.index);
-        let unjudged = ShotRow::unjudged(key, at, G::weapon_name(&judged.fire));
-        self.push::<G>(ShotRow { tick, judged: Some(verdict), ..unjudged });
+        let unjudged = TraceShot::unjudged(key, at, G::weapon_name(&judged.fire));
+        self.push::<G>(TraceShot { tick, judged: Some(verdict), ..unjudged });
     }
 
     /// Adds a judged shot of a recording. The columns of cover stay empty.
-    pub(super) fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot, on_screen: DrawnEntities<'_>) {
+    pub(super) fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot, on_screen: ScreenEntities<'_>) {
         let judged = shot.judged.as_ref();
         let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
         let aimed = judged
@@ -123,14 +123,14 @@ impl ShotTable {
             _ => Limit::Off,
         };
         let key = (shot.shooter, shot.command, shot.index);
-        self.push::<G>(ShotRow {
+        self.push::<G>(TraceShot {
             tick: shot.tick,
             judged: Some(&shot.verdict),
             rewind: (rewind, limit),
             aimed,
             view_error,
             again: Some(shot),
-            ..ShotRow::unjudged(key, shot.at, shot.weapon)
+            ..TraceShot::unjudged(key, shot.at, shot.weapon)
         });
     }
 
@@ -164,7 +164,7 @@ impl ShotTable {
     ) {
         // An impact has a row of its own, after the row of the shot's launch.
         let key = (shooter, command, IMPACT);
-        self.push::<G>(ShotRow { tick, judged: Some(verdict), ..ShotRow::unjudged(key, at, weapon) });
+        self.push::<G>(TraceShot { tick, judged: Some(verdict), ..TraceShot::unjudged(key, at, weapon) });
     }
 
     /// Drops a predicted shot that was judged after the replayed part.
@@ -181,7 +181,7 @@ impl ShotTable {
     pub(super) fn end<G: Game>(&mut self, part: Part) {
         let pending = std::mem::take(&mut self.pending).into_iter().filter(|(_, (at, ..))| part.has(*at));
         for (key, (at, weapon, verdict)) in pending {
-            self.push::<G>(ShotRow { predicted: Some(&verdict), ..ShotRow::unjudged(key, at, weapon) });
+            self.push::<G>(TraceShot { predicted: Some(&verdict), ..TraceShot::unjudged(key, at, weapon) });
         }
     }
 
@@ -195,8 +195,8 @@ impl ShotTable {
         self.rows.take(Vec::new())
     }
 
-    fn push<G: Game>(&mut self, shot: ShotRow<'_>) {
-        let ShotRow { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
+    fn push<G: Game>(&mut self, shot: TraceShot<'_>) {
+        let TraceShot { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
         let name = |target: Option<EntityId>, unknown: &str| {
             target.map_or(unknown.to_owned(), |target| target.name(self.players))
         };
@@ -240,7 +240,7 @@ impl ShotTable {
 }
 
 /// The values of a row, except cover.
-struct ShotRow<'a> {
+struct TraceShot<'a> {
     key: ShotKey,
     at: Micros,
     tick: Tick,
@@ -253,11 +253,11 @@ struct ShotRow<'a> {
     again: Option<&'a RecordedShot>,
 }
 
-impl ShotRow<'_> {
+impl TraceShot<'_> {
     fn unjudged(key: ShotKey, at: Micros, weapon: &'static str) -> Self {
         let rewind = (Micros::ZERO, Limit::Off);
         let (tick, predicted, judged) = (Tick(0), None, None);
-        ShotRow { key, at, tick, weapon, predicted, judged, rewind, aimed: None, view_error: None, again: None }
+        TraceShot { key, at, tick, weapon, predicted, judged, rewind, aimed: None, view_error: None, again: None }
     }
 }
 
@@ -323,8 +323,8 @@ mod tests {
         }
     }
 
-    fn drawn(entity: u16, x: f32) -> DrawnEntity {
-        DrawnEntity { entity: EntityId(entity), place: DVec3::X * f64::from(x), teleports: 0 }
+    fn drawn(entity: u16, x: f32) -> ScreenEntity {
+        ScreenEntity { entity: EntityId(entity), place: DVec3::X * f64::from(x), teleports: 0 }
     }
 
     /// [`Rink::judge`] says that every shot hits.

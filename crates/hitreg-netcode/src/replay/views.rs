@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::iter::repeat_n;
 
-use super::shots::DrawnEntity;
+use super::shots::ScreenEntity;
 
 use crate::game::{Body, PlacedBody};
 use hitreg_log::trace::Table;
@@ -61,7 +61,7 @@ pub(super) struct ViewTable {
 struct Screens {
     /// Each usercmd, and the start of its entities in the sequence of all entities ever drawn.
     of_command: VecDeque<(u32, usize)>,
-    drawn: VecDeque<DrawnEntity>,
+    drawn: VecDeque<ScreenEntity>,
     /// The number of forgotten entities.
     forgotten: usize,
 }
@@ -100,7 +100,7 @@ impl ViewTable {
     pub(super) fn remember<B: Body>(&mut self, player: PlayerId, command: CommandSeq, screen: &DrawnScreen<'_, B>) {
         let screens = &mut self.screens[usize::from(player.0)];
         screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
-        screen.put(&mut screens.drawn, |entity, placed| DrawnEntity {
+        screen.put(&mut screens.drawn, |entity, placed| ScreenEntity {
             entity,
             place: placed.body.place(),
             teleports: placed.body.teleports(),
@@ -130,7 +130,7 @@ impl ViewTable {
     }
 
     /// Returns the entities that a player's screen drew for a usercmd.
-    pub(super) fn of(&self, player: PlayerId, command: CommandSeq) -> impl Iterator<Item = DrawnEntity> + '_ {
+    pub(super) fn of(&self, player: PlayerId, command: CommandSeq) -> impl Iterator<Item = ScreenEntity> + '_ {
         let Screens { of_command, drawn, forgotten } = &self.screens[usize::from(player.0)];
         let range = match of_command.binary_search_by_key(&command.0, |(seq, _)| *seq) {
             Ok(index) => {
@@ -183,7 +183,7 @@ mod tests {
         (0..SCREENS as u32).for_each(|command| push(&mut views, command));
         let on_screen =
             |views: &ViewTable, command: u32| views.of(PlayerId(0), CommandSeq(command)).collect::<Vec<_>>();
-        let at = |x: f32| [DrawnEntity { entity: EntityId(3), place: DVec3::X * f64::from(x), teleports: 0 }];
+        let at = |x: f32| [ScreenEntity { entity: EntityId(3), place: DVec3::X * f64::from(x), teleports: 0 }];
         assert_eq!(on_screen(&views, 0), at(0.0), "as many as are kept");
         push(&mut views, SCREENS as u32);
         assert_eq!(on_screen(&views, 0), []);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::StepProgress;
 use super::judge::BuildJudge;
 use super::result::BisectResult;
-use super::search::{EndChecks, Probe, Search, SearchSpace};
+use super::search::{CandidateSearch, EndChecks, Probe, SearchSpace};
 use crate::build::Build;
 use crate::engine::{BuildOutcome, EngineError};
 use hitreg_log::trace::Trace;
@@ -30,7 +30,7 @@ impl BuildSearch<'_> {
     /// cannot play is not an error.
     pub fn run(&self, judge: &BuildJudge<'_>, steps: &StepProgress<'_>) -> Result<BisectResult, EngineError> {
         let builds = self.builds.iter().map(|path| Build::at(path)).collect::<Result<_, _>>()?;
-        let search = Search {
+        let search = CandidateSearch {
             space: &BuildList { paths: self.builds, builds, judge },
             judge,
             jobs: self.jobs,

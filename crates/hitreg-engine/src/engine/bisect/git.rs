@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::StepProgress;
 use super::judge::BuildJudge;
 use super::result::BisectResult;
-use super::search::{EndChecks, Search};
+use super::search::{CandidateSearch, EndChecks};
 use super::state::SearchState;
 use super::workshop::WorktreePool;
 use crate::build::git::Repository;
@@ -62,7 +62,7 @@ impl GitSearch<'_> {
             time_limit: self.build_time_limit,
             git: Mutex::default(),
         };
-        let search = Search {
+        let search = CandidateSearch {
             space: &workshop,
             judge,
             jobs: self.jobs,

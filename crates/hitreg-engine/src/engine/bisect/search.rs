@@ -50,7 +50,7 @@ pub(super) enum EndChecks {
 }
 
 /// A search, ready to run.
-pub(super) struct Search<'a, S: SearchSpace> {
+pub(super) struct CandidateSearch<'a, S: SearchSpace> {
     pub(super) space: &'a S,
     pub(super) judge: &'a BuildJudge<'a>,
     /// The number of probes that run at the same time, including speculative ones.
@@ -67,7 +67,7 @@ pub(super) struct Search<'a, S: SearchSpace> {
     pub(super) most: u64,
 }
 
-impl<S: SearchSpace> Search<'_, S> {
+impl<S: SearchSpace> CandidateSearch<'_, S> {
     pub(super) fn run(self) -> Result<BisectResult, EngineError> {
         let (space, judge, jobs) = (self.space, self.judge, self.jobs);
         let probe = |item: &S::Item, stop: &StopSignal, slot: usize| space.probe(item, &judge.under(stop), slot);
@@ -79,7 +79,7 @@ impl<S: SearchSpace> Search<'_, S> {
 }
 
 struct Bisection<'a, 'scope, 'env, S: SearchSpace> {
-    search: Search<'a, S>,
+    search: CandidateSearch<'a, S>,
     ahead: ProbePool<'scope, 'env, S::Item, Result<Probe, EngineError>>,
     /// The traces that the search still needs.
     traces: SortedMap<S::Item, Trace>,

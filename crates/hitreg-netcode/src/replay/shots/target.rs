@@ -2,14 +2,14 @@
 
 use glam::{DVec3, Vec3};
 
-use super::DrawnEntities;
+use super::ScreenEntities;
 use crate::game::{Reason, ShotVerdict};
 use crate::geometry::angle_off;
 use hitreg_log::units::EntityId;
 
 /// An entity as a screen drew it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::replay) struct DrawnEntity {
+pub(in crate::replay) struct ScreenEntity {
     pub(in crate::replay) entity: EntityId,
     pub(in crate::replay) place: DVec3,
     /// The number of its teleports and spawns so far.
@@ -22,7 +22,7 @@ pub(super) struct ShotTarget {
     pub(super) entity: EntityId,
     pub(super) by: AimedBy,
     /// The target on the shooter's screen; `None` if it was not drawn.
-    pub(super) drawn: Option<DrawnEntity>,
+    pub(super) drawn: Option<ScreenEntity>,
     /// The angle between the shot's line and the drawn target, in radians; NaN if the target was not drawn.
     pub(super) off: f32,
 }
@@ -42,12 +42,12 @@ pub(super) enum AimedBy {
 /// that the shot could hit.
 pub(super) fn aimed_at(
     (from, direction): (Vec3, Vec3),
-    mut on_screen: DrawnEntities<'_>,
+    mut on_screen: ScreenEntities<'_>,
     server: &ShotVerdict,
     screen: Option<&ShotVerdict>,
     can_hit: impl Fn(EntityId) -> bool,
 ) -> Option<ShotTarget> {
-    let off = |drawn: DrawnEntity| angle_off(from, direction, drawn.place.as_vec3());
+    let off = |drawn: ScreenEntity| angle_off(from, direction, drawn.place.as_vec3());
     let hit = |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
     let by_server = hit(server).map(|target| (target, AimedBy::Hit));
     let hit = by_server.or_else(|| Some((hit(screen?)?, AimedBy::PredictedHit)));
@@ -76,7 +76,7 @@ mod tests {
         let target = |server: &ShotVerdict, screen: Option<&ShotVerdict>| {
             let drawn = [(2, DVec3::new(10.0, 0.1, 0.0)), (4, DVec3::new(9.0, 1.0, 0.0)), (3, DVec3::X * 9.0)];
             let drawn = drawn.map(|(id, place)| (EntityId(id), place));
-            let mut drawn = drawn.map(|(entity, place)| DrawnEntity { entity, place, teleports: 0 }).into_iter();
+            let mut drawn = drawn.map(|(entity, place)| ScreenEntity { entity, place, teleports: 0 }).into_iter();
             let aimed =
                 aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen, |id| id != EntityId(3)).expect("a target");
             (aimed.entity.0, aimed.by, aimed.drawn.is_some())
