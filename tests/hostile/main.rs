@@ -16,10 +16,10 @@ mod sides;
 mod targets;
 
 /// The small maps and demos that unit tests of `hitreg-quake` make.
-#[path = "../../crates/hitreg-quake/src/bsp/testing.rs"]
+#[path = "../../crates/hitreg-quake/src/bsp/tests.rs"]
 #[expect(dead_code, reason = "other tests use the rest")]
 mod maps;
-#[path = "../../crates/hitreg-quake/src/quakeworld/testing.rs"]
+#[path = "../../crates/hitreg-quake/src/quakeworld/tests.rs"]
 mod small;
 
 /// The module path that the included file uses.

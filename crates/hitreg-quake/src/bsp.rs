@@ -6,6 +6,6 @@ mod lumps;
 pub(crate) mod quake;
 pub(crate) mod quake3;
 #[cfg(test)]
-pub(crate) mod testing;
+pub(crate) mod tests;
 
 pub use lumps::LumpError;

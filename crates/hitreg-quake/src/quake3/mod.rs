@@ -22,8 +22,6 @@ mod rules;
 mod server_log;
 mod surroundings;
 #[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;
 mod trajectory;
 

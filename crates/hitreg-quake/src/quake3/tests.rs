@@ -1,17 +1,19 @@
 //! Tests of OpenArena's protocol: encoded messages decode to the same values, a generated session becomes a log, and
 //! arbitrary bytes do no harm.
 
+mod capture_writer;
+mod huffman_writer;
 mod recordings;
 
 use proptest::prelude::*;
 
+use self::capture_writer::{CaptureWriter, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
+use self::huffman_writer::HuffmanWriter;
 use super::game::Quake3Input;
-use super::protocol::testing::HuffmanWriter;
 use super::protocol::{
     ENTITY, ENTITY_CELLS, EntityCells, HuffmanReader, NO_ENTITY, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
     Quake3Usercmd, entity, hash_of_command, player_list, read_entity, read_player, read_usercmd,
 };
-use super::testing::{CaptureWriter, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
 use super::{CaptureReader, Quake3Listener, RecordingKind, ServerLog, header, import, survey};
 use crate::quake3::Quake3Body;
 use hitreg_log::record::{Record, Session};

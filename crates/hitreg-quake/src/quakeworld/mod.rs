@@ -21,7 +21,7 @@ mod rounding;
 mod rules;
 mod surroundings;
 #[cfg(test)]
-mod testing;
+mod tests;
 
 pub use crate::bsp::LumpError;
 pub use crate::bsp::quake::{

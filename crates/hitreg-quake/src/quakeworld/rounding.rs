@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn rounding_into_a_wall_is_undone() {
-        let map = crate::quakeworld::QuakeMap::parse(&crate::bsp::testing::quake_bytes()).expect("good");
+        let map = crate::quakeworld::QuakeMap::parse(&crate::bsp::tests::quake_bytes()).expect("good");
         let world = Surroundings { map: &map, solids: &[] };
         let mut wire = recorded([0, 0, 0], OriginWire::Rounded);
         wire.origin = Vec3::new(0.0, 0.0, 23.9375);

@@ -93,7 +93,7 @@ mod tests {
     use glam::Vec3;
 
     use super::*;
-    use crate::bsp::testing::quake_bytes;
+    use crate::bsp::tests::quake_bytes;
 
     fn at(entity: u16, x: f32) -> (EntityId, QuakeWorldBody) {
         (EntityId(entity), QuakeWorldBody { origin: Vec3::new(x, 0.0, 0.0), alive: true, ..QuakeWorldBody::default() })

@@ -160,7 +160,7 @@ mod tests {
     use super::super::level::{EMPTY, MovingKind, WATER};
     use super::super::trace::HullTree;
     use super::*;
-    use crate::bsp::testing::quake_bytes;
+    use crate::bsp::tests::quake_bytes;
     use glam::Vec3;
 
     /// Returns the offset of a lump's table entry in the header.

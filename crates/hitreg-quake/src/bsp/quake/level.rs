@@ -211,7 +211,7 @@ impl QuakeMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bsp::testing::quake_bytes;
+    use crate::bsp::tests::quake_bytes;
 
     #[test]
     fn a_map_survives_a_log_and_a_damaged_one_does_not() {

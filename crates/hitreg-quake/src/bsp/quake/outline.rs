@@ -83,7 +83,7 @@ impl QuakeMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bsp::testing::quake_bytes;
+    use crate::bsp::tests::quake_bytes;
 
     #[test]
     fn walls_are_between_solid_and_open_space() {

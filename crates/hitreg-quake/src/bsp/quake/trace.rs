@@ -280,7 +280,7 @@ const fn box_node(axis: u8, dist: f32, children: [i32; 2]) -> TraceNode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bsp::testing::quake_bytes;
+    use crate::bsp::tests::quake_bytes;
 
     const RULES: [SweepRule; 2] = [SweepRule::Classic, SweepRule::Reworked];
 

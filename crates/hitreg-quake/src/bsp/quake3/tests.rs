@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::facets::pieces_of;
 use super::level::Patch;
 use super::{BoxSweep, Quake3Map, contents};
-use crate::bsp::testing::quake3_bytes;
+use crate::bsp::tests::quake3_bytes;
 
 fn sweep(start: [f32; 3], end: [f32; 3]) -> BoxSweep {
     let (mins, maxs) = (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, 32.0));

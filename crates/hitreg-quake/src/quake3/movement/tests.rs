@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use super::{EntitySolid, MoveWorld, NO_ENTITY, PmoveSettings, Quake3PlayerState, SolidShape, WORLD, flag, run};
 use crate::bsp::quake3::Quake3Map;
-use crate::bsp::testing::quake3_bytes;
+use crate::bsp::tests::quake3_bytes;
 use crate::quake3::protocol::Quake3Usercmd;
 
 const SETTINGS: PmoveSettings = PmoveSettings { float: true, fixed_ms: 0, no_bunny: false, fast_water: false };

@@ -9,8 +9,6 @@ pub(super) mod huffman;
 mod message;
 mod netchan;
 mod snapshot;
-#[cfg(test)]
-pub(super) mod testing;
 
 pub use bits::BitReadError;
 pub use connection::UndecodedReason;

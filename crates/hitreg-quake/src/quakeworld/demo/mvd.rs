@@ -164,7 +164,7 @@ mod tests {
     use super::super::{Mover, OtherPlayer};
     use super::*;
     use crate::quakeworld::movement::QuakeWorldUsercmd;
-    use crate::quakeworld::testing::ServerDemoWriter;
+    use crate::quakeworld::tests::ServerDemoWriter;
 
     fn small() -> ServerDemoWriter {
         let mut demo = ServerDemoWriter::default();

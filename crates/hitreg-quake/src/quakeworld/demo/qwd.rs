@@ -124,7 +124,7 @@ mod tests {
     use super::super::{DemoEnd, DemoEvent, DemoLevel, Mover};
     use super::*;
     use crate::quakeworld::movement::{QuakeWorldUsercmd, wire_angle_degrees};
-    use crate::quakeworld::testing::{DemoWriter, own_state, server_data, stufftext};
+    use crate::quakeworld::tests::{DemoWriter, own_state, server_data, stufftext};
 
     /// Returns a demo with one instance of everything that the reader keeps.
     fn small() -> Vec<u8> {

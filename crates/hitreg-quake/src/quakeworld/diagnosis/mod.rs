@@ -1,7 +1,5 @@
 //! Finds the causes of corrections from the recording's events, the contacts, and what reproduces the recorded state.
 
-#[cfg(test)]
-mod evidence_tests;
 mod explain;
 mod hypotheses;
 mod missed;

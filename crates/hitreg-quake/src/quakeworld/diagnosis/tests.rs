@@ -1,11 +1,13 @@
 //! Tests of the client pipeline and of the causes, on generated demos. A server with the same movement code writes
 //! them, with and without packet loss.
 
-use crate::bsp::testing::{STANDING_Z, quake_bytes};
+mod evidence;
+
+use crate::bsp::tests::{STANDING_Z, quake_bytes};
 use crate::quakeworld::movement::{
     BUTTON_JUMP, MoveRunner, QuakeWorldPlayerState, Surroundings, WorldSolid, wire_angle_degrees,
 };
-use crate::quakeworld::testing::{DemoWriter, own_state};
+use crate::quakeworld::tests::{DemoWriter, own_state};
 use crate::quakeworld::*;
 use hitreg_analysis::summary::Summary;
 use hitreg_log::trace::Trace;

@@ -4,12 +4,8 @@ mod bodies;
 mod convert;
 mod error;
 mod follow;
-#[cfg(test)]
-mod found_tests;
 mod jumps;
 mod packed;
-#[cfg(test)]
-mod recorded;
 mod sessions;
 #[cfg(test)]
 mod tests;

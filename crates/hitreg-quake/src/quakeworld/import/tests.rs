@@ -1,12 +1,15 @@
 //! Tests that generated demos become logs, can be reconstructed from them, and replay.
 
+mod found;
+mod recorded;
+
 use glam::Vec3;
 
+use self::recorded::{RecordedBodies, recorded_demo};
 use super::packed::tests::gzip;
-use super::recorded::{RecordedBodies, recorded_demo};
-use crate::bsp::testing::{STANDING_Z, quake_bytes};
+use crate::bsp::tests::{STANDING_Z, quake_bytes};
 use crate::quakeworld::movement::{MoveRunner, QuakeWorldPlayerState, Surroundings};
-use crate::quakeworld::testing::{DemoWriter, ServerDemoWriter, own_state, server_data};
+use crate::quakeworld::tests::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
     DemoEvent, DemoImportError, Dialect, ImportOptions, ImportResult, QuakeMap, QuakeWorld, QuakeWorldBody,
     QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldRules, QuakeWorldUsercmd, flag, import, unpacked,

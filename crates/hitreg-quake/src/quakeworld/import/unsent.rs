@@ -109,9 +109,9 @@ impl MoverPath<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bsp::testing::quake_bytes;
+    use crate::bsp::tests::quake_bytes;
     use crate::quakeworld::QuakeWorldUsercmd;
-    use crate::quakeworld::testing::DemoWriter;
+    use crate::quakeworld::tests::DemoWriter;
 
     /// Builds a demo with a packet every 10 ms, each with the lift at this height or without it.
     fn heights(lifts: &[Option<u8>], rests: [[f32; 3]; 2]) -> Vec<Vec<f32>> {

@@ -194,7 +194,7 @@ mod tests {
     use super::super::usercmd::BUTTON_JUMP;
     use super::*;
     use crate::bsp::quake::QuakeMap;
-    use crate::bsp::testing::{STANDING_Z, quake_bytes};
+    use crate::bsp::tests::{STANDING_Z, quake_bytes};
 
     const DIALECTS: [Dialect; 2] = [
         Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix: false },

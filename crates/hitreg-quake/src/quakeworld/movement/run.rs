@@ -150,7 +150,7 @@ mod tests {
     use super::super::world::WorldSolid;
     use super::*;
     use crate::bsp::quake::QuakeMap;
-    use crate::bsp::testing::{STANDING_Z, quake_bytes};
+    use crate::bsp::tests::{STANDING_Z, quake_bytes};
 
     const CLASSIC: Dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
 

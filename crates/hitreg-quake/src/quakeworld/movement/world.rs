@@ -166,7 +166,7 @@ static PLAYER_TREE: [TraceNode; 6] = box_tree([-32.0, -32.0, -56.0], [32.0, 32.0
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bsp::testing::{STANDING_Z, quake_bytes};
+    use crate::bsp::tests::{STANDING_Z, quake_bytes};
 
     #[test]
     fn the_nearest_solid_stops_first() {

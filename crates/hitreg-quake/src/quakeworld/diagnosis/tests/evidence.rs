@@ -4,7 +4,7 @@
 
 use glam::Vec3;
 
-use super::{MissedPrediction, explain};
+use crate::quakeworld::diagnosis::{MissedPrediction, explain};
 use crate::quakeworld::import::{AckedUsercmds, follow, prepared};
 use crate::quakeworld::movement::{MoveOutcome, WorldSolid};
 use crate::quakeworld::rounding::grade;

@@ -1,7 +1,7 @@
 //! Test tools: an encoder of protocol 71, and a small generated session as a capture.
 
-use super::protocol::testing::HuffmanWriter;
-use super::protocol::{
+use super::huffman_writer::HuffmanWriter;
+use crate::quake3::protocol::{
     ENTITY, EntityCells, FieldEncoding, LIST_LENGTH, NO_ENTITY, NetField, PLAYER, PLAYER_CELLS, PLAYER_LISTS,
     PlayerCells, Quake3Usercmd, hash_of_command, player, player_list,
 };

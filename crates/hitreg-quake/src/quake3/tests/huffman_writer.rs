@@ -1,6 +1,6 @@
 //! Writes the bits of a message, for tests.
 
-use super::huffman;
+use crate::quake3::protocol::huffman;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HuffmanWriter {
