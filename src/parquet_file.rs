@@ -7,11 +7,13 @@ use std::sync::Arc;
 use ::parquet::basic::{Compression, IntType, LogicalType, Repetition, Type as Stored, ZstdLevel};
 use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::{Type, TypePtr};
 
 use crate::trace::{Column, ColumnData, Table};
+use hitreg_log::sorted::SortedMap;
 
 /// How many rows form a group, which a reader can skip as a whole.
 pub(crate) const ROWS_IN_GROUP: usize = 1 << 17;
@@ -40,7 +42,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// When two columns have the same name, or the output cannot be written.
     pub fn new(shape: &Table, out: W) -> Result<ParquetWriter<W>, ParquetError> {
         let fields = shape.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
-        Ok(ParquetWriter { file: begin("table", fields, out)?, waiting: shape.without_rows() })
+        Ok(ParquetWriter { file: begin("table", fields, metadata_of(shape)?, out)?, waiting: shape.without_rows() })
     }
 
     /// Adds rows. They must have all columns in order.
@@ -122,11 +124,26 @@ impl<W: Write + Send> ParquetWriter<W> {
 pub(crate) fn begin<W: Write + Send>(
     name: &str,
     fields: Vec<TypePtr>,
+    metadata: Vec<KeyValue>,
     out: W,
 ) -> Result<SerializedFileWriter<W>, ParquetError> {
     let schema = Arc::new(Type::group_type_builder(name).with_fields(fields).build()?);
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_key_value_metadata(Some(metadata))
+        .build();
     SerializedFileWriter::new(out, schema, Arc::new(properties))
+}
+
+/// Describes a table in its file: its name, its key columns, and the units of its columns as a JSON object.
+fn metadata_of(table: &Table) -> Result<Vec<KeyValue>, ParquetError> {
+    let units: SortedMap<&str, &str> = (table.columns.iter())
+        .filter(|column| !column.unit.is_empty())
+        .map(|column| (&*column.name, &*column.unit))
+        .collect();
+    let units = serde_json::to_string(&units).map_err(|error| ParquetError::External(Box::new(error)))?;
+    let pairs = [("hitreg.table", table.name.clone()), ("hitreg.key", table.key.join(",")), ("hitreg.units", units)];
+    Ok(pairs.map(|(key, value)| KeyValue::new(key.to_owned(), value)).into())
 }
 
 /// Writes the known values of a column. A column with `nulls` says where the others are.

@@ -204,6 +204,14 @@ fn parquet_files_equal_csv_files() {
         assert_eq!(answers[2], answers[3], "{table}");
         assert_eq!(answers[4][0][0], 0, "{table}: {answers}");
     }
+    let sql =
+        "SELECT decode(value) FROM parquet_kv_metadata('parquet/shots.parquet') WHERE decode(key) = 'hitreg.units'";
+    let answers = query_duckdb(&python, &folder, sql);
+    let units: Value = serde_json::from_str(answers[0][0][0].as_str().expect("a text")).expect("JSON");
+    assert_eq!(
+        (&units["at_us"], &units["aim_off_degrees"], units.get("weapon")),
+        (&"µs".into(), &"degrees".into(), None)
+    );
     assert!(folder.refused("export a.hittrace --table shots --to parquet -o csv/shots.csv").contains("Parquet file"));
 }
 

@@ -60,7 +60,7 @@ pub(super) fn write(lines: &[String], out: &mut (dyn Write + Send)) -> Result<()
         Ok(Arc::new(field.with_logical_type(meaning).build()?))
     };
     let fields = columns.iter().map(field).collect::<Result<Vec<_>, ParquetError>>()?;
-    let mut file = parquet_file::begin("results", fields, out)?;
+    let mut file = parquet_file::begin("results", fields, Vec::new(), out)?;
     for lines in lines.chunks(parquet_file::ROWS_IN_GROUP) {
         let rows = lines.iter().map(|line| object(line)).collect::<Result<Vec<_>, _>>()?;
         let mut group = file.next_row_group()?;
