@@ -278,3 +278,13 @@ fn without_a_cache_verdicts_on_builds_are_not_reused() {
     assert!(report.ends_with("--b ./game --no-cache"), "{report}");
     assert_eq!(page["problems"], Value::from(Vec::<Value>::new()), "{page}");
 }
+
+#[test]
+fn a_trace_among_logs_is_broken_and_the_logs_are_compared() {
+    let folder = corpus(1);
+    folder.done("replay logs/0.hitlog -o a.hittrace");
+    fs::rename(folder.path("a.hittrace"), folder.path("logs/trace.hitlog")).expect("renamed");
+    let output = folder.run(&format!("diff logs {CHANGE}"));
+    let page = text(&output.stdout);
+    assert!(page.contains("logs/trace.hitlog") && page.contains("this is a trace"), "{page}{}", text(&output.stderr));
+}

@@ -227,6 +227,9 @@ mod tests {
         std::fs::write(path("empty"), "# nothing\n").unwrap();
         assert!(of("@DIR/empty").unwrap_err().to_string().contains("names no log"));
         std::fs::create_dir(path("none")).unwrap();
+        // A pipe is no log, and reading it might not end.
+        let made = std::process::Command::new("mkfifo").arg(path("none/pipe.hitlog")).status();
+        assert!(made.is_ok_and(|made| made.success()) && path("none/pipe.hitlog").exists());
         assert!(of("DIR/none").unwrap_err().to_string().contains("there is no *.hitlog"));
     }
 

@@ -202,6 +202,7 @@ impl EngineError {
                 | EngineError::Replay { .. }
                 | EngineError::Unsuitable { .. }
                 | EngineError::NeedsMemory { .. }
+                | EngineError::Replayed { .. }
                 | EngineError::Diff(DiffError::Unread(_))
                 | EngineError::NoGolden { .. }
         )

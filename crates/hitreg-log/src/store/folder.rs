@@ -131,7 +131,8 @@ pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
     TemporaryFolder::new().map_err(StoreError::NoTemporaryFolder)
 }
 
-/// Returns all files below a folder whose names end with `ending`, sorted. Links to folders are not followed.
+/// Returns all files below a folder whose names end with `ending`, sorted. Links to folders are not followed. Pipes and
+/// devices are left out, because reading them might not end. Links to missing files are included.
 ///
 /// # Errors
 /// When a folder cannot be listed.
@@ -144,7 +145,9 @@ pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreErr
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() && !path.is_symlink() {
             files.extend(files_below(&path, ending)?);
-        } else if name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.')) {
+        } else if name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'))
+            && (path.is_file() || !path.exists())
+        {
             files.push(path);
         }
     }

@@ -2,7 +2,7 @@
 //! lines that was complete.
 
 use std::fs::{File, TryLockError};
-use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
@@ -32,7 +32,11 @@ impl LineFile {
     /// When the file cannot be opened or read, or another process appends to it.
     pub fn open(path: &Path, ends: &mut dyn FnMut(&str, LineSpan) -> bool) -> Result<LineFile, StoreError> {
         let fail = |source| StoreError::open(path, source);
-        let file = File::options().read(true).append(true).create(true).open(path).map_err(fail)?;
+        let cannot_append = |source: std::io::Error| match source.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => StoreError::write(path, source.into()),
+            _ => fail(source),
+        };
+        let file = File::options().read(true).append(true).create(true).open(path).map_err(cannot_append)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.into() }),
