@@ -154,7 +154,7 @@ pub fn replay<G: Netcode>(
         (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
         (Mode::Closed | Mode::Auto, Ok(())) => true,
     };
-    may_be_judged(&setup.settings, options)?;
+    may_be_judged(&session.header, &setup.settings, options)?;
     if options.judged_under.is_some() && !closed && G::IMPORTED.is_none_or(|imported| imported.rejudge.is_none()) {
         return Err(ReplayError::NoJudge);
     }
@@ -235,14 +235,17 @@ fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> Trac
     }
 }
 
-/// Checks that `options.judged_under` differs from the session's settings only in settings that affect judging.
-fn may_be_judged(settings: &Settings, options: &ReplayOptions) -> Result<(), ReplayError> {
+/// Checks that `options.judged_under` differs from the session's settings only in settings that affect judging, and has
+/// no settings of players who are not in the session.
+fn may_be_judged(header: &SessionHeader, settings: &Settings, options: &ReplayOptions) -> Result<(), ReplayError> {
+    let Some(other) = &options.judged_under else { return Ok(()) };
+    other.check_players(settings, header.players.len()).map_err(ReplayError::NotOfSession)?;
     let may = |key: &String| {
         let of_all = split_of_player(key).map_or(key.as_str(), |(_, of_all)| of_all);
         REJUDGED.iter().any(|start| of_all.starts_with(start))
     };
-    let keys = options.judged_under.as_ref().map(|other| settings.differing_keys(other)).unwrap_or_default();
-    keys.into_iter().find(|key| !may(key)).map_or(Ok(()), |key| Err(ReplayError::NotForJudging { key }))
+    let mut keys = settings.differing_keys(other).into_iter();
+    keys.find(|key| !may(key)).map_or(Ok(()), |key| Err(ReplayError::NotForJudging { key }))
 }
 
 /// Returns the session's rules and seed, with these settings or its own.

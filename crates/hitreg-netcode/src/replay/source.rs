@@ -89,7 +89,7 @@ pub fn stream<G: Netcode>(
 ) -> Result<Option<ReplayFindings>, ReplayError> {
     source.check_work()?;
     let setup = setup::<G>(source.header, options.settings.as_ref())?;
-    may_be_judged(&setup.settings, options)?;
+    may_be_judged(source.header, &setup.settings, options)?;
     if !source.survey.has_input() {
         return Err(ReplayError::NoInput);
     }
