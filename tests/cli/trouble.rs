@@ -28,6 +28,7 @@ fn bad_input_is_reported_and_leaves_no_files() {
         ("replay a.hitlog --set p9.client.cmd_hz=30", "there is no player p9"),
         ("record synth -o b --players 2 --set p2.client.cmd_hz=30", "the session has 2 players, p0 to p1"),
         ("sweep a.hitlog --set p9.interpolation.lerp_ms=0,50", "there is no player p9"),
+        ("sweep a.hitlog --set p9.interpolation.lerp_ms=0,50 --what-if rejudge", "there is no player p9"),
         (
             "sweep a.hitlog --what-if rerecord --seeds 1 --set interpolation.lerp_ms=0,50",
             "a confidence interval needs at least 2 seeds, not 1",
@@ -444,7 +445,7 @@ fn error_messages_name_the_command_to_run() {
         ("why a.hitlog p0#9999", "the nearest are p0#"),
         ("why a.hitlog hello", "`hello` does not name a shot"),
         ("export a.hitlog --table shots --to xlsx", "[possible values: jsonl, csv, parquet]"),
-        ("diff a.hitlog --on hit", "choose one of any, state, hits, corrections, views, network"),
+        ("diff a.hitlog --on hit", "[possible values: any, state, hits, corrections, views, network]"),
         ("replay a.hitlog -o hello.txt", "hello.txt: exists and is not a hitreg trace; not overwritten"),
     ];
     for (line, said) in cases {

@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use crate::round_trips::{FoundTrip, RoundTripFinder};
+use crate::shot_counter::is_reported;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread};
 use hitreg_log::trace::schema::{corrections, frames, shots, snapshots};
@@ -136,7 +137,8 @@ impl FairnessBuilder {
         for (row, (reason, target)) in shots.reason.iter().zip(shots.target.iter()).enumerate() {
             let target = target.strip_prefix('p').and_then(|number| number.parse().ok());
             let (Some(shooter), Some(target)) = (shots.shooter.get(row), target) else { continue };
-            if reason != "hit" || shots.impact.get(row) == Some(&1) {
+            // Nobody judged a hit whose shot is not known.
+            if reason != "hit" || shots.impact.get(row) == Some(&1) || is_reported(shots, row) {
                 continue;
             }
             self.all.add(shots, row);

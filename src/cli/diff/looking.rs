@@ -1,5 +1,7 @@
 //! Options that select what a comparison covers, and its tolerances.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
 use crate::diff::{DiffOptions, DiffScope, Tolerance};
 
 /// What counts as a difference.
@@ -7,7 +9,7 @@ use crate::diff::{DiffOptions, DiffScope, Tolerance};
 #[command(next_help_heading = "Comparison")]
 pub(in crate::cli) struct CompareArgs {
     /// Compare only this aspect: any, state, hits, corrections, views or network
-    #[arg(long, value_name = "WHAT", value_parser = parse_on, default_value = "any")]
+    #[arg(long, value_name = "WHAT", value_parser = scope(), hide_possible_values = true, default_value = "any")]
     on: DiffScope,
     /// Treat two numbers of a column as equal if they differ by at most NUMBER; repeatable
     #[arg(long, value_name = "COLUMN=NUMBER")]
@@ -65,6 +67,6 @@ impl CompareArgs {
     }
 }
 
-fn parse_on(text: &str) -> Result<DiffScope, String> {
-    text.parse().map_err(|_| format!("choose one of {}", DiffScope::NAMES.join(", ")))
+fn scope() -> impl TypedValueParser<Value = DiffScope> {
+    PossibleValuesParser::new(DiffScope::NAMES).try_map(|name| name.parse::<DiffScope>())
 }

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use crate::report::figures::counted;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::shots;
@@ -110,7 +111,7 @@ pub enum WhyError {
     )]
     NoCorrectionTable,
     /// The player has fewer corrections.
-    #[error("p{player} has only {count} corrections, not {number}; players with corrections: {}", list(.players))]
+    #[error("p{player} has only {}, not {number}; players with corrections: {}", counted(*count as u64, "correction"), list(.players))]
     NoCorrection {
         /// The requested player.
         player: u32,

@@ -22,9 +22,7 @@ pub enum AxisError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// There are no values.
-    #[error(
-        "`{text}` has no values: give a range, such as --set {key}=0..100:25, or a list, such as --set {key}=0,50,100"
-    )]
+    #[error("`{text}` has no values: give a range, as in --set {key}=lo..hi:step, or a list, as in --set {key}=a,b,c")]
     NoValues {
         /// The given text.
         text: String,
@@ -32,7 +30,7 @@ pub enum AxisError {
         key: String,
     },
     /// The parts of a range are not numbers.
-    #[error("`{range}` is not a range of `{key}`: write lo..hi:step in whole numbers, such as --set {key}=0..100:25")]
+    #[error("`{range}` is not a range of `{key}`: write lo..hi:step in whole numbers, or a list: --set {key}=a,b,c")]
     BadRange {
         /// The setting.
         key: String,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::kinds::NONE;
 use super::{ColumnSchema, TABLES, TableSchema};
 
 /// Returns all tables with their columns in Markdown.
@@ -33,7 +34,12 @@ fn fields(table: &TableSchema) -> String {
 
 fn row(column: &ColumnSchema) -> String {
     let names: Vec<String> = column.parts.iter().map(|part| format!("`{}{part}`", column.name)).collect();
-    let known: Vec<String> = column.names.iter().map(|name| format!("`{name}`")).collect();
+    let mut known: Vec<String> = column.names.iter().map(|name| format!("`{name}`")).collect();
+    let none = format!("`{NONE}`");
+    if column.optional && !known.is_empty() && !known.contains(&none) {
+        // A missing value of an optional column.
+        known.push(none);
+    }
     let doc = column.doc.trim().trim_end_matches('.');
     let doc = if known.is_empty() { doc.to_owned() } else { format!("{doc}: {}", known.join(", ")) };
     let optional = if column.optional { "; optional" } else { "" };
