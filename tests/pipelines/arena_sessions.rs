@@ -8,7 +8,7 @@ use hitreg::replay::{Mode, ReplayOptions, ReplayOutput};
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
-use hitreg::trace::schema::corrections;
+use hitreg::trace::schema::{corrections, shots};
 
 fn replay_with(session: &Session, change: &[&str]) -> ReplayOutput {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
@@ -84,4 +84,20 @@ fn the_search_for_causes_has_a_limit() {
     let looked = evidence.iter().position(|evidence| evidence == "not looked into").expect("many misses");
     assert!((900..1000).contains(&looked), "{looked} unknown ones before");
     assert!(evidence[looked..].iter().all(|evidence| evidence == "not looked into"));
+}
+
+/// A place behind an edge looks near, but walking straight does not lead there.
+#[test]
+fn bots_do_not_stay_before_a_place_that_they_cannot_reach() {
+    for seed in [3, 5] {
+        let scenario = Scenario { players: 2, seconds: 240.0, seed, ..Scenario::default() };
+        let session = record(&scenario, ArenaRules::default());
+        let trace = replay_with(&session, &[]).trace;
+        let shots = shots::Columns::of(&trace);
+        for minute in 0..4 {
+            let within = minute * 60_000_000..(minute + 1) * 60_000_000;
+            let fired = shots.at_us.iter().filter(|at| within.contains(*at)).count();
+            assert!(fired > 0, "seed {seed}: no shot in minute {minute} of {}", shots.rows);
+        }
+    }
 }

@@ -144,7 +144,7 @@ impl ArenaBot {
         }
         if !self.legs.is_under_way() && now.0 >= self.cover_until.0 {
             let place = match foe {
-                Some(foe) => self.routes.nearest(&rules.map, foe.body.origin),
+                Some(foe) => self.routes.nearest(&rules.map, foe.body.origin, None),
                 None => self.somewhere(),
             };
             self.legs.set_out(rules, &self.routes, own.origin, place);

@@ -16,6 +16,8 @@ const ELBOW_ROOM_UNITS: f32 = 40.0;
 /// A bot that walks less far than this within [`STUCK_AFTER`] is stuck, in units.
 const STUCK_UNITS: f32 = 24.0;
 const STUCK_AFTER: Micros = Micros(600_000);
+/// A bot that walks to one stop for longer than this gives it up: an edge is in the way. No way takes so long.
+const GIVE_UP_AFTER: Micros = Micros(6_000_000);
 
 /// The movement in one usercmd.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +35,10 @@ pub(crate) struct BotPath {
     done: usize,
     checked: (Micros, Vec3),
     times_stuck: u32,
+    /// When the bot began to walk to its next stop; `None` before.
+    since: Option<Micros>,
+    /// The place that the bot gave up last, until it reaches another one.
+    given_up: Option<usize>,
     strafes_left: bool,
     strafe_until: Micros,
     duck_until: Micros,
@@ -57,12 +63,13 @@ impl BotPath {
 
     /// Starts a path to a place.
     pub(crate) fn set_out(&mut self, rules: &ArenaRules, routes: &RouteGraph, from: Vec3, place: usize) {
-        let start = routes.nearest(&rules.map, from);
+        let start = routes.nearest(&rules.map, from, self.given_up);
         self.path = routes.path(start, place);
         let first = RouteEdge { to: start, walk_to: routes.places()[start], ducked: false, time_ms: 0 };
         self.path.insert(0, first);
         self.done = 0;
         self.times_stuck = 0;
+        self.since = None;
     }
 
     /// Follows the path.
@@ -72,6 +79,7 @@ impl BotPath {
                 break;
             }
             self.done += 1;
+            (self.since, self.given_up) = (None, None);
         }
         let Some(way) = self.path.get(self.done).copied() else {
             return Stride::default();
@@ -86,6 +94,11 @@ impl BotPath {
                 1 => self.jump_until = now + Micros::from_ms(100),
                 _ => self.forget(),
             }
+        }
+        let since = *self.since.get_or_insert(now);
+        if now - since > GIVE_UP_AFTER {
+            self.given_up = Some(way.to);
+            self.forget();
         }
         if now.0 < self.jump_until.0 {
             pressed |= buttons::JUMP;

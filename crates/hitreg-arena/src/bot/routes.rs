@@ -59,14 +59,14 @@ impl RouteGraph {
         &self.places
     }
 
-    /// Returns the nearest place in sight, or else the nearest place.
-    pub(crate) fn nearest(&self, map: &ArenaMap, at: Vec3) -> usize {
+    /// Returns the nearest place in sight, or else the nearest place. Leaves out the place `but`.
+    pub(crate) fn nearest(&self, map: &ArenaMap, at: Vec3, but: Option<usize>) -> usize {
         let away = |place: &Vec3| {
             let by = *place - at;
             // Vertical distance counts four times, because it means another storey.
             by.truncate().length() + 4.0 * by.z.abs()
         };
-        let mut order: Vec<usize> = (0..self.places.len()).collect();
+        let mut order: Vec<usize> = (0..self.places.len()).filter(|place| Some(*place) != but).collect();
         order.sort_unstable_by(|&a, &b| away(&self.places[a]).total_cmp(&away(&self.places[b])).then(a.cmp(&b)));
         let in_sight = |&&place: &&usize| map.is_clear(at, self.places[place]);
         order.iter().take(8).find(in_sight).or(order.first()).copied().unwrap_or_default()
