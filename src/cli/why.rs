@@ -260,7 +260,7 @@ fn of_source(path: &Path, source: &dyn TraceSource, asked: &Result<WhyQuery, u32
         }
     };
     let not_found = |error| CommandError::file(path, error);
-    let trace = near(source, asked).map_err(unread)?.map_err(not_found)?;
+    let trace = near(source, asked).map_err(unread)?.map_err(not_found)?.into_owned();
     let why = Why::of(&trace, asked).map_err(not_found)?;
     Ok(Answer { trace, changed: Vec::new(), why, rejudged: Vec::new() })
 }

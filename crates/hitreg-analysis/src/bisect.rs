@@ -64,7 +64,8 @@ pub fn bisect_ticks(
     };
     if let Some(first) = &bisection.first {
         let around = |trace| around::around(trace, first).map_err(DiffError::Unread);
-        let traces = [&around(a)?, &around(b)?];
+        let (around_a, around_b) = (around(a)?, around(b)?);
+        let traces = [&*around_a, &*around_b];
         bisection.reran = rerun.and_then(|rerun| rerun::rerun(traces, first, rerun));
         let have_executed = [a, b].into_iter().all(around::has_executed);
         bisection.cause = Some(cause::classify(traces, have_executed, first, bisection.reran.as_ref()));

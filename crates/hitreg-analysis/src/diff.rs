@@ -181,6 +181,10 @@ fn with_surroundings(
     [a, b]: [&dyn TraceSource; 2],
     clocks: [&TickTimes; 2],
 ) -> Result<Divergence, DiffError> {
+    if let [Some(a), Some(b)] = [a, b].map(TraceSource::in_memory) {
+        found.look_around([a, b], clocks);
+        return Ok(found);
+    }
     let around = |trace, clock| usercmds::around(trace, &found, clock).map_err(DiffError::Unread);
     let around = [around(a, clocks[0])?, around(b, clocks[1])?];
     found.look_around([&around[0], &around[1]], clocks);

@@ -1,12 +1,17 @@
 //! The part of a trace that the search for a cause needs.
 
+use std::borrow::Cow;
+
 use super::rerun::StateOwner;
 use crate::diff::{Divergence, pick};
 use hitreg_log::trace::schema::{corrections, executed, shots};
 use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, select_rows};
 
-/// The rows at a divergence.
-pub(super) fn around(trace: &dyn TraceSource, first: &Divergence) -> Result<Trace, String> {
+/// The rows at a divergence; the whole trace if it is in memory.
+pub(super) fn around<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Result<Cow<'t, Trace>, String> {
+    if let Some(trace) = trace.in_memory() {
+        return Ok(Cow::Borrowed(trace));
+    }
     let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
     let of_tick = |table, tick: u32| {
         let span = ColumnSpan { column: "tick", first: tick.into(), last: tick.into() };
@@ -29,7 +34,7 @@ pub(super) fn around(trace: &dyn TraceSource, first: &Divergence) -> Result<Trac
     }
     let usercmd = first.place.player.zip(first.place.command).into_iter().collect();
     around.tables.extend(pick(trace, corrections::NAME, ["player", "command"], &usercmd)?);
-    Ok(around)
+    Ok(Cow::Owned(around))
 }
 
 /// Whether a trace tells which usercmds the server executed.

@@ -46,8 +46,8 @@ impl Divergence {
     }
 }
 
-/// Reads the part of a trace that [`Divergence::look_around`] needs. It reads columns of keys first, and then only the
-/// parts of the trace that have the rows.
+/// Reads the part of a trace that [`Divergence::look_around`] needs, if the trace is not in memory. It reads columns of
+/// keys first, and then only the parts of the trace that have the rows.
 pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &TickTimes) -> Result<Trace, String> {
     let place = &found.place;
     let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };

@@ -1,5 +1,7 @@
 //! Selects the rows that explain one shot or one correction, so that the rows of a long session need not be in memory.
 
+use std::borrow::Cow;
+
 use super::correction::{LEAST_LARGE, is_corrected};
 use super::line::first_with_angles;
 use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
@@ -179,11 +181,14 @@ impl CorrectionRows {
     }
 }
 
-/// The rows of a trace that answer a question.
+/// The rows of a trace that answer a question. Returns the whole trace if it is already in memory.
 ///
 /// # Errors
 /// Fails with a message if the rows cannot be read, or if the trace does not contain the shot or correction.
-pub fn near(trace: &dyn TraceSource, asked: &WhyQuery) -> Result<Result<Trace, WhyError>, String> {
+pub fn near<'t>(trace: &'t dyn TraceSource, asked: &WhyQuery) -> Result<Result<Cow<'t, Trace>, WhyError>, String> {
+    if let Some(trace) = trace.in_memory() {
+        return Ok(Ok(Cow::Borrowed(trace)));
+    }
     let header = trace.header().clone();
     if let WhyQuery::Correction { player, number } = *asked {
         let corrected = select_rows(trace, corrections::NAME, (&[], None), &CorrectionRows::corrected)?;
@@ -200,7 +205,7 @@ pub fn near(trace: &dyn TraceSource, asked: &WhyQuery) -> Result<Result<Trace, W
             let columns: Vec<&str> = ["tick", "entity"].into_iter().chain(large.iter().map(String::as_str)).collect();
             tables.push(select_rows(trace, bodies::NAME, (&columns, None), &select)?);
         }
-        return Ok(Ok(rows.with(Trace { header, tables })));
+        return Ok(Ok(Cow::Owned(rows.with(Trace { header, tables }))));
     }
     let fired =
         Trace { header: header.clone(), tables: vec![select_rows(trace, shots::NAME, (&[], None), &Table::clone)?] };
@@ -211,7 +216,7 @@ pub fn near(trace: &dyn TraceSource, asked: &WhyQuery) -> Result<Result<Trace, W
     let rows = ShotRows::of(&fired, shot);
     let of = |name: &'static str| found_near(trace, name, rows.within(name), &|table| rows.select(table));
     let tables = ShotRows::TABLES.into_iter().map(of).collect::<Result<_, _>>()?;
-    Ok(Ok(rows.with(Trace { header, tables })))
+    Ok(Ok(Cow::Owned(rows.with(Trace { header, tables }))))
 }
 
 /// The fields in rows of `errors` whose values may be whole numbers with bits that the table lacks.
