@@ -27,24 +27,21 @@ pub fn diff_junit(name: &str, diff: &TraceDiff) -> Report {
 }
 
 fn case(table: &TableDiff) -> TestCase {
-    let status = match table.status {
+    let (mut status, message) = match table.status {
         Status::Same if table.rows.compared == 0 => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message("neither side has rows");
-            status
+            (TestCaseStatus::skipped(), Some("neither side has rows".to_owned()))
         }
-        Status::Same | Status::WithinTolerance => TestCaseStatus::success(),
+        Status::Same | Status::WithinTolerance => (TestCaseStatus::success(), None),
         Status::Differs | Status::OnlyInA | Status::OnlyInB => {
-            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-            status.set_message(table_line(table));
-            status
+            (TestCaseStatus::non_success(NonSuccessKind::Failure), Some(table_line(table)))
         }
         Status::Untestable => {
-            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_message(table.untestable.clone().unwrap_or_default());
-            status
+            (TestCaseStatus::non_success(NonSuccessKind::Error), Some(table.untestable.clone().unwrap_or_default()))
         }
     };
+    if let Some(message) = message {
+        status.set_message(message);
+    }
     let mut case = TestCase::new(table.name.as_str(), status);
     case.set_classname("hitreg.diff");
     case.set_assertions(usize::try_from(table.rows.compared).unwrap_or(usize::MAX));
