@@ -16,6 +16,7 @@ pub use rows::{
     CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, name_of, read_row, sample_rows,
     write_row,
 };
+pub(crate) use side::paired;
 pub use side::{SideFigures, compared_rows};
 pub use summary::{
     CorpusSummary, CorpusSummaryBuilder, CorrectionCause, ShotGroup, SideCounts, UnjudgedLog, VerdictCounts,

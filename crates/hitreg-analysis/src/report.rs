@@ -24,7 +24,7 @@ mod why_scene;
 mod why_shot;
 
 pub use bisect::bisect_page;
-pub(crate) use corpus::corpus_subject;
+pub(crate) use corpus::{GROUP_COLUMNS, cause_cells, corpus_subject, group_cells};
 pub use corpus::{builds_page, corpus_page, print_problems, print_thresholds, verdict_line};
 pub use diff::{diff_line, diff_page};
 pub use diff_answer::diff_answer;

@@ -136,18 +136,14 @@ pub fn compared_rows(
             changed.push(ResultRow::Shot(row));
         }
     }
-    let mut causes: SortedMap<String, CauseRow> = SortedMap::new();
-    for (side, of_side) in [&a, &b].into_iter().enumerate() {
-        for (cause, count) in of_side.causes.iter().flatten() {
-            let row = causes.entry(cause.clone()).or_default();
-            *[&mut row.corrections_a, &mut row.corrections_b][side] = *count;
-        }
-    }
+    let causes = paired([a.causes.iter().flatten(), b.causes.iter().flatten()]);
     let mut rows = Vec::new();
     rows.extend(weapons.into_iter().map(|((weapon, latency_ms), row)| {
         ResultRow::Weapon(WeaponRow { key: key.clone(), weapon, latency_ms, ..row })
     }));
-    rows.extend(causes.into_iter().map(|(cause, row)| ResultRow::Cause(CauseRow { key: key.clone(), cause, ..row })));
+    rows.extend(causes.into_iter().map(|(cause, [corrections_a, corrections_b])| {
+        ResultRow::Cause(CauseRow { key: key.clone(), cause, corrections_a, corrections_b })
+    }));
     rows.extend(changed);
     let differs = found.verdict == TraceVerdict::Differs;
     let first = found.first.as_ref();
@@ -176,6 +172,15 @@ pub fn compared_rows(
         ..about.measured(&b)
     })));
     Ok(rows)
+}
+
+/// The counts of both sides by name.
+pub(crate) fn paired<'c>(sides: [impl IntoIterator<Item = (&'c String, &'c u64)>; 2]) -> SortedMap<String, [u64; 2]> {
+    let mut both: SortedMap<String, [u64; 2]> = SortedMap::new();
+    for (side, counts) in sides.into_iter().enumerate() {
+        counts.into_iter().for_each(|(name, count)| both.entry(name.clone()).or_default()[side] = *count);
+    }
+    both
 }
 
 impl LogRow {

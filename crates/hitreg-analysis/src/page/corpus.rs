@@ -1,8 +1,8 @@
 //! The HTML page of a corpus: figures, shots by group as bars, corrections by cause, and the logs that changed most.
 
-use crate::corpus::{CorpusSummary, ShotGroup};
-use crate::report::figures::{count, share};
-use crate::report::{corpus_page, corpus_subject, verdict_line};
+use crate::corpus::CorpusSummary;
+use crate::report::figures::count;
+use crate::report::{GROUP_COLUMNS, cause_cells, corpus_page, corpus_subject, group_cells, verdict_line};
 
 /// The style of the page, without any other file.
 const STYLE: &str = "\
@@ -44,24 +44,16 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
         ("Shots by number of players", &summary.players),
         ("Shots by map", &summary.maps),
     ] {
-        html.push_str(&group_table(title, groups));
+        if groups.iter().any(|group| group.shots_a + group.shots_b > 0) {
+            let most = groups.iter().map(|group| group.changed).max().unwrap_or(0);
+            let rows = groups.iter().map(|group| (group_cells(group), group.changed));
+            html.push_str(&bar_table(title, &GROUP_COLUMNS, most, rows));
+        }
     }
     if !summary.causes.is_empty() {
         let most = summary.causes.iter().map(|cause| cause.a.max(cause.b)).max().unwrap_or(1);
-        let rows: String = summary
-            .causes
-            .iter()
-            .map(|cause| {
-                format!(
-                    "<tr><td>{}</td><td>{}</td><td>{}</td>{}</tr>\n",
-                    text(&cause.cause.replace('_', " ")),
-                    count(cause.a),
-                    count(cause.b),
-                    bar(cause.b, most)
-                )
-            })
-            .collect();
-        html.push_str(&format!("<h2>Corrections by cause</h2>\n<div class=\"wide\"><table><tr><th></th><th>A</th><th>B</th><th class=\"track\"></th></tr>\n{rows}</table></div>\n"));
+        let rows = summary.causes.iter().map(|cause| (cause_cells(cause), cause.b));
+        html.push_str(&bar_table("Corrections by cause", &["A", "B"], most, rows));
     }
     if !summary.worst.is_empty() {
         html.push_str(
@@ -86,35 +78,25 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
     html
 }
 
-fn group_table(title: &str, groups: &[ShotGroup]) -> String {
-    let most = groups.iter().map(|group| group.changed).max().unwrap_or(0);
-    if groups.iter().all(|group| group.shots_a + group.shots_b == 0) {
-        return String::new();
-    }
-    let rows: String = groups
-        .iter()
-        .map(|group| {
-            format!(
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>{}</tr>\n",
-                text(if group.name.is_empty() { "(no name)" } else { &group.name }),
-                count(group.shots_a),
-                count(group.shots_b),
-                share(group.hits_a, group.shots_a),
-                share(group.hits_b, group.shots_b),
-                count(group.changed),
-                bar(group.changed, most)
-            )
+/// A table whose last column shows a number of each row as a bar.
+fn bar_table<const N: usize>(
+    title: &str,
+    columns: &[&str],
+    most: u64,
+    rows: impl Iterator<Item = ([String; N], u64)>,
+) -> String {
+    let names: String = columns.iter().map(|name| format!("<th>{name}</th>")).collect();
+    let rows: String = rows
+        .map(|(cells, part)| {
+            let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", text(cell))).collect();
+            let percent = if most == 0 { 0.0 } else { 100.0 * part as f64 / most as f64 };
+            let bar = format!("<span class=\"bar\" style=\"width:{percent:.1}%\"></span>");
+            format!("<tr>{cells}<td class=\"track\">{bar}</td></tr>\n")
         })
         .collect();
     format!(
-        "<h2>{title}</h2>\n<div class=\"wide\"><table><tr><th></th><th>shots A</th><th>shots B</th><th>hits A</th><th>hits B</th><th>changed</th>\
-         <th class=\"track\"></th></tr>\n{rows}</table></div>\n"
+        "<h2>{title}</h2>\n<div class=\"wide\"><table><tr><th></th>{names}<th class=\"track\"></th></tr>\n{rows}</table></div>\n"
     )
-}
-
-fn bar(part: u64, most: u64) -> String {
-    let percent = if most == 0 { 0.0 } else { 100.0 * part as f64 / most as f64 };
-    format!("<td class=\"track\"><span class=\"bar\" style=\"width:{percent:.1}%\"></span></td>")
 }
 
 /// Text without meaning in HTML.

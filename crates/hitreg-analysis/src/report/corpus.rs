@@ -3,7 +3,8 @@
 use super::figures::{count, counted, share};
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
 use crate::corpus::{
-    CorpusSummary, LEAST_CHANGED_LOGS, ShotGroup, SideCounts, ThresholdResult, VerdictCounts, WeaponChange,
+    CorpusSummary, CorrectionCause, LEAST_CHANGED_LOGS, ShotGroup, SideCounts, ThresholdResult, VerdictCounts,
+    WeaponChange,
 };
 
 /// The numbers of logs in one line: `3 logs: 2 ok, 1 different`.
@@ -134,34 +135,38 @@ fn figures(page: &mut Page, summary: &CorpusSummary) {
     }
 }
 
+/// The columns of [`group_cells`] after the name.
+pub(crate) const GROUP_COLUMNS: [&str; 5] = ["shots A", "shots B", "hits A", "hits B", "changed"];
+
+/// The row of a group of shots.
+pub(crate) fn group_cells(group: &ShotGroup) -> [String; 6] {
+    let name = if group.name.is_empty() { "(no name)".to_owned() } else { group.name.clone() };
+    let [shots_a, shots_b, changed] = [group.shots_a, group.shots_b, group.changed].map(count);
+    [name, shots_a, shots_b, share(group.hits_a, group.shots_a), share(group.hits_b, group.shots_b), changed]
+}
+
+/// A cause with its corrections on side A and B.
+pub(crate) fn cause_cells(cause: &CorrectionCause) -> [String; 3] {
+    [cause.cause.replace('_', " "), count(cause.a), count(cause.b)]
+}
+
 fn groups(page: &mut Page, title: &str, groups: &[ShotGroup]) {
     let has_shots = |group: &&ShotGroup| group.shots_a + group.shots_b > 0;
-    let row = |group: &ShotGroup| {
-        let name = if group.name.is_empty() { "(no name)".to_owned() } else { group.name.clone() };
-        [
-            name,
-            count(group.shots_a),
-            count(group.shots_b),
-            share(group.hits_a, group.shots_a),
-            share(group.hits_b, group.shots_b),
-            count(group.changed),
-        ]
-    };
     // One map says nothing beside the totals.
     if title == "map" && groups.len() < 2 || !groups.iter().any(|group| has_shots(&group)) {
         return;
     }
-    let columns = [">shots A", ">shots B", ">hits A", ">hits B", ">changed"];
-    page.section(title, &columns, groups.iter().filter(has_shots).map(row));
+    let columns = GROUP_COLUMNS.map(|name| format!(">{name}"));
+    page.section(title, &columns.each_ref().map(String::as_str), groups.iter().filter(has_shots).map(group_cells));
 }
 
 fn causes(page: &mut Page, summary: &CorpusSummary) {
     if summary.causes.is_empty() {
         return;
     }
-    let row = |cause: &crate::corpus::CorrectionCause| {
-        let change = cause.b as i64 - cause.a as i64;
-        [cause.cause.replace('_', " "), count(cause.a), count(cause.b), format!("{change:+}")]
+    let row = |cause: &CorrectionCause| {
+        let [name, a, b] = cause_cells(cause);
+        [name, a, b, format!("{:+}", cause.b as i64 - cause.a as i64)]
     };
     page.section("corrections", &[">A", ">B", ">change"], summary.causes.iter().map(row));
 }

@@ -2,8 +2,8 @@
 
 use super::figures::{clipped, count, counted, distance};
 use super::page::Page;
+use crate::corpus::paired;
 use crate::diff::{InterpolationDiff, Reconciliation};
-use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::Spread;
 
 /// The table of both traces' predictions.
@@ -18,8 +18,8 @@ pub(super) fn reconciliation(both: &Reconciliation) -> Page {
         counts("exact", a.exact, b.exact),
         counts("near", a.near, b.near),
     ];
-    let causes = merged(&a.misses_by_cause, &b.misses_by_cause);
-    rows.extend(causes.into_iter().map(|(cause, (a, b))| counts(&format!("misses: {cause}"), a, b)));
+    let causes = paired([&a.misses_by_cause, &b.misses_by_cause]);
+    rows.extend(causes.into_iter().map(|(cause, [a, b])| counts(&format!("misses: {cause}"), a, b)));
     rows.extend(spread("error, units", a.error_units, b.error_units));
     rows.extend(spread("usercmds run again", both.reran_a, both.reran_b));
     page.section("reconciliation", &SIDES, rows);
@@ -42,7 +42,7 @@ pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
         return page;
     }
     let mut rows = vec![counts("views", both.a.views, both.b.views)];
-    rows.extend(merged(&both.a.how, &both.b.how).into_iter().map(|(how, (a, b))| counts(&how, a, b)));
+    rows.extend(paired([&both.a.how, &both.b.how]).into_iter().map(|(how, [a, b])| counts(&how, a, b)));
     page.section("interpolation", &SIDES, rows);
     let compared = count(both.compared.saturating_sub(both.relocated));
     page.note(
@@ -80,15 +80,4 @@ fn spread(what: &str, a: Option<Spread>, b: Option<Spread>) -> Vec<[String; 3]> 
     let text = |spread: Option<Spread>, part: Part| spread.map_or("-".to_owned(), |s| distance(f64::from(part(s))));
     let row = |(name, part): &(&str, Part)| [format!("{what}, {name}"), text(a, *part), text(b, *part)];
     if a.is_none() && b.is_none() { Vec::new() } else { parts.iter().map(row).collect() }
-}
-
-fn merged(a: &SortedMap<String, u64>, b: &SortedMap<String, u64>) -> SortedMap<String, (u64, u64)> {
-    let mut both: SortedMap<String, (u64, u64)> = SortedMap::new();
-    for (name, count) in a {
-        both.entry(name.clone()).or_default().0 += count;
-    }
-    for (name, count) in b {
-        both.entry(name.clone()).or_default().1 += count;
-    }
-    both
 }
