@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use glam::Vec3;
 use hitreg::arena::{
-    BUTTON_DUCK, BUTTON_JUMP, CollisionWorld, ConvexBrush, Facet, MoveEvent, MoveInput, MoveState, MoveVars, Solid,
-    SolidHull, pmove,
+    ArenaBody, BUTTON_DUCK, BUTTON_JUMP, CollisionWorld, ConvexBrush, Facet, MoveEvent, MoveVars, Solid, SolidHull,
+    pmove,
 };
+use hitreg::usercmd::Input;
 use serde::Deserialize;
 
 const ORIGIN_BAR_UNITS: f32 = 1.0 / 32.0;
@@ -43,8 +44,25 @@ struct VectorStart {
 
 #[derive(Deserialize)]
 struct VectorStep {
-    cmd: MoveInput,
+    cmd: StepInput,
     state: StateAfter,
+}
+
+#[derive(Deserialize)]
+struct StepInput {
+    msec: u8,
+    viewangles: [f32; 3],
+    forwardmove: f32,
+    sidemove: f32,
+    upmove: f32,
+    buttons: u16,
+}
+
+impl From<StepInput> for Input {
+    fn from(step: StepInput) -> Input {
+        let StepInput { msec, viewangles, forwardmove, sidemove, upmove, buttons } = step;
+        Input { msec, viewangles: viewangles.into(), forwardmove, sidemove, upmove, buttons, ..Input::default() }
+    }
 }
 
 #[derive(Deserialize)]
@@ -138,11 +156,12 @@ fn follow(text: &str) -> RunDistance {
     let brushes: Vec<ConvexBrush> =
         header.brushes.into_iter().map(|facets| ConvexBrush::new(facets).expect("a brush")).collect();
     let world = CollisionWorld::new(&brushes);
-    let mut state = MoveState { velocity: header.start.velocity.into(), ..MoveState::at(header.start.origin.into()) };
+    let start = ArenaBody::standing_at(header.start.origin.into());
+    let mut state = ArenaBody { velocity: header.start.velocity.into(), ..start };
     let mut score = RunDistance::default();
     for line in lines {
         let step: VectorStep = serde_json::from_str(line).expect("a step");
-        state = pmove(&header.movevars, &world, &state, &step.cmd, &mut |_| ());
+        state = pmove(&header.movevars, &world, &state, &step.cmd.into(), &mut |_| ());
         score.add(&state, &step.state);
     }
     score
@@ -155,7 +174,7 @@ fn check_hull(recorded: &HullShape, hull: SolidHull, view_height_units: f32) {
 }
 
 impl RunDistance {
-    fn add(&mut self, ours: &MoveState, recorded: &StateAfter) {
+    fn add(&mut self, ours: &ArenaBody, recorded: &StateAfter) {
         self.steps += 1;
         let (origin, velocity) = (Vec3::from(recorded.origin), Vec3::from(recorded.velocity));
         let origin_off = (ours.origin - origin).abs().max_element();
@@ -207,7 +226,7 @@ fn nanoseconds_per_step_among_150_brushes() {
     const STEPS: u32 = 500_000;
     let world = pillar_hall();
     let vars = MoveVars::default();
-    let mut state = MoveState::at(Vec3::new(64.0, 64.0, 37.0));
+    let mut state = ArenaBody::standing_at(Vec3::new(64.0, 64.0, 37.0));
     let mut random = 0x9e37_79b9_u32;
     let (mut yaw, mut ducks) = (0.0, 0);
     let mut inputs = Vec::new();
@@ -222,14 +241,8 @@ fn nanoseconds_per_step_among_150_brushes() {
         let duck = if ducks > 0 { BUTTON_DUCK } else { 0 };
         let viewangles = Vec3::new(chance as f32 / 16.0, yaw, 0.0);
         let sidemove = if chance < 40 { -400.0 } else { 0.0 };
-        inputs.push(MoveInput {
-            msec: 10,
-            viewangles,
-            forwardmove: 400.0,
-            sidemove,
-            upmove: 0.0,
-            buttons: jump | duck,
-        });
+        let buttons = jump | duck;
+        inputs.push(Input { msec: 10, viewangles, forwardmove: 400.0, sidemove, buttons, ..Input::default() });
     }
     let (mut landed, mut way) = (0, 0.0);
     let start = std::time::Instant::now();

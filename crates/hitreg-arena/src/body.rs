@@ -3,10 +3,9 @@
 
 use glam::Vec3;
 
-use super::pmove::{MoveInput, MoveState};
+use super::pmove::{VIEW_HEIGHT_STANDING_UNITS, eye_height_units};
 use super::solid::SolidHull;
 use super::weapon::WeaponId;
-use hitreg_log::usercmd::Input;
 use hitreg_netcode::game::{CellMeaning, CellRole, Cells, FieldSchema, Scope, body, cells};
 
 cells! {
@@ -143,7 +142,7 @@ impl ArenaBody {
     /// Returns the origin of this player's bullets and of a bot's view. It uses replicated state only, so that server
     /// and client agree.
     pub fn eye(&self) -> Vec3 {
-        self.origin + Vec3::Z * self.move_state().eye_height_units()
+        self.origin + Vec3::Z * eye_height_units(self)
     }
 
     /// Returns true for a living player, who is solid and can be shot.
@@ -151,46 +150,9 @@ impl ArenaBody {
         self.kind == BodyKind::Player && self.alive
     }
 
-    pub(crate) fn move_state(&self) -> MoveState {
-        MoveState {
-            origin: self.origin,
-            velocity: self.velocity,
-            on_ground: self.on_ground,
-            ducked: self.ducked,
-            in_duck: self.in_duck,
-            duck_time_ms: self.duck_time_ms,
-            view_ofs_z: self.view_ofs_z,
-            old_buttons: self.old_buttons,
-            fall_velocity: self.fall_velocity,
-            step_time_ms: self.step_time_ms,
-            step_left: self.step_left,
-        }
-    }
-
-    pub(crate) fn set_move_state(&mut self, moved: &MoveState) {
-        self.origin = moved.origin;
-        self.velocity = moved.velocity;
-        self.on_ground = moved.on_ground;
-        self.ducked = moved.ducked;
-        self.in_duck = moved.in_duck;
-        self.duck_time_ms = moved.duck_time_ms;
-        self.view_ofs_z = moved.view_ofs_z;
-        self.old_buttons = moved.old_buttons;
-        self.fall_velocity = moved.fall_velocity;
-        self.step_time_ms = moved.step_time_ms;
-        self.step_left = moved.step_left;
-    }
-}
-
-/// Returns the part of a usercmd that movement uses.
-pub(crate) fn move_input(input: &Input) -> MoveInput {
-    MoveInput {
-        msec: input.msec,
-        viewangles: input.viewangles,
-        forwardmove: input.forwardmove,
-        sidemove: input.sidemove,
-        upmove: input.upmove,
-        buttons: input.buttons,
+    /// Creates a standing player at `origin`. The first step finds the ground.
+    pub fn standing_at(origin: Vec3) -> ArenaBody {
+        ArenaBody { origin, view_ofs_z: VIEW_HEIGHT_STANDING_UNITS, ..ArenaBody::default() }
     }
 }
 

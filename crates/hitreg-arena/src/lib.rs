@@ -45,8 +45,7 @@ pub use game::Arena;
 pub use hitbox::Hitgroup;
 pub use map::{ArenaMap, BellPlace, MapTextError, Props, ShapeError, SpawnPoint, Teleporter};
 pub use pmove::{
-    BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
-    VIEW_HEIGHT_STANDING_UNITS, pmove,
+    BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveVars, VIEW_HEIGHT_DUCKED_UNITS, VIEW_HEIGHT_STANDING_UNITS, pmove,
 };
 pub use rules::ArenaRules;
 pub use solid::{Solid, SolidHull, SweepContact, SweepHit};

@@ -3,17 +3,17 @@
 
 use glam::Vec3;
 
-use super::body::{ArenaBody, move_input};
+use super::body::ArenaBody;
 use super::bounds::Bounds;
 use super::crowd::Crowd;
 use super::effect::ArenaEffect;
 use super::fire::ArenaFire;
-use super::pmove::{MoveEvent, MoveInput, pmove};
+use super::pmove::{MoveEvent, eye_height_units, pmove};
 use super::rules::ArenaRules;
 use super::solid::{Solid, SolidHull, SweepContact};
 use super::wield::wield;
 use super::world::NearbyBrushes;
-use hitreg_log::usercmd::Usercmd;
+use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{Scene, Sink, Touch as Met};
 
 /// A margin in units. Nearly all collision queries of a usercmd lie within this distance of the player's path; it
@@ -27,13 +27,14 @@ pub(crate) fn step_body(
     command: &Usercmd,
     out: &mut impl Sink<ArenaFire>,
 ) -> ArenaBody {
-    let mut input = move_input(&command.input);
     // A NaN or infinite angle would spread into shots and from there into the world.
-    input.viewangles = input.viewangles.map(|angle| if angle.is_finite() { angle } else { 0.0 });
-    let mut next = *body;
-    next.viewangles = input.viewangles;
+    let viewangles = command.input.viewangles.map(|angle| if angle.is_finite() { angle } else { 0.0 });
+    let mut next = ArenaBody { viewangles, ..*body };
     // Dead players fall and slide, but their input is ignored.
-    let input = if body.alive { input } else { MoveInput { msec: input.msec, ..MoveInput::default() } };
+    let input = match body.alive {
+        true => Input { viewangles, ..command.input.clone() },
+        false => Input { msec: command.input.msec, ..Input::default() },
+    };
     walk(rules, scene, &mut next, &input, out);
     if next.alive {
         teleport(rules, scene, &mut next, out);
@@ -48,7 +49,7 @@ fn walk(
     rules: &ArenaRules,
     scene: &Scene<'_, ArenaBody>,
     body: &mut ArenaBody,
-    input: &MoveInput,
+    input: &Input,
     out: &mut impl Sink<ArenaFire>,
 ) {
     let me = scene.player.entity();
@@ -61,13 +62,11 @@ fn walk(
         MoveEvent::Touched { entity } => out.touch(Met::Player(entity)),
     };
     let solid = crowd(rules, scene, body, input.msec);
-    let mut state = body.move_state();
     // The first state received lacks the client-only eye height.
-    if !state.in_duck {
-        state.view_ofs_z = state.eye_height_units();
+    if !body.in_duck {
+        body.view_ofs_z = eye_height_units(body);
     }
-    let moved = pmove(&rules.movement, &solid, &state, input, &mut on);
-    body.set_move_state(&moved);
+    *body = pmove(&rules.movement, &solid, body, input, &mut on);
 }
 
 /// Teleports a player who has walked into a teleporter, unless another player blocks the destination. The velocity

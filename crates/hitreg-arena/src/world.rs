@@ -145,9 +145,11 @@ impl Solid for NearbyBrushes<'_> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::body::ArenaBody;
     use super::super::brush::Facet;
-    use super::super::pmove::{MoveInput, MoveState, MoveVars, pmove};
+    use super::super::pmove::{MoveVars, pmove};
     use super::*;
+    use hitreg_log::usercmd::Input;
 
     /// The same world, which tests every brush.
     struct Plain<'a>(&'a CollisionWorld);
@@ -258,10 +260,10 @@ mod tests {
             turns in prop::collection::vec((any::<u8>(), -180.0_f32..180.0, 0_u16..8, -400.0_f32..400.0), 60),
         ) {
             let vars = MoveVars::default();
-            let mut prepared = MoveState::at(Vec3::from_array(start));
+            let mut prepared = ArenaBody::standing_at(Vec3::from_array(start));
             for (msec, yaw, buttons, sidemove) in turns {
                 let viewangles = Vec3::new(yaw / 8.0, yaw, 0.0);
-                let input = MoveInput { msec, viewangles, forwardmove: 400.0, sidemove, upmove: 0.0, buttons };
+                let input = Input { msec, viewangles, forwardmove: 400.0, sidemove, buttons, ..Input::default() };
                 let plain = pmove(&vars, &Plain(&world), &prepared, &input, &mut |_| ());
                 prepared = pmove(&vars, &world, &prepared, &input, &mut |_| ());
                 prop_assert_eq!(plain, prepared);

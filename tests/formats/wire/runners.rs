@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use glam::Vec3;
-use hitreg::arena::{CollisionWorld, ConvexBrush, MoveInput, MoveState, MoveVars, pmove};
+use hitreg::arena::{ArenaBody, CollisionWorld, ConvexBrush, MoveVars, pmove};
 use hitreg::game::{Body, CellRole, FieldSchema as BodyField, body};
 use hitreg::history::Frame;
 use hitreg::packet::Snapshot;
 use hitreg::rng::Rng;
 use hitreg::units::{CommandSeq, EntityId, Micros, Seed, SnapshotSeq, Tick};
+use hitreg::usercmd::Input;
 
 /// The time between two ticks.
 pub(crate) const TICK: Micros = Micros(15_625);
@@ -57,8 +58,8 @@ fn role(field: &BodyField) -> CellRole {
 pub(crate) struct RunnerCrowd {
     rng: Rng,
     world: CollisionWorld,
-    states: Vec<MoveState>,
-    inputs: Vec<MoveInput>,
+    states: Vec<ArenaBody>,
+    inputs: Vec<Input>,
     pub(crate) runners: Vec<(EntityId, Runner)>,
     tick: Tick,
 }
@@ -74,8 +75,8 @@ impl RunnerCrowd {
         RunnerCrowd {
             rng: Rng::new(Seed(seed), 0),
             world: CollisionWorld::new(&brushes),
-            states: (0..players).map(|p| MoveState::at(at(p))).collect(),
-            inputs: (0..players).map(|_| MoveInput { msec: 16, ..MoveInput::default() }).collect(),
+            states: (0..players).map(|p| ArenaBody::standing_at(at(p))).collect(),
+            inputs: (0..players).map(|_| Input { msec: 16, ..Input::default() }).collect(),
             runners: (0..players)
                 .map(|p| (EntityId(p), Runner { health: 100, alive: true, ..Runner::default() }))
                 .collect(),
@@ -115,7 +116,7 @@ impl RunnerCrowd {
         }
     }
 
-    pub(crate) fn input(&self, player: usize) -> &MoveInput {
+    pub(crate) fn input(&self, player: usize) -> &Input {
         &self.inputs[player]
     }
 
@@ -124,7 +125,7 @@ impl RunnerCrowd {
     }
 }
 
-fn shoot(runner: &mut Runner, input: &MoveInput) {
+fn shoot(runner: &mut Runner, input: &Input) {
     runner.next_attack_ms = runner.next_attack_ms.saturating_sub(16);
     if input.buttons & 1 != 0 && runner.next_attack_ms == 0 {
         runner.next_attack_ms = 100;

@@ -5,12 +5,13 @@ use std::collections::BinaryHeap;
 
 use glam::Vec3;
 
+use super::super::body::ArenaBody;
 use super::super::fire::yaw_of;
 use super::super::map::ArenaMap;
-use super::super::pmove::{BUTTON_DUCK, MoveInput, MoveState, pmove};
+use super::super::pmove::{BUTTON_DUCK, pmove};
 use super::super::rules::ArenaRules;
-use super::super::solid::SolidHull;
 use super::super::step::nearby;
+use hitreg_log::usercmd::Input;
 
 /// The longest distance between joined places, in units.
 const LONGEST_UNITS: f32 = 420.0;
@@ -136,19 +137,18 @@ fn way_between(rules: &ArenaRules, start: Vec3, goal: Vec3, to: usize) -> Option
 fn walk(rules: &ArenaRules, start: Vec3, goal: Vec3, ducked: bool) -> Option<u32> {
     let speed = rules.movement.maxspeed.max(1.0) * if ducked { 0.3 } else { 0.8 };
     let limit_ms = (start.distance(goal) / speed * 1_000.0) as u32 + 600;
-    let mut state = MoveState::at(start);
+    let mut state = ArenaBody::standing_at(start);
     let mut time_ms = 0;
     while time_ms < limit_ms {
         let yaw = yaw_of(goal - state.origin);
-        let input = MoveInput {
+        let input = Input {
             msec: TRIAL_MSEC,
             viewangles: Vec3::new(0.0, yaw, 0.0),
             forwardmove: 400.0,
             buttons: if ducked { BUTTON_DUCK } else { 0 },
-            ..MoveInput::default()
+            ..Input::default()
         };
-        let hull = if state.ducked { SolidHull::Ducked } else { SolidHull::Standing };
-        let map = nearby(rules, hull, state.origin, state.velocity * (f32::from(TRIAL_MSEC) / 1_000.0));
+        let map = nearby(rules, state.hull(), state.origin, state.velocity * (f32::from(TRIAL_MSEC) / 1_000.0));
         let next = pmove(&rules.movement, &map, &state, &input, &mut |_| ());
         time_ms += u32::from(TRIAL_MSEC);
         if has_arrived(next.origin, goal) {
@@ -170,6 +170,7 @@ pub(crate) fn has_arrived(at: Vec3, place: Vec3) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::solid::SolidHull;
     use super::*;
 
     #[test]

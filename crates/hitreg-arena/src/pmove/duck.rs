@@ -3,7 +3,7 @@
 use glam::Vec3;
 
 use super::{
-    BUTTON_DUCK, MoveEvent, MoveState, PlayerMove, Solid, SolidHull, VIEW_HEIGHT_DUCKED_UNITS,
+    ArenaBody, BUTTON_DUCK, MoveEvent, PlayerMove, Solid, SolidHull, VIEW_HEIGHT_DUCKED_UNITS,
     VIEW_HEIGHT_STANDING_UNITS,
 };
 
@@ -93,8 +93,9 @@ impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     }
 }
 
-/// Returns the height of the eyes above the origin, from the hull and the duck timer.
-pub(super) fn eye_height_units(state: &MoveState) -> f32 {
+/// Returns the height of the eyes above the origin, from hull and duck timer alone. It equals
+/// [`ArenaBody::view_ofs_z`] after a step, for a body that lacks this field.
+pub(crate) fn eye_height_units(state: &ArenaBody) -> f32 {
     if state.ducked {
         VIEW_HEIGHT_DUCKED_UNITS
     } else if state.in_duck {

@@ -52,7 +52,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
             return;
         }
         let ahead = velocity / speed * EDGE_AHEAD_UNITS;
-        let feet_z = self.now.origin.z - self.hull().half_extent_units().z;
+        let feet_z = self.now.origin.z - self.now.hull().half_extent_units().z;
         let from = Vec3::new(self.now.origin.x + ahead.x, self.now.origin.y + ahead.y, feet_z);
         let edge = self.sweep(from, from - Vec3::new(0.0, 0.0, EDGE_DEPTH_UNITS));
         let grip = if edge.fraction == 1.0 { self.vars.friction * self.vars.edgefriction } else { self.vars.friction };

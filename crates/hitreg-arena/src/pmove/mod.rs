@@ -17,23 +17,24 @@ mod wish;
 
 use glam::Vec3;
 
+use super::body::ArenaBody;
 use super::solid::{Solid, SolidHull, SweepContact, SweepHit};
+pub(crate) use duck::eye_height_units;
+use hitreg_log::usercmd::Input;
 pub(crate) use state::BUTTON_ATTACK;
-pub use state::{
-    BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveInput, MoveState, MoveVars, VIEW_HEIGHT_DUCKED_UNITS,
-    VIEW_HEIGHT_STANDING_UNITS,
-};
+pub use state::{BUTTON_DUCK, BUTTON_JUMP, MoveEvent, MoveVars, VIEW_HEIGHT_DUCKED_UNITS, VIEW_HEIGHT_STANDING_UNITS};
 
-/// Moves a player by one usercmd and returns the new state. Calls `on` for each event on the way.
+/// Moves a player by one usercmd and returns the new state. Calls `on` for each event on the way. Of the state, it reads
+/// and changes only origin, velocity, ground, stance, buttons, footsteps and the height of the eyes.
 ///
 /// NaN in `state` or `input` becomes zero, as in the original, and never causes a panic.
 pub fn pmove(
     vars: &MoveVars,
     world: &impl Solid,
-    state: &MoveState,
-    input: &MoveInput,
+    state: &ArenaBody,
+    input: &Input,
     on: &mut impl FnMut(MoveEvent),
-) -> MoveState {
+) -> ArenaBody {
     let mut mover = PlayerMove::new(vars, world, state, input, on);
     mover.run();
     mover.now
@@ -44,7 +45,7 @@ struct PlayerMove<'a, W, F> {
     vars: &'a MoveVars,
     world: &'a W,
     on: &'a mut F,
-    now: MoveState,
+    now: ArenaBody,
     buttons: u16,
     /// The wished forward speed in units per second, after limits and ducking.
     forward_units_s: f32,
@@ -56,13 +57,13 @@ struct PlayerMove<'a, W, F> {
 }
 
 impl<'a, W: Solid, F: FnMut(MoveEvent)> PlayerMove<'a, W, F> {
-    fn new(vars: &'a MoveVars, world: &'a W, state: &MoveState, input: &MoveInput, on: &'a mut F) -> Self {
+    fn new(vars: &'a MoveVars, world: &'a W, state: &ArenaBody, input: &Input, on: &'a mut F) -> Self {
         let (forward_units_s, side_units_s) = wish::within_speed(input, vars.maxspeed);
         PlayerMove {
             vars,
             world,
             on,
-            now: state.without_nan(),
+            now: ArenaBody { origin: without_nan(state.origin), velocity: without_nan(state.velocity), ..*state },
             buttons: input.buttons,
             forward_units_s,
             side_units_s,
@@ -74,7 +75,7 @@ impl<'a, W: Solid, F: FnMut(MoveEvent)> PlayerMove<'a, W, F> {
     }
 
     fn run(&mut self) {
-        self.now.run_timers(self.msec);
+        self.run_timers();
         let probe = self.probe_ground();
         if probe.is_some_and(|probe| !probe.start_solid) {
             // The player is not stuck, so the probe is valid.
@@ -115,16 +116,17 @@ impl<'a, W: Solid, F: FnMut(MoveEvent)> PlayerMove<'a, W, F> {
         self.land();
     }
 
-    fn hull(&self) -> SolidHull {
-        if self.now.ducked { SolidHull::Ducked } else { SolidHull::Standing }
+    fn run_timers(&mut self) {
+        self.now.duck_time_ms = self.now.duck_time_ms.saturating_sub(u16::from(self.msec));
+        self.now.step_time_ms = self.now.step_time_ms.saturating_sub(u16::from(self.msec));
     }
 
     fn sweep(&self, from: Vec3, to: Vec3) -> SweepHit {
-        self.world.sweep(self.hull(), from, to)
+        self.world.sweep(self.now.hull(), from, to)
     }
 
     fn is_free(&self, at: Vec3) -> bool {
-        self.world.inside(self.hull(), at) == SweepContact::Nothing
+        self.world.inside(self.now.hull(), at) == SweepContact::Nothing
     }
 
     fn report_touch(&mut self, touch: SweepContact) {
@@ -132,4 +134,9 @@ impl<'a, W: Solid, F: FnMut(MoveEvent)> PlayerMove<'a, W, F> {
             (self.on)(MoveEvent::Touched { entity });
         }
     }
+}
+
+/// Replaces NaN by zero, so that comparisons behave.
+fn without_nan(vector: Vec3) -> Vec3 {
+    vector.map(|number| if number.is_nan() { 0.0 } else { number })
 }

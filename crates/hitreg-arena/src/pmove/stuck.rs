@@ -25,7 +25,7 @@ impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     /// All places are tried in one step, without a timer, so that client and server agree.
     pub(super) fn is_stuck(&mut self) -> bool {
         let origin = self.now.origin;
-        let holder = self.world.inside(self.hull(), origin);
+        let holder = self.world.inside(self.now.hull(), origin);
         if holder == SweepContact::Nothing {
             return false;
         }

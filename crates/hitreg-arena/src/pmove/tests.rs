@@ -13,20 +13,20 @@ fn boxes(boxes: &[([f64; 3], [f64; 3])]) -> CollisionWorld {
     CollisionWorld::new(&boxes.iter().map(|&(min, max)| ConvexBrush::cuboid(min, max)).collect::<Vec<_>>())
 }
 
-fn forward(buttons: u16) -> MoveInput {
-    MoveInput { msec: 10, forwardmove: 400.0, buttons, ..MoveInput::default() }
+fn forward(buttons: u16) -> Input {
+    Input { msec: 10, forwardmove: 400.0, buttons, ..Input::default() }
 }
 
-fn still(buttons: u16) -> MoveInput {
-    MoveInput { msec: 10, buttons, ..MoveInput::default() }
+fn still(buttons: u16) -> Input {
+    Input { msec: 10, buttons, ..Input::default() }
 }
 
-fn run(world: &impl Solid, state: MoveState, steps: usize, input: MoveInput) -> MoveState {
+fn run(world: &impl Solid, state: ArenaBody, steps: usize, input: Input) -> ArenaBody {
     (0..steps).fold(state, |state, _| pmove(&MoveVars::default(), world, &state, &input, &mut |_| ()))
 }
 
-fn standing_at(x: f32, y: f32, z: f32) -> MoveState {
-    MoveState::at(Vec3::new(x, y, z + 36.0 + 1.0 / 32.0))
+fn standing_at(x: f32, y: f32, z: f32) -> ArenaBody {
+    ArenaBody::standing_at(Vec3::new(x, y, z + 36.0 + 1.0 / 32.0))
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_jump_rises_45_units() {
 fn friction_is_doubled_before_an_edge() {
     let ledge = ([-500.0, -500.0, 0.0], [0.0, 500.0, 256.0]);
     let slides = |x: f32| {
-        let start = MoveState { velocity: Vec3::new(100.0, 0.0, 0.0), ..standing_at(x, 0.0, 256.0) };
+        let start = ArenaBody { velocity: Vec3::new(100.0, 0.0, 0.0), ..standing_at(x, 0.0, 256.0) };
         run(&boxes(&[FLOOR, ledge]), start, 1, still(0)).velocity.x
     };
     assert!((slides(-100.0) - 96.0).abs() < 0.01, "{}", slides(-100.0));
@@ -79,7 +79,7 @@ fn slopes_are_ground_up_to_their_limit() {
         let slope = Facet { normal: [normal_x, 0.0, normal_z], distance: 0.0 };
         let world = CollisionWorld::new(&[ConvexBrush::new(vec![slope]).expect("a half space")]);
         let high = (normal_x.abs() * 16.0 + normal_z * 36.0) / normal_z;
-        run(&world, MoveState::at(Vec3::new(0.0, 0.0, high as f32 + 0.1)), 5, still(0)).on_ground
+        run(&world, ArenaBody::standing_at(Vec3::new(0.0, 0.0, high as f32 + 0.1)), 5, still(0)).on_ground
     };
     assert!(stands(0.71));
     assert!(!stands(0.69));
@@ -107,7 +107,7 @@ fn ducking_takes_400_ms_on_the_ground_and_none_in_the_air() {
     assert!((halfway.view_ofs_z - 11.0).abs() < 0.01, "halfway from 28 to -6: {}", halfway.view_ofs_z);
     assert!(!run(&world, start, 40, still(BUTTON_DUCK)).ducked);
     assert!(run(&world, start, 41, still(BUTTON_DUCK)).ducked);
-    let airborne = MoveState::at(Vec3::new(0.0, 0.0, 300.0));
+    let airborne = ArenaBody::standing_at(Vec3::new(0.0, 0.0, 300.0));
     let ducked = run(&world, airborne, 1, still(BUTTON_DUCK));
     assert!(ducked.ducked && ducked.origin.z > 299.0);
 }
@@ -115,21 +115,21 @@ fn ducking_takes_400_ms_on_the_ground_and_none_in_the_air() {
 #[test]
 fn mega_bunny_jumps_are_slowed_and_velocity_is_limited() {
     let world = boxes(&[FLOOR]);
-    let fast = |speed| MoveState { velocity: Vec3::new(speed, 0.0, 0.0), ..standing_at(0.0, 0.0, 0.0) };
+    let fast = |speed| ArenaBody { velocity: Vec3::new(speed, 0.0, 0.0), ..standing_at(0.0, 0.0, 0.0) };
     let hop = |speed| run(&world, fast(speed), 1, still(BUTTON_JUMP)).velocity.x;
     assert_eq!(hop(450.0), 450.0);
     assert!((hop(500.0) - 1.7 * 270.0 * 0.65).abs() < 0.01, "{}", hop(500.0));
-    let flung = MoveState { velocity: Vec3::splat(9_000.0), ..MoveState::at(Vec3::new(0.0, 0.0, 500.0)) };
+    let flung = ArenaBody { velocity: Vec3::splat(9_000.0), ..ArenaBody::standing_at(Vec3::new(0.0, 0.0, 500.0)) };
     assert!(run(&world, flung, 1, still(0)).velocity.max_element() <= 2_000.0);
 }
 
 #[test]
 fn corners_stop_and_creases_lead_on() {
     let walls = [FLOOR, ([64.0, -500.0, 0.0], [128.0, 500.0, 500.0]), ([-500.0, 64.0, 0.0], [500.0, 128.0, 500.0])];
-    let diagonal = MoveInput { sidemove: -400.0, ..forward(0) };
+    let diagonal = Input { sidemove: -400.0, ..forward(0) };
     let cornered = run(&boxes(&walls), standing_at(40.0, 40.0, 0.0), 50, diagonal);
     assert_eq!((cornered.origin.x, cornered.origin.y), (48.0 - 1.0 / 32.0, 48.0 - 1.0 / 32.0));
-    let falling = MoveState { velocity: Vec3::new(100.0, 100.0, -100.0), ..standing_at(40.0, 40.0, 300.0) };
+    let falling = ArenaBody { velocity: Vec3::new(100.0, 100.0, -100.0), ..standing_at(40.0, 40.0, 300.0) };
     let slid = run(&boxes(&walls), falling, 30, still(0));
     assert!(slid.origin.z < 280.0 && slid.velocity.z < -300.0, "{} {}", slid.origin, slid.velocity);
 }
@@ -138,8 +138,9 @@ fn corners_stop_and_creases_lead_on() {
 fn a_groove_of_two_steep_slopes_leads_along_itself() {
     let slope = |x: f64| ConvexBrush::new(vec![Facet { normal: [x, 0.0, 0.6], distance: 0.0 }]).expect("a half space");
     let world = CollisionWorld::new(&[slope(0.8), slope(-0.8)]);
-    let falling = MoveState { velocity: Vec3::new(30.0, 100.0, -200.0), ..MoveState::at(Vec3::new(0.0, 0.0, 72.0)) };
-    let slid = run(&world, falling, 1, MoveInput { msec: 100, ..still(0) });
+    let falling =
+        ArenaBody { velocity: Vec3::new(30.0, 100.0, -200.0), ..ArenaBody::standing_at(Vec3::new(0.0, 0.0, 72.0)) };
+    let slid = run(&world, falling, 1, Input { msec: 100, ..still(0) });
     assert!(slid.origin.z < 57.5 && slid.origin.y > 9.0, "{}", slid.origin);
     // The crease's direction has the length of the sine between the slopes, and counts twice.
     let kept = 100.0 * 0.96 * 0.96;
@@ -149,7 +150,7 @@ fn a_groove_of_two_steep_slopes_leads_along_itself() {
 #[test]
 fn a_fast_rising_player_is_not_on_the_ground() {
     let world = boxes(&[FLOOR]);
-    let rising = |speed| MoveState { velocity: Vec3::new(0.0, 0.0, speed), ..standing_at(0.0, 0.0, 0.0) };
+    let rising = |speed| ArenaBody { velocity: Vec3::new(0.0, 0.0, speed), ..standing_at(0.0, 0.0, 0.0) };
     assert!(run(&world, rising(179.0), 1, still(0)).on_ground);
     assert!(!run(&world, rising(186.0), 1, still(0)).on_ground);
 }
@@ -157,9 +158,9 @@ fn a_fast_rising_player_is_not_on_the_ground() {
 #[test]
 fn a_slightly_stuck_player_is_freed() {
     let world = boxes(&[FLOOR]);
-    let freed = run(&world, MoveState::at(Vec3::new(0.0, 0.0, 35.95)), 2, forward(0));
+    let freed = run(&world, ArenaBody::standing_at(Vec3::new(0.0, 0.0, 35.95)), 2, forward(0));
     assert!(freed.on_ground && freed.velocity.x > 0.0, "{} {}", freed.origin, freed.velocity);
-    let buried = MoveState::at(Vec3::new(0.0, 0.0, -20.0));
+    let buried = ArenaBody::standing_at(Vec3::new(0.0, 0.0, -20.0));
     assert_eq!(run(&world, buried, 2, forward(0)).origin, buried.origin);
 }
 
@@ -209,7 +210,7 @@ fn other_players_block_the_way_and_can_be_stood_on() {
 #[test]
 fn a_fall_is_reported_once_with_its_speed() {
     let world = boxes(&[FLOOR]);
-    let mut state = MoveState::at(Vec3::new(0.0, 0.0, 400.0));
+    let mut state = ArenaBody::standing_at(Vec3::new(0.0, 0.0, 400.0));
     let mut falls = Vec::new();
     for _ in 0..200 {
         state = pmove(&MoveVars::default(), &world, &state, &still(0), &mut |event| falls.push(event));
@@ -238,8 +239,8 @@ fn running_makes_footsteps_with_both_feet() {
 #[test]
 fn nan_and_infinity_do_no_harm() {
     let world = boxes(&[FLOOR]);
-    let input = MoveInput { forwardmove: f32::NAN, viewangles: Vec3::splat(f32::INFINITY), ..forward(7) };
-    let state = MoveState { velocity: Vec3::splat(f32::NAN), ..MoveState::at(Vec3::new(f32::NAN, 1.0, 99.0)) };
+    let input = Input { forwardmove: f32::NAN, viewangles: Vec3::splat(f32::INFINITY), ..forward(7) };
+    let state = ArenaBody { velocity: Vec3::splat(f32::NAN), ..ArenaBody::standing_at(Vec3::new(f32::NAN, 1.0, 99.0)) };
     let after = run(&world, state, 5, input);
     assert!(after.origin.is_finite() && after.velocity.is_finite(), "{after:?}");
 }

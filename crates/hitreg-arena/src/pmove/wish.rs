@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{MoveEvent, MoveInput, PlayerMove, Solid};
+use super::{Input, MoveEvent, PlayerMove, Solid};
 
 /// A horizontal unit direction (or zero), and the wished speed along it, in units per second.
 pub(super) struct WishMove {
@@ -11,7 +11,7 @@ pub(super) struct WishMove {
 }
 
 /// Returns forward and side speed, scaled down if all three speeds together exceed `maxspeed`.
-pub(super) fn within_speed(input: &MoveInput, maxspeed: f32) -> (f32, f32) {
+pub(super) fn within_speed(input: &Input, maxspeed: f32) -> (f32, f32) {
     let asked = Vec3::new(input.forwardmove, input.sidemove, input.upmove).length();
     if asked != 0.0 && asked > maxspeed {
         let ratio = maxspeed / asked;
