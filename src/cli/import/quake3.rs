@@ -152,7 +152,8 @@ impl Quake3ImportReport {
             page.styled(UNSURE, &format!("  {why}"));
         }
         if counts.after_level > 0 {
-            page.styled(UNSURE, &format!("  {} of another level are not imported", count(counts.after_level)));
+            let what = "of clients that had left the level are not imported";
+            page.styled(UNSURE, &format!("  {} {what}", count(counts.after_level)));
         }
         if self.from == RecordingKind::Demo {
             page.pair("snapshots", &count(counts.snapshots));

@@ -93,6 +93,8 @@ impl Default for Quake3Body {
 const DEAD: u32 = 1;
 /// Bit of `e_flags` that toggles with each teleport.
 const TELEPORT: u32 = 4;
+/// Number of bits of a body's `teleports` below the number of earlier clients.
+const TELEPORT_BITS: u32 = 3;
 /// Value of `pm_type`: the player is dead.
 const PM_DEAD: u32 = 3;
 
@@ -104,20 +106,21 @@ const INVULNERABILITY: usize = player_list(3) + 14;
 const FARTHEST: f32 = 1e6;
 
 impl Quake3Body {
-    /// Returns the body of a player's own state.
-    pub(crate) fn of_player(cells: &PlayerCells) -> Quake3Body {
+    /// Returns the body of a player's own state. `previous` is the number of earlier clients in its slot.
+    pub(crate) fn of_player(cells: &PlayerCells, previous: u32) -> Quake3Body {
         let mut body = Quake3Body::default();
         for (place, cell) in PLAYER_AT.iter().zip(cells) {
             body.0[*place] = *cell;
         }
         body.0[OWN] = 1;
-        body.0[TELEPORTS] = cells[player("e_flags")] & TELEPORT;
+        body.0[TELEPORTS] = teleports(cells[player("e_flags")], previous);
         body.0[ALIVE] = u32::from(cells[player("pm_type")] != PM_DEAD);
         body
     }
 
-    /// Returns the body of an entity as other players receive it, at a server time in ms.
-    pub(crate) fn of_entity(cells: &EntityCells, server_time: i32) -> Quake3Body {
+    /// Returns the body of an entity as other players receive it, at a server time in ms. `previous` is the number of
+    /// earlier clients in its slot.
+    pub(crate) fn of_entity(cells: &EntityCells, server_time: i32, previous: u32) -> Quake3Body {
         let mut body = Quake3Body::default();
         for (place, cell) in ENTITY_AT.iter().zip(cells) {
             body.0[*place] = *cell;
@@ -126,7 +129,7 @@ impl Quake3Body {
         body.put(0, origin);
         body.put(VELOCITY, velocity);
         body.put(VIEWANGLES, trajectory::angles(cells, server_time));
-        body.0[TELEPORTS] = cells[entity("e_flags")] & TELEPORT;
+        body.0[TELEPORTS] = teleports(cells[entity("e_flags")], previous);
         body.0[ALIVE] = u32::from(cells[entity("e_flags")] & DEAD == 0);
         body
     }
@@ -144,6 +147,11 @@ impl Quake3Body {
     /// Returns whether it is a playerState.
     pub(crate) fn is_own(&self) -> bool {
         self.0[OWN] != 0
+    }
+
+    /// Returns the number of earlier clients in the player's slot.
+    pub(crate) fn previous_clients(&self) -> u32 {
+        self.0[TELEPORTS] >> TELEPORT_BITS
     }
 
     /// Returns the number of the player whose state it is. A spectator receives the state of the watched player.
@@ -311,6 +319,11 @@ impl Body for Quake3Body {
     fn adopt_client_only(&mut self, _predicted: &Quake3Body) {}
 }
 
+/// Returns a number that changes with each teleport, and with each client of a slot.
+fn teleports(e_flags: u32, previous: u32) -> u32 {
+    e_flags & TELEPORT | previous << TELEPORT_BITS
+}
+
 fn kind_of(wire: FieldEncoding) -> CellKind {
     match wire {
         FieldEncoding::Float => CellKind::F32,
@@ -326,17 +339,18 @@ mod tests {
     #[test]
     fn states_become_bodies_and_come_back() {
         let player: PlayerCells = std::array::from_fn(|cell| 1000 + cell as u32);
-        let body = Quake3Body::of_player(&player);
+        let body = Quake3Body::of_player(&player, 2);
+        assert_eq!((body.previous_clients(), body.teleports() & 7), (2, player[super::player("e_flags")] & TELEPORT));
         assert!((0..PLAYER_CELLS).all(|cell| body.player(cell) == player[cell]));
         let entity: EntityCells = std::array::from_fn(|cell| 3000 + cell as u32);
-        let body = Quake3Body::of_entity(&entity, 0);
+        let body = Quake3Body::of_entity(&entity, 0, 2);
         assert!((0..ENTITY_CELLS).all(|cell| body.entity(cell) == entity[cell]));
         let fields = Quake3Body::fields();
         let mut names: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!((names.len(), fields.len(), names[0].is_empty()), (CELLS, CELLS, false), "each name once");
-        for (class, body) in Quake3Body::classes().iter().zip([Quake3Body::of_player(&player), body]) {
+        for (class, body) in Quake3Body::classes().iter().zip([Quake3Body::of_player(&player, 2), body]) {
             assert_eq!((class.fields.len(), &*class.fields[1].name), (body.row().len(), "origin.y"));
         }
     }

@@ -39,7 +39,7 @@ fn stated(from: &Quake3Body, to: &Quake3Body) -> Explanation {
     let changed = |cell: usize| from.player(cell) != to.player(cell);
     let (was, is) = (from.player_state(), to.player_state());
     let pushed = |state: &Quake3PlayerState| state.flags & flag::TIME_KNOCKBACK != 0;
-    if from.is_alive() != to.is_alive() || changed(SPAWNS) {
+    if from.previous_clients() != to.previous_clients() || from.is_alive() != to.is_alive() || changed(SPAWNS) {
         return Some((Cause::SpawnOrDeath, "snapshot"));
     }
     if was.gravity == 0 && is.gravity != 0 {

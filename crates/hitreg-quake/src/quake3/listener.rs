@@ -20,8 +20,8 @@ use super::rules::Quake3Rules;
 use super::server_log::ServerLog;
 use client::HeardClient;
 use hitreg_log::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, StateRecord};
-use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg_log::sorted::SortedMap;
+use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::protocol::Direction;
 use hits::HitLog;
 use ticks::NewestTicks;
@@ -58,7 +58,7 @@ pub struct ListenerCounts {
     pub logged: u64,
     /// Damage lines matched with a hit that was reported to a shooter.
     pub logged_with_shooter: u64,
-    /// Datagrams after the end of the level, which are not recorded.
+    /// Datagrams of clients that had left the level, which are not recorded.
     pub after_level: u64,
 }
 
@@ -69,7 +69,8 @@ pub(crate) struct Listener {
     /// The recorded level, from the first gamestate.
     level: Option<Arc<Gamestate>>,
     rules: Option<Quake3Rules>,
-    players: SortedSet<u16>,
+    /// The players by slot.
+    players: SortedMap<u16, HeardClient>,
     ticks: NewestTicks,
     /// The shared states of the newest tick.
     shared: (Tick, SortedMap<u16, Arc<EntityCells>>),
@@ -82,11 +83,21 @@ pub(crate) struct Listener {
 #[derive(Debug, Default)]
 struct ClientEntry {
     connection: Quake3Connection,
-    client: Option<HeardClient>,
-    /// The client has moved to another level.
-    is_elsewhere: bool,
+    place: ClientPlace,
     /// Delivery of the fragments of incomplete messages, from the client and from the server.
     parts: [DeliveryTime; 2],
+}
+
+/// Where a client is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ClientPlace {
+    /// It has no gamestate yet.
+    #[default]
+    Connecting,
+    /// In a slot of the recorded level.
+    Slot(u16),
+    /// On another level, or its slot is another client's now.
+    Away,
 }
 
 /// Whether and when a datagram was delivered.
@@ -123,7 +134,7 @@ impl Listener {
 
     /// Returns the numbers of the players whose connections were observed.
     pub(crate) fn players(&self) -> impl Iterator<Item = u16> + '_ {
-        self.players.iter().copied()
+        self.players.keys().copied()
     }
 
     /// Returns the first decoding errors: client, direction, error.
@@ -200,9 +211,9 @@ impl Listener {
                 let ticks = std::mem::take(&mut self.ticks);
                 if let Some(client) = self.playing(client) {
                     client.acks_tell = onward == DeliveryTime::Unknown;
-                    let made = client.input(at, (sequence, message_ack), &commands, &ticks, bytes, out);
+                    let (number, made) = client.input(at, (sequence, message_ack), &commands, &ticks, bytes, out);
                     if let (DeliveryTime::At(at), false) = (onward, commands.is_empty()) {
-                        out(Record::Reached(client.player, ArrivalRecord { number: sequence, at }));
+                        out(Record::Reached(client.player, ArrivalRecord { number, at }));
                     }
                     self.counts.usercmds += made;
                 }
@@ -216,8 +227,10 @@ impl Listener {
                     self.ticks.begin(at, snapshot.server_time);
                 }
                 let in_game = snapshot.filter(|snapshot| snapshot.flags & NOT_ACTIVE == 0);
-                if let Some(snapshot) = in_game.filter(|_| self.playing(client).is_some()) {
-                    self.snapshot(at, client, &snapshot, bytes, onward, out);
+                if let Some(snapshot) = in_game
+                    && let Some(slot) = self.playing(client).map(|player| player.player.0)
+                {
+                    self.snapshot(at, slot, &snapshot, bytes, onward, out);
                 }
             }
         }
@@ -228,33 +241,45 @@ impl Listener {
         self.damage.until(i32::MAX, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
     }
 
-    /// Returns the client, if it plays on the recorded level.
+    /// Returns the player of a client on the recorded level.
     fn playing(&mut self, client: u16) -> Option<&mut HeardClient> {
-        let connected = self.clients.get_mut(&client)?;
-        self.counts.after_level += u64::from(connected.is_elsewhere);
-        connected.client.as_mut().filter(|_| !connected.is_elsewhere)
+        match self.clients.get(&client)?.place {
+            ClientPlace::Connecting => None,
+            ClientPlace::Slot(slot) => self.players.get_mut(&slot),
+            ClientPlace::Away => {
+                self.counts.after_level += 1;
+                None
+            }
+        }
     }
 
     /// Notes a gamestate. The first one determines the recorded level; a restarted level has another checksum feed.
     fn enter(&mut self, client: u16, gamestate: Arc<Gamestate>) {
         let level = self.level.get_or_insert_with(|| Arc::clone(&gamestate));
         let rules = self.rules.get_or_insert_with(|| Quake3Rules::of(&gamestate));
-        let player = u16::from(gamestate.client);
-        let is_here = level.checksum_feed == gamestate.checksum_feed && player < rules.places;
-        let Some(connected) = self.clients.get_mut(&client) else { return };
-        connected.is_elsewhere = !is_here;
-        let known = connected.client.as_ref().map(|client| client.player);
-        // A player number belongs to the first connection that had it.
-        if is_here && known != Some(PlayerId(player)) {
-            connected.is_elsewhere = !self.players.insert(player);
-            connected.client = Some(HeardClient::new(PlayerId(player)));
+        let slot = u16::from(gamestate.client);
+        let is_here = level.checksum_feed == gamestate.checksum_feed && slot < rules.places;
+        let place = if is_here { ClientPlace::Slot(slot) } else { ClientPlace::Away };
+        let before = self.clients.get(&client).map(|connected| connected.place);
+        if is_here {
+            // The server has given the slot to this client, so no other client has it any more.
+            let others = self.clients.values_mut().filter(|other| other.place == place);
+            others.for_each(|other| other.place = ClientPlace::Away);
+        }
+        if let Some(connected) = self.clients.get_mut(&client) {
+            connected.place = place;
+        }
+        if is_here && before != Some(place) {
+            let player = self.players.remove(&slot);
+            let player = player.map_or_else(|| HeardClient::new(PlayerId(slot)), HeardClient::succeeded);
+            self.players.insert(slot, player);
         }
     }
 
     fn snapshot(
         &mut self,
         at: Micros,
-        from: u16,
+        slot: u16,
         snapshot: &Quake3Snapshot,
         bytes: usize,
         onward: DeliveryTime,
@@ -266,9 +291,9 @@ impl Listener {
             self.counts.stale += 1;
             return;
         };
-        let Some(client) = self.clients.get_mut(&from).and_then(|connected| connected.client.as_mut()) else { return };
+        let Some(client) = self.players.get_mut(&slot) else { return };
         let player = client.player;
-        let (ack, is_known) = client.ack(snapshot);
+        let (seq, ack, is_known) = client.ack(snapshot);
         self.counts.snapshots += 1;
         self.counts.acked_by_time += u64::from(is_known);
         for hit in self.damage.of(client, snapshot) {
@@ -287,7 +312,7 @@ impl Listener {
         out(Record::Snapshot(
             player,
             SnapshotRecord {
-                seq: SnapshotSeq(snapshot.message),
+                seq,
                 tick,
                 at,
                 server_time: self.ticks.time(snapshot.server_time),
@@ -299,7 +324,7 @@ impl Listener {
         ));
         self.states(tick, player, snapshot, out);
         if let DeliveryTime::At(at) = onward {
-            out(Record::Received(player, ArrivalRecord { number: snapshot.message, at }));
+            out(Record::Received(player, ArrivalRecord { number: seq.0, at }));
         }
     }
 
@@ -310,7 +335,8 @@ impl Listener {
             let (class, cells) = (body.class(), body.row());
             out(Record::State(StateRecord { tick, viewer, entity: EntityId(entity), class, cells }));
         };
-        state(Some(player), player.0, Quake3Body::of_player(&snapshot.player));
+        let previous = |slot: u16| self.players.get(&slot).map_or(0, |player| player.previous_clients);
+        state(Some(player), player.0, Quake3Body::of_player(&snapshot.player, previous(player.0)));
         if self.shared.0 < tick {
             self.shared = (tick, SortedMap::new());
         }
@@ -318,7 +344,7 @@ impl Listener {
             if *number == player.0 {
                 continue;
             }
-            let body = || Quake3Body::of_entity(cells, snapshot.server_time);
+            let body = || Quake3Body::of_entity(cells, snapshot.server_time, previous(*number));
             let shared = (self.shared.0 == tick).then(|| self.shared.1.get(number));
             match shared {
                 Some(Some(same)) if same == cells => {}

@@ -222,7 +222,7 @@ fn a_capture_becomes_a_session() {
     for (snapshot, own) in records.snapshots.iter().zip(&states) {
         let (class, cells) =
             session.states.sent(snapshot.tick, PlayerId(2), EntityId(2)).next().expect("the own state");
-        assert_eq!((class.0, cells), (0, &Quake3Body::of_player(own).row()[..]));
+        assert_eq!((class.0, cells), (0, &Quake3Body::of_player(own, 0).row()[..]));
     }
     let (class, cells) = session.states.sent(Tick(4), PlayerId(2), EntityId(1)).next().expect("another");
     let y = session.header.classes[1].fields.iter().position(|field| field.name == "origin.y").expect("a field");
@@ -356,6 +356,57 @@ fn another_level_and_damaged_datagrams_are_skipped_and_counted() {
     scribe.snapshot(50, own_state(10, [0.0; 3]), &[], &[]);
     let counts = survey(RecordingKind::Capture, &scribe.capture[..], &ServerLog::default()).expect("a capture").counts;
     assert_eq!((counts.undecoded, counts.usercmds, counts.snapshots, counts.after_level), (0, 1, 1, 2));
+}
+
+/// Plays for one second in a slot: a usercmd and a snapshot that acks it every 100 ms, from this server time on.
+fn play(scribe: &mut CaptureWriter, slot: u8, server_time: i32) {
+    let mut message = scribe.gamestate(slot, &INFO, &[]);
+    for time in (server_time..server_time + 1000).step_by(100) {
+        scribe.client(message, &[Quake3Usercmd { server_time: time, ..Quake3Usercmd::default() }]);
+        scribe.pass(40);
+        message = scribe.snapshot(time + 50, own_state(time, [time as f32, 0.0, 0.0]), &[], &[]);
+        scribe.pass(60);
+    }
+    scribe.client(message, &[Quake3Usercmd { server_time: server_time + 1000, ..Quake3Usercmd::default() }]);
+}
+
+/// Checks that a slot's numbers go on over `connections` sessions of [`play`], and that all of it is imported.
+fn assert_goes_on(session: &Session, slot: usize, connections: u32) {
+    let records = &session.players[slot];
+    let numbers = |count: u32| (1..=count).collect::<Vec<_>>();
+    assert_eq!(records.frames.iter().map(|f| f.command.seq.0).collect::<Vec<_>>(), numbers(11 * connections));
+    assert_eq!(records.sent.iter().map(|p| p.number).collect::<Vec<_>>(), numbers(11 * connections));
+    assert_eq!(records.sent.iter().map(|p| p.newest.0).collect::<Vec<_>>(), numbers(11 * connections));
+    // Each connection begins with a gamestate, which is a message without a snapshot.
+    let messages: Vec<u32> = records.snapshots.iter().map(|snapshot| snapshot.seq.0).collect();
+    let all: Vec<u32> = (0..connections).flat_map(|connection| connection * 11 + 2..connection * 11 + 12).collect();
+    assert_eq!(messages, all);
+    assert_eq!(records.received.iter().map(|arrival| arrival.number).collect::<Vec<_>>(), all);
+    // Each snapshot acks the usercmd before it, and each packet acks the message before it.
+    let acks: Vec<u32> = (0..connections).flat_map(|connection| connection * 11 + 1..connection * 11 + 11).collect();
+    assert_eq!(records.snapshots.iter().map(|snapshot| snapshot.ack.0).collect::<Vec<_>>(), acks);
+    let acked: Vec<u32> = (0..connections).flat_map(|connection| connection * 11 + 1..connection * 11 + 12).collect();
+    assert_eq!(records.sent.iter().map(|packet| packet.ack.0).collect::<Vec<_>>(), acked);
+}
+
+/// A slot has one client after another, and a client comes back in another slot. The log has all of it.
+#[test]
+fn a_client_in_the_slot_of_one_that_left_goes_on_with_its_numbers() {
+    let mut scribe = CaptureWriter::new();
+    play(&mut scribe, 1, 1000);
+    scribe.connect(7, 0x1234_5677);
+    play(&mut scribe, 1, 3000);
+    scribe.connect(0, 0x7654_3211);
+    play(&mut scribe, 3, 5000);
+    let counts = survey(RecordingKind::Capture, &scribe.capture[..], &ServerLog::default()).expect("a capture").counts;
+    assert_eq!((counts.undecoded, counts.usercmds, counts.snapshots, counts.after_level), (0, 33, 30, 0));
+    let session = session_of(&scribe.capture, &ServerLog::default());
+    assert_goes_on(&session, 1, 2);
+    assert_goes_on(&session, 3, 1);
+    // Nothing is drawn or predicted from one client to the next.
+    let teleports = |tick| session.states.sent(tick, PlayerId(1), EntityId(1)).next().expect("the own state").1[9];
+    let counts: Vec<u32> = session.players[1].snapshots.iter().map(|snapshot| teleports(snapshot.tick)).collect();
+    assert_eq!(counts, [[0; 10], [8; 10]].concat());
 }
 
 /// Player 0 hits twice. The server log names the victims, and the line of another shooter is not used.

@@ -1,4 +1,4 @@
-//! One client in the game: its usercmds without repeats, its packets, and the snapshots it received.
+//! The player of a slot: its usercmds without repeats, its packets, and the snapshots that it received.
 
 use std::collections::VecDeque;
 
@@ -16,9 +16,15 @@ use hitreg_netcode::game::GameInput as _;
 /// Number of usercmds to remember for acks: over two seconds at 500 per second.
 const REMEMBERED: usize = 1024;
 
+/// The player of a slot, with its present client.
 #[derive(Debug)]
 pub(super) struct HeardClient {
     pub(super) player: PlayerId,
+    packets: ContinuedNumbers,
+    messages: ContinuedNumbers,
+    /// Number of earlier clients in the slot, and their last usercmd.
+    pub(super) previous_clients: u32,
+    previous: CommandSeq,
     /// Times of the newest usercmds in ms of server time, with their numbers and whether they fire.
     recent: VecDeque<(i32, CommandSeq, bool)>,
     /// The newest executed usercmd that fires.
@@ -35,10 +41,41 @@ pub(super) struct HeardClient {
     hitting: (CommandSeq, u8),
 }
 
+/// Numbers of packets or messages in a log. Each connection counts from 1, and the log goes on from the last number.
+#[derive(Clone, Copy, Debug, Default)]
+struct ContinuedNumbers {
+    /// The last number of the previous connection.
+    base: u32,
+    newest: u32,
+}
+
+impl ContinuedNumbers {
+    /// Returns the number in the log.
+    fn of(self, number: u32) -> u32 {
+        self.base.saturating_add(number)
+    }
+
+    /// Notes that a packet or message of this number passed, and returns its number in the log.
+    fn pass(&mut self, number: u32) -> u32 {
+        let number = self.of(number);
+        self.newest = self.newest.max(number);
+        number
+    }
+
+    /// Returns the numbers for the next connection.
+    fn next_connection(self) -> ContinuedNumbers {
+        ContinuedNumbers { base: self.newest, newest: self.newest }
+    }
+}
+
 impl HeardClient {
     pub(super) fn new(player: PlayerId) -> HeardClient {
         HeardClient {
             player,
+            packets: ContinuedNumbers::default(),
+            messages: ContinuedNumbers::default(),
+            previous_clients: 0,
+            previous: CommandSeq(0),
             recent: VecDeque::new(),
             fired: CommandSeq(0),
             sent: VecDeque::new(),
@@ -50,7 +87,18 @@ impl HeardClient {
         }
     }
 
-    /// Processes a packet and returns the number of new usercmds.
+    /// Returns the player of the slot with its next client. All numbers go on.
+    pub(super) fn succeeded(self) -> HeardClient {
+        HeardClient {
+            packets: self.packets.next_connection(),
+            messages: self.messages.next_connection(),
+            previous_clients: self.previous_clients + 1,
+            previous: self.recent.back().map_or(self.previous, |(_, seq, _)| *seq),
+            ..HeardClient::new(self.player)
+        }
+    }
+
+    /// Processes a packet. Returns its number in the log, and the number of new usercmds.
     pub(super) fn input(
         &mut self,
         at: Micros,
@@ -59,7 +107,8 @@ impl HeardClient {
         ticks: &NewestTicks,
         bytes: usize,
         out: &mut dyn FnMut(Record),
-    ) -> u64 {
+    ) -> (u32, u64) {
+        let (number, message_ack) = (self.packets.pass(number), self.messages.of(message_ack));
         // Messages count as acked once; only snapshots are acked.
         if message_ack > self.newest_ack {
             self.newest_ack = message_ack;
@@ -76,7 +125,7 @@ impl HeardClient {
             if last.is_some_and(|(time, ..)| cmd.server_time <= *time) {
                 continue;
             }
-            let seq = last.map_or(CommandSeq(1), |(_, seq, _)| seq.next());
+            let seq = last.map_or(self.previous, |(_, seq, _)| *seq).next();
             let msec = last.map_or(0, |(time, ..)| i64::from(cmd.server_time) - i64::from(*time));
             let server_time = ticks.time(cmd.server_time);
             let command = Usercmd { seq, lerp_msec: 0, server_time, input: input_of(cmd, msec) };
@@ -92,22 +141,24 @@ impl HeardClient {
             let (newest, ack) = (*newest, SnapshotSeq(message_ack));
             out(Record::Sent(self.player, PacketRecord { number, at, newest, count, ack, bytes }));
         }
-        new
+        (number, new)
     }
 
-    /// Returns the newest usercmd that had run before the snapshot, and whether its time equals the player's
-    /// `commandTime`. The server sets `commandTime` itself when it spawns a player.
-    pub(super) fn ack(&mut self, snapshot: &Quake3Snapshot) -> (CommandSeq, bool) {
+    /// Returns the number of a snapshot in the log, the newest usercmd that had run before it, and whether its time
+    /// equals the player's `commandTime`. The server sets `commandTime` itself when it spawns a player.
+    pub(super) fn ack(&mut self, snapshot: &Quake3Snapshot) -> (SnapshotSeq, CommandSeq, bool) {
+        let number = self.messages.pass(snapshot.message);
         if self.sent.len() == REMEMBERED {
             self.sent.pop_front();
         }
-        self.sent.push_back(snapshot.message);
+        self.sent.push_back(number);
         let time = snapshot.player[player("command_time")] as i32;
         let ran = self.recent.partition_point(|(of, ..)| *of <= time);
         self.fired =
             self.recent.iter().take(ran).rev().find(|(.., fires)| *fires).map_or(self.fired, |(_, seq, _)| *seq);
         let newest = ran.checked_sub(1).and_then(|place| self.recent.get(place));
-        newest.map_or((CommandSeq(0), false), |(of, seq, _)| (*seq, *of == time))
+        let (ack, is_known) = newest.map_or((self.previous, false), |(of, seq, _)| (*seq, *of == time));
+        (SnapshotSeq(number), ack, is_known)
     }
 
     /// Returns the newest executed usercmd that fires, as of the newest snapshot, and the index of its next hit.

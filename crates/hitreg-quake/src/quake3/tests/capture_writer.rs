@@ -6,12 +6,13 @@ use crate::quake3::protocol::{
     PlayerCells, Quake3Usercmd, hash_of_command, player, player_list,
 };
 
-/// Writes a capture of one client.
+/// Writes a capture, one connection after another.
 pub(crate) struct CaptureWriter {
     pub(crate) capture: Vec<u8>,
     /// The same session as the client's demo, without the end marker.
     pub(crate) demo: Vec<u8>,
     at_ms: u64,
+    client: u16,
     challenge: u32,
     up: u32,
     down: u32,
@@ -32,17 +33,24 @@ impl CaptureWriter {
             capture: b"UDPTRC1\n".to_vec(),
             demo: Vec::new(),
             at_ms: 1000,
-            challenge: 0x9abc_def1,
+            client: 0,
+            challenge: 0,
             up: 1,
             down: 1,
             feed: FEED,
             commands: vec![Vec::new()],
             last: None,
         };
-        let response = format!("\u{1}challengeResponse {} 7 71", scribe.challenge as i32);
-        let response = [&[0xff; 4], &response.as_bytes()[1..]].concat();
-        scribe.datagram(1, &response);
+        scribe.connect(0, 0x9abc_def1);
         scribe
+    }
+
+    /// Begins a connection of the client with this number in the capture. Its messages and packets count from 1.
+    pub(crate) fn connect(&mut self, client: u16, challenge: u32) {
+        (self.client, self.challenge) = (client, challenge);
+        (self.up, self.down, self.commands, self.last) = (1, 1, vec![Vec::new()], None);
+        let response = format!("challengeResponse {} 7 71", challenge as i32);
+        self.datagram(1, &[&[0xff; 4], response.as_bytes()].concat());
     }
 
     /// Advances the time.
@@ -53,7 +61,7 @@ impl CaptureWriter {
     pub(crate) fn datagram(&mut self, direction: u8, bytes: &[u8]) {
         self.capture.extend((self.at_ms * 1_000_000).to_le_bytes());
         self.capture.push(direction);
-        self.capture.extend(0u16.to_le_bytes());
+        self.capture.extend(self.client.to_le_bytes());
         self.capture.extend((bytes.len() as u16).to_le_bytes());
         self.capture.extend(bytes);
     }
