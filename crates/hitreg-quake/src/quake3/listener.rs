@@ -204,7 +204,12 @@ impl Listener {
                     self.undecoded.push((client, direction, undecoded));
                 }
             }
-            Ok(DecodedDatagram::OutOfBand) => self.counts.out_of_band += 1,
+            Ok(DecodedDatagram::OutOfBand { begins }) => {
+                self.counts.out_of_band += 1;
+                if let Some(connected) = self.clients.get_mut(&client).filter(|_| begins) {
+                    (connected.place, connected.parts) = Default::default();
+                }
+            }
             Ok(DecodedDatagram::Part) => self.counts.parts += 1,
             Ok(DecodedDatagram::Stale) => self.counts.stale += 1,
             Ok(DecodedDatagram::Input { sequence, message_ack, commands }) => {

@@ -409,6 +409,20 @@ fn a_client_in_the_slot_of_one_that_left_goes_on_with_its_numbers() {
     assert_eq!(counts, [[0; 10], [8; 10]].concat());
 }
 
+/// A client that comes back into its slot counts its messages and packets from 1 again. The log goes on.
+#[test]
+fn a_client_that_connects_again_goes_on_with_its_numbers() {
+    let mut scribe = CaptureWriter::new();
+    play(&mut scribe, 2, 1000);
+    for (challenge, server_time) in [(0x1234_5677, 3000), (0x7654_3211, 6000)] {
+        scribe.connect(0, challenge);
+        play(&mut scribe, 2, server_time);
+    }
+    let counts = survey(RecordingKind::Capture, &scribe.capture[..], &ServerLog::default()).expect("a capture").counts;
+    assert_eq!((counts.undecoded, counts.usercmds, counts.snapshots, counts.after_level), (0, 33, 30, 0));
+    assert_goes_on(&session_of(&scribe.capture, &ServerLog::default()), 2, 3);
+}
+
 /// Player 0 hits twice. The server log names the victims, and the line of another shooter is not used.
 #[test]
 fn hits_are_matched_with_lines_of_the_server_log() {

@@ -33,8 +33,8 @@ pub enum UndecodedReason {
 /// The content of a datagram.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum DecodedDatagram {
-    /// A datagram outside of any connection.
-    OutOfBand,
+    /// A datagram outside of any connection, and whether it begins a new one.
+    OutOfBand { begins: bool },
     /// A fragment of an incomplete message.
     Part,
     /// An overtaken or duplicated message.
@@ -81,10 +81,7 @@ impl Quake3Connection {
             Direction::Down => &mut self.down,
         };
         match channel.take(direction, datagram, self.challenge)? {
-            NetchanDatagram::OutOfBand(text) => {
-                self.hear(direction, text);
-                Ok(DecodedDatagram::OutOfBand)
-            }
+            NetchanDatagram::OutOfBand(text) => Ok(DecodedDatagram::OutOfBand { begins: self.hear(direction, text) }),
             NetchanDatagram::Incomplete => Ok(DecodedDatagram::Part),
             NetchanDatagram::Stale => Ok(DecodedDatagram::Stale),
             NetchanDatagram::Message { sequence, bytes } => {
@@ -107,15 +104,15 @@ impl Quake3Connection {
         self.server_said(sequence, bytes).map_err(|source| UndecodedReason::Message { sequence, source })
     }
 
-    /// Processes text outside of a connection. A new challenge starts a new connection.
-    fn hear(&mut self, direction: Direction, text: &[u8]) {
+    /// Processes text outside of a connection. Returns whether it begins a new connection: a new challenge does.
+    fn hear(&mut self, direction: Direction, text: &[u8]) -> bool {
         let answer = text.strip_prefix(b"challengeResponse ").filter(|_| direction == Direction::Down);
         let number = answer.and_then(|rest| std::str::from_utf8(rest).ok()?.split_whitespace().next()?.parse().ok());
-        if let Some(challenge) = number.map(|number: i32| number as u32)
-            && challenge != self.challenge
-        {
+        let challenge = number.map(|number: i32| number as u32).filter(|challenge| *challenge != self.challenge);
+        if let Some(challenge) = challenge {
             *self = Quake3Connection { challenge, ..Quake3Connection::default() };
         }
+        challenge.is_some()
     }
 
     fn client_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<DecodedDatagram, MessageError> {
