@@ -3,7 +3,7 @@
 
 use glam::{DVec3, Vec3};
 
-use super::movement::Quake3PlayerState;
+use super::movement::{Quake3PlayerState, flag, kind};
 use super::protocol::{
     ENTITY, ENTITY_CELLS, EntityCells, FieldEncoding, LIST_LENGTH, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
     entity, is_same, player, player_list,
@@ -95,8 +95,6 @@ const DEAD: u32 = 1;
 const TELEPORT: u32 = 4;
 /// Number of bits of a body's `teleports` below the number of earlier clients.
 const TELEPORT_BITS: u32 = 3;
-/// Value of `pm_type`: the player is dead.
-const PM_DEAD: u32 = 3;
 
 const DELTA_ANGLES: [usize; 3] = [player("delta_angles.x"), player("delta_angles.y"), player("delta_angles.z")];
 /// Cells among the powerups.
@@ -114,7 +112,7 @@ impl Quake3Body {
         }
         body.0[OWN] = 1;
         body.0[TELEPORTS] = teleports(cells[player("e_flags")], previous);
-        body.0[ALIVE] = u32::from(cells[player("pm_type")] != PM_DEAD);
+        body.0[ALIVE] = u32::from(cells[player("pm_type")] < kind::SPECTATOR && !body.is_followed());
         body
     }
 
@@ -154,7 +152,12 @@ impl Quake3Body {
         self.0[TELEPORTS] >> TELEPORT_BITS
     }
 
-    /// Returns the number of the player whose state it is. A spectator receives the state of the watched player.
+    /// Returns whether it is the state of a player whom a spectator follows, in place of the spectator's own.
+    fn is_followed(&self) -> bool {
+        self.is_own() && self.player(player("pm_flags")) & flag::FOLLOW != 0
+    }
+
+    /// Returns the number of the player whose state it is.
     pub(crate) fn client(&self) -> u32 {
         self.player(player("client_num"))
     }
@@ -308,6 +311,11 @@ impl Body for Quake3Body {
 
     fn teleports(&self) -> u32 {
         self.0[TELEPORTS]
+    }
+
+    /// A spectator who follows another player has no body.
+    fn is_absent(&self) -> bool {
+        self.is_followed()
     }
 
     fn is_alive(&self) -> bool {

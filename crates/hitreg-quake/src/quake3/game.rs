@@ -158,10 +158,11 @@ impl Reconcile for Quake3 {
         body.player_state().ground != NO_ENTITY
     }
 
-    /// Returns `None` if the state is that of another player whom the client watches.
+    /// Returns `None` if a state is that of another player whom a spectator follows.
     fn grade(predicted: &Quake3Body, authoritative: &Quake3Body) -> Option<PredictionGrade> {
         let (ours, theirs) = (predicted.player_state(), authoritative.player_state());
-        let is_own = predicted.is_own() && authoritative.is_own() && predicted.client() == authoritative.client();
+        let is_own = |body: &Quake3Body| body.is_own() && !body.is_absent();
+        let is_own = is_own(predicted) && is_own(authoritative) && predicted.client() == authoritative.client();
         let grade = if (ours.origin, ours.velocity) == (theirs.origin, theirs.velocity) {
             PredictionGrade::Exact
         } else if ours.origin.distance(theirs.origin) <= NEAR {
@@ -184,7 +185,7 @@ fn check_snapshot(bodies: &[(EntityId, Quake3Body)], _extras: &SnapshotExtras<'_
     }
 }
 
-/// Returns the body after a usercmd among other bodies. It returns the body unchanged if it is not a player's own, or
+/// Returns the body after a usercmd among other bodies. It returns the body unchanged if it is not the player's own, or
 /// without a map.
 pub(super) fn moved(
     rules: &Quake3Rules,
@@ -194,7 +195,9 @@ pub(super) fn moved(
     input: &Quake3Input,
     met: &mut Vec<u32>,
 ) -> Quake3Body {
-    let Some(map) = rules.map.as_ref().filter(|_| body.is_own() && body.is_finite()) else { return *body };
+    let Some(map) = rules.map.as_ref().filter(|_| body.is_own() && !body.is_absent() && body.is_finite()) else {
+        return *body;
+    };
     let (solids, triggers) = around(entities, own);
     let world = MoveWorld { map, solids: &solids, triggers: &triggers };
     body.moved(&run(&world, rules.movement(), &body.player_state(), &command_of(input), met))

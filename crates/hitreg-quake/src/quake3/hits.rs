@@ -189,7 +189,8 @@ impl BodyLookup<'_> {
             let viewer = PlayerId(index as u16);
             for snapshot in &records.snapshots {
                 for id in snapshot.entities.iter().filter(|id| id.0 < self.rules.places) {
-                    let Some(body) = self.body(snapshot.tick, viewer, *id)? else { continue };
+                    let body = self.body(snapshot.tick, viewer, *id)?;
+                    let Some(body) = body.filter(|body| !body.is_absent()) else { continue };
                     let way = ways.entry(*id).or_default();
                     match body.is_own() {
                         true => _ = way.entry(snapshot.server_time).or_insert_with(|| BodyPosition::of(&body)),
@@ -210,6 +211,9 @@ impl BodyLookup<'_> {
     ) -> Result<Vec<FiredShot>, BadCells> {
         let [before, after] = [from, to].map(|snapshot| self.body(snapshot.tick, shooter, shooter.entity()));
         let (Some(mut own), Some(after)) = (before?, after?) else { return Ok(Vec::new()) };
+        if own.is_absent() || after.is_absent() {
+            return Ok(Vec::new());
+        }
         let frames = &self.session.players[usize::from(shooter.0)].frames;
         let place = |ack: CommandSeq| frames.partition_point(|frame| frame.command.seq <= ack);
         let ran = &frames[place(from.ack)..place(to.ack).max(place(from.ack))];

@@ -12,13 +12,13 @@ use self::huffman_writer::HuffmanWriter;
 use super::game::Quake3Input;
 use super::protocol::{
     ENTITY, ENTITY_CELLS, EntityCells, HuffmanReader, NO_ENTITY, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
-    Quake3Usercmd, entity, hash_of_command, player_list, read_entity, read_player, read_usercmd,
+    Quake3Usercmd, entity, hash_of_command, player, player_list, read_entity, read_player, read_usercmd,
 };
 use super::{CaptureReader, Quake3Listener, RecordingKind, ServerLog, header, import, survey};
-use crate::quake3::Quake3Body;
+use crate::quake3::{Quake3, Quake3Body};
 use hitreg_log::record::{Record, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use hitreg_netcode::game::{Body as _, GameInput as _};
+use hitreg_netcode::game::{Body as _, GameInput as _, Reconcile as _};
 use hitreg_netcode::protocol::{Direction, PassingDatagram, SessionListener as _};
 
 #[test]
@@ -456,6 +456,40 @@ fn hits_are_matched_with_lines_of_the_server_log() {
     let armour: Vec<_> = session.damage.iter().map(|hurt| hurt.armour).collect();
     assert_eq!(armour, [0, 0, 0, 0, 14, 9].map(Some));
     assert_eq!(session.damage[5].at, session.players[0].snapshots[2].at, "the last snapshot");
+}
+
+/// Player 1 plays, follows two others, and plays again. Their hits are not its hits, and their movement is not predicted.
+#[test]
+fn a_spectator_has_no_hits_and_no_predictions_of_the_players_it_follows() {
+    let mut scribe = CaptureWriter::new();
+    let first = scribe.gamestate(1, &INFO, &[]);
+    scribe.client(first, &[Quake3Usercmd { server_time: 90, ..Quake3Usercmd::default() }]);
+    let state = |slot: u32, hits: u32, x: f32| {
+        let mut own = own_state(95, [x, 0.0, 0.0]);
+        own[player("client_num")] = slot;
+        own[player("pm_flags")] = if slot == 1 { 0 } else { 4096 };
+        own[player_list(1) + 1] = hits;
+        own
+    };
+    let shown = [(1, 5), (1, 7), (2, 20), (2, 21), (3, 40), (1, 40), (1, 41)];
+    for (time, (slot, hits)) in (100..).step_by(50).zip(shown) {
+        scribe.snapshot(time, state(slot, hits, time as f32), &[], &[]);
+        scribe.pass(50);
+    }
+    let session = session_of(&scribe.capture, &ServerLog::default());
+    let records = &session.players[1];
+    let hits_at = |place: usize| records.judged.iter().filter(|hit| hit.at == records.snapshots[place].at).count();
+    assert_eq!((records.judged.len(), hits_at(1), hits_at(6)), (3, 2, 1));
+    let body = |slot, x| Quake3Body::of_player(&state(slot, 0, x), 0);
+    assert_eq!(
+        [1, 2].map(|slot| (body(slot, 0.0).is_absent(), body(slot, 0.0).is_alive())),
+        [(false, true), (true, false)]
+    );
+    let grade = |from: u32, to: u32| Quake3::grade(&body(from, 0.0), &body(to, 9.0));
+    assert_eq!(
+        [(1, 1), (1, 2), (2, 2), (2, 3), (2, 1)].map(|(from, to)| grade(from, to).is_some()),
+        [true, false, false, false, false]
+    );
 }
 
 #[test]

@@ -86,19 +86,35 @@ fn carried<G: Game>(body: &G::Body, from: &Frame<G::Body>, to: &Frame<G::Body>) 
     gone.unwrap_or(Vec3::ZERO)
 }
 
-/// Returns how far a prediction moved, `None` if not at all. Teleports and carriers do not count.
+/// Returns how far a prediction moved, `None` if not at all. Teleports, carriers and absent bodies do not count.
 fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
+    let are_present = !before.is_absent() && !after.is_absent();
     let units = before.moved_by(carried).offset_from(after).length();
-    (units > 0.0 && before.teleports() == after.teleports()).then_some(units)
+    (units > 0.0 && are_present && before.teleports() == after.teleports()).then_some(units)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::game::body;
     use crate::rink::Skater;
 
     fn at(x: f32, teleports: u32) -> Skater {
         Skater { origin: Vec3::X * x, teleports: teleports as _, ..Skater::default() }
+    }
+
+    body! {
+        struct Ghost {
+            Status id: u64,
+            Movement origin: Vec3,
+        }
+    }
+
+    #[test]
+    fn absent_players_have_no_misprediction() {
+        let ghost = |id, x| Ghost { id, origin: Vec3::X * x };
+        let units = |id| moved(&ghost(id, 5.0), &ghost(id, 7.0), Vec3::ZERO);
+        assert_eq!((units(1), units(0)), (Some(2.0), None));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) struct HeardClient {
     newest_ack: u32,
     /// Whether acks are the only source for received snapshots.
     pub(super) acks_tell: bool,
-    /// Number of hits in the newest snapshot, and its server time.
+    /// Number of hits in the newest snapshot, and its server time; `None` if it has another player's state.
     pub(super) hits: Option<(u32, i32)>,
     pub(super) events: SeenEvents,
     /// The newest usercmd with hits, and the number of its hits.

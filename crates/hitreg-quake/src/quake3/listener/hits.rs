@@ -38,10 +38,13 @@ impl HitLog {
     /// Returns the hits that a snapshot reports for the first time. `since` is the server time of the previous
     /// snapshot.
     pub(super) fn of(&mut self, client: &mut HeardClient, snapshot: &Quake3Snapshot) -> Vec<ShotRecord> {
-        let (before, since) = client.hits.unwrap_or((snapshot.player[HITS], snapshot.server_time));
-        client.hits = Some((snapshot.player[HITS], snapshot.server_time));
+        let now = (snapshot.player[HITS], snapshot.server_time);
+        // The server copies the counter of a followed player into the spectator's own.
+        let shown = snapshot.is_own(client.player).then_some(now);
+        let before = std::mem::replace(&mut client.hits, shown);
+        let (before, since) = before.filter(|_| shown.is_some()).unwrap_or(now);
         // Hits on team mates decrease the counter. A returning player starts with the previous value.
-        let new = (snapshot.player[HITS].wrapping_sub(before) as i32).clamp(0, i32::from(u8::MAX)) as u8;
+        let new = (now.0.wrapping_sub(before) as i32).clamp(0, i32::from(u8::MAX)) as u8;
         let health = (snapshot.player[VICTIMS_HEALTH] >> 8) as u8;
         let lines = self.lines(client.player, (since, snapshot.server_time), health, usize::from(new));
         let victims = client.events.victims(client.player, snapshot);

@@ -11,6 +11,8 @@ pub(crate) mod flag {
     pub(crate) const TIME_WATERJUMP: u32 = 256;
     pub(crate) const RESPAWNED: u32 = 512;
     pub(crate) const GRAPPLE_PULL: u32 = 2048;
+    /// The state is that of another player, whom a spectator follows.
+    pub(crate) const FOLLOW: u32 = 4096;
     pub(crate) const INVULNERABLE_WIDE: u32 = 16_384;
     /// The flags that end with [`Quake3PlayerState::time_ms`](super::Quake3PlayerState::time_ms).
     pub(crate) const ALL_TIMES: u32 = TIME_LAND | TIME_KNOCKBACK | TIME_WATERJUMP;
@@ -19,6 +21,7 @@ pub(crate) mod flag {
 /// Values of [`Quake3PlayerState::kind`].
 pub(crate) mod kind {
     pub(crate) const NOCLIP: u32 = 1;
+    /// From this value on, nothing can hit the player.
     pub(crate) const SPECTATOR: u32 = 2;
     /// From this value on, the player cannot steer.
     pub(crate) const DEAD: u32 = 3;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::bits::HuffmanReader;
 use super::delta::{NO_ENTITY, read_entity, read_player};
-use super::fields::{EntityCells, PLAYER_CELLS, PlayerCells};
+use super::fields::{EntityCells, PLAYER_CELLS, PlayerCells, player};
 use super::message::{ENTITY_NUMBERS, Gamestate, MessageError, read_entity_number};
+use crate::quake3::movement::flag;
+use hitreg_log::units::PlayerId;
 
 /// How many messages old the base of a snapshot may be.
 const KEPT: usize = 32;
@@ -24,6 +26,13 @@ pub(crate) struct Quake3Snapshot {
     pub(crate) player: PlayerCells,
     /// Entities by number, ascending.
     pub(crate) entities: Vec<(u16, Arc<EntityCells>)>,
+}
+
+impl Quake3Snapshot {
+    /// Returns whether it has a player's own state. A spectator receives the state of the player whom it follows.
+    pub(crate) fn is_own(&self, slot: PlayerId) -> bool {
+        self.player[player("client_num")] == u32::from(slot.0) && self.player[player("pm_flags")] & flag::FOLLOW == 0
+    }
 }
 
 /// The snapshots that later ones may be relative to.
