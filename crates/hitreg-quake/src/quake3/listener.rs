@@ -215,11 +215,8 @@ impl Listener {
             Ok(DecodedDatagram::Input { sequence, message_ack, commands }) => {
                 let ticks = std::mem::take(&mut self.ticks);
                 if let Some(client) = self.playing(client) {
-                    client.acks_tell = onward == DeliveryTime::Unknown;
-                    let (number, made) = client.input(at, (sequence, message_ack), &commands, &ticks, bytes, out);
-                    if let (DeliveryTime::At(at), false) = (onward, commands.is_empty()) {
-                        out(Record::Reached(client.player, ArrivalRecord { number, at }));
-                    }
+                    let (times, numbers) = ((at, onward), (sequence, message_ack));
+                    let made = client.input(times, numbers, &commands, &ticks, bytes, out);
                     self.counts.usercmds += made;
                 }
                 self.ticks = ticks;

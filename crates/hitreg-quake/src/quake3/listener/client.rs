@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use glam::Vec3;
 
+use super::DeliveryTime;
 use super::seen_events::SeenEvents;
 use super::ticks::NewestTicks;
 use crate::quake3::game::Quake3Input;
@@ -32,8 +33,6 @@ pub(super) struct HeardClient {
     /// Numbers of the newest snapshots without an ack.
     sent: VecDeque<u32>,
     newest_ack: u32,
-    /// Whether acks are the only source for received snapshots.
-    pub(super) acks_tell: bool,
     /// Number of hits in the newest snapshot, and its server time; `None` if it has another player's state.
     pub(super) hits: Option<(u32, i32)>,
     pub(super) events: SeenEvents,
@@ -42,29 +41,35 @@ pub(super) struct HeardClient {
 }
 
 /// Numbers of packets or messages in a log. Each connection counts from 1, and the log goes on from the last number.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct ContinuedNumbers {
+    /// Number in the log minus number of this connection; `None` before its first record.
+    offset: Option<i64>,
     /// The last number of the previous connection.
-    base: u32,
+    previous: u32,
     newest: u32,
 }
 
 impl ContinuedNumbers {
-    /// Returns the number in the log.
+    /// The numbers of the first connection, which are those of the log.
+    const FIRST: ContinuedNumbers = ContinuedNumbers { offset: Some(0), previous: 0, newest: 0 };
+
+    /// Returns the number in the log. Numbers before the connection's first record become the last of the previous one.
     fn of(self, number: u32) -> u32 {
-        self.base.saturating_add(number)
+        let in_log = i64::from(number) + self.offset.unwrap_or(i64::MIN / 2);
+        in_log.clamp(self.previous.into(), u32::MAX.into()) as u32
     }
 
-    /// Notes that a packet or message of this number passed, and returns its number in the log.
+    /// Notes a record of this number, and returns its number in the log.
     fn pass(&mut self, number: u32) -> u32 {
-        let number = self.of(number);
-        self.newest = self.newest.max(number);
-        number
+        self.offset.get_or_insert(i64::from(self.newest) + 1 - i64::from(number));
+        self.newest = self.newest.max(self.of(number));
+        self.of(number)
     }
 
     /// Returns the numbers for the next connection.
     fn next_connection(self) -> ContinuedNumbers {
-        ContinuedNumbers { base: self.newest, newest: self.newest }
+        ContinuedNumbers { offset: None, previous: self.newest, newest: self.newest }
     }
 }
 
@@ -72,15 +77,14 @@ impl HeardClient {
     pub(super) fn new(player: PlayerId) -> HeardClient {
         HeardClient {
             player,
-            packets: ContinuedNumbers::default(),
-            messages: ContinuedNumbers::default(),
+            packets: ContinuedNumbers::FIRST,
+            messages: ContinuedNumbers::FIRST,
             previous_clients: 0,
             previous: CommandSeq(0),
             recent: VecDeque::new(),
             fired: CommandSeq(0),
             sent: VecDeque::new(),
             newest_ack: 0,
-            acks_tell: true,
             hits: None,
             events: SeenEvents::default(),
             hitting: (CommandSeq(0), 0),
@@ -98,23 +102,23 @@ impl HeardClient {
         }
     }
 
-    /// Processes a packet. Returns its number in the log, and the number of new usercmds.
+    /// Processes a packet, with its time and its delivery. Returns the number of new usercmds.
     pub(super) fn input(
         &mut self,
-        at: Micros,
+        (at, onward): (Micros, DeliveryTime),
         (number, message_ack): (u32, u32),
         commands: &[Quake3Usercmd],
         ticks: &NewestTicks,
         bytes: usize,
         out: &mut dyn FnMut(Record),
-    ) -> (u32, u64) {
-        let (number, message_ack) = (self.packets.pass(number), self.messages.of(message_ack));
+    ) -> u64 {
+        let message_ack = self.messages.of(message_ack);
         // Messages count as acked once; only snapshots are acked.
         if message_ack > self.newest_ack {
             self.newest_ack = message_ack;
             while let Some(sent) = self.sent.front().copied().filter(|sent| *sent <= message_ack) {
                 self.sent.pop_front();
-                if sent == message_ack && self.acks_tell {
+                if sent == message_ack && onward == DeliveryTime::Unknown {
                     out(Record::Received(self.player, ArrivalRecord { number: sent, at }));
                 }
             }
@@ -138,10 +142,13 @@ impl HeardClient {
         }
         if let (Some((_, newest, _)), false) = (self.recent.back(), commands.is_empty()) {
             let (count, bytes) = (commands.len().min(255) as u8, bytes.min(usize::from(u16::MAX)) as u16);
-            let (newest, ack) = (*newest, SnapshotSeq(message_ack));
+            let (number, newest, ack) = (self.packets.pass(number), *newest, SnapshotSeq(message_ack));
             out(Record::Sent(self.player, PacketRecord { number, at, newest, count, ack, bytes }));
+            if let DeliveryTime::At(at) = onward {
+                out(Record::Reached(self.player, ArrivalRecord { number, at }));
+            }
         }
-        (number, new)
+        new
     }
 
     /// Returns the number of a snapshot in the log, the newest usercmd that had run before it, and whether its time
