@@ -30,6 +30,8 @@ use ticks::NewestTicks;
 const MOST_CLIENTS: usize = 64;
 /// Snapshot flag: the client is not in the game yet.
 const NOT_ACTIVE: u8 = 2;
+/// Snapshot flag that changes with each level and each restart.
+const SERVER_COUNT: u8 = 4;
 
 /// Counts of the observed traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -84,6 +86,8 @@ pub(crate) struct Listener {
 struct ClientEntry {
     connection: Quake3Connection,
     place: ClientPlace,
+    /// Flags of the newest snapshot since the gamestate.
+    flags: Option<u8>,
     /// Delivery of the fragments of incomplete messages, from the client and from the server.
     parts: [DeliveryTime; 2],
 }
@@ -114,6 +118,18 @@ pub(super) enum DeliveryTime {
 
 /// Number of decoding errors to keep.
 const REMEMBERED: usize = 16;
+
+impl ClientEntry {
+    /// Notes the flags of a snapshot. A client that is active leaves the game only for another level. The server sends
+    /// its gamestate when the client sends something, and snapshots of the level also to a silent client.
+    fn note_flags(&mut self, flags: u8) {
+        let was_active = |before: u8| before & NOT_ACTIVE == 0 || (before ^ flags) & SERVER_COUNT != 0;
+        if flags & NOT_ACTIVE != 0 && self.flags.is_some_and(was_active) && self.place != ClientPlace::Connecting {
+            self.place = ClientPlace::Away;
+        }
+        self.flags = Some(flags);
+    }
+}
 
 impl Listener {
     /// Returns a listener that knows the server's damage log.
@@ -228,6 +244,9 @@ impl Listener {
                 if let Some(snapshot) = &snapshot {
                     self.ticks.begin(at, snapshot.server_time);
                 }
+                if let (Some(snapshot), Some(connected)) = (&snapshot, self.clients.get_mut(&client)) {
+                    connected.note_flags(snapshot.flags);
+                }
                 let in_game = snapshot.filter(|snapshot| snapshot.flags & NOT_ACTIVE == 0);
                 if let Some(snapshot) = in_game
                     && let Some(slot) = self.playing(client).map(|player| player.player.0)
@@ -269,7 +288,7 @@ impl Listener {
             others.for_each(|other| other.place = ClientPlace::Away);
         }
         if let Some(connected) = self.clients.get_mut(&client) {
-            connected.place = place;
+            (connected.place, connected.flags) = (place, None);
         }
         if is_here && before != Some(place) {
             let player = self.players.remove(&slot);

@@ -422,6 +422,24 @@ fn a_client_that_connects_again_goes_on_with_its_numbers() {
     assert_goes_on(&session_of(&scribe.capture, &ServerLog::default()), 2, 3);
 }
 
+/// A silent client gets no gamestate of the next level, but snapshots of it. The level changes or restarts while the client
+/// plays, and while it enters. Flag 2: not in the game; flag 4: changes with each level and restart.
+#[test]
+fn snapshots_of_a_silent_client_end_with_the_level() {
+    let sent = [(&[2, 2, 0, 0, 4, 4, 2, 2, 0, 4][..], 4), (&[2, 2, 6, 6, 4], 0), (&[2, 4, 4, 0], 3)];
+    for (flags, in_game) in sent {
+        let mut scribe = CaptureWriter::new();
+        scribe.gamestate(1, &INFO, &[]);
+        for (time, flags) in (100..).step_by(50).zip(flags) {
+            scribe.flags = *flags;
+            scribe.snapshot(time, own_state(90, [0.0; 3]), &[], &[]);
+        }
+        let counts = survey(RecordingKind::Capture, &scribe.capture[..], &ServerLog::default()).expect("it").counts;
+        assert_eq!(counts.snapshots, in_game, "{flags:?}");
+        assert_eq!(counts.after_level > 0, flags.len() > 4, "{flags:?}");
+    }
+}
+
 /// Player 0 hits twice. The server log names the victims, and the line of another shooter is not used.
 #[test]
 fn hits_are_matched_with_lines_of_the_server_log() {

@@ -20,6 +20,8 @@ pub(crate) struct CaptureWriter {
     /// Server commands so far.
     commands: Vec<Vec<u8>>,
     last: Option<ScriptedSnapshot>,
+    /// Flags of the next snapshots.
+    pub(crate) flags: u8,
 }
 
 /// A snapshot: its message, the own state, the other entities.
@@ -40,6 +42,7 @@ impl CaptureWriter {
             feed: FEED,
             commands: vec![Vec::new()],
             last: None,
+            flags: 0,
         };
         scribe.connect(0, 0x9abc_def1);
         scribe
@@ -143,7 +146,7 @@ impl CaptureWriter {
         bits.byte(7);
         bits.long(server_time);
         bits.byte(self.last.as_ref().map_or(0, |(message, ..)| (self.down - message) as u8));
-        bits.byte(0);
+        bits.byte(self.flags);
         bits.byte(1);
         bits.byte(0xfe);
         let none = (0, [0; PLAYER_CELLS], Vec::new());
