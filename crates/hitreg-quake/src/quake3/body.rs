@@ -3,7 +3,7 @@
 
 use glam::{DVec3, Vec3};
 
-use super::movement::{Quake3PlayerState, flag, kind};
+use super::movement::{PmoveSettings, Quake3PlayerState, flag, kind};
 use super::protocol::{
     ENTITY, ENTITY_CELLS, EntityCells, FieldEncoding, LIST_LENGTH, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
     entity, is_same, player, player_list,
@@ -36,7 +36,16 @@ const OWN: usize = 11;
 /// Body cell of each playerState cell and of each entityState cell, and the number of body cells.
 const PLAYER_AT: [usize; PLAYER_CELLS] = places().0;
 const ENTITY_AT: [usize; ENTITY_CELLS] = places().1;
-const CELLS: usize = places().2;
+const CELLS: usize = SETTINGS_AT + SETTINGS.len();
+
+/// Fields of a player's own state: the server's settings of movement, which it may change during a level.
+const SETTINGS: [(&str, Meaning); 4] = [
+    ("pmove_fixed_ms", Meaning::Plain),
+    ("pmove_float", Meaning::Flag),
+    ("no_bunny", Meaning::Flag),
+    ("fast_water", Meaning::Flag),
+];
+const SETTINGS_AT: usize = places().2;
 
 const fn places() -> ([usize; PLAYER_CELLS], [usize; ENTITY_CELLS], usize) {
     let mut next = HEAD.len();
@@ -104,9 +113,12 @@ const INVULNERABILITY: usize = player_list(3) + 14;
 const FARTHEST: f32 = 1e6;
 
 impl Quake3Body {
-    /// Returns the body of a player's own state. `previous` is the number of earlier clients in its slot.
-    pub(crate) fn of_player(cells: &PlayerCells, previous: u32) -> Quake3Body {
+    /// Returns the body of a player's own state under the server's settings. `previous` is the number of earlier clients
+    /// in its slot.
+    pub(crate) fn of_player(cells: &PlayerCells, settings: PmoveSettings, previous: u32) -> Quake3Body {
         let mut body = Quake3Body::default();
+        let PmoveSettings { float, fixed_ms, no_bunny, fast_water } = settings;
+        body.0[SETTINGS_AT..].copy_from_slice(&[fixed_ms as u32, float.into(), no_bunny.into(), fast_water.into()]);
         for (place, cell) in PLAYER_AT.iter().zip(cells) {
             body.0[*place] = *cell;
         }
@@ -176,6 +188,13 @@ impl Quake3Body {
         self.put(VIEWANGLES, angles);
     }
 
+    /// Returns the settings of movement of a player's own body.
+    pub(crate) fn settings(&self) -> PmoveSettings {
+        let [fixed_ms, flags @ ..] = [0, 1, 2, 3].map(|setting| self.0[SETTINGS_AT + setting]);
+        let [float, no_bunny, fast_water] = flags.map(|flag| flag != 0);
+        PmoveSettings { float, fixed_ms: fixed_ms as i32, no_bunny, fast_water }
+    }
+
     /// Returns a player's own body in the form that movement uses.
     pub(crate) fn player_state(&self) -> Quake3PlayerState {
         let number = |cell: usize| self.player(cell) as i32;
@@ -232,12 +251,8 @@ impl Quake3Body {
     /// Returns the classes of logs: a player's own state, and the state that other players receive.
     pub(crate) fn classes() -> Vec<Class> {
         let all = Quake3Body::fields();
-        let of = |places: &[usize]| {
-            let head = 0..HEAD.len();
-            let rest = places.iter().copied().filter(|place| *place >= HEAD.len());
-            head.chain(rest).map(|place| all[place].clone()).collect()
-        };
-        vec![Class::new("player", of(&PLAYER_AT)), Class::new("entity", of(&ENTITY_AT))]
+        let of = |is_own| class_places(is_own).map(|place| all[place].clone()).collect();
+        vec![Class::new("player", of(true)), Class::new("entity", of(false))]
     }
 
     /// Returns the index of its class.
@@ -247,10 +262,17 @@ impl Quake3Body {
 
     /// Returns its cells in the order of its class.
     pub(crate) fn row(&self) -> Vec<u32> {
-        let places: &[usize] = if self.is_own() { &PLAYER_AT } else { &ENTITY_AT };
-        let rest = places.iter().filter(|place| **place >= HEAD.len()).map(|place| self.0[*place]);
-        self.0[..HEAD.len()].iter().copied().chain(rest).collect()
+        class_places(self.is_own()).map(|place| self.0[place]).collect()
     }
+}
+
+/// Returns the body cells of the class `player` (`is_own`) or `entity`.
+fn class_places(is_own: bool) -> impl Iterator<Item = usize> {
+    let (places, settings): (&[usize], _) = match is_own {
+        true => (&PLAYER_AT, SETTINGS_AT..CELLS),
+        false => (&ENTITY_AT, CELLS..CELLS),
+    };
+    (0..HEAD.len()).chain(places.iter().copied().filter(|place| *place >= HEAD.len())).chain(settings)
 }
 
 impl Body for Quake3Body {
@@ -267,6 +289,9 @@ impl Body for Quake3Body {
             if fields[*place].name.is_empty() {
                 fields[*place] = FieldSchema::new(*name, kind_of(*wire), Scope::Status).meaning(*meaning);
             }
+        }
+        for (place, (name, meaning)) in (SETTINGS_AT..).zip(SETTINGS) {
+            fields[place] = FieldSchema::new(name, CellKind::U32, Scope::Status).meaning(meaning);
         }
         for (list, (name, wire)) in PLAYER_LISTS.iter().enumerate() {
             for index in 0..LIST_LENGTH {
@@ -347,7 +372,9 @@ mod tests {
     #[test]
     fn states_become_bodies_and_come_back() {
         let player: PlayerCells = std::array::from_fn(|cell| 1000 + cell as u32);
-        let body = Quake3Body::of_player(&player, 2);
+        let settings = PmoveSettings { float: true, fixed_ms: 9, no_bunny: false, fast_water: true };
+        let body = Quake3Body::of_player(&player, settings, 2);
+        assert_eq!(body.settings(), settings);
         assert_eq!((body.previous_clients(), body.teleports() & 7), (2, player[super::player("e_flags")] & TELEPORT));
         assert!((0..PLAYER_CELLS).all(|cell| body.player(cell) == player[cell]));
         let entity: EntityCells = std::array::from_fn(|cell| 3000 + cell as u32);
@@ -358,7 +385,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!((names.len(), fields.len(), names[0].is_empty()), (CELLS, CELLS, false), "each name once");
-        for (class, body) in Quake3Body::classes().iter().zip([Quake3Body::of_player(&player, 2), body]) {
+        for (class, body) in Quake3Body::classes().iter().zip([Quake3Body::of_player(&player, settings, 2), body]) {
             assert_eq!((class.fields.len(), &*class.fields[1].name), (body.row().len(), "origin.y"));
         }
     }

@@ -200,7 +200,7 @@ pub(super) fn moved(
     };
     let (solids, triggers) = around(entities, own);
     let world = MoveWorld { map, solids: &solids, triggers: &triggers };
-    body.moved(&run(&world, rules.movement(), &body.player_state(), &command_of(input), met))
+    body.moved(&run(&world, body.settings(), &body.player_state(), &command_of(input), met))
 }
 
 /// Converts a usercmd back to the protocol's units, which movement uses.

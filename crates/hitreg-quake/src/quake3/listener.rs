@@ -15,6 +15,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::body::Quake3Body;
+use super::movement::PmoveSettings;
 use super::protocol::{DecodedDatagram, EntityCells, Gamestate, Quake3Connection, Quake3Snapshot, UndecodedReason};
 use super::rules::Quake3Rules;
 use super::server_log::ServerLog;
@@ -68,8 +69,8 @@ pub struct ListenerCounts {
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
     clients: SortedMap<u16, ClientEntry>,
-    /// The recorded level, from the first gamestate.
-    level: Option<Arc<Gamestate>>,
+    /// The checksum feed of the recorded level, from the first gamestate.
+    level: Option<u32>,
     rules: Option<Quake3Rules>,
     /// The players by slot.
     players: SortedMap<u16, HeardClient>,
@@ -86,6 +87,8 @@ pub(crate) struct Listener {
 struct ClientEntry {
     connection: Quake3Connection,
     place: ClientPlace,
+    /// The server's settings of movement, as the client knows them.
+    settings: PmoveSettings,
     /// Flags of the newest snapshot since the gamestate.
     flags: Option<u8>,
     /// Delivery of the fragments of incomplete messages, from the client and from the server.
@@ -237,9 +240,14 @@ impl Listener {
                 }
                 self.ticks = ticks;
             }
-            Ok(DecodedDatagram::Said { gamestate, snapshot }) => {
+            Ok(DecodedDatagram::Said { enters, gamestate, snapshot }) => {
                 if let Some(gamestate) = gamestate {
-                    self.enter(client, gamestate);
+                    if let Some(connected) = self.clients.get_mut(&client) {
+                        connected.settings = PmoveSettings::of(&gamestate);
+                    }
+                    if enters {
+                        self.enter(client, &gamestate);
+                    }
                 }
                 if let Some(snapshot) = &snapshot {
                     self.ticks.begin(at, snapshot.server_time);
@@ -251,7 +259,7 @@ impl Listener {
                 if let Some(snapshot) = in_game
                     && let Some(slot) = self.playing(client).map(|player| player.player.0)
                 {
-                    self.snapshot(at, slot, &snapshot, bytes, onward, out);
+                    self.snapshot(at, (client, slot), &snapshot, bytes, onward, out);
                 }
             }
         }
@@ -275,11 +283,11 @@ impl Listener {
     }
 
     /// Notes a gamestate. The first one determines the recorded level; a restarted level has another checksum feed.
-    fn enter(&mut self, client: u16, gamestate: Arc<Gamestate>) {
-        let level = self.level.get_or_insert_with(|| Arc::clone(&gamestate));
-        let rules = self.rules.get_or_insert_with(|| Quake3Rules::of(&gamestate));
+    fn enter(&mut self, client: u16, gamestate: &Gamestate) {
+        let level = *self.level.get_or_insert(gamestate.checksum_feed);
+        let rules = self.rules.get_or_insert_with(|| Quake3Rules::of(gamestate));
         let slot = u16::from(gamestate.client);
-        let is_here = level.checksum_feed == gamestate.checksum_feed && slot < rules.places;
+        let is_here = level == gamestate.checksum_feed && slot < rules.places;
         let place = if is_here { ClientPlace::Slot(slot) } else { ClientPlace::Away };
         let before = self.clients.get(&client).map(|connected| connected.place);
         if is_here {
@@ -300,7 +308,7 @@ impl Listener {
     fn snapshot(
         &mut self,
         at: Micros,
-        slot: u16,
+        (from, slot): (u16, u16),
         snapshot: &Quake3Snapshot,
         bytes: usize,
         onward: DeliveryTime,
@@ -343,7 +351,8 @@ impl Listener {
                 ..SnapshotRecord::default()
             },
         ));
-        self.states(tick, player, snapshot, out);
+        let settings = self.clients.get(&from).map(|connected| connected.settings).unwrap_or_default();
+        self.states(tick, (player, settings), snapshot, out);
         if let DeliveryTime::At(at) = onward {
             out(Record::Received(player, ArrivalRecord { number: seq.0, at }));
         }
@@ -351,13 +360,19 @@ impl Listener {
 
     /// Emits the states of a snapshot. The own state is private to the client. Other states are shared, unless this
     /// client received different values.
-    fn states(&mut self, tick: Tick, player: PlayerId, snapshot: &Quake3Snapshot, out: &mut dyn FnMut(Record)) {
+    fn states(
+        &mut self,
+        tick: Tick,
+        (player, settings): (PlayerId, PmoveSettings),
+        snapshot: &Quake3Snapshot,
+        out: &mut dyn FnMut(Record),
+    ) {
         let mut state = |viewer, entity, body: Quake3Body| {
             let (class, cells) = (body.class(), body.row());
             out(Record::State(StateRecord { tick, viewer, entity: EntityId(entity), class, cells }));
         };
         let previous = |slot: u16| self.players.get(&slot).map_or(0, |player| player.previous_clients);
-        state(Some(player), player.0, Quake3Body::of_player(&snapshot.player, previous(player.0)));
+        state(Some(player), player.0, Quake3Body::of_player(&snapshot.player, settings, previous(player.0)));
         if self.shared.0 < tick {
             self.shared = (tick, SortedMap::new());
         }

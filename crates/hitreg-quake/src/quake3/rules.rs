@@ -17,12 +17,6 @@ pub struct Quake3Rules {
     pub server_hz: u16,
     /// Largest number of players.
     pub places: u16,
-    /// Whether velocities keep their fractions; otherwise each step rounds them to integers.
-    pub pmove_float: bool,
-    /// Fixed step in ms: each usercmd's time is rounded up to a multiple of it. 0 for variable steps.
-    pub pmove_fixed_ms: u16,
-    /// The server's flags for jumping, falling and friction.
-    pub dm_flags: u32,
     /// The map, if it was given. Movement needs it.
     pub map: Option<Quake3Map>,
     /// Whether the server rewinds targets for hitscan weapons.
@@ -34,7 +28,7 @@ const SERVER_INFO: u16 = 0;
 const SYSTEM_INFO: u16 = 1;
 /// Entity numbers below this are players.
 const MOST_PLACES: u16 = 64;
-/// Bits of [`Quake3Rules::dm_flags`] (bg_public.h).
+/// Bits of the setting `dmflags` (bg_public.h).
 const NO_BUNNY: u32 = 128;
 const FAST_WATER: u32 = 4096;
 
@@ -43,27 +37,29 @@ impl Quake3Rules {
     pub(crate) fn of(gamestate: &Gamestate) -> Quake3Rules {
         let server = InfoString::of(gamestate, SERVER_INFO);
         let system = InfoString::of(gamestate, SYSTEM_INFO);
-        let fixed = if system.number("pmove_fixed", 0) != 0 { system.number("pmove_msec", 8) } else { 0 };
         Quake3Rules {
             map_name: server.text("mapname").to_owned(),
             game: server.text("gamename").to_owned(),
             server_hz: system.number("sv_fps", 20).clamp(1, 1000) as u16,
             places: server.number("sv_maxclients", 8).clamp(1, i64::from(MOST_PLACES)) as u16,
-            pmove_float: system.number("pmove_float", 0) != 0,
-            pmove_fixed_ms: fixed.clamp(0, 33) as u16,
-            dm_flags: server.number("dmflags", 0) as u32,
             map: None,
             unlagged: server.number("g_delagHitscan", 0) != 0,
         }
     }
+}
 
-    /// Returns the settings of player movement.
-    pub(crate) fn movement(&self) -> PmoveSettings {
+impl PmoveSettings {
+    /// Returns the settings of player movement in the config strings. A server may change them during a level.
+    pub(crate) fn of(gamestate: &Gamestate) -> PmoveSettings {
+        let system = InfoString::of(gamestate, SYSTEM_INFO);
+        let is_set = |name| system.number(name, 0) != 0;
+        let dm_flags = InfoString::of(gamestate, SERVER_INFO).number("dmflags", 0) as u32;
         PmoveSettings {
-            float: self.pmove_float,
-            fixed_ms: i32::from(self.pmove_fixed_ms),
-            no_bunny: self.dm_flags & NO_BUNNY != 0,
-            fast_water: self.dm_flags & FAST_WATER != 0,
+            float: is_set("pmove_float"),
+            // The game's limits (cg_predict.c).
+            fixed_ms: if is_set("pmove_fixed") { system.number("pmove_msec", 8).clamp(8, 33) as i32 } else { 0 },
+            no_bunny: dm_flags & NO_BUNNY != 0,
+            fast_water: dm_flags & FAST_WATER != 0,
         }
     }
 }
@@ -98,12 +94,15 @@ mod tests {
     #[test]
     fn settings_come_from_two_strings() {
         let mut gamestate = Gamestate::default();
-        gamestate.strings.insert(0, b"\\sv_maxclients\\16\\mapname\\oa_dm1\\dmflags\\8".to_vec());
+        gamestate.strings.insert(0, b"\\sv_maxclients\\16\\mapname\\oa_dm1\\dmflags\\136".to_vec());
         gamestate.strings.insert(1, b"\\sv_fps\\40\\pmove_fixed\\1\\pmove_msec\\11\\pmove_float\\1".to_vec());
         let rules = Quake3Rules::of(&gamestate);
-        assert_eq!((&*rules.map_name, rules.places, rules.server_hz, rules.dm_flags), ("oa_dm1", 16, 40, 8));
-        assert_eq!((rules.pmove_fixed_ms, rules.pmove_float, rules.unlagged), (11, true, false));
+        assert_eq!((&*rules.map_name, rules.places, rules.server_hz, rules.unlagged), ("oa_dm1", 16, 40, false));
+        let settings = PmoveSettings { float: true, fixed_ms: 11, no_bunny: true, fast_water: false };
+        assert_eq!(PmoveSettings::of(&gamestate), settings);
         gamestate.strings.insert(1, b"sv_fps\\0".to_vec());
         assert_eq!(Quake3Rules::of(&gamestate).server_hz, 1, "what is out of bounds is taken to them");
+        gamestate.strings.insert(1, b"\\pmove_fixed\\1\\pmove_msec\\2".to_vec());
+        assert_eq!(PmoveSettings::of(&gamestate).fixed_ms, 8, "what is out of bounds is taken to them");
     }
 }

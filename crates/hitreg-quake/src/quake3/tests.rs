@@ -15,10 +15,11 @@ use super::protocol::{
     Quake3Usercmd, entity, hash_of_command, player, player_list, read_entity, read_player, read_usercmd,
 };
 use super::{CaptureReader, Quake3Listener, RecordingKind, ServerLog, header, import, survey};
+use crate::quake3::movement::PmoveSettings;
 use crate::quake3::{Quake3, Quake3Body};
 use hitreg_log::record::{Record, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-use hitreg_netcode::game::{Body as _, GameInput as _, Reconcile as _};
+use hitreg_netcode::game::{Body as _, GameInput as _, Reconcile as _, StateRows};
 use hitreg_netcode::protocol::{Direction, PassingDatagram, SessionListener as _};
 
 #[test]
@@ -126,6 +127,9 @@ fn command_hashes_cover_32_characters_as_on_the_wire() {
 const INFO: [(u16, &str); 2] =
     [(0, "\\mapname\\q3test\\gamename\\ours\\sv_maxclients\\4"), (1, "\\sv_fps\\20\\pmove_float\\1")];
 
+/// The settings of movement in [`INFO`].
+const FLOAT: PmoveSettings = PmoveSettings { float: true, fixed_ms: 0, no_bunny: false, fast_water: false };
+
 /// Writes a session of one running client (player 2): a snapshot every 50 ms and three usercmds in between, each sent
 /// twice. The third snapshot is never acked. Returns the usercmds and the states of each snapshot.
 fn session() -> (Vec<u8>, Vec<Quake3Usercmd>, Vec<PlayerCells>) {
@@ -222,7 +226,7 @@ fn a_capture_becomes_a_session() {
     for (snapshot, own) in records.snapshots.iter().zip(&states) {
         let (class, cells) =
             session.states.sent(snapshot.tick, PlayerId(2), EntityId(2)).next().expect("the own state");
-        assert_eq!((class.0, cells), (0, &Quake3Body::of_player(own, 0).row()[..]));
+        assert_eq!((class.0, cells), (0, &Quake3Body::of_player(own, FLOAT, 0).row()[..]));
     }
     let (class, cells) = session.states.sent(Tick(4), PlayerId(2), EntityId(1)).next().expect("another");
     let y = session.header.classes[1].fields.iter().position(|field| field.name == "origin.y").expect("a field");
@@ -440,6 +444,36 @@ fn snapshots_of_a_silent_client_end_with_the_level() {
     }
 }
 
+/// The server changes settings of movement during a level. Each state has the settings that its client knows.
+#[test]
+fn states_follow_changed_settings_of_movement() {
+    let mut scribe = CaptureWriter::new();
+    scribe.gamestate(1, &INFO, &[]);
+    let changes: [Option<&[u8]>; 5] = [
+        None,
+        Some(b"cs 1 \"\\sv_fps\\20\\pmove_fixed\\1\\pmove_msec\\11\""),
+        None,
+        Some(b"cs 0 \"\\dmflags\\128\""),
+        Some(b"cs 1 \"\\sv_fps\\20\\pmove_float\\1\""),
+    ];
+    for (time, change) in (100..).step_by(50).zip(changes) {
+        change.into_iter().for_each(|command| scribe.say(command));
+        scribe.snapshot(time, own_state(90, [0.0; 3]), &[], &[]);
+    }
+    let session = session_of(&scribe.capture, &ServerLog::default());
+    let rows = StateRows::new::<Quake3>(&session.header.classes).expect("the same classes");
+    let settings = |tick| {
+        let (class, cells) = session.states.sent(tick, PlayerId(1), EntityId(1)).next().expect("the own state");
+        rows.read::<Quake3>(class, cells).expect("a state").expect("a body").settings()
+    };
+    let fixed = PmoveSettings { float: false, fixed_ms: 11, ..FLOAT };
+    let expected =
+        [FLOAT, fixed, fixed, PmoveSettings { no_bunny: true, ..fixed }, PmoveSettings { no_bunny: true, ..FLOAT }];
+    let found: Vec<PmoveSettings> =
+        session.players[1].snapshots.iter().map(|snapshot| settings(snapshot.tick)).collect();
+    assert_eq!(found, expected);
+}
+
 /// Player 0 hits twice. The server log names the victims, and the line of another shooter is not used.
 #[test]
 fn hits_are_matched_with_lines_of_the_server_log() {
@@ -497,7 +531,7 @@ fn a_spectator_has_no_hits_and_no_predictions_of_the_players_it_follows() {
     let records = &session.players[1];
     let hits_at = |place: usize| records.judged.iter().filter(|hit| hit.at == records.snapshots[place].at).count();
     assert_eq!((records.judged.len(), hits_at(1), hits_at(6)), (3, 2, 1));
-    let body = |slot, x| Quake3Body::of_player(&state(slot, 0, x), 0);
+    let body = |slot, x| Quake3Body::of_player(&state(slot, 0, x), FLOAT, 0);
     assert_eq!(
         [1, 2].map(|slot| (body(slot, 0.0).is_absent(), body(slot, 0.0).is_alive())),
         [(false, true), (true, false)]

@@ -25,7 +25,7 @@ const LYING: f32 = -8.0;
 const INVULNERABLE: f32 = 42.0;
 
 /// Server settings of player movement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PmoveSettings {
     /// Whether velocities keep their fractions; otherwise each step rounds them.
     pub(crate) float: bool,

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::bits::HuffmanReader;
+use super::config_strings::ConfigStringChanges;
 use super::delta::Quake3Usercmd;
 use super::message::{Gamestate, MessageError, from_server, read_client_message, read_gamestate};
 use super::netchan::{Channel, DatagramError, NetchanDatagram};
@@ -41,8 +42,8 @@ pub(crate) enum DecodedDatagram {
     Stale,
     /// Usercmds, oldest first, with the newest message that the client had received.
     Input { sequence: u32, message_ack: u32, commands: Vec<Quake3Usercmd> },
-    /// A message from the server.
-    Said { gamestate: Option<Arc<Gamestate>>, snapshot: Option<Arc<Quake3Snapshot>> },
+    /// A message from the server. `gamestate` is present if it `enters` a level, or if a config string changes.
+    Said { enters: bool, gamestate: Option<Arc<Gamestate>>, snapshot: Option<Arc<Quake3Snapshot>> },
 }
 
 /// The state of a connection.
@@ -55,6 +56,7 @@ pub(crate) struct Quake3Connection {
     /// Number of the newest server command, and the newest commands.
     last_command: i32,
     commands: VecDeque<Vec<u8>>,
+    config_strings: ConfigStringChanges,
     snapshots: SnapshotHistory,
 }
 
@@ -68,6 +70,7 @@ impl Default for Quake3Connection {
             last_command: 0,
             // Command 0 is empty.
             commands: VecDeque::from([Vec::new()]),
+            config_strings: ConfigStringChanges::default(),
             snapshots: SnapshotHistory::default(),
         }
     }
@@ -130,16 +133,20 @@ impl Quake3Connection {
     fn server_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<DecodedDatagram, MessageError> {
         let bits = &mut HuffmanReader::new(bytes);
         let _reliable_ack = bits.long()?;
-        let (mut gamestate, mut snapshot) = (None, None);
+        let (mut enters, mut is_changed, mut snapshot) = (false, false, None);
         loop {
             match bits.byte()? {
                 from_server::NOTHING => {}
-                from_server::END => return Ok(DecodedDatagram::Said { gamestate, snapshot }),
+                from_server::END => {
+                    let gamestate = self.gamestate.clone().filter(|_| enters || is_changed);
+                    return Ok(DecodedDatagram::Said { enters, gamestate, snapshot });
+                }
                 from_server::COMMAND => {
                     let number = bits.long()?;
                     let command = bits.string()?;
                     // The server repeats commands until they are acked.
                     if number > self.last_command {
+                        is_changed |= self.config_strings.follow(&command, self.gamestate.as_mut());
                         self.keep_command(number, command);
                     }
                 }
@@ -150,9 +157,8 @@ impl Quake3Connection {
                         self.commands.clear();
                     }
                     self.snapshots.clear();
-                    let decoded = Arc::new(decoded);
-                    gamestate = Some(Arc::clone(&decoded));
-                    self.gamestate = Some(decoded);
+                    self.gamestate = Some(Arc::new(decoded));
+                    enters = true;
                 }
                 from_server::SNAPSHOT => {
                     // A client outside of any level receives valid snapshots without content.

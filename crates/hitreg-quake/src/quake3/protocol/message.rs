@@ -9,7 +9,8 @@ const MOST_COMMANDS: u8 = 32;
 /// Limit of entity numbers; the last number ends a list.
 pub(crate) const ENTITY_NUMBERS: u16 = 1024;
 const ENTITY_NUMBER_BITS: u32 = 10;
-const MOST_CONFIG_STRINGS: i16 = 1024;
+/// Limit of config string numbers.
+pub(super) const MOST_CONFIG_STRINGS: i16 = 1024;
 
 /// Why a message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

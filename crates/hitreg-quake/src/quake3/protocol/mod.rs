@@ -2,6 +2,7 @@
 //! public ioquake3 sources; each file names its source.
 
 mod bits;
+mod config_strings;
 mod connection;
 mod delta;
 mod fields;
