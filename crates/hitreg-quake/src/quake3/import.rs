@@ -68,8 +68,8 @@ pub enum Quake3ImportError {
     Map(#[from] Quake3MapError),
     /// The server log belongs to another session, or the server did not log damage.
     #[error(
-        "it has no damage lines, but the capture has {hits} reported hits: the log is of another session, or its server \
-         ran without `g_debugDamage 1`"
+        "it has no damage lines of the recorded level, but the capture has {hits} reported hits: the log is of another \
+         session, or its server ran without `g_debugDamage 1`"
     )]
     ServerLog {
         /// Number of hits reported to shooters.

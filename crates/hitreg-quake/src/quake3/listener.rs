@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::body::Quake3Body;
 use super::movement::PmoveSettings;
 use super::protocol::{DecodedDatagram, EntityCells, Gamestate, Quake3Connection, Quake3Snapshot, UndecodedReason};
-use super::rules::Quake3Rules;
+use super::rules::{InfoString, Quake3Rules};
 use super::server_log::ServerLog;
 use client::HeardClient;
 use hitreg_log::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, StateRecord};
@@ -57,7 +57,7 @@ pub struct ListenerCounts {
     pub hits: u64,
     /// Hits with a known victim, from the server log or from event entities.
     pub hits_with_victim: u64,
-    /// Damage lines in the server log.
+    /// Damage lines of the level in the server log.
     pub logged: u64,
     /// Damage lines matched with a hit that was reported to a shooter.
     pub logged_with_shooter: u64,
@@ -284,7 +284,10 @@ impl Listener {
 
     /// Notes a gamestate. The first one determines the recorded level; a restarted level has another checksum feed.
     fn enter(&mut self, client: u16, gamestate: &Gamestate) {
-        let level = *self.level.get_or_insert(gamestate.checksum_feed);
+        let level = *self.level.get_or_insert_with(|| {
+            self.damage.begin_level(&InfoString::of_server(gamestate));
+            gamestate.checksum_feed
+        });
         let rules = self.rules.get_or_insert_with(|| Quake3Rules::of(gamestate));
         let slot = u16::from(gamestate.client);
         let is_here = level == gamestate.checksum_feed && slot < rules.places;

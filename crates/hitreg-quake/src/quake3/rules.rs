@@ -35,7 +35,7 @@ const FAST_WATER: u32 = 4096;
 impl Quake3Rules {
     /// Returns the rules of a gamestate. Missing settings have the server program's defaults.
     pub(crate) fn of(gamestate: &Gamestate) -> Quake3Rules {
-        let server = InfoString::of(gamestate, SERVER_INFO);
+        let server = InfoString::of_server(gamestate);
         let system = InfoString::of(gamestate, SYSTEM_INFO);
         Quake3Rules {
             map_name: server.text("mapname").to_owned(),
@@ -53,7 +53,7 @@ impl PmoveSettings {
     pub(crate) fn of(gamestate: &Gamestate) -> PmoveSettings {
         let system = InfoString::of(gamestate, SYSTEM_INFO);
         let is_set = |name| system.number(name, 0) != 0;
-        let dm_flags = InfoString::of(gamestate, SERVER_INFO).number("dmflags", 0) as u32;
+        let dm_flags = InfoString::of_server(gamestate).number("dmflags", 0) as u32;
         PmoveSettings {
             float: is_set("pmove_float"),
             // The game's limits (cg_predict.c).
@@ -65,14 +65,25 @@ impl PmoveSettings {
 }
 
 /// Settings in the form `\key\value\key\value`.
-struct InfoString(String);
+#[derive(Clone, Debug)]
+pub(crate) struct InfoString(String);
 
 impl InfoString {
-    fn of(gamestate: &Gamestate, index: u16) -> InfoString {
-        InfoString(String::from_utf8_lossy(gamestate.strings.get(&index).map_or(&[][..], Vec::as_slice)).into_owned())
+    pub(crate) fn new(text: &[u8]) -> InfoString {
+        InfoString(String::from_utf8_lossy(text).into_owned())
     }
 
-    fn text(&self, key: &str) -> &str {
+    fn of(gamestate: &Gamestate, index: u16) -> InfoString {
+        InfoString::new(gamestate.strings.get(&index).map_or(&[][..], Vec::as_slice))
+    }
+
+    /// Returns the server's settings in a gamestate.
+    pub(crate) fn of_server(gamestate: &Gamestate) -> InfoString {
+        InfoString::of(gamestate, SERVER_INFO)
+    }
+
+    /// Returns the value of a setting; empty if it is absent.
+    pub(crate) fn text(&self, key: &str) -> &str {
         let mut words = self.0.strip_prefix('\\').unwrap_or(&self.0).split('\\');
         while let (Some(name), Some(value)) = (words.next(), words.next()) {
             if name.eq_ignore_ascii_case(key) {

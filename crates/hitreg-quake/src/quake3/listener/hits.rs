@@ -5,6 +5,7 @@
 use super::client::HeardClient;
 use super::ticks::NewestTicks;
 use crate::quake3::protocol::{Quake3Snapshot, player_list};
+use crate::quake3::rules::InfoString;
 use crate::quake3::server_log::{DamageLine, ServerLog};
 use hitreg_log::record::{DamageRecord, Reason, ShotRecord};
 use hitreg_log::units::{EntityId, PlayerId};
@@ -19,6 +20,8 @@ const VICTIMS_HEALTH: usize = player_list(PERSISTANT) + 7;
 #[derive(Debug, Default)]
 pub(super) struct HitLog {
     log: ServerLog,
+    /// The damage lines of the recorded level, by time.
+    hurt: Vec<DamageLine>,
     /// The shooter of each log line, if known.
     attackers: Vec<Option<PlayerId>>,
     /// Number of log lines already emitted.
@@ -27,12 +30,18 @@ pub(super) struct HitLog {
 
 impl HitLog {
     pub(super) fn new(log: ServerLog) -> HitLog {
-        HitLog { attackers: vec![None; log.hurt.len()], log, emitted: 0 }
+        HitLog { log, ..HitLog::default() }
+    }
+
+    /// Takes the damage lines of the recorded level. `settings` are the server's at its gamestate.
+    pub(super) fn begin_level(&mut self, settings: &InfoString) {
+        self.hurt = self.log.of_level(settings);
+        self.attackers = vec![None; self.hurt.len()];
     }
 
     /// Returns the number of log lines, and how many of them have a known shooter.
     pub(super) fn logged(&self) -> (u64, u64) {
-        (self.log.hurt.len() as u64, self.attackers.iter().flatten().count() as u64)
+        (self.hurt.len() as u64, self.attackers.iter().flatten().count() as u64)
     }
 
     /// Returns the hits that a snapshot reports for the first time. `since` is the server time of the previous
@@ -69,11 +78,12 @@ impl HitLog {
     /// Returns the log lines of a shooter's newest hits, at most `count`: the last one with that victim's health, and
     /// those leading to it.
     fn lines(&mut self, shooter: PlayerId, (from, to): (i32, i32), health: u8, count: usize) -> Vec<DamageLine> {
-        let mut places = self.log.between(from, to);
+        let place = |time| self.hurt.partition_point(|line| line.server_time < time);
+        let mut places = place(from)..place(to);
         let mut found: Vec<DamageLine> = Vec::new();
         while found.len() < count {
             let is_mine = |at: &usize| {
-                let (line, is_free) = (&self.log.hurt[*at], self.attackers[*at].is_none());
+                let (line, is_free) = (&self.hurt[*at], self.attackers[*at].is_none());
                 is_free
                     && match found.last() {
                         None => line.victim != shooter.0 && line.health as u8 == health,
@@ -83,7 +93,7 @@ impl HitLog {
             };
             let Some(place) = places.clone().rev().find(is_mine) else { break };
             self.attackers[place] = Some(shooter);
-            found.push(self.log.hurt[place]);
+            found.push(self.hurt[place]);
             places.end = place;
         }
         found.reverse();
@@ -94,7 +104,7 @@ impl HitLog {
     /// the first whose snapshots show it, or the last tick for lines after the last snapshot.
     pub(super) fn until(&mut self, server_time: i32, ticks: &NewestTicks) -> Vec<DamageRecord> {
         let mut records = Vec::new();
-        while let Some(line) = self.log.hurt.get(self.emitted).filter(|line| line.server_time < server_time) {
+        while let Some(line) = self.hurt.get(self.emitted).filter(|line| line.server_time < server_time) {
             if let Some((tick, at)) = ticks.after(line.server_time).or(ticks.last()) {
                 let (victim, amount) = (EntityId(line.victim), line.damage);
                 let (attacker, armour) = (self.attackers[self.emitted], u16::try_from(line.armor).ok());
