@@ -26,6 +26,7 @@ fn a_proxy_that_cannot_record_prints_the_reason() {
     let server = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let server = server.local_addr().expect("an address");
     let listen = format!("--listen 127.0.0.1:{}", port());
+    std::fs::write(folder.path("odd.bsp"), "no map").expect("a file");
     for (line, sentence) in [
         (format!("--protocol quake3 {listen} --upstream {server} --seconds -1"), "unexpected argument '-1'"),
         (
@@ -35,6 +36,7 @@ fn a_proxy_that_cannot_record_prints_the_reason() {
         (format!("--protocol quake3 {listen} --upstream nowhere.invalid:1"), "is not an address"),
         (format!("--protocol quake3 {listen} --upstream {server} --delay-ms=-4"), "delay_ms cannot be -4"),
         (format!("--protocol quake3 {listen} --upstream {server} --map none.pk3"), "none.pk3: there is no such file"),
+        (format!("--protocol quake3 {listen} --upstream {server} --map odd.bsp"), "odd.bsp: not a Quake III map"),
         (format!("--protocol quake3 --listen {server} --upstream 127.0.0.1:9"), "is in use"),
         (format!("--protocol quake3 {listen} {}", listen.replace("listen", "upstream")), "is the address of --listen"),
         (format!("--protocol source {listen} --upstream {server}"), "[possible values: quake3]"),

@@ -2,17 +2,22 @@
 
 use std::path::Path;
 
-use hitreg_log::store::StoreError;
+use crate::import::ImportFileError;
+use crate::quake3::{Quake3Listener, Quake3MapError, check_maps};
 use hitreg_netcode::protocol::SessionListener;
 
 /// Creates a listener, given the map that will be played, or an archive that holds it.
-type NewListener = fn(Option<&Path>) -> Result<Box<dyn SessionListener>, StoreError>;
+type NewListener = fn(Option<&Path>) -> Result<Box<dyn SessionListener>, ImportFileError>;
 
 /// All protocols by name. A new protocol needs an entry here, and a [`SessionListener`] implementation in its game's
 /// module.
 const PROTOCOLS: [(&str, NewListener); 1] = [("quake3", |map| {
-    let map = map.map(hitreg_log::store::read_bytes).transpose()?;
-    Ok(Box::new(crate::quake3::Quake3Listener::new(map)))
+    let maps = map.map(hitreg_log::store::read_bytes).transpose()?;
+    if let (Some(path), Some(maps)) = (map, &maps) {
+        let fault = |error: Quake3MapError| ImportFileError::Quake3 { path: path.to_owned(), source: error.into() };
+        check_maps(maps).map_err(fault)?;
+    }
+    Ok(Box::new(Quake3Listener::new(maps)))
 })];
 
 /// Returns the names of all protocols.
@@ -25,6 +30,6 @@ pub fn protocols() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// When the map or archive cannot be read.
-pub fn listener(name: &str, map: Option<&Path>) -> Option<Result<Box<dyn SessionListener>, StoreError>> {
+pub fn listener(name: &str, map: Option<&Path>) -> Option<Result<Box<dyn SessionListener>, ImportFileError>> {
     PROTOCOLS.iter().find(|(known, _)| *known == name).map(|(_, listener)| listener(map))
 }

@@ -12,7 +12,7 @@ mod sweep;
 mod tests;
 mod winding;
 
-pub use archive::map_from;
+pub use archive::{check_maps, map_from};
 pub use bsp::Quake3MapError;
 pub use level::Quake3Map;
 pub(crate) use level::{SubmodelIndex, contents, surface};

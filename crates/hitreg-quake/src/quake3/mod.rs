@@ -26,7 +26,7 @@ mod tests;
 mod trajectory;
 
 pub use crate::bsp::LumpError;
-pub use crate::bsp::quake3::{Quake3Map, Quake3MapError, map_from};
+pub use crate::bsp::quake3::{Quake3Map, Quake3MapError, check_maps, map_from};
 pub use body::Quake3Body;
 pub use capture::{CaptureError, CaptureReader, CapturedDatagram};
 pub use game::Quake3;
