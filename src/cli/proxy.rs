@@ -155,9 +155,12 @@ impl Args {
 
 impl ProxySummary {
     fn print(&self, page: &mut Page) {
-        let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, at_once, added } =
+        let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, at_once, added, warning } =
             &self.kept.figures;
         page.heading(&self.path);
+        if let Some(warning) = warning {
+            page.marked(2, UNSURE, warning);
+        }
         let players = counted(heard.players, "player");
         let duration = self.kept.duration("ended");
         page.pair("duration", &format!("{duration}, {players} of {}", counted(*clients, "connection")));
@@ -191,6 +194,10 @@ impl ProxySummary {
             let undecoded =
                 format!("{} ({}), forwarded anyway", count(heard.undecoded), share(heard.undecoded, heard.datagrams));
             page.styled(UNSURE, &format!("  not decoded: {undecoded}"));
+        }
+        if heard.after_level > 0 {
+            let what = "of clients that had left the level are not recorded";
+            page.styled(UNSURE, &format!("  {} {what}", count(heard.after_level)));
         }
         if unrecorded + refused > 0 {
             page.styled(

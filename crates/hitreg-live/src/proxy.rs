@@ -66,6 +66,9 @@ pub struct ProxyReport {
     pub at_once: bool,
     /// How much later than due the datagrams were forwarded.
     pub added: Option<LatenessSummary>,
+    /// What the log lacks, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// The traffic of all connections in one direction, through the proxy.
@@ -115,7 +118,7 @@ pub fn proxy(
         let forwarded = wait_for(thread)?;
         heard?;
         hearing.rest(&to_hear);
-        Ok(ProxyReport { heard: hearing.listener.heard(), ..forwarded })
+        Ok(ProxyReport { heard: hearing.listener.heard(), warning: hearing.listener.warning(), ..forwarded })
     })
 }
 

@@ -41,6 +41,8 @@ pub struct HeardCounts {
     pub usercmds: u64,
     /// The number of snapshots of players in the game.
     pub snapshots: u64,
+    /// The number of datagrams of clients that had left the recorded level. They are not recorded.
+    pub after_level: u64,
 }
 
 /// Decodes the sessions of one protocol.
@@ -58,6 +60,11 @@ pub trait SessionListener {
 
     /// Returns the counters so far.
     fn heard(&self) -> HeardCounts;
+
+    /// Returns what the log lacks, and why, if it lacks something that was requested.
+    fn warning(&self) -> Option<String> {
+        None
+    }
 
     /// Writes the remaining records at the end.
     fn finish(&mut self, out: &mut dyn FnMut(Record));

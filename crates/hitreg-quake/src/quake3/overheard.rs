@@ -13,13 +13,15 @@ pub struct Quake3Listener {
     /// A map, or an archive that contains the session's map.
     maps: Option<Vec<u8>>,
     is_begun: bool,
+    /// Why the log has no map.
+    warning: Option<String>,
 }
 
 impl Quake3Listener {
     /// Returns an observer that takes the level's map from a `.bsp` or a `.pk3`. Without a map it cannot check
     /// predictions.
     pub fn new(maps: Option<Vec<u8>>) -> Quake3Listener {
-        Quake3Listener { listener: Listener::new(ServerLog::default()), maps, is_begun: false }
+        Quake3Listener { listener: Listener::new(ServerLog::default()), maps, is_begun: false, warning: None }
     }
 }
 
@@ -35,7 +37,8 @@ impl SessionListener for Quake3Listener {
         if let Some(maps) = self.maps.take() {
             match map_from(&maps, &rules.map_name) {
                 Ok(map) => rules.map = Some(map),
-                Err(error) => return Some(Err(error.to_string())),
+                // The session cannot be played again, so it is recorded without its map.
+                Err(error) => self.warning = Some(format!("no predictions: --map: {error}")),
             }
         }
         // The players are not known yet, so the header lists every possible one.
@@ -52,7 +55,12 @@ impl SessionListener for Quake3Listener {
             players: self.listener.players().count() as u64,
             usercmds: counts.usercmds,
             snapshots: counts.snapshots,
+            after_level: counts.after_level,
         }
+    }
+
+    fn warning(&self) -> Option<String> {
+        self.warning.clone()
     }
 
     fn finish(&mut self, out: &mut dyn FnMut(Record)) {

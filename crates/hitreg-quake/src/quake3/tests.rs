@@ -311,22 +311,23 @@ fn a_proxy_counts_forwarded_and_lost_datagrams() {
     let sent = |number| records.sent.iter().find(|packet| packet.number == number).expect("it was sent").at;
     assert!(records.reached.iter().all(|arrival| arrival.at - sent(arrival.number) == Micros::from_ms(20)));
     assert_eq!(overheard.heard().usercmds, 30);
-    // A wrong map is an error, and the recording does not start.
-    let mut lost = Quake3Listener::new(Some(b"no map".to_vec()));
-    let (capture, ..) = super::tests::session();
-    let mut capture = CaptureReader::new(&capture[..]).expect("a capture");
-    let said = std::iter::from_fn(|| capture.read().expect("a capture")).find_map(|captured| {
-        let passing = PassingDatagram {
-            at: Micros::ZERO,
-            client: captured.client,
-            direction: captured.direction,
-            bytes: &captured.bytes,
-            released: None,
-        };
-        lost.hear(&passing, &mut |_| {});
-        lost.header()
+    assert_eq!((overheard.heard().after_level, overheard.warning()), (0, None));
+}
+
+/// A map that cannot be read costs the predictions, not the recording.
+#[test]
+fn a_proxy_without_the_played_map_records_and_warns() {
+    let mut listener = Quake3Listener::new(Some(b"no map".to_vec()));
+    let (bytes, ..) = session();
+    let mut capture = CaptureReader::new(&bytes[..]).expect("a capture");
+    let header = std::iter::from_fn(|| capture.read().expect("a capture")).find_map(|captured| {
+        let (client, direction, bytes) = (captured.client, captured.direction, &captured.bytes[..]);
+        listener.hear(&PassingDatagram { at: Micros::ZERO, client, direction, bytes, released: None }, &mut |_| {});
+        listener.header()
     });
-    assert!(said.expect("the level is told").is_err());
+    let header = header.expect("the level is known").expect("a header");
+    assert!(header.settings.iter().any(|(name, value)| &**name == "prediction.mode" && &**value == "off"));
+    assert!(listener.warning().expect("a warning").contains("not a Quake III map"));
 }
 
 #[test]
