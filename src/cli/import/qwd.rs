@@ -15,7 +15,7 @@ use crate::cli::{CommandOutcome, CommandResult};
 use crate::import::{Maps, demos_below, import_qwd};
 use crate::info::SessionInfo;
 use crate::log::WriterOptions;
-use crate::quakeworld::{DemoCut, ImportResult, RecordedBy, TraitFinding};
+use crate::quakeworld::{DemoCut, ImportResult, OtherLevels, RecordedBy, TraitFinding};
 use crate::store::{self, FileType, Target};
 use crate::units::Micros;
 use hitreg_log::sorted::SortedMap;
@@ -73,6 +73,8 @@ struct QwdImportReport {
     server: Vec<TraitFinding>,
     /// The number of walls on the played map that the given map lacks, as far as the demo shows them.
     walls_missing: usize,
+    /// What the demo holds of levels on other maps. It is not imported.
+    other_levels: OtherLevels,
     /// What the demo lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -163,7 +165,8 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
 }
 
 fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<QwdImportReport, CommandError> {
-    let (ImportResult { by, session, cut, findings, walls }, demo_bytes) = import_qwd(demo, maps, force_map)?;
+    let (ImportResult { by, session, other_levels, cut, findings, walls }, demo_bytes) =
+        import_qwd(demo, maps, force_map)?;
     store::save_log(target, &session, WriterOptions::whole())?;
     Ok(QwdImportReport {
         path: target.path().display().to_string(),
@@ -177,6 +180,7 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
         },
         server: findings,
         walls_missing: walls,
+        other_levels,
         warning: cut.map(|DemoCut { offset, bytes }| {
             let rest = match bytes {
                 0 => String::new(),
@@ -204,6 +208,12 @@ impl QwdImportReport {
         page.pair("session", &format!("{} on {}, imported from {}", info.game, info.map, info.origin));
         if let Some(warning) = &self.warning {
             page.styled(UNSURE, &format!("  {warning}"));
+        }
+        let OtherLevels { levels, packets, usercmds } = self.other_levels;
+        if levels > 0 {
+            let [packets, usercmds] = [packets, usercmds].map(count);
+            let what = format!("{packets} packets and {usercmds} usercmds of another level are not imported");
+            page.styled(UNSURE, &format!("  {what}"));
         }
         for (index, finding) in self.server.iter().enumerate() {
             page.pair(if index == 0 { "server" } else { "" }, &found(finding));

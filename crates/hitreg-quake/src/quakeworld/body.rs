@@ -81,8 +81,6 @@ pub mod flag {
     pub const FLOAT_ORIGIN: u32 = 32;
     /// The server rounds origins to the nearest 1/8 unit. Without this flag and `FLOAT_ORIGIN` it truncates them.
     pub const ROUNDED_ORIGIN: u32 = 64;
-    /// The player is on a level whose map the log does not hold; movement is not predicted.
-    pub const ELSEWHERE: u32 = 128;
     /// The level is over.
     pub const OVER: u32 = 256;
     /// A brush model that the packet lacks; its position is interpolated.

@@ -137,25 +137,22 @@ impl Reconcile for QuakeWorld {
         body.on_ground
     }
 
-    /// Returns `None` on a level whose map the rules do not hold.
     fn grade(predicted: &QuakeWorldBody, authoritative: &QuakeWorldBody) -> Option<PredictionGrade> {
-        let is_here = !predicted.has(flag::ELSEWHERE) && !authoritative.has(flag::ELSEWHERE);
-        is_here.then(|| rounding::grade(&predicted.player_state(), authoritative))
+        Some(rounding::grade(&predicted.player_state(), authoritative))
     }
 
-    /// Returns the prediction, moved into the rounding range of the recorded state. A body that comes from another
-    /// level restarts.
+    /// Returns the prediction, moved into the rounding range of the recorded state.
     fn resume(rules: &QuakeWorldRules, acked: &AckedPrediction<'_, QuakeWorldBody>) -> QuakeWorldBody {
         let authoritative = acked.authoritative;
-        let grade = Self::grade(acked.predicted, authoritative);
-        let predicted = if grade.is_some() { acked.predicted } else { authoritative };
+        let predicted = acked.predicted;
+        let grade = rounding::grade(&predicted.player_state(), authoritative);
         let solids =
             surroundings::solids(&rules.map, &acked.surroundings(), &[], acked.scene.player.entity(), authoritative);
         let world = Surroundings { map: &rules.map, solids: &solids };
         let mut state = resume(&world, &predicted.player_state(), authoritative);
         let before = acked.before.iter().find(|(entity, _)| *entity == acked.scene.player.entity());
         state.corpse |= authoritative.has(flag::LIES) && before.is_none_or(|(_, before)| !before.has(flag::LIES));
-        if grade == Some(PredictionGrade::Miss) && state.dead {
+        if grade == PredictionGrade::Miss && state.dead {
             let lies = MissedPrediction::new(rules, acked).and_then(|missed| lies_still(&missed));
             state.corpse = lies.unwrap_or(state.corpse);
         }
@@ -196,8 +193,7 @@ pub(super) fn with_runner<T>(
 ) -> Option<T> {
     let vars = rules.move_vars.get(usize::from(body.move_vars))?;
     let world = Surroundings { map: &rules.map, solids };
-    let runs = body.is_finite() && !body.has(flag::ELSEWHERE);
-    runs.then(|| run(&MoveRunner { dialect: rules.server.dialect, vars, world }))
+    body.is_finite().then(|| run(&MoveRunner { dialect: rules.server.dialect, vars, world }))
 }
 
 fn touches(map: &QuakeMap, solids: &[WorldSolid], touched: &MoveContacts, out: &mut impl Sink<Infallible>) {

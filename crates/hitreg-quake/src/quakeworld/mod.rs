@@ -29,8 +29,9 @@ pub use crate::bsp::quake::{
 };
 pub use body::{QuakeWorldBody, flag};
 pub use demo::{
-    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Extensions, Mover, OriginWire, OtherPlayer, OwnState,
-    QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription, ServerExtensions, ServerPacket,
+    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Extensions, Mover, OriginWire, OtherLevels,
+    OtherPlayer, OwnState, QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription, ServerExtensions,
+    ServerPacket,
 };
 pub use game::QuakeWorld;
 pub use import::{

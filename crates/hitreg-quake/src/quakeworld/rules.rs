@@ -17,13 +17,13 @@ pub(crate) const LATEST_TIME_S: f32 = 1e9;
 pub struct QuakeWorldRules {
     /// The server's version and rules.
     pub server: ServerDescription,
-    /// The levels played, in order.
+    /// The levels played, in order, all on one map.
     pub levels: Vec<DemoLevel>,
     /// Movement settings in the order of their use.
     pub move_vars: Vec<QuakeWorldMoveVars>,
     /// Why the recording ends.
     pub end: DemoEnd,
-    /// The map of the first level.
+    /// The map of the levels.
     pub map: QuakeMap,
     /// The recording player: the slot on the first level.
     pub player: PlayerId,
@@ -37,12 +37,6 @@ impl QuakeWorldRules {
     /// Returns the first level's map without folder and extension, such as `dm3`; empty when the server never named it.
     pub(crate) fn map_stem(&self) -> &str {
         self.levels.first().map_or("", |level| stem(&level.map))
-    }
-
-    /// Returns whether a level is played on the map in the log.
-    pub(crate) fn is_here(&self, level: u16) -> bool {
-        let map = |level: usize| self.levels.get(level).map(|level| level.map.as_str());
-        map(usize::from(level)) == map(0)
     }
 
     /// Converts between slots and entities, in both directions. If a later level puts the recording player into another

@@ -51,11 +51,16 @@ impl DemoWriter {
 
     /// Writes the same packet with other server data.
     pub(crate) fn signon_with(&mut self, server_data: &[u8]) {
+        self.signon_to("maps/small.bsp", server_data, 1);
+    }
+
+    /// Writes the same packet for a map, with a number.
+    pub(crate) fn signon_to(&mut self, map: &str, server_data: &[u8], number: u32) {
         let mut messages = server_data.to_vec();
         messages.extend(stufftext("fullserverinfo \"\\*version\\2.30\\fpd\\0\\hostname\\x\"\n"));
         messages.extend([45, 0]);
-        messages.extend(b"maps/small.bsp\0*1\0*2\0\0\0");
-        self.packet(0.0, 1, 1, &messages);
+        messages.extend([map.as_bytes(), b"\0*1\0*2\0\0\0"].concat());
+        self.packet(0.0, number, number, &messages);
     }
 }
 

@@ -4,8 +4,8 @@ use super::bots::{BotNumbers, give_slots, remove_markers};
 use super::error::{QwdError, QwdResult};
 use super::players::MOST_PLAYERS;
 use super::recording::{
-    DemoCut, DemoEnd, DemoHit, DemoLevel, Mover, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand,
-    ServerDescription, ServerPacket,
+    DemoCut, DemoEnd, DemoHit, DemoLevel, Mover, OtherLevels, OtherPlayer, QuakeWorldDemo, RecordedBy, SentCommand,
+    ServerPacket,
 };
 use super::svc::{PacketContent, SvcState};
 use crate::quakeworld::movement::{QuakeWorldMoveVars, QuakeWorldUsercmd};
@@ -18,6 +18,8 @@ const MOST_LISTED: usize = 4_000_000;
 pub(super) struct DemoCollector {
     pub(super) client: SvcState,
     levels: Vec<DemoLevel>,
+    /// The number of usercmds before each level.
+    commands_before: Vec<usize>,
     pub(super) commands: Vec<SentCommand>,
     pub(super) packets: Vec<ServerPacket>,
     /// The numbers of states of other players, of brush models and of events in the packets.
@@ -52,6 +54,7 @@ impl DemoCollector {
         self.listed = [all_others + others.len(), all_movers + movers.len(), all_events + events.len()];
         let move_vars = self.current_move_vars();
         let level = self.levels.len().saturating_sub(1) as u16;
+        self.client.is_played |= own.is_some() || !others.is_empty();
         self.packets.push(ServerPacket { time_s, sequence, level, ack, own, others, movers, events, move_vars });
         if content.disconnected {
             self.end = Some(DemoEnd::Disconnect);
@@ -63,6 +66,7 @@ impl DemoCollector {
         if let Some(level) = self.client.level {
             if started > 0 && self.levels.len() < usize::from(u16::MAX) {
                 self.levels.push(DemoLevel { map: String::new(), player: level.player });
+                self.commands_before.push(self.commands.len());
             }
             if let Some(last) = self.levels.last_mut().filter(|last| last.map.is_empty()) {
                 last.map.clone_from(&self.client.map);
@@ -78,19 +82,51 @@ impl DemoCollector {
         (self.move_vars.len() - 1) as u16
     }
 
-    pub(super) fn finish(self) -> QwdResult<QuakeWorldDemo> {
+    /// Drops the packets and usercmds of levels on other maps than the first played one.
+    fn drop_other_maps(&mut self) -> OtherLevels {
+        let is_play = |packet: &&ServerPacket| packet.own.is_some() || !packet.others.is_empty();
+        let played = self.packets.iter().find(is_play).map_or(0, |packet| usize::from(packet.level));
+        let Some(map) = self.levels.get(played).map(|level| level.map.clone()) else { return OtherLevels::default() };
+        // A server that sends its data twice names the map only once.
+        let is_same = |level: &DemoLevel| level.map.is_empty() || level.map == map;
+        let first = self.levels[..played].iter().rposition(|level| !is_same(level)).map_or(0, |other| other + 1);
+        let kept = self.levels[played..].iter().take_while(|level| level.map == map).count();
+        let levels = first..played + kept;
+        let place = |level: usize| self.packets.partition_point(|packet| usize::from(packet.level) < level);
+        let packets = place(levels.start)..place(levels.end);
+        let commands_before = |level: usize| self.commands_before.get(level).copied();
+        let after = commands_before(levels.end).unwrap_or(self.commands.len());
+        let commands = if levels.start == 0 { 0 } else { commands_before(levels.start).unwrap_or(0) }..after;
+        let left_out = OtherLevels {
+            levels: (self.levels.len() - levels.len()) as u64,
+            packets: (self.packets.len() - packets.len()) as u64,
+            usercmds: (self.commands.len() - commands.len()) as u64,
+        };
+        let base = packets.start as u32;
+        let is_kept = |packet: u32| packets.contains(&(packet as usize));
+        self.hits.retain(|hit| is_kept(hit.packet));
+        self.hits.iter_mut().for_each(|hit| hit.packet -= base);
+        self.ran.retain(|(_, packet, _)| is_kept(*packet));
+        self.ran.iter_mut().for_each(|(_, packet, _)| *packet -= base);
+        self.commands = self.commands.drain(commands).collect();
+        self.packets = self.packets.drain(packets).collect();
+        self.packets.iter_mut().for_each(|packet| packet.level = packet.level.saturating_sub(levels.start as u16));
+        if levels.end < self.levels.len() {
+            self.end = None;
+        }
+        self.levels = self.levels.drain(levels).collect();
+        left_out
+    }
+
+    pub(super) fn finish(mut self) -> QwdResult<QuakeWorldDemo> {
         let level = self.client.level.ok_or(QwdError::Nothing { missing: "server data" })?;
-        let by = self.client.by;
+        let last = (self.client.by, self.client.describe(level));
+        let other_levels = self.drop_other_maps();
+        let played = self.client.played.take().filter(|_| other_levels.levels > 0);
+        let (by, server) = played.unwrap_or(last);
         if self.commands.is_empty() && by == RecordedBy::Player {
             return Err(QwdError::Nothing { missing: "usercmds" });
         }
-        let info = &self.client.info;
-        let server = ServerDescription {
-            version: info.version.clone(),
-            extensions: level.extensions,
-            server_extensions: info.server_extensions(),
-            dialect: info.dialect(),
-        };
         let DemoCollector { mut levels, commands, mut packets, hits, ran, move_vars, .. } = self;
         remove_markers(&mut packets);
         give_slots(&mut packets, &levels);
@@ -100,7 +136,7 @@ impl DemoCollector {
             give_seat(&mut levels, &packets);
         }
         let (end, cut) = (self.end.unwrap_or(DemoEnd::File), self.cut);
-        Ok(QuakeWorldDemo { by, server, levels, commands, packets, move_vars, hits, ran, end, cut })
+        Ok(QuakeWorldDemo { by, server, levels, commands, packets, move_vars, hits, ran, other_levels, end, cut })
     }
 }
 

@@ -22,6 +22,6 @@ pub use origin_wire::OriginWire;
 pub(crate) use origin_wire::{ORIGIN_STEP, cut_cell};
 pub use protocol::{Extensions, ServerExtensions};
 pub use recording::{
-    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Mover, OtherPlayer, OwnState, QuakeWorldDemo,
-    RecordedBy, SentCommand, ServerDescription, ServerPacket,
+    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Mover, OtherLevels, OtherPlayer, OwnState,
+    QuakeWorldDemo, RecordedBy, SentCommand, ServerDescription, ServerPacket,
 };

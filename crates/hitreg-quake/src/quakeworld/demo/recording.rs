@@ -13,7 +13,7 @@ pub struct QuakeWorldDemo {
     pub by: RecordedBy,
     /// The server's version and rules.
     pub server: ServerDescription,
-    /// The levels played, in order; packets refer to them by index.
+    /// The levels played, in order, all on one map; packets refer to them by index.
     pub levels: Vec<DemoLevel>,
     /// Usercmds in sending order; their sequence numbers increase by one.
     pub commands: Vec<SentCommand>,
@@ -25,6 +25,8 @@ pub struct QuakeWorldDemo {
     pub hits: Vec<DemoHit>,
     /// Usercmds that the server ran, if its recording has them: slot, packet index and usercmd.
     pub ran: Vec<(u8, u32, QuakeWorldUsercmd)>,
+    /// What the file holds of levels on other maps.
+    pub other_levels: OtherLevels,
     /// Why the recording ends.
     pub end: DemoEnd,
     /// Truncation of the file, if any.
@@ -41,6 +43,17 @@ pub enum RecordedBy {
     Spectator,
     /// The server: the recording has all players' states.
     Server,
+}
+
+/// The content of a demo that belongs to levels on other maps than the first played one. It is not read into types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OtherLevels {
+    /// The number of levels.
+    pub levels: u64,
+    /// The number of packets.
+    pub packets: u64,
+    /// The number of usercmds.
+    pub usercmds: u64,
 }
 
 /// A damage event.

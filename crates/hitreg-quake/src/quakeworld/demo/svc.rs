@@ -4,7 +4,7 @@ use super::entities::EntityDecoder;
 use super::error::{QwdError, QwdResult};
 use super::players::{MOST_PLAYERS, PlayerMessage};
 use super::protocol::{self, Extension, Extensions};
-use super::recording::{DemoEvent, OtherPlayer, OwnState, RecordedBy};
+use super::recording::{DemoEvent, OtherPlayer, OwnState, RecordedBy, ServerDescription};
 use super::served::ServedPlayers;
 use super::serverinfo::ServerInfo;
 use super::svc_kind as svc;
@@ -27,6 +27,10 @@ pub(crate) struct SvcState {
     armor: i32,
     /// Whether an intermission is on.
     over: bool,
+    /// Whether a packet has shown a player.
+    pub(crate) is_played: bool,
+    /// Who recorded the first played level and its server, once another level has begun.
+    pub(crate) played: Option<(RecordedBy, ServerDescription)>,
 }
 
 /// The level from the server data.
@@ -220,7 +224,20 @@ impl SvcState {
         Ok(())
     }
 
+    /// Returns the description of the server, as of its newest info.
+    pub(crate) fn describe(&self, level: LevelState) -> ServerDescription {
+        ServerDescription {
+            version: self.info.version.clone(),
+            extensions: level.extensions,
+            server_extensions: self.info.server_extensions(),
+            dialect: self.info.dialect(),
+        }
+    }
+
     fn read_server_data(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
+        if let (Some(level), true, None) = (self.level, self.is_played, &self.played) {
+            self.played = Some((self.by, self.describe(level)));
+        }
         let mut extensions = Extensions::default();
         loop {
             let offset = bytes.offset();

@@ -13,7 +13,7 @@ pub(super) fn bodies_of(
     own: Option<&OwnState>,
     unsent: &[Mover],
 ) -> Vec<(EntityId, QuakeWorldBody)> {
-    let (models, is_here) = (rules.map.model_count(), rules.is_here(packet.level));
+    let models = rules.map.model_count();
     let entity = |slot: u8| EntityId(u16::from(rules.swap_slot(packet.level, slot)));
     let others = packet.others.iter();
     let own = own.map(|own| (rules.player.entity(), QuakeWorldBody::of_own(own, rules.server.origin_wire())));
@@ -21,7 +21,6 @@ pub(super) fn bodies_of(
     bodies.extend(others.map(|other| (entity(other.slot), QuakeWorldBody::of_other(other))));
     for (_, row) in &mut bodies {
         row.move_vars = packet.move_vars;
-        row.flags |= if is_here { 0 } else { flag::ELSEWHERE };
     }
     let row = |mover: &Mover, flag| {
         let entity = entity_of_model(mover.model).filter(|_| usize::from(mover.model) < models)?;

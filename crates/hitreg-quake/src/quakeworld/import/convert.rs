@@ -8,7 +8,9 @@ use super::sessions::session_of;
 use super::variant::{TraitFinding, infer};
 use super::walls::find_walls;
 use crate::bsp::quake::QuakeMap;
-use crate::quakeworld::demo::{DemoCut, ORIGIN_STEP, OtherPlayer, QuakeWorldDemo, RecordedBy, ServerPacket};
+use crate::quakeworld::demo::{
+    DemoCut, ORIGIN_STEP, OtherLevels, OtherPlayer, QuakeWorldDemo, RecordedBy, ServerPacket,
+};
 use crate::quakeworld::movement::{Surroundings, offsets};
 use crate::quakeworld::rules::{LATEST_TIME_S, QuakeWorldRules, micros, stem};
 use hitreg_log::record::Session;
@@ -33,6 +35,8 @@ pub struct ImportResult {
     pub by: RecordedBy,
     /// The session.
     pub session: Session,
+    /// What the demo holds of levels on other maps. It is not in the session.
+    pub other_levels: OtherLevels,
     /// The truncation, if the demo is truncated.
     pub cut: Option<DemoCut>,
     /// Behaviours in which this server may differ from others.
@@ -62,6 +66,7 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
     Ok(ImportResult {
         by: demo.by,
         session: session_of(&demo, &rules, options)?,
+        other_levels: demo.other_levels,
         cut: demo.cut,
         findings,
         walls: rules.map.walls.len(),
@@ -117,8 +122,7 @@ fn check_name(demo: &QuakeWorldDemo, options: &ImportOptions) -> Result<(), Demo
 /// step.
 fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportError> {
     let world = Surroundings { map, solids: &[] };
-    let first = |packet: &&ServerPacket| packet.level == 0;
-    let living = demo.packets.iter().filter(first).flat_map(|packet| {
+    let living = demo.packets.iter().flat_map(|packet| {
         let own = packet.own.filter(|own| !own.dead).map(|own| own.origin);
         // Bots and gibbed heads have other boxes.
         let stands = |other: &&OtherPlayer| !(other.dead || other.gib || other.bot);

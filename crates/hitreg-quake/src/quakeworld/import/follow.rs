@@ -93,7 +93,7 @@ pub(crate) fn follow(
     let unsent = UnsentMovers::find(demo, &rules.map);
     for (index, packet) in demo.packets.iter().enumerate() {
         let stale = last.as_ref().is_some_and(|last| packet.sequence <= last.sequence);
-        if stale || !rules.is_here(packet.level) {
+        if stale {
             continue;
         }
         events.extend_from_slice(&packet.events);

@@ -197,7 +197,7 @@ impl Importer<'_> {
         let models = self.rules.map.model_count();
         let lacks = |mover: &&Mover| usize::from(mover.model) >= models;
         let missing = packet.movers.iter().find(lacks);
-        if let (Some(&Mover { model, .. }), false) = (missing, self.force_map || !self.rules.is_here(packet.level)) {
+        if let (Some(&Mover { model, .. }), false) = (missing, self.force_map) {
             return Err(DemoImportError::NoSuchModel { sequence: packet.sequence, model, models });
         }
         self.states = bodies_of(self.rules, packet, packet.own.as_ref(), self.unsent.of(index));

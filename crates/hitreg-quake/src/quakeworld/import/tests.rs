@@ -11,8 +11,8 @@ use crate::bsp::tests::{STANDING_Z, quake_bytes};
 use crate::quakeworld::movement::{MoveRunner, QuakeWorldPlayerState, Surroundings};
 use crate::quakeworld::tests::{DemoWriter, ServerDemoWriter, own_state, server_data};
 use crate::quakeworld::{
-    DemoEvent, DemoImportError, Dialect, ImportOptions, ImportResult, QuakeMap, QuakeWorld, QuakeWorldBody,
-    QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldRules, QuakeWorldUsercmd, flag, import, unpacked,
+    DemoEnd, DemoEvent, DemoImportError, Dialect, ImportOptions, ImportResult, OtherLevels, QuakeMap, QuakeWorld,
+    QuakeWorldBody, QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldRules, QuakeWorldUsercmd, flag, import, unpacked,
 };
 use hitreg_analysis::summary::Summary;
 use hitreg_log::record::{DamageRecord, Origin, Session};
@@ -266,6 +266,35 @@ fn a_spectators_demo_scores_drawing() {
     let shown = &session.players[3].snapshots[5].entities;
     assert_eq!(shown, &[EntityId(7)], "who watches is not there");
     assert_eq!(session.players[3].frames.len(), 40);
+}
+
+#[test]
+fn levels_on_other_maps_are_left_out_and_counted() {
+    let level = |writer: &mut DemoWriter, frames: std::ops::Range<u32>, x: f32| {
+        for frame in frames {
+            let now = START_S + frame as f32 * 0.02;
+            writer.command(now, &QuakeWorldUsercmd { msec: 20, ..QuakeWorldUsercmd::default() });
+            writer.packet(now + 0.015, 10 + frame, frame + 1, &own_state([x, 0.0, STANDING_Z], [0.0; 3]));
+        }
+    };
+    let mut writer = DemoWriter::default();
+    writer.sequences(1);
+    // A level without play, the played one with a restart, and one more.
+    writer.signon_to("maps/lobby.bsp", &server_data(28, 5), 1);
+    writer.signon_to("maps/small.bsp", &server_data(28, 3), 2);
+    level(&mut writer, 0..20, 0.0);
+    writer.signon_to("maps/small.bsp", &server_data(28, 3), 30);
+    level(&mut writer, 21..40, 8.0);
+    writer.signon_to("maps/other.bsp", &server_data(28, 3), 50);
+    level(&mut writer, 41..50, 5_000.0);
+    writer.packet(START_S + 1.0, 70, 50, &[2, b'B', b'y', b'e', 0]);
+    let demo = QuakeWorldDemo::parse(&writer.bytes).expect("demo");
+    let found = import(&writer.bytes, &quake_bytes(), &ImportOptions::default()).expect("the map of the played level");
+    assert_eq!(found.other_levels, OtherLevels { levels: 2, packets: 1 + 1 + 9 + 1, usercmds: 9 });
+    assert_eq!((demo.levels.len(), demo.packets[0].level, demo.end), (2, 0, DemoEnd::File));
+    let records = &found.session.players[3];
+    assert_eq!((records.frames.len(), found.session.header.map.as_str()), (39, "small"));
+    assert!(records.snapshots.iter().all(|snapshot| snapshot.seq.0 < 50));
 }
 
 /// Nobody is shown during a change of level and after the intermission. The last packet there tells of a held-back one.

@@ -2,7 +2,9 @@
 //! in a log. A demo that survives the round trip lost nothing in the import.
 
 use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, command_of, flag};
-use crate::quakeworld::demo::{Mover, OtherPlayer, OwnState, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket};
+use crate::quakeworld::demo::{
+    Mover, OtherLevels, OtherPlayer, OwnState, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket,
+};
 use crate::quakeworld::extra::{Extra, PacketEvents};
 use crate::quakeworld::game::QuakeWorld;
 use crate::quakeworld::rules::QuakeWorldRules;
@@ -27,6 +29,7 @@ pub(crate) fn recorded_demo(session: &Session, rules: &QuakeWorldRules) -> Quake
         commands: records.frames.iter().map(sent).collect(),
         packets: Vec::with_capacity(records.snapshots.len()),
         move_vars: rules.move_vars.clone(),
+        other_levels: OtherLevels::default(),
         end: rules.end,
         cut: None,
     };

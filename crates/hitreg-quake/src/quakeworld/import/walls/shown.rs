@@ -114,12 +114,11 @@ impl ShownWall {
 
 /// Returns positions of living players: the own ones, also between packets, and the other players' as sent.
 fn places(demo: &QuakeWorldDemo) -> impl Iterator<Item = [f32; 3]> + '_ {
-    let here = |packet: &&ServerPacket| packet.level == 0;
     let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
-    let others = demo.packets.iter().filter(here).flat_map(|packet| &packet.others);
+    let others = demo.packets.iter().flat_map(|packet| &packet.others);
     let others = others.filter(|other| !other.dead).map(|other| other.origin);
     let mut last = None;
-    let own = demo.packets.iter().filter(here).filter_map(living).flat_map(move |now| {
+    let own = demo.packets.iter().filter_map(living).flat_map(move |now| {
         let before = last.replace(now).unwrap_or(now);
         let far = (0..3).any(|n| (now[n] - before[n]).abs() > LONGEST_WAY);
         let from = if far { now } else { before };
