@@ -27,3 +27,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         ImportFormat::Quake3Demo(args) => quake3::run_demo(args, output),
     }
 }
+
+/// The warning about bytes after the end of a recording.
+fn rest_of_file(offset: u64) -> String {
+    format!("the demo ends at byte {offset}: what follows, such as a second demo, was not imported")
+}

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::rest_of_file;
 use crate::cli::CommandResult;
 use crate::cli::figures::{count, share};
 use crate::cli::files::FileSize;
@@ -80,9 +81,9 @@ struct Quake3ImportReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     undecoded_first: Vec<String>,
     size_bytes: FileSize,
-    /// What the capture lacks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
+    /// What the recording lacks, and what of it is not imported.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 pub(super) fn run_udp(args: &UdpArgs, output: &mut Output) -> CommandResult {
@@ -114,7 +115,7 @@ impl Quake3ImportReport {
     fn new(
         path: &Path,
         from: RecordingKind,
-        Overview { rules, players, counts, undecoded, cut }: Overview,
+        Overview { rules, players, counts, undecoded, cut, after_end }: Overview,
     ) -> Quake3ImportReport {
         let way = |direction| match direction {
             Direction::Up => "from",
@@ -130,7 +131,13 @@ impl Quake3ImportReport {
             counts,
             undecoded_first: undecoded.collect(),
             size_bytes: FileSize::of(path),
-            warning: cut.map(|offset| format!("truncated: the part after byte {offset} was not imported")),
+            warnings: [
+                cut.map(|offset| format!("truncated: the part after byte {offset} was not imported")),
+                after_end.map(rest_of_file),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
         }
     }
 
@@ -139,7 +146,7 @@ impl Quake3ImportReport {
         page.heading(&self.path);
         let names: Vec<String> = self.players.iter().map(|player| format!("p{player}")).collect();
         page.pair("session", &format!("{} on {}, of {}", self.game, self.map, names.join(", ")));
-        if let Some(warning) = &self.warning {
+        for warning in &self.warnings {
             page.marked(2, UNSURE, warning);
         }
         let undecoded = match counts.undecoded {

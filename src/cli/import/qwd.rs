@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::cli::figures::{bytes, count, duration, share};
+use super::rest_of_file;
+use crate::cli::figures::{bytes, count, counted, duration, share};
 use crate::cli::files::FileSize;
 use crate::cli::output::Output;
 use crate::cli::outputs::{OutputPath, create_folder};
@@ -75,9 +76,9 @@ struct QwdImportReport {
     walls_missing: usize,
     /// What the demo holds of levels on other maps. It is not imported.
     other_levels: OtherLevels,
-    /// What the demo lacks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
+    /// What the demo lacks, and what of it is not imported.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// The result of importing several demos.
@@ -165,8 +166,21 @@ fn targets(demos: &[PathBuf], args: &Args, output: &Output) -> Vec<Result<Target
 }
 
 fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<QwdImportReport, CommandError> {
-    let (ImportResult { by, session, other_levels, cut, findings, walls }, demo_bytes) =
+    let (ImportResult { by, session, other_levels, cut, after_end, acks_ahead, findings, walls }, demo_bytes) =
         import_qwd(demo, maps, force_map)?;
+    let cut = cut.map(|DemoCut { offset, bytes }| {
+        let rest = match bytes {
+            0 => String::new(),
+            bytes => format!(", without {bytes} bytes of an incomplete frame"),
+        };
+        format!("the demo is truncated: it was imported up to byte {offset}{rest}")
+    });
+    let gap = (acks_ahead > 0).then(|| {
+        let packets = counted(acks_ahead, "packet");
+        format!(
+            "{packets} acked usercmds that the demo does not have yet: frames are missing, and later usercmds have wrong numbers"
+        )
+    });
     store::save_log(target, &session, WriterOptions::whole())?;
     Ok(QwdImportReport {
         path: target.path().display().to_string(),
@@ -181,13 +195,7 @@ fn import(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<
         server: findings,
         walls_missing: walls,
         other_levels,
-        warning: cut.map(|DemoCut { offset, bytes }| {
-            let rest = match bytes {
-                0 => String::new(),
-                bytes => format!(", without {bytes} bytes of an incomplete frame"),
-            };
-            format!("the demo is truncated: it was imported up to byte {offset}{rest}")
-        }),
+        warnings: [cut, gap, after_end.map(|offset| rest_of_file(offset as u64))].into_iter().flatten().collect(),
     })
 }
 
@@ -206,8 +214,8 @@ impl QwdImportReport {
         let info = &self.info;
         page.heading(&self.path);
         page.pair("session", &format!("{} on {}, imported from {}", info.game, info.map, info.origin));
-        if let Some(warning) = &self.warning {
-            page.styled(UNSURE, &format!("  {warning}"));
+        for warning in &self.warnings {
+            page.marked(2, UNSURE, warning);
         }
         let OtherLevels { levels, packets, usercmds } = self.other_levels;
         if levels > 0 {

@@ -16,16 +16,22 @@ pub(super) struct DemoReader<R> {
     offset: u64,
     message: Vec<u8>,
     cut: Option<u64>,
+    after_end: Option<u64>,
 }
 
 impl<R: Read> DemoReader<R> {
     pub(super) fn new(from: R) -> DemoReader<R> {
-        DemoReader { from, offset: 0, message: Vec::new(), cut: None }
+        DemoReader { from, offset: 0, message: Vec::new(), cut: None, after_end: None }
     }
 
     /// Returns the offset after the last complete message, if the demo is truncated. Call it after the last message.
     pub(super) fn cut(&self) -> Option<u64> {
         self.cut
+    }
+
+    /// Returns the offset of the bytes after the end marker, if there are any. Call it after the last message.
+    pub(super) fn after_end(&self) -> Option<u64> {
+        self.after_end
     }
 
     /// Returns the next message with its number; `None` at the end.
@@ -37,6 +43,8 @@ impl<R: Read> DemoReader<R> {
             return Ok(None);
         }
         if head == END {
+            let offset = self.offset + END.len() as u64;
+            self.after_end = (self.fill(&mut Vec::new(), 1)? > 0).then_some(offset);
             return Ok(None);
         }
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -82,12 +90,13 @@ mod tests {
             while let Some((number, message)) = demo.read().expect("a demo") {
                 numbers.push((number, message.len()));
             }
-            (numbers, demo.cut())
+            (numbers, demo.cut(), demo.after_end())
         };
-        assert_eq!(read(&[&whole[..], &END, b"and more"].concat()), (vec![(7, 5), (8, 0)], None));
-        assert_eq!(read(&whole), (vec![(7, 5), (8, 0)], None));
-        assert_eq!(read(&whole[..10]), (vec![], Some(0)));
-        assert_eq!(read(&whole[..15]), (vec![(7, 5)], Some(13)));
+        assert_eq!(read(&[&whole[..], &END, b"and more"].concat()), (vec![(7, 5), (8, 0)], None, Some(29)));
+        assert_eq!(read(&[&whole[..], &END].concat()), (vec![(7, 5), (8, 0)], None, None));
+        assert_eq!(read(&whole), (vec![(7, 5), (8, 0)], None, None));
+        assert_eq!(read(&whole[..10]), (vec![], Some(0), None));
+        assert_eq!(read(&whole[..15]), (vec![(7, 5)], Some(13), None));
         let long = demo(&[(1, &[0; LONGEST_MESSAGE + 1])]);
         assert!(DemoReader::new(&long[..]).read().is_err());
     }

@@ -96,6 +96,8 @@ pub struct Overview {
     pub undecoded: Vec<(u16, Direction, UndecodedReason)>,
     /// Offset of the truncation, if the recording is truncated.
     pub cut: Option<u64>,
+    /// Offset of the bytes after the end of a demo, such as a second demo.
+    pub after_end: Option<u64>,
 }
 
 /// Reads a recording without making records.
@@ -103,12 +105,12 @@ pub struct Overview {
 /// # Errors
 /// When it is damaged, or no client enters a level in it.
 pub fn survey(source: RecordingKind, from: impl Read, log: &ServerLog) -> Result<Overview, Quake3ImportError> {
-    let (listener, cut) = listen(source, &mut { from }, log, &mut |_| {})?;
+    let ListenedRecording { listener, cut, after_end } = listen(source, &mut { from }, log, &mut |_| {})?;
     let (counts, undecoded) = (listener.counts(), listener.undecoded().to_vec());
     let first = undecoded.first().map(|(_, _, why)| *why);
     let rules =
         listener.rules().cloned().ok_or(Quake3ImportError::NoGamestate { datagrams: counts.datagrams, first })?;
-    Ok(Overview { rules, players: listener.players().collect(), counts, undecoded, cut })
+    Ok(Overview { rules, players: listener.players().collect(), counts, undecoded, cut, after_end })
 }
 
 /// Returns the header of a log from the results of a survey.
@@ -163,12 +165,19 @@ pub fn import(
     listen(source, &mut { from }, log, out).map(|_| ())
 }
 
+/// A recording that was read to its end.
+struct ListenedRecording {
+    listener: Listener,
+    cut: Option<u64>,
+    after_end: Option<u64>,
+}
+
 fn listen(
     source: RecordingKind,
     from: &mut dyn Read,
     log: &ServerLog,
     out: &mut dyn FnMut(Record),
-) -> Result<(Listener, Option<u64>), Quake3ImportError> {
+) -> Result<ListenedRecording, Quake3ImportError> {
     let mut listener = Listener::new(log.clone());
     if source == RecordingKind::Demo {
         let mut demo = DemoReader::new(BufReader::new(from));
@@ -176,7 +185,7 @@ fn listen(
             listener.hear_message(number, message, out);
         }
         listener.finish(out);
-        return Ok((listener, demo.cut()));
+        return Ok(ListenedRecording { listener, cut: demo.cut(), after_end: demo.after_end() });
     }
     let mut capture = CaptureReader::new(from)?;
     let mut first = None;
@@ -189,5 +198,5 @@ fn listen(
         listener.hear(at, captured.client, captured.direction, &captured.bytes, DeliveryTime::Unknown, out);
     }
     listener.finish(out);
-    Ok((listener, capture.cut()))
+    Ok(ListenedRecording { listener, cut: capture.cut(), after_end: None })
 }

@@ -30,6 +30,9 @@ pub(super) struct DemoCollector {
     bots: BotNumbers,
     pub(super) end: Option<DemoEnd>,
     pub(super) cut: Option<DemoCut>,
+    pub(super) after_end: Option<usize>,
+    /// Indices of the packets that ack usercmds which the demo does not have yet.
+    pub(super) acks_ahead: Vec<u32>,
 }
 
 impl DemoCollector {
@@ -104,6 +107,7 @@ impl DemoCollector {
         };
         let base = packets.start as u32;
         let is_kept = |packet: u32| packets.contains(&(packet as usize));
+        self.acks_ahead.retain(|packet| is_kept(*packet));
         self.hits.retain(|hit| is_kept(hit.packet));
         self.hits.iter_mut().for_each(|hit| hit.packet -= base);
         self.ran.retain(|(_, packet, _)| is_kept(*packet));
@@ -136,7 +140,22 @@ impl DemoCollector {
             give_seat(&mut levels, &packets);
         }
         let (end, cut) = (self.end.unwrap_or(DemoEnd::File), self.cut);
-        Ok(QuakeWorldDemo { by, server, levels, commands, packets, move_vars, hits, ran, other_levels, end, cut })
+        let (after_end, acks_ahead) = (self.after_end, self.acks_ahead.len() as u64);
+        Ok(QuakeWorldDemo {
+            by,
+            server,
+            levels,
+            commands,
+            packets,
+            move_vars,
+            hits,
+            ran,
+            other_levels,
+            end,
+            cut,
+            after_end,
+            acks_ahead,
+        })
     }
 }
 

@@ -73,6 +73,9 @@ fn read(data: &[u8]) -> QwdResult<QuakeWorldDemo> {
             Err(error) => return Err(error),
         }
     }
+    if import.moment.disconnected && !bytes.is_empty() {
+        import.gather.after_end = Some(bytes.offset());
+    }
     import.end_moment(data.len())?;
     import.gather.finish()
 }

@@ -36,6 +36,9 @@ impl QuakeWorldDemo {
             }
             import.read_frame(&mut bytes)?;
         }
+        if import.gather.end.is_some() && !bytes.is_empty() {
+            import.gather.after_end = Some(bytes.offset());
+        }
         import.gather.finish()
     }
 }
@@ -112,8 +115,14 @@ impl QwdImport {
         if self.gather.packets.last().is_some_and(|last| sequence < last.sequence) {
             return Ok(());
         }
+        let ack = (ack & SEQUENCE_BITS) as i32;
         let content = self.gather.client.read_packet(&mut packet, sequence)?;
-        self.gather.add((time_s, sequence, (ack & SEQUENCE_BITS) as i32), content, packet.offset())
+        // A client that has just connected writes the usercmd of a packet after the reply.
+        let is_play = content.own.is_some() || !content.others.is_empty();
+        if is_play && self.gather.commands.last().is_some_and(|newest| ack > newest.seq.saturating_add(1)) {
+            self.gather.acks_ahead.push(self.gather.packets.len() as u32);
+        }
+        self.gather.add((time_s, sequence, ack), content, packet.offset())
     }
 }
 
@@ -205,6 +214,23 @@ mod tests {
             }
         }
         assert!(cut_at > 100, "{cut_at}");
+    }
+
+    #[test]
+    fn missing_frames_and_bytes_after_the_end_are_noticed() {
+        let whole = QuakeWorldDemo::parse(&small()).expect("good");
+        assert_eq!((whole.acks_ahead, whole.after_end), (0, None));
+        let one = small();
+        let two = QuakeWorldDemo::parse(&[&one[..], &one].concat()).expect("good");
+        assert_eq!(two, QuakeWorldDemo { after_end: Some(one.len()), ..whole });
+        let mut demo = DemoWriter::default();
+        demo.signon();
+        demo.sequences(10);
+        for (seq, ack) in [(12, 10), (13, 11), (53, 51), (54, 52)] {
+            demo.command(1.0, &QuakeWorldUsercmd::default());
+            demo.packet(1.0, seq, ack, &own_state([0.0; 3], [0.0; 3]));
+        }
+        assert_eq!(QuakeWorldDemo::parse(&demo.bytes).expect("good").acks_ahead, 2);
     }
 
     #[test]

@@ -31,6 +31,10 @@ pub struct QuakeWorldDemo {
     pub end: DemoEnd,
     /// Truncation of the file, if any.
     pub cut: Option<DemoCut>,
+    /// Offset of the bytes after the end of the demo, if any, in the uncompressed file.
+    pub after_end: Option<usize>,
+    /// Number of packets that ack usercmds which the demo does not have yet. Frames before them are missing.
+    pub acks_ahead: u64,
 }
 
 /// Who made a recording, which determines its content.

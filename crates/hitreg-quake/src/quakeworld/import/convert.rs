@@ -39,6 +39,10 @@ pub struct ImportResult {
     pub other_levels: OtherLevels,
     /// The truncation, if the demo is truncated.
     pub cut: Option<DemoCut>,
+    /// Offset of the bytes after the end of the demo, which are not imported.
+    pub after_end: Option<usize>,
+    /// Number of packets that ack usercmds which the demo does not have yet.
+    pub acks_ahead: u64,
     /// Behaviours in which this server may differ from others.
     pub findings: Vec<TraitFinding>,
     /// Number of walls that the played map had and the given one lacks.
@@ -68,6 +72,8 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
         session: session_of(&demo, &rules, options)?,
         other_levels: demo.other_levels,
         cut: demo.cut,
+        after_end: demo.after_end,
+        acks_ahead: demo.acks_ahead,
         findings,
         walls: rules.map.walls.len(),
     })

@@ -32,6 +32,8 @@ pub(crate) fn recorded_demo(session: &Session, rules: &QuakeWorldRules) -> Quake
         other_levels: OtherLevels::default(),
         end: rules.end,
         cut: None,
+        after_end: None,
+        acks_ahead: 0,
     };
     let mut rebuild = DemoRebuilder { bodies: RecordedBodies::of(session), rules, demo, level: 0, move_vars: 0 };
     for snapshot in &records.snapshots {
