@@ -66,7 +66,7 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport) {
         }
         _ => {}
     }
-    RejudgedHit::print(page, &report.hits_again);
+    RejudgedHit::print(page, &report.hits_again, report.prediction.checked > 0);
     if let Some(network) = &report.network {
         print_network(page, network);
     }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::cli::figures::{count, measure, ms, share};
+use crate::cli::figures::{count, counted, measure, ms, share};
 use crate::cli::page::Page;
 use crate::replay::PlayerJumps;
 use crate::stats::{CountedValues, Spread};
@@ -69,6 +69,8 @@ pub(super) struct RejudgedHit {
     target: String,
     /// The player that is hit here; `null` if the shot is unknown.
     judged: Option<String>,
+    /// Why the hit is not judged; `null` if it is.
+    not_judged: Option<UnjudgedReason>,
     /// The player that would have been hit without a rewind.
     at_present: Option<String>,
     rewind_us: i64,
@@ -79,11 +81,24 @@ pub(super) struct RejudgedHit {
     view_error_units: Option<f32>,
 }
 
+/// Why a hit is not judged again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum UnjudgedReason {
+    /// The weapon has no line of fire.
+    Melee,
+    /// No shot is known at that time.
+    NoShot,
+}
+
+/// The melee weapons, by their names in the table `shots`.
+const MELEE: [&str; 1] = ["gauntlet"];
+
 impl RejudgedHit {
     /// A shot that misses by no more than this counts as a hit. Coordinates are single-precision, and maps are large.
     const THROUGH_UNITS: f32 = 0.01;
 
-    /// The reported hits of hitscan weapons.
+    /// The reported hits, without those of projectiles.
     pub(super) fn of(trace: &Trace) -> Vec<RejudgedHit> {
         let shots = shots::Columns::of(trace);
         let measure = |column: &[f32], row: usize| column.get(row).copied().filter(|value| !value.is_nan());
@@ -92,6 +107,8 @@ impl RejudgedHit {
         let hit = |(row, target): (usize, &str)| {
             let at_present = shots.present_target.get(row);
             let off_units = measure(shots.off_units, row);
+            let why =
+                if MELEE.contains(&shots.weapon.get(row)) { UnjudgedReason::Melee } else { UnjudgedReason::NoShot };
             Some(RejudgedHit {
                 shooter: *shots.shooter.get(row)?,
                 command: *shots.command.get(row)?,
@@ -100,6 +117,7 @@ impl RejudgedHit {
                 weapon: shots.weapon.get(row).to_owned(),
                 target: target.to_owned(),
                 judged: off_units.map(|_| shots.target.get(row).to_owned()),
+                not_judged: off_units.is_none().then_some(why),
                 at_present: (!matches!(at_present, "" | "none")).then(|| at_present.to_owned()),
                 rewind_us: *shots.rewind_us.get(row)?,
                 off_units,
@@ -115,21 +133,31 @@ impl RejudgedHit {
     }
 
     /// Whether the shots of all hits are unknown. Then nothing is known about missed shots either.
-    pub(super) fn are_of_no_shot(hits: &[RejudgedHit]) -> bool {
+    fn are_of_no_shot(hits: &[&RejudgedHit]) -> bool {
         let known = |hit: &RejudgedHit| hit.rewind_us != 0 || hit.at_present.is_some() || hit.off_units.is_some();
-        !hits.is_empty() && !hits.iter().any(known)
+        !hits.is_empty() && !hits.iter().any(|hit| known(hit))
     }
 
     fn hits_at_present(&self) -> bool {
         self.at_present.as_ref().is_some_and(|target| *target == self.target || self.target == "?")
     }
 
-    pub(super) fn print(page: &mut Page, hits: &[RejudgedHit]) {
+    /// Prints the hits. `has_map` is whether the log has usercmds and the map.
+    pub(super) fn print(page: &mut Page, hits: &[RejudgedHit], has_map: bool) {
         if hits.is_empty() {
             return;
         }
         page.heading("Hits that the recorded server reported, judged again here");
-        if RejudgedHit::are_of_no_shot(hits) {
+        let is_melee = |hit: &&RejudgedHit| hit.not_judged == Some(UnjudgedReason::Melee);
+        let (melee, hits): (Vec<&RejudgedHit>, Vec<&RejudgedHit>) = hits.iter().partition(is_melee);
+        if !melee.is_empty() {
+            let of = counted(melee.len() as u64, "hit");
+            page.note(2, &format!("{of} with the {} not judged: a melee weapon has no line of fire", melee[0].weapon));
+        }
+        if hits.is_empty() {
+            return;
+        }
+        if RejudgedHit::are_of_no_shot(&hits) && !has_map {
             let text = "none of the {} can be judged: this needs a capture of the datagrams, and the map that was played: \
                         `hitreg import quake3-udp CAPTURE --map FILE -o LOG`";
             page.note(2, &text.replace("{}", &count(hits.len() as u64)));
@@ -137,7 +165,7 @@ impl RejudgedHit {
         }
         let head = ["", ">hits", ">same target", ">within spread", ">without rewind", ">view error p50", ">p95"];
         let mut by_weapon: SortedMap<&str, Vec<&RejudgedHit>> = SortedMap::new();
-        for hit in hits {
+        for hit in &hits {
             by_weapon.entry(&hit.weapon).or_default().push(hit);
         }
         let row = |name: &str, hits: &[&RejudgedHit]| {
@@ -151,7 +179,7 @@ impl RejudgedHit {
             let shares = [of(|hit| hit.is_explained()), of(within), of(|hit| hit.hits_at_present())];
             [name.to_owned(), count(hits.len() as u64)].into_iter().chain(shares).chain(error)
         };
-        let all = row("all", &hits.iter().collect::<Vec<_>>());
+        let all = row("all", &hits);
         page.table(&head, by_weapon.iter().map(|(weapon, hits)| row(weapon, hits)).chain([all]));
         let mut others = hits.iter().filter(|hit| !hit.is_explained());
         for hit in others.by_ref().take(MOST_UNEXPLAINED) {
@@ -185,3 +213,54 @@ impl RejudgedHit {
 
 /// The maximum number of unexplained hits that are listed.
 const MOST_UNEXPLAINED: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(weapon: &str, off_units: Option<f32>) -> RejudgedHit {
+        let why = if MELEE.contains(&weapon) { UnjudgedReason::Melee } else { UnjudgedReason::NoShot };
+        RejudgedHit {
+            shooter: 0,
+            command: 1,
+            index: 0,
+            at_us: 0,
+            weapon: weapon.to_owned(),
+            target: "p1".to_owned(),
+            judged: off_units.map(|_| "p1".to_owned()),
+            not_judged: off_units.is_none().then_some(why),
+            at_present: None,
+            rewind_us: 0,
+            off_units,
+            beyond_spread_units: off_units,
+            view_error_units: None,
+        }
+    }
+
+    fn printed(hits: &[RejudgedHit], has_map: bool) -> String {
+        let mut page = Page::default();
+        RejudgedHit::print(&mut page, hits, has_map);
+        format!("{page:?}").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn hits_of_a_melee_weapon_are_not_wrong_targets() {
+        let gauntlet = [hit("gauntlet", None), hit("gauntlet", None)];
+        let text = printed(&gauntlet, true);
+        assert!(text.contains("2 hits with the gauntlet not judged: a melee weapon has no line of fire"), "{text}");
+        assert!(!text.contains("capture") && !text.contains("not explained"), "{text}");
+        let both = printed(&[hit("gauntlet", None), hit("railgun", Some(0.0))], true);
+        assert!(
+            both.contains(&share(1, 1)) && !both.contains(&share(1, 2)) && !both.contains("not explained"),
+            "{both}"
+        );
+    }
+
+    #[test]
+    fn the_advice_about_capture_and_map_needs_their_absence() {
+        let unknown = [hit("railgun", None)];
+        assert!(printed(&unknown, false).contains("import quake3-udp CAPTURE --map FILE"));
+        let text = printed(&unknown, true);
+        assert!(text.contains("no shot is known at that time") && !text.contains("CAPTURE"), "{text}");
+    }
+}
