@@ -189,6 +189,12 @@ pub enum StoreError {
         /// The unfinished file.
         path: PathBuf,
     },
+    /// The file of a recording is gone, or another file has its name.
+    #[error("{}: this file was deleted, renamed or replaced during the recording: if it was renamed, run `hitreg recover` on it", path.display())]
+    Gone {
+        /// The unfinished file.
+        path: PathBuf,
+    },
     /// The file cannot be written.
     #[error("{}: {source}{}", path.display(), other_place(source))]
     Unwritable {

@@ -1,6 +1,6 @@
 //! What is known of a file without reading it, and the detection of inputs that change during a command.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -27,6 +27,13 @@ impl FileIdentity {
         let modified_ns = u64::try_from(since.as_nanos()).ok()?;
         Some(FileIdentity { bytes: meta.len(), modified_ns, number: number_of(&meta) })
     }
+}
+
+/// Returns whether an open file is still the one at a path. If the system has no file numbers, any file at the path counts.
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    let number = |meta: std::io::Result<Metadata>| meta.ok().map(|meta| number_of(&meta));
+    let at_path = number(std::fs::metadata(path));
+    at_path.is_some() && at_path == number(file.metadata())
 }
 
 #[cfg(unix)]

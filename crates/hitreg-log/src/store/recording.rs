@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::destination::OutputDestination;
+use super::identity::is_at;
 use super::target::Target;
 use crate::log::{BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
 use crate::record::{Record, SessionHeader, Texts};
@@ -135,6 +136,9 @@ impl Recording {
         let fail = |source: WriteError| stopped(&self.unfinished, &self.path, source);
         let file = self.writer.finish().map_err(fail)?;
         file.sync_data().map_err(|source| fail(source.into()))?;
+        if !is_at(&file, &self.unfinished) {
+            return Err(StoreError::Gone { path: self.unfinished });
+        }
         // If a log appeared at the final path in the meantime, both files stay where they are.
         self.target.check()?;
         std::fs::rename(&self.unfinished, &self.path).map_err(|source| fail(source.into()))
