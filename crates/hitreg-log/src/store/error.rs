@@ -165,8 +165,8 @@ pub enum StoreError {
         /// The unfinished file.
         path: PathBuf,
     },
-    /// Another process is writing the recording.
-    #[error("{}: another process is recording to this file: use another name", path.display())]
+    /// The recording is still written, by this or another process.
+    #[error("{}: a recording to this file is running: finish it, or use another name", path.display())]
     BeingRecorded {
         /// The path.
         path: PathBuf,
