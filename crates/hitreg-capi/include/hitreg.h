@@ -35,6 +35,7 @@
  * - Players count from 0; ticks, usercmds, packets and snapshots count from 1.
  * - Threads: a stream belongs to the thread that first pushes into it. One thread at a time may use
  *   a description, a recorder or a trace. Any number of threads may read a log.
+ * - After a fork, the child process must not use the parent's recorders and streams.
  *
  * Generated from crates/hitreg-capi by its tests; edit hitreg.h.in and src. */
 
