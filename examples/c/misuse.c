@@ -90,6 +90,8 @@ static void record(const char *path) {
     /* The failed calls left the description as it was. */
     EXPECT(hitreg_recorder_keep_last(60, NULL, NULL, &recorder), HITREG_ERROR_NULL, "description is null");
     EXPECT(hitreg_recorder_keep_last(60, session, &options, &recorder), HITREG_ERROR_SIZE, "hitreg_options.size is 4000");
+    EXPECT(hitreg_recorder_keep_last(0, session, NULL, &recorder), HITREG_ERROR_VALUE, "from 1 s to 1000000 s");
+    EXPECT(hitreg_recorder_keep_last((uint32_t)-5, session, NULL, &recorder), HITREG_ERROR_VALUE, "from 1 s to 1000000 s");
     EXPECT(hitreg_recorder_trace(path, session, NULL, &recorder), HITREG_ERROR_NULL, "log is null");
     EXPECT(hitreg_recorder_create(path, session, NULL, &recorder), HITREG_OK, "");
     hitreg_description_free(session);
@@ -105,6 +107,8 @@ static void record(const char *path) {
     EXPECT(hitreg_push_usercmd(stream, 7, &cmd), HITREG_ERROR_MISFIT, "player 7");
     EXPECT(hitreg_push_usercmd(stream, 70000, &cmd), HITREG_ERROR_VALUE, "player is 70000");
     EXPECT(hitreg_push_usercmd(stream, 0, &cmd), HITREG_OK, "");
+    hitreg_usercmd zero = {.seq = 0, .at_us = 10};
+    EXPECT(hitreg_push_usercmd(stream, 0, &zero), HITREG_ERROR_MISFIT, "no usercmd 0");
     cmd.msec = 256;
     EXPECT(hitreg_push_usercmd(stream, 0, &cmd), HITREG_ERROR_VALUE, "msec is 256");
     hitreg_value own = hitreg_number(1);

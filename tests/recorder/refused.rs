@@ -1,8 +1,9 @@
 //! Invalid records are refused with a message, without side effects.
 
 use hitreg::record::{ArrivalRecord, CellKind, Class, ClassId, FieldSchema, OwnValue, Record, Scope};
-use hitreg::recorder::{Description, FinishError, Recorder, RecorderOptions};
+use hitreg::recorder::{Description, FinishError, PushError, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg::usercmd::Usercmd;
 
 use super::records::SharedMemory;
 use super::{about, tick, usercmd};
@@ -84,6 +85,46 @@ fn invalid_descriptions_are_refused() {
         assert!(matches!(error, FinishError::Description(_)), "{error}");
         assert_eq!(error.to_string(), format!("the description of the session: {output}"));
     }
+}
+
+/// A file that another one replaced must not become the log.
+#[test]
+#[cfg(unix)]
+fn a_file_that_is_gone_at_the_end_is_the_stated_reason() {
+    for is_replaced in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, part) = (folder.path().join("a.hitlog"), folder.path().join("a.hitlog.part"));
+        let recorder = Recorder::create(&path, about(1), RecorderOptions::default()).unwrap();
+        tick(&mut recorder.stream(), 1, 1).unwrap();
+        std::fs::rename(&part, folder.path().join("moved.part")).unwrap();
+        if is_replaced {
+            std::fs::write(&part, "something else").unwrap();
+        }
+        let error = recorder.finish().unwrap_err().to_string();
+        assert!(error.contains("a.hitlog.part: this file was deleted, renamed or replaced"), "{error}");
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn a_second_recording_to_a_file_of_this_process_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.hitlog");
+    let _first = Recorder::create(&path, about(1), RecorderOptions::default()).unwrap();
+    let error = Recorder::create(&path, about(1), RecorderOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("a recording to this file is running") && !error.contains("process"), "{error}");
+}
+
+#[test]
+fn usercmd_0_and_senseless_spans_are_refused() {
+    let recorder = Recorder::to(Vec::new(), about(1), RecorderOptions::default()).unwrap();
+    let zero = recorder.stream().usercmd(PlayerId(0), Micros(1), Usercmd::default());
+    assert_eq!(zero, Err(PushError::UsercmdZero));
+    for seconds in [-5, 0, 1_000_001] {
+        let error = Recorder::keep_last(Micros::from_s(seconds), about(1), RecorderOptions::default()).unwrap_err();
+        assert!(error.to_string().contains("a flight recorder keeps from 1 s to 1000000 s"), "{seconds}: {error}");
+    }
+    assert!(Recorder::keep_last(Micros::from_s(1_000_000), about(1), RecorderOptions::default()).is_ok());
 }
 
 #[test]

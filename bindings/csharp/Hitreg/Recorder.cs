@@ -54,9 +54,15 @@ namespace Hitreg {
             return new Recorder(recorder);
         }
 
-        /// <summary>Starts a flight recorder: it keeps the last seconds in memory for <see cref="Save"/>.</summary>
+        /// <summary>
+        /// Starts a flight recorder: it keeps the last seconds, from 1 to 1,000,000, in memory for <see cref="Save"/>.
+        /// </summary>
         public static Recorder KeepLast(int seconds, Description description,
             RecorderOptions options = default(RecorderOptions)) {
+            if (seconds < 1 || seconds > 1000000) {
+                throw new ArgumentOutOfRangeException(nameof(seconds), seconds,
+                    "a flight recorder keeps from 1 s to 1000000 s");
+            }
             IntPtr recorder;
             options.Size = (uint)Marshal.SizeOf(typeof(RecorderOptions));
             HitregException.Check(

@@ -456,6 +456,8 @@ static class Threads {
             Elsewhere(() => Tests.Refuses(Code.Thread, "thread", () => stream.PushTick(2, 1)));
             stream.Release();
             Elsewhere(() => stream.PushTick(2, 1));
+            Tests.Throws<ArgumentOutOfRangeException>(() => Recorder.KeepLast(-5, description), "a negative span");
+            Tests.Throws<ArgumentOutOfRangeException>(() => Recorder.KeepLast(0, description), "no span");
             Tests.Refuses(Code.Thread, "thread", () => stream.PushTick(3, 2));
         }
     }
@@ -640,6 +642,10 @@ static class Playbacks {
         Tests.Refuses(Code.File, "replay LOG -o TRACE", () => Playback.Open(new string[0], "played"), 125);
         Tests.Refuses(Code.File, "played.wind", () => Open(log, trace, "--set", "played.wind=1"), 125);
         Tests.Refuses(Code.Null, "game is null", () => Playback.Open(new[] { "replay", log, "-o", trace }, null));
+        using (var description = Tests.OnePlayer("played"))
+        using (var playback = Open(log, trace))
+        using (playback.Begin(description))
+            Tests.Refuses(Code.Value, "has begun", () => playback.Begin(description));
         // Finalizers free this playback and its log.
         Tests.Throws<ArgumentNullException>(() => Open(log, trace).Begin(null), "no description");
         GC.Collect();

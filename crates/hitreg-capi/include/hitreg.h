@@ -287,8 +287,8 @@ hitreg_code hitreg_recorder_create(const char *path,
                                    const hitreg_options *options,
                                    hitreg_recorder **recorder);
 
-// Starts a flight recorder: it keeps the last `seconds` of a session in memory for `hitreg_recorder_save`. `options`
-// may be null.
+// Starts a flight recorder: it keeps the last `seconds`, from 1 to 1000000, of a session in memory for
+// `hitreg_recorder_save`. `options` may be null.
 hitreg_code hitreg_recorder_keep_last(uint32_t seconds,
                                       hitreg_description *description,
                                       const hitreg_options *options,
@@ -1513,8 +1513,8 @@ const hitreg_log *hitreg_playback_log(const hitreg_playback *playback);
 // setting of this name.
 const char *hitreg_playback_setting(const hitreg_playback *playback, const char *key);
 
-// Starts the trace, with the description that the game also records with, and returns the stream for its rows. Free
-// the stream before `hitreg_playback_finish`.
+// Starts the trace, with the description that the game also records with, and returns the stream for its rows. Call it
+// once; a second call returns `HITREG_ERROR_VALUE`. Free the stream before `hitreg_playback_finish`.
 hitreg_code hitreg_playback_begin(hitreg_playback *playback, hitreg_description *description, hitreg_stream **stream);
 
 // Returns the next step, and pushes the recorded usercmds and executions before it. Returns `HITREG_ERROR_NO_ROW` after

@@ -115,7 +115,11 @@ impl From<PushError> for Failure {
 
 impl From<FinishError> for Failure {
     fn from(error: FinishError) -> Failure {
-        let code = if let FinishError::Description(_) = error { HITREG_ERROR_DESCRIPTION } else { HITREG_ERROR_FILE };
+        let code = match error {
+            FinishError::Description(_) => HITREG_ERROR_DESCRIPTION,
+            FinishError::Span { .. } => HITREG_ERROR_VALUE,
+            _ => HITREG_ERROR_FILE,
+        };
         fail(code, error.to_string())
     }
 }

@@ -4,7 +4,9 @@ use std::ffi::{CString, OsString, c_char, c_int};
 
 use ::hitreg_log::sorted::SortedMap;
 
-use super::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_NO_ROW};
+use super::guard::hitreg_code::{
+    self, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_NO_ROW, HITREG_ERROR_VALUE,
+};
 use super::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
 use super::hitreg_table::HITREG_TABLE_CUSTOM;
 use super::recorder::{new_stream, own};
@@ -135,8 +137,8 @@ pub unsafe extern "C" fn hitreg_playback_setting(
     }
 }
 
-/// Starts the trace, with the description that the game also records with, and returns the stream for its rows. Free
-/// the stream before `hitreg_playback_finish`.
+/// Starts the trace, with the description that the game also records with, and returns the stream for its rows. Call it
+/// once; a second call returns `HITREG_ERROR_VALUE`. Free the stream before `hitreg_playback_finish`.
 ///
 /// # Safety
 /// `playback` is null or a playback, `description` null or a description, `stream` null or writable.
@@ -238,6 +240,7 @@ fn failed(error: PlaybackError) -> Failure {
     match error {
         PlaybackError::Push(error) => error.into(),
         PlaybackError::Finish(error) => error.into(),
+        PlaybackError::Begun => fail(HITREG_ERROR_VALUE, error.to_string()),
         other => fail(HITREG_ERROR_FILE, other.to_string()),
     }
 }

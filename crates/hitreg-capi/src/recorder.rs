@@ -47,8 +47,8 @@ pub unsafe extern "C" fn hitreg_recorder_create(
     })
 }
 
-/// Starts a flight recorder: it keeps the last `seconds` of a session in memory for `hitreg_recorder_save`. `options`
-/// may be null.
+/// Starts a flight recorder: it keeps the last `seconds`, from 1 to 1000000, of a session in memory for
+/// `hitreg_recorder_save`. `options` may be null.
 ///
 /// # Safety
 /// `description` is null or a description, `options` null or a struct of its `size`, `recorder` null or writable.

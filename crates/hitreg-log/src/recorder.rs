@@ -171,11 +171,14 @@ impl Recorder {
     }
 
     /// Starts a flight recorder: it keeps the last `span` of a session in memory, packed as in a log.
-    /// [`Recorder::save`] writes it to a file.
+    /// [`Recorder::save`] writes it to a file. `span` is from 1 s to 1,000,000 s.
     ///
     /// # Errors
-    /// When the description is invalid.
+    /// When the description is invalid, or the span is out of range.
     pub fn keep_last(span: Micros, about: Description, options: RecorderOptions) -> Result<Recorder, FinishError> {
+        if !(Micros::from_s(1)..=Micros::from_s(1_000_000)).contains(&span) {
+            return Err(FinishError::Span { span });
+        }
         let (header, kinds) = about.into_header()?;
         let cut = FlightCut::new(kinds.iter().position(CustomKind::is_usercmd_bytes));
         Recorder::begin(Box::new(FlightBuffer::new(header.clone(), cut, span)), header, kinds, options)

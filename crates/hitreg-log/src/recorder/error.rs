@@ -34,6 +34,9 @@ pub enum PushError {
     /// Ticks count from 1.
     #[error("there is no tick 0: ticks count from 1")]
     TickZero,
+    /// Usercmds count from 1.
+    #[error("there is no usercmd 0: usercmds count from 1")]
+    UsercmdZero,
     /// The tick contradicts another one: with later times, ticks have higher numbers, and each number is pushed once.
     #[error(
         "tick {} at {} does not follow tick {} at {}: later ticks have higher numbers. When the server counts from 1 again, start a new recording or go on from the last number",
@@ -101,6 +104,12 @@ pub enum FinishError {
     /// The description is invalid.
     #[error("the description of the session: {0}")]
     Description(String),
+    /// The span of a flight recorder is out of range.
+    #[error("a flight recorder keeps from 1 s to 1000000 s, and not {} s", span.as_s_f64())]
+    Span {
+        /// The requested span.
+        span: Micros,
+    },
     /// The part kept in memory could not be read.
     #[error("the data kept in memory cannot be read: {source}")]
     Kept {

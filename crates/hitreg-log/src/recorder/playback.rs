@@ -260,6 +260,9 @@ pub enum PlaybackError {
         /// The reason.
         source: LogError,
     },
+    /// The trace was started before.
+    #[error("this playback has begun: its trace has one stream, which the first call of `begin` returned")]
+    Begun,
     /// A record does not fit the description.
     #[error(transparent)]
     Push(#[from] PushError),
@@ -277,9 +280,11 @@ impl PlaybackError {
             | PlaybackError::OtherGame { .. }
             | PlaybackError::NoSetting { .. }
             | PlaybackError::NotRestored { .. } => 125,
-            PlaybackError::Store(_) | PlaybackError::Log { .. } | PlaybackError::Push(_) | PlaybackError::Finish(_) => {
-                128
-            }
+            PlaybackError::Store(_)
+            | PlaybackError::Log { .. }
+            | PlaybackError::Begun
+            | PlaybackError::Push(_)
+            | PlaybackError::Finish(_) => 128,
         }
     }
 }
@@ -367,11 +372,14 @@ impl Playback {
         all.into_iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
     }
 
-    /// Starts the trace with the description that the engine also records with.
+    /// Starts the trace with the description that the engine also records with. Call it once.
     ///
     /// # Errors
-    /// When the description is invalid or the trace cannot be created.
+    /// When the trace has begun, the description is invalid or the trace cannot be created.
     pub fn begin(&mut self, about: Description) -> Result<Stream, PlaybackError> {
+        if self.recorder.is_some() {
+            return Err(PlaybackError::Begun);
+        }
         let about = self.changed.iter().fold(about, |about, (key, value)| about.setting(key, value));
         let recorder = Recorder::trace(&self.to, about, self.digest)?;
         let mut stream = recorder.stream();

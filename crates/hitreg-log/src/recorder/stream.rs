@@ -67,6 +67,7 @@ impl Stream {
         if !self.shared.kinds.iter().any(CustomKind::is_usercmd_bytes) {
             return Err(PushError::NoBytes);
         }
+        is_usercmd(command)?;
         self.fits(bytes.len().saturating_mul(8))?;
         let record = Record::Frame(player, FrameRecord::default());
         record.check(&self.shared.header)?;
@@ -132,8 +133,10 @@ impl Stream {
     pub fn push(&mut self, record: Record) -> Result<(), PushError> {
         record.check(&self.shared.header)?;
         self.fits(record.bytes())?;
-        if let Record::Tick(tick) = record {
-            return self.push_tick(tick);
+        match &record {
+            Record::Tick(tick) => return self.push_tick(*tick),
+            Record::Frame(_, frame) => is_usercmd(frame.command.seq)?,
+            _ => {}
         }
         let (at, tick) = match record.when() {
             EventTime::At(at) => (Some(at), None),
@@ -248,6 +251,11 @@ fn cells_of_values(kind: &str, values: &[OwnValue], fields: &[FieldSchema]) -> R
         field.kind.put(value.number(), &mut cells);
     }
     Ok(cells)
+}
+
+/// Checks the number of a pushed usercmd.
+fn is_usercmd(seq: CommandSeq) -> Result<(), PushError> {
+    if seq == CommandSeq(0) { Err(PushError::UsercmdZero) } else { Ok(()) }
 }
 
 #[cfg(test)]
