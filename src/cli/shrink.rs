@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::diff::looking::CompareArgs;
 use super::diff::running::TimeLimitArgs;
+use super::diff::show_missing;
 use super::diff::sides::SideReplayArgs;
 use super::figures::{count, counted, duration};
 use super::files::FileSize;
@@ -111,7 +112,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         Some(command) => ShrinkProperty::Asked(Condition::new(command), runner.clone()),
         None => {
             let options = args.looking.options();
-            ShrinkProperty::first_difference(&quiet, &args.log, &ways, runner.clone(), options)?
+            match ShrinkProperty::first_difference(&quiet, &args.log, &ways, runner.clone(), options)? {
+                Ok(property) => property,
+                Err(missing) => return show_missing(&missing, &ways.of_log(&args.log), output),
+            }
         }
     };
     let progress = Progress::of_steps("shrinking");

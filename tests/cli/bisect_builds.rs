@@ -48,7 +48,7 @@ fn the_37th_of_64_builds_is_found_in_six_probes() {
         assert_eq!((found["verdict"].as_str(), code), (Some("found"), 1));
         let (probes, replays) = (found["probes"].as_u64().unwrap(), lines(&folder.join("count")));
         eprintln!("--on {on}: {probes} probes, {replays} replays");
-        assert!(probes <= 6 && replays <= 7, "{probes} probes, {replays} replays");
+        assert!(probes <= 6 && replays <= 9, "{probes} probes, {replays} replays");
         assert_eq!((found["diff"]["verdict"].as_str(), found["speculative"].as_u64()), (Some("differs"), Some(0)));
     }
     let condition = "PUCKS=1 {build} verify {} > /dev/null";
@@ -88,7 +88,7 @@ fn speculative_builds_run_beside_the_current_probe() {
         assert_eq!(found["tested"].as_array().unwrap().len(), 6);
         let begun = alive.lines().count() as u64;
         let speculative = found["speculative"].as_u64().unwrap();
-        assert!(begun <= 7 + speculative, "{begun} begun, {speculative} in vain");
+        assert!(begun <= 9 + speculative, "{begun} begun, {speculative} in vain");
         assert_eq!((at_once > 1, at_once <= jobs, speculative > 0), (jobs > 1, true, jobs > 1), "{jobs} jobs");
     }
 }
@@ -228,7 +228,7 @@ fn bisect_git_names_one_of_100_commits_and_keeps_the_checkout() {
     assert_eq!((found["verdict"].as_str(), found["diff"]["verdict"].as_str()), (Some("found"), Some("differs")));
     let (probes, builds) = (found["probes"].as_u64().unwrap(), lines(&folder.join("count")));
     eprintln!("100 commits: {probes} probes, {builds} builds");
-    assert!(probes <= 7 && builds <= 8, "{probes} probes, {builds} builds");
+    assert!(probes <= 7 && builds <= 10, "{probes} probes, {builds} builds");
     assert_eq!(checkout(&repository), before);
 
     // Three jobs find the same commit.
@@ -284,9 +284,9 @@ fn kill_and_resume(jobs: &str) {
         assert!(resumed >= built_before - 2, "{resumed} answers of {built_before} builds");
     }
     assert!(resumed >= 2);
-    // The reference, one build per probe, speculative builds, and builds without an answer at the time of the kill.
+    // The reference, one build per probe, the repetitions of both ends, speculative builds, and builds without an answer at the time of the kill.
     let ahead = if jobs == 1 { 0 } else { found["speculative"].as_u64().unwrap() as usize + built_before };
-    assert!(builds <= probes as usize + 1 + jobs + ahead, "{builds} builds for {probes} probes");
+    assert!(builds <= probes as usize + 3 + jobs + ahead, "{builds} builds for {probes} probes");
     assert_eq!(checkout(&repository), before);
 }
 

@@ -54,6 +54,7 @@ mod terminal;
 mod totals;
 mod trouble;
 mod unknown_game;
+mod unsteady_builds;
 mod verify;
 mod why;
 mod why_recorded;

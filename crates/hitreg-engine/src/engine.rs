@@ -32,6 +32,7 @@ mod log_file;
 mod merge;
 mod moment;
 mod rejudge;
+mod repeated;
 mod shown;
 mod sides;
 mod streamed;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::repeated::first_place;
 use super::{BuildOutcome, Engine, EngineError, LogFile, check};
 use crate::build::{Build, BuildRequest, BuildRunner, OneSidedLog, ProcessEnd, UntestableBuild};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
@@ -323,10 +324,7 @@ fn difference(a: &Trace, b: &Trace) -> Result<Option<String>, EngineError> {
     if found.verdict != TraceVerdict::Differs {
         return Ok(None);
     }
-    Ok(Some(found.first.as_ref().map_or("their columns".to_owned(), |first| {
-        let tick = first.place.tick.map_or(String::new(), |tick| format!(", tick {tick}"));
-        format!("`{}`{tick}, {}", first.table, first.field.as_deref().unwrap_or("a row that one lacks"))
-    })))
+    Ok(Some(first_place(found.first.as_ref())))
 }
 
 /// Where the states after a tick are first not those of the whole session's replay: the field of a body, or the hash.

@@ -21,7 +21,7 @@ const START_LEAST: Micros = Micros(2_000_000);
 /// How much of the session after a divergence its trials replay.
 const AFTER_DIVERGENCE: Micros = Micros(1_000_000);
 
-/// Adds the settings without an effect to a comparison of two replays of one log. A setting has no effect if giving A
+/// Adds the settings without an effect to a comparison of two replays of one log, and a note if one build made both. A setting has no effect if giving A
 /// its value from B leaves A's trace unchanged, and giving B its value from A leaves B's trace unchanged. A single
 /// changed setting needs no trial.
 ///
@@ -40,6 +40,11 @@ pub fn look_for_effects(
 ) -> Result<(), EngineError> {
     if found.verdict != TraceVerdict::Differs {
         return Ok(());
+    }
+    if sides.are_one_build() {
+        found.notes.push(
+            "A and B are two replays by one build with the same options: the build is not deterministic".to_owned(),
+        );
     }
     let Some((trial, changed)) = SettingTrial::of(engine, sides, runner, [a, b], options)? else { return Ok(()) };
     if changed.len() < 2 {

@@ -81,7 +81,7 @@ pub enum EngineError {
     #[error("a single trace has nothing to compare with: name a second trace")]
     SingleTrace,
     /// Both sides play the log alike, so there is no difference to shrink to.
-    #[error("{}: both sides play this log alike, or one cannot play it, so there is no difference to keep: check the options of side B with `hitreg diff`", path.display())]
+    #[error("{}: both sides play this log alike, so there is no difference to keep: check the options of side B with `hitreg diff`", path.display())]
     Alike {
         /// The log.
         path: PathBuf,

@@ -10,11 +10,13 @@ mod swept;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use super::repeated::disagreement;
 use super::{Engine, EngineError, SideRejudgement, check};
 use crate::build::{Build, BuildRunner, UntestableBuild};
-use hitreg_analysis::diff::TraceSide;
+use hitreg_analysis::diff::{DiffOptions, TraceSide};
 use hitreg_log::record::GapRecord;
 use hitreg_log::store;
+use hitreg_log::trace::TraceSource;
 use hitreg_log::trace::schema::{TableSet, frames};
 use hitreg_netcode::replay::WhatIf;
 pub use missing::MissingSide;
@@ -190,6 +192,54 @@ impl ComparisonSpec {
         };
         let names = [name(&a), name(&b)];
         Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, runner, [&sent, &sent], None)? })
+    }
+
+    /// Replays both sides again, never from the cache, and compares each side with its first trace. Returns the first
+    /// side whose traces differ: it proves nothing about a difference of the sides.
+    ///
+    /// # Errors
+    /// Fails as [`ComparisonSpec::traces_in_files`] does, and if the traces cannot be compared with these options.
+    pub(crate) fn repeat(
+        &self,
+        engine: &Engine<'_>,
+        runner: &BuildRunner,
+        first: [&dyn TraceSource; 2],
+        options: &DiffOptions,
+    ) -> Result<Option<MissingSide>, EngineError> {
+        let fresh = BuildRunner { cache: None, ..runner.clone() };
+        let again = match self.traces_in_files(&Engine::new(engine.games), &fresh)?.made {
+            Ok(again) => again,
+            Err(missing) => return Ok(Some(missing.only_once())),
+        };
+        for (side, again) in [TraceSide::A, TraceSide::B].into_iter().zip(&again) {
+            // A file that the user named was not replayed.
+            if matches!(again, SideTrace::File(_, None)) {
+                continue;
+            }
+            if let Some(untestable) = disagreement(first[side as usize], again.source(), options)? {
+                return Ok(Some(MissingSide::new(side, build_name(self.build(side)), untestable)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The build that gives the trace of a side; `None` for this build.
+    fn build(&self, side: TraceSide) -> Option<&Path> {
+        let build = match (side, &self.across) {
+            (TraceSide::A, across) => {
+                self.replays.a.build.as_ref().or(across.as_ref().and_then(|across| across.server.as_ref()))
+            }
+            (TraceSide::B, Some(across)) => across.client.as_ref(),
+            (TraceSide::B, None) => self.replays.b.build.as_ref(),
+        };
+        build.map(PathBuf::as_path)
+    }
+
+    /// Whether both sides are two replays of one log by one build under the same options.
+    pub(crate) fn are_one_build(&self) -> bool {
+        let ReplaySpecs { a, b } = &self.replays;
+        let options = |spec: &ReplaySpec| (spec.build.clone(), spec.options());
+        self.one_log().is_some() && options(a) == options(b)
     }
 
     /// Whether there is only one input file and nothing to compare it with.

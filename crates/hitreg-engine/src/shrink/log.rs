@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{ShrinkEdit, ShrinkError, ShrinkResult, ShrinkStep, shrink, shrink_by};
 use crate::build::condition::{BuildAnswer, Condition};
 use crate::build::{Build, BuildRequest, BuildRunner, OneSidedLog, StopSignal};
-use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
+use crate::engine::{Engine, EngineError, MissingSide, Playable, ReplaySpecs, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
@@ -36,18 +36,31 @@ impl<'a> ShrinkProperty<'a> {
     /// The property that the first difference of both sides stays in the same table and field.
     ///
     /// # Errors
-    /// Fails if the sides do not differ, or if one has no trace.
+    /// Fails if the sides do not differ. A side without a trace, or whose two replays differ, is not an error; the result
+    /// is then [`MissingSide`].
     pub fn first_difference(
         engine: &Engine<'_>,
         log: &Path,
         replays: &'a ReplaySpecs,
         runner: BuildRunner,
         options: DiffOptions,
-    ) -> Result<ShrinkProperty<'a>, EngineError> {
-        let found = compare(engine, replays, &runner, &options, log);
+    ) -> Result<Result<ShrinkProperty<'a>, MissingSide>, EngineError> {
+        let sides = replays.of_log(log);
+        let made = sides.traces_in_files(engine, &runner);
         check(&runner.stop)?;
-        let sought = found?.as_ref().and_then(first_in).ok_or_else(|| EngineError::Alike { path: log.to_owned() })?;
-        Ok(ShrinkProperty::Differs { replays, runner, options, sought })
+        let [a, b] = match made?.made {
+            Ok(traces) => traces,
+            Err(missing) => return Ok(Err(missing)),
+        };
+        let traces = [a.source(), b.source()];
+        let sought = first_in(&diff(traces[0], traces[1], &options)?);
+        let sought = sought.ok_or_else(|| EngineError::Alike { path: log.to_owned() })?;
+        let unsteady = sides.repeat(engine, &runner, traces, &options);
+        check(&runner.stop)?;
+        Ok(match unsteady? {
+            Some(unsteady) => Err(unsteady),
+            None => Ok(ShrinkProperty::Differs { replays, runner, options, sought }),
+        })
     }
 
     /// The table and field that must differ first; `None` if a command decides.

@@ -6,7 +6,7 @@ use super::StepProgress;
 use super::judge::BuildJudge;
 use super::result::BisectResult;
 use super::search::{CandidateSearch, EndChecks, Probe, SearchSpace};
-use crate::build::Build;
+use crate::build::{Build, UntestableBuild};
 use crate::engine::{BuildOutcome, EngineError};
 use hitreg_log::trace::Trace;
 
@@ -71,6 +71,10 @@ impl SearchSpace for BuildList<'_> {
 
     fn trace(&self, item: &usize) -> BuildOutcome<Trace> {
         self.judge.trace(&self.builds[*item])
+    }
+
+    fn repeat(&self, item: &usize, first: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
+        self.judge.repeat(&self.builds[*item], first)
     }
 
     fn name(&self, item: &usize) -> String {

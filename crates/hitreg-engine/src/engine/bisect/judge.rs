@@ -3,6 +3,7 @@
 use super::search::Probe;
 use crate::build::condition::{BuildAnswer, Condition};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal, UntestableBuild};
+use crate::engine::repeated::{disagreement, only_once};
 use crate::engine::{BuildOutcome, EngineError};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::trace::Trace;
@@ -78,6 +79,15 @@ impl<'a> BuildJudge<'a> {
                 BuildAnswer::Untestable(UntestableBuild::because(reason))
             }
         })
+    }
+
+    /// Replays the log again, never from the cache. Returns why the build cannot be judged, if the trace is not the first one.
+    pub(super) fn repeat(&self, build: &Build, first: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
+        let fresh = BuildRunner { cache: None, ..self.runner.clone() };
+        match EngineError::check_machine(self.request.log, fresh.trace(build, &self.request))? {
+            Ok(again) => disagreement(first, &again, &self.options),
+            Err(untestable) => Ok(Some(UntestableBuild { reason: only_once(&untestable.reason), ..untestable })),
+        }
     }
 
     /// Runs a build: judges it with the command, or makes its trace if there is no command.

@@ -29,6 +29,10 @@ pub(super) trait SearchSpace: Sync {
     /// The trace of a candidate, while no probe is running.
     fn trace(&self, item: &Self::Item) -> BuildOutcome<Trace>;
 
+    /// Replays the log in a candidate again, while no probe is running. Returns why the candidate cannot be judged, if
+    /// its trace is not the first one.
+    fn repeat(&self, item: &Self::Item, first: &Trace) -> Result<Option<UntestableBuild>, EngineError>;
+
     fn name(&self, item: &Self::Item) -> String;
 }
 
@@ -208,6 +212,16 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
         };
         // Stop speculative probes before the traces are made.
         self.ahead.end();
+        let reference = self.search.ends[0].clone();
+        if self.search.judge.compares() {
+            for (item, what) in [(&reference, "the reference for all others"), (first_bad, "which decides the answer")]
+            {
+                if let Some(untestable) = self.repeat(item)? {
+                    let found = self.so_far(SearchVerdict::Untestable);
+                    return Ok(found.with_untestable_end(&self.name(item), what, &untestable));
+                }
+            }
+        }
         let mut trace =
             |item: &S::Item| self.traces.remove(item).map_or_else(|| space.trace(item), |trace| Ok(Ok(trace)));
         let traces = [trace(&last_good)?, trace(first_bad)?];
@@ -216,6 +230,19 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
             found.compare(good, bad);
         }
         Ok(found)
+    }
+
+    /// Replays the log in a candidate again, and returns why the candidate cannot be judged, if its traces differ.
+    fn repeat(&mut self, item: &S::Item) -> Result<Option<UntestableBuild>, EngineError> {
+        if !self.traces.contains_key(item) {
+            match self.search.space.trace(item)? {
+                Ok(trace) => self.traces.insert(item.clone(), trace),
+                Err(untestable) => return Ok(Some(untestable)),
+            };
+        }
+        let repeated = self.traces.get(item).map(|first| self.search.space.repeat(item, first));
+        check(&self.search.judge.runner.stop)?;
+        repeated.unwrap_or(Ok(None))
     }
 
     fn so_far(&self, verdict: SearchVerdict) -> BisectResult {
@@ -287,6 +314,10 @@ mod tests {
         }
 
         fn trace(&self, _: &usize) -> BuildOutcome<Trace> {
+            unreachable!("nothing is run")
+        }
+
+        fn repeat(&self, _: &usize, _: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
             unreachable!("nothing is run")
         }
 

@@ -36,6 +36,8 @@ pub struct TickBisectionResult {
 
 /// Bisects the ticks of both sides' traces. Returns [`MissingSide`] if a side has no trace.
 ///
+/// Traces that differ decide nothing if a side's second replay differs from its first: that side has no result then.
+///
 /// If both sides replay one log, both builds run the usercmds of the first differing tick again. They start from the
 /// last common state.
 ///
@@ -62,6 +64,11 @@ pub fn bisect_ticks(
     let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
     let mut found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun)?;
     check(&runner.stop)?;
+    if found.first.is_some()
+        && let Some(unsteady) = sides.repeat(engine, runner, traces, &options)?
+    {
+        return Ok(Err(unsteady));
+    }
     let is_setting = |cause: &&mut CauseFinding| cause.cause == DivergenceCause::Settings;
     if let (Some(first), Some(cause)) = (&found.first, found.cause.as_mut().filter(is_setting)) {
         match behind(engine, sides, runner, traces, &options, first)? {

@@ -62,6 +62,13 @@ impl SearchSpace for WorktreePool<'_> {
         self.trace_in(self.judge, commit, 0)
     }
 
+    fn repeat(&self, commit: &String, first: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
+        match self.build(self.judge, commit, 0)? {
+            Ok(build) => self.judge.repeat(&build, first),
+            Err(untestable) => Ok(Some(untestable)),
+        }
+    }
+
     fn name(&self, commit: &String) -> String {
         commit.clone()
     }

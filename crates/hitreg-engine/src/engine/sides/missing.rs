@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::ComparisonSpec;
 use crate::build::UntestableBuild;
+use crate::engine::repeated::only_once;
 use hitreg_analysis::corpus::THIS_BUILD;
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::record::GapRecord;
@@ -33,6 +34,11 @@ impl MissingSide {
         // The log is the reason, so no build is named.
         let build = Some(build).filter(|_| one_sided.is_none());
         MissingSide { verdict: "untestable", side: Some(side), build, reason, last_words }
+    }
+
+    /// The same side, if it had a trace in an earlier replay.
+    pub(super) fn only_once(self) -> MissingSide {
+        MissingSide { reason: only_once(&self.reason), ..self }
     }
 
     pub(super) fn unrelated(difference: String) -> MissingSide {

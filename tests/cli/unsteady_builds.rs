@@ -1,0 +1,104 @@
+//! Builds that disagree with themselves, crash, or cannot open their log: no search blames a build for that.
+#![cfg(unix)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::pucks::{example, hitreg, json, lines, script, session, version};
+use crate::repository::{Commit, history};
+
+use super::folder::word;
+
+/// The text of a build of which only run number `odd` has the bug; `turns` counts the runs.
+fn unsteady_text(turns: &Path, odd: usize) -> String {
+    let (turns, build) = (word(turns), word(example("pucks_bug")));
+    format!(
+        "mkdir -p {turns}; n=1; while ! mkdir {turns}/$n 2> /dev/null; do n=$((n + 1)); done\n\
+         v=1; [ $n = {odd} ] && v=99\nPUCKS_VERSION=$v exec {build} \"$@\""
+    )
+}
+
+/// Writes such a build.
+fn unsteady(folder: &Path, odd: usize) -> PathBuf {
+    let build = folder.join(format!("unsteady-{odd}"));
+    script(&build, &unsteady_text(&folder.join(format!("turns-{odd}")), odd));
+    build
+}
+
+/// Writes a build that plays alike in all runs.
+fn steady(folder: &Path) -> PathBuf {
+    let build = folder.join("steady");
+    version(&build, 1, &folder.join("count"));
+    build
+}
+
+#[test]
+fn bisect_builds_blames_no_build_that_disagrees_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    for (odd, what) in [(1, "the reference for all others"), (2, "which decides the answer")] {
+        let build = unsteady(folder, odd);
+        let mut bisect = hitreg();
+        bisect.args(["bisect", "builds", "--no-cache", "--jobs", "1"]).arg(&log).args([&build, &build, &build]);
+        let (found, code) = json(&mut bisect);
+        assert_eq!((found["verdict"].as_str(), code), (Some("untestable"), 125), "{found}");
+        let reason = found["untestable"].as_str().unwrap();
+        assert!(reason.contains(what) && reason.contains("two replays by this build differ, first in `"), "{reason}");
+        assert!(reason.contains(", tick 515, ") && found["first_bad"].is_null(), "{found}");
+    }
+    // Where nothing differs, nothing is replayed again.
+    let build = steady(folder);
+    let mut bisect = hitreg();
+    let (found, code) = json(bisect.args(["bisect", "builds", "--no-cache"]).arg(&log).args([&build, &build]));
+    assert_eq!((found["verdict"].as_str(), code, lines(&folder.join("count"))), (Some("none_is_bad"), 0, 2));
+}
+
+#[test]
+fn bisect_git_blames_no_commit_whose_build_disagrees_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    let build = format!("#!/bin/sh\n{}\n", unsteady_text(&folder.join("turns"), 2));
+    let repository = folder.join("repository");
+    history(&repository, 3, |_| Commit::with("game.sh", &build));
+    let mut bisect = hitreg();
+    bisect.args(["bisect", "git"]).arg(&log).arg("main~2..main").arg("--repo").arg(&repository);
+    bisect.args(["--build-cmd", "mkdir -p out && cp game.sh out/game", "--artifact", "out/game"]);
+    let (found, code) = json(bisect.arg("--cache").arg(folder.join("cache")));
+    assert_eq!((found["verdict"].as_str(), code), (Some("untestable"), 125), "{found}");
+    assert!(found["untestable"].as_str().unwrap().contains("two replays by this build differ"), "{found}");
+}
+
+#[test]
+fn no_cause_is_named_and_no_log_shrunk_for_a_build_that_disagrees_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    for command in [&["bisect", "ticks"][..], &["shrink", "-o", "small.hitlog"]] {
+        let build = unsteady(folder, 1);
+        let mut search = hitreg();
+        search.current_dir(folder).args(command).arg(&log).arg("--a").arg(&build).arg("--b").arg(steady(folder));
+        let (found, code) = json(&mut search);
+        assert_eq!((found["side"].as_str(), code), (Some("a"), 125), "{found}");
+        assert!(found["untestable"].as_str().unwrap().starts_with("two replays by this build differ"), "{found}");
+        assert!(!folder.join("small.hitlog").exists());
+        std::fs::remove_dir_all(folder.join("turns-1")).unwrap();
+    }
+    let build = unsteady(folder, 1);
+    let (found, code) =
+        json(hitreg().args(["diff", "--no-cache"]).arg(&log).arg("--a").arg(&build).arg("--b").arg(&build));
+    assert_eq!(code, 1);
+    let notes = found["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|note| note.as_str().unwrap().ends_with("the build is not deterministic")), "{notes:?}");
+}
+
+#[test]
+fn shrink_names_a_side_that_crashes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    let crash = folder.join("crash");
+    script(&crash, "echo no such map >&2\nkill -SEGV $$");
+    let mut shrink = hitreg();
+    shrink.current_dir(folder).args(["shrink", "-o", "small.hitlog"]).arg(&log);
+    let (found, code) = json(shrink.arg("--a").arg(steady(folder)).arg("--b").arg(&crash));
+    assert_eq!((found["side"].as_str(), found["last_words"][0].as_str(), code), (Some("b"), Some("no such map"), 125));
+    assert!(found["untestable"].as_str().unwrap().starts_with("crashed"), "{found}");
+}
