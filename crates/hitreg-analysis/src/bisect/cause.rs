@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::rerun::RerunResult;
+use super::rerun::{self, RerunResult};
 use crate::diff::{ChangedSetting, Divergence, DivergenceKind, UsercmdRow, find_usercmd, settings_that_differ};
 use hitreg_log::record::Cause;
 use hitreg_log::sorted::SortedMap;
@@ -16,7 +16,8 @@ use hitreg_log::units::EntityId;
 pub enum DivergenceCause {
     /// One run met something that the other run did not.
     Met(Cause),
-    /// A shot hit in one run only. The game decides what a hit does to a body.
+    /// A shot hit in one run only, and the difference is one that a hit can make. The game decides what a hit does to a
+    /// body.
     Shot,
     /// The runs have different usercmds.
     OtherInput,
@@ -41,6 +42,15 @@ pub struct CauseFinding {
 impl DivergenceCause {
     const UNKNOWN: DivergenceCause = DivergenceCause::Met(Cause::Unknown);
 
+    /// Whether one run got other usercmds, or ran them in another tick or not at all.
+    fn is_input(self) -> bool {
+        matches!(
+            self,
+            DivergenceCause::OtherInput
+                | DivergenceCause::Met(Cause::InputLost | Cause::InputLate | Cause::InputRefused)
+        )
+    }
+
     /// The name in results: one of [`Cause::NAMES`], `shot`, `other_input`, `settings` or `build`.
     pub fn name(self) -> &'static str {
         match self {
@@ -61,7 +71,7 @@ impl Serialize for DivergenceCause {
 
 /// The cause of a divergence. Checks the usercmds themselves before their effects, and reproduced causes before
 /// coincidences. Replays of one log have the same packets and input, so settings that differ explain all other events of
-/// one replay only.
+/// one replay only. Without such settings, the builds explain usercmds that ran differently.
 ///
 /// `have_executed` says whether both traces tell which usercmds were executed.
 pub(crate) fn classify(
@@ -75,19 +85,40 @@ pub(crate) fn classify(
     // A trace without executed usercmds does not record them; it does not mean that none ran.
     let executed = |usercmds: &[Vec<&UsercmdRow>; 2]| if have_executed { execution(usercmds, traces) } else { None };
     let of_own = executed(&own).or_else(|| input(&own));
+    let shot = shot(traces, first);
     let event = match (of_own, reproduced(reran)) {
         (None, Some(found)) => return found,
         (Some(found), _) => Some(found),
         (None, None) => {
-            let of_state = correction(traces, first).or_else(|| shot(traces, first)).or_else(|| stated(first));
+            let of_shot = shot.as_ref().filter(|shot| shot.is_cause).map(ChangedShot::finding);
+            let of_state = correction(traces, first).or(of_shot).or_else(|| stated(first));
             of_state.or_else(|| executed(&all)).or_else(|| input(&all))
         }
     };
+    let found = of_event(traces, first, reran, event);
+    match shot.filter(|shot| !shot.is_cause) {
+        Some(shot) => CauseFinding { evidence: format!("{}; a consequence: {}", found.evidence, shot.text), ..found },
+        None => found,
+    }
+}
+
+/// The cause of a divergence, as far as an event of one run explains it.
+fn of_event(
+    traces: [&Trace; 2],
+    first: &Divergence,
+    reran: Option<&RerunResult>,
+    event: Option<CauseFinding>,
+) -> CauseFinding {
     match (event, settings(traces)) {
         (Some(event), Some(setting)) if !are_of_different_logs(traces) => CauseFinding {
             evidence: format!("{}; {}", event.evidence, setting.evidence),
             effect: Some(event.evidence),
             ..setting
+        },
+        (Some(event), None) if event.cause.is_input() && are_of_one_log(traces) => CauseFinding {
+            cause: DivergenceCause::Build,
+            evidence: format!("both builds replay the same log; {}", event.evidence),
+            ..event
         },
         (Some(event), _) => event,
         (None, Some(setting)) if !are_of_different_logs(traces) => setting,
@@ -120,6 +151,12 @@ fn without_event(traces: [&Trace; 2]) -> CauseFinding {
 fn are_of_different_logs([a, b]: [&Trace; 2]) -> bool {
     let (a, b) = (&a.header.log_digest, &b.header.log_digest);
     a != b && !a.is_empty() && !b.is_empty()
+}
+
+/// Whether both traces name the same log and the same way to replay it. Then the builds got the same packets and input.
+fn are_of_one_log([a, b]: [&Trace; 2]) -> bool {
+    let (a, b) = (&a.header, &b.header);
+    a.log_digest == b.log_digest && !a.log_digest.is_empty() && a.mode == b.mode && a.part == b.part
 }
 
 /// Finds a usercmd that the runs executed differently: in one run it was lost, late, refused, in another tick or in none.
@@ -224,8 +261,21 @@ fn stated(first: &Divergence) -> Option<CauseFinding> {
     Some(CauseFinding::new(DivergenceCause::Met(cause), format!("`{field}` differs")))
 }
 
+/// A shot of the divergence's tick with another result for the divergence's entity.
+struct ChangedShot {
+    text: String,
+    /// Whether the shot explains every difference in the row. Otherwise it is a consequence of what differs.
+    is_cause: bool,
+}
+
+impl ChangedShot {
+    fn finding(&self) -> CauseFinding {
+        CauseFinding::new(DivergenceCause::Shot, self.text.clone())
+    }
+}
+
 /// Finds a shot of the same tick that hit the entity in one run only, or with other damage.
-fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
+fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<ChangedShot> {
     if first.table != bodies::NAME {
         return None;
     }
@@ -233,13 +283,61 @@ fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     let tick = first.place.tick?;
     let (hits_a, hits_b) = (hits(a, tick, target), hits(b, tick, target));
     let mut all = hits_a.iter().chain(&hits_b);
-    let (shot, HitRow { target: name, .. }) = all.find(|(shot, _)| hits_a.get(shot) != hits_b.get(shot))?;
-    let (shooter, command, _) = shot;
+    let (shot, HitRow { target: name, is_impact, .. }) = all.find(|(shot, _)| hits_a.get(shot) != hits_b.get(shot))?;
+    let (shooter, command, _) = *shot;
     let how = match [&hits_a, &hits_b].map(|hits| hits.get(shot)) {
         [Some(a), Some(b)] => format!("hit {name} for {} in A, {} in B", a.damage, b.damage),
         [a, _] => format!("hit {name} in {} only", if a.is_some() { "A" } else { "B" }),
     };
-    Some(CauseFinding::new(DivergenceCause::Shot, format!("the shot of p{shooter}'s usercmd {command} {how}")))
+    // A projectile may still fly in the other run. Any other shot that only one run fired is the work of its usercmd.
+    let is_fired = *is_impact || [a, b].iter().all(|trace| has_fired(trace, tick, *shot));
+    let is_death = [&hits_a, &hits_b].iter().any(|hits| is_deadly(hits.values().map(|hit| hit.damage).sum(), first));
+    let moves = ran_before([a, b], tick, (shooter, command), u32::from(target.0));
+    Some(ChangedShot {
+        text: format!("the shot of p{shooter}'s usercmd {command} {how}"),
+        is_cause: is_fired && (is_death || has_hit_fields([a, b], first, moves)),
+    })
+}
+
+/// Whether a trace has a shot in a tick, whatever its result.
+fn has_fired(trace: &Trace, tick: u32, (shooter, command, index): (u32, u32, u32)) -> bool {
+    let shots = shots::Columns::of(trace);
+    let key = (Some(&tick), Some(&shooter), Some(&command), Some(&index));
+    (0..shots.rows)
+        .any(|row| (shots.tick.get(row), shots.shooter.get(row), shots.command.get(row), shots.index.get(row)) == key)
+}
+
+/// Whether hits end the life that the entity had before. A death and the spawn after it can change every field.
+fn is_deadly(damage: i64, first: &Divergence) -> bool {
+    let differing = first.field.iter().chain(first.others.iter().map(|other| &other.field));
+    let health = first.last_agreeing.iter().flat_map(|row| &row.values).find(|value| value.name == "health");
+    let left = health.and_then(|health| health.value.whole());
+    differing.into_iter().any(|field| field == "alive")
+        || left.is_some_and(|left| damage > 0 && left <= i128::from(damage))
+}
+
+/// Whether a hit that kills nobody can change every differing field. A knockback changes the velocity; the position
+/// follows only if the entity moves later in the tick (`moves`).
+fn has_hit_fields(traces: [&Trace; 2], first: &Divergence, moves: bool) -> bool {
+    let differing: Vec<&str> =
+        first.field.iter().chain(first.others.iter().map(|other| &other.field)).map(String::as_str).collect();
+    let unit = |field: &str| {
+        let columns = traces.iter().filter_map(|trace| trace.table(bodies::NAME)?.column(field));
+        columns.map(|column| column.unit.as_str()).find(|unit| !unit.is_empty()).unwrap_or_default()
+    };
+    let is_pushed = differing.iter().any(|field| field.starts_with("velocity") || unit(field) == "units/s");
+    let is_place = |field: &str| field.starts_with("origin") || unit(field) == "units";
+    differing.iter().all(|field| !is_place(field) || (is_pushed && moves))
+}
+
+/// Whether a usercmd ran before the last usercmd of another player in a tick, or the order is not known.
+fn ran_before(traces: [&Trace; 2], tick: u32, usercmd: (u32, u32), other: u32) -> bool {
+    traces.iter().any(|trace| {
+        let order = rerun::executed(trace, tick);
+        let shot = order.iter().position(|ran| *ran == usercmd);
+        let last = order.iter().rposition(|(player, _)| *player == other);
+        shot.zip(last).is_none_or(|(shot, last)| shot < last)
+    })
 }
 
 /// A hit of an entity.
@@ -248,6 +346,7 @@ struct HitRow {
     /// The entity's name in the trace.
     target: String,
     damage: i64,
+    is_impact: bool,
 }
 
 /// The shots that hit an entity in a tick, by shooter, usercmd and index.
@@ -257,7 +356,10 @@ fn hits(trace: &Trace, tick: u32, target: EntityId) -> SortedMap<(u32, u32, u32)
     let hits = in_tick.filter(|&row| shots.reason.get(row) == "hit");
     let hits = hits.filter(|&row| EntityId::named(shots.target.get(row)) == Some(target));
     let shot = |row: usize| Some((*shots.shooter.get(row)?, *shots.command.get(row)?, *shots.index.get(row)?));
-    let hit = |row: usize| Some(HitRow { target: shots.target.get(row).to_owned(), damage: *shots.damage.get(row)? });
+    let hit = |row: usize| {
+        let is_impact = shots.impact.get(row) == Some(&1);
+        Some(HitRow { target: shots.target.get(row).to_owned(), damage: *shots.damage.get(row)?, is_impact })
+    };
     hits.filter_map(|row| Some((shot(row)?, hit(row)?))).collect()
 }
 
@@ -297,5 +399,128 @@ impl CauseFinding {
     /// Says that the cause can be the builds or the settings, which both differ.
     pub fn doubt_setting(&mut self) {
         *self = CauseFinding::new(DivergenceCause::UNKNOWN, format!("the builds differ; {}", self.evidence));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bisect::bisect_ticks;
+    use crate::diff::{DiffOptions, DiffScope};
+    use hitreg_log::trace::{Column, ColumnData, Table};
+
+    /// Tick 2 of a run: p1 shoots with usercmd 7, and p0 runs usercmd 9.
+    #[derive(Clone)]
+    struct Run {
+        /// The position, velocity and health of p0 after the tick.
+        body: (f32, f32, i64),
+        /// The result of the shot; `None` if p1 does not fire.
+        shot: Option<&'static str>,
+        shooter_runs_first: bool,
+        /// How usercmd 9 of p0 ran.
+        how: &'static str,
+        log: &'static str,
+    }
+
+    const DAMAGE: i64 = 10;
+
+    impl Run {
+        /// A run in which p0 has this health before the tick.
+        fn trace(&self, health: i64) -> Trace {
+            let names = |words: &[&str]| ColumnData::Name {
+                names: words.iter().map(|word| (*word).to_owned()).collect(),
+                codes: (0..).take(words.len()).collect(),
+            };
+            let number = |name: &str, rows: &[u32]| Column::new(name, ColumnData::U32(rows.to_vec()));
+            let (place, velocity, left) = self.body;
+            let body = vec![
+                number("tick", &[1, 2]),
+                number("entity", &[0, 0]),
+                Column::new("origin.x", ColumnData::F32(vec![5.0, place])),
+                Column::new("velocity.x", ColumnData::F32(vec![1.0, velocity])),
+                Column::new("health", ColumnData::I64(vec![health, left])),
+            ];
+            let order = if self.shooter_runs_first { [[1, 0], [7, 9]] } else { [[0, 1], [9, 7]] };
+            let how = if self.shooter_runs_first { ["run", self.how] } else { [self.how, "run"] };
+            let executed = vec![
+                number("player", &order[0]),
+                number("command", &order[1]),
+                number("tick", &[2, 2]),
+                Column::new("how", names(&how)),
+            ];
+            let shots = self.shot.map(|reason| {
+                let is_hit = reason == "hit";
+                vec![
+                    number("shooter", &[1]),
+                    number("command", &[7]),
+                    number("index", &[0]),
+                    number("tick", &[2]),
+                    Column::new("reason", names(&[reason])),
+                    Column::new("target", names(&[if is_hit { "p0" } else { "none" }])),
+                    Column::new("damage", ColumnData::I64(vec![if is_hit { DAMAGE } else { 0 }])),
+                ]
+            });
+            let mut trace = Trace::default();
+            trace.header.log_digest = self.log.to_owned();
+            let tables = [(bodies::NAME, Some(body)), (executed::NAME, Some(executed)), (shots::NAME, shots)];
+            let tables = tables.into_iter().filter_map(|(name, columns)| Some(Table::new(name, columns?)));
+            trace.tables = tables.collect();
+            trace
+        }
+    }
+
+    const HIT: Run =
+        Run { body: (6.0, 1.0, 20), shot: Some("hit"), shooter_runs_first: false, how: "run", log: "the log" };
+    const MISS: Run = Run { body: (6.0, 1.0, 30), shot: Some("missed"), ..HIT };
+
+    /// The cause by which two runs from one state differ, and its evidence.
+    fn cause(health: i64, a: &Run, b: &Run) -> (&'static str, String) {
+        let options = DiffOptions { on: DiffScope::State, ..DiffOptions::default() };
+        let found = bisect_ticks(&a.trace(health), &b.trace(health), &options, None).expect("no tolerance");
+        let cause = found.cause.expect("the runs differ");
+        (cause.cause.name(), cause.evidence)
+    }
+
+    #[test]
+    fn a_shot_is_the_cause_of_what_a_hit_changes() {
+        assert_eq!(cause(30, &HIT, &MISS), ("shot", "the shot of p1's usercmd 7 hit p0 in A only".to_owned()));
+        let pushed = Run { body: (6.0, 3.0, 20), ..HIT };
+        assert_eq!(cause(30, &pushed, &MISS).0, "shot");
+        // The pushed body moves in its own usercmd, which runs later.
+        let [moved, missed] =
+            [Run { body: (8.0, 3.0, 20), ..HIT }, MISS].map(|run| Run { shooter_runs_first: true, ..run });
+        assert_eq!(cause(30, &moved, &missed).0, "shot");
+        // A death and a spawn change everything.
+        let [spawned, alive] = [Run { body: (0.0, 0.0, 100), ..HIT }, Run { body: (6.0, 1.0, 10), ..MISS }];
+        assert_eq!(cause(10, &spawned, &alive).0, "shot");
+    }
+
+    #[test]
+    fn a_shot_is_a_consequence_of_a_body_elsewhere() {
+        let elsewhere = Run { body: (56.0, 1.0, 30), ..MISS };
+        let (name, evidence) = cause(30, &HIT, &elsewhere);
+        assert_eq!(name, "build");
+        assert!(evidence.ends_with("; a consequence: the shot of p1's usercmd 7 hit p0 in A only"), "{evidence}");
+        // The body moved before the shot, so no knockback moved it.
+        let faster = Run { body: (8.0, 3.0, 30), ..MISS };
+        assert_eq!(cause(30, &HIT, &faster).0, "build");
+    }
+
+    #[test]
+    fn a_shot_that_one_build_did_not_fire_is_no_cause() {
+        let dropped = Run { shot: None, ..MISS };
+        let (name, evidence) = cause(30, &HIT, &dropped);
+        assert_eq!(name, "build");
+        assert!(evidence.contains("a consequence: the shot of p1's usercmd 7"), "{evidence}");
+    }
+
+    #[test]
+    fn lost_input_of_one_log_is_the_builds_doing() {
+        let lost = Run { how: "missing", body: (5.0, 1.0, 30), ..MISS };
+        let (name, evidence) = cause(30, &MISS, &lost);
+        assert_eq!(name, "build");
+        assert!(evidence.ends_with("usercmd 9 of p0: run in A, missing in B"), "{evidence}");
+        let [of_other, lost] = [MISS, lost].map(|run| Run { log: "", ..run });
+        assert_eq!(cause(30, &of_other, &lost).0, "input_lost");
     }
 }

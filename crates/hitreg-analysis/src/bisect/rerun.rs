@@ -134,7 +134,7 @@ fn in_order(traces: [&Trace; 2], tick: u32, own: &[&UsercmdRow]) -> Vec<UsercmdR
 }
 
 /// The usercmds that ran in a tick according to a trace, by player and number.
-fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
+pub(super) fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
     let executed = executed::Columns::of(trace);
     // A usercmd without a recorded outcome counts as run.
     let ran = |row| matches!(executed.how.get(row), "run" | "");
