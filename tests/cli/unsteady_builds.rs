@@ -102,3 +102,60 @@ fn shrink_names_a_side_that_crashes() {
     assert_eq!((found["side"].as_str(), found["last_words"][0].as_str(), code), (Some("b"), Some("no such map"), 125));
     assert!(found["untestable"].as_str().unwrap().starts_with("crashed"), "{found}");
 }
+
+/// A build whose states are as recorded and whose shots are not differs from the log.
+#[test]
+fn verify_compares_the_recorded_shots_with_those_of_a_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    let (honest, trace) = (example("pucks"), folder.join("shots.hittrace"));
+    let replay =
+        || assert!(Command::new(&honest).arg("replay").arg(&log).arg("-o").arg(&trace).status().unwrap().success());
+    replay();
+    let targets = hitreg::store::Targets::new([], true);
+    // An engine records the shots that its server judged.
+    let mut session = hitreg::store::read_log(&log).unwrap();
+    let replayed = hitreg::store::read_trace(&trace).unwrap();
+    let shots = hitreg::trace::schema::shots::Columns::of(&replayed);
+    let judged = (0..shots.rows).filter(|row| ["hit", "missed"].contains(&shots.reason.get(*row)));
+    for row in judged {
+        let at = hitreg::units::Micros(shots.at_us[row]);
+        session.players[shots.shooter[row] as usize].judged.push(hitreg::record::ShotRecord {
+            command: hitreg::units::CommandSeq(shots.command[row]),
+            at,
+            index: shots.index[row] as u8,
+            reason: shots.reason.get(row).parse().unwrap(),
+            target: hitreg::units::EntityId::named(shots.target.get(row)),
+            damage: shots.damage[row] as i32,
+            ..Default::default()
+        });
+    }
+    let target = targets.file(&log, hitreg::store::FileType::Log).unwrap();
+    hitreg::store::save_log(&target, &session, hitreg::log::WriterOptions::whole()).unwrap();
+    let (found, code) = json(hitreg().arg("verify").arg(&log).arg("--build").arg(&honest));
+    assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0), "{found:#}");
+
+    std::fs::remove_file(&trace).unwrap();
+    replay();
+    let mut changed = hitreg::store::read_trace(&trace).unwrap();
+    let shots = changed.tables.iter_mut().find(|table| table.name == "shots").unwrap();
+    let reason = shots.columns.iter_mut().find(|column| column.name == "reason").unwrap();
+    let hitreg::trace::ColumnData::Name { names, .. } = &mut reason.data else { panic!("names") };
+    let hit = names.iter().position(|name| name == "hit").unwrap();
+    let missed = names.iter().position(|name| name == "missed").unwrap();
+    names.swap(hit, missed);
+    let target = targets.file(&trace, hitreg::store::FileType::Trace).unwrap();
+    hitreg::store::save_trace(&target, &changed).unwrap();
+    let build = folder.join("build");
+    script(&build, &format!("cp {} \"$4\"", word(&trace)));
+    let (found, code) = json(hitreg().arg("verify").arg(&log).arg("--build").arg(&build));
+    assert_eq!((found["verdict"].as_str(), code), (Some("differs"), 1), "{found:#}");
+    let detail = found["logs"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("differs from the log in `shots`"), "{detail}");
+    let points = |build: &Path| {
+        let (found, _) = json(hitreg().arg("check").arg(build).arg(&log));
+        let mut points = found["points"].as_array().unwrap().iter();
+        points.find(|point| point["point"] == "shots as recorded").unwrap()["result"].clone()
+    };
+    assert_eq!((points(&honest), points(&build)), ("ok".into(), "wrong".into()));
+}

@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use crate::record::{Class, FieldSchema, LogContents, Scope, Session, StateKey, cells_of, viewer_specific_fields};
 use crate::sorted::{SortedMap, SortedSet};
-use crate::trace::schema::{BODIES_OF_CLASS, ColumnRole, NO_HASH, bodies, executed, frames, ticks};
+use crate::trace::schema::{
+    BODIES_OF_CLASS, ColumnRole, NO_HASH, bodies, executed, frames, is_judged, shots as shots_schema, ticks,
+};
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 use crate::units::PlayerId;
 
@@ -67,6 +69,25 @@ pub fn recorded_network(session: &Session) -> Vec<Table> {
 /// usercmds.
 pub fn recorded_shots(session: &Session) -> Trace {
     Trace { header: header_of(session, mode_of(session)), tables: shots::shots(session).into_iter().collect() }
+}
+
+/// Returns the results of the shots that the recorded server judged, in the table `shots`: what each shot hit. Targets
+/// and damage are left out if the log has none. `None` without judged shots.
+pub fn judged_shots(session: &Session) -> Option<Table> {
+    let all = shots::shots(session)?;
+    let read = shots_schema::Columns::read(&all);
+    let judged: Vec<u32> =
+        (0..).zip(read.reason.iter()).filter(|(_, reason)| is_judged(reason)).map(|(row, _)| row).collect();
+    let has_targets = read.target.iter().any(|target| target != "none");
+    let has_damage = read.damage.iter().any(|damage| *damage != 0);
+    let mut judged = all.select(&judged);
+    judged.columns.retain(|column| match column.name.as_str() {
+        "shooter" | "command" | "index" | "reason" => true,
+        "target" => has_targets,
+        "damage" => has_damage,
+        _ => false,
+    });
+    (judged.rows() > 0).then_some(judged)
 }
 
 /// Returns the fields that viewers of the log received with different values.

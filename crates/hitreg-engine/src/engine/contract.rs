@@ -14,10 +14,10 @@ use crate::build::{Build, BuildRequest, BuildRunner, OneSidedLog, ProcessEnd, Un
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session};
-use hitreg_log::recorded::all_records;
+use hitreg_log::recorded::{all_records, judged_shots};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, TemporaryFolder};
-use hitreg_log::trace::schema::{NO_HASH, bodies, ticks};
+use hitreg_log::trace::schema::{NO_HASH, bodies, shots, ticks};
 use hitreg_log::trace::{Digest, RECORD, Table, Trace};
 use hitreg_log::units::Tick;
 use hitreg_netcode::settings::Settings;
@@ -103,6 +103,7 @@ pub fn check_contract(
             add("same output twice", test.repeated(&trace)?);
             add("hashes as recorded", test.ticks(&trace));
             add("bodies as recorded", test.bodies(&trace)?);
+            add("shots as recorded", test.shots(&trace)?);
             add("takes --set", test.setting()?);
             if let Some(finding) = test.part(&trace)? {
                 add("begins within a session", finding);
@@ -201,6 +202,21 @@ impl ContractTest<'_> {
                 None => kept("all recorded bodies"),
                 Some(place) => wrong(format!("not as recorded, first in {place}")),
             },
+        })
+    }
+
+    fn shots(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
+        let Some(recorded) = judged_shots(&self.file.session) else {
+            return Ok(absent("the log records no judged shots"));
+        };
+        if trace.table(shots::NAME).is_none_or(|table| table.rows() == 0) {
+            return Ok(absent("the trace has no shots: `diff` shows no changed hits"));
+        }
+        let rows = recorded.rows();
+        let recorded = Trace { header: trace.header.clone(), tables: vec![recorded] };
+        Ok(match difference(&recorded, trace)? {
+            None => kept(format!("all that have the number of one of the {rows} recorded shots")),
+            Some(place) => wrong(format!("not as recorded, first in {place}")),
         })
     }
 

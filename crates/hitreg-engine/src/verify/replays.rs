@@ -15,7 +15,7 @@ use crate::in_order;
 use hitreg_analysis::diff::{self, DiffOptions, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::record::SessionStretch;
-use hitreg_log::recorded::recorded;
+use hitreg_log::recorded::{judged_shots, recorded};
 use hitreg_log::store::Target;
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
@@ -88,7 +88,10 @@ fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Repla
         runner.memory.check(needed).map_err(|source| log.needs_memory(source))?;
         let ran = compare_hashes(&session, &trace);
         if replays.is_empty() && ran.hashes_compared > 0 {
-            contradicts = recorded(&session).ok().and_then(|says| self::contradicts(&says, &trace));
+            contradicts = recorded(&session).ok().and_then(|says| {
+                let shots = Trace { header: says.header.clone(), tables: judged_shots(&session).into_iter().collect() };
+                self::contradicts(&says, &trace).or_else(|| self::contradicts(&shots, &trace))
+            });
         }
         replays.push(VerifiedReplay { summary: ReplaySummary::of(&trace), ran });
     }
