@@ -103,6 +103,36 @@ fn shrink_names_a_side_that_crashes() {
     assert!(found["untestable"].as_str().unwrap().starts_with("crashed"), "{found}");
 }
 
+/// A build opens the log itself, so standard input is refused before the build runs.
+#[test]
+fn no_build_gets_standard_input_as_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    let build = steady(folder);
+    let build = build.to_str().unwrap();
+    for command in [
+        &["verify", "-", "--build", build][..],
+        &["check", build, "-"],
+        &["bisect", "builds", "-", build, build],
+        &["bisect", "builds", "-", build, build, "--while", "{build} verify {}"],
+        &["bisect", "ticks", "-", "--b", build],
+        &["diff", "-", "--b", build],
+        &["sweep", "-", "--build", build, "--set", "interpolation.lerp_ms=0..50:50"],
+        &["shrink", "-", "-o", "small.hitlog", "--b", build],
+        &["shrink", "-", "-o", "small.hitlog", "--build", build, "--while", "exit 1"],
+    ] {
+        let mut run = Command::new("sh");
+        run.args(["-c", "log=$1; shift; exec \"$@\" < \"$log\"", "sh"]).arg(&log).arg(hitreg().get_program());
+        run.current_dir(folder).args(command);
+        let output = run.output().unwrap();
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(128), "{command:?}: {text}");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("not a regular file: copy it to a file first"), "{command:?}: {text}");
+        assert_eq!(lines(&folder.join("count")), 0, "{command:?}");
+    }
+}
+
 /// A build whose states are as recorded and whose shots are not differs from the log.
 #[test]
 fn verify_compares_the_recorded_shots_with_those_of_a_build() {

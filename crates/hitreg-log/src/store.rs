@@ -99,11 +99,14 @@ pub fn read_regular(path: &Path) -> Result<Vec<u8>, StoreError> {
     read_bytes(path)
 }
 
-/// Refuses a path that exists but is not a regular file.
+/// Refuses a path that exists but is not a regular file, and standard input. Another program can open only a file.
 ///
 /// # Errors
-/// When the path is a pipe or a device.
+/// When the path is `-`, a pipe or a device.
 pub fn check_regular(path: &Path) -> Result<(), StoreError> {
+    if is_standard_stream(path) {
+        return Err(StoreError::NotRegular { path: path.into() });
+    }
     match path.metadata() {
         Ok(meta) if !meta.is_file() && !meta.is_dir() => Err(StoreError::NotRegular { path: path.into() }),
         Ok(_) | Err(_) => Ok(()),

@@ -13,6 +13,7 @@ use crate::cli::{CommandResult, files};
 use crate::engine::bisect::{BisectResult, BuildJudge, StepProgress};
 use crate::engine::{EngineError, Games};
 use crate::replay::foreign_trace_memory;
+use crate::store;
 
 /// What is being looked for.
 #[derive(clap::Args)]
@@ -35,6 +36,7 @@ impl SearchArgs {
         output: &mut Output,
         run: impl FnOnce(&BuildJudge<'_>, &StepProgress<'_>) -> Result<BisectResult, EngineError>,
     ) -> CommandResult {
+        store::check_regular(log)?;
         // The session is dropped before the search.
         let (log_digest, trace_bytes, side) = {
             let log = files::engine(games).read_log(log)?;

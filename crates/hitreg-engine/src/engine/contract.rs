@@ -86,6 +86,7 @@ pub fn check_contract(
     runner: &BuildRunner,
     log: &Path,
 ) -> Result<Vec<ContractPoint>, EngineError> {
+    store::check_regular(log)?;
     let file = engine.read_log(log)?;
     let runner = BuildRunner { cache: None, ..runner.clone() };
     let test = ContractTest { engine, runner: &runner, build, log, file, folder: store::temporary_folder()? };

@@ -227,7 +227,11 @@ impl SurveyedLog {
     }
 
     /// The request to another build to replay the log.
+    ///
+    /// # Errors
+    /// Fails if the build cannot open the log, because it is not a regular file.
     pub(crate) fn request(&self) -> Result<BuildRequest<'_>, EngineError> {
+        store::check_regular(&self.path)?;
         let log_digest = match self.digest {
             Some(digest) => digest,
             None => LogFile::read(self.memory, &self.path)?.digest,

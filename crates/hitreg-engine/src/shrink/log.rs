@@ -131,6 +131,7 @@ fn recorded_by(
 
 /// Whether a build declares in its trace of the log that it can record a replay.
 fn can_record(engine: &Engine<'_>, build: &Build, runner: &BuildRunner, path: &Path) -> Result<bool, EngineError> {
+    store::check_regular(path)?;
     let log = engine.read_log(path)?;
     let request = BuildRequest { log: path, log_digest: log.digest, options: &[], side: OneSidedLog::of(&log.session) };
     let traced = runner.trace_file(build, &request);

@@ -48,9 +48,6 @@ impl ReplaySpec {
                 self.settings(engine, header)?;
                 match &self.build {
                     // The build opens the log itself.
-                    Some(_) if store::is_standard_stream(source.path) => {
-                        return Err(store::StoreError::NotRegular { path: source.path.to_owned() }.into());
-                    }
                     Some(build) => {
                         store::check_regular(source.path)?;
                         Build::at(build)?;
