@@ -189,3 +189,30 @@ fn verify_compares_the_recorded_shots_with_those_of_a_build() {
     };
     assert_eq!((points(&honest), points(&build)), ("ok".into(), "wrong".into()));
 }
+
+/// Zero shots are something else than a trace that does not tell.
+#[test]
+fn shots_of_a_build_without_their_table_are_not_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    let trace = folder.join("few.hittrace");
+    let pucks = example("pucks");
+    assert!(Command::new(&pucks).arg("replay").arg(&log).arg("-o").arg(&trace).output().unwrap().status.success());
+    let mut few = hitreg::store::read_trace(&trace).unwrap();
+    few.tables.retain(|table| table.name != "shots");
+    let target = hitreg::store::Targets::new([], true).file(&trace, hitreg::store::FileType::Trace).unwrap();
+    hitreg::store::save_trace(&target, &few).unwrap();
+    let build = folder.join("build");
+    script(&build, &format!("cp {} \"$4\"", word(&trace)));
+    let verify = |build: &Path| {
+        let mut verify = hitreg();
+        verify.arg("verify").arg(&log).arg("--build").arg(build);
+        verify
+    };
+    let (found, code) = json(&mut verify(&build));
+    let exercised = &found["logs"][0]["exercised"];
+    assert!(code == 0 && exercised["shots"].is_null() && exercised["hits"].is_null(), "{found:#}");
+    let text = String::from_utf8(verify(&build).output().unwrap().stdout).unwrap();
+    assert!(text.contains("shots not known"), "{text}");
+    assert!(json(&mut verify(&pucks)).0["logs"][0]["exercised"]["shots"].as_u64() > Some(0));
+}

@@ -121,10 +121,10 @@ pub struct Coverage {
     pub active_usercmds: u64,
     /// Corrections; `None` if the replay has no table of them.
     pub corrections: Option<u64>,
-    /// Shots.
-    pub shots: u64,
-    /// Hits.
-    pub hits: u64,
+    /// Shots; `None` if the replay has no table of them.
+    pub shots: Option<u64>,
+    /// Hits; `None` if the replay has no table of shots.
+    pub hits: Option<u64>,
 }
 
 /// Accumulates the headline figures from the rows of a trace.
@@ -132,6 +132,8 @@ pub struct Coverage {
 pub struct SummaryBuilder {
     summary: Summary,
     shots: ShotCounter,
+    /// Whether there is a table of shots.
+    has_shots: bool,
     executed: u64,
     error_units: CountedValues,
     view_error_units: CountedValues,
@@ -145,11 +147,11 @@ impl Coverage {
         *ticks += other.ticks;
         *usercmds += other.usercmds;
         *active_usercmds += other.active_usercmds;
-        if let Some(more) = other.corrections {
-            *corrections.get_or_insert(0) += more;
+        for (sum, more) in [(corrections, other.corrections), (shots, other.shots), (hits, other.hits)] {
+            if let Some(more) = more {
+                *sum.get_or_insert(0) += more;
+            }
         }
-        *shots += other.shots;
-        *hits += other.hits;
     }
 }
 
@@ -187,6 +189,7 @@ impl SummaryBuilder {
                 let shots = shots::Columns::read(rows);
                 shots.view_error_units.iter().for_each(|error| self.view_error_units.add(*error));
                 self.summary.shots.add(&shots, &mut self.shots);
+                self.has_shots = true;
             }
             packets::NAME => self.network.add_packets(&packets::Columns::read(rows)),
             snapshots::NAME => self.network.add_snapshots(&snapshots::Columns::read(rows)),
@@ -222,8 +225,8 @@ impl SummaryBuilder {
         if exercised.usercmds == 0 {
             exercised.usercmds = self.executed;
         }
-        exercised.shots = shots.fired;
-        exercised.hits = shots.hit;
+        exercised.shots = self.has_shots.then_some(shots.fired);
+        exercised.hits = self.has_shots.then_some(shots.hit);
         *network = self.network.summary();
         summary
     }

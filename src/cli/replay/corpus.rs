@@ -89,9 +89,9 @@ fn print(page: &mut Page, replayed: &EachLog<ReplayedLog>, problems: &[String], 
     };
     page.heading(&format!("{} replayed{failed}", counted(logs.len() as u64, "log")));
     let row = |name: &str, length: Micros, of: &Coverage, judges_shots: bool, states: &str| {
-        let judged = |shots: u64| if judges_shots { count(shots) } else { "-".to_owned() };
-        let counts =
-            [count(of.usercmds), of.corrections.map_or("-".to_owned(), count), judged(of.shots), judged(of.hits)];
+        let known = |number: Option<u64>| number.map_or("-".to_owned(), count);
+        let judged = |shots: Option<u64>| known(shots.filter(|_| judges_shots));
+        let counts = [count(of.usercmds), known(of.corrections), judged(of.shots), judged(of.hits)];
         [name.to_owned(), duration(length)].into_iter().chain(counts).chain([states.to_owned()])
     };
     let mut rows: Vec<Vec<String>> = logs

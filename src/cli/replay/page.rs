@@ -78,8 +78,12 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport) {
 
 /// Describes what a replay exercised.
 pub(in crate::cli) fn exercised(exercised: &Coverage) -> String {
-    let shots = [counted(exercised.shots, "shot"), counted(exercised.hits, "hit")];
-    [&parts_run(exercised)[..], &shots].concat().join(", ")
+    let mut parts = parts_run(exercised).to_vec();
+    match (exercised.shots, exercised.hits) {
+        (Some(shots), Some(hits)) => parts.extend([counted(shots, "shot"), counted(hits, "hit")]),
+        _ => parts.push("shots not known".to_owned()),
+    }
+    parts.join(", ")
 }
 
 /// The counts of what a replay ran, without shots.

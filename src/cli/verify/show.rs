@@ -71,7 +71,8 @@ fn head(log: &LogReport) -> Vec<TextSpan> {
 
 fn print_line(page: &mut Page, log: &LogReport) {
     let mut parts = head(log);
-    let figures = format!("  {}, {}", counted(log.exercised.ticks, "tick"), counted(log.exercised.hits, "hit"));
+    let hits = log.exercised.hits.map_or("hits not known".to_owned(), |hits| counted(hits, "hit"));
+    let figures = format!("  {}, {hits}", counted(log.exercised.ticks, "tick"));
     parts.push(TextSpan::styled(FAINT, figures));
     page.parts(parts);
 }

@@ -73,12 +73,12 @@ pub struct LogRow {
     pub usercmds: u64,
     /// Shots on side A.
     pub shots_a: Option<u64>,
-    /// Shots on side B.
-    pub shots_b: u64,
+    /// Shots on side B; null if its trace has no table of them.
+    pub shots_b: Option<u64>,
     /// Hits on side A.
     pub hits_a: Option<u64>,
-    /// Hits on side B.
-    pub hits_b: u64,
+    /// Hits on side B; null if its trace has no table of shots.
+    pub hits_b: Option<u64>,
     /// Shots with another outcome: hit or miss, target, or wound.
     pub hits_changed: Option<u64>,
     /// Shots and impacts that a server judged on side A or B.
@@ -260,7 +260,9 @@ pub fn sample_rows() -> [ResultRow; 5] {
         tick: Some(0),
         usercmds_a: count,
         shots_a: count,
+        shots_b: count,
         hits_a: count,
+        hits_b: count,
         hits_changed: count,
         shots_judged: count,
         corrections_a: count,

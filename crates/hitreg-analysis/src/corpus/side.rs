@@ -190,8 +190,8 @@ impl LogRow {
         LogRow {
             ticks: b.summary.exercised.ticks,
             usercmds: b.summary.exercised.usercmds,
-            shots_b: b.summary.shots.fired,
-            hits_b: b.summary.shots.hit,
+            shots_b: b.summary.exercised.shots,
+            hits_b: b.summary.exercised.hits,
             corrections_b: b.corrections(),
             ..self
         }

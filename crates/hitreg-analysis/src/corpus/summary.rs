@@ -227,8 +227,12 @@ impl CorpusSummaryBuilder {
         (summary.command, summary.build) = (log.command.clone(), log.build.clone());
         (summary.build_digest, summary.options) = (log.build_digest.clone(), log.options.clone());
         summary.logs.add(&log.verdict);
-        let b =
-            SideCounts { usercmds: log.usercmds, shots: log.shots_b, hits: log.hits_b, corrections: log.corrections_b };
+        let b = SideCounts {
+            usercmds: log.usercmds,
+            shots: log.shots_b.unwrap_or_default(),
+            hits: log.hits_b.unwrap_or_default(),
+            corrections: log.corrections_b,
+        };
         summary.b.add(&b);
         if let (Some(shots), Some(hits)) = (log.shots_a, log.hits_a) {
             let corrections = log.corrections_a;
@@ -248,8 +252,8 @@ impl CorpusSummaryBuilder {
             }
         }
         let shots = ShotSums {
-            shots: [log.shots_a.unwrap_or_default(), log.shots_b],
-            hits: [log.hits_a.unwrap_or_default(), log.hits_b],
+            shots: [log.shots_a, log.shots_b].map(Option::unwrap_or_default),
+            hits: [log.hits_a, log.hits_b].map(Option::unwrap_or_default),
             changed: log.hits_changed.unwrap_or_default(),
         };
         if log.verdict == "broken" || log.verdict == "untestable" {

@@ -109,7 +109,9 @@ impl ReplayFigures {
             all.is_closed &= leg.is_closed;
             all.shots.add(&leg.shots);
         }
-        (all.exercised.shots, all.exercised.hits) = (all.shots.fired(), all.shots.hit());
+        let (fired, hit) = (all.shots.fired(), all.shots.hit());
+        all.exercised.shots = all.exercised.shots.map(|_| fired);
+        all.exercised.hits = all.exercised.hits.map(|_| hit);
         all
     }
 }

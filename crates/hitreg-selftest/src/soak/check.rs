@@ -71,7 +71,7 @@ fn replays(plan: &SoakPlan, played: &SoakSession, rng: &mut Rng, exercised: &mut
     }
     let summary = Summary::of(&first.trace).exercised;
     exercised.usercmds += summary.usercmds;
-    exercised.shots += summary.shots;
+    exercised.shots += summary.shots.unwrap_or_default();
     let settings = plan.settings();
     let again = replayed(session, &ReplayOptions { sizes: true, ..ReplayOptions::default() }, Datagrams)?;
     if again.trace.digest() != first.trace.digest() {
@@ -146,7 +146,7 @@ fn shrinks(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
         let options = ReplayOptions { tables, ..ReplayOptions::default() };
         let trace = playable().replay(session, &options, &mut |_| {})?.trace;
         let found = Summary::of(&trace).exercised;
-        Ok(found.hits + found.corrections.unwrap_or_default())
+        Ok(found.hits.unwrap_or_default() + found.corrections.unwrap_or_default())
     };
     // A candidate that cannot be replayed shows nothing.
     let still =
