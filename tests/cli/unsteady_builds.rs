@@ -133,6 +133,25 @@ fn no_build_gets_standard_input_as_its_log() {
     }
 }
 
+#[test]
+fn a_commit_without_its_submodules_says_how_to_get_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    let repository = folder.join("repository");
+    history(&repository, 2, |_| Commit::with("game.sh", "#!/bin/sh\n"));
+    let reason = |build: &str| {
+        let mut bisect = hitreg();
+        bisect.args(["bisect", "git"]).arg(&log).arg("main~1..main").arg("--repo").arg(&repository);
+        bisect.args(["--build-cmd", build, "--artifact", "game", "--cache"]).arg(folder.join("cache"));
+        let (found, code) = json(&mut bisect);
+        assert_eq!(code, 125, "{found}");
+        found["untestable"].as_str().unwrap().to_owned()
+    };
+    assert!(!reason("exit 1").contains("submodules"));
+    assert!(reason("touch .gitmodules; exit 1").contains("`git submodule update --init -q && `"));
+    assert!(reason("touch .gitmodules").contains("`git submodule update --init -q && `"));
+}
+
 /// A build whose states are as recorded and whose shots are not differs from the log.
 #[test]
 fn verify_compares_the_recorded_shots_with_those_of_a_build() {

@@ -94,10 +94,12 @@ impl WorktreePool<'_> {
         let worktree = self.folder.path().join(format!("worktree-{worktree}"));
         let artifact = worktree.join(self.artifact);
         self.check_out(&worktree, &artifact, commit)?;
-        if let Err(untestable) = make(&worktree, self.build_cmd, self.time_limit, &judge.runner.stop) {
-            return Ok(Err(untestable));
-        }
-        Ok(Build::at(&artifact).map_err(|error| UntestableBuild::because(format!("after the build command: {error}"))))
+        let made = make(&worktree, self.build_cmd, self.time_limit, &judge.runner.stop).and_then(|()| {
+            let because = |error| UntestableBuild::because(format!("after the build command: {error}"));
+            Build::at(&artifact).map_err(because)
+        });
+        let has_submodules = worktree.join(".gitmodules").exists();
+        Ok(made.map_err(|untestable| if has_submodules { with_submodules_missing(untestable) } else { untestable }))
     }
 
     fn check_out(&self, worktree: &Path, artifact: &Path, commit: &str) -> Result<(), GitError> {
@@ -112,4 +114,13 @@ impl WorktreePool<'_> {
     fn trace_file(&self, commit: &str) -> Target {
         self.folder.file(&format!("{commit}.hittrace"))
     }
+}
+
+/// Adds how to get the submodules, which git does not check out in a worktree.
+fn with_submodules_missing(untestable: UntestableBuild) -> UntestableBuild {
+    let reason = format!(
+        "{}; the worktree has no submodules: begin --build-cmd with `git submodule update --init -q && `",
+        untestable.reason
+    );
+    UntestableBuild { reason, ..untestable }
 }
