@@ -13,6 +13,8 @@ const SEQUENCE_BITS: u32 = 0x7fff_ffff;
 /// First usercmd number of recordings that start at the connect. They have no sequence frame, and their first command
 /// was never sent.
 const FIRST_SEQ_WITHOUT_FRAME: i32 = -1;
+/// How far an ack may be ahead of the usercmds in a whole demo. At the connect, real demos have 2.
+const MOST_AHEAD: i32 = 16;
 
 impl QuakeWorldDemo {
     /// Reads a client's or a server's demo up to its end or its truncation. It uses at most about ten times the memory
@@ -117,9 +119,8 @@ impl QwdImport {
         }
         let ack = (ack & SEQUENCE_BITS) as i32;
         let content = self.gather.client.read_packet(&mut packet, sequence)?;
-        // A client that has just connected writes the usercmd of a packet after the reply.
         let is_play = content.own.is_some() || !content.others.is_empty();
-        if is_play && self.gather.commands.last().is_some_and(|newest| ack > newest.seq.saturating_add(1)) {
+        if is_play && self.gather.commands.last().is_some_and(|newest| ack > newest.seq.saturating_add(MOST_AHEAD)) {
             self.gather.acks_ahead.push(self.gather.packets.len() as u32);
         }
         self.gather.add((time_s, sequence, ack), content, packet.offset())
