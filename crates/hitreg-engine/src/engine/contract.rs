@@ -216,7 +216,7 @@ impl ContractTest<'_> {
         let rows = recorded.rows();
         let recorded = Trace { header: trace.header.clone(), tables: vec![recorded] };
         Ok(match difference(&recorded, trace)? {
-            None => kept(format!("all that have the number of one of the {rows} recorded shots")),
+            None => kept(format!("no result differs from the {rows} recorded ones")),
             Some(place) => wrong(format!("not as recorded, first in {place}")),
         })
     }
