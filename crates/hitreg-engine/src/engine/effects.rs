@@ -21,9 +21,9 @@ const START_LEAST: Micros = Micros(2_000_000);
 /// How much of the session after a divergence its trials replay.
 const AFTER_DIVERGENCE: Micros = Micros(1_000_000);
 
-/// Adds the settings without an effect to a comparison of two replays of one log, and a note if one build made both. A setting has no effect if giving A
-/// its value from B leaves A's trace unchanged, and giving B its value from A leaves B's trace unchanged. A single
-/// changed setting needs no trial.
+/// Adds the settings without an effect to a comparison of two replays of one log, and a note if one build made both. A
+/// setting has no effect if giving A its value from B leaves A's trace unchanged, and giving B its value from A leaves
+/// B's trace unchanged. A single changed setting needs no trial.
 ///
 /// Most settings have an effect soon, so this program first tries all of them on the start of the log: on two seconds,
 /// then those that are left on a longer part. With [`DiffOptions::brief`] these trials decide, and the notes say so.
