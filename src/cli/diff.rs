@@ -245,7 +245,7 @@ fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSp
 /// Prints what a build must do, and the command that shows whether it does.
 pub(super) fn print_contract(page: &mut Page, command: &str) {
     page.parts(vec![TextSpan::styled(FAINT, "  next: "), command.into()]);
-    page.faint(4, "A build must run this command, write the trace and exit 0 (docs/builds.md).");
+    page.faint(4, "Each run must write the same trace and exit 0 (docs/builds.md).");
 }
 
 /// Prints the last lines of a process's stderr.
