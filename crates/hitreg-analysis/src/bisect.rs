@@ -5,6 +5,7 @@
 
 mod around;
 mod cause;
+mod changed_shot;
 pub mod predicted;
 mod rerun;
 

@@ -119,7 +119,7 @@ pub(super) fn play(
         drawn,
         interpolation,
         jumps: jumps(&header, &ran.jumps),
-        hits_again: gathered.hits.as_ref().map_or_else(Vec::new, RejudgedHit::of),
+        hits_again: gathered.hits.as_ref().map_or_else(Vec::new, |hits| RejudgedHit::of(hits, game.melee_weapons())),
         network: summary.network,
         shots: ReplayShots::of(summary.shots, header.is_open()),
         fairness: gathered.weighing.fairness(),

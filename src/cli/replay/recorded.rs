@@ -91,15 +91,12 @@ enum UnjudgedReason {
     NoShot,
 }
 
-/// The melee weapons, by their names in the table `shots`.
-const MELEE: [&str; 1] = ["gauntlet"];
-
 impl RejudgedHit {
     /// A shot that misses by no more than this counts as a hit. Coordinates are single-precision, and maps are large.
     const THROUGH_UNITS: f32 = 0.01;
 
-    /// The reported hits, without those of projectiles.
-    pub(super) fn of(trace: &Trace) -> Vec<RejudgedHit> {
+    /// The reported hits, without those of projectiles. `melee` are the game's weapons without a line of fire.
+    pub(super) fn of(trace: &Trace, melee: &[&str]) -> Vec<RejudgedHit> {
         let shots = shots::Columns::of(trace);
         let measure = |column: &[f32], row: usize| column.get(row).copied().filter(|value| !value.is_nan());
         let given = (0..shots.rows).zip(shots.given_target.iter()).filter(|(_, target)| *target != "none");
@@ -108,7 +105,7 @@ impl RejudgedHit {
             let at_present = shots.present_target.get(row);
             let off_units = measure(shots.off_units, row);
             let why =
-                if MELEE.contains(&shots.weapon.get(row)) { UnjudgedReason::Melee } else { UnjudgedReason::NoShot };
+                if melee.contains(&shots.weapon.get(row)) { UnjudgedReason::Melee } else { UnjudgedReason::NoShot };
             Some(RejudgedHit {
                 shooter: *shots.shooter.get(row)?,
                 command: *shots.command.get(row)?,
@@ -219,7 +216,7 @@ mod tests {
     use super::*;
 
     fn hit(weapon: &str, off_units: Option<f32>) -> RejudgedHit {
-        let why = if MELEE.contains(&weapon) { UnjudgedReason::Melee } else { UnjudgedReason::NoShot };
+        let why = if weapon == "gauntlet" { UnjudgedReason::Melee } else { UnjudgedReason::NoShot };
         RejudgedHit {
             shooter: 0,
             command: 1,

@@ -139,6 +139,9 @@ pub trait Playable: Send + Sync {
     /// The distances from the server's state at which a prediction counts as exact or near, as text.
     fn grades(&self) -> &'static str;
 
+    /// The weapons of imported recordings that have no line of fire.
+    fn melee_weapons(&self) -> &'static [&'static str];
+
     /// Replays a log of this game. `progress` is called regularly with the session time reached.
     ///
     /// # Errors
@@ -258,6 +261,10 @@ impl<G: Netcode> Playable for GameEntry<G> {
 
     fn grades(&self) -> &'static str {
         G::GRADES
+    }
+
+    fn melee_weapons(&self) -> &'static [&'static str] {
+        G::IMPORTED.map_or(&[], |imported| imported.melee)
     }
 
     fn replay(

@@ -18,6 +18,8 @@ pub struct ImportedSessions<G: Simulate> {
     /// Whether a recorded usercmd's server time is the time at which its player's client drew the other entities. If
     /// so, a replay's client draws at that time and needs no clock of its own.
     pub draws_at_command_time: bool,
+    /// The weapons without a line of fire, by their names in the table `shots`. Their hits are not judged again.
+    pub melee: &'static [&'static str],
 }
 
 /// Checks a recorded snapshot beyond the checks of [`Body::read`](super::Body::read). The error says why the snapshot is

@@ -43,7 +43,7 @@ const WEAPONS: [Weapon; 5] = [
 
 /// The other weapons, by number.
 const OTHERS: [(u32, &str); 8] = [
-    (GAUNTLET, "gauntlet"),
+    (GAUNTLET, MELEE[0]),
     (4, "grenade launcher"),
     (5, "rocket launcher"),
     (8, "plasma gun"),
@@ -55,6 +55,9 @@ const OTHERS: [(u32, &str); 8] = [
 
 /// The one among them that launches no projectile.
 const GAUNTLET: u32 = 1;
+
+/// The weapons without a line of fire.
+pub(super) const MELEE: &[&str] = &["gauntlet"];
 
 /// Returns whether a weapon launches a projectile.
 pub(super) fn launches(number: u32) -> bool {

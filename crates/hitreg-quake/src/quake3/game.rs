@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 
+use super::aim::MELEE;
 use super::body::Quake3Body;
 use super::diagnosis::explain;
 use super::hits::shots_again;
@@ -65,6 +66,7 @@ impl Simulate for Quake3 {
         check_snapshot,
         is_rounded: true,
         draws_at_command_time: true,
+        melee: MELEE,
     });
 
     fn classes() -> Vec<Class> {

@@ -36,8 +36,13 @@ impl Simulate for QuakeWorld {
     type Input = Input;
     type Fire = Infallible;
 
-    const IMPORTED: Option<ImportedSessions<QuakeWorld>> =
-        Some(ImportedSessions { rejudge: None, check_snapshot, is_rounded: true, draws_at_command_time: false });
+    const IMPORTED: Option<ImportedSessions<QuakeWorld>> = Some(ImportedSessions {
+        rejudge: None,
+        check_snapshot,
+        is_rounded: true,
+        draws_at_command_time: false,
+        melee: &[],
+    });
 
     /// A recording has no client-only fields, and of a brush model little more than its position.
     fn classes() -> Vec<Class> {
