@@ -40,12 +40,13 @@ fn bad_link() -> LinkModel {
     }
 }
 
-/// The session up to its last tick, which is the part that a replay runs.
+/// The session up to its last tick, which is the part that a replay runs. At equal times, packets reach the server before
+/// its tick, and frames follow the tick.
 fn until_last_tick(mut session: Session) -> Session {
     let end = session.ticks.last().map_or(Micros::ZERO, |tick| tick.at);
     for player in &mut session.players {
-        player.frames.retain(|frame| frame.at <= end);
-        player.sent.retain(|packet| packet.at <= end);
+        player.frames.retain(|frame| frame.at < end);
+        player.sent.retain(|packet| packet.at < end);
         player.reached.retain(|arrival| arrival.at <= end);
         player.received.retain(|arrival| arrival.at < end);
     }

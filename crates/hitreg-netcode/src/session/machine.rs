@@ -177,8 +177,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         self.network.bytes_matter()
     }
 
-    /// Runs from the first tick to the last and reports every event to the observer. Client frames and arrivals after
-    /// the last tick do not happen.
+    /// Runs from the first tick to the last and reports every event to the observer. Events that follow the last tick,
+    /// such as a client frame at its time, do not happen.
     pub fn run(
         &mut self,
         ticks: impl IntoIterator<Item = Micros>,
