@@ -7,7 +7,7 @@ use super::CommandOutcome;
 use crate::engine::EngineError;
 use crate::import::ImportFileError;
 use crate::report::printable::printable_lines;
-use crate::store::shown::shell_word;
+use crate::store::shown::naming_file;
 use crate::store::{StoreError, is_standard_stream, reason};
 
 /// Why a command failed. The exit code is 128, or 130 for an interruption.
@@ -135,8 +135,8 @@ impl CommandError {
         let message = match message.split_once(": ").filter(|_| is_of_file) {
             None => message,
             Some(("-", what)) if self.is_about_output() => format!("standard output: {what}"),
-            Some(("-", what)) => naming_file(&format!("standard input: {what}"), "-"),
-            Some((file, _)) => naming_file(&message, file),
+            Some(("-", what)) => naming_file(&format!("standard input: {what}"), Path::new("-")),
+            Some((file, _)) => naming_file(&message, Path::new(file)),
         };
         // If stderr is closed, only the exit code reports the error.
         let _ = writeln!(stderr, "{style}{what}:{style:#} {}{hint}{}", printable_lines(&message), self.files_nearby());
@@ -176,16 +176,6 @@ impl CommandError {
             }
             (false, false) => format!("; its folder {} does not exist", printable_lines(&folder.to_string_lossy())),
         }
-    }
-}
-
-/// Puts the name of a file into the command that a message of a library suggests with `FILE`. The content of a pipe
-/// must become a file first.
-pub(super) fn naming_file(message: &str, file: &str) -> String {
-    match (message.contains("hitreg "), file) {
-        (true, "-") => message.replace(", run: ", ", write the log to FILE, then run: "),
-        (true, _) => message.replace(" FILE ", &format!(" {} ", shell_word(file))),
-        (false, _) => message.to_owned(),
     }
 }
 

@@ -513,6 +513,14 @@ fn the_command_for_a_damaged_log_runs() {
     let message = folder.refused("replay cut.hitlog");
     let (_, command) = message.trim_end().split_once("run: hitreg ").expect("a command");
     assert_eq!(command, "recover cut.hitlog -o fixed.hitlog");
+    fs::create_dir(folder.path("logs")).unwrap();
+    for log in ["a.hitlog", "cut.hitlog"] {
+        fs::copy(folder.path(log), folder.path(&format!("logs/{log}"))).unwrap();
+    }
+    for corpus in ["verify logs", "diff logs --b-set interpolation.lerp_ms=50"] {
+        let printed = String::from_utf8(folder.run(&format!("{corpus} --format json")).stdout).unwrap();
+        assert!(printed.contains("run: hitreg recover logs/cut.hitlog -o fixed.hitlog"), "{corpus}: {printed}");
+    }
     // hitreg cannot read a pipe twice.
     let piped = fed(&folder, "replay -", &log[..log.len() - 3_000]);
     let said = String::from_utf8(piped.stderr).unwrap();

@@ -238,14 +238,16 @@ fn print_hashes(page: &mut Page, report: &ReplayReport) {
 
 /// Describes whether a replay matches the recorded session.
 fn compared_in_words(report: &ReplayReport, compared: u64, first_difference_tick: Option<u32>) -> (TextStyle, String) {
+    let matching = match compared {
+        1 => "its tick hash matches".to_owned(),
+        compared => format!("all {} tick hashes match", count(compared)),
+    };
     match first_difference_tick {
         None if report.hashes.missing.is_some() => {
-            (UNSURE, format!("  as recorded up to the missing part: {} tick hashes match", count(compared)))
+            (UNSURE, format!("  as recorded up to the missing part: {matching}"))
         }
-        None if report.part.is_some() => {
-            (GOOD, format!("  as recorded up to the end of the part: all {} tick hashes match", count(compared)))
-        }
-        None => (GOOD, format!("  as recorded: all {} tick hashes match the recording", count(compared))),
+        None if report.part.is_some() => (GOOD, format!("  as recorded up to the end of the part: {matching}")),
+        None => (GOOD, format!("  as recorded: {matching} the recording")),
         Some(tick) if report.settings_changed.is_empty() => {
             let log = &report.path;
             (BAD, format!("  NOT as recorded from tick {tick} on. Run: hitreg bisect ticks {log}"))

@@ -7,7 +7,6 @@ use super::VerifyReport;
 use crate::cli::figures::{count, counted};
 use crate::cli::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
 use crate::cli::replay::exercised;
-use crate::cli::trouble::naming_file;
 use crate::corpus::name_of;
 use crate::report::{corpus_page, verdict_line};
 use crate::store::is_standard_stream;
@@ -84,7 +83,7 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
         page.paragraph(11, &compared(log));
     }
     if let Some(detail) = &log.detail {
-        page.paragraph(11, &naming_file(detail, &log.path.display().to_string()));
+        page.paragraph(11, detail);
     }
     if let Some(difference) = &log.difference {
         page.text_diff(difference, MOST_LINES, "in --format json");

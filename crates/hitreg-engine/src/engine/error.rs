@@ -11,6 +11,7 @@ use hitreg_log::log::LogError;
 use hitreg_log::memory::NeedsMemory;
 use hitreg_log::merge::MergeError;
 use hitreg_log::store::StoreError;
+use hitreg_log::store::shown::naming_file;
 use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::settings::SettingError;
 
@@ -159,7 +160,7 @@ impl EngineError {
     /// The message without the path of the file.
     pub fn what(&self) -> String {
         match self {
-            EngineError::Content { source, .. } => source.to_string(),
+            EngineError::Content { path, source } => naming_file(&source.to_string(), path),
             EngineError::Replay { source, .. } => source.to_string(),
             other => other.to_string(),
         }

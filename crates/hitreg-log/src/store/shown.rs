@@ -32,3 +32,13 @@ pub fn shell_word(word: &str) -> String {
 pub fn shell_path(path: &Path) -> String {
     shell_word(&path.to_string_lossy())
 }
+
+/// Puts the name of a file into the command that an error of its contents suggests with `FILE`. The content of a pipe
+/// (`-`) must become a file first.
+pub fn naming_file(message: &str, path: &Path) -> String {
+    match message.contains("hitreg ") {
+        true if path == Path::new("-") => message.replace(", run: ", ", write the log to FILE, then run: "),
+        true => message.replace(" FILE ", &format!(" {} ", shell_path(path))),
+        false => message.to_owned(),
+    }
+}

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::shown::naming_file;
 use super::{StoreError, open, open_file, open_trace};
 use crate::log::IndexedTrace;
 use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, TraceHeader, TraceSource};
@@ -81,8 +82,7 @@ impl TraceSource for TraceFile {
 
     fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], span: Option<ColumnSpan<'s>>) -> NextRows<'s> {
         let mut parts = self.parts(table, only, span);
-        // The message alone names the file in the command that it suggests.
-        let named = |error: StoreError| error.to_string().replace(" FILE ", &format!(" {} ", self.path.display()));
+        let named = |error: StoreError| naming_file(&error.to_string(), &self.path);
         Box::new(move || parts.next().transpose().map_err(named))
     }
 

@@ -71,8 +71,16 @@ fn explain<G: Game>(
     }
     // A player who pushes against another hardly moves, so a lost usercmd changes nothing. The loss would then wrongly
     // explain the effect of the other player's movement.
-    let met = miss.touches.iter().any(|t| matches!(t, Touch::Player(_))) || touches_when_rerun(context, miss);
-    let effects = if met { None } else { effects_with_input_lost(context, fields, miss) };
+    let touched = miss.touches.iter().any(|t| matches!(t, Touch::Player(_)));
+    // Run again among the entities of the acking snapshot, the usercmds may meet a player who was not there when they
+    // were predicted.
+    let begin = HypothesisState::before(miss).filter(|_| !touched);
+    let rerun = begin.clone().map(|begin| begin.run(context, miss.commands));
+    let met = touched || rerun.as_ref().is_some_and(|rerun| rerun.met.player.is_some());
+    // If all usercmds give the server's body now, then other entities made the difference.
+    let is_right = |rerun: &HypothesisState<_>| fields.are_equal(&rerun.body, miss.authoritative);
+    let may_be_lost = !met && !rerun.as_ref().is_some_and(is_right);
+    let effects = begin.filter(|_| may_be_lost).and_then(|begin| effects_with_input_lost(context, fields, miss, begin));
     if effects.is_some() {
         return MissExplanation { cause: Cause::InputLost, evidence: "reproduced", effects };
     }
@@ -88,36 +96,19 @@ fn explain<G: Game>(
     found(Cause::Unknown, "none")
 }
 
-/// Returns whether the usercmds meet another player when run again among the entities of the acking snapshot. That
-/// player may not have been there when they were predicted.
-fn touches_when_rerun<G: Game>(context: &PredictionContext<'_, G>, miss: &AckedPrediction<'_, G::Body>) -> bool {
-    let Some(from) = miss.from else { return false };
-    let mut met = ContactNotes::default();
-    let mut body = from.clone();
-    for command in miss.commands {
-        body = context.run(&body, command, &mut met);
-    }
-    met.player.is_some()
-}
-
 /// Returns the effects of the first hypothesis about lost usercmds that reproduces the server's body exactly. Lost
-/// usercmds are replaced as the server replaces them. `None` if all usercmds among the entities of the acking snapshot
-/// give that body too: then other entities made the difference.
+/// usercmds are replaced as the server replaces them. `before` is the state before the acked usercmds.
 fn effects_with_input_lost<G: Game>(
     context: &PredictionContext<'_, G>,
     fields: &PredictedFields,
     miss: &AckedPrediction<'_, G::Body>,
+    mut before: HypothesisState<G::Body>,
 ) -> Option<Vec<(CommandSeq, Effect)>> {
     let commands = miss.commands;
     let reproduces = |state: HypothesisState<G::Body>, end: usize| {
         let HypothesisState { body, met, .. } = state.run(context, &commands[end..]);
         fields.are_equal(&body, miss.authoritative).then_some(met.effects)
     };
-    let last = miss.last_command.clone();
-    let mut before = HypothesisState { body: miss.from?.clone(), last, met: ContactNotes::default() };
-    if reproduces(before.clone(), 0).is_some() {
-        return None;
-    }
     let mut hypotheses = 0;
     for (start, first) in commands.iter().enumerate() {
         let mut replaced = before.clone();
@@ -150,6 +141,12 @@ struct HypothesisState<B> {
 }
 
 impl<B: Body> HypothesisState<B> {
+    /// Returns the state before the acked usercmds; `None` when nothing was predicted from it.
+    fn before(miss: &AckedPrediction<'_, B>) -> Option<Self> {
+        let body = miss.from?.clone();
+        Some(HypothesisState { body, last: miss.last_command.clone(), met: ContactNotes::default() })
+    }
+
     fn run<G: Game<Body = B>>(mut self, context: &PredictionContext<'_, G>, commands: &[Usercmd]) -> Self {
         for command in commands {
             self.met.command = command.seq;
