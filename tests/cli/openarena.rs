@@ -63,6 +63,21 @@ fn every_command_shows_the_shots_of_a_real_game() {
     assert_eq!((listed.len(), hit.count()), (254, 22));
 }
 
+/// A replay of the clients alone sends nothing, so the exported packets and snapshots are the recorded ones.
+#[test]
+fn recorded_packets_and_snapshots_are_exported() {
+    let folder = folder();
+    let info = folder.json("info duel.hitlog");
+    let shapes = folder.done("export duel.hitlog");
+    for (table, direction) in [("packets", "packets_up"), ("snapshots", "packets")] {
+        let rows = folder.done(&format!("export duel.hitlog --table {table}"));
+        let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
+        assert!(rows.len() > 1_000, "{} rows of {table}", rows.len());
+        assert_eq!(info[direction]["sent"], rows.len(), "{info}");
+        assert!(shapes.lines().any(|line| line.trim_start().starts_with(table)), "{shapes}");
+    }
+}
+
 /// Without the map, hitreg predicts nothing and knows only the shots that hit. It says so, and a golden still detects
 /// changes of the result.
 #[test]

@@ -11,7 +11,7 @@ use crate::log::TraceLayout;
 use crate::record::SessionStretch;
 use crate::replay::ReplayOptions;
 use crate::store::{self, StoreError, TemporaryFolder, TraceFile};
-use crate::trace::schema::{TABLES, TableSet};
+use crate::trace::schema::{TABLES, TableSet, packets, snapshots};
 use crate::trace::{Table, TraceHeader};
 use crate::traffic::{self, SnapshotNumbers};
 
@@ -29,13 +29,13 @@ impl ReplayedTables {
     /// The trace's file name in the folder.
     const NAME: &str = "replayed.hittrace";
 
-    /// Replays the requested tables, and adds the log's packets if `packets` is set.
+    /// Replays the requested tables, and adds the log's packets if `with_packets` is set.
     pub(super) fn of(
         game: &dyn Playable,
         export: FileExport<'_>,
         log: &SurveyedLog,
         wanted: &dyn Fn(&str) -> bool,
-        packets: bool,
+        with_packets: bool,
     ) -> Result<ReplayedTables, CommandError> {
         let (options, _) = export.args.what_if.options(&log.header)?;
         let tables = TableSet::named(TABLES.map(|table| table.name).into_iter().filter(|name| wanted(name)));
@@ -58,15 +58,20 @@ impl ReplayedTables {
                 }
             };
             let mut seen = |stretch: &SessionStretch| {
-                if packets {
+                if with_packets {
                     write.borrow_mut()(&TraceHeader::default(), traffic::packet_table(stretch));
                 }
             };
             let options = (&options, encoded);
             let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
+            // A replay of the clients alone sends nothing, but the log says what was sent.
+            let wants_network = tables.has(&packets::SCHEMA) || tables.has(&snapshots::SCHEMA);
+            if ran.is_some() && wants_network && !log.has_server() {
+                log.recorded_network()?.into_iter().for_each(|table| rows(&TraceHeader::default(), table));
+            }
             Ok(ran.map(|_| shapes))
         })?;
-        let packets = packets.then(|| SnapshotNumbers::of(&log.header));
+        let packets = with_packets.then(|| SnapshotNumbers::of(&log.header));
         Ok(ReplayedTables { folder, shapes: in_order(shapes), packets })
     }
 

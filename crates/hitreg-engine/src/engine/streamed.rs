@@ -23,6 +23,7 @@ use crate::verify::LogFacts;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, WriterOptions};
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
+use hitreg_log::recorded::recorded_network;
 use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
@@ -251,8 +252,26 @@ impl SurveyedLog {
     }
 
     /// Whether the log has a server to run. Without one, only its clients run, in open loop.
-    pub(crate) fn has_server(&self) -> bool {
+    pub fn has_server(&self) -> bool {
         self.source().has_server()
+    }
+
+    /// Returns the packets and snapshots of the log's own records, see [`recorded_network`].
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read again.
+    pub fn recorded_network(&self) -> Result<Vec<Table>, EngineError> {
+        let mut reader = self.reader()?;
+        let mut session = Session::new(self.header.clone());
+        while let Some(chunk) = reader.next_chunk().map_err(|source| EngineError::content(&self.path, source))? {
+            for (kept, mut records) in session.players.iter_mut().zip(chunk.players) {
+                kept.sent.append(&mut records.sent);
+                kept.reached.append(&mut records.reached);
+                kept.snapshots.append(&mut records.snapshots);
+                kept.received.append(&mut records.received);
+            }
+        }
+        Ok(recorded_network(&session))
     }
 
     /// Reads the log into memory.
