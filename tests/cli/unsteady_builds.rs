@@ -201,6 +201,17 @@ fn verify_compares_the_recorded_shots_with_those_of_a_build() {
     assert_eq!((found["verdict"].as_str(), code), (Some("differs"), 1), "{found:#}");
     let detail = found["logs"][0]["detail"].as_str().unwrap();
     assert!(detail.contains("differs from the log in `shots`"), "{detail}");
+    // A golden changes nothing, and the contradiction is not accepted in its place.
+    let (found, code) = json(hitreg().arg("verify").arg(&log).arg("--build").arg(&honest).arg("--accept"));
+    assert_eq!((found["verdict"].as_str(), code), (Some("accepted"), 0), "{found:#}");
+    for accept in [&[][..], &["--accept"]] {
+        let (found, code) = json(hitreg().arg("verify").arg(&log).arg("--build").arg(&build).args(accept));
+        assert_eq!((found["verdict"].as_str(), code), (Some("differs"), 1), "{found:#}");
+        let detail = found["logs"][0]["detail"].as_str().unwrap();
+        assert!(detail.contains("differs from the log in `shots`"), "{detail}");
+    }
+    let (found, code) = json(hitreg().arg("verify").arg(&log).arg("--build").arg(&honest));
+    assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0), "{found:#}");
     let points = |build: &Path| {
         let (found, _) = json(hitreg().arg("check").arg(build).arg(&log));
         let mut points = found["points"].as_array().unwrap().iter();

@@ -121,8 +121,10 @@ impl VerifyOptions<'_> {
         let can_rerecord =
             played.as_ref().is_ok_and(|played| played.iter().all(|replay| replay.summary.header.can(RECORD)));
         let verified = LogReport { can_rerecord, is_one_sided, ..judge(&facts, played, against) };
+        // A golden does not count for a replay that contradicts its log.
+        let passes_so_far = verified.verdict == LogVerdict::Same || verified.why == Some(VerdictReason::Golden);
         Ok(match replays {
-            Ok((_, unlike)) if verified.verdict == LogVerdict::Same => unlike.judge(&self.player, verified),
+            Ok((_, unlike)) if passes_so_far => unlike.judge(&self.player, verified),
             _ => verified,
         })
     }
