@@ -63,7 +63,7 @@ pub(super) struct Args {
     /// Added delay per datagram, each way
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     delay_ms: f64,
-    /// Average additional delay (exponentially distributed)
+    /// Average additional delay of a packet (exponential); those behind it wait
     #[arg(long, value_name = "MS", default_value_t = 0.0)]
     jitter_ms: f64,
     /// Share of datagrams lost, as 2% or 0.02

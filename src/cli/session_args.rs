@@ -71,7 +71,7 @@ pub(super) struct LinkArgs {
     /// Delay of every packet, each way [default: 40]
     #[arg(long, value_name = "MS")]
     delay_ms: Option<f64>,
-    /// Average additional delay (exponentially distributed) [default: 0]
+    /// Average additional delay of a packet (exponential); those behind it wait [default: 0]
     #[arg(long, value_name = "MS")]
     jitter_ms: Option<f64>,
     /// Share of packets lost, as 2% or 0.02 [default: 0]

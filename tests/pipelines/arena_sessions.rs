@@ -8,7 +8,7 @@ use hitreg::replay::{Mode, ReplayOptions, ReplayOutput};
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
-use hitreg::trace::schema::{corrections, shots};
+use hitreg::trace::schema::{corrections, effects, shots};
 
 fn replay_with(session: &Session, change: &[&str]) -> ReplayOutput {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
@@ -46,6 +46,46 @@ fn shots_on_a_constant_link_are_judged_against_drawn_positions() {
         let shots = Summary::of(&replay_with(&session, &[]).trace).shots;
         let error = shots.view_error_units.expect("shots were rewound");
         assert!(shots.fired > 20 && error.max < 1e-3, "at {delay_ms} ms: {shots:?}");
+    }
+}
+
+/// Clients extrapolate between slow updates, and when they draw the present. The server extrapolates, too.
+#[test]
+fn shots_at_extrapolated_targets_are_judged_against_drawn_positions() {
+    for (update_hz, lerp_ms, delay_ms) in [("20", "0", 0.0), ("100", "1000", 200.0)] {
+        let mut scenario = Scenario { link: constant(delay_ms), seconds: 40.0, ..Scenario::default() };
+        let limit = ("lag_compensation.max_unlag_ms", "1500");
+        for (key, value) in [("server.update_hz", update_hz), ("interpolation.lerp_ms", lerp_ms), limit] {
+            scenario.settings.insert(key.to_owned(), value.to_owned());
+        }
+        let shots = Summary::of(&replay_with(&record(&scenario, ArenaRules::default()), &[]).trace).shots;
+        let error = shots.view_error_units.expect("shots were rewound");
+        assert!(shots.fired > 20 && error.max < 1e-3, "{update_hz} Hz, {lerp_ms} ms: {shots:?}");
+    }
+}
+
+/// With a short limit of prediction, usercmds are acked before a client runs them. Their effects are heard all the same,
+/// and each shot has one row.
+#[test]
+fn a_player_hears_its_own_shots_whatever_it_predicts() {
+    for push_ms in ["-10000", "-50", "-20", "0"] {
+        let mut scenario = Scenario { players: 3, seconds: 40.0, seed: 2, link: constant(60.0), ..Scenario::default() };
+        scenario.settings.insert("prediction.push_latency_ms".to_owned(), push_ms.to_owned());
+        let replayed = replay_with(&record(&scenario, ArenaRules::default()), &[]);
+        let (heard, fired) = (effects::Columns::of(&replayed.trace), shots::Columns::of(&replayed.trace));
+        let own = (0..heard.rows).filter(|row| heard.player[*row] == heard.entity[*row]);
+        let own_fired =
+            own.clone().filter(|row| ["pistol", "shotgun", "launcher"].contains(&heard.kind.get(*row))).count();
+        let own_steps = own.filter(|row| heard.kind.get(*row) == "footstep").count();
+        let mut keys: Vec<_> =
+            (0..fired.rows).map(|row| (fired.shooter[row], fired.command[row], fired.index[row])).collect();
+        keys.sort_unstable();
+        let all = keys.len();
+        keys.dedup();
+        // The server fires nearly all that a client predicts.
+        let not_run = fired.reason.iter().filter(|reason| *reason == "not run").count();
+        assert!(keys.len() == all && not_run <= 4, "{push_ms} ms: {not_run} of {all}");
+        assert!(own_fired > 20 && own_steps > 100, "{push_ms} ms: {own_fired} shots, {own_steps} steps");
     }
 }
 

@@ -341,14 +341,31 @@ fn effects_that_a_rerun_lacks_are_cut() {
     assert_eq!([cut(200), cut(400), cut(1_000)], [vec![], vec![2], vec![2, 3]]);
 }
 
+/// A client keeps 2,048 usercmds. It predicts nothing from a base whose next usercmd it has dropped.
 #[test]
-fn a_client_keeps_512_usercmds_during_silence() {
-    let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-8000"]);
+fn a_client_predicts_after_silence_from_usercmds_that_it_still_has() {
+    let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-10000"]);
     desk.snapshot(0, 0, 0.0, 90_000.0);
-    (1..=600).for_each(|n| assert_eq!(desk.walk(10 * n, 100.0, 10), 1));
-    let reconciled = desk.snapshot(6_010, 0, 50.0, 90_000.0).expect("its own body");
-    // The client reruns the usercmds that it still has, from the server's position.
-    assert_eq!((reconciled.correction.map(|found| found.reran), desk.x()), (Some(512), 50.0 + 512.0));
+    let walk = |desk: &mut ClientBench, numbers: std::ops::RangeInclusive<i64>| {
+        numbers.map(|n| desk.walk(4 * n, 100.0, 4)).sum::<u32>()
+    };
+    assert_eq!(walk(&mut desk, 1..=10), 10);
+    let after_ten = desk.x();
+    assert_eq!(walk(&mut desk, 11..=11), 1);
+    assert!(desk.snapshot(50, 10, after_ten, 90_000.0).is_some_and(|found| found.correction.is_none()));
+    assert_eq!(walk(&mut desk, 12..=2_058), 2_047);
+    let mut acked = |walked: i64, ack, own_x| {
+        walk(&mut desk, 2_059..=2_058 + walked);
+        let found = desk.snapshot(8_300, ack, own_x, 90_000.0).expect("its own body");
+        (found.correction.map(|found| found.reran), (desk.x() - own_x).round())
+    };
+    // All usercmds after the tenth are kept. Each moves the disc by 0.4 units.
+    assert_eq!(acked(0, 10, 50.0), (Some(2_048), 819.0));
+    // The eleventh is dropped.
+    assert_eq!(acked(1, 10, 60.0), (Some(0), 0.0));
+    assert_eq!(acked(0, 11, 60.0), (None, 0.0));
+    // The server has run a usercmd that is still there, so the others follow. The last one waits for its frame.
+    assert_eq!(acked(0, 59, 70.0), (Some(1_999), 800.0));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn command(seq: u32) -> Usercmd {
 /// The usercmds that the tests below refer to.
 fn commands() -> SharedValues {
     let mut known = SharedValues::default();
-    (1..=600).for_each(|seq| known.add(&command(seq)));
+    (1..=2_100).for_each(|seq| known.add(&command(seq)));
     known
 }
 
@@ -107,7 +107,7 @@ fn window(recent: impl IntoIterator<Item = u32>, valid: usize, waiting: u32) -> 
         let entries = (1..=waiting).map(|seq| ((command(seq), None::<Disc>), (Vec::<u8>::new(), Vec::<u8>::new())));
         entries.collect::<Vec<_>>().put(to);
         (CommandSeq(0), valid, CommandSeq(0)).put(to);
-        (0u32, Vec::<(CommandSeq, Effect)>::new()).put(to);
+        (0u32, Vec::<(CommandSeq, Effect)>::new(), Vec::<Effect>::new()).put(to);
         recent.into_iter().map(|seq| (command(seq), Micros::ZERO)).collect::<VecDeque<_>>().put(to);
     })
 }
@@ -132,8 +132,8 @@ fn an_invalid_window_is_refused() {
     let is_taken = |window: Vec<u8>| restore(&mut new(), &[&before, &window, after].concat(), commands()).is_ok();
     assert!(is_taken(window([], 0, 0)) && is_taken(window([7, 8, 9], 0, 0)));
     assert!(!is_taken(window([7, 9], 0, 0)), "one is left out");
-    // A client keeps at most 512 usercmds.
-    assert!(is_taken(window(1..=512, 0, 0)) && !is_taken(window(1..=513, 0, 0)));
-    assert!(is_taken(window([], 1, 1)) && is_taken(window([], 0, 512)));
-    assert!(!is_taken(window([], 1, 0)) && !is_taken(window([], 0, 513)));
+    // A client keeps at most 2,048 usercmds.
+    assert!(is_taken(window(1..=2_048, 0, 0)) && !is_taken(window(1..=2_049, 0, 0)));
+    assert!(is_taken(window([], 1, 1)) && is_taken(window([], 0, 2_048)));
+    assert!(!is_taken(window([], 1, 0)) && !is_taken(window([], 0, 2_049)));
 }

@@ -62,12 +62,12 @@ fn a_time_exactly_at_a_frame_gives_that_frame() {
 }
 
 #[test]
-fn the_history_drops_frames_beyond_a_number_and_a_second() {
+fn the_history_drops_frames_beyond_a_number_and_two_seconds() {
     let frames =
         |apart: i64| -> Vec<(i64, f32)> { (1..=FRAMES_KEPT as i64 + 1).map(|n| (n * apart, n as f32)).collect() };
-    assert_eq!(times(&history(&frames(16)[..FRAMES_KEPT]), 16), [Some(16), Some(32)]);
-    assert_eq!(times(&history(&frames(16)), 16), [None, Some(32)]);
-    assert_eq!(times(&history(&frames(10)), 10), [Some(10), Some(20)]);
+    assert_eq!(times(&history(&frames(32)[..FRAMES_KEPT]), 32), [Some(32), Some(64)]);
+    assert_eq!(times(&history(&frames(32)), 32), [None, Some(64)]);
+    assert_eq!(times(&history(&frames(20)), 20), [Some(20), Some(40)]);
 }
 
 #[test]

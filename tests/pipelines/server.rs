@@ -145,6 +145,66 @@ fn a_drawing_time_beyond_the_latency_is_refused() {
     assert!(judged.rewind.by <= Micros::from_ms(100 + 50 + 2 * TICK_MS), "{:?}", judged.rewind.by);
 }
 
+/// A client with a true clock gains nothing by a false interpolation delay, nor one with an old clock by sending no acks.
+#[test]
+fn a_false_delay_and_missing_acks_give_no_further_rewind() {
+    let attack = Input { buttons: buttons::ATTACK, msec: 1, ..Input::default() };
+    let judged = |ack: bool, drawn_ms_ago: i64, lerp_msec: u16| {
+        let mut rig = ServerBench::new(&["lag_compensation.max_unlag_ms=1000"]);
+        for _ in 0..100 {
+            rig.send_and_tick(TARGET, walk(500.0));
+            rig.tick();
+        }
+        let drawn_at = rig.now - Micros::from_ms(drawn_ms_ago);
+        let server_time = drawn_at + Micros::from_ms(lerp_msec.into());
+        let command = Usercmd { lerp_msec, server_time, ..rig.command(SHOOTER, drawn_at, attack.clone()) };
+        match ack {
+            true => rig.send(SHOOTER, vec![command]),
+            false => {
+                let packet = ClientPacket { number: 1, ack: SnapshotSeq(0), commands: vec![command] };
+                rig.server.handle_packet(rig.now, SHOOTER, packet);
+            }
+        }
+        rig.tick();
+        let rewind = &rig.judged.last().expect("the shot was judged").rewind;
+        (rewind.limit, rewind.by)
+    };
+    // The round trip is the time since the last snapshot, at most 50 ms.
+    let (limit, by) = judged(true, 500, 500);
+    assert!(limit == Limit::Claim && by <= Micros::from_ms(100 + 50 + TICK_MS), "{limit:?} {by:?}");
+    assert_eq!(judged(false, 500, 100), (Limit::Claim, Micros::from_ms(100 + TICK_MS)));
+    // 200 ms are accepted.
+    assert_eq!(judged(false, 300, 100), (Limit::None, Micros::from_ms(300 + TICK_MS)));
+    assert_eq!(judged(false, 301, 100).0, Limit::Claim);
+}
+
+/// The server extrapolates a target as the shooter's client did when the newest snapshot was older than the drawn time.
+#[test]
+fn targets_are_judged_where_they_were_extrapolated() {
+    let target = |settings: &[&str]| {
+        let mut rig = ServerBench::new(&[&["server.update_hz=1"], settings].concat());
+        for n in 0..150 {
+            rig.send_and_tick(TARGET, walk(500.0));
+            let buttons = if n == 149 { buttons::ATTACK } else { 0 };
+            let command = rig.command(SHOOTER, rig.now - Micros::from_ms(30), Input { buttons, msec: 1, ..walk(0.0) });
+            rig.send(SHOOTER, vec![command]);
+            rig.tick();
+        }
+        let judged = rig.judged.last().expect("the shot was judged");
+        assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(30 + TICK_MS)));
+        let x = judged.rewind.targets[0].1.origin.x;
+        let newest = rig.snapshots.iter().rfind(|(.., snapshot)| snapshot.frame.server_time < rig.now);
+        let (sent, _, snapshot) = newest.expect("one was sent");
+        let at = snapshot.frame.get(TARGET.entity()).expect("the target").origin.x;
+        (x - at, (rig.now - *sent).as_ms_f64() as f32 - 40.0)
+    };
+    let (ahead, drawn_ms) = target(&["extrapolation.max_ms=1000"]);
+    assert!(drawn_ms > 100.0 && (ahead - drawn_ms / 2.0).abs() < 0.01, "{ahead} units, {drawn_ms} ms");
+    let (ahead, _) = target(&["extrapolation.max_ms=50"]);
+    assert!((ahead - 25.0).abs() < 0.01, "{ahead}");
+    assert_eq!(target(&["interpolation.on_missing=hold"]).0, 0.0);
+}
+
 #[test]
 fn a_drawing_time_exactly_at_the_latency_is_accepted() {
     let judged = |beyond: Micros| {
@@ -216,11 +276,30 @@ fn usercmds_lost_before_the_first_are_not_substituted() {
 #[test]
 fn the_time_credit_is_used_to_the_last_millisecond() {
     let mut rig = ServerBench::new(&["server.command_credit_ms=50"]);
-    let commands: Vec<Usercmd> = (0..6).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
+    let commands: Vec<Usercmd> = (0..7).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
     rig.send(SHOOTER, commands);
     rig.tick();
+    // The credit of 50 ms, and the tick's own 10 ms.
     let ran = rig.executed.iter().filter(|(.., how)| *how == Execution::Run).count();
-    assert_eq!((ran, rig.executed.len(), rig.origin(SHOOTER).x), (5, 6, 5.0));
+    assert_eq!((ran, rig.executed.len(), rig.origin(SHOOTER).x), (6, 7, 6.0));
+}
+
+/// The time of the tick itself is never cut to the credit, however long the tick or a hitch of the server was.
+#[test]
+fn a_client_in_step_with_the_server_is_never_refused() {
+    for (hitch_ms, credit) in [(0, "server.command_credit_ms=0"), (1_500, "server.command_credit_ms=100")] {
+        let mut rig = ServerBench::new(&[credit]);
+        for n in 0..100 {
+            // The client made usercmds while the server was busy.
+            let hitch = if n == 50 { hitch_ms } else { 0 };
+            rig.now += Micros::from_ms(hitch);
+            let count = 1 + hitch / TICK_MS;
+            let commands: Vec<Usercmd> = (0..count).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
+            rig.send(SHOOTER, commands);
+            rig.tick();
+        }
+        assert!(rig.executed.iter().all(|(.., how)| *how == Execution::Run), "{credit}");
+    }
 }
 
 #[test]
@@ -232,7 +311,7 @@ fn the_time_credit_grows_with_real_time() {
         rig.tick();
         rig.executed.drain(..).filter(|(.., how)| *how == Execution::Run).count()
     };
-    assert_eq!(ran(&mut rig, 60), 50);
+    assert_eq!(ran(&mut rig, 60), 51);
     // The machine was busy for 290 ms; with the tick's own time, that is 300 ms.
     rig.now += Micros::from_ms(290);
     assert_eq!(ran(&mut rig, 60), 30);

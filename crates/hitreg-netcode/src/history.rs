@@ -18,10 +18,11 @@ use hitreg_log::units::{EntityId, Micros, Tick};
 
 /// The least number of frames kept per client: Half-Life's `SV_UPDATE_BACKUP`, QuakeWorld's `UPDATE_BACKUP`.
 pub const FRAMES_KEPT: usize = 64;
-/// At high update rates, the frames of this time are kept.
-const TIME_KEPT: Micros = Micros::from_s(1);
+/// At high update rates, the frames of this time are kept. It covers the bounds of `lag_compensation.max_unlag_ms` and of
+/// `interpolation.lerp_ms`, with room for jitter.
+const TIME_KEPT: Micros = Micros::from_s(2);
 /// The most frames kept per client, at any rate.
-pub(crate) const FRAMES_MAX: usize = 1024;
+pub(crate) const FRAMES_MAX: usize = 2048;
 
 /// The entities after one tick, as a snapshot of that tick carries them.
 #[derive(Clone, Debug, PartialEq)]
@@ -191,9 +192,9 @@ mod tests {
         assert!(History::of(history.frames().clone()).is_some(), "a saved history can be restored");
     }
 
-    /// At 20 frames/s, 64 frames are kept, which are 3.15 s; at 200 frames/s, those of a second.
+    /// At 20 frames/s, 64 frames are kept, which are 3.15 s; at 200 frames/s, those of two seconds.
     #[test]
-    fn a_history_has_at_least_a_second_and_64_frames() {
+    fn a_history_has_at_least_two_seconds_and_64_frames() {
         let kept = |hz: i64| {
             let mut history = History::<u8>::default();
             for n in 0..5_000 {
@@ -202,6 +203,6 @@ mod tests {
             }
             history.frames().len()
         };
-        assert_eq!([20, 200, 1_000, 2_000].map(kept), [64, 201, 1_001, 1_024]);
+        assert_eq!([20, 200, 1_000, 2_000].map(kept), [64, 401, 2_001, 2_048]);
     }
 }

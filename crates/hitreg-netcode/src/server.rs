@@ -17,7 +17,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::game::Game;
-use crate::history::PlacementLimits;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::settings::Settings;
@@ -31,7 +30,6 @@ use rollback::Rollback;
 /// The server of one session.
 pub struct Server<G: Game> {
     setup: Setup<G>,
-    limits: PlacementLimits,
     world: G::World,
     tick: Tick,
     now: Micros,
@@ -52,7 +50,6 @@ pub struct Server<G: Game> {
 // The rollback check is diagnostic only; it is not part of the simulation state.
 state!(Server<G: Game> { tick, now } but {
     setup,
-    limits,
     world,
     connections,
     inbox,
@@ -69,7 +66,6 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         let connection = |player| PlayerConnection::new(setup.settings.of_player(PlayerId(player)));
         Server {
             connections: (0..players).map(connection).collect(),
-            limits: PlacementLimits { extrapolate_max: None, ..PlacementLimits::of(&setup.settings) },
             world: G::spawn(&setup.rules, setup.seed, players),
             setup,
             tick: Tick(0),
@@ -139,7 +135,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         }
         let credit = Micros::from_ms(self.setup.settings.server.command_credit_ms);
         for connection in &mut self.connections {
-            connection.credit = (connection.credit + dt).min(credit);
+            connection.credit = connection.credit.min(credit) + dt;
         }
         self.run_inbox(before);
         self.run_world(dt);

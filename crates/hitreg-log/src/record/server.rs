@@ -45,7 +45,7 @@ pub struct SnapshotRecord {
     pub at: Micros,
     /// The server time in the snapshot.
     pub server_time: Micros,
-    /// The newest usercmd that had run.
+    /// The newest usercmd that had run, was refused or was given up.
     pub ack: CommandSeq,
     /// Total bytes of its datagrams, with seals, without UDP/IP headers. Nominal if `wire.sizes` says so or is missing.
     pub bytes: u16,

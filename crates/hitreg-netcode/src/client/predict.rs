@@ -49,6 +49,8 @@ pub(super) struct Window<G: Game> {
     ran_for_correction: u32,
     /// Effects that usercmds had when first run, but not when run again.
     cut: Vec<(CommandSeq, Effect)>,
+    /// Effects of usercmds that the server acked before they were predicted. The next frame plays them.
+    late_effects: Vec<Effect>,
     /// The last usercmds that packets repeat or that the server may still ack, and when they were made.
     recent: VecDeque<(Usercmd, Micros)>,
 }
@@ -61,8 +63,8 @@ struct PredictedUsercmd<B> {
     effects: Vec<Effect>,
 }
 
-/// The most usercmds that a client keeps. This is Quake III's `CMD_BACKUP`, enlarged to hold half a second at 1000 Hz.
-const REMEMBERED: usize = 512;
+/// The most usercmds that a client keeps: two seconds at 1000 Hz.
+const REMEMBERED: usize = 2048;
 
 value!(PredictedUsercmd<B: Body> { command, after, touches, effects });
 state!(Window<G: Game> {
@@ -76,6 +78,7 @@ state!(Window<G: Game> {
     first_runs,
     ran_for_correction,
     cut,
+    late_effects,
     recent,
 } but { mode, push, fields, among, lost_input } if is_valid);
 
@@ -108,6 +111,7 @@ impl<G: Game> Window<G> {
             first_runs: CommandSeq(0),
             ran_for_correction: 0,
             cut: Vec::new(),
+            late_effects: Vec::new(),
             recent: VecDeque::new(),
         }
     }
@@ -126,8 +130,8 @@ impl<G: Game> Window<G> {
         self.recent.push_back((command.clone(), now));
         let entry = PredictedUsercmd { command, after: None, touches: Vec::new(), effects: Vec::new() };
         if push_bounded(&mut self.entries, entry, REMEMBERED).is_some() {
-            // The server has been silent for long. The oldest usercmd is dropped, and reconciliation continues from the
-            // server's next snapshot.
+            // The server has been silent for long. The oldest usercmd is dropped, and prediction goes on when the server
+            // has acked one that is still there.
             self.valid = self.valid.saturating_sub(1);
         }
         // The newest acked usercmd gives the round trip, and packets repeat the last usercmds.
@@ -160,6 +164,7 @@ impl<G: Game> Window<G> {
     /// including the ones that the last reconciliation ran again.
     pub(super) fn advance(&mut self, context: &PredictionContext<'_, G>, out: &mut PredictedOutput<G::Fire>) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
+        out.effects.append(&mut self.late_effects);
         again + self.run_window(context, self.entries.len(), self.push, out)
     }
 
@@ -172,7 +177,7 @@ impl<G: Game> Window<G> {
         push: Micros,
         out: &mut PredictedOutput<G::Fire>,
     ) -> u32 {
-        let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off) else { return 0 };
+        let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off && !self.has_gap()) else { return 0 };
         let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
         // The server sends all effects to clients that do not predict weapons.
         let with_effects = context.setup.settings.predicts_weapons();
@@ -210,6 +215,12 @@ impl<G: Game> Window<G> {
         ran
     }
 
+    /// Returns whether usercmds are missing between the base and the first one that is kept.
+    fn has_gap(&self) -> bool {
+        let base = self.base_command.as_ref().map(|command| command.seq);
+        base.zip(self.entries.front()).is_some_and(|(base, first)| first.command.seq > base.next())
+    }
+
     /// Reconciles with everything that a snapshot acks. `authoritative` is the client's own body in the snapshot.
     /// Usercmds that run again run among the bodies in `met`.
     pub(super) fn reconcile(
@@ -225,6 +236,9 @@ impl<G: Game> Window<G> {
             // No new ack: the comparison shows what the server changed in the body since the last snapshot.
             None => self.base.clone(),
         };
+        if acked > self.valid {
+            self.play_late(context, acked);
+        }
         let before = self.base_frame.replace(Arc::clone(&snapshot.frame));
         let before = before.as_ref().map_or(&[][..], |frame| &frame.entities);
         let checks = acked > 0 && self.mode != PredictionMode::Off;
@@ -320,6 +334,16 @@ impl<G: Game> Window<G> {
         self.valid = valid;
         self.base = Some(base);
         ran
+    }
+
+    /// Runs those of the first `count` usercmds that were not predicted in time, and keeps their effects. The server
+    /// sends no effects that a client predicts.
+    fn play_late(&mut self, context: &PredictionContext<'_, G>, count: usize) {
+        let valid = self.valid;
+        let mut out = PredictedOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        self.run_window(context, count, Micros(i64::MAX), &mut out);
+        self.late_effects.append(&mut out.effects);
+        self.valid = valid;
     }
 
     /// Removes the first `count` usercmds from the window. Returns them with the touches and effects of their run.

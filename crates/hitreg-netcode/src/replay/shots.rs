@@ -20,6 +20,8 @@ use target::{ShotTarget, aimed_at};
 pub(super) struct ShotTable {
     /// The number of players.
     players: usize,
+    /// The newest usercmd of each player that the server ran.
+    ran: Vec<CommandSeq>,
     /// Predicted shots that are not judged yet, by (player, usercmd, index).
     pending: SortedMap<ShotKey, (Micros, &'static str, ShotVerdict)>,
     rows: Writer,
@@ -44,11 +46,24 @@ pub(super) type ScreenEntities<'a> = &'a mut dyn Iterator<Item = ScreenEntity>;
 
 impl ShotTable {
     pub(super) fn new(players: usize) -> ShotTable {
-        ShotTable { players, pending: SortedMap::new(), rows: Writer::default(), waiting: Vec::new() }
+        let ran = vec![CommandSeq(0); players];
+        ShotTable { players, ran, pending: SortedMap::new(), rows: Writer::default(), waiting: Vec::new() }
     }
 
+    /// The server ran a usercmd.
+    pub(super) fn ran(&mut self, player: PlayerId, command: CommandSeq) {
+        if let Some(newest) = self.ran.get_mut(usize::from(player.0)) {
+            *newest = command.max(*newest);
+        }
+    }
+
+    /// The client predicted a shot. A prediction that comes after the server ran the usercmd is none: with
+    /// `prediction.push_latency_ms` near 0, a client runs usercmds late.
     pub(super) fn predicted(&mut self, key: ShotKey, at: Micros, weapon: &'static str, verdict: ShotVerdict) {
-        self.pending.insert(key, (at, weapon, verdict));
+        let (player, command, _) = key;
+        if self.ran.get(usize::from(player.0)).is_none_or(|ran| command > *ran) {
+            self.pending.insert(key, (at, weapon, verdict));
+        }
     }
 
     pub(super) fn judged<G: Game>(

@@ -392,6 +392,7 @@ impl<G: Game> Observer<G> for TraceTables {
                     }
                     if *how == Execution::Run && wanted.shots {
                         self.views.ran(*player, *command);
+                        self.shots.ran(*player, *command);
                     }
                 }
                 Event::Judged(shot) if wanted.shots => {

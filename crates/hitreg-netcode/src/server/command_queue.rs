@@ -114,11 +114,14 @@ impl<G: Game> Server<G> {
     }
 
     fn shoot(&mut self, player: PlayerId, arrived: Option<Micros>, command: &Usercmd, index: u8, fire: G::Fire) {
-        let claim = ShotClaim::of(arrived, command, &self.connections[usize::from(player.0)].settings);
-        let (rewind, verdict) = self.judge(player, &claim, &fire, &self.setup.settings);
+        let own = &self.connections[usize::from(player.0)].settings;
+        let claim = ShotClaim::of(arrived, command, own);
+        let (rewind, verdict) = self.judge(player, &claim, &fire, own);
         // The verdict under other settings is only recorded; it does not affect the world.
-        let judge_under =
-            |other: &Arc<Settings>| self.judge(player, &claim.as_drawn_under(&other.of_player(player)), &fire, other);
+        let judge_under = |other: &Arc<Settings>| {
+            let own = other.of_player(player);
+            self.judge(player, &claim.as_drawn_under(&own), &fire, &own)
+        };
         let other = self.judged_under.as_ref().map(judge_under);
         let also = self.also_judged.iter().map(|other| judge_under(other).1).collect();
         let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };

@@ -7,9 +7,9 @@
 use super::Server;
 use super::connection::PlayerConnection;
 use crate::game::{Body, Game};
-use crate::history::body_of;
+use crate::history::{PlacementLimits, body_of};
 use crate::pipeline::{Limit, Rewind};
-use crate::settings::{Schedule, Settings};
+use crate::settings::{ClockMode, Schedule, Settings};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
@@ -17,37 +17,34 @@ use hitreg_log::usercmd::Usercmd;
 pub(super) struct ShotClaim {
     /// The arrival of the usercmd; `None` for a stand-in, which nobody saw and which is judged in the present.
     arrived: Option<Micros>,
-    /// The server time on the client's clock.
-    clock: Micros,
     /// The server time for which the client drew the others.
     drawn_at: Micros,
-    /// Whether the client drew the others as far behind its clock as its settings say.
+    /// How far behind its clock the client draws the others by its settings.
+    behind: Micros,
+    /// Whether the usercmd says so, too.
     is_as_set: bool,
 }
 
 impl ShotClaim {
     /// The claim of a usercmd of a client with these settings.
     pub(super) fn of(arrived: Option<Micros>, command: &Usercmd, settings: &Settings) -> ShotClaim {
-        let (drawn_at, behind_ms) = (command.drawn_at(), settings.drawn_behind_ms());
-        let lerp_ms = i64::from(command.lerp_msec);
-        let (clock, is_as_set) = match settings.server.schedule {
-            Schedule::Arrival => (command.server_time, lerp_ms == behind_ms),
-            // The usercmd carries its tick's time, which is ahead of the client's clock. The clock follows from what the
-            // client drew.
-            Schedule::Tick => (drawn_at + Micros::from_ms(behind_ms), lerp_ms >= behind_ms),
-        };
-        ShotClaim { arrived, clock, drawn_at, is_as_set }
+        let (lerp_ms, behind_ms) = (i64::from(command.lerp_msec), settings.drawn_behind_ms());
+        // The time of a calibrated clock is that of the usercmd's tick, which is ahead of what the client received.
+        let is_ahead = settings.server.schedule == Schedule::Tick || settings.client.clock == ClockMode::Calibrated;
+        let is_as_set = lerp_ms == behind_ms || is_ahead && lerp_ms > behind_ms;
+        ShotClaim { arrived, drawn_at: command.drawn_at(), behind: Micros::from_ms(behind_ms), is_as_set }
     }
 
     /// The claim that the client would make if it drew the others as these settings say.
     pub(super) fn as_drawn_under(&self, settings: &Settings) -> ShotClaim {
-        let drawn_at = self.clock - Micros::from_ms(settings.drawn_behind_ms());
-        ShotClaim { drawn_at: if self.is_as_set { drawn_at } else { self.drawn_at }, ..*self }
+        let behind = Micros::from_ms(settings.drawn_behind_ms());
+        let drawn_at = if self.is_as_set { self.drawn_at + self.behind - behind } else { self.drawn_at };
+        ShotClaim { drawn_at, behind, ..*self }
     }
 }
 
 impl<G: Game> Server<G> {
-    /// Returns the targets of a shot.
+    /// Returns the targets of a shot. `settings` are the shooter's.
     pub(super) fn rewind(
         &self,
         shooter: PlayerId,
@@ -69,8 +66,8 @@ impl<G: Game> Server<G> {
         if at >= self.now {
             return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
         }
-        let mut placed = Vec::new();
-        connection.history.place_all::<G>(&self.setup.rules, at, shooter.entity(), &self.limits, &mut placed);
+        let (mut placed, limits) = (Vec::new(), PlacementLimits::of(settings));
+        connection.history.place_all::<G>(&self.setup.rules, at, shooter.entity(), &limits, &mut placed);
         let mut left_in_present = Vec::new();
         let now = G::entities(&self.world);
         let targets = placed.into_iter().filter_map(|(id, past)| {
@@ -89,23 +86,20 @@ impl<G: Game> Server<G> {
 }
 
 /// Returns the server time that the shooter's screen showed. The usercmd's time counts if it is within
-/// `max_claim_error_ms` of the time that the measured round trip implies. Otherwise the implied time counts, so that a
-/// client gains nothing by false times.
+/// `max_claim_error_ms` of the time that the measured round trip and the shooter's settings imply. Otherwise the implied
+/// time counts, so that a client gains nothing by false times. A client that never acked a snapshot has no round trip.
 fn drawn_time<G: Game>(
     connection: &PlayerConnection<G>,
     arrived: Micros,
     claim: &ShotClaim,
     settings: &Settings,
 ) -> (Micros, Limit) {
-    let Some(round_trip) = connection.round_trip else {
-        return (claim.drawn_at, Limit::None);
-    };
-    let implied = arrived - round_trip;
-    let off = Micros((claim.clock - implied).0.saturating_abs());
+    let implied = arrived - connection.round_trip.unwrap_or(Micros::ZERO) - claim.behind;
+    let off = Micros((claim.drawn_at - implied).0.saturating_abs());
     if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) {
         (claim.drawn_at, Limit::None)
     } else {
-        (implied - (claim.clock - claim.drawn_at), Limit::Claim)
+        (implied, Limit::Claim)
     }
 }
 

@@ -20,7 +20,12 @@ impl<G: Game> Server<G> {
             let all = Arc::clone(frame.get_or_insert_with(|| frame_of::<G>(&self.world, self.tick, self.now)));
             let connection = &mut self.connections[index];
             let own = PlayerId(index as u16).entity();
-            let known = connection.zone.within::<G>(&self.setup.rules, &self.setup.settings.server, own, all);
+            let known =
+                connection.zone.within::<G>(&self.setup.rules, &self.setup.settings.server, own, Arc::clone(&all));
+            if known.entities.len() < all.entities.len() {
+                let is_hidden = |entity| all.get(entity).is_some() && known.get(entity).is_none();
+                connection.effects.retain(|effect| !is_hidden(effect.entity));
+            }
             let snapshot = connection.next_snapshot(known, self.now);
             self.snapshots.push_back((PlayerId(index as u16), snapshot));
         }

@@ -382,7 +382,7 @@ table! {
     arrived: u32;
     /// Transit time.
     took_ms: f32, unit = Unit::Millis;
-    /// The newest usercmd that had run.
+    /// The newest usercmd that had run, was refused or was given up.
     ack: u32;
     /// Number of entities that the client knows with it.
     entities: u32;
