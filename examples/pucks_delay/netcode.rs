@@ -93,7 +93,7 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
     }
 
     /// The server has no rate limit.
-    fn handle_sent(&mut self, _player: PlayerId, _bytes: u16) {}
+    fn handle_sent(&mut self, _player: PlayerId, _frame: Arc<Frame<G::Body>>, _bytes: Option<u16>) {}
 
     fn poll_event(&mut self) -> Option<Event<G>> {
         self.events.pop_front()

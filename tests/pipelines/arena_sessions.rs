@@ -89,6 +89,19 @@ fn a_player_hears_its_own_shots_whatever_it_predicts() {
     }
 }
 
+/// Entities without room stand still on the client's screen until a snapshot has room for them.
+#[test]
+fn shots_at_waiting_entities_are_judged_against_drawn_positions() {
+    let settings = [("wire.message_max_bytes", "400")].map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let scenario =
+        Scenario { players: 24, link: constant(60.0), seconds: 10.0, seed: 3, settings, ..Scenario::default() };
+    let replayed = replay_with(&record(&scenario, ArenaRules::default()), &[]);
+    assert_eq!(replayed.findings.first_difference, None);
+    let shots = Summary::of(&replayed.trace).shots;
+    let error = shots.view_error_units.expect("shots were rewound");
+    assert!(shots.fired > 100 && error.max < 1e-3, "{shots:?}");
+}
+
 #[test]
 fn without_interference_or_loss_prediction_equals_the_server() {
     let rules = ArenaRules { player_collision: false, knockback_units_s: 0.0, ..ArenaRules::default() };

@@ -157,6 +157,7 @@ impl ServerBench {
         }
         let mut warnings = Vec::new();
         while let Some((player, snapshot)) = self.server.poll_snapshot() {
+            self.server.handle_sent(player, Arc::clone(&snapshot.frame), None);
             if player == PlayerId(0) {
                 warnings.extend(snapshot.warnings.iter().map(|w| (w.command.0, w.difference)));
             }

@@ -60,7 +60,7 @@ impl ServerBench {
             }
         }
         while let Some((player, snapshot)) = self.server.poll_snapshot() {
-            self.server.handle_sent(player, snapshot.nominal_bytes());
+            self.server.handle_sent(player, Arc::clone(&snapshot.frame), Some(snapshot.nominal_bytes()));
             self.snapshots.push((self.now, player, snapshot));
         }
     }

@@ -261,8 +261,8 @@ impl ServerPipeline<Yard> for Culling {
         Some((viewer, snapshot))
     }
 
-    fn handle_sent(&mut self, player: PlayerId, bytes: u16) {
-        self.server.handle_sent(player, bytes);
+    fn handle_sent(&mut self, player: PlayerId, frame: Arc<Frame<PlayerOrBall>>, bytes: Option<u16>) {
+        self.server.handle_sent(player, frame, bytes);
     }
 
     fn poll_event(&mut self) -> Option<Event<Yard>> {

@@ -19,8 +19,8 @@ use hitreg_netcode::game::Body;
 use hitreg_netcode::packet::{HeardPacket, Snapshot};
 use hitreg_netcode::pipeline::{Netcode, ServerPipeline, Setup};
 use hitreg_netcode::protocol::Direction;
-use hitreg_netcode::session::sequence::{self, ServerEnds};
-use hitreg_netcode::session::{SessionRecorder, SnapshotSize};
+use hitreg_netcode::session::SessionRecorder;
+use hitreg_netcode::session::sequence::{self, PackedSnapshot, ServerEnds};
 use hitreg_netcode::settings::Settings;
 use hitreg_netcode::wire::{
     ClientRequest, Endpoint, EndpointOptions, IncomingMessage, Key, LeaveReason, Notice, ReadyCount, RequestKind,
@@ -341,26 +341,24 @@ impl<B: Body> ServerConnections<'_, B> {
 }
 
 impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
-    fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<SnapshotSize> {
-        let connection = self.connections[usize::from(player.0)].as_mut()?;
-        // A snapshot that cannot be sent is recorded with a size of 0 bytes, and never arrives.
-        let Ok(sent) = connection.send_snapshot(snapshot, &mut self.states) else {
-            return Some(SnapshotSize::default());
+    fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> PackedSnapshot<B> {
+        let Some(connection) = self.connections[usize::from(player.0)].as_mut() else {
+            return PackedSnapshot::whole(snapshot, None);
         };
+        let queued = connection.send_snapshot(snapshot, &mut self.states);
         // A player who has left gets no datagrams.
-        if self.endpoint.address(player).is_none() {
-            return Some(SnapshotSize::of(&sent));
+        if let Some(sent) = queued.as_ref().ok().filter(|_| self.endpoint.address(player).is_some()) {
+            self.counters.count_server(|report| {
+                if let Some(is_right) = sent.saw_avatar_right {
+                    report.perceived.compared += 1;
+                    report.perceived.right += u64::from(is_right);
+                }
+                report.snapshots.sent += 1;
+                report.snapshots.whole += u64::from(sent.is_whole);
+                report.snapshots.in_fragments += u64::from(sent.datagrams > 1);
+            });
         }
-        self.counters.count_server(|report| {
-            if let Some(is_right) = sent.saw_avatar_right {
-                report.perceived.compared += 1;
-                report.perceived.right += u64::from(is_right);
-            }
-            report.snapshots.sent += 1;
-            report.snapshots.whole += u64::from(sent.is_whole);
-            report.snapshots.in_fragments += u64::from(sent.datagrams > 1);
-        });
-        Some(SnapshotSize::of(&sent))
+        PackedSnapshot::encoded(queued)
     }
 
     fn send(&mut self, at: Micros, player: PlayerId, _snapshot: Snapshot<B>) {

@@ -14,6 +14,7 @@ pub use client::{ClientFrameOutput, Comparison, Correction, FieldMisprediction, 
 pub use server::{Event, JudgedShot, Limit, Rewind, RollbackError, Rollbacks, TickOutcome};
 
 use crate::game::{Game, PlacedBody};
+use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::settings::Settings;
 use crate::state::{StateError, StateReader, StateWriter};
@@ -73,9 +74,10 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     /// Returns the next snapshot to send. Its entities are in ascending order and without client-only fields.
     fn poll_snapshot(&mut self) -> Option<(PlayerId, Snapshot<G::Body>)>;
 
-    /// Reports that the last polled snapshot is sent, with the total size of its datagrams in bytes. A server with a
-    /// rate limit counts them. Drivers do not call this when no rate limit can be reached.
-    fn handle_sent(&mut self, player: PlayerId, bytes: u16);
+    /// Reports that the last polled snapshot is sent. Drivers do not call this when it cannot be sent. `frame` is the
+    /// frame that the client has once the snapshot arrives: entities without room are as they were sent last. `bytes` is
+    /// the total size of its datagrams, which a server with a rate limit counts; `None` when no limit can be reached.
+    fn handle_sent(&mut self, player: PlayerId, frame: Arc<Frame<G::Body>>, bytes: Option<u16>);
 
     /// Returns the next event.
     fn poll_event(&mut self) -> Option<Event<G>>;

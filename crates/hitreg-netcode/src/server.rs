@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::game::Game;
+use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::settings::Settings;
@@ -153,8 +154,10 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         self.snapshots.pop_front()
     }
 
-    fn handle_sent(&mut self, player: PlayerId, bytes: u16) {
-        if let Some(connection) = self.connections.get_mut(usize::from(player.0)) {
+    fn handle_sent(&mut self, player: PlayerId, frame: Arc<Frame<G::Body>>, bytes: Option<u16>) {
+        let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
+        connection.history.push(frame);
+        if let Some(bytes) = bytes {
             let rate = connection.settings.server.rate_bytes_per_s;
             connection.rate_free_at = self.now + Micros(i64::from(bytes) * 1_000_000 / rate);
         }

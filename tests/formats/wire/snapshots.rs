@@ -75,7 +75,7 @@ impl LinkedPair {
         now: u32,
         sent: &Snapshot<Runner>,
         budget: usize,
-    ) -> (EncodedSnapshot, Vec<Snapshot<Runner>>) {
+    ) -> (EncodedSnapshot<Runner>, Vec<Snapshot<Runner>>) {
         for received in self.line.arrived_up(now) {
             self.sender.handle_ack(&received);
         }

@@ -116,6 +116,7 @@ impl CategoryStage {
         let entities = Arena::entities(self.server.world()).to_vec();
         self.truth.push(Frame { tick: Tick(self.truth.len() as u32 + 1), server_time: self.at, entities });
         while let Some((player, snapshot)) = self.server.poll_snapshot() {
+            self.server.handle_sent(player, Arc::clone(&snapshot.frame), None);
             let seat = &mut self.seats[usize::from(player.0)];
             for arrival in seat.down.send(self.at, snapshot.nominal_bytes()).arrivals() {
                 seat.to_client.push((arrival, snapshot.clone()));

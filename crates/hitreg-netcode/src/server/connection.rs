@@ -33,7 +33,7 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) missing: VecDeque<CommandSeq>,
     /// The simulated time that the client may still use.
     pub(super) credit: Micros,
-    /// The frames sent to this client: the only ones that it can have drawn.
+    /// The frames that this client has of the snapshots sent to it: the only ones that it can have drawn.
     pub(super) history: History<G::Body>,
     /// The send times of the snapshots that a later ack may name.
     pub(super) sent: VecDeque<(SnapshotSeq, Micros)>,

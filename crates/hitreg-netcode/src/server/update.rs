@@ -81,9 +81,8 @@ impl<G: Game> PlayerConnection<G> {
             helper_ms: self.calibration.helper_ms(),
             warnings: std::mem::take(&mut self.warnings),
             echo: if self.settings.client.adaptive_redundancy { self.echo(now) } else { None },
-            ..Snapshot::new(self.snapshot, self.last_command, Arc::clone(&frame))
+            ..Snapshot::new(self.snapshot, self.last_command, frame)
         };
-        self.history.push(frame);
         push_bounded(&mut self.sent, (snapshot.seq, now), FRAMES_MAX);
         snapshot
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SnapshotSize;
 use super::queue::{CarriedPacket, Queue};
-use super::sequence::{ClientEnd, ServerEnds};
+use super::sequence::{ClientEnd, PackedSnapshot, ServerEnds};
 use super::unencoded::UnencodedTransport;
 use crate::game::{Body, Game};
 use crate::link::{Link, LinkModel, ModelledLink};
@@ -251,18 +251,19 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
 }
 
 impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
-    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<SnapshotSize> {
+    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> PackedSnapshot<B> {
         let index = usize::from(player.0);
         match &mut self.carriage {
-            // A snapshot that cannot be sent is recorded with a size of 0 bytes, and never arrives.
             Transport::Datagrams { servers, states, .. } => {
-                let sent = servers[index].send_snapshot(snapshot, states);
-                Some(sent.map_or_else(|_| SnapshotSize::default(), |sent| SnapshotSize::of(&sent)))
+                PackedSnapshot::encoded(servers[index].send_snapshot(snapshot, states))
             }
-            Transport::Nominal => Some(SnapshotSize::nominal(snapshot.nominal_bytes())),
+            Transport::Nominal => {
+                let size = SnapshotSize::nominal(snapshot.nominal_bytes());
+                PackedSnapshot::whole(snapshot, Some(size))
+            }
             Transport::Unencoded(unencoded) => {
                 unencoded.send_snapshot(index, at, snapshot);
-                None
+                PackedSnapshot::whole(snapshot, None)
             }
         }
     }

@@ -26,7 +26,7 @@ impl SnapshotSize {
     }
 
     /// Describes a snapshot that was sent as datagrams.
-    pub fn of(sent: &QueuedSnapshot) -> SnapshotSize {
+    pub fn of<B>(sent: &QueuedSnapshot<B>) -> SnapshotSize {
         let bytes = sent.bytes.min(usize::from(u16::MAX)) as u16;
         SnapshotSize { bytes, saw_avatar_right: sent.saw_avatar_right, bit_counts: Some(sent.bit_counts) }
     }

@@ -2,12 +2,16 @@
 //! synthetic sessions and replays share this code. They differ only in how packets travel ([`ServerEnds`],
 //! [`ClientEnd`]).
 
+use std::sync::Arc;
+
 use glam::Vec3;
 
 use super::{Observer, ScreenView, SessionEvent, SnapshotSize};
 use crate::game::{Body, Game, PlacedBody};
+use crate::history::Frame;
 use crate::packet::{ClientPacket, HeardPacket, Snapshot};
 use crate::pipeline::{ClientPipeline, ServerPipeline};
+use crate::wire::{EncodeError, QueuedSnapshot};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 
@@ -27,11 +31,33 @@ pub trait ServerEnds<B> {
     /// The server ticked.
     fn ticked(&mut self, _at: Micros) {}
 
-    /// Prepares a snapshot for sending and describes its datagrams. Returns `None` when no datagrams are made.
-    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> Option<SnapshotSize>;
+    /// Prepares a snapshot for sending.
+    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> PackedSnapshot<B>;
 
     /// Sends the snapshot that was prepared last.
     fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>);
+}
+
+/// A snapshot that is ready to send.
+#[derive(Clone, Debug)]
+pub struct PackedSnapshot<B> {
+    /// The frame that the client has once it arrives, if no earlier one was lost; `None` when it cannot be sent.
+    pub frame: Option<Arc<Frame<B>>>,
+    /// Its datagrams; `None` when no datagrams are made.
+    pub size: Option<SnapshotSize>,
+}
+
+impl<B> PackedSnapshot<B> {
+    /// Packs a snapshot with all of its frame.
+    pub fn whole(snapshot: &Snapshot<B>, size: Option<SnapshotSize>) -> PackedSnapshot<B> {
+        PackedSnapshot { frame: Some(Arc::clone(&snapshot.frame)), size }
+    }
+
+    /// Packs a snapshot as datagrams. A snapshot that cannot be sent has a size of 0 bytes, and never arrives.
+    pub fn encoded(queued: Result<QueuedSnapshot<B>, EncodeError>) -> PackedSnapshot<B> {
+        let size = queued.as_ref().map_or_else(|_| SnapshotSize::default(), SnapshotSize::of);
+        PackedSnapshot { frame: queued.ok().map(|queued| queued.frame), size: Some(size) }
+    }
 }
 
 /// A client's end of its connection.
@@ -60,11 +86,11 @@ pub fn tick<G: Game>(
     }
     observer.event(at, SessionEvent::Ticked { outcome, world: server.world() });
     while let Some((player, snapshot)) = server.poll_snapshot() {
-        let packed = ends.pack(at, player, &snapshot);
-        if let Some(packed) = packed {
-            server.handle_sent(player, packed.bytes);
+        let PackedSnapshot { frame, size } = ends.pack(at, player, &snapshot);
+        if let Some(frame) = frame {
+            server.handle_sent(player, frame, size.map(|size| size.bytes));
         }
-        let size = packed.unwrap_or_else(|| SnapshotSize::nominal(snapshot.nominal_bytes()));
+        let size = size.unwrap_or_else(|| SnapshotSize::nominal(snapshot.nominal_bytes()));
         observer.event(at, SessionEvent::SnapshotSent { player, snapshot: &snapshot, size });
         ends.send(at, player, snapshot);
     }

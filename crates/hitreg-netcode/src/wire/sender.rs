@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::bit_counts::{CategoryCounter, CategoryOf, SnapshotBitCounts};
 use super::bits::BitWriter;
@@ -66,8 +67,8 @@ state!(Sender<B: Body> { categories, tracks, sent, acked, warnings, outbox, effe
 } if is_valid);
 
 /// An encoded snapshot, not yet sealed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EncodedSnapshot {
+#[derive(Clone, Debug, PartialEq)]
+pub struct EncodedSnapshot<B> {
     /// The message. Messages longer than a datagram must go as [`fragments`](super::fragments).
     pub datagram: Vec<u8>,
     /// The entities in the message, in order of priority.
@@ -75,6 +76,9 @@ pub struct EncodedSnapshot {
     /// Changed entities that the message has no room for. When it is empty, a client that receives this message has
     /// exactly the server's frame.
     pub deferred: Vec<EntityId>,
+    /// The frame that a client has with this message if it lost none: deferred entities are as they were sent last. It
+    /// is the snapshot's own frame when `deferred` is empty.
+    pub frame: Arc<Frame<B>>,
     /// The number of effects that wait for a later message.
     pub effects_waiting: usize,
     /// The number of warnings that were dropped for lack of room.
@@ -188,7 +192,7 @@ impl<B: Body> Sender<B> {
         snapshot: &Snapshot<B>,
         budget_bytes: usize,
         states: &mut SharedStates<B>,
-    ) -> Result<EncodedSnapshot, EncodeError> {
+    ) -> Result<EncodedSnapshot<B>, EncodeError> {
         if let Some(last) = self.sent.back().filter(|last| last.seq >= snapshot.seq) {
             return Err(EncodeError::OutOfOrder { last: last.seq, next: snapshot.seq });
         }
@@ -231,6 +235,7 @@ impl<B: Body> Sender<B> {
             if is_carried { &mut carried } else { &mut deferred }.push(change);
         }
         self.put_effects(&mut page, snapshot, &carried);
+        let frame = self.client_frame(&snapshot.frame, &deferred);
         self.remember(snapshot, next_notice, &carried, &deferred);
         let (datagram, bit_counts) = page.finish();
         Ok(EncodedSnapshot {
@@ -238,6 +243,7 @@ impl<B: Body> Sender<B> {
             bit_counts,
             carried: carried.iter().map(|change| change.id).collect(),
             deferred: deferred.iter().map(|change| change.id).collect(),
+            frame,
             effects_waiting: self.effects.len(),
             warnings_dropped,
         })
@@ -346,6 +352,22 @@ impl<B: Body> Sender<B> {
         }
     }
 
+    /// Returns the frame that a client has if it lost no snapshot: the deferred entities are as they were sent last.
+    fn client_frame(&self, frame: &Arc<Frame<B>>, deferred: &[&EntityChange]) -> Arc<Frame<B>> {
+        let mut client_frame = Arc::clone(frame);
+        for change in deferred {
+            let entities = &mut Arc::make_mut(&mut client_frame).entities;
+            let last_sent = self.tracks[change.track].1.last_sent().and_then(|cells| B::read(cells).ok());
+            match (entities.binary_search_by_key(&change.id, |(id, _)| *id), last_sent) {
+                (Ok(place), Some(body)) => entities[place].1 = body,
+                (Ok(place), None) => drop(entities.remove(place)),
+                (Err(place), Some(body)) => entities.insert(place, (change.id, body)),
+                (Err(_), None) => {}
+            }
+        }
+        client_frame
+    }
+
     fn remember(
         &mut self,
         snapshot: &Snapshot<B>,
@@ -368,8 +390,10 @@ impl<B: Body> Sender<B> {
 mod tests {
     use super::*;
     use crate::rink::Skater;
-    use hitreg_log::units::{CommandSeq, Tick};
-    use std::sync::Arc;
+    use crate::wire::{DecodeOutcome, Receiver};
+    use glam::Vec3;
+    use hitreg_log::rng::Rng;
+    use hitreg_log::units::{CommandSeq, Seed, Tick};
 
     #[test]
     fn an_entity_is_tracked_until_the_client_acks_its_removal() {
@@ -386,5 +410,36 @@ mod tests {
             tracked.push(sender.tracks.len());
         }
         assert_eq!(tracked, [3, 3, 3, 1]);
+    }
+
+    /// Entities move, rest, disappear and appear again, alone and together, with room for few of them.
+    #[test]
+    fn a_client_that_loses_nothing_has_the_frames_that_the_sender_names() {
+        let mut rng = Rng::new(Seed(1), 0);
+        let (mut sender, mut receiver) = (Sender::<Skater>::new(PlayerId(0), 8), Receiver::default());
+        let mut skaters = [Skater::default(); 90];
+        let mut acks = VecDeque::from([receiver.received(); 3]);
+        let [mut whole, mut late_removals] = [0, 0];
+        for seq in 1..600 {
+            for (id, skater) in skaters.iter_mut().enumerate() {
+                let is_moving = if seq % 200 < 150 { id % 3 > 0 } else { id == 0 };
+                skater.origin += Vec3::splat(f32::from(u8::from(is_moving)) * rng.signed_f32());
+                skater.alive ^= id > 0 && is_moving && rng.chance(0.05);
+            }
+            let is_there = |(id, skater): &(EntityId, Skater)| id.0 == 0 || !skater.alive && seq % 50 > 10;
+            let there = (0..).map(EntityId).zip(skaters).filter(is_there).collect();
+            let frame = Frame { tick: Tick(seq), server_time: Micros(seq.into()), entities: there };
+            let snapshot = Snapshot::new(SnapshotSeq(seq), CommandSeq(0), Arc::new(frame));
+            let encoded = sender.encode(&snapshot, 120, &mut SharedStates::default()).expect("room for one");
+            let decoded = receiver.decode(&encoded.datagram, CommandSeq(0)).expect("the sender encoded it");
+            let DecodeOutcome::New(received) = decoded else { panic!("{decoded:?}") };
+            assert_eq!(encoded.frame, received.snapshot.frame, "snapshot {seq}");
+            assert_eq!(Arc::ptr_eq(&encoded.frame, &snapshot.frame), encoded.deferred.is_empty());
+            whole += usize::from(encoded.deferred.is_empty());
+            late_removals += encoded.deferred.iter().filter(|id| snapshot.frame.get(**id).is_none()).count();
+            acks.push_back(receiver.received());
+            sender.handle_ack(&acks.pop_front().expect("three are on their way"));
+        }
+        assert!(whole > 20 && late_removals > 20, "{whole} {late_removals}");
     }
 }

@@ -69,6 +69,11 @@ impl EntityTrack {
         self.acked.as_ref().is_none_or(differs) || self.sent.iter().any(differs)
     }
 
+    /// Returns the state that the client has if no snapshot was lost; `None` for an entity that it does not know.
+    pub(crate) fn last_sent(&self) -> Option<&Arc<[u32]>> {
+        self.sent.back().or(self.acked.as_ref())?.cells.as_ref()
+    }
+
     /// Returns whether `truth` is the last state sent.
     pub(crate) fn is_echo(&self, truth: Option<&Arc<[u32]>>) -> bool {
         self.sent.back().is_some_and(|held| held.cells.as_ref() == truth)

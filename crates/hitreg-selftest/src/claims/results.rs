@@ -9,6 +9,7 @@ use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{DamageShare, DiscardingSink, Judge as _, Reason, ShotVerdict};
+use hitreg_netcode::history::Frame;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{Event, JudgedShot, Rewind, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use hitreg_netcode::server::Server;
@@ -167,8 +168,8 @@ impl ServerPipeline<Arena> for TrustingServer {
         self.server.poll_snapshot()
     }
 
-    fn handle_sent(&mut self, player: PlayerId, bytes: u16) {
-        self.server.handle_sent(player, bytes);
+    fn handle_sent(&mut self, player: PlayerId, frame: Arc<Frame<ArenaBody>>, bytes: Option<u16>) {
+        self.server.handle_sent(player, frame, bytes);
     }
 
     fn poll_event(&mut self) -> Option<Event<Arena>> {

@@ -1,11 +1,13 @@
 //! The server's end of one client's connection.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::arrivals::Arrivals;
 use super::requests::RequestReceiver;
 use crate::bounded::push_bounded;
 use crate::game::{BadCells, Body, Category, FieldSchema, GameInput};
+use crate::history::Frame;
 use crate::packet::{HeardPacket, Snapshot};
 use crate::state::state;
 use crate::wire::ReceivedSet;
@@ -82,14 +84,17 @@ pub enum UnusableDatagram {
 }
 
 /// A snapshot that is ready to send.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueuedSnapshot {
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueuedSnapshot<B> {
     /// The total size of its datagrams in bytes, including headers and seals.
     pub bytes: usize,
     /// The number of datagrams.
     pub datagrams: usize,
     /// False when some changes had no room and wait for the next snapshot.
     pub is_whole: bool,
+    /// The frame that the client has once the datagrams arrive, if it lost no earlier snapshot. Entities without room
+    /// are as they were sent last.
+    pub frame: Arc<Frame<B>>,
     /// Whether the client's prediction matched the server's avatar after the acked usercmd. Reported once per usercmd;
     /// `None` when the client did not report a prediction.
     pub saw_avatar_right: Option<bool>,
@@ -171,7 +176,7 @@ impl<B: Body> ServerConnection<B> {
         &mut self,
         snapshot: &Snapshot<B>,
         states: &mut SharedStates<B>,
-    ) -> Result<QueuedSnapshot, EncodeError> {
+    ) -> Result<QueuedSnapshot<B>, EncodeError> {
         for warning in &snapshot.warnings {
             let index = Wrapping16::of(warning.command.0);
             self.sender.warn(OutOfSeqWarning { index, difference: warning.difference });
@@ -190,6 +195,7 @@ impl<B: Body> ServerConnection<B> {
             bytes: datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum(),
             datagrams: datagrams.len(),
             is_whole,
+            frame: encoded.frame,
             saw_avatar_right,
             bit_counts,
         };

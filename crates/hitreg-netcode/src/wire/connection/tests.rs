@@ -59,7 +59,7 @@ fn packet(number: u32) -> ClientPacket {
     ClientPacket { number, ack: SnapshotSeq(0), commands: vec![command] }
 }
 
-fn send(server: &mut ServerConnection<Skater>, snapshot: &Snapshot<Skater>) -> (QueuedSnapshot, Vec<Vec<u8>>) {
+fn send(server: &mut ServerConnection<Skater>, snapshot: &Snapshot<Skater>) -> (QueuedSnapshot<Skater>, Vec<Vec<u8>>) {
     let sent = server.send_snapshot(snapshot, &mut SharedStates::default()).expect("the own body has room");
     (sent, std::iter::from_fn(|| server.poll_transmit()).collect())
 }
