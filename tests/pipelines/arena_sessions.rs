@@ -8,7 +8,7 @@ use hitreg::replay::{Mode, ReplayOptions, ReplayOutput};
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
-use hitreg::trace::schema::{corrections, effects, shots};
+use hitreg::trace::schema::{corrections, effects, shots, snapshots};
 
 fn replay_with(session: &Session, change: &[&str]) -> ReplayOutput {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
@@ -89,13 +89,30 @@ fn a_player_hears_its_own_shots_whatever_it_predicts() {
     }
 }
 
+/// A session whose snapshots have no room for all.
+fn without_room() -> Session {
+    let settings = [("wire.message_max_bytes", "400")].map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let (players, link) = (24, constant(60.0));
+    let scenario = Scenario { players, link, seconds: 10.0, seed: 3, settings, ..Scenario::default() };
+    record(&scenario, ArenaRules::default())
+}
+
+#[test]
+fn the_table_of_snapshots_counts_the_effects_that_clients_play() {
+    let options = ReplayOptions { network: true, sizes: true, ..ReplayOptions::default() };
+    let trace = replay(&without_room(), &options).expect("a log of this build").trace;
+    let (sent, played) = (snapshots::Columns::of(&trace), effects::Columns::of(&trace));
+    let arrived = (0..sent.rows).filter(|row| sent.arrived[*row] > 0);
+    let in_snapshots: u32 = arrived.map(|row| sent.effects[row]).sum();
+    let not_predicted = played.predicted.iter().filter(|predicted| **predicted == 0).count();
+    assert_eq!(in_snapshots as usize, not_predicted);
+    assert!(sent.left_out.iter().filter(|left_out| **left_out > 0).count() > 1_000);
+}
+
 /// Entities without room stand still on the client's screen until a snapshot has room for them.
 #[test]
 fn shots_at_waiting_entities_are_judged_against_drawn_positions() {
-    let settings = [("wire.message_max_bytes", "400")].map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    let scenario =
-        Scenario { players: 24, link: constant(60.0), seconds: 10.0, seed: 3, settings, ..Scenario::default() };
-    let replayed = replay_with(&record(&scenario, ArenaRules::default()), &[]);
+    let replayed = replay_with(&without_room(), &[]);
     assert_eq!(replayed.findings.first_difference, None);
     let shots = Summary::of(&replayed.trace).shots;
     let error = shots.view_error_units.expect("shots were rewound");

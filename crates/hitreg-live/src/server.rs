@@ -341,7 +341,7 @@ impl<B: Body> ServerConnections<'_, B> {
 }
 
 impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
-    fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> PackedSnapshot<B> {
+    fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &mut Snapshot<B>) -> PackedSnapshot<B> {
         let Some(connection) = self.connections[usize::from(player.0)].as_mut() else {
             return PackedSnapshot::whole(snapshot, None);
         };
@@ -354,7 +354,7 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
                     report.perceived.right += u64::from(is_right);
                 }
                 report.snapshots.sent += 1;
-                report.snapshots.whole += u64::from(sent.is_whole);
+                report.snapshots.whole += u64::from(sent.left_out == 0);
                 report.snapshots.in_fragments += u64::from(sent.datagrams > 1);
             });
         }

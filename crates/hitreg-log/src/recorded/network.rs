@@ -43,6 +43,7 @@ pub(super) fn snapshots(session: &Session) -> Table {
                 helper_ms: timing.and_then(|timing| timing.helper_ms).map_or(f32::NAN, f32::from),
                 warnings: timing.map_or(0, |timing| timing.warnings.len() as u32),
                 bytes: has_sizes.then_some(sent.bytes.into()),
+                left_out: None,
                 saw_avatar_right: None,
                 bits: None,
             });

@@ -77,6 +77,7 @@ impl NetworkTables {
             helper_ms: snapshot.helper_ms.map_or(f32::NAN, f32::from),
             warnings: snapshot.warnings.len() as u32,
             bytes: self.with_sizes.then_some(size.bytes.into()),
+            left_out: self.with_sizes.then_some(size.left_out),
             saw_avatar_right: size.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
             bits: size.bit_counts.filter(|_| self.with_sizes).map(|counts| counts.parts()),
         };

@@ -251,7 +251,7 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
 }
 
 impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
-    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> PackedSnapshot<B> {
+    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &mut Snapshot<B>) -> PackedSnapshot<B> {
         let index = usize::from(player.0);
         match &mut self.carriage {
             Transport::Datagrams { servers, states, .. } => {

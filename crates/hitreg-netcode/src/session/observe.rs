@@ -12,6 +12,8 @@ use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
 pub struct SnapshotSize {
     /// The total size of its datagrams in bytes; a nominal size when no datagrams are made.
     pub bytes: u16,
+    /// The number of changed entities, effects and warnings without room; 0 when no datagrams are made.
+    pub left_out: u32,
     /// Whether the client's prediction matched the server's avatar after the acked usercmd. `None` when the client did
     /// not report a prediction, or no datagrams are made.
     pub saw_avatar_right: Option<bool>,
@@ -28,7 +30,12 @@ impl SnapshotSize {
     /// Describes a snapshot that was sent as datagrams.
     pub fn of<B>(sent: &QueuedSnapshot<B>) -> SnapshotSize {
         let bytes = sent.bytes.min(usize::from(u16::MAX)) as u16;
-        SnapshotSize { bytes, saw_avatar_right: sent.saw_avatar_right, bit_counts: Some(sent.bit_counts) }
+        SnapshotSize {
+            bytes,
+            left_out: sent.left_out as u32,
+            saw_avatar_right: sent.saw_avatar_right,
+            bit_counts: Some(sent.bit_counts),
+        }
     }
 }
 
@@ -95,7 +102,7 @@ pub enum SessionEvent<'a, G: Game> {
     SnapshotSent {
         /// The player who will receive it.
         player: PlayerId,
-        /// The snapshot.
+        /// The snapshot, with the server's frame, and with the effects and warnings that its datagrams carry.
         snapshot: &'a Snapshot<G::Body>,
         /// The snapshot's size.
         size: SnapshotSize,

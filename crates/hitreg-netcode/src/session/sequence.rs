@@ -31,8 +31,8 @@ pub trait ServerEnds<B> {
     /// The server ticked.
     fn ticked(&mut self, _at: Micros) {}
 
-    /// Prepares a snapshot for sending.
-    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &Snapshot<B>) -> PackedSnapshot<B>;
+    /// Prepares a snapshot for sending, and sets its effects and warnings to those that are sent with it.
+    fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &mut Snapshot<B>) -> PackedSnapshot<B>;
 
     /// Sends the snapshot that was prepared last.
     fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>);
@@ -85,8 +85,8 @@ pub fn tick<G: Game>(
         observer.event(at, SessionEvent::Server { tick, event: &event });
     }
     observer.event(at, SessionEvent::Ticked { outcome, world: server.world() });
-    while let Some((player, snapshot)) = server.poll_snapshot() {
-        let PackedSnapshot { frame, size } = ends.pack(at, player, &snapshot);
+    while let Some((player, mut snapshot)) = server.poll_snapshot() {
+        let PackedSnapshot { frame, size } = ends.pack(at, player, &mut snapshot);
         if let Some(frame) = frame {
             server.handle_sent(player, frame, size.map(|size| size.bytes));
         }

@@ -79,8 +79,12 @@ pub struct EncodedSnapshot<B> {
     /// The frame that a client has with this message if it lost none: deferred entities are as they were sent last. It
     /// is the snapshot's own frame when `deferred` is empty.
     pub frame: Arc<Frame<B>>,
+    /// The effects in the message.
+    pub effects: Vec<Effect>,
     /// The number of effects that wait for a later message.
     pub effects_waiting: usize,
+    /// The number of effects that were dropped, because too many wait.
+    pub effects_dropped: usize,
     /// The number of warnings that were dropped for lack of room.
     pub warnings_dropped: usize,
     /// The bits of the message by purpose.
@@ -218,8 +222,8 @@ impl<B: Body> Sender<B> {
             carried.push(change);
         }
         self.effects.extend(&snapshot.effects);
-        let excess = self.effects.len().saturating_sub(EFFECTS_WAITING_MAX);
-        self.effects.drain(..excess);
+        let effects_dropped = self.effects.len().saturating_sub(EFFECTS_WAITING_MAX);
+        self.effects.drain(..effects_dropped);
         let next_notice = self.put_notices(&mut page, snapshot.seq);
         let warnings_dropped = std::mem::take(&mut self.warnings).len();
         if let Some(echo) = snapshot.echo {
@@ -234,7 +238,7 @@ impl<B: Body> Sender<B> {
                 page.put(change.submessages(), reserved, |out| self.put_change(snapshot, usual, change, out));
             if is_carried { &mut carried } else { &mut deferred }.push(change);
         }
-        self.put_effects(&mut page, snapshot, &carried);
+        let effects = self.put_effects(&mut page, snapshot, &carried);
         let frame = self.client_frame(&snapshot.frame, &deferred);
         self.remember(snapshot, next_notice, &carried, &deferred);
         let (datagram, bit_counts) = page.finish();
@@ -244,7 +248,9 @@ impl<B: Body> Sender<B> {
             carried: carried.iter().map(|change| change.id).collect(),
             deferred: deferred.iter().map(|change| change.id).collect(),
             frame,
+            effects,
             effects_waiting: self.effects.len(),
+            effects_dropped,
             warnings_dropped,
         })
     }
@@ -341,15 +347,20 @@ impl<B: Body> Sender<B> {
         next.unwrap_or(self.outbox.first())
     }
 
-    fn put_effects(&mut self, page: &mut DatagramPage, snapshot: &Snapshot<B>, carried: &[&EntityChange]) {
-        while let Some(effect) = self.effects.front().copied() {
+    /// Writes waiting effects, oldest first, as long as they fit. Returns them.
+    fn put_effects(
+        &mut self,
+        page: &mut DatagramPage,
+        snapshot: &Snapshot<B>,
+        carried: &[&EntityChange],
+    ) -> Vec<Effect> {
+        let fits = |effect: &&Effect| {
             let is_carried = carried.iter().any(|change| change.id == effect.entity);
             let near = snapshot.frame.get(effect.entity).filter(|_| is_carried).map(Body::origin);
-            if !page.put_event(0, |out| put_effect(out, &effect, near)) {
-                break;
-            }
-            self.effects.pop_front();
-        }
+            page.put_event(0, |out| put_effect(out, effect, near))
+        };
+        let fitting = self.effects.iter().take_while(fits).count();
+        self.effects.drain(..fitting).collect()
     }
 
     /// Returns the frame that a client has if it lost no snapshot: the deferred entities are as they were sent last.

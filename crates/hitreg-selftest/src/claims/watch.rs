@@ -255,7 +255,7 @@ impl Observer<Arena> for SessionWatch {
             }
             SessionEvent::SnapshotSent { player, snapshot, size } => {
                 let warnings = snapshot.warnings.iter().map(|warning| warning.difference).collect();
-                let (helper_ms, SnapshotSize { bytes, saw_avatar_right, bit_counts }) = (snapshot.helper_ms, size);
+                let (helper_ms, SnapshotSize { bytes, saw_avatar_right, bit_counts, .. }) = (snapshot.helper_ms, size);
                 self.sent.push(ObservedSend { player, at, helper_ms, warnings, saw_avatar_right, bytes, bit_counts });
             }
             SessionEvent::SnapshotReceived { player, snapshot, reconciled } => self.received.push(ObservedSnapshot {

@@ -384,9 +384,9 @@ table! {
     took_ms: f32, unit = Unit::Millis;
     /// The newest usercmd that had run, was refused or was given up.
     ack: u32;
-    /// Number of entities that the client knows with it.
+    /// Number of entities in the server's frame for the client.
     entities: u32;
-    /// Number of effects in it.
+    /// Number of effects in it, also effects that had no room in an earlier one.
     effects: u32;
     /// Number of updates that the rate limit held back before it.
     choked: u32;
@@ -396,6 +396,8 @@ table! {
     warnings: u32;
     /// Size of its datagrams in bytes, if the replay encodes datagrams.
     bytes: OptionalNumber, optional = true;
+    /// Number of changed entities, effects and warnings without room in it, if the replay encodes datagrams.
+    left_out: OptionalNumber, optional = true;
     /// Whether the client saw its avatar where the server had it after the acked usercmd, if the replay encodes
     /// datagrams.
     saw_avatar_right: OptionalCode, optional = true, names = &["no", "yes"];

@@ -90,8 +90,9 @@ pub struct QueuedSnapshot<B> {
     pub bytes: usize,
     /// The number of datagrams.
     pub datagrams: usize,
-    /// False when some changes had no room and wait for the next snapshot.
-    pub is_whole: bool,
+    /// The number of changed entities, effects and warnings without room. Entities and up to 256 effects wait for the
+    /// next snapshot.
+    pub left_out: usize,
     /// The frame that the client has once the datagrams arrive, if it lost no earlier snapshot. Entities without room
     /// are as they were sent last.
     pub frame: Arc<Frame<B>>,
@@ -166,15 +167,15 @@ impl<B: Body> ServerConnection<B> {
         now - self.heard_at
     }
 
-    /// Queues the datagrams of a snapshot. `states` holds what the connections of a server remember; share it among all
-    /// of them.
+    /// Queues the datagrams of a snapshot, and sets its effects and warnings to those that they carry. Earlier effects
+    /// may be among them. `states` holds what the connections of a server remember; share it among all of them.
     ///
     /// # Errors
     /// When the client's own body does not fit, or the snapshot is not newer than the last. The snapshot is then not
     /// sent, and counts as lost for the client.
     pub fn send_snapshot(
         &mut self,
-        snapshot: &Snapshot<B>,
+        snapshot: &mut Snapshot<B>,
         states: &mut SharedStates<B>,
     ) -> Result<QueuedSnapshot<B>, EncodeError> {
         for warning in &snapshot.warnings {
@@ -185,7 +186,8 @@ impl<B: Body> ServerConnection<B> {
         let saw_avatar_right = avatar.and_then(|avatar| self.matches_perceived(snapshot.ack, avatar));
         let encoded = self.sender.encode(snapshot, self.message_bytes_max, states)?;
         self.reference.sent = snapshot.seq;
-        let is_whole = encoded.deferred.is_empty() && encoded.warnings_dropped == 0;
+        snapshot.effects = encoded.effects;
+        snapshot.warnings.truncate(snapshot.warnings.len().saturating_sub(encoded.warnings_dropped));
         // The sender respects the limit of fragments per message, so fragmenting succeeds.
         let datagrams = fragments(snapshot.seq, encoded.datagram).unwrap_or_default();
         let fragments = if datagrams.len() > 1 { datagrams.len() * FRAGMENT_HEADER_BYTES } else { 0 };
@@ -194,7 +196,10 @@ impl<B: Body> ServerConnection<B> {
         let sent = QueuedSnapshot {
             bytes: datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum(),
             datagrams: datagrams.len(),
-            is_whole,
+            left_out: encoded.deferred.len()
+                + encoded.effects_waiting
+                + encoded.effects_dropped
+                + encoded.warnings_dropped,
             frame: encoded.frame,
             saw_avatar_right,
             bit_counts,

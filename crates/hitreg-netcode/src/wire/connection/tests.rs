@@ -60,7 +60,8 @@ fn packet(number: u32) -> ClientPacket {
 }
 
 fn send(server: &mut ServerConnection<Skater>, snapshot: &Snapshot<Skater>) -> (QueuedSnapshot<Skater>, Vec<Vec<u8>>) {
-    let sent = server.send_snapshot(snapshot, &mut SharedStates::default()).expect("the own body has room");
+    let sent =
+        server.send_snapshot(&mut snapshot.clone(), &mut SharedStates::default()).expect("the own body has room");
     (sent, std::iter::from_fn(|| server.poll_transmit()).collect())
 }
 
@@ -98,7 +99,7 @@ fn losing_a_baseline_loses_only_that_snapshot() {
 fn a_lost_fragment_loses_its_snapshot_and_sizes_count_datagrams() {
     let (mut server, mut client) = pair();
     let (sent, mut datagrams) = send(&mut server, &snapshot(1, 120));
-    assert!(sent.datagrams > 1 && sent.is_whole);
+    assert!(sent.datagrams > 1 && sent.left_out == 0);
     assert_eq!(sent.bytes, datagrams.iter().map(Vec::len).sum::<usize>());
     assert!(datagrams.iter().all(|datagram| datagram.len() <= DATAGRAM_BYTES_MAX));
     datagrams.pop();
@@ -128,6 +129,29 @@ fn entities_without_room_wait_and_the_others_arrive() {
         ack(&mut client, &mut server, seq);
     }
     assert_eq!(seen, 30);
+}
+
+#[test]
+fn a_sent_snapshot_has_the_effects_and_warnings_that_its_datagrams_carry() {
+    let (mut server, mut client) = pair();
+    server.limit_messages(400);
+    let effect = |kind| Effect { kind, entity: EntityId(0), at: Vec3::splat(f32::from(kind)), predictable: false };
+    let mut carried = Vec::new();
+    for (seq, effects, warnings) in [(1, 300, 8), (2, 1, 1), (3, 0, 0)] {
+        let mut sent = snapshot(seq, 12);
+        sent.effects = (0..effects).map(|n| effect(n as u8)).collect();
+        sent.warnings = (0..warnings).map(|n| OutOfSequence { command: CommandSeq(n), difference: -1 }).collect();
+        let queued = server.send_snapshot(&mut sent, &mut SharedStates::default()).expect("the own body has room");
+        let datagram = server.poll_transmit().expect("it was just queued");
+        let event = client.handle_datagram(Micros::ZERO, &datagram);
+        let Ok(Some(ClientEvent::Snapshot { received, .. })) = event else { panic!("{event:?}") };
+        assert_eq!(received.snapshot.effects, sent.effects);
+        assert_eq!(received.snapshot.warnings.len(), sent.warnings.len());
+        carried.push((sent.effects.len(), sent.warnings.len(), queued.left_out));
+        ack(&mut client, &mut server, seq);
+    }
+    // Of the 300 effects, 242 wait and 44 are dropped.
+    assert_eq!(carried, [(14, 8, 242 + 44), (28, 1, 215), (28, 0, 187)]);
 }
 
 #[test]
