@@ -52,7 +52,9 @@ fn shots_on_a_constant_link_are_judged_against_drawn_positions() {
 /// Clients extrapolate between slow updates, and when they draw the present. The server extrapolates, too.
 #[test]
 fn shots_at_extrapolated_targets_are_judged_against_drawn_positions() {
-    for (update_hz, lerp_ms, delay_ms) in [("20", "0", 0.0), ("100", "1000", 200.0)] {
+    for (update_hz, lerp_ms, delay_ms) in
+        [("2", "100", 40.0), ("20", "0", 0.0), ("20", "0", 60.0), ("100", "1000", 200.0)]
+    {
         let mut scenario = Scenario { link: constant(delay_ms), seconds: 40.0, ..Scenario::default() };
         let limit = ("lag_compensation.max_unlag_ms", "1500");
         for (key, value) in [("server.update_hz", update_hz), ("interpolation.lerp_ms", lerp_ms), limit] {

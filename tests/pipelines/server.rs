@@ -172,10 +172,8 @@ fn a_false_delay_and_missing_acks_give_no_further_rewind() {
     // The round trip is the time since the last snapshot, at most 50 ms.
     let (limit, by) = judged(true, 500, 500);
     assert!(limit == Limit::Claim && by <= Micros::from_ms(100 + 50 + TICK_MS), "{limit:?} {by:?}");
-    assert_eq!(judged(false, 500, 100), (Limit::Claim, Micros::from_ms(100 + TICK_MS)));
-    // 200 ms are accepted.
-    assert_eq!(judged(false, 300, 100), (Limit::None, Micros::from_ms(300 + TICK_MS)));
-    assert_eq!(judged(false, 301, 100).0, Limit::Claim);
+    // A client that acks nothing has seen nothing, and is judged in the present.
+    assert_eq!([judged(false, 500, 100), judged(false, 100, 100)].map(|(_, by)| by), [Micros::ZERO; 2]);
 }
 
 /// The server extrapolates a target as the shooter's client did when the newest snapshot was older than the drawn time.

@@ -1,6 +1,7 @@
-//! The bounded past of a session. The server keeps the frames that it sent to each client; a client keeps the frames
-//! that it received. Both place bodies at a past time with the same function. When no snapshot is lost, the server
-//! therefore judges a shot against exactly the view that the client drew.
+//! The bounded past of a session. The server keeps the frames that each client has once its snapshot arrives; a client
+//! keeps the frames that it received. Both place bodies at a past time with the same function, the server by the frames
+//! up to the newest that the client acked. When no snapshot is lost, it therefore judges a shot against exactly the view
+//! that the client drew.
 //!
 //! Nothing is rewound in place: each past is a new, immutable list of bodies.
 
@@ -128,6 +129,13 @@ impl<B: Clone> History<B> {
         (after.checked_sub(1).map(|i| &*self.frames[i]), self.frames.get(after).map(|f| &**f))
     }
 
+    /// Like [`History::around`], among the frames up to `newest`; the oldest frame is always among them.
+    fn known_around(&self, at: Micros, newest: Micros) -> (Option<&Frame<B>>, Option<&Frame<B>>) {
+        let newest = self.oldest().map_or(newest, |oldest| newest.max(oldest.server_time));
+        let (before, after) = self.around(at.min(newest));
+        (before, after.filter(|frame| frame.server_time <= newest))
+    }
+
     /// Places every entity except `but` at time `at`, interpolated between the two frames around it, in ascending order
     /// of id. The entities are those of the newer frame, or of the newest frame when `at` is later.
     pub fn place_all<G: Game<Body = B>>(
@@ -138,7 +146,20 @@ impl<B: Clone> History<B> {
         limits: &PlacementLimits,
         out: &mut Vec<(EntityId, PlacedBody<B>)>,
     ) {
-        let (before, after) = self.around(at);
+        self.place_known::<G>(rules, at, Micros(i64::MAX), but, limits, out);
+    }
+
+    /// Like [`History::place_all`], by the frames up to `newest`.
+    pub(crate) fn place_known<G: Game<Body = B>>(
+        &self,
+        rules: &G::Rules,
+        at: Micros,
+        newest: Micros,
+        but: EntityId,
+        limits: &PlacementLimits,
+        out: &mut Vec<(EntityId, PlacedBody<B>)>,
+    ) {
+        let (before, after) = self.known_around(at, newest);
         let Some(shown) = after.or(before) else { return };
         // The entities before and after the one that is left out.
         let own = shown.entities.iter().position(|(id, _)| *id == but);

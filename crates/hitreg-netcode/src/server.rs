@@ -22,7 +22,7 @@ use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::settings::Settings;
 use crate::state::{State, StateError, StateReader, StateWriter, state};
-use connection::PlayerConnection;
+use connection::{PacketArrival, PlayerConnection};
 use hitreg_log::hash;
 use hitreg_log::record::Presence;
 use hitreg_log::units::{Micros, PlayerId, Tick};
@@ -36,7 +36,7 @@ pub struct Server<G: Game> {
     now: Micros,
     connections: Vec<PlayerConnection<G>>,
     /// Packets since the last tick, in order of arrival.
-    inbox: Vec<(PlayerId, Micros, ClientPacket)>,
+    inbox: Vec<(PlayerId, PacketArrival, ClientPacket)>,
     snapshots: VecDeque<(PlayerId, Snapshot<G::Body>)>,
     events: VecDeque<Event<G>>,
     /// A buffer for the world's words, kept to save one allocation per tick.
@@ -116,7 +116,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         }
         connection.measure_latency(now, packet.ack);
         connection.note_packet(now, packet.number);
-        self.inbox.push((player, now, packet));
+        self.inbox.push((player, PacketArrival { at: now, newest: connection.acked_sent }, packet));
     }
 
     fn handle_left(&mut self, player: PlayerId) {

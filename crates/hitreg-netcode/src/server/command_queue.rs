@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Server;
+use super::connection::PacketArrival;
 use super::lag_compensation::ShotClaim;
 use crate::bounded::push_bounded;
 use crate::game::{Body, Effect, Game, GameInput, PlayerCommand, Reason, ShotVerdict, Sink, Touch, WorldSink};
@@ -28,7 +29,7 @@ impl<G: Game> Server<G> {
         for (player, arrived, packet) in inbox.drain(..) {
             match schedule {
                 Schedule::Arrival => self.run_packet(player, arrived, &packet),
-                Schedule::Tick => self.schedule(player, arrived, &packet, before),
+                Schedule::Tick => self.schedule(player, arrived.at, &packet, before),
             }
         }
         self.inbox = inbox;
@@ -37,7 +38,7 @@ impl<G: Game> Server<G> {
         }
     }
 
-    fn run_packet(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket) {
+    fn run_packet(&mut self, player: PlayerId, arrived: PacketArrival, packet: &ClientPacket) {
         let Some(oldest) = packet.commands.first() else { return };
         let last = self.connections[usize::from(player.0)].last_command;
         if oldest.seq > last.next() {
@@ -84,7 +85,7 @@ impl<G: Game> Server<G> {
         }
     }
 
-    pub(super) fn run_or_refuse(&mut self, player: PlayerId, arrived: Micros, command: &Usercmd) {
+    pub(super) fn run_or_refuse(&mut self, player: PlayerId, arrived: PacketArrival, command: &Usercmd) {
         let connection = &mut self.connections[usize::from(player.0)];
         connection.last_command = command.seq;
         let affordable = connection.spend(command.input.msec);
@@ -97,7 +98,7 @@ impl<G: Game> Server<G> {
     }
 
     /// Runs one usercmd on its player's body and judges its shots. A stand-in has no arrival.
-    fn run(&mut self, player: PlayerId, arrived: Option<Micros>, command: &Usercmd) {
+    fn run(&mut self, player: PlayerId, arrived: Option<PacketArrival>, command: &Usercmd) {
         let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
         let own = G::Input::read_usercmd(command);
         let run = PlayerCommand { rules: &*self.setup.rules, seed: self.setup.seed, player, command: &own };
@@ -113,7 +114,7 @@ impl<G: Game> Server<G> {
         }
     }
 
-    fn shoot(&mut self, player: PlayerId, arrived: Option<Micros>, command: &Usercmd, index: u8, fire: G::Fire) {
+    fn shoot(&mut self, player: PlayerId, arrived: Option<PacketArrival>, command: &Usercmd, index: u8, fire: G::Fire) {
         let own = &self.connections[usize::from(player.0)].settings;
         let claim = ShotClaim::of(arrived, command, own);
         let (rewind, verdict) = self.judge(player, &claim, &fire, own);

@@ -18,6 +18,15 @@ use hitreg_log::usercmd::{Input, Usercmd};
 /// The most warnings in one snapshot; the newest are kept.
 const WARNINGS_MAX: usize = 8;
 
+/// The arrival of a usercmd.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacketArrival {
+    /// The time.
+    pub(super) at: Micros,
+    /// The send time of the newest snapshot that the client had, by the acks so far; `None` without an ack.
+    pub(super) newest: Option<Micros>,
+}
+
 pub(super) struct PlayerConnection<G: Game> {
     /// The player's settings.
     pub(super) settings: Arc<Settings>,
@@ -37,8 +46,9 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) history: History<G::Body>,
     /// The send times of the snapshots that a later ack may name.
     pub(super) sent: VecDeque<(SnapshotSeq, Micros)>,
-    /// The newest acked snapshot, and the round trip until its first ack.
+    /// The newest acked snapshot, its send time, and the round trip until its first ack.
     pub(super) acked: SnapshotSeq,
+    pub(super) acked_sent: Option<Micros>,
     pub(super) round_trip: Option<Micros>,
     /// The number of the last snapshot.
     pub(super) snapshot: SnapshotSeq,
@@ -72,6 +82,7 @@ state!(PlayerConnection<G: Game> {
     history,
     sent,
     acked,
+    acked_sent,
     round_trip,
     snapshot,
     due_at,
@@ -97,6 +108,7 @@ impl<G: Game> PlayerConnection<G> {
             history: History::default(),
             sent: VecDeque::with_capacity(FRAMES_KEPT),
             acked: SnapshotSeq(0),
+            acked_sent: None,
             round_trip: None,
             snapshot: SnapshotSeq(0),
             due_at: Micros::ZERO,
@@ -120,6 +132,7 @@ impl<G: Game> PlayerConnection<G> {
         }
         if let Some((_, sent)) = self.sent.iter().rev().find(|(seq, _)| *seq == ack) {
             self.acked = ack;
+            self.acked_sent = Some(*sent);
             self.round_trip = Some(now - *sent);
             while self.sent.front().is_some_and(|(seq, _)| *seq <= ack) {
                 self.sent.pop_front();

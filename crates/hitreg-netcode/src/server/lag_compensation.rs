@@ -2,10 +2,11 @@
 //!
 //! A shot is judged against the targets at the time that the shooter's screen showed. That is the server time on the
 //! shooter's clock when it made the usercmd, minus its interpolation delay. The targets come as an immutable list from
-//! the history of frames sent to this client. The client draws with the same placement function.
+//! the history of frames sent to this client, up to the newest that it had acked. The client draws with the same
+//! placement function.
 
 use super::Server;
-use super::connection::PlayerConnection;
+use super::connection::{PacketArrival, PlayerConnection};
 use crate::game::{Body, Game};
 use crate::history::{PlacementLimits, body_of};
 use crate::pipeline::{Limit, Rewind};
@@ -16,7 +17,7 @@ use hitreg_log::usercmd::Usercmd;
 /// What a shot's usercmd says of the time that the shooter saw.
 pub(super) struct ShotClaim {
     /// The arrival of the usercmd; `None` for a stand-in, which nobody saw and which is judged in the present.
-    arrived: Option<Micros>,
+    arrived: Option<PacketArrival>,
     /// The server time for which the client drew the others.
     drawn_at: Micros,
     /// How far behind its clock the client draws the others by its settings.
@@ -27,7 +28,7 @@ pub(super) struct ShotClaim {
 
 impl ShotClaim {
     /// The claim of a usercmd of a client with these settings.
-    pub(super) fn of(arrived: Option<Micros>, command: &Usercmd, settings: &Settings) -> ShotClaim {
+    pub(super) fn of(arrived: Option<PacketArrival>, command: &Usercmd, settings: &Settings) -> ShotClaim {
         let (lerp_ms, behind_ms) = (i64::from(command.lerp_msec), settings.drawn_behind_ms());
         // The time of a calibrated clock is that of the usercmd's tick, which is ahead of what the client received.
         let is_ahead = settings.server.schedule == Schedule::Tick || settings.client.clock == ClockMode::Calibrated;
@@ -61,13 +62,15 @@ impl<G: Game> Server<G> {
             return Rewind { by: Micros::ZERO, limit: Limit::None, targets: present(), left_in_present: Vec::new() };
         };
         let connection = &self.connections[usize::from(shooter.0)];
-        let (wanted, limit) = drawn_time(connection, arrived, claim, settings);
+        let (wanted, limit) = drawn_time(connection, arrived.at, claim, settings);
         let (at, limit) = bounded(connection, wanted, self.now, limit, settings);
-        if at >= self.now {
+        // Without an ack, the shooter has seen nothing.
+        let (Some(newest), true) = (arrived.newest, at < self.now) else {
             return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
-        }
+        };
         let (mut placed, limits) = (Vec::new(), PlacementLimits::of(settings));
-        connection.history.place_all::<G>(&self.setup.rules, at, shooter.entity(), &limits, &mut placed);
+        let (rules, but) = (&self.setup.rules, shooter.entity());
+        connection.history.place_known::<G>(rules, at, newest, but, &limits, &mut placed);
         let mut left_in_present = Vec::new();
         let now = G::entities(&self.world);
         let targets = placed.into_iter().filter_map(|(id, past)| {

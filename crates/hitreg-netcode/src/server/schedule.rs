@@ -3,6 +3,7 @@
 //! changes what the others have seen.
 
 use super::Server;
+use super::connection::PacketArrival;
 use crate::game::Game;
 use crate::packet::ClientPacket;
 use crate::pipeline::Event;
@@ -76,7 +77,8 @@ impl<G: Game> Server<G> {
                 continue;
             }
             self.replace_lost(player, last, command.seq);
-            self.run_or_refuse(player, arrived, &command);
+            let newest = self.connections[usize::from(player.0)].acked_sent;
+            self.run_or_refuse(player, PacketArrival { at: arrived, newest }, &command);
         }
     }
 }
