@@ -341,7 +341,7 @@ async function bodiesAreInPlace(page, value, positions) {
     const isShown = ({ x, y }) => Math.abs(x - left) * whole < clientWidth / 2 && Math.abs(y - bottom) * whole < clientHeight / 2;
     return expected.map(({ at_us, entity, x, y }) => {
       const place = placeAt(side.bodyOf.get(entity), at_us);
-      return { off: place ? Math.max(Math.abs(place.x - x), Math.abs(place.y - y)) : Infinity, shown: place !== null && isShown(place) };
+      return { off: place ? Math.hypot(place.x - x, place.y - y) : Infinity, shown: place !== null && isShown(place) };
     });
   }, expected);
   const [exactness] = await value("window.hitreg.contents.sides[0].exactness");

@@ -21,6 +21,15 @@ pub(super) struct StepTimes {
     asked: Cell<usize>,
 }
 
+/// One step of a clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClockStep {
+    /// The place of the step in its clock.
+    pub(super) index: u32,
+    /// The time of the step, in microseconds.
+    pub(super) at_us: i64,
+}
+
 /// The same clock in the page's format.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PackedClock {
@@ -108,12 +117,12 @@ impl StepTimes {
         self.numbers.is_empty()
     }
 
-    pub(super) fn step_of(&self, number: u32) -> Option<u32> {
+    pub(super) fn step_of(&self, number: u32) -> Option<ClockStep> {
         let asked = self.asked.get();
         let near = [asked, asked + 1].into_iter().find(|step| self.numbers.get(*step) == Some(&number));
         let step = near.or_else(|| self.numbers.binary_search(&number).ok())?;
         self.asked.set(step);
-        Some(step as u32)
+        Some(ClockStep { index: step as u32, at_us: self.times_us[step] })
     }
 
     pub(super) fn pack(&self, player: Option<u32>, columns: &mut PageColumns) -> PackedClock {
@@ -137,7 +146,7 @@ mod tests {
             .for_each(|(number, at)| clock.push(number, at));
         let clock = clock.in_order();
         assert_eq!((&clock.numbers[..], &clock.times_us[..]), (&[1, 2, 3, 5, 9][..], &[10, 25, 30, 30, 90][..]));
-        let steps = [9, 1, 2, 3, 4, 5].map(|number| clock.step_of(number));
-        assert_eq!(steps, [Some(4), Some(0), Some(1), Some(2), None, Some(3)]);
+        let steps = [9, 1, 2, 3, 4, 5].map(|number| clock.step_of(number).map(|step| (step.index, step.at_us)));
+        assert_eq!(steps, [Some((4, 90)), Some((0, 10)), Some((1, 25)), Some((2, 30)), None, Some((3, 30))]);
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::clock::{PackedClock, StepTimes};
+use super::clock::{ClockStep, PackedClock, StepTimes};
 use super::evidence::Evidence;
 use super::explanations::{corrections_of, shots_of};
 use super::packed::PageColumns;
@@ -193,7 +193,7 @@ impl<'t> Places<'t> {
     }
 
     /// The position in a row; `None` without x and y, or at infinity.
-    fn at(&self, row: usize, step: u32, mark: u8, world: &TrackWorld) -> Option<TrackPoint> {
+    fn at(&self, row: usize, step: ClockStep, mark: u8, world: &TrackWorld) -> Option<TrackPoint> {
         let [x, y, z] = &self.places;
         let place = world.place([x.get(row)?, y.get(row)?, z.get(row).unwrap_or(0.0)])?;
         let yaw = self.yaw.get(row).copied().filter(|yaw| yaw.is_finite());
@@ -273,7 +273,7 @@ impl ScreenRows {
                 how = read.how.names.to_vec();
             }
             // All rows of a screen follow each other.
-            let mut screen: Option<((u32, u32), Option<u32>)> = None;
+            let mut screen: Option<((u32, u32), Option<ClockStep>)> = None;
             for (row, ((player, command), entity)) in read.player.iter().zip(read.command).zip(read.entity).enumerate()
             {
                 let step = match screen.filter(|(of, _)| *of == (*player, *command)) {

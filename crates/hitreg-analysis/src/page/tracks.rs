@@ -1,19 +1,19 @@
-//! The paths of bodies. Each path keeps only a few samples, such that straight lines between them pass all others
-//! within a tolerance. The tolerance grows with the number of kept samples, so that a long session has no more of them
+//! The paths of bodies. Each path keeps only a few samples. The page moves a body along straight lines between them, at
+//! a constant speed from one to the next, so that it is within a tolerance of every other sample at its time. The tolerance grows with the number of kept samples, so that a long session has no more of them
 //! than a page can show.
 
 use hitreg_log::sorted::SortedMap;
 
 use serde::Serialize;
 
+use super::clock::ClockStep;
 use super::packed::{PackedColumn, PageColumns, whole};
-use super::world::{COARSER, TrackPrecision, TrackWorld};
+use super::world::{LineTolerance, TrackPrecision, TrackWorld};
 
 /// The position of an entity at one step of a clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrackPoint {
-    /// The number of the step.
-    pub(super) step: u32,
+    pub(super) step: ClockStep,
     /// The distance from the world's origin on each axis, in units.
     pub(super) place: [f32; 3],
     /// The view direction (yaw), in degrees.
@@ -37,9 +37,6 @@ pub(super) struct PageTrack {
     mark: PackedColumn,
 }
 
-/// The tolerance of a line in direction, in degrees.
-const TOLERANCE_DEGREES: f32 = 12.0;
-
 /// The tolerance grows at most this many times.
 const MOST_STEPS: u32 = 4;
 
@@ -57,21 +54,21 @@ struct Track {
     /// The last sample, and whether it is kept.
     last: Option<(Knot, bool)>,
     /// The line from the last kept sample.
-    line: Option<SlopeRange>,
+    line: Option<VelocityRange>,
     lacks_yaw: bool,
     /// Whether a sample came after one of a later step.
     is_mixed: bool,
 }
 
 impl Track {
-    fn push(&mut self, point: TrackPoint, tolerance: f32) {
+    fn push(&mut self, point: TrackPoint, tolerance: LineTolerance) {
         self.lacks_yaw |= point.yaw.is_none();
-        let before = self.last.map(|(last, _)| last.point.step);
-        self.is_mixed |= before.is_some_and(|before| before >= point.step);
-        self.add(Knot { point, came: before.and_then(|before| before.checked_add(1)) != Some(point.step) }, tolerance);
+        let (before, step) = (self.last.map(|(last, _)| last.point.step.index), point.step.index);
+        self.is_mixed |= before.is_some_and(|before| before >= step);
+        self.add(Knot { point, came: before.and_then(|before| before.checked_add(1)) != Some(step) }, tolerance);
     }
 
-    fn add(&mut self, knot: Knot, tolerance: f32) {
+    fn add(&mut self, knot: Knot, tolerance: LineTolerance) {
         let goes_on = self.last.filter(|(last, _)| !knot.came && last.point.mark == knot.point.mark);
         let kept = match (goes_on, &mut self.line) {
             (Some(_), Some(line)) if line.takes(&knot.point) => {
@@ -81,7 +78,7 @@ impl Track {
             (Some((last, is_kept)), _) => {
                 // The line ends at the sample before, which was still within the tolerance.
                 self.kept.extend((!is_kept).then_some(last));
-                let mut line = SlopeRange::at(&last.point);
+                let mut line = VelocityRange::at(&last.point);
                 line.narrow(&knot.point, tolerance);
                 self.line = Some(line);
                 false
@@ -89,7 +86,7 @@ impl Track {
             (None, _) => {
                 self.kept.extend(self.last.filter(|(_, is_kept)| !is_kept).map(|(last, _)| last));
                 self.kept.push(knot);
-                self.line = Some(SlopeRange::at(&knot.point));
+                self.line = Some(VelocityRange::at(&knot.point));
                 true
             }
         };
@@ -97,14 +94,14 @@ impl Track {
     }
 
     /// Keeps fewer samples. Lines then pass the samples of the lines so far within `by`.
-    fn thin(&mut self, by: f32) {
+    fn thin(&mut self, by: LineTolerance) {
         self.settle();
         let (kept, lacks_yaw, is_mixed) = (std::mem::take(&mut self.kept), self.lacks_yaw, self.is_mixed);
         *self = Track { lacks_yaw, ..Track::default() };
         if is_mixed {
             let mut points: Vec<TrackPoint> = kept.into_iter().map(|knot| knot.point).collect();
-            points.sort_by_key(|point| point.step);
-            points.dedup_by_key(|point| point.step);
+            points.sort_by_key(|point| point.step.index);
+            points.dedup_by_key(|point| point.step.index);
             points.into_iter().for_each(|point| self.push(point, by));
         } else {
             kept.into_iter().for_each(|knot| self.add(knot, by));
@@ -118,7 +115,7 @@ impl Track {
         {
             self.kept.push(*last);
             // A further sample may still continue the line to this one.
-            self.line = Some(SlopeRange::at(&last.point));
+            self.line = Some(VelocityRange::at(&last.point));
         }
     }
 }
@@ -167,7 +164,7 @@ impl TrackSet {
         let place = self.place(path);
         let track = &mut self.tracks[place].1;
         let before = track.kept.len();
-        track.push(point, self.precision.tolerance);
+        track.push(point, self.precision.of_lines());
         self.kept += track.kept.len() - before;
         while self.kept > self.most && self.steps < MOST_STEPS {
             let before = self.kept;
@@ -180,10 +177,11 @@ impl TrackSet {
     }
 
     fn coarsen(&mut self) {
-        // The lines so far are within one tolerance of the samples, and the new ones within the rest of these lines.
-        let by = self.precision.tolerance * (COARSER - 1.0);
+        // The lines so far are within their tolerance of the samples, and the new ones within the rest of these lines.
+        let (fine, coarse) = (self.precision.of_lines(), self.precision.coarser());
+        let by = std::array::from_fn(|of| coarse.of_lines()[of] - fine[of]);
         self.tracks.iter_mut().for_each(|(_, track)| track.thin(by));
-        self.precision = self.precision.coarser();
+        self.precision = coarse;
         self.steps += 1;
         self.kept = self.tracks.iter().map(|(_, track)| track.kept.len()).sum();
     }
@@ -196,7 +194,7 @@ impl TrackSet {
         let pack = |([_, of, entity], mut track): (TrackKey, Track)| {
             track.settle();
             if track.is_mixed {
-                track.thin(0.0);
+                track.thin([0.0; 4]);
                 track.settle();
             }
             PageTrack::pack((entity, player.then_some(of)), &track, (origin, unit), columns)
@@ -205,16 +203,18 @@ impl TrackSet {
     }
 }
 
-/// The slopes that a line from a kept sample may have, so that it passes all later samples within the tolerance.
+/// The velocities that a line from a kept sample may have, so that it passes all later samples within the tolerance at
+/// their times.
 #[derive(Debug)]
-struct SlopeRange {
+struct VelocityRange {
     from: TrackPoint,
-    slopes: [(f32, f32); 4],
+    /// For each axis in units per microsecond, and for the direction in degrees per microsecond.
+    velocities: [(f32, f32); 4],
 }
 
-impl SlopeRange {
-    fn at(from: &TrackPoint) -> SlopeRange {
-        SlopeRange { from: *from, slopes: [(f32::NEG_INFINITY, f32::INFINITY); 4] }
+impl VelocityRange {
+    fn at(from: &TrackPoint) -> VelocityRange {
+        VelocityRange { from: *from, velocities: [(f32::NEG_INFINITY, f32::INFINITY); 4] }
     }
 
     fn offs(&self, sample: &TrackPoint) -> ([f32; 4], f32) {
@@ -223,22 +223,23 @@ impl SlopeRange {
             let turned = (to - from).rem_euclid(360.0);
             if turned > 180.0 { turned - 360.0 } else { turned }
         });
-        ([x, y, z, turned], (sample.step - self.from.step) as f32)
+        ([x, y, z, turned], (sample.step.at_us - self.from.step.at_us) as f32)
     }
 
     fn takes(&self, sample: &TrackPoint) -> bool {
-        let (offs, steps) = self.offs(sample);
+        let (offs, took) = self.offs(sample);
         // After a large turn, a line does not show in which direction the entity turned.
         let turns_little = offs[3].abs() < 150.0;
-        turns_little && offs.iter().zip(self.slopes).all(|(off, (least, most))| (least..=most).contains(&(off / steps)))
+        let ranges = offs.into_iter().zip(self.velocities);
+        turns_little && ranges.into_iter().all(|(off, (least, most))| (least..=most).contains(&(off / took)))
     }
 
-    fn narrow(&mut self, sample: &TrackPoint, tolerance: f32) {
-        let (offs, steps) = self.offs(sample);
-        let tolerances = [tolerance, tolerance, tolerance, TOLERANCE_DEGREES];
-        for ((off, within), (least, most)) in offs.into_iter().zip(tolerances).zip(&mut self.slopes) {
-            *least = least.max((off - within) / steps);
-            *most = most.min((off + within) / steps);
+    /// A sample at the time of the first one, farther away than the tolerance, leaves no finite velocity.
+    fn narrow(&mut self, sample: &TrackPoint, tolerance: LineTolerance) {
+        let (offs, took) = self.offs(sample);
+        for ((off, within), (least, most)) in offs.into_iter().zip(tolerance).zip(&mut self.velocities) {
+            *least = least.max((off - within) / took);
+            *most = most.min((off + within) / took);
         }
     }
 }
@@ -258,7 +259,7 @@ impl PageTrack {
         PageTrack {
             entity,
             player,
-            step: columns.push(kept().map(|at| i64::from(at.step)), 1.0),
+            step: columns.push(kept().map(|at| i64::from(at.step.index)), 1.0),
             place,
             yaw: (!track.lacks_yaw).then(|| columns.push(kept().map(yaw), 1.0)),
             mark: columns.push(track.kept.iter().map(mark), 1.0),
@@ -273,11 +274,13 @@ mod tests {
     const KEY: TrackKey = [0; 3];
 
     fn world(tolerance: f32) -> TrackWorld {
-        TrackWorld { origin: [0.0; 3], precision: TrackPrecision { unit: 1.0, tolerance } }
+        TrackWorld { origin: [0.0; 3], precision: TrackPrecision { unit: 1.0, tolerance, degrees: 12.0 } }
     }
 
+    /// A path along x, with a step every 10 ms.
     fn way(places: impl IntoIterator<Item = (u32, f32, u8)>) -> Vec<TrackPoint> {
-        let sample = |(step, x, mark)| TrackPoint { step, place: [x, 0.0, 0.0], yaw: None, mark };
+        let step = |index: u32| ClockStep { index, at_us: i64::from(index) * 10_000 };
+        let sample = |(index, x, mark)| TrackPoint { step: step(index), place: [x, 0.0, 0.0], yaw: None, mark };
         places.into_iter().map(sample).collect()
     }
 
@@ -293,10 +296,12 @@ mod tests {
     fn passes_within(samples: &[TrackPoint], kept: &[TrackPoint], tolerance: f32) {
         for pair in kept.windows(2) {
             let (from, to) = (&pair[0], &pair[1]);
-            for sample in samples.iter().filter(|sample| (from.step..=to.step).contains(&sample.step)) {
-                let share = (sample.step - from.step) as f32 / (to.step - from.step) as f32;
-                let off = from.place[0] + (to.place[0] - from.place[0]) * share - sample.place[0];
-                assert!(off.abs() <= tolerance + 1e-3, "{tolerance}: {off} off at step {}", sample.step);
+            let (begin, end) = (from.step.at_us, to.step.at_us);
+            for sample in samples.iter().filter(|sample| (begin..end).contains(&sample.step.at_us)) {
+                let share = (sample.step.at_us - begin) as f32 / (end - begin) as f32;
+                let drawn = |axis: usize| from.place[axis] + (to.place[axis] - from.place[axis]) * share;
+                let off: f32 = (0..3).map(|axis| (drawn(axis) - sample.place[axis]).powi(2)).sum();
+                assert!(off.sqrt() <= tolerance + 1e-3, "{tolerance}: {} off at {:?}", off.sqrt(), sample.step);
             }
         }
     }
@@ -312,11 +317,44 @@ mod tests {
         }
     }
 
+    /// Late ticks, and client frames of any length, some of no length.
+    #[test]
+    fn a_line_passes_all_samples_at_their_times() {
+        let late = |n: u32| if n > 200 { 400_000 } else { 0 };
+        let uneven = |n: u32| i64::from(n % 7 % 4) * 9_000;
+        let clocks: [&dyn Fn(u32) -> i64; 2] = [&late, &uneven];
+        for more_us in clocks {
+            let mut samples = way((0..400).map(|step| (step, step as f32 * 3.2, 0)));
+            samples.iter_mut().for_each(|sample| sample.step.at_us += more_us(sample.step.index));
+            let times: Vec<i64> = samples.iter().map(|sample| sample.step.at_us).collect();
+            let latest = |n: usize| times[..=n].iter().copied().max().unwrap_or_default();
+            (0..).zip(&mut samples).for_each(|(n, sample)| sample.step.at_us = latest(n));
+            let (kept, _) = kept(&samples, 1.0, usize::MAX);
+            // At the time of several samples, the page draws the last one.
+            let mut drawn = samples.clone();
+            drawn.reverse();
+            drawn.dedup_by_key(|sample| sample.step.at_us);
+            passes_within(&drawn, &kept, 1.0);
+        }
+    }
+
+    #[test]
+    fn the_tolerance_is_that_of_all_axes_together() {
+        let mut samples = way((0..400).map(|step| (step, libm::sinf(step as f32 / 60.0) * 100.0, 0)));
+        samples.iter_mut().for_each(|sample| sample.place = [sample.place[0]; 3]);
+        for most in [usize::MAX, 40] {
+            let (kept, tolerance) = kept(&samples, 1.0, most);
+            assert!(kept.len() < 100, "{} samples", kept.len());
+            passes_within(&samples, &kept, tolerance);
+        }
+    }
+
     #[test]
     fn samples_around_gaps_and_changes_are_kept() {
         let samples = way([(0, 0.0, 0), (1, 0.0, 0), (2, 0.0, 0), (9, 0.0, 0), (10, 0.0, 1), (11, 0.0, 1)]);
-        let steps =
-            |samples: &[TrackPoint]| kept(samples, 1.0, usize::MAX).0.iter().map(|at| at.step).collect::<Vec<_>>();
+        let steps = |samples: &[TrackPoint]| {
+            kept(samples, 1.0, usize::MAX).0.iter().map(|at| at.step.index).collect::<Vec<_>>()
+        };
         assert_eq!(steps(&samples), [0, 2, 9, 10, 11]);
         assert_eq!(steps(&samples[..1]), [0]);
         assert!(steps(&[]).is_empty());
@@ -354,10 +392,11 @@ mod tests {
         mixed.iter().for_each(|sample| set.push(KEY, *sample));
         let (_, mut track) = set.tracks.remove(0);
         track.settle();
-        track.thin(0.0);
+        track.thin([0.0; 4]);
         track.settle();
         let kept: Vec<TrackPoint> = track.kept.iter().map(|knot| knot.point).collect();
-        assert!(kept.is_sorted_by_key(|at| at.step) && kept[0].step == 0 && kept[kept.len() - 1].step == 399);
+        let steps: Vec<u32> = kept.iter().map(|at| at.step.index).collect();
+        assert!(steps.is_sorted() && steps.first() == Some(&0) && steps.last() == Some(&399));
         passes_within(&samples, &kept, set.precision.tolerance);
     }
 }

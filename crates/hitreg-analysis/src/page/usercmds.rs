@@ -104,7 +104,7 @@ impl UnrunRows {
                 if is_unrun.get(*code as usize).is_some_and(|is_unrun| *is_unrun)
                     && let Some(step) = table.tick.get(row).and_then(|tick| server.step_of(*tick))
                 {
-                    unrun.rows.push([table.player[row], step, *code]);
+                    unrun.rows.push([table.player[row], step.index, *code]);
                     unrun.rows.thin_over(most);
                 }
             }

@@ -13,20 +13,35 @@ use hitreg_log::trace::{ColumnData, Table, TraceSource, each_part};
 pub(super) struct TrackPrecision {
     /// The rounding of positions, in units.
     pub(super) unit: f64,
-    /// The tolerance of a line on each axis, in units.
+    /// The largest distance between a line and a sample at the sample's time, in units.
     pub(super) tolerance: f32,
+    /// The largest difference of a view direction, in degrees.
+    pub(super) degrees: f32,
 }
+
+/// The largest difference between a line and a sample: on each axis in units, and of the view direction in degrees.
+pub(super) type LineTolerance = [f32; 4];
 
 impl TrackPrecision {
     /// The exactness for a world of this size on its longest axis, in units.
     pub(super) fn of_world(extent: f64) -> TrackPrecision {
         let unit = libm::exp2(libm::ceil(libm::log2(extent.clamp(1e-3, 2e6) / 65_536.0)));
-        TrackPrecision { unit, tolerance: (LINE_PER_UNIT * unit) as f32 }
+        TrackPrecision { unit, tolerance: (LINE_PER_UNIT * unit) as f32, degrees: LINE_DEGREES }
     }
 
     /// The same exactness with a greater unit and tolerance.
     pub(super) fn coarser(self) -> TrackPrecision {
-        TrackPrecision { unit: self.unit * f64::from(COARSER), tolerance: self.tolerance * COARSER }
+        TrackPrecision {
+            unit: self.unit * f64::from(COARSER),
+            tolerance: self.tolerance * COARSER,
+            degrees: self.degrees + LINE_DEGREES,
+        }
+    }
+
+    /// The tolerance of lines. A difference on all three axes together stays within [`TrackPrecision::tolerance`].
+    pub(super) fn of_lines(self) -> LineTolerance {
+        let axis = self.tolerance / SQRT_3;
+        [axis, axis, axis, self.degrees]
     }
 }
 
@@ -113,12 +128,18 @@ impl WorldMeter {
     }
 }
 
-/// The ratio between a line's tolerance and the rounding of positions.
-const LINE_PER_UNIT: f64 = 8.0;
+/// The ratio between a line's tolerance and the rounding of positions: eight on each axis.
+const LINE_PER_UNIT: f64 = 8.0 * SQRT_3 as f64;
+
+/// The diagonal of a cube.
+const SQRT_3: f32 = 1.732_050_8;
+
+/// The tolerance of the finest lines in view direction, in degrees.
+const LINE_DEGREES: f32 = 12.0;
 
 /// How many times the tolerance of coarser paths is that of the paths before. A line over two bends of a path is four
 /// times as far from it as the lines between them are from the samples, so a smaller factor would save little.
-pub(super) const COARSER: f32 = 6.0;
+const COARSER: f32 = 6.0;
 
 /// The coordinates on one axis, in single or double precision.
 pub(super) struct PlaceColumn<'t>(Option<&'t ColumnData>);
@@ -195,7 +216,11 @@ mod tests {
         for centre in far.into_iter().chain([[0.0, 100.0, 1e6], [0.0; 3]]) {
             let places = circle(centre, None);
             let page = page_of(&places, true);
-            assert_eq!(page.0.exactness, [TrackPrecision { unit: 1.0 / 64.0, tolerance: 0.125 }; 2], "{centre:?}");
+            assert_eq!(
+                page.0.exactness,
+                [TrackPrecision { unit: 1.0 / 64.0, tolerance: 0.125 * SQRT_3, degrees: 12.0 }; 2],
+                "{centre:?}"
+            );
             let error = error_of(&places, &page);
             assert!(error <= 1.0 / 32.0, "{centre:?}: {error}");
         }
