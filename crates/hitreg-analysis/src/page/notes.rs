@@ -11,11 +11,11 @@ pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: b
     let rows = |name: &str| of(name).map_or(0, |(_, rows)| *rows);
     let mut notes: Vec<String> = shown.notes.to_vec();
     let mut note = |is_so: bool, text: &str| notes.extend(is_so.then(|| text.to_owned()));
-    let has_places = |name: &str, column: &str| of(name).is_some_and(|(table, _)| table.column(column).is_some());
+    let has_column = |name: &str, column: &str| of(name).is_some_and(|(table, _)| table.column(column).is_some());
     let no_bodies = rows(bodies::NAME) == 0;
     note(no_bodies, "positions on the server: `bodies` has no rows");
     note(
-        !no_bodies && !has_places(bodies::NAME, "origin.x"),
+        !no_bodies && !has_column(bodies::NAME, "origin.x"),
         "positions on the server: `bodies` has no column origin.x",
     );
     note(
@@ -25,7 +25,7 @@ pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: b
     let no_frames = rows(frames::NAME) == 0;
     note(no_frames, "usercmds: `frames` has no rows");
     note(
-        !no_frames && !has_places(frames::NAME, "own.origin.x"),
+        !no_frames && !has_column(frames::NAME, "own.origin.x"),
         "predicted positions: `frames` has no column own.origin.x",
     );
     note(rows(views::NAME) == 0, "players' screens: `views` has no rows");
@@ -38,7 +38,12 @@ pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: b
     note(is_of_client, client);
     note(rows(shots::NAME) == 0 && is_open && !is_of_client, open);
     note(rows(shots::NAME) == 0 && !is_open, "hits: `shots` has no rows");
-    note(rows(corrections::NAME) == 0, "corrections: `corrections` has no rows");
+    let no_acks = rows(corrections::NAME) == 0;
+    note(no_acks, "corrections: `corrections` has no rows");
+    note(
+        !no_acks && !has_column(corrections::NAME, "error_units"),
+        "prediction errors: `corrections` has no column error_units",
+    );
     let no_packets = match shown.log {
         Some(_) => "packets and loss: the log has no packet with its arrival",
         None => "packets and loss: `packets` and `snapshots` have no rows, and there is no log with packets",

@@ -70,13 +70,17 @@ impl<T> PlayerSeries<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ack {
     pub(super) at_us: i64,
-    /// The largest of merged acks.
-    pub(super) error: i64,
+    /// The prediction error; `None` if it is not known. The largest of merged acks.
+    pub(super) error: Option<i64>,
+    /// Whether the error is from a spawn, a death or a teleport, which do not measure prediction.
+    pub(super) is_relocation: bool,
 }
 
 impl Ack {
     pub(super) fn merge(&mut self, later: &Ack) {
-        self.error = self.error.max(later.error);
+        if later.error > self.error {
+            (self.error, self.is_relocation) = (later.error, later.is_relocation);
+        }
     }
 }
 
@@ -308,7 +312,7 @@ mod tests {
     use super::*;
 
     fn ack(at_us: i64, error: i64) -> Ack {
-        Ack { at_us, error }
+        Ack { at_us, error: Some(error), is_relocation: error > 500 }
     }
 
     /// Both sides of the limit: at it every value stays, above it neighbours are merged.
@@ -319,7 +323,9 @@ mod tests {
             (0..values).for_each(|n| series.push(3, ack(n, if n == 77 { 900 } else { 50 })));
             let (_, of_player) = series.iter().next().expect("a player");
             assert_eq!((series.merged, of_player.len()), (merged, kept), "{values}");
-            assert_eq!(of_player.iter().map(|ack| ack.error).max(), Some(900));
+            let largest = of_player.iter().max_by_key(|ack| ack.error).expect("an ack");
+            assert_eq!((largest.error, largest.is_relocation), (Some(900), true));
+            assert_eq!(of_player.iter().filter(|ack| ack.is_relocation).count(), 1);
             assert!(of_player.iter().enumerate().all(|(n, ack)| ack.at_us == (n * merged) as i64));
         }
     }

@@ -8,6 +8,7 @@ use super::round_trips::RoundTrips;
 use super::series::{Ack, PlayerSeries, Sample, TIME_UNIT_US};
 use super::world::TrackPrecision;
 use crate::round_trips::{ACKS_WITH_COUNTS, each_ack};
+use crate::summary::is_relocation;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::executed;
 use hitreg_log::trace::{TraceSource, each_part};
@@ -17,7 +18,10 @@ use hitreg_log::trace::{TraceSource, each_part};
 pub(super) struct AckColumns {
     player: u32,
     at_us: PackedColumn,
+    /// Negative if it is not known.
     error_units: PackedColumn,
+    /// The rows whose error is from a spawn, a death or a teleport.
+    relocations: PackedColumn,
 }
 
 /// A player's column, with a value for each step of its clock, or for so many steps.
@@ -46,12 +50,13 @@ pub(super) fn acks_of(
     players: &mut SortedSet<u32>,
 ) -> Result<(PlayerSeries<Ack>, RoundTrips), String> {
     let (mut acks, mut trips) = (PlayerSeries::new(most, Ack::merge), RoundTrips::new(most));
-    let columns = [&ACKS_WITH_COUNTS[..], &["error_units"]].concat();
+    let columns = [&ACKS_WITH_COUNTS[..], &["error_units", "cause"]].concat();
     each_ack(trace, &columns, &mut |table, row, trip_us| {
         let (player, at_us) = (table.player[row], table.at_us[row]);
         players.insert(player);
-        let error = whole(table.error_units.get(row).copied().unwrap_or_default(), exactness.unit / 4.0);
-        acks.push(player, Ack { at_us, error });
+        let error = table.error_units.get(row).copied().filter(|error| error.is_finite() && *error >= 0.0);
+        let error = error.map(|error| whole(error, exactness.unit / 4.0));
+        acks.push(player, Ack { at_us, error, is_relocation: is_relocation(table.cause.get(row)) });
         trip_us.into_iter().for_each(|took_us| trips.push(player, at_us, took_us));
     })?;
     Ok((acks, trips))
@@ -65,7 +70,8 @@ pub(super) fn pack_acks(
     let of_player = |(player, acked): (u32, &[Ack])| AckColumns {
         player,
         at_us: columns.push_steady(acked.iter().map(|ack| ack.at_us / TIME_UNIT_US), TIME_UNIT_US as f64),
-        error_units: columns.push(acked.iter().map(|ack| ack.error), exactness.unit / 4.0),
+        error_units: columns.push(acked.iter().map(|ack| ack.error.unwrap_or(-1)), exactness.unit / 4.0),
+        relocations: columns.push((0..).zip(acked).filter(|(_, ack)| ack.is_relocation).map(|(row, _)| row), 1.0),
     };
     acks.iter().map(of_player).collect()
 }
@@ -128,6 +134,32 @@ mod tests {
     use crate::round_trips::each_round_trip;
     use hitreg_log::trace::schema::{corrections, frames};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
+
+    /// Several packets may arrive at one time.
+    #[test]
+    fn acks_at_one_time_keep_their_own_errors() {
+        let names = ["none", "spawn_or_death"].map(Into::into).into();
+        let columns = [
+            ("player", ColumnData::U32(vec![4; 5])),
+            ("command", ColumnData::U32((1..=5).collect())),
+            ("at_us", ColumnData::I64(vec![50_000; 5])),
+            ("cause", ColumnData::Name { names, codes: vec![0, 1, 0, 0, 0] }),
+            ("error_units", ColumnData::F32(vec![0.5, 1500.0, 0.25, f32::NAN, f32::INFINITY])),
+        ];
+        let columns = columns.map(|(name, data)| Column::new(name, data)).into();
+        let packed = |table: Table| {
+            let trace = Trace { tables: vec![table], ..Trace::default() };
+            let exactness = TrackPrecision::of_world(65_536.0);
+            let (acks, _) = acks_of(&trace, exactness, 100, &mut SortedSet::new()).unwrap();
+            let mut columns = PageColumns::default();
+            let of_player = pack_acks(&acks, exactness, &mut columns).remove(0);
+            [of_player.error_units, of_player.relocations].map(|column| column.restored(&columns))
+        };
+        let mut table = Table::new(corrections::NAME, columns);
+        assert_eq!(packed(table.clone()), [vec![0.5, 1500.0, 0.25, -0.25, -0.25], vec![1.0]]);
+        table.columns.retain(|column| column.name != "error_units");
+        assert_eq!(packed(table), [vec![-0.25; 5], vec![1.0]]);
+    }
 
     /// A player who rejoins after 20 s uses number 1 again.
     #[test]

@@ -16,7 +16,7 @@ export function seriesOf(contents) {
   };
   const perSide = (of) => both.flatMap((side, index) => of(side).map((entry) => ({ ...entry, side: index })));
 
-  line("prediction error", "units", perSide((side) => side.acks.map((acks) => ({ player: acks.player, at: acks.at_us, values: acks.error_units, is_jump: jumpsOf(side, acks) }))), { scale: "power" });
+  line("prediction error", "units", perSide((side) => side.acks.map(predictionError)), { scale: "power" });
   marks("corrections by cause", causes(contents));
   line("round trip", "ms", perSide((side) => side.round_trips.map(roundTrip)));
   line("jitter", "ms", perSide((side) => side.round_trips.map(jitter)));
@@ -30,15 +30,12 @@ export function seriesOf(contents) {
   return charts;
 }
 
-/** The corrections because of spawns and teleports, which do not measure prediction. */
-function jumpsOf(side, acks) {
-  const jumps = side.corrections.filter(({ player, cause }) => player === acks.player && ["spawn_or_death", "teleport"].includes(cause));
-  return new Set(jumps.map((item) => nearest(acks.at_us, item.at_us)));
-}
-
-function nearest(times, at) {
-  const before = Math.max(lastAt(times, at), 0);
-  return before + 1 < times.length && times[before + 1] - at < Math.abs(at - times[before]) ? before + 1 : before;
+/** The known errors. Those of spawns, deaths and teleports are jumps, which do not measure prediction. */
+function predictionError({ player, at_us: at, error_units: error, relocations }) {
+  const known = [...error.keys()].filter((row) => error[row] >= 0);
+  const relocated = new Set(relocations);
+  const jumps = known.flatMap((row, place) => (relocated.has(row) ? [place] : []));
+  return { player, at: known.map((row) => at[row]), values: known.map((row) => error[row]), is_jump: new Set(jumps) };
 }
 
 const roundTrip = ({ player, at_us: at, took_us: took }) => ({ player, at, values: took.map((us) => us / 1e3) });
