@@ -74,8 +74,8 @@ pub(super) fn put_number(bytes: &mut Vec<u8>, number: i64) {
 }
 
 /// Converts a measured value to a whole number of units. NaN and values beyond the page's range are clamped.
-pub(super) fn whole(value: f32, unit: f64) -> i64 {
-    libm::round(f64::from(value) / unit).clamp(-MOST, MOST) as i64
+pub(super) fn whole(value: impl Into<f64>, unit: f64) -> i64 {
+    libm::round(value.into() / unit).clamp(-MOST, MOST) as i64
 }
 
 /// Sums of numbers up to this size are exact in a browser.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::PageInput;
-use super::packed::{PackedColumn, PageColumns};
+use super::packed::{PackedColumn, PageColumns, whole};
 use super::series::{PlayerSeries, TIME_UNIT_US, at_share};
 use crate::round_trips::each_snapshot_trip;
 use hitreg_log::record::Outline;
@@ -15,10 +15,9 @@ use hitreg_log::sorted::SortedMap;
 pub(super) struct RoundTripColumns {
     player: u32,
     at_us: PackedColumn,
+    /// Rounded for the chart, unlike the figures of all round trips.
     took_us: PackedColumn,
-    /// The figures of all round trips, if several are merged into one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    all: Option<AllRoundTrips>,
+    all: AllRoundTrips,
 }
 
 /// The figures of all round trips of a player.
@@ -26,8 +25,9 @@ pub(super) struct RoundTripColumns {
 struct AllRoundTrips {
     p50_us: Option<i64>,
     p95_us: Option<i64>,
-    /// The largest jitter of the merged round trips.
-    jitter_us: PackedColumn,
+    /// The largest jitter of merged round trips; `None` if none are merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jitter_us: Option<PackedColumn>,
 }
 
 /// One round trip, or several merged ones.
@@ -72,7 +72,7 @@ impl RoundTrips {
 /// The round trips of a player: all of them by length, and the jitter.
 #[derive(Debug, Default)]
 pub(super) struct RoundTripCounts {
-    /// In [`TIME_UNIT_US`].
+    /// By their microseconds.
     counts: SortedMap<i64, u64>,
     last_us: Option<i64>,
     jitter_us: f64,
@@ -81,7 +81,7 @@ pub(super) struct RoundTripCounts {
 impl RoundTripCounts {
     /// Adds a round trip, and returns the jitter as in RTP: a sixteenth of each change from one round trip to the next.
     fn add(&mut self, took_us: i64) -> i64 {
-        *self.counts.entry(took_us / TIME_UNIT_US).or_default() += 1;
+        *self.counts.entry(took_us).or_default() += 1;
         if let Some(last) = self.last_us.replace(took_us) {
             self.jitter_us += (took_us.abs_diff(last) as f64 - self.jitter_us) / 16.0;
         }
@@ -90,7 +90,7 @@ impl RoundTripCounts {
 
     /// A percentile in microseconds; `None` without round trips.
     pub(super) fn percentile_us(&self, share: f64) -> Option<i64> {
-        at_share(&self.counts, share).map(|trip| trip * TIME_UNIT_US)
+        at_share(&self.counts, share)
     }
 }
 
@@ -121,12 +121,13 @@ pub(super) fn pack_round_trips(trips: &RoundTrips, columns: &mut PageColumns) ->
     let of_player = |(player, over_time): (u32, &[RoundTrip])| RoundTripColumns {
         player,
         at_us: columns.push_steady(over_time.iter().map(|trip| trip.at_us / TIME_UNIT_US), unit),
-        took_us: columns.push(over_time.iter().map(|trip| trip.took_us / TIME_UNIT_US), unit),
-        all: (trips.over_time.merged > 1).then(|| AllRoundTrips {
+        took_us: columns.push(over_time.iter().map(|trip| whole(trip.took_us as f64, unit)), unit),
+        all: AllRoundTrips {
             p50_us: percentile_us(player, 0.5),
             p95_us: percentile_us(player, 0.95),
-            jitter_us: columns.push(over_time.iter().map(|trip| trip.jitter_us), 1.0),
-        }),
+            jitter_us: (trips.over_time.merged > 1)
+                .then(|| columns.push(over_time.iter().map(|trip| trip.jitter_us), 1.0)),
+        },
     };
     trips.over_time.iter().map(of_player).collect()
 }
@@ -145,9 +146,9 @@ mod tests {
         let mut trips = RoundTripCounts::default();
         assert_eq!(trips.percentile_us(0.5), None);
         for n in 1..=200 {
-            trips.add(n * 1_000);
+            trips.add(n * 1_000 - 1);
         }
-        assert_eq!([0.5, 0.95].map(|share| trips.percentile_us(share)), [Some(100_000), Some(190_000)]);
+        assert_eq!([0.5, 0.95].map(|share| trips.percentile_us(share)), [Some(99_999), Some(189_999)]);
     }
 
     /// The client uses the first two snapshots. The third repeats an ack, the fourth comes late, and the fifth is lost.

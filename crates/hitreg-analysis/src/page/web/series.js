@@ -43,7 +43,7 @@ const roundTrip = ({ player, at_us: at, took_us: took }) => ({ player, at, value
 /** Jitter as in RTP: a sixteenth of each change from one round trip to the next. Merged ones have the largest. */
 function jitter(trips) {
   const line = roundTrip(trips);
-  if (trips.all) return { ...line, values: trips.all.jitter_us.map((value) => value / 1e3) };
+  if (trips.all.jitter_us) return { ...line, values: trips.all.jitter_us.map((value) => value / 1e3) };
   let smooth = 0;
   const values = line.values.map((value, row) => {
     smooth += row > 0 ? (Math.abs(value - line.values[row - 1]) - smooth) / 16 : 0;
@@ -58,7 +58,8 @@ function inFlight(side, trips) {
   const line = roundTrip(trips);
   if (!clock) return { ...line, at: [], values: [] };
   const made = (at) => lastAt(clock.at_us, at);
-  return { ...line, values: line.at.map((at, row) => made(at) - made(at - line.values[row] * 1e3 + 50)) };
+  // The time of an ack is up to 50 µs early, and a round trip up to 25 µs too long.
+  return { ...line, values: line.at.map((at, row) => made(at) - made(at - line.values[row] * 1e3 + 75)) };
 }
 
 function ran(side, { player, values, steps }) {
