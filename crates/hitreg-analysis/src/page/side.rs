@@ -54,6 +54,7 @@ pub(super) struct PageSide {
     /// What the page leaves out of a long session.
     thinned: Vec<String>,
     pub(super) exactness: [TrackPrecision; 2],
+    /// Those whom the log or the trace lists, and those of its rows.
     players: Vec<u32>,
     /// The name of each player by number; empty if players have only numbers.
     names: Vec<String>,
@@ -97,6 +98,11 @@ impl PageSide {
         let evidence = Evidence::read(trace)?;
         let mut players: SortedSet<u32> = clocks.keys().copied().collect();
         players.extend(shots::Columns::of(&evidence.trace).shooter);
+        let names = trace.header().session.as_ref().map(|session| session.players.clone()).unwrap_or_default();
+        // Bots and spectators have no usercmds.
+        players.extend((0..).zip(&names).map(|(player, _)| player));
+        let listed = shown.log.map_or(&[][..], |log| &log.header().players);
+        players.extend((0..).zip(listed).map(|(player, _)| player));
         let most = |of_page: usize| of_page / sides.max(1);
 
         // Each kind of path is packed before the next one is read.
@@ -154,7 +160,7 @@ impl PageSide {
             packets: packets.pack(columns),
             missing_down: numbers.missing(),
             players: players.into_iter().collect(),
-            names: trace.header().session.as_ref().map(|session| session.players.clone()).unwrap_or_default(),
+            names,
         })
     }
 }
@@ -313,4 +319,46 @@ fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<Packets, String> {
         None => packets.add_rows(shown.trace)?,
     }
     Ok(packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hitreg_log::record::{Origin, PlayerInfo, Session, SessionHeader};
+    use hitreg_log::trace::{SessionSource, Trace};
+    use hitreg_log::units::Seed;
+
+    fn log_of(players: &[&str]) -> Session {
+        let of = |name: &&str| PlayerInfo { name: (*name).into(), recorded: true };
+        Session::new(SessionHeader {
+            game: "disc".into(),
+            rules: Vec::new().into(),
+            map: String::new(),
+            seed: Seed(0),
+            settings: Vec::new(),
+            preset: None,
+            players: players.iter().map(of).collect(),
+            origin: Origin::Live,
+            side: None,
+            classes: Vec::new(),
+            usercmd: Vec::new(),
+            unknown: Vec::new(),
+        })
+    }
+
+    /// Bots and spectators have no usercmds.
+    #[test]
+    fn a_page_lists_players_without_rows() {
+        let shown_players = |log: Option<&Session>, trace: &Trace| {
+            let log = log.map(|log| log as &dyn crate::page::PageLog);
+            let shown = PageInput { name: "", map: "", trace, log, rejudged: &[], notes: &[] };
+            PageSide::of(&shown, 1, &mut PageColumns::default()).expect("a page").players
+        };
+        let log = log_of(&["p0", "p1", "p2"]);
+        assert_eq!(shown_players(Some(&log), &Trace::default()), [0, 1, 2]);
+        let mut named = Trace::default();
+        named.header.session = Some(SessionSource::of(&log_of(&["Ann", "Bob"]).header));
+        assert_eq!(shown_players(None, &named), [0, 1]);
+        assert!(shown_players(None, &Trace::default()).is_empty());
+    }
 }

@@ -61,7 +61,7 @@ function drawWalls(view) {
 /** The sources for a position. */
 function trackOf({ contents, state }, entity) {
   const side = contents.sides[0];
-  return side.bodyOf.get(entity) ?? (side.viewsOf.get(state.follow ?? side.players[0]) ?? []).find((track) => track.entity === entity);
+  return side.bodyOf.get(entity) ?? (side.viewsOf.get(state.follow ?? side.viewer) ?? []).find((track) => track.entity === entity);
 }
 
 const shownSides = ({ contents, state }) => contents.sides.map((side, index) => ({ side, index })).filter(({ index }) => state.sides.has(index));
@@ -147,7 +147,7 @@ function drawOwn(view) {
 function drawViews(view) {
   const { context, state, walls, colours } = view;
   for (const { side, index } of shownSides(view)) {
-    const eyes = state.follow ?? (side.bodyOf.size === 0 ? side.players[0] : null);
+    const eyes = state.follow ?? (side.bodyOf.size === 0 ? side.viewer : null);
     const isAlone = side.bodyOf.size === 0;
     for (const track of side.viewsOf.get(eyes) ?? []) {
       if (walls.moving.has(track.entity) || track.entity === track.player) continue;
@@ -316,6 +316,6 @@ function drawNames(view) {
       const track = side.bodyOf.get(entity) ?? side.ownOf.get(entity);
       if (track) name(entity, placeAt(track, state.at));
     }
-    if (side.bodyOf.size === 0) for (const track of side.viewsOf.get(state.follow ?? side.players[0]) ?? []) name(track.entity, placeAt(track, state.at));
+    if (side.bodyOf.size === 0) for (const track of side.viewsOf.get(state.follow ?? side.viewer) ?? []) name(track.entity, placeAt(track, state.at));
   }
 }

@@ -45,6 +45,8 @@ export function prepare(side, index) {
     if (!side.viewsOf.has(track.player)) side.viewsOf.set(track.player, []);
     side.viewsOf.get(track.player).push(track);
   }
+  /** The player whose screen is shown without server states and without a selected player. */
+  side.viewer = side.views[0]?.player ?? side.clocks.find(({ player }) => player !== null)?.player ?? null;
   // If no player is known, everything that moves is shown as a player.
   side.somebody = new Set(side.players.length > 0 ? side.players : side.bodies.map((track) => track.entity));
   for (const shot of side.shots) {

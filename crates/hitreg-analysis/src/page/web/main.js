@@ -156,8 +156,8 @@ function start(contents) {
     const index = lastAt(clock.at_us, by < 0 ? state.at - 1 : state.at);
     seek(clock.at_us[Math.min(Math.max(by < 0 ? index : index + 1, 0), clock.at_us.length - 1)]);
   }
-  const stepTick = (by) => step(first.clockOf(null) ?? first.clockOf(first.players[0]), by);
-  const stepFrame = (by) => step(first.clockOf(state.follow ?? first.players[0]), by);
+  const stepTick = (by) => step(first.clockOf(null) ?? first.clockOf(first.viewer), by);
+  const stepFrame = (by) => step(first.clockOf(state.follow ?? first.viewer), by);
 
   function stepShot(by) {
     const times = first.shots.filter((shot) => shot.at_us !== null).sort((a, b) => a.at_us - b.at_us);
