@@ -16,8 +16,8 @@ pub(super) struct PackedRecords {
     records: usize,
     /// Each shape: an object or array whose leaves are the numbers of fields; -1 is null and -2 an empty array.
     shapes: Vec<Value>,
-    /// The kind of each field: `i` for whole numbers, `b` for yes or no, `f` for measures in four bytes, `d` in eight, `t`
-    /// for texts.
+    /// The kind of each field: `i` for whole numbers, `b` for yes or no, `f` for measures in four bytes, `d` for measures
+    /// and whole numbers in eight, `t` for texts.
     kinds: String,
     /// The different texts.
     texts: Vec<String>,
@@ -42,6 +42,9 @@ pub(super) struct RecordPacker {
     numbers: Vec<u8>,
     measures: Vec<u8>,
 }
+
+/// Whole numbers up to this size, and the distances between them, are exact in a browser.
+const MOST_WHOLE: u64 = 1 << 51;
 
 /// The greatest error of a measure in four bytes.
 const COARSE: f64 = 1e-3;
@@ -85,7 +88,7 @@ impl RecordPacker {
                 };
                 self.number(path, 't', code as i64, numbers)
             }
-            Value::Number(number) => match number.as_i64() {
+            Value::Number(number) => match number.as_i64().filter(|whole| whole.unsigned_abs() <= MOST_WHOLE) {
                 Some(whole) => self.number(path, 'i', whole, numbers),
                 None => {
                     let measure = number.as_f64().unwrap_or(f64::NAN);
@@ -151,4 +154,27 @@ fn in_order(of: &SortedMap<String, usize>) -> Vec<&String> {
     let mut keys: Vec<(&String, usize)> = of.iter().map(|(key, number)| (key, *number)).collect();
     keys.sort_unstable_by_key(|(_, number)| *number);
     keys.into_iter().map(|(key, _)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The distance from a number that a browser cannot hold would change all later numbers.
+    #[test]
+    fn whole_numbers_too_large_for_a_browser_are_measures() {
+        let most = MOST_WHOLE as i64;
+        for (damage, is_whole) in
+            [(most, true), (-most, true), (most + 1, false), (-most - 1, false), (i64::MAX / 3, false)]
+        {
+            let mut packer = RecordPacker::default();
+            for damage in [10, damage, 25] {
+                packer.push(&serde_json::json!({ "damage": damage })).expect("packed");
+            }
+            assert_eq!(packer.last, if is_whole { vec![25] } else { vec![25, 0] }, "{damage}");
+            assert_eq!(packer.kinds, if is_whole { "i" } else { "id" });
+            let measures = if is_whole { Vec::new() } else { (damage as f64).to_le_bytes().to_vec() };
+            assert_eq!(packer.measures, measures);
+        }
+    }
 }
