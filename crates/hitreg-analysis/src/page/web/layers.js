@@ -287,12 +287,9 @@ function drawPackets(view) {
   context.fillText("server", server.x, server.y + 4);
 }
 
-/** In engines of the Quake family, entities below this number are players. */
-const PLAYER_ENTITIES = 64;
-
 /** The name of a player; null for other entities on a screen, such as items and missiles. */
 export function nameOf(entity, sides) {
-  return entity < PLAYER_ENTITIES || sides.some((side) => side.players.includes(entity)) ? playerName(entity, sides) : null;
+  return sides.some((side) => side.somebody.has(entity)) ? playerName(entity, sides) : null;
 }
 
 function drawNames(view) {
