@@ -292,27 +292,33 @@ export function nameOf(entity, sides) {
   return sides.some((side) => side.somebody.has(entity)) ? playerName(entity, sides) : null;
 }
 
+/** The names on the field, each with the place of a shape that is drawn. */
+export function namedPlaces({ contents, state, walls }) {
+  const named = new Map();
+  const add = (entity, track) => {
+    const word = nameOf(entity, contents.sides);
+    const place = track && word !== null && !named.has(entity) && !walls.moving.has(entity) && placeAt(track, state.at);
+    if (place) named.set(entity, { entity, word, x: place.x, y: place.y });
+  };
+  for (const { side } of shownSides({ contents, state })) {
+    // With a selected player, no other player's predicted position is drawn.
+    const own = (entity) => (state.follow === null || state.follow === entity ? side.ownOf.get(entity) : undefined);
+    for (const entity of side.somebody) add(entity, side.bodyOf.get(entity) ?? own(entity));
+    if (side.bodyOf.size === 0) for (const track of side.viewsOf.get(state.follow ?? side.viewer) ?? []) add(track.entity, track);
+  }
+  return [...named.values()];
+}
+
 function drawNames(view) {
-  const { context, state, colours, walls } = view;
+  const { context, state, colours } = view;
   context.font = font(12);
   context.textAlign = "left";
-  const done = new Set();
-  const name = (entity, place) => {
-    const word = nameOf(entity, view.contents.sides);
-    if (!place || word === null || done.has(entity) || walls.moving.has(entity)) return;
-    done.add(entity);
+  for (const { entity, word, ...place } of namedPlaces(view)) {
     const [x, y] = [view.toX(place.x) + view.radius + 5, view.toY(place.y) - view.radius];
     context.lineWidth = 3;
     context.strokeStyle = colours.field;
     context.strokeText(word, x, y);
     context.fillStyle = entity === state.follow ? colours.accent : colours.ink;
     context.fillText(word, x, y);
-  };
-  for (const { side } of shownSides(view)) {
-    for (const entity of side.somebody) {
-      const track = side.bodyOf.get(entity) ?? side.ownOf.get(entity);
-      if (track) name(entity, placeAt(track, state.at));
-    }
-    if (side.bodyOf.size === 0) for (const track of side.viewsOf.get(state.follow ?? side.viewer) ?? []) name(track.entity, placeAt(track, state.at));
   }
 }
