@@ -5,7 +5,8 @@ mod snapshot_gaps;
 use std::collections::VecDeque;
 
 use crate::record::{
-    ArrivalRecord, Origin, PacketRecord, PlayerRecords, Session, SessionHeader, SessionStretch, SnapshotRecord,
+    ArrivalRecord, GapRecord, Origin, PacketRecord, PlayerRecords, Session, SessionHeader, SessionStretch,
+    SnapshotRecord,
 };
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
@@ -33,15 +34,17 @@ pub struct Packet {
 /// Returns the packets of a log, by player and direction, in the order of their numbers. It omits packets after the
 /// last known arrival, because they may have been in transit at the end. It also omits a direction without arrivals.
 ///
+/// Packets whose records lie in a gap are neither sent nor lost. This includes packets in flight when the gap began.
+///
 /// A receiver's recording holds only the snapshots that arrived. Its lost snapshots are the gaps between their numbers,
 /// without the updates that the server held back and numbered too.
 pub fn of_session(session: &Session) -> Vec<Packet> {
-    of_players(&session.players, SnapshotNumbers::of(&session.header))
+    of_records(&session.players, &session.gaps, SnapshotNumbers::of(&session.header))
 }
 
-fn of_players(players: &[PlayerRecords], numbers: SnapshotNumbers) -> Vec<Packet> {
+fn of_records(players: &[PlayerRecords], gaps: &[GapRecord], numbers: SnapshotNumbers) -> Vec<Packet> {
     let (mut reader, mut all) = (PacketReader::of_players(players.len(), numbers), Vec::new());
-    reader.add(players, &mut |packet| all.push(packet));
+    reader.add_records(players, gaps, &mut |packet| all.push(packet));
     reader.end(&mut |packet| all.push(packet));
     all.sort_by_key(|packet| (packet.player, !packet.is_up));
     all
@@ -96,10 +99,15 @@ const LOST_AFTER_US: i64 = 60_000_000;
 /// The most arrivals of a direction that are kept for packets that were sent already.
 const MOST_ARRIVALS: usize = 1 << 12;
 
+/// At most this many packets that were sent later arrive in another order.
+const MOST_REORDERED: usize = 256;
+
 /// The packets of one direction whose arrival is not known yet.
 #[derive(Debug, Default)]
 struct WaitingPackets {
-    gaps: SnapshotGaps,
+    missing: SnapshotGaps,
+    /// The ends of the gaps in the records, in µs.
+    gap_ends: SortedSet<i64>,
     /// In ascending order of the numbers.
     sent: VecDeque<SentRow>,
     /// The first arrival of each number.
@@ -118,19 +126,28 @@ impl PacketReader {
         PacketReader { numbers, players, now_us: i64::MIN }
     }
 
-    /// Adds the players' records in the order of the log, and passes on the packets whose arrival or loss is known.
-    pub fn add(&mut self, players: &[PlayerRecords], to: &mut dyn FnMut(Packet)) {
+    /// Adds the records of the next stretch of the log, and passes on the packets whose arrival or loss is known.
+    pub fn add(&mut self, stretch: &SessionStretch, to: &mut dyn FnMut(Packet)) {
+        self.add_records(&stretch.players, &stretch.gaps, to);
+    }
+
+    fn add_records(&mut self, players: &[PlayerRecords], gaps: &[GapRecord], to: &mut dyn FnMut(Packet)) {
         for (player, records) in (0..).zip(players) {
             let Some([up, down]) = self.players.get_mut(player as usize) else { continue };
+            let concerns = |gap: &&GapRecord| gap.player.is_none_or(|of| u32::from(of.0) == player);
+            for gap in gaps.iter().filter(concerns) {
+                up.gap_ends.insert(gap.to.0);
+                down.gap_ends.insert(gap.to.0);
+            }
             for packet in &records.sent {
                 put(&mut up.sent, (packet.number, packet.at.0, packet.bytes, 0));
             }
             for sent in &records.snapshots {
                 let row = (sent.seq.0, sent.at.0, sent.bytes, sent.choked);
-                let WaitingPackets { gaps, sent, .. } = down;
+                let WaitingPackets { missing, sent, .. } = down;
                 match self.numbers {
                     SnapshotNumbers::Sent => put(sent, row),
-                    SnapshotNumbers::Received | SnapshotNumbers::Replies => gaps.add(row, sent),
+                    SnapshotNumbers::Received | SnapshotNumbers::Replies => missing.add(row, sent),
                 }
             }
             records.reached.iter().for_each(|arrival| up.arrive(arrival));
@@ -160,6 +177,13 @@ impl WaitingPackets {
         self.newest = self.newest.max(Some(arrival.number));
     }
 
+    /// Whether a packet without an arrival may have arrived in the next gap, because no later packet arrived before the
+    /// gap's end.
+    fn is_in_gap(&self, number: u32, sent_us: i64) -> bool {
+        let end = self.gap_ends.range(sent_us.saturating_add(1)..).next();
+        end.is_some_and(|end| self.arrived.range(number..).take(MOST_REORDERED).all(|(_, at)| at >= end))
+    }
+
     /// Passes on the packets whose fate is known at a time, with their time of transit.
     fn settle(&mut self, now_us: i64, to: &mut dyn FnMut(SentRow, Option<i64>)) {
         while let Some(&(number, sent_us, bytes, choked)) = self.sent.front() {
@@ -169,7 +193,8 @@ impl WaitingPackets {
                 break;
             }
             // Without a later arrival, the packet may have been in transit at the end, or arrivals were not recorded.
-            if self.newest.is_some_and(|newest| number <= newest) {
+            let is_settled = self.newest.is_some_and(|newest| number <= newest);
+            if is_settled && (arrived.is_some() || !self.is_in_gap(number, sent_us)) {
                 to((number, sent_us, bytes, choked), arrived.map(|at| at.saturating_sub(sent_us)));
             }
             self.sent.pop_front();
@@ -225,11 +250,14 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
 /// Name of the table in which [`packet_table`] stores sent packets and arrivals, next to the tables of a replay.
 const PACKETS: &str = "traffic.packets";
 
-/// What a row of [`PACKETS`] holds: a packet that a client sent, a snapshot, or the arrival of one of them.
+/// What a row of [`PACKETS`] holds: a packet that a client sent, a snapshot, or the arrival of one of them. Also the end
+/// of a gap.
 const SENT: u32 = 0;
 const SNAPSHOT: u32 = 1;
 const REACHED: u32 = 2;
 const RECEIVED: u32 = 3;
+/// The end of a gap in the player's records.
+const GAP_END: u32 = 4;
 
 /// Returns the packets and arrivals of a stretch of a log as a table that [`of_packet_table`] reads from a trace.
 pub fn packet_table(stretch: &SessionStretch) -> Table {
@@ -244,6 +272,8 @@ pub fn packet_table(stretch: &SessionStretch) -> Table {
         records.snapshots.iter().for_each(|sent| add(SNAPSHOT, sent.seq.0, sent.at, sent.bytes, sent.choked));
         records.reached.iter().for_each(|arrival| add(REACHED, arrival.number, arrival.at, 0, 0));
         records.received.iter().for_each(|arrival| add(RECEIVED, arrival.number, arrival.at, 0, 0));
+        let concerns = |gap: &&GapRecord| gap.player.is_none_or(|of| u32::from(of.0) == player);
+        stretch.gaps.iter().filter(concerns).for_each(|gap| add(GAP_END, 0, gap.to, 0, 0));
     }
     let names = ["player", "event", "number", "bytes", "choked"].into_iter().zip(cells);
     let columns = names.map(|(name, cells)| Column::new(name, ColumnData::U32(cells)));
@@ -309,7 +339,7 @@ fn rows_of_players(rows: &Table, players: &[u32]) -> Table {
 }
 
 fn of_rows(player: u32, tables: &[Table], numbers: SnapshotNumbers) -> Vec<Packet> {
-    let mut records = PlayerRecords::default();
+    let (mut records, mut gaps) = (PlayerRecords::default(), Vec::new());
     for table in tables {
         let cell = |name: &str, row: usize| table.u32s(name).get(row).copied().unwrap_or_default();
         for (row, at) in table.i64s("at_us").iter().enumerate() {
@@ -320,11 +350,12 @@ fn of_rows(player: u32, tables: &[Table], numbers: SnapshotNumbers) -> Vec<Packe
                 SENT => records.sent.push(PacketRecord { number, at, bytes, ..Default::default() }),
                 SNAPSHOT => records.snapshots.push(SnapshotRecord { seq, at, bytes, choked, ..Default::default() }),
                 REACHED => records.reached.push(arrival),
+                GAP_END => gaps.push(GapRecord { to: at, ..GapRecord::default() }),
                 _ => records.received.push(arrival),
             }
         }
     }
-    let mut all = of_players(&[records], numbers);
+    let mut all = of_records(&[records], &gaps, numbers);
     all.iter_mut().for_each(|packet| packet.player = player);
     all
 }
@@ -370,7 +401,7 @@ mod tests {
             }
             let (mut reader, mut read) = (PacketReader::new(&session.header), Vec::new());
             for stretch in &stretches {
-                reader.add(&stretch.players, &mut |packet| read.push(packet));
+                reader.add(stretch, &mut |packet| read.push(packet));
                 session.append(stretch.clone());
             }
             reader.end(&mut |packet| read.push(packet));
@@ -378,6 +409,29 @@ mod tests {
             assert!(read.len() > 300 && read.iter().any(|packet| packet.took_us.is_none()));
             assert_eq!(read, of_session(&session), "{:?}", session.header.origin);
         }
+    }
+
+    /// Packet 2 is lost, packets 4 and 5 may have arrived in the gap, and packet 22 is in flight at the end.
+    #[test]
+    fn packets_in_flight_when_a_gap_begins_are_not_lost() {
+        let us = |ms: i64| Micros::from_ms(ms);
+        let sent = [(1, 0), (2, 10), (3, 20), (4, 30), (5, 40), (20, 900), (21, 910), (22, 920)];
+        let sent = sent.map(|(number, ms)| PacketRecord { number, at: us(ms), ..Default::default() });
+        let reached = [(1, 15), (3, 35), (21, 925)].map(|(number, ms)| ArrivalRecord { number, at: us(ms) });
+        let records = PlayerRecords { sent: sent.into(), reached: reached.into(), ..Default::default() };
+        let lost = |player: Option<u16>| -> Vec<i64> {
+            let player = player.map(crate::units::PlayerId);
+            let gaps = vec![GapRecord { from: us(40), to: us(900), player, ..Default::default() }];
+            let stretch = SessionStretch { players: vec![records.clone()], gaps, ..Default::default() };
+            let [session, table] = [
+                of_records(&stretch.players, &stretch.gaps, SnapshotNumbers::Sent),
+                of_rows(0, &[packet_table(&stretch)], SnapshotNumbers::Sent),
+            ];
+            assert_eq!(session, table);
+            let lost = session.iter().filter(|packet| packet.took_us.is_none());
+            lost.map(|packet| packet.sent_us / 1_000).collect()
+        };
+        assert_eq!([None, Some(0), Some(1)].map(lost), [vec![10, 900], vec![10, 900], vec![10, 30, 40, 900]]);
     }
 
     #[test]

@@ -117,6 +117,11 @@ impl StepTimes {
         self.numbers.is_empty()
     }
 
+    /// The time of the first step, in microseconds.
+    pub(super) fn first_us(&self) -> Option<i64> {
+        self.times_us.first().copied()
+    }
+
     pub(super) fn step_of(&self, number: u32) -> Option<ClockStep> {
         let asked = self.asked.get();
         let near = [asked, asked + 1].into_iter().find(|step| self.numbers.get(*step) == Some(&number));

@@ -16,6 +16,7 @@ use super::world::{PlaceColumn, TrackPrecision, TrackWorld};
 use super::{PageInput, notes};
 use crate::report::figures::replay_mode;
 use crate::shot_counter::ShotCounter;
+use hitreg_log::record::GapRecord;
 use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
@@ -49,6 +50,8 @@ pub(super) struct PageSide {
     /// Whether the times of usercmds are those of their arrivals.
     usercmds_as_received: bool,
     tables: Vec<(String, u64)>,
+    /// The missing parts of the log.
+    gaps: Vec<PageGap>,
     /// What the trace does not say.
     notes: Vec<String>,
     /// What the page leaves out of a long session.
@@ -76,6 +79,15 @@ pub(super) struct PageSide {
     packets: Vec<PagePackets>,
     /// The word for packets that did not arrive from the server.
     missing_down: &'static str,
+}
+
+/// A span of the session with missing records.
+#[derive(Debug, Serialize)]
+struct PageGap {
+    from_us: i64,
+    to_us: i64,
+    /// The player whose records are missing; `None` if those of any may be.
+    player: Option<u32>,
 }
 
 /// The numbers of shots and hits of a player.
@@ -117,7 +129,14 @@ impl PageSide {
         let (acks, trips) = acks_of(trace, exactness, most(MOST_ACKS), &mut players)?;
         let trips = round_trips_of(shown, most(MOST_ACKS), trips)?;
         let unrun = UnrunRows::of(trace, &server, most(MOST_UNRUN), &mut players)?;
-        let packets = packets_of(shown, most(MOST_PACKETS))?;
+        let (packets, gaps) = packets_of(shown, most(MOST_PACKETS))?;
+        // Gaps before the first tick are outside the session.
+        let is_inside = |gap: &GapRecord| server.first_us().is_none_or(|first| gap.to.0 > first);
+        let gap_of = |GapRecord { from, to, player, why: _ }: GapRecord| {
+            let player = player.map(|player| u32::from(player.0));
+            PageGap { from_us: from.0, to_us: to.0, player }
+        };
+        let gaps = gaps.into_iter().filter(is_inside).map(gap_of).collect();
         let rows: Vec<(String, u64)> = trace.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();
 
         let numbers = shown.log.map_or(SnapshotNumbers::Sent, |log| SnapshotNumbers::of(log.header()));
@@ -142,6 +161,7 @@ impl PageSide {
             settings: trace.header().settings.clone(),
             usercmds_as_received: are_usercmds_as_received(&trace.header().settings),
             tables: rows,
+            gaps,
             notes: notes::notes(shown, is_timed, !packets.is_empty()),
             thinned,
             exactness: [precision, views.precision],
@@ -302,9 +322,9 @@ impl ScreenRows {
 }
 
 /// The packets that were sent in the shown part: those of the log, which has the sizes of its datagrams, or those of the
-/// trace.
-fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<Packets, String> {
-    let mut packets = Packets::new(most);
+/// trace. Also the gaps of the log in the part.
+fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<(Packets, Vec<GapRecord>), String> {
+    let (mut packets, mut gaps) = (Packets::new(most), Vec::new());
     match shown.log {
         Some(log) => {
             let mut reader = PacketReader::new(log.header());
@@ -313,12 +333,15 @@ fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<Packets, String> {
                     packets.add(packet);
                 }
             };
-            log.each(&mut |stretch| reader.add(&stretch.players, &mut push))?;
+            log.each(&mut |stretch| {
+                gaps.extend(stretch.gaps.iter().filter(|gap| log.shows(gap.from) || log.shows(gap.to)).copied());
+                reader.add(stretch, &mut push);
+            })?;
             reader.end(&mut push);
         }
         None => packets.add_rows(shown.trace)?,
     }
-    Ok(packets)
+    Ok((packets, gaps))
 }
 
 #[cfg(test)]

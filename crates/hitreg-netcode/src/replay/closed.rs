@@ -224,7 +224,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         }
         tables.also_judged(options.also_judged.len());
         if options.network {
-            tables.watch_network(options.sizes, source.survey.longest_flight());
+            tables.watch_network(options.sizes, source.survey.longest_flight(), source.survey.gaps());
         }
         // Empty tables first, so that the order of tables does not depend on which one is full first.
         if let Some(to) = &mut to {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::packet::Snapshot;
 use crate::session::SnapshotSize;
-use hitreg_log::record::PacketRecord;
-use hitreg_log::sorted::SortedMap;
+use hitreg_log::record::{GapRecord, PacketRecord};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{packets, snapshots};
 use hitreg_log::units::{Micros, PlayerId};
@@ -14,6 +14,7 @@ use hitreg_log::units::{Micros, PlayerId};
 pub(super) struct NetworkTables {
     /// Whether the sizes are those of encoded datagrams.
     with_sizes: bool,
+    gaps: Vec<GapRecord>,
     up: PendingRows<packets::Row<'static>>,
     down: PendingRows<snapshots::Row<'static>>,
     packets: packets::Writer,
@@ -34,9 +35,12 @@ struct PendingRows<R> {
 }
 
 impl NetworkTables {
-    pub(super) fn new(with_sizes: bool, longest: Option<Micros>) -> NetworkTables {
+    pub(super) fn new(with_sizes: bool, longest: Option<Micros>, gaps: &[GapRecord]) -> NetworkTables {
+        // Which packets a gap concerns is known only at the end.
+        let longest = longest.filter(|_| gaps.is_empty());
         NetworkTables {
             with_sizes,
+            gaps: gaps.to_vec(),
             up: PendingRows::new(longest),
             down: PendingRows::new(longest),
             packets: packets::Writer::default(),
@@ -97,11 +101,12 @@ impl NetworkTables {
         self.down.discard_waiting();
     }
 
-    /// Completes all rows at the end, when no packet can arrive.
+    /// Completes all rows at the end, when no packet can arrive. Leaves out packets in flight when a gap in the log began:
+    /// their arrival may be among the missing records.
     pub(super) fn end(&mut self) {
-        let NetworkTables { up, down, packets, snapshots, .. } = self;
-        up.sent.drain(..).for_each(|(_, _, row)| packets.push(row));
-        down.sent.drain(..).for_each(|(_, _, row)| snapshots.push(row));
+        let NetworkTables { up, down, packets, snapshots, gaps, .. } = self;
+        up.end(gaps, |row| row.took_ms).into_iter().for_each(|row| packets.push(row));
+        down.end(gaps, |row| row.took_ms).into_iter().for_each(|row| snapshots.push(row));
     }
 
     /// Returns the numbers of complete rows in `packets` and `snapshots`.
@@ -134,6 +139,29 @@ impl<R> PendingRows<R> {
     fn sent(&mut self, key: (PlayerId, u32), at: Micros, row: R) {
         self.places.insert(key, self.settled + self.sent.len());
         self.sent.push_back((key, at, row));
+    }
+
+    /// Takes all rows, without those of packets in flight when a gap began. These did not arrive, and neither did a later
+    /// one before the end of the gap.
+    fn end(&mut self, gaps: &[GapRecord], took_ms: impl Fn(&R) -> f32) -> Vec<R> {
+        let mut gaps: Vec<GapRecord> = gaps.to_vec();
+        gaps.sort_by_key(|gap| gap.to);
+        let mut arrived_before = SortedSet::new();
+        let mut rows: Vec<R> = Vec::with_capacity(self.sent.len());
+        for ((player, _), at, row) in self.sent.drain(..).rev() {
+            let later = &gaps[gaps.partition_point(|gap| gap.to <= at)..];
+            let end = later.iter().find(|gap| gap.player.is_none_or(|of| of == player)).map(|gap| gap.to);
+            let took = took_ms(&row);
+            let arrives = took.is_finite() && end.is_none_or(|end| at.as_ms_f64() + f64::from(took) < end.as_ms_f64());
+            if arrives {
+                arrived_before.insert((player, end));
+            }
+            if took.is_finite() || end.is_none() || arrived_before.contains(&(player, end)) {
+                rows.push(row);
+            }
+        }
+        rows.reverse();
+        rows
     }
 
     fn find(&mut self, key: (PlayerId, u32)) -> Option<(Micros, &mut R)> {
@@ -180,7 +208,11 @@ mod tests {
     }
 
     fn network(longest_ms: i64, sent: &[(u32, i64)]) -> NetworkTables {
-        let mut network = NetworkTables::new(false, Some(Micros::from_ms(longest_ms)));
+        network_with_gaps(longest_ms, sent, &[])
+    }
+
+    fn network_with_gaps(longest_ms: i64, sent: &[(u32, i64)], gaps: &[GapRecord]) -> NetworkTables {
+        let mut network = NetworkTables::new(false, Some(Micros::from_ms(longest_ms)), gaps);
         sent.iter().for_each(|(number, ms)| network.packet_sent(PlayerId(0), &packet(*number, *ms)));
         network
     }
@@ -207,6 +239,23 @@ mod tests {
         assert_eq!(network.rows(), [2, 0]);
         assert_eq!(arrived(&mut network), [0, 1, 0, 0], "what came too late for its row counts nowhere else");
         assert_eq!(network.rows(), [0, 0], "they have been taken");
+    }
+
+    /// Packet 2 is lost, packets 4 and 5 may have arrived in the gap, and packet 6 is in flight at the end.
+    #[test]
+    fn packets_in_flight_when_a_gap_begins_have_no_row() {
+        let [from, to] = [40, 900].map(Micros::from_ms);
+        let sent = [(1, 0), (2, 10), (3, 20), (4, 30), (5, 40), (20, 900), (21, 910), (22, 920)];
+        for (player, arrivals) in [(None, vec![1, 0, 1, 0, 1, 0]), (Some(PlayerId(0)), vec![1, 0, 1, 0, 1, 0])] {
+            let gap = GapRecord { from, to, player, ..GapRecord::default() };
+            let mut network = network_with_gaps(15, &sent, &[gap]);
+            [(1, 15), (3, 35), (21, 925)]
+                .into_iter()
+                .for_each(|(number, ms)| network.packet_reached(PlayerId(0), number, Micros::from_ms(ms)));
+            assert_eq!(arrived(&mut network), arrivals, "{player:?}");
+        }
+        let of_another = GapRecord { from, to, player: Some(PlayerId(1)), ..GapRecord::default() };
+        assert_eq!(arrived(&mut network_with_gaps(15, &sent, &[of_another])).len(), sent.len());
     }
 
     #[test]

@@ -177,8 +177,8 @@ impl LogSurvey {
         for tick in &chunk.ticks {
             self.ticks.add(tick);
         }
-        if self.ticks.first.is_some() {
-            self.gaps = self.first_hole().copied().into_iter().collect();
+        if let Some(first) = self.ticks.first {
+            self.gaps.retain(|gap| gap.to > first);
         }
         for (of, records) in self.players.iter_mut().zip(&chunk.players) {
             of.add(records);
@@ -222,6 +222,11 @@ impl LogSurvey {
     /// Returns the first missing part of the log, see [`GapRecord::first_after`].
     pub fn first_hole(&self) -> Option<&GapRecord> {
         GapRecord::first_after(&self.gaps, self.ticks.first)
+    }
+
+    /// Returns all missing parts of the log.
+    pub(super) fn gaps(&self) -> &[GapRecord] {
+        &self.gaps
     }
 
     /// Returns the duration, as [`Session::duration`](hitreg_log::record::Session::duration).

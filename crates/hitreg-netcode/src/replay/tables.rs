@@ -15,7 +15,7 @@ use super::views::{DrawnScreen, ViewTable};
 use crate::game::{Body, Effect, FieldSchema, Game, RecordedShot};
 use crate::pipeline::{ClientFrameOutput, Event, JudgedShot, ReconcileOutcome, TickOutcome};
 use crate::session::{Observer, ScreenView, SessionEvent};
-use hitreg_log::record::Execution;
+use hitreg_log::record::{Execution, GapRecord};
 use hitreg_log::trace::schema::{
     TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, name_missing_server, packets, shots,
     snapshots, ticks, variables, views,
@@ -132,9 +132,9 @@ impl TraceTables {
     }
 
     /// Also fills the network tables, with sizes if the replay encodes datagrams for them. `longest` is the longest
-    /// flight time, if known.
-    pub fn watch_network(&mut self, with_sizes: bool, longest: Option<Micros>) {
-        self.network = Some(NetworkTables::new(with_sizes, longest));
+    /// flight time, if known. `gaps` are the missing parts of the log.
+    pub fn watch_network(&mut self, with_sizes: bool, longest: Option<Micros>, gaps: &[GapRecord]) {
+        self.network = Some(NetworkTables::new(with_sizes, longest, gaps));
     }
 
     /// Also fills a table of verdicts for each of so many further settings.

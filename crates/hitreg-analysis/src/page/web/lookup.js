@@ -26,6 +26,14 @@ export function playerName(player, sides) {
 /** The label of packets that did not arrive. Those without a reply have no direction. */
 export const missingOf = (side, way) => (way === "up" || way === "↑" || side.missing_down === "lost" ? `lost ${way}` : side.missing_down);
 
+/** The gaps of a log as text; empty without gaps. */
+export function missingRecords({ gaps }) {
+  if (gaps.length === 0) return "";
+  const { from_us: from, to_us: to, player } = gaps[0];
+  const others = gaps.length > 1 ? ` and in ${gaps.length - 1} more ${gaps.length > 2 ? "gaps" : "gap"}` : "";
+  return `records${player === null ? "" : ` of p${player}`} missing from ${(from / 1e6).toFixed(1)} to ${(to / 1e6).toFixed(1)} s${others}`;
+}
+
 /** Prepares a side for lookups; `index` is 0 for A and 1 for B. */
 export function prepare(side, index) {
   const clocks = new Map(side.clocks.map((clock) => [clock.player, clock]));

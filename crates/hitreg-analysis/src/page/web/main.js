@@ -5,7 +5,7 @@ import { read } from "page/data.js";
 import { $, colours, count, el, fitted, seconds, svg } from "page/dom.js";
 import { makeField } from "page/field.js";
 import { LAYERS } from "page/layers.js";
-import { lastAt, playerName, prepare } from "page/lookup.js";
+import { lastAt, missingRecords, playerName, prepare } from "page/lookup.js";
 import { seriesOf } from "page/series.js";
 import { makeTables } from "page/tables.js";
 import { showWhy } from "page/why.js";
@@ -107,6 +107,7 @@ function start(contents) {
       context.fillStyle = colour;
       context.fillRect(xOf(at) - wide / 2, y, wide, tall);
     };
+    for (const { from_us: from, to_us: to } of first.gaps) mark((from + to) / 2, theme.miss, height / 2 - 3, 6, Math.max(xOf(to) - xOf(from), 3));
     contents.sides.forEach((side, index) => side.corrections.forEach((item) => mark(item.at_us, theme.how[3], height / 2 + 4 + 7 * index, 6, 1)));
     for (const shot of first.shots) {
       const isHit = shot.server.reason === "hit";
@@ -362,8 +363,8 @@ function describe(contents, state) {
   $("title").textContent = first.map ? `${first.game || "a session"} on ${first.map}` : first.game || "a session";
   const { shots, hits, corrections } = first.counts;
   const fight = hits === null ? "shots and hits not known" : shots === null ? `${count(hits)} hits, misses not known` : `${count(shots)} shots, ${count(hits)} hits`;
-  const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, first.mode, fight, corrections === null ? "corrections not known" : `${count(corrections)} corrections`];
-  $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.join(" · ");
+  const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, first.mode, missingRecords(first), fight, corrections === null ? "corrections not known" : `${count(corrections)} corrections`];
+  $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.filter(Boolean).join(" · ");
   $("subtitle").title = `${$("subtitle").textContent} (${names.join(" | ")})`;
   if (state.divergence !== null) {
     const { table, field, place } = contents.difference.first;
