@@ -319,7 +319,7 @@ function about(contents) {
     const settings = side.settings.map(([key, value]) => el("tr", {}, el("td", {}, key), el("td", {}, value)));
     return [
       el("h2", {}, name),
-      el("p", {}, `${side.game || "a game without a name"}${side.map ? ` on ${side.map}` : ""}, ${side.mode}. Bodies are drawn within ${measure(places.tolerance + places.unit)} units of where the trace has them, what screens showed within ${measure(drawn.tolerance + drawn.unit)}; figures of shots and corrections are exact.`),
+      el("p", {}, `${side.game || "a game without a name"}${side.map ? ` on ${side.map}` : ""}, ${side.mode}. Bodies are drawn within ${measure(places.tolerance + places.unit)} units of where the trace has them, and look within ${measure(places.degrees + 0.5)}° of where they look there, what screens showed within ${measure(drawn.tolerance + drawn.unit)}; figures of shots and corrections are exact.`),
       side.notes.length > 0 ? el("h2", {}, "What it cannot know") : null,
       el("ul", {}, ...side.notes.map((note) => el("li", {}, note))),
       side.thinned.length > 0 ? el("h2", {}, "What it leaves out of a long session") : null,
