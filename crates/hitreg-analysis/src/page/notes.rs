@@ -4,8 +4,18 @@ use super::PageInput;
 use crate::report::figures::count;
 use hitreg_log::trace::schema::{bodies, corrections, frames, shots, views};
 
+/// What a page found in the rows of its trace.
+pub(super) struct FoundRows {
+    /// Whether `ticks` has times.
+    pub(super) tick_times: bool,
+    /// Whether a body has a position.
+    pub(super) bodies: bool,
+    /// Whether a packet's arrival is known.
+    pub(super) packets: bool,
+}
+
 /// The notes, as sentences.
-pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: bool) -> Vec<String> {
+pub(super) fn notes(shown: &PageInput<'_>, found: &FoundRows) -> Vec<String> {
     let tables = shown.trace.tables();
     let of = |name: &str| tables.iter().find(|(table, _)| table.name == name);
     let rows = |name: &str| of(name).map_or(0, |(_, rows)| *rows);
@@ -19,7 +29,11 @@ pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: b
         "positions on the server: `bodies` has no column origin.x",
     );
     note(
-        !no_bodies && !ticks_are_timed,
+        !no_bodies && has_column(bodies::NAME, "origin.x") && !found.bodies,
+        "positions on the server: none in `bodies` has a finite position at a known time",
+    );
+    note(
+        !no_bodies && !found.tick_times,
         "times of ticks: `ticks` has no column at_us, so the tick rate in the settings is used",
     );
     let no_frames = rows(frames::NAME) == 0;
@@ -48,7 +62,7 @@ pub(super) fn notes(shown: &PageInput<'_>, ticks_are_timed: bool, has_packets: b
         Some(_) => "packets and loss: the log has no packet with its arrival",
         None => "packets and loss: `packets` and `snapshots` have no rows, and there is no log with packets",
     };
-    note(!has_packets, no_packets);
+    note(!found.packets, no_packets);
     notes
 }
 

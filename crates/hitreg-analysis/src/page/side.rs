@@ -53,7 +53,7 @@ pub(super) struct PageSide {
     /// The missing parts of the log.
     gaps: Vec<PageGap>,
     /// What the trace does not say.
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
     /// What the page leaves out of a long session.
     thinned: Vec<String>,
     pub(super) exactness: [TrackPrecision; 2],
@@ -137,6 +137,7 @@ impl PageSide {
             PageGap { from_us: from.0, to_us: to.0, player }
         };
         let gaps = gaps.into_iter().filter(is_inside).map(gap_of).collect();
+        let found = notes::FoundRows { tick_times: is_timed, bodies: !bodies.is_empty(), packets: !packets.is_empty() };
         let rows: Vec<(String, u64)> = trace.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();
 
         let numbers = shown.log.map_or(SnapshotNumbers::Sent, |log| SnapshotNumbers::of(log.header()));
@@ -162,7 +163,7 @@ impl PageSide {
             usercmds_as_received: are_usercmds_as_received(&trace.header().settings),
             tables: rows,
             gaps,
-            notes: notes::notes(shown, is_timed, !packets.is_empty()),
+            notes: notes::notes(shown, &found),
             thinned,
             exactness: [precision, views.precision],
             clocks: clock_columns.map(|(player, clock)| clock.pack(player, columns)).collect(),

@@ -175,6 +175,15 @@ mod tests {
         places
     }
 
+    #[test]
+    fn a_page_without_a_position_says_so() {
+        for (at, is_noted) in [(f64::NAN, true), (0.0, false)] {
+            let (side, _) = page_of(&[(); 3].map(|()| vec![at; ROWS as usize]), true);
+            let noted = side.notes.iter().any(|note| note.contains("none in `bodies` has a finite position"));
+            assert_eq!((side.bodies.is_empty(), noted), (is_noted, is_noted), "{at}");
+        }
+    }
+
     fn page_of(places: &[Vec<f64>; 3], is_double: bool) -> (PageSide, PageColumns) {
         let steps = || Column::new("tick", ColumnData::U32((0..ROWS).collect()));
         let times = Column::new("at_us", ColumnData::I64((0..i64::from(ROWS)).map(|row| row * 10_000).collect()));

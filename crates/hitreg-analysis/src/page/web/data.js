@@ -8,8 +8,13 @@ export async function read(element) {
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   const length = new DataView(bytes.buffer).getUint32(0, true);
-  const contents = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  const contents = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)), (_, value) => (typeof value === "string" ? printable(value) : value));
   return unpacked(contents, bytes.subarray(4 + length));
+}
+
+/** A text with its control characters and changes of the writing direction written out, as on the command line. */
+function printable(text) {
+  return text.replace(/[\0-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, (letter) => ({ "\t": "\\t", "\r": "\\r" })[letter] ?? `\\u{${letter.charCodeAt(0).toString(16)}}`);
 }
 
 /** Records that `records.rs` packs. */

@@ -160,13 +160,15 @@ function drawViews(view) {
       context.lineTo(x, y + r);
       context.lineTo(x - r, y);
       context.closePath();
+      // Without server states, these are the bodies.
+      const body = side.somebody.has(track.entity) ? colourOf(track.entity) : colours.faint;
       if (isAlone) {
         context.globalAlpha = 0.35;
-        context.fillStyle = colourOf(track.entity);
+        context.fillStyle = body;
         context.fill();
         context.globalAlpha = 1;
       }
-      context.strokeStyle = isAlone ? colourOf(track.entity) : colours.how[place.mark % 4];
+      context.strokeStyle = isAlone ? body : colours.how[place.mark % 4];
       context.lineWidth = 1.6;
       context.setLineDash(place.mark === 0 ? dashes[index] : [2, 2]);
       context.stroke();

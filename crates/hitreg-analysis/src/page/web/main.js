@@ -39,6 +39,7 @@ function start(contents) {
     layers: new Set(LAYERS.map((layer) => layer.name)),
     sides: new Set(contents.sides.keys()),
     divergence: contents.difference?.first?.place.at_us ?? null,
+    isTimed: ends.length > 0,
   };
   // A single moment also has a length, for the scales of the slider and the charts.
   state.to = Math.max(state.to, state.from + 1);
@@ -83,7 +84,7 @@ function start(contents) {
 
   function showTime() {
     $("slider").value = String(Math.round(((state.at - state.from) / (state.to - state.from)) * 10_000));
-    $("clock").textContent = `${(state.at / 1e6).toFixed(3)} of ${(state.to / 1e6).toFixed(1)} s`;
+    $("clock").textContent = !state.isTimed ? "times not known" : `${(state.at / 1e6).toFixed(3)} of ${(state.to / 1e6).toFixed(1)} s`;
     $("play").textContent = state.playing ? "pause" : "play";
     const clock = first.clockOf(null);
     const frames = state.follow === null ? null : first.clockOf(state.follow);
@@ -363,7 +364,7 @@ function describe(contents, state) {
   $("title").textContent = first.map ? `${first.game || "a session"} on ${first.map}` : first.game || "a session";
   const { shots, hits, corrections } = first.counts;
   const fight = hits === null ? "shots and hits not known" : shots === null ? `${count(hits)} hits, misses not known` : `${count(shots)} shots, ${count(hits)} hits`;
-  const facts = [`${((state.to - state.from) / 1e6).toFixed(1)} s`, `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, first.mode, missingRecords(first), fight, corrections === null ? "corrections not known" : `${count(corrections)} corrections`];
+  const facts = [state.isTimed ? `${((state.to - state.from) / 1e6).toFixed(1)} s` : "times not known", `${first.players.length} ${first.players.length === 1 ? "player" : "players"}`, first.mode, missingRecords(first), fight, corrections === null ? "corrections not known" : `${count(corrections)} corrections`];
   $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.filter(Boolean).join(" · ");
   $("subtitle").title = `${$("subtitle").textContent} (${names.join(" | ")})`;
   if (state.divergence !== null) {
