@@ -193,7 +193,7 @@ export function makeCharts(canvas, room, charts, state) {
     context.textAlign = "left";
     rows((chart, top, tall) => {
       if (chart.kind !== "lines" || top < AXIS - tall || top > height) return;
-      const values = chart.lines.filter(isShown).map(({ at, values }) => values[lastAt(at, state.at)]).filter((value) => value !== undefined);
+      const values = chart.lines.filter(isShown).map((line) => valueAt(line, state.at)).filter((value) => value !== undefined);
       if (values.length === 0 || top + 30 < AXIS) return;
       const [low, high] = [Math.min(...values), Math.max(...values)];
       context.fillStyle = theme.accent;
@@ -252,6 +252,14 @@ export function isAfterAbsence(at, row) {
   if (row === 0) return false;
   const usual = (at[at.length - 1] - at[0]) / (at.length - 1);
   return at[row] - at[row - 1] > Math.max(2e6, 10 * usual);
+}
+
+/** The last value of a line up to a time; undefined before its first value, and some time after its last one. */
+export function valueAt({ at, values }, time) {
+  const last = at.length - 1;
+  const usual = last > 0 ? (at[last] - at[0]) / last : 0;
+  const isOver = last >= 0 && time - at[last] > Math.max(250_000, 2 * usual);
+  return isOver ? undefined : values[lastAt(at, time)];
 }
 
 function stroke(context, { x, min, max }, yOf) {
