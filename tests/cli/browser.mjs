@@ -359,6 +359,104 @@ async function far() {
   await page.close();
 }
 
+/** Bodies are in place at their times, whatever the time from tick to tick. */
+async function uneven() {
+  const { page, wrong, value } = await open("uneven.html");
+  await bodiesAreInPlace(page, value, "uneven.json");
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+/** Each ack has its own error, and an unknown one is not drawn. */
+async function predictionErrors() {
+  const errorsOf = async (page) => page.evaluate(async () => {
+    const { seriesOf } = await import("page/series.js");
+    const chart = seriesOf(window.hitreg.contents).find((chart) => chart.label === "prediction error");
+    if (!chart) return null;
+    const most = (isJump) => Math.max(...chart.lines.map(({ values, is_jump: jumps }) => values.reduce((most, value, row) => (jumps.has(row) === isJump ? Math.max(most, value) : most), 0)));
+    return [most(false), most(true), chart.lines.reduce((sum, { values }) => sum + values.length, 0)];
+  });
+  const expected = JSON.parse(fs.readFileSync(path.join(folder, "acks.json"), "utf8"));
+  const { page, wrong } = await open("acks.html");
+  const found = await errorsOf(page);
+  assert.ok(expected[0] > 0 && expected[1] > 10 * expected[0], `${expected}`);
+  assert.ok(found.every((number, at) => Math.abs(number - expected[at]) <= 0.01), `${found}, not ${expected}`);
+  assert.deepEqual(wrong, []);
+  await page.close();
+  const without = await open("no-errors.html");
+  assert.equal(await errorsOf(without.page), null);
+  assert.ok((await without.value("window.hitreg.contents.sides[0].notes")).includes("prediction errors: `corrections` has no column error_units"));
+  await without.page.close();
+}
+
+/** Only players are named, and each name is at the shape of its player. */
+async function names() {
+  const { page, wrong, value } = await open("open.html");
+  const found = await page.evaluate(async () => {
+    const [{ namedPlaces }, { placeAt }] = await Promise.all([import("page/layers.js"), import("page/lookup.js")]);
+    const { contents, state } = window.hitreg;
+    const [side] = contents.sides;
+    const far = [];
+    for (const eyes of [null, 0, 1]) {
+      for (let at = state.from + 2e6; at < state.to; at += 1e5) {
+        const shown = new Map((side.viewsOf.get(eyes ?? side.viewer) ?? []).map((track) => [track.entity, track]));
+        for (const { entity, x, y } of namedPlaces({ contents, state: { ...state, at, follow: eyes }, walls: { moving: new Map() } })) {
+          if (entity > 2) far.push(`p${entity} is no player`);
+          const track = eyes === null || entity === eyes ? side.ownOf.get(entity) : shown.get(entity);
+          const place = track && placeAt(track, at);
+          if (!place || Math.hypot(place.x - x, place.y - y) > 0) far.push(`p${entity} at ${at} on the screen of ${eyes}`);
+        }
+      }
+    }
+    return [far, side.views.some(({ entity }) => entity > 2 && entity < 64), side.bodyOf.size];
+  });
+  assert.deepEqual(found, [[], true, 0]);
+  assert.deepEqual(await value("window.hitreg.contents.sides[0].players"), [0, 1, 2]);
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+/** A gap is in the heading, and packets whose records lie in it are not lost, as in `info`. */
+async function gaps() {
+  const [info, replay] = ["gap-info.json", "gap-replay.json"].map((name) => JSON.parse(fs.readFileSync(path.join(folder, name), "utf8")));
+  const lost = [info.packets.lost, info.packets_up.lost];
+  assert.ok(Math.min(...lost) > 10, `${lost}`);
+  assert.deepEqual([replay.network.down.lost, replay.network.up.lost], lost);
+  for (const name of ["gap.html", "gap-trace.html"]) {
+    const { page, wrong, value } = await open(name);
+    const sums = [];
+    for (const heading of ["lost ↓", "lost ↑"]) sums.push((await playersColumn(page, heading)).reduce((sum, number) => sum + number, 0));
+    assert.deepEqual(sums, lost, name);
+    const { from_us: from, to_us: to } = info.gaps[0];
+    const words = `records missing from ${(from / 1e6).toFixed(1)} to ${(to / 1e6).toFixed(1)} s`;
+    assert.equal((await value("document.getElementById('subtitle').textContent")).includes(words), name === "gap.html", name);
+    await page.screenshot({ path: path.join(screenshots, name.replace("html", "png")) });
+    assert.deepEqual(wrong, []);
+    await page.close();
+  }
+}
+
+/** The number beside a chart ends with the chart's data. */
+async function numbers() {
+  const { page } = await open("one.html");
+  const found = await page.evaluate(async () => {
+    const { valueAt } = await import("page/charts.js");
+    const line = { at: [1e6, 1.1e6, 1.2e6], values: [5, 6, 7] };
+    return [0.9e6, 1.15e6, 1.4e6, 1.5e6].map((time) => valueAt(line, time) ?? null);
+  });
+  assert.deepEqual(found, [null, 6, 7, null]);
+  await page.close();
+}
+
+/** A trace without times has no length. */
+async function empty() {
+  const { page, wrong, value } = await open("empty.html");
+  assert.match(await value("document.getElementById('subtitle').textContent"), /^times not known · /);
+  assert.equal(await value("document.getElementById('clock').textContent"), "times not known");
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
 async function foreign() {
   for (const [name, said] of [["unknown.html", "These work without a build"], ["bare.html", "`shots` has no rows"]]) {
     const { page, wrong, value } = await open(name);
@@ -385,6 +483,8 @@ async function hostile() {
   }
   assert.equal(await value("window.broken"), undefined);
   assert.match(await value("document.body.textContent"), /onerror/, "it is shown as text");
+  const text = await value("document.documentElement.textContent + document.title");
+  assert.ok(text.includes("\\u{202e}") && !text.includes("\u202e"), "a change of the writing direction is written out");
   assert.deepEqual(wrong, []);
   await page.close();
 }
@@ -404,7 +504,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, tabs, counts, part, roundTrips, span, filter, jumps, links, sweep, far, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, part, roundTrips, span, filter, jumps, links, sweep, far, uneven, predictionErrors, names, gaps, numbers, empty, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

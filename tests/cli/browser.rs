@@ -11,11 +11,12 @@ use std::process::{Command, Output};
 use crate::note;
 use hitreg::log::{WriterOptions, read_session, read_trace, write_trace};
 use hitreg::store::{self, FileType, Targets};
-use hitreg::trace::schema::ticks;
+use hitreg::trace::schema::{corrections, ticks};
 use hitreg::trace::{Column, ColumnData, Trace};
 
 /// A text that would break out of HTML, a script or JSON if unescaped.
-const HOSTILE: &str = "</script><script>window.broken=1</script><img src=x onerror=\"window.broken=1\">\"\\u2028'`${1}";
+const HOSTILE: &str =
+    "</script><script>window.broken=1</script><img src=x onerror=\"window.broken=1\">\"\\u2028'`${1}\u{202e}";
 
 #[test]
 fn pages_work_in_a_browser() {
@@ -115,8 +116,73 @@ fn write_pages(folder: &Path) {
     save(&with_reported_hits_only(trace.clone()), &folder.join("reported.hittrace"));
     hitreg(folder, "report reported.hittrace -o reported.html");
 
+    write_unusual_pages(folder, &trace);
     save(&with_hostile_names(trace), &folder.join("hostile.hittrace"));
     hitreg(folder, "report hostile.hittrace -o hostile.html");
+}
+
+/// Pages with irregular times, unknown values, entities that are no players, and missing records.
+fn write_unusual_pages(folder: &Path, trace: &Trace) {
+    let mut uneven = trace.clone();
+    uneven.tables.retain(|table| ["ticks", "bodies"].contains(&table.name.as_str()));
+    if let ColumnData::I64(times) = column(&mut uneven, "ticks", "at_us") {
+        // A tick is late, and some ticks are at one time.
+        (0..).zip(times).for_each(|(tick, at)| *at += if tick < 300 { tick % 5 / 3 * 7_000 } else { 400_000 });
+    }
+    save(&uneven, &folder.join("uneven.hittrace"));
+    fs::write(folder.join("uneven.json"), bodies(&uneven)).expect("written");
+    hitreg(folder, "report uneven.hittrace -o uneven.html");
+
+    let mut acks = trace.clone();
+    if let ColumnData::I64(times) = column(&mut acks, "corrections", "at_us") {
+        times.iter_mut().for_each(|at| *at -= *at % 100_000);
+    }
+    if let ColumnData::F32(errors) = column(&mut acks, "corrections", "error_units") {
+        errors.iter_mut().step_by(10).for_each(|error| *error = f32::NAN);
+    }
+    fs::write(folder.join("acks.json"), largest_errors(&acks)).expect("written");
+    save(&acks, &folder.join("acks.hittrace"));
+    hitreg(folder, "report acks.hittrace -o acks.html");
+    let corrections = acks.tables.iter_mut().find(|table| table.name == "corrections").expect("corrections");
+    corrections.columns.retain(|column| column.name != "error_units");
+    save(&acks, &folder.join("no-errors.hittrace"));
+    hitreg(folder, "report no-errors.hittrace -o no-errors.html");
+
+    save(&Trace { header: trace.header.clone(), ..Trace::default() }, &folder.join("empty.hittrace"));
+    hitreg(folder, "report empty.hittrace -o empty.html");
+
+    hitreg(folder, "record synth --map orchard --players 3 --seconds 6 --seed 2 --delay-ms 80 -o orchard.hitlog");
+    hitreg(folder, "replay orchard.hitlog --mode open -o open.hittrace");
+    hitreg(folder, "report open.hittrace -o open.html");
+
+    hitreg(folder, "record synth --players 3 --seconds 16 --delay-ms 40 --loss 4% --no-keyframes -o damaged.hitlog");
+    let mut bytes = fs::read(folder.join("damaged.hitlog")).expect("a log");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x55;
+    fs::write(folder.join("damaged.hitlog"), &bytes).expect("written");
+    hitreg(folder, "recover damaged.hitlog -o gap.hitlog");
+    hitreg(folder, "report gap.hitlog -o gap.html");
+    hitreg(folder, "replay gap.hitlog -o gap.hittrace");
+    hitreg(folder, "report gap.hittrace -o gap-trace.html");
+    for (name, line) in [("gap-info.json", "info"), ("gap-replay.json", "replay")] {
+        fs::write(folder.join(name), hitreg(folder, &format!("{line} gap.hitlog --format json"))).expect("written");
+    }
+}
+
+fn column<'t>(trace: &'t mut Trace, table: &str, column: &str) -> &'t mut ColumnData {
+    let table = trace.tables.iter_mut().find(|of| of.name == table).expect("a table");
+    &mut table.columns.iter_mut().find(|of| of.name == column).expect("a column").data
+}
+
+/// The largest known error of all acks, without and with relocations, and the number of known errors.
+fn largest_errors(trace: &Trace) -> String {
+    let acks = corrections::Columns::of(trace);
+    let known = || acks.error_units.iter().zip(acks.cause.iter()).filter(|(error, _)| error.is_finite());
+    let largest = |is_relocated: bool| {
+        let of = known().filter(|(_, cause)| matches!(*cause, "spawn_or_death" | "teleport") == is_relocated);
+        of.map(|(error, _)| *error).fold(0.0, f32::max)
+    };
+    serde_json::json!([largest(false), largest(true), known().count()]).to_string()
 }
 
 fn save(trace: &Trace, path: &Path) {
