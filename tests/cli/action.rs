@@ -109,7 +109,7 @@ fn the_action_passes_and_fails_and_leaves_reports_to_upload() {
     for page in files() {
         let html = fs::read_to_string(folder.path(&format!("hitreg-reports/{page}"))).expect("a page");
         assert!(html.starts_with("<!doctype html>"), "{page}");
-        assert!(page == "summary.html" || summary.contains(&format!("<a href=\"{page}\">")), "{page} has no link");
+        assert!(page == "summary.html" || summary.contains(&format!("<a href=\"./{page}\">")), "{page} has no link");
     }
     // A command may have several lines, and quotes.
     let output = run(&folder, "Run hitreg", &format!("diff 'logs/*.hitlog'\n  {CHANGE}\n  --max hits-changed=0\n"));

@@ -22,7 +22,9 @@ code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.faint{color:
 pub fn corpus_html(summary: &CorpusSummary) -> String {
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>hitreg report</title>\
-         <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\n<h1>{}</h1>\n",
+         <meta name=\"viewport\" content=\"width=device-width\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+         <style>{STYLE}</style></head><body>\n<h1>{}</h1>\n",
         text(&verdict_line(&summary.logs)),
     );
     html.push_str(&format!("<p class=\"faint\">{}</p>\n", text(&corpus_subject(summary))));
@@ -62,7 +64,7 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
         for log in &summary.worst {
             html.push_str(&format!(
                 "<tr><td><a href=\"{}\">{}</a><br><code>{}</code></td><td>{}</td><td>{}</td></tr>\n",
-                text(&log.page),
+                link(&log.page),
                 text(&log.log),
                 text(&format!("{} -o {}", log.report, log.page)),
                 count(log.hits_changed),
@@ -104,6 +106,18 @@ fn text(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// The address of a file beside the page. Every character that an address or HTML gives a meaning is percent-encoded.
+fn link(file: &str) -> String {
+    let mut address = "./".to_owned();
+    for byte in file.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => address.push(char::from(byte)),
+            _ => address.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    address
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,8 +132,23 @@ mod tests {
             ..WorstLog::default()
         };
         let html = corpus_html(&CorpusSummary { worst: vec![worst], ..CorpusSummary::default() });
-        assert!(html.contains("<a href=\"&lt;b&gt;.html\">logs/&lt;b&gt;.hitlog</a>"), "{html}");
+        assert!(html.contains("<a href=\"./%3Cb%3E.html\">logs/&lt;b&gt;.hitlog</a>"), "{html}");
         assert!(html.contains("hitreg report 'logs/&lt;b&gt;.hitlog' --b ./game -o &lt;b&gt;.html"), "{html}");
         assert!(!html.contains("<b>."));
+    }
+
+    #[test]
+    fn a_link_is_a_file_beside_the_page_whatever_its_name() {
+        assert_eq!(link("s1-2_3~.html"), "./s1-2_3~.html");
+        assert_eq!(link("match-12:30:00.html"), "./match-12%3A30%3A00.html");
+        assert_eq!(link("javascript:alert(1)%2F.html"), "./javascript%3Aalert%281%29%252F.html");
+        assert_eq!(link("round #1?.html"), "./round%20%231%3F.html");
+        assert_eq!(link("\"é.html"), "./%22%C3%A9.html");
+    }
+
+    #[test]
+    fn the_page_runs_no_script() {
+        let html = corpus_html(&CorpusSummary::default());
+        assert!(html.contains("Content-Security-Policy\" content=\"default-src 'none'; style-src"), "{html}");
     }
 }
