@@ -13,7 +13,8 @@ use hitreg_log::stats::{CountedValues, Spread};
 /// The schema of the summary's JSON (`docs/schemas`).
 const SCHEMA: &str = "hitreg-corpus-1";
 
-/// The summary of the results of one command with one build and one set of options.
+/// The summary of the results of one command with one build and one set of options. All figures leave out logs that could
+/// not be judged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CorpusSummary {
     /// The schema of this JSON.
@@ -30,13 +31,13 @@ pub struct CorpusSummary {
     pub logs: VerdictCounts,
     /// What could not be read besides logs, one sentence each.
     pub problems: Vec<String>,
-    /// The figures of side A; `None` for `verify`, which has no side A.
+    /// The figures of side A; `None` for `verify`, which has no side A, and if no log was judged.
     pub a: Option<SideCounts>,
     /// The figures of side B.
     pub b: SideCounts,
-    /// Shots with another outcome; `None` for `verify`.
+    /// Shots with another outcome; `None` for `verify`, and if no log was judged.
     pub hits_changed: Option<u64>,
-    /// Shots and impacts that a server judged on side A or B; `None` for `verify`.
+    /// Shots and impacts that a server judged on side A or B; `None` for `verify`, and if no log was judged.
     pub shots_judged: Option<u64>,
     /// View errors of both sides.
     pub view_errors: ViewErrors,
@@ -195,7 +196,15 @@ impl CorpusSummaryBuilder {
         let Some(log) = rows.iter().find_map(|row| if let ResultRow::Log(log) = row { Some(log) } else { None }) else {
             return;
         };
-        self.add_log(log);
+        let is_judged = log.verdict != "broken" && log.verdict != "untestable";
+        self.count_log(log);
+        if !is_judged {
+            let unjudged =
+                UnjudgedLog { log: log.log.clone(), verdict: log.verdict.clone(), detail: log.detail.clone() };
+            keep_first(&mut self.summary.unjudged, unjudged, |log| (log.verdict != "broken", log.log.clone()));
+            return;
+        }
+        self.add_figures(log);
         let mut of_weapons: SortedMap<&String, ShotSums> = SortedMap::new();
         for row in rows {
             match row {
@@ -222,11 +231,16 @@ impl CorpusSummaryBuilder {
         }
     }
 
-    fn add_log(&mut self, log: &LogRow) {
+    fn count_log(&mut self, log: &LogRow) {
         let summary = &mut self.summary;
         (summary.command, summary.build) = (log.command.clone(), log.build.clone());
         (summary.build_digest, summary.options) = (log.build_digest.clone(), log.options.clone());
         summary.logs.add(&log.verdict);
+    }
+
+    /// Adds the figures of a log that was judged.
+    fn add_figures(&mut self, log: &LogRow) {
+        let summary = &mut self.summary;
         let b = SideCounts {
             usercmds: log.usercmds,
             shots: log.shots_b.unwrap_or_default(),
@@ -256,14 +270,8 @@ impl CorpusSummaryBuilder {
             hits: [log.hits_a, log.hits_b].map(Option::unwrap_or_default),
             changed: log.hits_changed.unwrap_or_default(),
         };
-        if log.verdict == "broken" || log.verdict == "untestable" {
-            let unjudged =
-                UnjudgedLog { log: log.log.clone(), verdict: log.verdict.clone(), detail: log.detail.clone() };
-            keep_first(&mut self.summary.unjudged, unjudged, |log| (log.verdict != "broken", log.log.clone()));
-        } else {
-            self.players.entry(log.players).or_default().add(&shots);
-            self.maps.entry(log.map.clone()).or_default().add(&shots);
-        }
+        self.players.entry(log.players).or_default().add(&shots);
+        self.maps.entry(log.map.clone()).or_default().add(&shots);
         if !log.first_weapon.is_empty() {
             *self.first_in.entry(log.first_weapon.clone()).or_default() += 1;
         }
@@ -356,18 +364,21 @@ mod tests {
 
     fn rows(number: u64) -> Vec<ResultRow> {
         let key = number.to_string();
+        let verdicts =
+            [("same", "0:1 2.5:2"), ("differs", "0:1 2.5:2"), ("untestable", "9:1"), ("broken", "9:1")];
+        let (verdict, view_errors) = verdicts[number as usize % 4];
         let weapon =
             WeaponRow { key: key.clone(), weapon: "rifle".into(), shots_a: 5, shots_b: 5, ..WeaponRow::default() };
         let log = LogRow {
             key,
             log: format!("{number}.hitlog"),
-            verdict: ["same", "differs", "untestable", "broken"][number as usize % 4].to_owned(),
+            verdict: verdict.to_owned(),
             players: 4,
             shots_a: Some(5),
             hits_a: Some(1),
             corrections_a: Some(3),
             hits_changed: Some(number),
-            view_errors_b: "0:1 2.5:2".to_owned(),
+            view_errors_b: view_errors.to_owned(),
             ..LogRow::default()
         };
         vec![ResultRow::Weapon(weapon), ResultRow::Log(Box::new(log))]
@@ -386,5 +397,19 @@ mod tests {
         assert_eq!((there.worst[0].log.as_str(), there.worst[0].hits_changed), ("97.hitlog", 97));
         assert!(there.unjudged.iter().all(|log| log.verdict == "broken"), "broken logs come first");
         assert_eq!(there.view_errors.b.map(|spread| (spread.p50, spread.max)), Some((2.5, 2.5)));
+    }
+
+    #[test]
+    fn totals_and_groups_count_the_same_logs() {
+        let mut builder = CorpusSummaryBuilder::default();
+        (0..100).for_each(|number| builder.add(&rows(number)));
+        let summary = builder.summary();
+        // 25 logs are the same, and 25 differ. The others could not be judged.
+        let shots = |groups: &[ShotGroup]| groups.iter().map(|group| group.shots_a).sum::<u64>();
+        let groups = [&summary.weapons, &summary.latencies, &summary.players, &summary.maps];
+        assert_eq!(groups.map(|groups| shots(groups)), [50 * 5; 4]);
+        assert_eq!(summary.a.map(|a| (a.shots, a.hits, a.corrections)), Some((50 * 5, 50, Some(50 * 3))));
+        assert_eq!(summary.view_errors.b.map(|spread| spread.max), Some(2.5));
+        assert_eq!(summary.hits_changed, Some((0..100).filter(|number| number % 4 < 2).sum()));
     }
 }
