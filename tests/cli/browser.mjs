@@ -325,6 +325,12 @@ async function sweep() {
   const { page, wrong, value } = await open("sweep.html");
   assert.ok((await value("document.querySelectorAll('figure svg').length")) > 2);
   assert.equal(await value("document.querySelectorAll('tbody tr').length"), 4);
+  const [names, ...rows] = fs.readFileSync(path.join(folder, "sweep.csv"), "utf8").trim().split("\n").map((line) => line.split(","));
+  const place = names.indexOf("usercmds");
+  const counted = rows.map((cells) => cells[place]);
+  const shown = await page.evaluate((place) => [...document.querySelectorAll("tbody tr")].map((row) => row.children[place].textContent), place);
+  assert.ok(counted.every((text) => text.length > 4 && !text.endsWith("0")), `counts have more than four digits: ${counted}`);
+  assert.deepEqual(shown, counted, "counts are not rounded");
   assert.deepEqual(wrong, []);
   await page.screenshot({ path: path.join(screenshots, "sweep.png") });
   await page.close();

@@ -69,10 +69,6 @@ fn write_pages(folder: &Path) {
     hitreg(folder, "replay a.hitlog -o a.hittrace");
     hitreg(folder, "report a.hitlog -o one.html");
     hitreg(folder, "report a.hitlog --b-set lag_compensation.enabled=false -o two.html");
-    hitreg(
-        folder,
-        "sweep a.hitlog --set interpolation.lerp_ms=50,100 --set lag_compensation.enabled=true,false --report sweep.html",
-    );
     hitreg(folder, "record synth --players 16 --seconds 30 --seed 5 --jitter-ms 5 --loss 1% -o crowd.hitlog");
     hitreg(folder, "report crowd.hitlog -o crowd.html");
     hitreg(folder, "report crowd.hitlog --b-preset quake3 -o crowds.html");
@@ -82,6 +78,10 @@ fn write_pages(folder: &Path) {
     // The part begins between a launch and its impact, and ends while lost packets are in flight. Many acks come late.
     hitreg(folder, "record synth --players 16 --seconds 12 --seed 2 --jitter-ms 10 --loss 4% -o late.hitlog");
     hitreg(folder, "report late.hitlog -o late.html");
+    hitreg(
+        folder,
+        "sweep late.hitlog --set interpolation.lerp_ms=50,100 --set lag_compensation.enabled=true,false --report sweep.html --csv sweep.csv",
+    );
     hitreg(folder, "report late.hitlog --from 6 --to 9 -o part.html");
     for (name, line) in [("part.json", "replay late.hitlog --from 6 --to 9"), ("info.json", "info late.hitlog")] {
         fs::write(folder.join(name), hitreg(folder, &format!("{line} --format json"))).expect("written");

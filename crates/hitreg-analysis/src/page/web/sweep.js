@@ -1,10 +1,13 @@
 // The page of a sweep: a plot of each measure over the first setting, with a line for each value of the second.
 
 import { read } from "page/data.js";
-import { $, colours, el, measure, svg } from "page/dom.js";
+import { $, colours, el, svg } from "page/dom.js";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [400, 200, 58, 34];
 const contents = await read($("data"));
+
+/** A number with four digits; a count with all of them. */
+const number = (value) => String(Number.isInteger(value) ? value : +value.toPrecision(4));
 
 /** Whether a measure has different values, so that its plot shows something. */
 function varies(column) {
@@ -29,7 +32,7 @@ function plot(column) {
   const words = (at, down, text, anchor) => svg("text", { x: at, y: down, "text-anchor": anchor }, text);
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": column });
   for (const value of [low, (low + high) / 2, high]) {
-    drawing.append(svg("path", { d: `M${LEFT} ${y(value)}H${WIDTH - 12}`, stroke: theme.grid }), words(LEFT - 6, y(value) + 4, measure(value), "end"));
+    drawing.append(svg("path", { d: `M${LEFT} ${y(value)}H${WIDTH - 12}`, stroke: theme.grid }), words(LEFT - 6, y(value) + 4, number(value), "end"));
   }
   const ticks = isNumber ? [...new Set(numbers)] : places.map((_, place) => place);
   const each = Math.max(1, Math.ceil(ticks.length / 7));
@@ -42,7 +45,7 @@ function plot(column) {
     drawing.append(svg("path", { d: rows.map((row, place) => `${place === 0 ? "M" : "L"}${x(xs[row])} ${y(ys[row])}`).join(""), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": ["", "6 3", "2 3", "8 3 2 3"][order % 4] }));
     for (const row of rows) {
       if (half[row] > 0) drawing.append(svg("path", { d: `M${x(xs[row])} ${y(ys[row] - half[row])}V${y(ys[row] + half[row])}`, stroke: colour, "stroke-width": 1.5 }));
-      drawing.append(svg("circle", { cx: x(xs[row]), cy: y(ys[row]), r: 3.5, fill: colour }, svg("title", {}, `${first} ${contents.rows[row][first]}: ${measure(ys[row])}`)));
+      drawing.append(svg("circle", { cx: x(xs[row]), cy: y(ys[row]), r: 3.5, fill: colour }, svg("title", {}, `${first} ${contents.rows[row][first]}: ${number(ys[row])}`)));
     }
     const last = rows.at(-1);
     if (name !== null && last !== undefined) drawing.append(svg("text", { x: x(xs[last]) - 6, y: y(ys[last]) - 7, "text-anchor": "end", style: `fill:${colour}` }, `${second}=${name}`));
@@ -65,7 +68,7 @@ document.title = `hitreg report: sweep of ${contents.keys.join(", ")}`;
 $("title").textContent = `sweep of ${contents.keys.join(", ")}`;
 $("subtitle").textContent = `${contents.names.join(", ")}: ${contents.what_if}`;
 const head = el("tr", {}, ...contents.columns.map((column) => el("th", {}, column.replaceAll("_", " "))));
-const rows = contents.rows.map((row) => el("tr", {}, ...contents.columns.map((column) => el("td", {}, typeof row[column] === "number" ? String(+row[column].toPrecision(4)) : row[column] ?? "–"))));
+const rows = contents.rows.map((row) => el("tr", {}, ...contents.columns.map((column) => el("td", {}, typeof row[column] === "number" ? number(row[column]) : row[column] ?? "–"))));
 $("rows").append(el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)));
 $("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 document.addEventListener("keydown", (event) => event.key.toLowerCase() === "t" && $("theme").click());
