@@ -75,7 +75,16 @@ async function keysAndSlider() {
   await settle(page);
   const rows = await value("[...document.querySelectorAll('tr.row')].map((row) => row.textContent)");
   assert.ok(rows.length > 3 && rows.every((row) => row.includes("missed")), "the filter leaves what it says");
-  await press("Escape", "o");
+  const listed = () => value("document.getElementById('count').textContent");
+  const [some, all] = (await listed()).match(/\d+/g);
+  assert.ok(Number(some) < Number(all));
+  await press("Enter", "j");
+  assert.equal(await listed(), `${some} of ${all} rows`, "Enter leaves the filter");
+  assert.equal(await value("document.querySelectorAll('tr.row[aria-selected=true]').length"), 1, "keys work outside of the filter");
+  await press("/", "Escape");
+  assert.equal(await listed(), `${all} of ${all} rows`, "Escape removes the filter");
+  assert.equal(await value("document.getElementById('filter').value"), "");
+  await press("o");
   assert.ok(await value("document.querySelector('th[aria-sort]') !== null"), "the table is sorted by a key");
   const whole = await value("window.hitreg.charts.span.to - window.hitreg.charts.span.from");
   await press("u");

@@ -17,7 +17,7 @@ const KEYS = [
   ["[ ]", "the screen of the previous, the next player"], ["F", "follow the player, or stop"], ["0", "the whole field and the whole time"],
   ["Z X", "zoom in, out"], ["W A S D", "pan"], ["1 … 7", "layers on and off"], ["8 9", "side A, side B on and off"],
   ["J K", "the next, the previous row of the table"], ["N P", "the next, the previous shot in time"], ["G", "to the first divergence"],
-  ["U I", "zoom in time, out"], ["O", "sort the table by the next column; with Shift reverse it"], ["/", "filter the table"], ["Alt+1 … 5", "the tabs"], ["T", "light, dark"], ["?", "these keys"],
+  ["U I", "zoom in time, out"], ["O", "sort the table by the next column; with Shift reverse it"], ["/", "filter the table; Enter keeps the filter, Escape removes it"], ["Alt+1 … 5", "the tabs"], ["T", "light, dark"], ["?", "these keys"],
 ];
 
 try {

@@ -273,6 +273,14 @@ export function makeTables(contents, state, choose) {
   box.addEventListener("scroll", fill);
   new ResizeObserver(fill).observe(box);
   $("filter").addEventListener("input", refresh);
+  $("filter").addEventListener("keydown", (event) => {
+    if (event.key === "Enter") $("filter").blur();
+    if (event.key !== "Escape") return;
+    // A browser may empty the box without an `input` event.
+    event.preventDefault();
+    $("filter").value = "";
+    refresh();
+  });
   open(Math.max(tables.findIndex((table) => table.rows.length > 0), 0));
 
   return {
