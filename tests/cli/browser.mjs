@@ -318,6 +318,12 @@ async function links() {
   const { page, wrong, value } = await open(`one.html#shot=${encodeURIComponent(name)}&theme=dark`);
   assert.equal(await value("window.hitreg.state.selected.item.name"), name);
   assert.equal(await value("document.documentElement.dataset.theme"), "dark");
+  // A link of a page that is open does not load it again.
+  await page.evaluate(() => (location.hash = "#t=2.5&eyes=1&theme=light"));
+  await settle(page);
+  assert.equal(await at(value), 2_500_000);
+  assert.equal(await value("window.hitreg.state.follow"), 1);
+  assert.equal(await value("document.documentElement.dataset.theme"), "light");
   assert.deepEqual(wrong, []);
   await page.close();
   // With two sides, the first table lists only changed shots.

@@ -338,10 +338,14 @@ function start(contents) {
   });
 
   /** Applies the address: `#shot=p1%2395`, `#t=1.55&eyes=1`, `#theme=dark`. */
-  function goTo(asked) {
+  function followAddress() {
+    const asked = new URLSearchParams(location.hash.slice(1));
     if (asked.has("theme")) setTheme(asked.get("theme") === "dark" ? "dark" : "light");
     if (asked.has("eyes")) setEyes(first.players.find((player) => player === Number(asked.get("eyes"))) ?? null);
-    if (asked.has("t")) seek(Number(asked.get("t")) * 1e6 || state.from);
+    if (asked.has("t")) {
+      state.playing = false;
+      seek(Number(asked.get("t")) * 1e6 || state.from);
+    }
     if (asked.has("shot")) tables.choose(asked.get("shot"));
   }
 
@@ -349,7 +353,8 @@ function start(contents) {
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   showWhy(contents, null);
   field.draw();
-  goTo(new URLSearchParams(location.hash.slice(1)));
+  followAddress();
+  addEventListener("hashchange", followAddress);
   redraw();
   // For tests, which drive the page from outside.
   window.hitreg = { state, contents, drawn, seek, choose, setEyes, setTheme, charts, field, redraw };
