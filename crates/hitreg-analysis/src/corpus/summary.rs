@@ -364,8 +364,7 @@ mod tests {
 
     fn rows(number: u64) -> Vec<ResultRow> {
         let key = number.to_string();
-        let verdicts =
-            [("same", "0:1 2.5:2"), ("differs", "0:1 2.5:2"), ("untestable", "9:1"), ("broken", "9:1")];
+        let verdicts = [("same", "0:1 2.5:2"), ("differs", "0:1 2.5:2"), ("untestable", "9:1"), ("broken", "9:1")];
         let (verdict, view_errors) = verdicts[number as usize % 4];
         let weapon =
             WeaponRow { key: key.clone(), weapon: "rifle".into(), shots_a: 5, shots_b: 5, ..WeaponRow::default() };

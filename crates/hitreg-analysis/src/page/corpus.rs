@@ -1,6 +1,6 @@
 //! The HTML page of a corpus: figures, shots by group as bars, corrections by cause, and the logs that changed most.
 
-use crate::corpus::CorpusSummary;
+use crate::corpus::{CorpusSummary, WorstLog};
 use crate::report::figures::count;
 use crate::report::{GROUP_COLUMNS, cause_cells, corpus_page, corpus_subject, group_cells, verdict_line};
 
@@ -40,6 +40,20 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
             100.0 * change.rate_b
         ));
     }
+    if summary.a.is_some() {
+        html.push_str(&groups_and_causes(summary));
+    }
+    html.push_str(&worst_logs(summary));
+    html.push_str(&format!(
+        "<h2>All figures</h2>\n<pre>{}</pre>\n</body></html>\n",
+        text(&corpus_page(summary).text())
+    ));
+    html
+}
+
+/// The shots of each group, and the corrections of each cause, of both sides.
+fn groups_and_causes(summary: &CorpusSummary) -> String {
+    let mut html = String::new();
     for (title, groups) in [
         ("Shots by weapon", &summary.weapons),
         ("Shots by the shooter's latency", &summary.latencies),
@@ -57,27 +71,33 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
         let rows = summary.causes.iter().map(|cause| (cause_cells(cause), cause.b));
         html.push_str(&bar_table("Corrections by cause", &["A", "B"], most, rows));
     }
-    if !summary.worst.is_empty() {
-        html.push_str(
-            "<h2>Logs that changed most</h2>\n<table class=\"logs\"><tr><th>log</th><th>changed shots</th><th>corrections</th></tr>\n",
-        );
-        for log in &summary.worst {
-            html.push_str(&format!(
-                "<tr><td><a href=\"{}\">{}</a><br><code>{}</code></td><td>{}</td><td>{}</td></tr>\n",
-                link(&log.page),
-                text(&log.log),
-                text(&format!("{} -o {}", log.report, log.page)),
-                count(log.hits_changed),
-                log.corrections_changed.map_or("-".to_owned(), |change| format!("{change:+}"))
-            ));
-        }
-        html.push_str("</table>\n");
-    }
-    html.push_str(&format!(
-        "<h2>All figures</h2>\n<pre>{}</pre>\n</body></html>\n",
-        text(&corpus_page(summary).text())
-    ));
     html
+}
+
+/// The logs that changed most, with links to their pages. Without a side A, the logs have no changes in numbers.
+fn worst_logs(summary: &CorpusSummary) -> String {
+    if summary.worst.is_empty() {
+        return String::new();
+    }
+    let (title, columns) = match summary.a {
+        Some(_) => ("Logs that changed most", "<th>changed shots</th><th>corrections</th>"),
+        None => ("Logs that differ", ""),
+    };
+    let row = |log: &WorstLog| {
+        let corrections = || log.corrections_changed.map_or("-".to_owned(), |change| format!("{change:+}"));
+        let changes = match summary.a {
+            Some(_) => format!("<td>{}</td><td>{}</td>", count(log.hits_changed), corrections()),
+            None => String::new(),
+        };
+        format!(
+            "<tr><td><a href=\"{}\">{}</a><br><code>{}</code></td>{changes}</tr>\n",
+            link(&log.page),
+            text(&log.log),
+            text(&format!("{} -o {}", log.report, log.page)),
+        )
+    };
+    let rows: String = summary.worst.iter().map(row).collect();
+    format!("<h2>{title}</h2>\n<table class=\"logs\"><tr><th>log</th>{columns}</tr>\n{rows}</table>\n")
 }
 
 /// A table whose last column shows a number of each row as a bar.
@@ -111,7 +131,9 @@ fn link(file: &str) -> String {
     let mut address = "./".to_owned();
     for byte in file.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => address.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                address.push(char::from(byte))
+            }
             _ => address.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -121,7 +143,7 @@ fn link(file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::WorstLog;
+    use crate::corpus::{CorrectionCause, ShotGroup, SideCounts};
 
     #[test]
     fn a_log_links_to_its_report_and_is_no_markup() {
@@ -135,6 +157,25 @@ mod tests {
         assert!(html.contains("<a href=\"./%3Cb%3E.html\">logs/&lt;b&gt;.hitlog</a>"), "{html}");
         assert!(html.contains("hitreg report 'logs/&lt;b&gt;.hitlog' --b ./game -o &lt;b&gt;.html"), "{html}");
         assert!(!html.contains("<b>."));
+    }
+
+    #[test]
+    fn a_page_without_a_side_a_shows_none() {
+        let group = ShotGroup { name: "rifle".to_owned(), shots_b: 5, hits_b: 1, ..ShotGroup::default() };
+        let of = |a: Option<SideCounts>| {
+            corpus_html(&CorpusSummary {
+                a,
+                weapons: vec![group.clone()],
+                players: vec![group.clone()],
+                causes: vec![CorrectionCause { cause: "push".to_owned(), a: 0, b: 3 }],
+                worst: vec![WorstLog { log: "a.hitlog".to_owned(), ..WorstLog::default() }],
+                ..CorpusSummary::default()
+            })
+        };
+        let parts = ["shots A", "Shots by weapon", "Corrections by cause", "changed shots", "Logs that changed most"];
+        let [diff, verify] = [of(Some(SideCounts::default())), of(None)];
+        assert!(parts.iter().all(|part| diff.contains(part)), "{diff}");
+        assert!(!parts.iter().any(|part| verify.contains(part)) && verify.contains("Logs that differ"), "{verify}");
     }
 
     #[test]
