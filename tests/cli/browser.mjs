@@ -116,6 +116,10 @@ async function twoSides() {
   await page.keyboard.press("g");
   await settle(page);
   assert.equal(await at(value), await value("window.hitreg.contents.difference.first.place.at_us"));
+  const { table, field, place } = await value("window.hitreg.contents.difference.first");
+  const words = await value("document.getElementById('divergence').title");
+  const expectedWords = [table, field, place.player === undefined ? "" : `p${place.player}`, place.entity === undefined ? "" : `entity ${place.entity}`];
+  assert.ok(expectedWords.every((word) => words.includes(word)), words);
   assert.deepEqual(wrong, []);
   for (const [theme, width, height] of [["light", 1280, 800], ["dark", 1280, 800], ["light", 3840, 2160], ["dark", 3840, 2160], ["light", 390, 844]]) {
     await page.setViewport({ width, height });

@@ -31,6 +31,7 @@ use flate2::write::ZlibEncoder;
 use serde::Serialize;
 
 use crate::diff::TraceDiff;
+use crate::report::divergence_place;
 use crate::swept::SweepTable;
 use crate::why::RejudgedShots;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch, Wall};
@@ -123,6 +124,8 @@ struct PageContents<'a> {
 #[derive(Serialize)]
 struct PageDifference<'a> {
     answer: &'a str,
+    /// The place of the first divergence, in words.
+    divergence: Option<String>,
     #[serde(flatten)]
     found: &'a TraceDiff,
 }
@@ -164,7 +167,11 @@ pub fn html(picture: &PageSubject<'_>) -> Result<String, String> {
         written_by: concat!("hitreg ", env!("CARGO_PKG_VERSION")),
         sides: of_sides.collect::<Result<_, _>>()?,
         walls: PageWalls::pack(picture.walls, &mut columns),
-        difference: picture.difference.map(|(found, answer)| PageDifference { answer, found }),
+        difference: picture.difference.map(|(found, answer)| PageDifference {
+            answer,
+            divergence: found.first.as_ref().map(divergence_place),
+            found,
+        }),
     };
     filled(include_str!("page/web/page.html"), &contents, &columns).map_err(|error| error.to_string())
 }

@@ -29,6 +29,7 @@ pub use corpus::{builds_page, corpus_page, print_problems, print_thresholds, ver
 pub use diff::{diff_line, diff_page};
 pub use diff_answer::diff_answer;
 pub use diff_junit::diff_junit;
+pub(crate) use divergence::divergence_place;
 pub use histogram::{distributions, round_trips};
 pub use hits::{on_screen, verdict};
 pub use page::Page;

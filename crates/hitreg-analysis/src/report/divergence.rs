@@ -29,6 +29,12 @@ pub(super) fn owner(place: &RowPlace) -> Option<String> {
     }
 }
 
+/// The place of a divergence with its field: `views, 12.688 s, p0 #2, entity 1, drawn_at_us`.
+pub(crate) fn divergence_place(first: &Divergence) -> String {
+    let field = first.field.iter().map(|field| format!(", {field}"));
+    [place(&first.table, &first.place)].into_iter().chain(field).collect()
+}
+
 /// The page of the first divergence, with its values and its context.
 pub(super) fn divergence(first: &Divergence) -> Page {
     let mut page = Page::default();
@@ -198,6 +204,17 @@ const MOST_USERCMDS: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_place_of_a_divergence_tells_players_from_entities() {
+        let of = |player, entity| {
+            let place = RowPlace { at_us: Some(350_000), player, command: Some(2), entity, ..RowPlace::default() };
+            let field = Some("drawn_at_us".to_owned());
+            divergence_place(&Divergence { table: "views".to_owned(), field, place, ..Divergence::default() })
+        };
+        assert_eq!(of(Some(0), Some(17)), "views, 0.350 s, p0 #2, entity 17, drawn_at_us");
+        assert_eq!(of(Some(0), None), "views, 0.350 s, p0 #2, drawn_at_us");
+    }
 
     #[test]
     fn whole_numbers_of_64_bits_differ_by_all_digits() {

@@ -373,10 +373,8 @@ function describe(contents, state) {
   $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.filter(Boolean).join(" · ");
   $("subtitle").title = `${$("subtitle").textContent} (${names.join(" | ")})`;
   if (state.divergence !== null) {
-    const { table, field, place } = contents.difference.first;
-    const whose = place.entity ?? place.player;
     $("divergence").hidden = false;
-    $("divergence").textContent = `first divergence: ${seconds(place.at_us)}`;
-    $("divergence").title = `${table}${field ? `, ${field}` : ""}${whose === undefined ? "" : `, of p${whose}`} (G)`;
+    $("divergence").textContent = `first divergence: ${seconds(state.divergence)}`;
+    $("divergence").title = `${contents.difference.divergence} (G)`;
   }
 }
