@@ -206,9 +206,36 @@ async function counts() {
     const rows = () => value("Number(document.getElementById('count').textContent.split(' ')[0])");
     await page.evaluate(() => document.querySelectorAll("[role=tab]")[2].click());
     assert.equal(await rows(), a.corrections + b.corrections);
+    const buttons = () => value("[...document.querySelectorAll('#table-box div button')].map((button) => button.textContent)");
+    const counted = async (side) => (await buttons()).reduce((sum, text) => sum + Number(new RegExp(`${side} (\\d+)`).exec(text)?.[1] ?? 0), 0);
+    assert.deepEqual([await counted("A"), await counted("B")], [a.corrections, b.corrections], "the buttons count each side");
     await page.keyboard.press("9");
     await settle(page);
     assert.equal(await rows(), a.corrections, "without side B, its rows are not listed");
+    assert.deepEqual([await counted("A"), await counted("B")], [a.corrections, 0], "the buttons count only visible sides");
+    await page.evaluate(() => document.querySelector("#table-box div button").click());
+    assert.equal(await rows(), Number(/A (\d+)/.exec((await buttons())[0])[1]), "a button lists as many rows as it says");
+    // With side A hidden, the keys go through the shots of side B.
+    await page.keyboard.press("9");
+    await page.keyboard.press("8");
+    await page.keyboard.press("Home");
+    await page.keyboard.press("n");
+    await settle(page);
+    assert.equal(await value("window.hitreg.state.selected.item.side"), 1);
+    await page.close();
+  }
+  {
+    // Side A has only bodies, so the screens and the shots are those of side B.
+    const { page, value } = await open("only_b.html#eyes=2");
+    const screens = await value("[...document.getElementById('follow').options].map((option) => option.value)");
+    assert.deepEqual(screens, ["", "0", "1", "2", "3"]);
+    assert.equal(await value("window.hitreg.state.follow"), 2);
+    await page.keyboard.press("n");
+    await settle(page);
+    assert.equal(await value("window.hitreg.state.selected.item.side"), 1);
+    await page.keyboard.press(">");
+    await settle(page);
+    assert.ok((await value("Array.from(window.hitreg.contents.sides[1].clockOf(2).at_us)")).includes(await at(value)), "a frame of p2");
     await page.close();
   }
   for (const name of ["unknown.html", "bare.html"]) {

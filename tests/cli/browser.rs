@@ -102,6 +102,7 @@ fn write_pages(folder: &Path) {
     bare.tables.retain(|table| ["ticks", "bodies"].contains(&table.name.as_str()));
     save(&bare, &folder.join("bare.hittrace"));
     hitreg(folder, "report bare.hittrace -o bare.html");
+    hitreg(folder, "report bare.hittrace a.hittrace -o only_b.html");
 
     for column in bare.tables.iter_mut().flat_map(|table| &mut table.columns) {
         let moved = if column.name == "origin.x" { 1e6 } else { -3e6 };

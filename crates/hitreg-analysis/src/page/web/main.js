@@ -31,6 +31,9 @@ try {
 function start(contents) {
   contents.sides.forEach(prepare);
   const [first] = contents.sides;
+  const players = [...new Set(contents.sides.flatMap((side) => side.players))].sort((a, b) => a - b);
+  /** The clock of a player, or of the server, on the first side that has it. */
+  const clockOf = (player) => contents.sides.map((side) => side.clockOf(player)).find(Boolean) ?? null;
   const ends = contents.sides.filter((side) => Number.isFinite(side.from));
   const state = {
     from: Math.min(...ends.map((side) => side.from), ...(ends.length === 0 ? [0] : [])),
@@ -86,17 +89,18 @@ function start(contents) {
     $("slider").value = String(Math.round(((state.at - state.from) / (state.to - state.from)) * 10_000));
     $("clock").textContent = !state.isTimed ? "times not known" : `${(state.at / 1e6).toFixed(3)} of ${(state.to / 1e6).toFixed(1)} s`;
     $("play").textContent = state.playing ? "pause" : "play";
-    const clock = first.clockOf(null);
-    const frames = state.follow === null ? null : first.clockOf(state.follow);
+    const clock = clockOf(null);
+    const frames = state.follow === null ? null : clockOf(state.follow);
     const number = (of) => (of && of.at_us.length > 0 ? of.number[Math.max(lastAt(of.at_us, state.at), 0)] : null);
     $("at").textContent = [clock ? `tick ${number(clock)}` : "", frames ? `usercmd #${number(frames)}` : ""].filter(Boolean).join("  ");
   }
 
   const marks = { key: "" };
-  /** Marks above and below the slider: shots, corrections, and the first divergence. */
+  const isShown = (_, side) => state.sides.has(side);
+  /** Marks above and below the slider: shots of the first visible side, corrections, and the first divergence. */
   function drawMarks() {
     const { context, width, height } = fitted($("marks"));
-    const key = [width, height, document.documentElement.dataset.theme].join();
+    const key = [width, height, document.documentElement.dataset.theme, ...state.sides].join();
     if (key === marks.key) return;
     marks.key = key;
     const theme = colours();
@@ -109,8 +113,9 @@ function start(contents) {
       context.fillRect(xOf(at) - wide / 2, y, wide, tall);
     };
     for (const { from_us: from, to_us: to } of first.gaps) mark((from + to) / 2, theme.miss, height / 2 - 3, 6, Math.max(xOf(to) - xOf(from), 3));
-    contents.sides.forEach((side, index) => side.corrections.forEach((item) => mark(item.at_us, theme.how[3], height / 2 + 4 + 7 * index, 6, 1)));
-    for (const shot of first.shots) {
+    const shown = contents.sides.filter(isShown);
+    for (const item of shown.flatMap((side) => side.corrections)) mark(item.at_us, theme.how[3], height / 2 + 4 + 7 * item.side, 6, 1);
+    for (const shot of shown[0]?.shots ?? []) {
       const isHit = shot.server.reason === "hit";
       mark(shot.at_us, isHit ? theme.hit : theme.miss, height / 2 - (isHit ? 12 : 8), isHit ? 10 : 6, 1);
     }
@@ -147,7 +152,7 @@ function start(contents) {
   }
 
   function stepEyes(by) {
-    const all = [null, ...first.players];
+    const all = [null, ...players];
     setEyes(all[(all.indexOf(state.follow) + by + all.length) % all.length]);
   }
 
@@ -158,13 +163,14 @@ function start(contents) {
     const index = lastAt(clock.at_us, by < 0 ? state.at - 1 : state.at);
     seek(clock.at_us[Math.min(Math.max(by < 0 ? index : index + 1, 0), clock.at_us.length - 1)]);
   }
-  const stepTick = (by) => step(first.clockOf(null) ?? first.clockOf(first.viewer), by);
-  const stepFrame = (by) => step(first.clockOf(state.follow ?? first.viewer), by);
+  const viewer = first.viewer ?? players[0];
+  const stepTick = (by) => step(clockOf(null) ?? clockOf(viewer), by);
+  const stepFrame = (by) => step(clockOf(state.follow ?? viewer), by);
 
   function stepShot(by) {
-    const times = first.shots.filter((shot) => shot.at_us !== null).sort((a, b) => a.at_us - b.at_us);
+    const times = contents.sides.filter(isShown).flatMap((side) => side.shotsInTime).sort((a, b) => a.at_us - b.at_us);
     const next = by > 0 ? times.find((shot) => shot.at_us > state.at) : times.findLast((shot) => shot.at_us < state.at);
-    if (next) choose({ kind: "shot", side: 0, item: next });
+    if (next) choose({ kind: "shot", side: next.side, item: next });
   }
 
   function setSpeed(by) {
@@ -216,7 +222,7 @@ function start(contents) {
   $("speed").append(...SPEEDS.map((speed) => el("option", { value: String(speed) }, `× ${speed}`)));
   $("speed").value = "1";
   $("speed").addEventListener("change", () => (state.speed = Number($("speed").value)));
-  $("follow").append(el("option", { value: "" }, "none"), ...first.players.map((player) => el("option", { value: String(player) }, playerName(player, contents.sides))));
+  $("follow").append(el("option", { value: "" }, "none"), ...players.map((player) => el("option", { value: String(player) }, playerName(player, contents.sides))));
   $("follow").addEventListener("change", () => setEyes($("follow").value === "" ? null : Number($("follow").value)));
   $("play").addEventListener("click", play);
   $("tick-back").addEventListener("click", () => stepTick(-1));
@@ -341,7 +347,7 @@ function start(contents) {
   function followAddress() {
     const asked = new URLSearchParams(location.hash.slice(1));
     if (asked.has("theme")) setTheme(asked.get("theme") === "dark" ? "dark" : "light");
-    if (asked.has("eyes")) setEyes(first.players.find((player) => player === Number(asked.get("eyes"))) ?? null);
+    if (asked.has("eyes")) setEyes(players.find((player) => player === Number(asked.get("eyes"))) ?? null);
     if (asked.has("t")) {
       state.playing = false;
       seek(Number(asked.get("t")) * 1e6 || state.from);

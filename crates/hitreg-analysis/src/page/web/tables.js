@@ -184,8 +184,8 @@ export function makeTables(contents, state, choose) {
     box.scrollTop = 0;
     if (table.about) return box.append(about(contents));
     const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-    shown.rows = table.rows.filter((row) => {
-      if (row.side !== undefined && !state.sides.has(row.side)) return false;
+    const visible = table.rows.filter((row) => row.side === undefined || state.sides.has(row.side));
+    shown.rows = visible.filter((row) => {
       const text = table.columns.map((column) => textOf(column, row)).join(" ").toLowerCase();
       return words.every((word) => matches(text, word));
     });
@@ -193,9 +193,9 @@ export function makeTables(contents, state, choose) {
       const by = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
       shown.rows = [...shown.rows].sort((a, b) => by(sorted.of(a), sorted.of(b)) * (falling ? -1 : 1));
     }
-    $("count").textContent = `${count(shown.rows.length)} of ${count(table.rows.length)} rows`;
+    $("count").textContent = `${count(shown.rows.length)} of ${count(visible.length)} rows`;
     if (table.rows.length === 0) return box.append(...table.empty.map((words) => el("p", { className: "empty" }, words)));
-    if (table.groups && table.rows.length > 0) box.append(groups(table));
+    if (table.groups) box.append(groups(table, visible));
     const widths = widthsOf(table);
     const head = el("tr", {}, ...table.columns.map((column, index) => {
       const cell = el("th", { className: column.number ? "number" : "", onclick: () => sort(column), title: `${column.title ? `${column.title}; ` : ""}sort by ${column.label || column.title}` }, column.label);
@@ -230,13 +230,20 @@ export function makeTables(contents, state, choose) {
     });
   }
 
-  function groups(table) {
+  /** A button for each group of rows, with the number of its rows on each visible side. */
+  function groups(table, rows) {
     const counts = new Map();
-    for (const row of table.rows) counts.set(table.groups(row), (counts.get(table.groups(row)) ?? 0) + 1);
-    const buttons = [...counts].sort((a, b) => b[1] - a[1]).map(([name, number]) => el("button", { type: "button", onclick: () => {
+    for (const row of rows) {
+      const name = table.groups(row);
+      if (!counts.has(name)) counts.set(name, contents.sides.map(() => 0));
+      counts.get(name)[row.side] += 1;
+    }
+    const total = ([, numbers]) => numbers.reduce((sum, number) => sum + number, 0);
+    const words = (numbers) => numbers.map((number, side) => `${"AB"[side]} ${count(number)}`).filter((_, side) => state.sides.has(side));
+    const buttons = [...counts].sort((a, b) => total(b) - total(a)).map(([name, numbers]) => el("button", { type: "button", onclick: () => {
       $("filter").value = $("filter").value === name ? "" : name;
       refresh();
-    } }, `${name} ${count(number)}`));
+    } }, `${name} ${numbers.length > 1 ? words(numbers).join(" · ") : count(numbers[0])}`));
     const line = el("div", {}, ...buttons);
     line.style.cssText = "display:flex;flex-wrap:wrap;gap:.3rem;padding:.4rem .6rem";
     return line;
