@@ -379,6 +379,14 @@ async function sweep() {
   assert.deepEqual(shown, counted, "counts are not rounded");
   assert.deepEqual(wrong, []);
   await page.screenshot({ path: path.join(screenshots, "sweep.png") });
+  await page.setViewport({ width: 400, height: 800 });
+  await settle(page);
+  const [texts, plots] = await page.evaluate(() => [
+    Math.max(...["title", "subtitle", "theme"].map((id) => document.getElementById(id).getBoundingClientRect().bottom)),
+    document.getElementById("plots").getBoundingClientRect().top,
+  ]);
+  assert.ok(texts <= plots, `the head ends at ${texts}, and the plots begin at ${plots}`);
+  await page.screenshot({ path: path.join(screenshots, "sweep-400.png") });
   await page.close();
 }
 
