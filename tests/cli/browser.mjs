@@ -378,6 +378,15 @@ async function sweep() {
   assert.ok(counted.every((text) => text.length > 4 && !text.endsWith("0")), `counts have more than four digits: ${counted}`);
   assert.deepEqual(shown, counted, "counts are not rounded");
   assert.deepEqual(wrong, []);
+  const lines = await value("[...document.querySelectorAll('#legend span')].map((line) => [line.textContent, line.querySelector('path').getAttribute('stroke')])");
+  assert.deepEqual(lines.map(([text]) => text), ["true", "false"]);
+  const drawn = await value("[...document.querySelectorAll('figure')].map((figure) => [...new Set([...figure.querySelectorAll('circle')].map((point) => point.getAttribute('fill')))])");
+  // A figure may be unknown for some of the values.
+  const known = lines.map(([, colour]) => colour);
+  assert.ok(drawn.every((colours) => colours.every((colour) => known.includes(colour))), "each line has a colour of the legend");
+  assert.deepEqual(drawn[0], known);
+  const points = await value("[...document.querySelectorAll('circle title')].map((point) => point.textContent)");
+  assert.ok(points.every((text) => /^interpolation.lerp_ms (50|100), lag_compensation.enabled (true|false): [\d.]+$/.test(text)), points[0]);
   await page.screenshot({ path: path.join(screenshots, "sweep.png") });
   await page.setViewport({ width: 400, height: 800 });
   await settle(page);

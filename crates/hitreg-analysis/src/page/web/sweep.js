@@ -15,9 +15,22 @@ function varies(column) {
   return new Set(values).size > 1;
 }
 
+const [first, second] = contents.keys;
+/** The values of the second setting, one for each line of a plot; only null with one setting. */
+const series = second === undefined ? [null] : [...new Set(contents.rows.map((row) => row[second]))];
+
+/** How the line of a value of the second setting is drawn. */
+const penOf = (order) => ({ fill: "none", stroke: colours().players[order % 8], "stroke-width": 2, "stroke-dasharray": ["", "6 3", "2 3", "8 3 2 3"][(order + Math.floor(order / 8)) % 4] });
+
+/** The lines of all plots, with the values of the second setting. */
+function legend() {
+  if (second === undefined) return [];
+  const line = (value, order) => el("span", {}, svg("svg", { viewBox: "0 0 40 8", width: 40, height: 8 }, svg("path", { d: "M0 4H40", ...penOf(order) })), value);
+  return [second, ...series.map(line)];
+}
+
 function plot(column) {
   const theme = colours();
-  const [first, second] = contents.keys;
   const numbers = contents.rows.map((row) => Number(row[first]));
   const isNumber = numbers.every(Number.isFinite);
   const places = [...new Set(contents.rows.map((row) => row[first]))];
@@ -38,23 +51,21 @@ function plot(column) {
   const each = Math.max(1, Math.ceil(ticks.length / 7));
   ticks.forEach((value, order) => order % each === 0 && drawing.append(words(x(value), HEIGHT - BOTTOM + 15, isNumber ? String(value) : places[value], "middle")));
   drawing.append(words(WIDTH - 12, HEIGHT - 4, first, "end"));
-  const series = second === undefined ? [null] : [...new Set(contents.rows.map((row) => row[second]))];
   series.forEach((name, order) => {
     const rows = [...contents.rows.keys()].filter((row) => ys[row] !== null && (second === undefined || contents.rows[row][second] === name)).sort((a, b) => xs[a] - xs[b]);
-    const colour = theme.players[order % 8];
-    drawing.append(svg("path", { d: rows.map((row, place) => `${place === 0 ? "M" : "L"}${x(xs[row])} ${y(ys[row])}`).join(""), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": ["", "6 3", "2 3", "8 3 2 3"][order % 4] }));
+    const pen = penOf(order);
+    drawing.append(svg("path", { d: rows.map((row, place) => `${place === 0 ? "M" : "L"}${x(xs[row])} ${y(ys[row])}`).join(""), ...pen }));
     for (const row of rows) {
-      if (half[row] > 0) drawing.append(svg("path", { d: `M${x(xs[row])} ${y(ys[row] - half[row])}V${y(ys[row] + half[row])}`, stroke: colour, "stroke-width": 1.5 }));
-      drawing.append(svg("circle", { cx: x(xs[row]), cy: y(ys[row]), r: 3.5, fill: colour }, svg("title", {}, `${first} ${contents.rows[row][first]}: ${number(ys[row])}`)));
+      if (half[row] > 0) drawing.append(svg("path", { d: `M${x(xs[row])} ${y(ys[row] - half[row])}V${y(ys[row] + half[row])}`, stroke: pen.stroke, "stroke-width": 1.5 }));
+      drawing.append(svg("circle", { cx: x(xs[row]), cy: y(ys[row]), r: 3.5, fill: pen.stroke }, svg("title", {}, `${contents.keys.map((key) => `${key} ${contents.rows[row][key]}`).join(", ")}: ${number(ys[row])}`)));
     }
-    const last = rows.at(-1);
-    if (name !== null && last !== undefined) drawing.append(svg("text", { x: x(xs[last]) - 6, y: y(ys[last]) - 7, "text-anchor": "end", style: `fill:${colour}` }, `${second}=${name}`));
   });
   return el("figure", {}, el("figcaption", {}, column.replaceAll("_", " ")), drawing);
 }
 
 function draw() {
   const figures = contents.columns.filter((column) => !contents.keys.includes(column) && column !== "hit_share_ci95" && varies(column));
+  $("legend").replaceChildren(...legend());
   $("plots").replaceChildren(...figures.map(plot));
 }
 
