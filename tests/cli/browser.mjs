@@ -89,6 +89,14 @@ async function keysAndSlider() {
   const whole = await value("window.hitreg.charts.span.to - window.hitreg.charts.span.from");
   await press("u");
   assert.ok((await value("window.hitreg.charts.span.to - window.hitreg.charts.span.from")) < whole, "time is zoomed by a key");
+  const lengths = await page.evaluate(() => {
+    const { charts, state } = window.hitreg;
+    return [2, 0.5].map((times) => {
+      for (let step = 0; step < 100; step += 1) charts.zoomAround(times, state.at);
+      return charts.span.to - charts.span.from;
+    });
+  });
+  assert.ok(lengths[0] > 0 && Math.abs(lengths[1] - whole) < 1, `time zooms in and out again: ${lengths}`);
   await press("i", "j", "j");
   assert.ok(await value("document.querySelector('tr.row[aria-selected=true]') !== null"), "a row is chosen by keys");
   await bodiesAreInPlace(page, value, "bodies.json");

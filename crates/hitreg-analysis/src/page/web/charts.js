@@ -3,6 +3,8 @@
 import { colourOf, colours, enlarged, fitted, font, measure } from "page/dom.js";
 import { lastAt } from "page/lookup.js";
 
+/** The shortest visible time range, in microseconds. */
+const SHORTEST = 100;
 
 /** Charts on a canvas. `span` is the visible time range; the wheel and dragging change it. */
 export function makeCharts(canvas, room, charts, state) {
@@ -201,6 +203,15 @@ export function makeCharts(canvas, room, charts, state) {
     });
   }
 
+  /** Zooms in time. The given time stays in place, as far as the session goes. */
+  function zoomAround(times, at) {
+    const [length, whole] = [span.to - span.from, state.to - state.from];
+    const zoomed = Math.min(Math.max(length / times, SHORTEST), whole);
+    const from = at - ((at - span.from) / length) * zoomed;
+    span.from = Math.max(state.from, Math.min(from, state.to - zoomed));
+    span.to = Math.min(state.to, span.from + zoomed);
+  }
+
   return {
     draw,
     span,
@@ -219,15 +230,8 @@ export function makeCharts(canvas, room, charts, state) {
       });
       return found;
     },
-    zoom: (times, x) => {
-      const middle = timeOf(x, canvas.clientWidth);
-      span.from = Math.max(state.from, middle - (middle - span.from) / times);
-      span.to = Math.min(state.to, middle + (span.to - middle) / times);
-    },
-    zoomAround: (times, at) => {
-      const [before, after] = [(at - span.from) / times, (span.to - at) / times];
-      Object.assign(span, { from: Math.max(state.from, at - before), to: Math.min(state.to, at + after) });
-    },
+    zoom: (times, x) => zoomAround(times, timeOf(x, canvas.clientWidth)),
+    zoomAround,
     /** Moves the visible range so that it contains the time. */
     reveal: (at) => {
       const length = span.to - span.from;
