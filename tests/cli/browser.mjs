@@ -181,6 +181,13 @@ async function tabs() {
     assert.deepEqual(wrong, []);
     await page.close();
   }
+  {
+    // Nothing draws the map again for a printer, whose page has another shape.
+    const { page, value } = await open("one.html");
+    await page.emulateMediaType("print");
+    assert.equal(await value("getComputedStyle(document.getElementById('field')).objectFit"), "contain");
+    await page.close();
+  }
   // In a narrow window the layers cover the top, and the whole field is below them.
   const { page, value } = await open("one.html", 800, 900);
   assert.ok((await value("window.hitreg.charts && window.hitreg.field.camera.scale")) > 0.05, "the field is seen at 800");
@@ -254,6 +261,11 @@ async function counts() {
       await page.evaluate((tab) => document.querySelectorAll("[role=tab]")[tab].click(), tab);
       assert.match(await value("document.getElementById('table-box').textContent"), words, name);
     }
+    const words = await page.evaluate(async () => {
+      const { quantity } = await import("page/dom.js");
+      return [0, 1, 1000].map((number) => quantity(number, "hit"));
+    });
+    assert.deepEqual(words, ["0 hits", "1 hit", "1,000 hits"]);
     await page.close();
   }
   // For hits that the recorded server reported, misses, rewinds and most targets are unknown.
@@ -373,6 +385,60 @@ async function links() {
   assert.equal(await linked.value("window.hitreg.state.selected?.item.name"), same);
   assert.equal(await at(linked.value), await linked.value("window.hitreg.state.selected.item.at_us"));
   await linked.page.close();
+}
+
+/** What has the keyboard's focus has a name, and heads of columns are reached by it. */
+async function labels() {
+  const { page, wrong, value } = await open("one.html");
+  const nameless = await page.evaluate(() => [...document.querySelectorAll(":is(button, select, input, [tabindex]):not([hidden])")].filter((element) => !element.getAttribute("aria-label") && !element.getAttribute("aria-labelledby") && !element.labels?.length && !element.textContent).map((element) => element.outerHTML.slice(0, 80)));
+  assert.deepEqual(nameless, []);
+  await page.keyboard.press("End");
+  await settle(page);
+  assert.equal(await value("document.getElementById('slider').getAttribute('aria-valuetext')"), await value("document.getElementById('clock').textContent"));
+  const [panel, selected] = await value("[document.getElementById('table-box'), document.querySelector('[role=tab][aria-selected=true]')].map((element) => element.id)");
+  assert.deepEqual(await value("['aria-labelledby', 'role'].map((name) => document.getElementById('table-box').getAttribute(name))"), [selected, "tabpanel"]);
+  assert.ok(await page.evaluate((panel) => [...document.querySelectorAll("[role=tab]")].every((tab) => tab.getAttribute("aria-controls") === panel), panel));
+  await page.focus("#filter");
+  const steps = ["Tab", "Tab", "Tab"];
+  for (const key of steps) await page.keyboard.press(key);
+  const sorted = () => value("[...document.querySelectorAll('th')].findIndex((head) => head.hasAttribute('aria-sort'))");
+  await page.keyboard.press("Enter");
+  assert.equal(await sorted(), 1, "the second column is sorted by the keyboard");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Space");
+  assert.equal(await sorted(), 2, "the focus stays in the head");
+  assert.equal(await value("window.hitreg.state.playing"), false);
+  assert.deepEqual(wrong, []);
+  await page.close();
+}
+
+/** Texts have at least the contrast of WCAG 2 for small texts, 4.5 to 1. */
+async function contrast() {
+  const { page } = await open("two.html");
+  await page.evaluate(() => [...document.querySelectorAll("tr.row")].find((row) => row.querySelector(".hit")).click());
+  for (const theme of ["light", "dark"]) {
+    const weak = await page.evaluate((theme) => {
+      window.hitreg.setTheme(theme);
+      const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);
+      const light = ([red, green, blue]) => {
+        const [r, g, b] = [red, green, blue].map((part) => (part / 255 <= 0.03928 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const paper = (element) => {
+        const colour = numbers(getComputedStyle(element).backgroundColor);
+        return colour[3] === 0 ? paper(element.parentElement) : colour;
+      };
+      const texts = [...document.querySelectorAll("#legend span, tr[aria-selected=true] span, #subtitle, #count, #at, #why dt, #why svg text, #divergence")];
+      return texts.flatMap((text) => {
+        const style = getComputedStyle(text);
+        const [ink, behind] = [light(numbers(text.matches("svg text") ? style.fill : style.color)), light(paper(text.closest("svg") ?? text))].sort((a, b) => b - a);
+        const contrast = (ink + 0.05) / (behind + 0.05);
+        return contrast < 4.5 ? [`${text.textContent}: ${contrast.toFixed(2)}`] : [];
+      });
+    }, theme);
+    assert.deepEqual(weak, [], theme);
+  }
+  await page.close();
 }
 
 async function sweep() {
@@ -581,7 +647,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, tabs, counts, part, roundTrips, span, filter, jumps, links, sweep, far, uneven, predictionErrors, names, gaps, numbers, empty, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, part, roundTrips, span, filter, jumps, links, labels, contrast, sweep, far, uneven, predictionErrors, names, gaps, numbers, empty, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

@@ -63,13 +63,13 @@ fn groups_and_causes(summary: &CorpusSummary) -> String {
         if groups.iter().any(|group| group.shots_a + group.shots_b > 0) {
             let most = groups.iter().map(|group| group.changed).max().unwrap_or(0);
             let rows = groups.iter().map(|group| (group_cells(group), group.changed));
-            html.push_str(&bar_table(title, &GROUP_COLUMNS, most, rows));
+            html.push_str(&bar_table(title, &GROUP_COLUMNS, ("changed shots", most), rows));
         }
     }
     if !summary.causes.is_empty() {
         let most = summary.causes.iter().map(|cause| cause.a.max(cause.b)).max().unwrap_or(1);
         let rows = summary.causes.iter().map(|cause| (cause_cells(cause), cause.b));
-        html.push_str(&bar_table("Corrections by cause", &["A", "B"], most, rows));
+        html.push_str(&bar_table("Corrections by cause", &["A", "B"], ("corrections in B", most), rows));
     }
     html
 }
@@ -100,11 +100,11 @@ fn worst_logs(summary: &CorpusSummary) -> String {
     format!("<h2>{title}</h2>\n<table class=\"logs\"><tr><th>log</th>{columns}</tr>\n{rows}</table>\n")
 }
 
-/// A table whose last column shows a number of each row as a bar.
+/// A table whose last column shows a number of each row as a bar. The column has a name and its greatest number.
 fn bar_table<const N: usize>(
     title: &str,
     columns: &[&str],
-    most: u64,
+    (bars, most): (&str, u64),
     rows: impl Iterator<Item = ([String; N], u64)>,
 ) -> String {
     let names: String = columns.iter().map(|name| format!("<th>{name}</th>")).collect();
@@ -117,7 +117,7 @@ fn bar_table<const N: usize>(
         })
         .collect();
     format!(
-        "<h2>{title}</h2>\n<div class=\"wide\"><table><tr><th></th>{names}<th class=\"track\"></th></tr>\n{rows}</table></div>\n"
+        "<h2>{title}</h2>\n<div class=\"wide\"><table><tr><th></th>{names}<th class=\"track\">{bars}</th></tr>\n{rows}</table></div>\n"
     )
 }
 
@@ -172,7 +172,15 @@ mod tests {
                 ..CorpusSummary::default()
             })
         };
-        let parts = ["shots A", "Shots by weapon", "Corrections by cause", "changed shots", "Logs that changed most"];
+        let parts = [
+            "shots A",
+            ">changed shots</th>",
+            ">corrections in B</th>",
+            "Shots by weapon",
+            "Corrections by cause",
+            "changed shots",
+            "Logs that changed most",
+        ];
         let [diff, verify] = [of(Some(SideCounts::default())), of(None)];
         assert!(parts.iter().all(|part| diff.contains(part)), "{diff}");
         assert!(!parts.iter().any(|part| verify.contains(part)) && verify.contains("Logs that differ"), "{verify}");

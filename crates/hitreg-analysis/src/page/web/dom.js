@@ -35,6 +35,8 @@ export function measure(value) {
 }
 
 export const count = (number) => number.toLocaleString("en");
+/** A count with its noun: `1 shot`, `2 shots`. */
+export const quantity = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
 /** Sizes a canvas in device pixels, and returns its context scaled to CSS pixels. */
 export function fitted(canvas) {
@@ -76,7 +78,7 @@ export function colours() {
     theme.players = dark
       ? ["#56b4e9", "#e69f00", "#2fc39a", "#e08bbd", "#f0e442", "#4a9ee0", "#ef7d3b", "#c9ced8"]
       : ["#0072b2", "#b87a00", "#00875f", "#b0568a", "#8a7d00", "#2f6fb5", "#d55e00", "#4d5663"];
-    theme.how = dark ? ["#2fc39a", "#ef7d3b", "#9aa5b5", "#e08bbd"] : ["#00875f", "#d55e00", "#5d6675", "#b0568a"];
+    theme.how = dark ? ["#2fc39a", "#ef7d3b", "#9aa5b5", "#e08bbd"] : ["#007a55", "#b85000", "#5d6675", "#a84f83"];
   }
   return theme;
 }

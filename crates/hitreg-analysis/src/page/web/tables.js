@@ -1,6 +1,6 @@
 // The tables beside the field: sorted and filtered. Only visible rows are in the document.
 
-import { $, count, el, measure, widthOf } from "page/dom.js";
+import { $, count, el, measure, quantity, widthOf } from "page/dom.js";
 import { missingOf, playerName, shotName, victimOf } from "page/lookup.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
@@ -163,7 +163,7 @@ export function makeTables(contents, state, choose) {
   const shown = { table: null, rows: [], sorted: null, falling: false, selected: null };
   const tabs = tables.map((table, index) => {
     const label = table.about ? table.name : `${table.name} ${table.total}`;
-    const tab = el("button", { role: "tab", type: "button", title: `${table.name} (Alt+${index + 1})`, onclick: () => open(index) }, label);
+    const tab = el("button", { id: `tab-${index}`, role: "tab", type: "button", "aria-controls": box.id, title: `${table.name} (Alt+${index + 1})`, onclick: () => open(index) }, label);
     $("tabs").append(tab);
     return tab;
   });
@@ -171,6 +171,7 @@ export function makeTables(contents, state, choose) {
   function open(index) {
     Object.assign(shown, { table: tables[index], sorted: null, falling: false });
     tabs.forEach((tab, place) => tab.setAttribute("aria-selected", place === index));
+    box.setAttribute("aria-labelledby", tabs[index].id);
     $("filter").value = "";
     $("filters").parentElement.classList.toggle("about", Boolean(tables[index].about));
     refresh();
@@ -193,12 +194,15 @@ export function makeTables(contents, state, choose) {
       const by = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
       shown.rows = [...shown.rows].sort((a, b) => by(sorted.of(a), sorted.of(b)) * (falling ? -1 : 1));
     }
-    $("count").textContent = `${count(shown.rows.length)} of ${count(visible.length)} rows`;
+    $("count").textContent = `${count(shown.rows.length)} of ${quantity(visible.length, "row")}`;
     if (table.rows.length === 0) return box.append(...table.empty.map((words) => el("p", { className: "empty" }, words)));
     if (table.groups) box.append(groups(table, visible));
     const widths = widthsOf(table);
     const head = el("tr", {}, ...table.columns.map((column, index) => {
-      const cell = el("th", { className: column.number ? "number" : "", onclick: () => sort(column), title: `${column.title ? `${column.title}; ` : ""}sort by ${column.label || column.title}` }, column.label);
+      const title = `${column.title ? `${column.title}; ` : ""}sort by ${column.label || column.title}`;
+      // A button, so that the keyboard reaches it. An empty head has the name of its column.
+      const button = el("button", { type: "button", "aria-label": column.label || column.title }, column.label || "\u00a0");
+      const cell = el("th", { className: column.number ? "number" : "", onclick: () => sort(column), title }, button);
       cell.style.width = `${widths[index]}px`;
       if (sorted === column) cell.setAttribute("aria-sort", falling ? "descending" : "ascending");
       return cell;
@@ -252,7 +256,9 @@ export function makeTables(contents, state, choose) {
   function sort(column) {
     shown.falling = shown.sorted === column ? !shown.falling : Boolean(column.number);
     shown.sorted = column;
+    const isByKeyboard = document.activeElement.matches("th > :focus-visible");
     refresh();
+    if (isByKeyboard) box.querySelectorAll("th > button")[shown.table.columns.indexOf(column)].focus();
   }
 
   /** Puts the visible rows into the document, and space for the others. */

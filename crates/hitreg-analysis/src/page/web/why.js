@@ -1,6 +1,6 @@
 // Explains and draws the selection: a shot, a correction, a shot on two sides, or a player.
 
-import { $, colours, count, el, measure, ms, seconds, svg } from "page/dom.js";
+import { $, colours, count, el, measure, ms, quantity, seconds, svg } from "page/dom.js";
 import { missingOf, playerName } from "page/lookup.js";
 import { came, cameOnServer, counted } from "page/tables.js";
 
@@ -175,9 +175,9 @@ function ofChanged(contents, row) {
 }
 
 function ofPlayer(row, contents) {
-  const shots = row.shots === null ? "shots not known" : `${count(row.shots)} shots`;
-  const hits = row.hits === null ? "hits not known" : `${count(row.hits)} hits`;
-  const wounds = row.was_hit === null ? "how often it was hit is not known" : `was hit ${row.knows_victims ? "" : "at least "}${count(row.was_hit)} times`;
+  const shots = row.shots === null ? "shots not known" : quantity(row.shots, "shot");
+  const hits = row.hits === null ? "hits not known" : quantity(row.hits, "hit");
+  const wounds = row.was_hit === null ? "how often it was hit is not known" : `was hit ${row.knows_victims ? "" : "at least "}${quantity(row.was_hit, "time")}`;
   return [
     el("h2", {}, sideOf(contents, row) + playerName(row.player, contents.sides)),
     list([
