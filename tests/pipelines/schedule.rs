@@ -114,16 +114,25 @@ fn input_without_a_lead_is_late_and_the_server_warns() {
 struct ServerBench {
     server: Server<Arena>,
     now: Micros,
+    tick: Micros,
     packets: u32,
 }
 
 impl ServerBench {
     fn new() -> ServerBench {
+        ServerBench::with(&[])
+    }
+
+    fn with(changes: &[(&str, &str)]) -> ServerBench {
         let rules = Arc::new(ArenaRules::default());
-        let settings = Arc::new(Settings::preset("nereids").expect("a preset"));
+        let mut settings = Settings::preset("nereids").expect("a preset");
+        changes.iter().for_each(|(key, value)| settings.set(key, value).expect("a setting"));
+        let tick = settings.server.tick_hz.interval();
+        let settings = Arc::new(settings);
         let mut desk = ServerBench {
             server: Server::new(Setup { rules, settings, seed: Seed(1) }, 2),
             now: Micros::ZERO,
+            tick,
             packets: 0,
         };
         for _ in 0..100 {
@@ -138,8 +147,8 @@ impl ServerBench {
         let commands = commands.iter().map(|(seq, ahead)| Usercmd {
             seq: CommandSeq(*seq),
             lerp_msec: 0,
-            server_time: self.now + Micros((ahead + 1) * TICK.0),
-            input: Input { msec: 32, forwardmove: 400.0, ..Input::default() },
+            server_time: self.now + Micros((ahead + 1) * self.tick.0),
+            input: Input { msec: (self.tick.0 / 1000) as u8, forwardmove: 400.0, ..Input::default() },
         });
         let packet = ClientPacket { number: self.packets, ack: SnapshotSeq(0), commands: commands.collect() };
         self.server.handle_packet(self.now, PlayerId(0), packet);
@@ -147,7 +156,7 @@ impl ServerBench {
 
     /// Runs a tick. Returns the executed usercmds, and the warnings that the server sends with it.
     fn tick(&mut self) -> (Vec<(u32, Execution)>, Warned) {
-        self.now += TICK;
+        self.now += self.tick;
         self.server.tick(self.now);
         let mut executed = Vec::new();
         while let Some(event) = self.server.poll_event() {
@@ -224,6 +233,51 @@ fn an_attacker_cannot_grow_the_servers_memory() {
     assert_eq!(warnings, 0);
     desk.send(&[(6_000, -1), (5_999, 5), (5_998, -3)]);
     desk.tick();
+}
+
+#[test]
+fn input_of_a_second_ahead_is_accepted_at_every_tick_rate() {
+    // NeREIDS's 32 ticks of 32 ms, in ticks of each rate.
+    for (rate, most) in [("31.25", 32), ("64", 66), ("128", 132), ("256", 263), ("300", 308), ("1000", 1024)] {
+        let rates = ["server.tick_hz", "server.update_hz", "client.cmd_hz"].map(|key| (key, rate));
+        let mut desk = ServerBench::with(&rates);
+        let difference = most as i16 + 1;
+        desk.send(&[(1, most + 1)]);
+        assert_eq!(desk.tick(), (vec![], vec![(1, difference)]), "{rate} Hz");
+        // Each tick's usercmd arrives as early as it may, so all these ticks of input wait at the same time.
+        for seq in 1..=most as u32 {
+            desk.send(&[(seq, most)]);
+            assert_eq!(desk.tick(), (vec![], vec![]), "{rate} Hz, usercmd {seq}");
+        }
+        for seq in 1..=most as u32 {
+            assert_eq!(desk.tick(), (vec![(seq, Execution::Run)], vec![]), "{rate} Hz, usercmd {seq}");
+        }
+    }
+}
+
+/// Returns the share of the usercmds that ran, of those made after the clocks settled.
+fn share_run(fates: &UsercmdFates) -> f64 {
+    let ran = |key| fates.executed.get(key).is_some_and(|(how, _)| *how == Execution::Run);
+    // The last second of input has no tick in the session.
+    let made = fates.made.iter().filter(|(_, (at, _))| (SETTLED..Micros::from_s(58)).contains(at));
+    let (ran, all) = made.fold((0, 0), |(run, all), (key, _)| (run + u32::from(ran(key)), all + 1));
+    assert!(all > 5_000, "{all} made");
+    f64::from(ran) / f64::from(all)
+}
+
+#[test]
+fn the_server_accepts_every_lead_that_clients_steer_to() {
+    let link = LinkModel { delay_ms: 60.0, ..LinkModel::default() };
+    for (tick_hz, cmd_hz, lead_ms) in
+        [("300", "300", "146"), ("64", "64", "600"), ("31.25", "31.25", "1000"), ("64", "1000", "146")]
+    {
+        let rates = [("server.tick_hz", tick_hz), ("client.cmd_hz", cmd_hz), ("client.lead_ms", lead_ms)];
+        let fates = play(link.clone(), 7, &rates);
+        let share = share_run(&fates);
+        assert!(share == 1.0, "{rates:?}: {share} of the usercmds ran");
+        let warned = fates.warnings.iter().filter(|(at, _)| *at > SETTLED).count();
+        assert_eq!(warned, 0, "{rates:?}");
+    }
 }
 
 #[test]

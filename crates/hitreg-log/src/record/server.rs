@@ -85,7 +85,7 @@ impl Timing {
 pub struct OutOfSequence {
     /// The newest usercmd of the packet.
     pub command: CommandSeq,
-    /// Number of ticks it was ahead of the server's next tick: below 0 is too late, above 32 too early.
+    /// Number of ticks it was ahead of the server's next tick. Below 0 is too late; more than 1.024 s is too early.
     pub difference: i16,
 }
 

@@ -8,19 +8,29 @@ use crate::game::Game;
 use crate::packet::ClientPacket;
 use crate::pipeline::Event;
 use hitreg_log::record::{Execution, OutOfSequence};
-use hitreg_log::units::{CommandSeq, Micros, PlayerId};
+use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
-/// Input farther ahead than this is not accepted: NeREIDS's second of 32 ticks.
-const AHEAD_MAX_TICKS: i64 = 32;
-/// The most usercmds of one client that may wait: four for each tick that input may be ahead.
-const WAITING_MAX: usize = 4 * AHEAD_MAX_TICKS as usize;
+/// Input farther ahead than this is not accepted: NeREIDS's 32 ticks of 32 ms. It exceeds every `client.lead_ms`.
+const AHEAD_MAX: Micros = Micros::from_ms(1024);
+
+/// Returns how many ticks after the next one accepted input may run: [`AHEAD_MAX`], rounded up to whole ticks.
+fn ahead_max_ticks(tick_hz: Hz) -> i64 {
+    tick_hz.turns_in(AHEAD_MAX - Micros(1)) + 1
+}
+
+/// Returns the most usercmds of one client that may wait: four times as many as it makes within [`AHEAD_MAX`].
+fn waiting_max(cmd_hz: Hz) -> usize {
+    4 * (cmd_hz.turns_in(AHEAD_MAX - Micros(1)) as usize + 1)
+}
 
 impl<G: Game> Server<G> {
     /// Takes a packet that arrived since the tick at `before`.
     pub(super) fn schedule(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket, before: Micros) {
         let Some(newest) = packet.commands.last() else { return };
-        let ticks = TickTimer { before, now: self.now, interval: self.setup.settings.server.tick_hz.interval() };
+        let tick_hz = self.setup.settings.server.tick_hz;
+        let ahead_max = ahead_max_ticks(tick_hz);
+        let ticks = TickTimer { before, now: self.now, interval: tick_hz.interval() };
         let ahead = |command: &Usercmd| ticks.ahead(command.server_time);
         let connection = &mut self.connections[usize::from(player.0)];
         let is_news = newest.seq > connection.last_command && !connection.waiting.contains_key(&newest.seq);
@@ -28,7 +38,7 @@ impl<G: Game> Server<G> {
         // Calibration uses the usercmd's own time. Its tick's time moves in whole ticks, which are too coarse for a
         // steered clock.
         connection.calibration.handle_frame(arrived, newest.server_time);
-        if is_news && !(0..=AHEAD_MAX_TICKS).contains(&difference) {
+        if is_news && !(0..=ahead_max).contains(&difference) {
             let difference = difference.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
             connection.warn(OutOfSequence { command: newest.seq, difference });
         }
@@ -36,14 +46,14 @@ impl<G: Game> Server<G> {
             match ahead(command) {
                 _ if self.is_known(player, command.seq) => self.note_late(player, command.seq),
                 ..0 => self.drop_late(player, command.seq),
-                0..=AHEAD_MAX_TICKS => {
-                    let waiting = &mut self.connections[usize::from(player.0)].waiting;
-                    if waiting.len() < WAITING_MAX {
-                        waiting.insert(command.seq, (arrived, command.clone()));
+                // It may arrive again in a later packet, when it is no longer too early.
+                early if early > ahead_max => {}
+                _ => {
+                    let connection = &mut self.connections[usize::from(player.0)];
+                    if connection.waiting.len() < waiting_max(connection.settings.client.cmd_hz) {
+                        connection.waiting.insert(command.seq, (arrived, command.clone()));
                     }
                 }
-                // It may arrive again in a later packet, when it is no longer too early.
-                _ => {}
             }
         }
     }
@@ -111,6 +121,7 @@ impl TickTimer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Settings;
 
     #[test]
     fn a_tick_runs_the_usercmds_since_the_previous_tick() {
@@ -119,6 +130,17 @@ mod tests {
         let ahead = |then_ms| ticks.ahead(Micros::from_ms(then_ms));
         assert_eq!([289, 320, 321, 352, 353].map(ahead), [0, 0, 1, 1, 2]);
         assert_eq!([288, 257, 256, 0].map(ahead), [-1, -1, -2, -10]);
+    }
+
+    #[test]
+    fn the_limit_of_early_input_is_a_time() {
+        let hz = |text| Hz::parse(text).expect("a rate");
+        let limits = ["1", "31.25", "64", "128", "256", "300", "1000"].map(|rate| ahead_max_ticks(hz(rate)));
+        assert_eq!(limits, [2, 32, 66, 132, 263, 308, 1024]);
+        assert_eq!(["1", "31.25", "1000"].map(|rate| waiting_max(hz(rate))), [8, 128, 4096]);
+        // The limit exceeds every lead.
+        let set = |lead_ms| Settings::default().set("client.lead_ms", lead_ms);
+        assert!(set("1000").is_ok() && set("1001").is_err());
     }
 
     #[test]
