@@ -55,12 +55,11 @@ impl InputTime {
         let Some(options) = self.options else { return };
         let offset = snapshot.frame.server_time - now;
         let steering = self.steering.get_or_insert_with(|| Steering::new(options, offset + options.lead, now));
-        match snapshot.helper_ms {
-            Some(helper_ms) => steering.handle_helper(now, helper_ms, self.round_trip),
-            // A warning tells of a single packet, so the clock would follow its jitter.
-            None => snapshot.warnings.iter().for_each(|warning| {
-                steering.handle_warning(now, warning.difference, self.round_trip);
-            }),
+        if let Some(helper_ms) = snapshot.helper_ms {
+            steering.handle_helper(now, helper_ms, self.round_trip);
+        }
+        for warning in &snapshot.warnings {
+            steering.handle_warning(now, warning.difference, self.round_trip);
         }
     }
 
@@ -105,21 +104,24 @@ mod tests {
 
     /// The server knows the helper from many packets, and warns of one that was 8 ticks late.
     #[test]
-    fn a_warning_moves_the_clock_only_without_a_helper() {
-        let moved_by_warning = |helper_ms| {
+    fn a_warning_moves_the_clock_only_before_the_first_helper() {
+        let lead_ms = i16::try_from(Settings::default().client.lead_ms).unwrap();
+        let moved_by_warning = |helpers: [Option<i16>; 2]| {
             let mut settings = Settings::default();
             settings.client.clock = ClockMode::Calibrated;
             let mut time = InputTime::new(&settings);
             let frame = Frame::<()> { tick: Tick(1), server_time: Micros::ZERO, entities: Vec::new() };
             let mut snapshot = Snapshot::new(SnapshotSeq(1), CommandSeq(0), Arc::new(frame));
+            snapshot.helper_ms = helpers[0];
             time.handle_update(Micros::ZERO, &snapshot);
             let before = time.of_tick(Micros::ZERO);
-            snapshot.helper_ms = helper_ms;
+            snapshot.helper_ms = helpers[1];
             snapshot.warnings = vec![OutOfSequence { command: CommandSeq(1), difference: -8 }];
             time.handle_update(Micros::ZERO, &snapshot);
             time.of_tick(Micros::ZERO) != before
         };
-        let lead_ms = i16::try_from(Settings::default().client.lead_ms).unwrap();
-        assert_eq!([moved_by_warning(None), moved_by_warning(Some(lead_ms))], [true, false]);
+        let known = Some(lead_ms);
+        assert!(moved_by_warning([None, None]));
+        assert_eq!([[None, known], [known, known], [known, None]].map(moved_by_warning), [false; 3]);
     }
 }

@@ -3,6 +3,10 @@
 //!
 //! The filter is the mean of the middle half of the last frames. It is steadier than a median, and equally insensitive
 //! to very late packets. When the client steps its clock, old frames say nothing about the new clock and are dropped.
+//!
+//! A delay spike must not look like such a step. Packets that wait behind a delayed packet arrive together with it, so
+//! they are one event with it. A step shows in packets that arrive one after the other, and all deviate to the same
+//! side.
 
 use std::collections::VecDeque;
 
@@ -14,20 +18,24 @@ use hitreg_log::units::Micros;
 pub const CALIBRATION_FRAMES: usize = 32;
 /// The least number of frames for a result.
 const FRAMES_MIN: usize = 8;
-/// Frames that deviate by more than this, [`SET_FRAMES`] in a row, show that the client stepped its clock.
+/// A frame that deviates by more than this is off. [`SET_FRAMES`] of them in a row, on the same side, show that the
+/// client stepped its clock.
 const SET_ABOVE: Micros = Micros::from_ms(75);
-const SET_FRAMES: usize = 4;
+/// Enough for a result, so that the helper stays known.
+const SET_FRAMES: usize = FRAMES_MIN;
 
 /// The calibration helper of one client.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
     /// How early each of the last frames was, oldest first.
     leads: VecDeque<Micros>,
-    /// The current run of consecutive frames that deviate.
+    /// The current run of consecutive frames that are off, on one side.
     off: Vec<Micros>,
+    /// The arrival time and the lead of the last frame.
+    last: Option<(Micros, Micros)>,
 }
 
-value!(Calibration { leads, off });
+value!(Calibration { leads, off, last });
 
 impl Calibration {
     /// Adds a frame whose input arrived at `arrived` for a tick at `computed`. Call it once per packet with the newest
@@ -35,16 +43,32 @@ impl Calibration {
     pub fn handle_frame(&mut self, arrived: Micros, computed: Micros) {
         // Clamps false times so that the mean cannot overflow. No honest client is off by an hour.
         let lead = (computed - arrived).clamp(Micros::from_s(-3600), Micros::from_s(3600));
-        let is_off = self.middle().is_some_and(|middle| (lead - middle).0.abs() > SET_ABOVE.0);
-        if is_off {
-            self.off.push(lead);
-            if self.off.len() >= SET_FRAMES {
-                self.leads = std::mem::take(&mut self.off).into();
-            }
+        let last = self.last.replace((arrived, lead));
+        let middle = self.middle().unwrap_or(lead);
+        if (lead - middle).0.abs() <= SET_ABOVE.0 {
+            self.end_run();
+            push_bounded(&mut self.leads, lead, CALIBRATION_FRAMES);
             return;
         }
-        self.off.clear();
-        push_bounded(&mut self.leads, lead, CALIBRATION_FRAMES);
+        // A frame waited if it followed the last one within half of the time between their ticks.
+        let waited = last.is_some_and(|(last_arrived, last_lead)| arrived - last_arrived < lead - last_lead);
+        if lead < middle && waited {
+            return;
+        }
+        if self.off.last().is_some_and(|off| (*off < middle) != (lead < middle)) {
+            self.end_run();
+        }
+        self.off.push(lead);
+        if self.off.len() >= SET_FRAMES {
+            self.leads = std::mem::take(&mut self.off).into();
+        }
+    }
+
+    /// Ends a run of frames that are off. Jitter made it, so its frames count as all others.
+    fn end_run(&mut self) {
+        for lead in self.off.drain(..) {
+            push_bounded(&mut self.leads, lead, CALIBRATION_FRAMES);
+        }
     }
 
     /// Returns the helper in ms, positive when input is early; `None` before enough frames arrived.
@@ -70,12 +94,21 @@ mod tests {
     use hitreg_log::rng::Rng;
     use hitreg_log::units::Seed;
 
-    fn helper(leads_ms: impl IntoIterator<Item = i64>) -> Option<i16> {
+    /// Takes frames with their arrival times and tick times. Returns the helper after each.
+    fn helpers(frames: impl IntoIterator<Item = (Micros, Micros)>) -> Vec<Option<i16>> {
         let mut calibration = Calibration::default();
-        for ms in leads_ms {
-            calibration.handle_frame(Micros::ZERO, Micros::from_ms(ms));
-        }
-        calibration.helper_ms()
+        let frames = frames.into_iter().map(|(arrived, computed)| {
+            calibration.handle_frame(arrived, computed);
+            calibration.helper_ms()
+        });
+        frames.collect()
+    }
+
+    /// Takes a frame each 32 ms, so many ms before its tick. Returns the last helper.
+    fn helper(leads_ms: impl IntoIterator<Item = i64>) -> Option<i16> {
+        let frames = leads_ms.into_iter().zip(0..);
+        let frames = frames.map(|(ms, i)| (Micros::from_ms(32 * i), Micros::from_ms(32 * i + ms)));
+        helpers(frames).last().copied().flatten()
     }
 
     #[test]
@@ -95,8 +128,51 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_is_followed_at_once() {
-        let leads = [40; 100].into_iter().chain([-160; 8]);
-        assert_eq!(helper(leads), Some(-160));
+        for set_ms in [-160, -40, 120, 240] {
+            let leads = || [40; 100].into_iter().chain([set_ms; 8]);
+            assert_eq!(helper(leads().take(107)), Some(40));
+            assert_eq!(helper(leads()), i16::try_from(set_ms).ok());
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_under_jitter_is_followed_within_a_filter() {
+        let jitter = |i: i64| i * 37 % 90;
+        for set_ms in [-200, 300] {
+            let leads = (0..100).map(|i| 40 - jitter(i)).chain((0..40).map(|i| 40 + set_ms - jitter(i)));
+            let helper = helper(leads).map(i64::from);
+            assert!(helper.is_some_and(|helper| (helper - (set_ms - 4)).abs() < 20), "{set_ms} ms: {helper:?}");
+        }
+    }
+
+    #[test]
+    fn a_delay_spike_is_one_event() {
+        for spike_ms in [80, 200, 300, 1_000] {
+            // A packet of each 50 is late, and delays those behind it.
+            let mut last = Micros::ZERO;
+            let frames = (0..200).map(|i| {
+                let delay_ms = if i % 50 == 49 { spike_ms } else { 0 };
+                last = last.max(Micros::from_ms(32 * i + delay_ms));
+                (last, Micros::from_ms(32 * i + 40))
+            });
+            let helpers = helpers(frames);
+            let is_steady = helpers.iter().skip(7).all(|helper| helper.is_some_and(|ms| (ms - 40).abs() <= 10));
+            assert!(is_steady, "{spike_ms} ms: {helpers:?}");
+        }
+    }
+
+    #[test]
+    fn jitter_on_both_sides_is_no_step() {
+        let leads = (0..200).map(|i| {
+            if i < 100 {
+                40
+            } else if i % 2 == 0 {
+                240
+            } else {
+                -160
+            }
+        });
+        assert_eq!(helper(leads.take(108)), Some(40));
     }
 
     #[test]
@@ -105,9 +181,10 @@ mod tests {
         let mut calibration = Calibration::default();
         let mut raw = Vec::new();
         let mut filtered = Vec::new();
-        for _ in 0..2_000 {
+        for tick in 0..2_000 {
             let lead = Micros(60_000 - rng.below(50_000) as i64);
-            calibration.handle_frame(Micros::ZERO, lead);
+            let computed = Micros::from_ms(32 * tick);
+            calibration.handle_frame(computed - lead, computed);
             raw.push(lead.as_ms_f64());
             filtered.extend(calibration.helper_ms().map(f64::from));
         }

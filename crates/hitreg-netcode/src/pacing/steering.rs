@@ -45,12 +45,14 @@ pub struct Steering {
     since: Micros,
     /// Until this time, helpers refer to frames made before the last correction.
     deaf_until: Micros,
+    /// Whether the server has sent a helper.
+    is_calibrated: bool,
     /// The sum and number of the errors reported since.
     heard: (Micros, u32),
     corrections: u32,
 }
 
-state!(Steering { offset, remaining, since, deaf_until, heard, corrections } but { options });
+state!(Steering { offset, remaining, since, deaf_until, is_calibrated, heard, corrections } but { options });
 
 impl Steering {
     /// Creates a clock that starts `offset` ahead of local time, the client's best estimate.
@@ -61,6 +63,7 @@ impl Steering {
             remaining: Micros::ZERO,
             since: now,
             deaf_until: now,
+            is_calibrated: false,
             heard: (Micros::ZERO, 0),
             corrections: 0,
         }
@@ -84,6 +87,7 @@ impl Steering {
     /// Takes a helper that arrived at `now`. `round_trip` is the maximum of recent round trips.
     pub fn handle_helper(&mut self, now: Micros, helper_ms: i16, round_trip: Micros) {
         let error = self.options.lead - Micros::from_ms(i64::from(helper_ms));
+        self.is_calibrated = true;
         if now < self.deaf_until {
             return;
         }
@@ -101,11 +105,11 @@ impl Steering {
         }
     }
 
-    /// Takes a warning that a usercmd was `difference` ticks ahead of the server. It is a coarse helper for the time in which
-    /// the server has no other.
+    /// Takes a warning that a usercmd was `difference` ticks ahead of the server. It is a coarse helper for the time
+    /// before the first one. Later warnings change nothing: each tells of a single packet, with all of its jitter.
     pub fn handle_warning(&mut self, now: Micros, difference: i16, round_trip: Micros) {
         let error = self.options.lead - Micros(i64::from(difference) * self.options.tick.0);
-        if now >= self.deaf_until && error.0.abs() > JUMP_ABOVE.0 {
+        if !self.is_calibrated && now >= self.deaf_until && error.0.abs() > JUMP_ABOVE.0 {
             self.correct(now, error, round_trip);
         }
     }
@@ -122,8 +126,10 @@ impl Steering {
             self.remaining = error;
             takes = Micros(error.0.abs() * 1_000_000 / SLEW_US_PER_S);
         }
-        // A quarter more frames, to allow for losses.
-        self.listen_from(now + takes + round_trip + self.filter() + Micros(self.filter().0 / 4));
+        // More frames: a quarter, to allow for losses, or those of a jump backward. Times of usercmds never decrease, so
+        // they stand still until a clock that jumped back has caught up.
+        let more = (self.filter().0 / 4).max(-error.0);
+        self.listen_from(now + takes + round_trip + self.filter() + Micros(more));
     }
 
     fn listen_from(&mut self, at: Micros) {
@@ -251,6 +257,57 @@ mod tests {
         let run = run(1, Micros::from_ms(500), Micros::from_ms(40), Micros::from_ms(20), 0.01, 300);
         assert!(run.settled_at <= SETTLED_AFTER, "settled after {}", run.settled_at);
         assert!((1..=6).contains(&run.late_corrections), "{} late corrections", run.late_corrections);
+    }
+
+    /// Simulates a minute with a delay of 60 ms and exponential jitter with this mean, in which packets keep their order.
+    /// After half of it the client's clock is set by `step`. Returns the clock's range from 10 s to then, and how long
+    /// it takes after that until the clock stays within 100 ms of its lead.
+    fn run_in_order(seed: u64, jitter_ms: f64, step: Micros) -> (Micros, Micros) {
+        let options = SteeringOptions::nereids();
+        let mut rng = Rng::new(Seed(seed), 3);
+        let mut delay = move || Micros::from_ms_f64(60.0 - libm::log(1.0 - rng.unit_f64()) * jitter_ms);
+        let mut steering = Steering::new(options, Micros::ZERO, Micros::ZERO);
+        let mut calibration = Calibration::default();
+        let (mut up, mut down) = (Vec::<(Micros, Micros)>::new(), Vec::<(Micros, i16)>::new());
+        let (mut least, mut most, mut settled_at) = (Micros::from_s(9), Micros::ZERO, Micros::ZERO);
+        let set_at = Micros::from_s(30);
+        for now in (0..1_875).map(|tick| Micros::from_ms(32 * tick)) {
+            let local = if now < set_at { now } else { now + step };
+            for (at, computed) in up.extract_if(.., |(at, _)| *at <= now) {
+                calibration.handle_frame(at, computed);
+            }
+            for (_, helper) in down.extract_if(.., |(at, _)| *at <= now) {
+                steering.handle_helper(local, helper, Micros::from_ms(400));
+            }
+            let arrives = |last: Option<Micros>, delay: Micros| (now + delay).max(last.unwrap_or(now));
+            up.push((arrives(up.last().map(|(at, _)| *at), delay()), steering.read(local)));
+            if let Some(helper) = calibration.helper_ms() {
+                down.push((arrives(down.last().map(|(at, _)| *at), delay()), helper));
+            }
+            let ahead = steering.read(local) - now;
+            if (Micros::from_s(10)..set_at).contains(&now) {
+                (least, most) = (least.min(ahead), most.max(ahead));
+            }
+            // The clock is ahead by the lead, the delay, and the typical jitter.
+            let target = options.lead + Micros::from_ms_f64(60.0 + jitter_ms);
+            if now >= set_at && (ahead - target).0.abs() > JUMP_ABOVE.0 {
+                settled_at = now;
+            }
+        }
+        (most - least, settled_at - set_at)
+    }
+
+    #[test]
+    fn spikes_do_not_move_a_settled_clock_and_setting_it_does() {
+        for seed in 0..20 {
+            for (jitter_ms, step_ms) in [(10.0, 300), (20.0, -300), (30.0, 1_000), (50.0, -1_000)] {
+                let (range, settled) = run_in_order(seed, jitter_ms, Micros::from_ms(step_ms));
+                let what = format!("seed {seed}, jitter {jitter_ms} ms, step {step_ms} ms");
+                assert!(range <= Micros::from_ms(75), "{what}: the clock moved by {range}");
+                // Eight frames, the way there and back, and at most a correction that has to take effect first.
+                assert!(settled <= Micros::from_ms(4_500), "{what}: followed after {settled}");
+            }
+        }
     }
 
     #[test]

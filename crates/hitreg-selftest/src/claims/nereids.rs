@@ -17,7 +17,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Nereids, "computed-once", played computed_once),
     claim!(Nereids, "out-of-sequence-warnings", warnings),
     claim!(Nereids, "warnings-set-the-clock", played warnings_set_the_clock),
-    claim!(Nereids, "calibration-helper", played calibration_helper),
+    claim!(Nereids, "calibration-helper", of ["uniform", "exponential"] calibration_helper),
     claim!(Nereids, "perceived-avatar", played perceived_avatar),
 ];
 
@@ -161,9 +161,15 @@ fn warnings_set_the_clock(seen: &SessionWatch) -> NamedFigures {
     ]
 }
 
-fn calibration_helper(seen: &SessionWatch) -> NamedFigures {
-    let sent = seen.sent_to(0).filter(|sent| seen.inspects(sent.at));
-    let sent: Vec<f64> = sent.filter_map(|sent| sent.helper_ms.map(f64::from)).collect();
+fn calibration_helper([seen, exponential]: [&SessionWatch; 2]) -> NamedFigures {
+    let helpers = |seen: &SessionWatch| -> Vec<Option<f64>> {
+        let sent = seen.sent_to(0).filter(|sent| seen.inspects(sent.at));
+        sent.map(|sent| sent.helper_ms.map(f64::from)).collect()
+    };
+    let sent: Vec<f64> = helpers(seen).into_iter().flatten().collect();
+    let under_spikes = helpers(exponential);
+    let unknown = under_spikes.iter().filter(|helper| helper.is_none()).count();
+    let under_spikes: Vec<f64> = under_spikes.into_iter().flatten().collect();
     // The unfiltered lead of each packet's newest input.
     let raw: Vec<f64> = seen
         .reached
@@ -182,6 +188,9 @@ fn calibration_helper(seen: &SessionWatch) -> NamedFigures {
         ("change between inputs, unfiltered", change(&raw)),
         ("change of the helper", change(&sent)),
         ("spread of the helper", spread(sent)),
+        ("exponential jitter: helper, median", median(&under_spikes)),
+        ("exponential jitter: snapshots without the helper", count(unknown)),
+        ("exponential jitter: spread of the helper", spread(under_spikes)),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use glam::Vec3;
 
 use super::experiment::Experiment;
-use super::{Claim, ClaimError, NamedFigures, count, greatest};
+use super::{Claim, ClaimError, NamedFigures, count, greatest, least};
 use hitreg_log::record::Execution;
 use hitreg_log::rng::Rng;
 use hitreg_log::sorted::SortedMap;
@@ -153,6 +153,10 @@ fn calibration_converges(experiment: &Experiment) -> Result<NamedFigures, ClaimE
     let is_inspected = |command| seen.frame_of(PlayerId(0), command).is_some_and(|f| seen.inspects(f.at));
     let not_run = seen.executed.iter().filter(|done| done.player.0 == 0 && is_inspected(done.command));
     let not_run = not_run.filter(|done| done.how != Execution::Run).count();
+    let spiky = experiment.play_variant("exponential")?;
+    let clock: Vec<f64> = spiky.inspected(0).map(|f| (f.command.server_time - f.at).as_ms_f64()).collect();
+    let range = greatest(&clock).zip(least(&clock)).map(|(most, least)| most - least);
+    let steps: Vec<f64> = clock.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     Ok(vec![
         ("session inputs after 5 s", count(made.len())),
         ("clock corrections after 5 s", count(shifts)),
@@ -160,6 +164,8 @@ fn calibration_converges(experiment: &Experiment) -> Result<NamedFigures, ClaimE
         ("settling time, max", greatest(&settled)),
         ("corrections in a minute, max", greatest(&corrections)),
         ("clock movement after 5 s, max", greatest(&moved)),
+        ("exponential jitter: largest step of the clock after 5 s", greatest(&steps)),
+        ("exponential jitter: range of the clock after 5 s", range),
     ])
 }
 
