@@ -41,7 +41,7 @@ pub(crate) mod kind {
 pub struct OutOfSeqWarning {
     /// The index of that usercmd.
     pub index: Wrapping16,
-    /// How many frames the usercmd was ahead of the server: below 0 is too late, above 32 too early.
+    /// How many frames the usercmd was ahead of the server: below 0 is too late, above 1.024 s too early.
     pub difference: i16,
 }
 

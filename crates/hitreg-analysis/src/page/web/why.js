@@ -161,7 +161,7 @@ function ofCorrection(item, contents) {
 
 /** The evidence for a cause, in words. Games can have evidence of their own. */
 function evidence(name) {
-  const words = { told: "the server's snapshot says so", touched: "the player touched it when the usercmds ran", reproduced: "running the usercmds again this way gives the server's state" };
+  const words = { snapshot: "the server's snapshot says so", touched: "the player touched it when the usercmds ran", reproduced: "running the usercmds again this way gives the server's state" };
   return words[name] ?? name;
 }
 
