@@ -69,6 +69,8 @@ impl<G: Game> Server<G> {
             return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
         };
         let (mut placed, limits) = (Vec::new(), PlacementLimits::of(settings));
+        // If a limit replaced the drawn time, it does not matter which frames the shooter had.
+        let newest = if limit == Limit::None { newest } else { self.now };
         let (rules, but) = (&self.setup.rules, shooter.entity());
         connection.history.place_known::<G>(rules, at, newest, but, &limits, &mut placed);
         let mut left_in_present = Vec::new();
