@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::corpus::{CheckArgs, CorpusArgs, annotations, of_one_side, print_problems};
 use super::diff::running::BuildArgs;
 use super::diff::show_untestable;
+use super::offered;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
@@ -54,7 +55,7 @@ pub(super) struct Args {
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
     /// A setting and its values, LO..HI:STEP or A,B,C; at most twice
-    #[arg(long, value_name = "KEY=VALUES")]
+    #[arg(long, value_name = "KEY=VALUES", value_parser = offered::settings(), hide_possible_values = true)]
     set: Vec<String>,
     /// Presets, separated by commas
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
