@@ -99,6 +99,13 @@ impl<B: Clone> History<B> {
         }
     }
 
+    /// Drops the frames that no time from `at` on needs.
+    pub(crate) fn forget_before(&mut self, at: Micros) {
+        while self.frames.get(1).is_some_and(|frame| frame.server_time <= at) {
+            self.frames.pop_front();
+        }
+    }
+
     /// Returns whether the oldest frame is not needed any more.
     fn has_spare_frame(&self) -> bool {
         let (Some(oldest), Some(newest)) = (self.frames.front(), self.frames.back()) else { return false };

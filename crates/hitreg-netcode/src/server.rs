@@ -155,8 +155,12 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     }
 
     fn handle_sent(&mut self, player: PlayerId, frame: Arc<Frame<G::Body>>, bytes: Option<u16>) {
+        // A client whose snapshots have no room for all has frames of its own, so old ones would take much memory.
+        let rewinds = [&self.setup.settings].into_iter().chain(&self.judged_under).chain(&self.also_judged);
+        let longest_ms = rewinds.map(|settings| settings.lag_compensation.max_unlag_ms).max().unwrap_or_default();
         let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
         connection.history.push(frame);
+        connection.history.forget_before(self.now - Micros::from_ms(longest_ms));
         if let Some(bytes) = bytes {
             let rate = connection.settings.server.rate_bytes_per_s;
             connection.rate_free_at = self.now + Micros(i64::from(bytes) * 1_000_000 / rate);

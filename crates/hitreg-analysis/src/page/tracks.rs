@@ -223,7 +223,7 @@ impl VelocityRange {
             let turned = (to - from).rem_euclid(360.0);
             if turned > 180.0 { turned - 360.0 } else { turned }
         });
-        ([x, y, z, turned], (sample.step.at_us - self.from.step.at_us) as f32)
+        ([x, y, z, turned], sample.step.at_us.saturating_sub(self.from.step.at_us) as f32)
     }
 
     fn takes(&self, sample: &TrackPoint) -> bool {
