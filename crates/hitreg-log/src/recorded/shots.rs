@@ -146,7 +146,8 @@ fn push(
 /// Returns the damage records; `None` without damage.
 pub(super) fn damage(session: &Session) -> Option<Table> {
     let rows = &session.damage;
-    let attacker = |player: Option<PlayerId>| player.map_or_else(|| "none".to_owned(), |player| format!("p{player}"));
+    let players = session.header.players.len();
+    let attacker = |of: Option<PlayerId>| of.map_or_else(|| "none".to_owned(), |of| of.entity().name(players));
     let mut names: Vec<String> = rows.iter().map(|row| attacker(row.attacker)).collect();
     names.sort_unstable();
     names.dedup();
