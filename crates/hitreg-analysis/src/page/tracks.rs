@@ -40,11 +40,30 @@ pub(super) struct PageTrack {
 /// The tolerance grows at most this many times.
 const MOST_STEPS: u32 = 4;
 
-/// A sample, and whether the entity was absent in the step before.
+/// A sample, and whether the entity was absent in the step before. A page keeps more than a million, so its fields leave
+/// no gaps.
 #[derive(Clone, Copy, Debug)]
 struct Knot {
-    point: TrackPoint,
+    at_us: i64,
+    index: u32,
+    place: [f32; 3],
+    /// The view direction if `has_yaw`.
+    yaw: f32,
+    has_yaw: bool,
+    mark: u8,
     came: bool,
+}
+
+impl Knot {
+    fn new(point: &TrackPoint, came: bool) -> Knot {
+        let TrackPoint { step: ClockStep { index, at_us }, place, yaw, mark } = *point;
+        Knot { at_us, index, place, yaw: yaw.unwrap_or_default(), has_yaw: yaw.is_some(), mark, came }
+    }
+
+    fn point(&self) -> TrackPoint {
+        let Knot { at_us, index, place, yaw, has_yaw, mark, came: _ } = *self;
+        TrackPoint { step: ClockStep { index, at_us }, place, yaw: has_yaw.then_some(yaw), mark }
+    }
 }
 
 /// A path while its samples come, in the order of their steps.
@@ -63,30 +82,31 @@ struct Track {
 impl Track {
     fn push(&mut self, point: TrackPoint, tolerance: LineTolerance) {
         self.lacks_yaw |= point.yaw.is_none();
-        let (before, step) = (self.last.map(|(last, _)| last.point.step.index), point.step.index);
+        let (before, step) = (self.last.map(|(last, _)| last.index), point.step.index);
         self.is_mixed |= before.is_some_and(|before| before >= step);
-        self.add(Knot { point, came: before.and_then(|before| before.checked_add(1)) != Some(step) }, tolerance);
+        let came = before.and_then(|before| before.checked_add(1)) != Some(step);
+        self.add(Knot::new(&point, came), tolerance);
     }
 
     fn add(&mut self, knot: Knot, tolerance: LineTolerance) {
-        let goes_on = self.last.filter(|(last, _)| !knot.came && last.point.mark == knot.point.mark);
+        let goes_on = self.last.filter(|(last, _)| !knot.came && last.mark == knot.mark);
         let kept = match (goes_on, &mut self.line) {
-            (Some(_), Some(line)) if line.takes(&knot.point) => {
-                line.narrow(&knot.point, tolerance);
+            (Some(_), Some(line)) if line.takes(&knot.point()) => {
+                line.narrow(&knot.point(), tolerance);
                 false
             }
             (Some((last, is_kept)), _) => {
                 // The line ends at the sample before, which was still within the tolerance.
                 self.kept.extend((!is_kept).then_some(last));
-                let mut line = VelocityRange::at(&last.point);
-                line.narrow(&knot.point, tolerance);
+                let mut line = VelocityRange::at(&last.point());
+                line.narrow(&knot.point(), tolerance);
                 self.line = Some(line);
                 false
             }
             (None, _) => {
                 self.kept.extend(self.last.filter(|(_, is_kept)| !is_kept).map(|(last, _)| last));
                 self.kept.push(knot);
-                self.line = Some(VelocityRange::at(&knot.point));
+                self.line = Some(VelocityRange::at(&knot.point()));
                 true
             }
         };
@@ -99,7 +119,7 @@ impl Track {
         let (kept, lacks_yaw, is_mixed) = (std::mem::take(&mut self.kept), self.lacks_yaw, self.is_mixed);
         *self = Track { lacks_yaw, ..Track::default() };
         if is_mixed {
-            let mut points: Vec<TrackPoint> = kept.into_iter().map(|knot| knot.point).collect();
+            let mut points: Vec<TrackPoint> = kept.into_iter().map(|knot| knot.point()).collect();
             points.sort_by_key(|point| point.step.index);
             points.dedup_by_key(|point| point.step.index);
             points.into_iter().for_each(|point| self.push(point, by));
@@ -115,7 +135,7 @@ impl Track {
         {
             self.kept.push(*last);
             // A further sample may still continue the line to this one.
-            self.line = Some(VelocityRange::at(&last.point));
+            self.line = Some(VelocityRange::at(&last.point()));
         }
     }
 }
@@ -251,11 +271,11 @@ impl PageTrack {
         (origin, unit): ([f64; 3], f64),
         columns: &mut PageColumns,
     ) -> PageTrack {
-        let kept = || track.kept.iter().map(|knot| knot.point);
+        let kept = || track.kept.iter().map(|knot| knot.point());
         let place = [0, 1, 2]
             .map(|axis| columns.push(kept().map(|at| whole(at.place[axis], unit)), unit).with_origin(origin[axis]));
         let yaw = |at: TrackPoint| whole(at.yaw.unwrap_or_default().rem_euclid(360.0), 1.0);
-        let mark = |knot: &Knot| i64::from(knot.point.mark) * 2 + i64::from(knot.came);
+        let mark = |knot: &Knot| i64::from(knot.mark) * 2 + i64::from(knot.came);
         PageTrack {
             entity,
             player,
@@ -290,7 +310,7 @@ mod tests {
         samples.iter().for_each(|sample| set.push(KEY, *sample));
         let mut track = set.tracks.pop().map_or_else(Track::default, |(_, track)| track);
         track.settle();
-        (track.kept.iter().map(|knot| knot.point).collect(), set.precision.tolerance)
+        (track.kept.iter().map(|knot| knot.point()).collect(), set.precision.tolerance)
     }
 
     fn passes_within(samples: &[TrackPoint], kept: &[TrackPoint], tolerance: f32) {
@@ -394,7 +414,7 @@ mod tests {
         track.settle();
         track.thin([0.0; 4]);
         track.settle();
-        let kept: Vec<TrackPoint> = track.kept.iter().map(|knot| knot.point).collect();
+        let kept: Vec<TrackPoint> = track.kept.iter().map(|knot| knot.point()).collect();
         let steps: Vec<u32> = kept.iter().map(|at| at.step.index).collect();
         assert!(steps.is_sorted() && steps.first() == Some(&0) && steps.last() == Some(&399));
         passes_within(&samples, &kept, set.precision.tolerance);
