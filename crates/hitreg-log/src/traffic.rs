@@ -11,7 +11,7 @@ use crate::record::{
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
-use crate::units::{Micros, SnapshotSeq};
+use crate::units::{Micros, PlayerId, SnapshotSeq};
 use snapshot_gaps::SnapshotGaps;
 
 /// One packet in either direction.
@@ -134,8 +134,7 @@ impl PacketReader {
     fn add_records(&mut self, players: &[PlayerRecords], gaps: &[GapRecord], to: &mut dyn FnMut(Packet)) {
         for (player, records) in (0..).zip(players) {
             let Some([up, down]) = self.players.get_mut(player as usize) else { continue };
-            let concerns = |gap: &&GapRecord| gap.player.is_none_or(|of| u32::from(of.0) == player);
-            for gap in gaps.iter().filter(concerns) {
+            for gap in gaps.iter().filter(|gap| gap.concerns(PlayerId(player as u16))) {
                 up.gap_ends.insert(gap.to.0);
                 down.gap_ends.insert(gap.to.0);
             }
@@ -272,8 +271,8 @@ pub fn packet_table(stretch: &SessionStretch) -> Table {
         records.snapshots.iter().for_each(|sent| add(SNAPSHOT, sent.seq.0, sent.at, sent.bytes, sent.choked));
         records.reached.iter().for_each(|arrival| add(REACHED, arrival.number, arrival.at, 0, 0));
         records.received.iter().for_each(|arrival| add(RECEIVED, arrival.number, arrival.at, 0, 0));
-        let concerns = |gap: &&GapRecord| gap.player.is_none_or(|of| u32::from(of.0) == player);
-        stretch.gaps.iter().filter(concerns).for_each(|gap| add(GAP_END, 0, gap.to, 0, 0));
+        let gaps = stretch.gaps.iter().filter(|gap| gap.concerns(PlayerId(player as u16)));
+        gaps.for_each(|gap| add(GAP_END, 0, gap.to, 0, 0));
     }
     let names = ["player", "event", "number", "bytes", "choked"].into_iter().zip(cells);
     let columns = names.map(|(name, cells)| Column::new(name, ColumnData::U32(cells)));
@@ -361,100 +360,4 @@ fn of_rows(player: u32, tables: &[Table], numbers: SnapshotNumbers) -> Vec<Packe
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::PlayerInfo;
-    use crate::trace::schema::packets::{Row, Writer};
-
-    /// A reader gives the packets of the whole session, wherever the log is cut into stretches.
-    #[test]
-    fn packets_read_in_stretches_are_those_of_the_session() {
-        let players = ["p0", "p1"].map(|name| PlayerInfo { name: name.into(), recorded: true }).into();
-        let header = SessionHeader {
-            game: "disc".into(),
-            rules: Vec::new().into(),
-            map: String::new(),
-            seed: crate::units::Seed(0),
-            settings: Vec::new(),
-            preset: None,
-            players,
-            origin: Origin::Synthetic,
-            side: None,
-            classes: Vec::new(),
-            usercmd: Vec::new(),
-            unknown: Vec::new(),
-        };
-        for origin in [Origin::Synthetic, Origin::Imported { format: "demo".into() }] {
-            let mut session = Session::new(SessionHeader { origin, ..header.clone() });
-            let mut stretches = vec![SessionStretch { players: vec![Default::default(); 2], ..Default::default() }; 20];
-            for n in 0..400u32 {
-                let (player, at) = ((n % 2) as usize, i64::from(n) * 900_000);
-                let is_lost = n % 7 == 3 || n > 390;
-                let (seq, at) = (SnapshotSeq(n * 2), Micros(at));
-                let sent = SnapshotRecord { seq, at, bytes: 9, choked: u8::from(n % 11 == 0), ..Default::default() };
-                let later = (n as usize / 20 + usize::from(n % 3 == 0)).min(19);
-                let arrival = ArrivalRecord { number: seq.0, at: Micros(at.0 + 40_000) };
-                stretches[n as usize / 20].players[player].snapshots.push(sent);
-                if !is_lost {
-                    stretches[later].players[player].received.push(arrival);
-                }
-            }
-            let (mut reader, mut read) = (PacketReader::new(&session.header), Vec::new());
-            for stretch in &stretches {
-                reader.add(stretch, &mut |packet| read.push(packet));
-                session.append(stretch.clone());
-            }
-            reader.end(&mut |packet| read.push(packet));
-            read.sort_by_key(|packet| packet.player);
-            assert!(read.len() > 300 && read.iter().any(|packet| packet.took_us.is_none()));
-            assert_eq!(read, of_session(&session), "{:?}", session.header.origin);
-        }
-    }
-
-    /// Packet 2 is lost, packets 4 and 5 may have arrived in the gap, and packet 22 is in flight at the end.
-    #[test]
-    fn packets_in_flight_when_a_gap_begins_are_not_lost() {
-        let us = |ms: i64| Micros::from_ms(ms);
-        let sent = [(1, 0), (2, 10), (3, 20), (4, 30), (5, 40), (20, 900), (21, 910), (22, 920)];
-        let sent = sent.map(|(number, ms)| PacketRecord { number, at: us(ms), ..Default::default() });
-        let reached = [(1, 15), (3, 35), (21, 925)].map(|(number, ms)| ArrivalRecord { number, at: us(ms) });
-        let records = PlayerRecords { sent: sent.into(), reached: reached.into(), ..Default::default() };
-        let lost = |player: Option<u16>| -> Vec<i64> {
-            let player = player.map(crate::units::PlayerId);
-            let gaps = vec![GapRecord { from: us(40), to: us(900), player, ..Default::default() }];
-            let stretch = SessionStretch { players: vec![records.clone()], gaps, ..Default::default() };
-            let [session, table] = [
-                of_records(&stretch.players, &stretch.gaps, SnapshotNumbers::Sent),
-                of_rows(0, &[packet_table(&stretch)], SnapshotNumbers::Sent),
-            ];
-            assert_eq!(session, table);
-            let lost = session.iter().filter(|packet| packet.took_us.is_none());
-            lost.map(|packet| packet.sent_us / 1_000).collect()
-        };
-        assert_eq!([None, Some(0), Some(1)].map(lost), [vec![10, 900], vec![10, 900], vec![10, 30, 40, 900]]);
-    }
-
-    #[test]
-    fn packets_in_flight_at_the_end_are_not_lost() {
-        let mut writer = Writer::default();
-        for (packet, took_ms) in [(1, 20.0), (2, f32::NAN), (3, 21.5), (4, f32::NAN)] {
-            let at_us = i64::from(packet) * 1_000;
-            let arrived = u32::from(!f32::is_nan(took_ms));
-            writer.push(Row {
-                player: 7,
-                packet,
-                at_us,
-                arrived,
-                took_ms,
-                newest: packet,
-                usercmds: 1,
-                ack: 0,
-                bytes: None,
-            });
-        }
-        let found = of_trace(&Trace { tables: vec![writer.finish(Vec::new())], ..Trace::default() });
-        let took: Vec<_> = found.iter().map(|packet| packet.took_us).collect();
-        assert_eq!(took, [Some(20_000), None, Some(21_500)]);
-        assert!(found.iter().all(|packet| packet.player == 7 && packet.is_up && packet.bytes.is_none()));
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use connection::{ConnectionBuilder, longer};
 use hitreg_log::record::{GapRecord, Origin, Outline, Session, SessionHeader, UnknownKind, lowest_and_highest, widest};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::traffic::SnapshotNumbers;
-use hitreg_log::units::Micros;
+use hitreg_log::units::{Micros, PlayerId};
 pub(crate) use numbers::NumberSet;
 use times::TimeCounts;
 
@@ -158,8 +158,8 @@ impl InfoBuilder {
             *self.counts.entry(name).or_default() += count;
         }
         for (index, (player, more)) in self.players.iter_mut().zip(&outline.players).enumerate() {
-            let concerns = |gap: &&GapRecord| gap.player.is_none_or(|player| usize::from(player.0) == index);
-            player.add(more, outline.gaps.iter().filter(concerns).map(|gap| gap.to));
+            let gaps = outline.gaps.iter().filter(|gap| gap.concerns(PlayerId(index as u16)));
+            player.add(more, gaps.map(|gap| gap.to));
         }
         self.ticks = longer(self.ticks, outline.ticks);
         self.other_times = widest(self.other_times.into_iter().chain(outline.other_times));
@@ -269,7 +269,7 @@ mod tests {
         ArrivalRecord, FrameRecord, HeardRecord, PlayerInfo, Presence, PresenceRecord, Record, SessionHeader,
         SnapshotRecord,
     };
-    use hitreg_log::units::{CommandSeq, PlayerId, Seed, SnapshotSeq, Tick};
+    use hitreg_log::units::{CommandSeq, Seed, SnapshotSeq, Tick};
     use hitreg_log::usercmd::{Usercmd, buttons};
 
     /// Ten frames 10 ms apart, each with a snapshot 40 ms later. The third snapshot is lost, the fifth arrives twice,

@@ -111,6 +111,11 @@ pub struct GapRecord {
 }
 
 impl GapRecord {
+    /// Returns whether records of this player may be missing.
+    pub fn concerns(&self, player: PlayerId) -> bool {
+        self.player.is_none_or(|of| of == player)
+    }
+
     /// Returns the first gap that ends after the first tick. A replay is unreliable from there on. Gaps before the first
     /// tick are outside the session.
     pub fn first_after(gaps: &[GapRecord], first_tick: Option<Micros>) -> Option<&GapRecord> {

@@ -150,7 +150,7 @@ impl<R> PendingRows<R> {
         let mut rows: Vec<R> = Vec::with_capacity(self.sent.len());
         for ((player, _), at, row) in self.sent.drain(..).rev() {
             let later = &gaps[gaps.partition_point(|gap| gap.to <= at)..];
-            let end = later.iter().find(|gap| gap.player.is_none_or(|of| of == player)).map(|gap| gap.to);
+            let end = later.iter().find(|gap| gap.concerns(player)).map(|gap| gap.to);
             let took = took_ms(&row);
             let arrives = took.is_finite() && end.is_none_or(|end| at.as_ms_f64() + f64::from(took) < end.as_ms_f64());
             if arrives {

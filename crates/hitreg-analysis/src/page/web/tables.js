@@ -126,8 +126,6 @@ function playerRows(side, index) {
   return side.players.map((player) => {
     const acks = side.acks.find((acks) => acks.player === player);
     const trips = side.round_trips.find((trips) => trips.player === player);
-    const took = trips && !trips.all ? trips.took_us.slice().sort() : [];
-    const nth = (share) => (took.length > 0 ? took[Math.max(Math.ceil(share * took.length) - 1, 0)] : null);
     const missing = (way) => {
       const packets = side.packets.find((packets) => packets.player === player && packets.way === way);
       return packets?.all ? packets.all.missing : packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
@@ -143,8 +141,8 @@ function playerRows(side, index) {
       side: index,
       knows_victims,
       at_us: null,
-      p50: trips?.all ? trips.all.p50_us : nth(0.5),
-      p95: trips?.all ? trips.all.p95_us : nth(0.95),
+      p50: trips ? trips.all.p50_us : null,
+      p95: trips ? trips.all.p95_us : null,
       frames: side.clockOf(player)?.at_us.length ?? null,
       corrections: acks && acks.at_us.length > 0 ? side.corrections.filter((item) => item.player === player).length : null,
       shots: counts.shots === null ? null : fired,
