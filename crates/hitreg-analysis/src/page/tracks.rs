@@ -1,6 +1,6 @@
 //! The paths of bodies. Each path keeps only a few samples. The page moves a body along straight lines between them, at
-//! a constant speed from one to the next, so that it is within a tolerance of every other sample at its time. The tolerance grows with the number of kept samples, so that a long session has no more of them
-//! than a page can show.
+//! a constant speed from one to the next, so that it is within a tolerance of every other sample at its time. The
+//! tolerance grows with the number of kept samples, so that a long session has no more of them than a page can show.
 
 use hitreg_log::sorted::SortedMap;
 
@@ -97,20 +97,32 @@ impl Track {
             }
             (Some((last, is_kept)), _) => {
                 // The line ends at the sample before, which was still within the tolerance.
-                self.kept.extend((!is_kept).then_some(last));
+                if !is_kept {
+                    self.keep(last);
+                }
                 let mut line = VelocityRange::at(&last.point());
                 line.narrow(&knot.point(), tolerance);
                 self.line = Some(line);
                 false
             }
             (None, _) => {
-                self.kept.extend(self.last.filter(|(_, is_kept)| !is_kept).map(|(last, _)| last));
-                self.kept.push(knot);
+                if let Some((last, false)) = self.last {
+                    self.keep(last);
+                }
+                self.keep(knot);
                 self.line = Some(VelocityRange::at(&knot.point()));
                 true
             }
         };
         self.last = Some((knot, kept));
+    }
+
+    fn keep(&mut self, knot: Knot) {
+        // Hundreds of paths that double their room would take half as much memory again.
+        if self.kept.len() == self.kept.capacity() {
+            self.kept.reserve_exact((self.kept.len() / 8).max(16));
+        }
+        self.kept.push(knot);
     }
 
     /// Keeps fewer samples. Lines then pass the samples of the lines so far within `by`.
@@ -133,7 +145,8 @@ impl Track {
         if let Some((last, is_kept)) = &mut self.last
             && !std::mem::replace(is_kept, true)
         {
-            self.kept.push(*last);
+            let last = *last;
+            self.keep(last);
             // A further sample may still continue the line to this one.
             self.line = Some(VelocityRange::at(&last.point()));
         }

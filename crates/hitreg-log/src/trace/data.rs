@@ -122,6 +122,18 @@ impl ColumnData {
         true
     }
 
+    /// Frees the room for more values.
+    pub(super) fn shrink_to_fit(&mut self) {
+        match self {
+            ColumnData::U32(v) | ColumnData::Name { codes: v, .. } => v.shrink_to_fit(),
+            ColumnData::U64(v) => v.shrink_to_fit(),
+            ColumnData::I64(v) => v.shrink_to_fit(),
+            ColumnData::F32(v) => v.shrink_to_fit(),
+            ColumnData::F64(v) => v.shrink_to_fit(),
+            ColumnData::Bool(v) => v.shrink_to_fit(),
+        }
+    }
+
     /// Returns the size of one value, in bytes.
     pub(crate) fn width(&self) -> usize {
         match self {

@@ -99,6 +99,7 @@ pub fn select_rows(
 ) -> Result<Table, String> {
     let mut all = Table::new(table, Vec::new());
     each_part(trace, table, (only, span), &mut |rows| all.append(select(rows)))?;
+    all.columns.iter_mut().for_each(|column| column.data.shrink_to_fit());
     Ok(all)
 }
 
