@@ -158,6 +158,9 @@ fn made(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<V
         let what = "this log cannot have keyframes, because its replay cannot be streamed (docs/long-logs.md)";
         return Ok(Err(what.to_owned()));
     }
+    if log.survey.first_hole().is_some() {
+        return Ok(Err("this log cannot have keyframes, because records are missing from it".to_owned()));
+    }
     let length = log.survey.duration();
     if length < Micros::from_s(every_s.into()) {
         return Ok(Err(too_short(length, every_s, "--every")));

@@ -15,7 +15,7 @@ use hitreg::log::{
     IndexedTrace, LogError, LogReader, TraceLayout, WriterOptions as LogOptions, read_trace, write_session,
     write_trace_meanwhile,
 };
-use hitreg::record::{Outline, Session, SessionStretch};
+use hitreg::record::{GapRecord, Outline, Session, SessionStretch};
 use hitreg::replay::{LogSurvey, ReplayFindings, ReplayOptions, ReplaySource};
 use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
@@ -131,6 +131,47 @@ fn streamed_replays_have_the_same_rows() {
             );
             assert_eq!((summary.summary(), drawing.drawn()), (Summary::of(&whole.trace), drawn(&whole.trace)));
             assert_eq!(weighing.fairness(), Fairness::of(&whole.trace));
+        }
+    }
+}
+
+/// Removes the records of some players between two times, and says so in a gap.
+fn lose(session: &mut Session, players: std::ops::Range<usize>, [from, to]: [Micros; 2]) {
+    let stays = |at: Micros| !(from..to).contains(&at);
+    for player in players.clone() {
+        let records = &mut session.players[player];
+        records.frames.retain(|frame| stays(frame.at));
+        records.sent.retain(|packet| stays(packet.at));
+        records.reached.retain(|arrival| stays(arrival.at));
+        records.received.retain(|arrival| stays(arrival.at));
+        records.snapshots.retain(|snapshot| stays(snapshot.at));
+        let player = Some(PlayerId(player as u16)).filter(|_| players.len() < session.players.len());
+        session.gaps.push(GapRecord { from, to, player, ..GapRecord::default() });
+    }
+    if players.len() == session.players.len() {
+        session.ticks.retain(|tick| stays(tick.at));
+    }
+}
+
+/// A damaged log, one whose recorder lost many single records of one player, and one without sent packets.
+#[test]
+fn logs_with_missing_records_have_the_same_rows() {
+    let recorded = record(&Scenario { players: 4, seconds: 40.0, link: bad_link(), seed: 5, ..Scenario::default() });
+    let (mut damaged, mut lost, mut unsent) = (recorded.clone(), recorded.clone(), recorded);
+    lose(&mut damaged, 0..4, [12_300, 15_100].map(Micros::from_ms));
+    lose(&mut damaged, 0..4, [38_000, 38_010].map(Micros::from_ms));
+    (0..60).for_each(|n| lose(&mut lost, 1..2, [5_000 + n * 470, 5_020 + n * (470 + n % 5)].map(Micros::from_ms)));
+    unsent.players.iter_mut().for_each(|player| player.sent.clear());
+    let options = ReplayOptions { network: true, ..ReplayOptions::default() };
+    for (what, session) in [("damaged", damaged), ("lost", lost), ("unsent", unsent)] {
+        let whole = replay(&session, &options).expect("a log of this build");
+        for span in [150, 1_000, 60_000].map(Micros::from_ms) {
+            let (trace, ran, _) = joined_rows(&file(&session, span), &options);
+            for was in &whole.trace.tables {
+                let is = trace.table(&was.name).expect("the same tables");
+                assert!(was.digest() == is.digest(), "{what}, chunks of {span:?}: `{}` is another", was.name);
+            }
+            assert_eq!(ran.first_difference, whole.findings.first_difference, "{what}");
         }
     }
 }

@@ -14,6 +14,7 @@ use hitreg_log::units::{Micros, PlayerId};
 pub(super) struct NetworkTables {
     /// Whether the sizes are those of encoded datagrams.
     with_sizes: bool,
+    /// The missing parts of the log, by their ends.
     gaps: Vec<GapRecord>,
     up: PendingRows<packets::Row<'static>>,
     down: PendingRows<snapshots::Row<'static>>,
@@ -21,26 +22,41 @@ pub(super) struct NetworkTables {
     snapshots: snapshots::Writer,
 }
 
-/// The packets of one direction that may still arrive.
+/// The packets of one direction whose fate is not known yet.
 #[derive(Debug)]
 struct PendingRows<R> {
     /// The longest flight time; `None` if unknown, then every packet may still arrive.
     longest: Option<Micros>,
-    /// Player and number, send time, and row, in the order of sending.
-    sent: VecDeque<((PlayerId, u32), Micros, R)>,
+    /// In the order of sending.
+    sent: VecDeque<PendingRow<R>>,
     /// How many packets left `sent`.
     settled: usize,
     /// The position of each packet in the order of sending, counted from the first packet of all.
     places: SortedMap<(PlayerId, u32), usize>,
+    /// The greatest position among the packets that arrived, by player.
+    newest: SortedMap<PlayerId, usize>,
+    /// The ends of the gaps in which a player's packets may have arrived, as they come.
+    in_gaps: SortedSet<(PlayerId, Micros)>,
+}
+
+/// A packet whose fate is not known yet.
+#[derive(Debug)]
+struct PendingRow<R> {
+    player: PlayerId,
+    number: u32,
+    at: Micros,
+    /// The time of the first arrival.
+    arrived: Option<Micros>,
+    row: R,
 }
 
 impl NetworkTables {
     pub(super) fn new(with_sizes: bool, longest: Option<Micros>, gaps: &[GapRecord]) -> NetworkTables {
-        // Which packets a gap concerns is known only at the end.
-        let longest = longest.filter(|_| gaps.is_empty());
+        let mut gaps = gaps.to_vec();
+        gaps.sort_by_key(|gap| gap.to);
         NetworkTables {
             with_sizes,
-            gaps: gaps.to_vec(),
+            gaps,
             up: PendingRows::new(longest),
             down: PendingRows::new(longest),
             packets: packets::Writer::default(),
@@ -51,14 +67,15 @@ impl NetworkTables {
     pub(super) fn packet_sent(&mut self, player: PlayerId, packet: &PacketRecord) {
         let bytes = self.with_sizes.then_some(packet.bytes.into());
         let row = packets::Row { bytes, ..packets::Row::of_packet(player, packet) };
-        let NetworkTables { up, packets, .. } = self;
-        up.settle(packet.at, |row| packets.push(row));
+        let NetworkTables { up, packets, gaps, .. } = self;
+        up.settle(packet.at, gaps, |row| packets.push(row));
         up.sent((player, packet.number), packet.at, row);
     }
 
     pub(super) fn packet_reached(&mut self, player: PlayerId, number: u32, at: Micros) {
-        let Some((sent, row)) = self.up.find((player, number)) else { return };
-        arrives(at, sent, &mut row.arrived, &mut row.took_ms);
+        let Some((took_ms, row)) = self.up.arrive((player, number), at) else { return };
+        row.arrived += 1;
+        row.took_ms = took_ms;
     }
 
     pub(super) fn snapshot_sent<B>(
@@ -85,14 +102,15 @@ impl NetworkTables {
             saw_avatar_right: size.saw_avatar_right.filter(|_| self.with_sizes).map(u8::from),
             bits: size.bit_counts.filter(|_| self.with_sizes).map(|counts| counts.parts()),
         };
-        let NetworkTables { down, snapshots, .. } = self;
-        down.settle(at, |row| snapshots.push(row));
+        let NetworkTables { down, snapshots, gaps, .. } = self;
+        down.settle(at, gaps, |row| snapshots.push(row));
         down.sent((player, snapshot.seq.0), at, row);
     }
 
     pub(super) fn snapshot_received(&mut self, player: PlayerId, number: u32, at: Micros) {
-        let Some((sent, row)) = self.down.find((player, number)) else { return };
-        arrives(at, sent, &mut row.arrived, &mut row.took_ms);
+        let Some((took_ms, row)) = self.down.arrive((player, number), at) else { return };
+        row.arrived += 1;
+        row.took_ms = took_ms;
     }
 
     /// Discards the rows of all packets sent so far.
@@ -101,12 +119,11 @@ impl NetworkTables {
         self.down.discard_waiting();
     }
 
-    /// Completes all rows at the end, when no packet can arrive. Leaves out packets in flight when a gap in the log began:
-    /// their arrival may be among the missing records.
+    /// Completes all rows at the end, when no packet can arrive.
     pub(super) fn end(&mut self) {
         let NetworkTables { up, down, packets, snapshots, gaps, .. } = self;
-        up.end(gaps, |row| row.took_ms).into_iter().for_each(|row| packets.push(row));
-        down.end(gaps, |row| row.took_ms).into_iter().for_each(|row| snapshots.push(row));
+        up.end(gaps, |row| packets.push(row));
+        down.end(gaps, |row| snapshots.push(row));
     }
 
     /// Returns the numbers of complete rows in `packets` and `snapshots`.
@@ -127,67 +144,91 @@ impl NetworkTables {
 
 impl<R> PendingRows<R> {
     fn new(longest: Option<Micros>) -> PendingRows<R> {
-        PendingRows { longest, sent: VecDeque::new(), settled: 0, places: SortedMap::new() }
+        PendingRows {
+            longest,
+            sent: VecDeque::new(),
+            settled: 0,
+            places: SortedMap::new(),
+            newest: SortedMap::new(),
+            in_gaps: SortedSet::new(),
+        }
     }
 
     fn discard_waiting(&mut self) {
-        self.sent.clear();
-        self.places.clear();
-        self.settled = 0;
+        *self = PendingRows::new(self.longest);
     }
 
-    fn sent(&mut self, key: (PlayerId, u32), at: Micros, row: R) {
-        self.places.insert(key, self.settled + self.sent.len());
-        self.sent.push_back((key, at, row));
+    fn sent(&mut self, (player, number): (PlayerId, u32), at: Micros, row: R) {
+        self.places.insert((player, number), self.settled + self.sent.len());
+        self.sent.push_back(PendingRow { player, number, at, arrived: None, row });
     }
 
-    /// Takes all rows, without those of packets in flight when a gap began. These did not arrive, and neither did a later
-    /// one before the end of the gap.
-    fn end(&mut self, gaps: &[GapRecord], took_ms: impl Fn(&R) -> f32) -> Vec<R> {
-        let mut gaps: Vec<GapRecord> = gaps.to_vec();
-        gaps.sort_by_key(|gap| gap.to);
-        let mut arrived_before = SortedSet::new();
-        let mut rows: Vec<R> = Vec::with_capacity(self.sent.len());
-        for ((player, _), at, row) in self.sent.drain(..).rev() {
-            let later = &gaps[gaps.partition_point(|gap| gap.to <= at)..];
-            let end = later.iter().find(|gap| gap.concerns(player)).map(|gap| gap.to);
-            let took = took_ms(&row);
-            let arrives = took.is_finite() && end.is_none_or(|end| at.as_ms_f64() + f64::from(took) < end.as_ms_f64());
-            if arrives {
-                arrived_before.insert((player, end));
-            }
-            if took.is_finite() || end.is_none() || arrived_before.contains(&(player, end)) {
-                rows.push(row);
-            }
-        }
-        rows.reverse();
-        rows
-    }
-
-    fn find(&mut self, key: (PlayerId, u32)) -> Option<(Micros, &mut R)> {
-        let place = self.places.get(&key)?.checked_sub(self.settled)?;
-        self.sent.get_mut(place).map(|(_, at, row)| (*at, row))
+    /// Notes an arrival. Returns the flight time of the first one in milliseconds, and the row.
+    fn arrive(&mut self, key: (PlayerId, u32), at: Micros) -> Option<(f32, &mut R)> {
+        let place = *self.places.get(&key)?;
+        let of = self.sent.get_mut(place.checked_sub(self.settled)?)?;
+        let newest = self.newest.entry(key.0).or_default();
+        *newest = (*newest).max(place);
+        let first = *of.arrived.get_or_insert(at);
+        Some((Micros(first.0.saturating_sub(of.at.0)).as_ms_f64() as f32, &mut of.row))
     }
 
     /// Passes to `out` the packets that can no longer arrive at `now`, in the order of sending.
-    fn settle(&mut self, now: Micros, mut out: impl FnMut(R)) {
+    ///
+    /// A packet was in flight when a gap began if it did not arrive, and neither did a later one before the end of the
+    /// gap. Its arrival may be among the missing records, so it has no row.
+    fn settle(&mut self, now: Micros, gaps: &[GapRecord], mut out: impl FnMut(R)) {
         let Some(longest) = self.longest else { return };
-        while let Some((key, _, row)) = self.sent.pop_front_if(|(_, at, _)| at.0.saturating_add(longest.0) < now.0) {
-            if self.places.get(&key) == Some(&self.settled) {
-                self.places.remove(&key);
+        while let Some(first) = self.sent.front().filter(|first| first.at.0.saturating_add(longest.0) < now.0) {
+            let gap_end = match first.arrived {
+                Some(_) => None,
+                None => end_of_next_gap(gaps, first.player, first.at),
+            };
+            let may_have_arrived = match gap_end {
+                // Without a gap, or with a later arrival, the packet is lost.
+                None => false,
+                Some(end) if now < end => {
+                    if self.newest.get(&first.player).is_none_or(|newest| *newest <= self.settled) {
+                        break;
+                    }
+                    false
+                }
+                Some(end) => self.is_in_gap(end),
+            };
+            let Some(PendingRow { player, number, row, .. }) = self.sent.pop_front() else { break };
+            if self.places.get(&(player, number)) == Some(&self.settled) {
+                self.places.remove(&(player, number));
             }
             self.settled += 1;
-            out(row);
+            if !may_have_arrived {
+                out(row);
+            }
         }
+    }
+
+    /// Whether no packet that was sent after the first one arrived before the end of the gap.
+    fn is_in_gap(&mut self, end: Micros) -> bool {
+        let Some(PendingRow { player, .. }) = self.sent.front() else { return false };
+        let key = (*player, end);
+        let of_gap = || self.sent.iter().take_while(|later| later.at < end).filter(|later| later.player == key.0);
+        let is_in_gap = self.in_gaps.contains(&key) || !of_gap().any(|later| later.arrived.is_some_and(|at| at < end));
+        if is_in_gap {
+            self.in_gaps.insert(key);
+        }
+        is_in_gap
+    }
+
+    /// Passes on all rows, when no packet can arrive.
+    fn end(&mut self, gaps: &[GapRecord], out: impl FnMut(R)) {
+        self.longest = Some(Micros(0));
+        self.settle(Micros(i64::MAX), gaps, out);
     }
 }
 
-/// Counts an arrival. The first arrival sets the flight time.
-fn arrives(at: Micros, sent: Micros, arrived: &mut u32, took_ms: &mut f32) {
-    if *arrived == 0 {
-        *took_ms = Micros(at.0.saturating_sub(sent.0)).as_ms_f64() as f32;
-    }
-    *arrived += 1;
+/// The end of the next gap in a player's records.
+fn end_of_next_gap(gaps: &[GapRecord], player: PlayerId, after: Micros) -> Option<Micros> {
+    let later = &gaps[gaps.partition_point(|gap| gap.to <= after)..];
+    later.iter().find(|gap| gap.concerns(player)).map(|gap| gap.to)
 }
 
 #[cfg(test)]
@@ -208,11 +249,7 @@ mod tests {
     }
 
     fn network(longest_ms: i64, sent: &[(u32, i64)]) -> NetworkTables {
-        network_with_gaps(longest_ms, sent, &[])
-    }
-
-    fn network_with_gaps(longest_ms: i64, sent: &[(u32, i64)], gaps: &[GapRecord]) -> NetworkTables {
-        let mut network = NetworkTables::new(false, Some(Micros::from_ms(longest_ms)), gaps);
+        let mut network = NetworkTables::new(false, Some(Micros::from_ms(longest_ms)), &[]);
         sent.iter().for_each(|(number, ms)| network.packet_sent(PlayerId(0), &packet(*number, *ms)));
         network
     }
@@ -241,21 +278,48 @@ mod tests {
         assert_eq!(network.rows(), [0, 0], "they have been taken");
     }
 
-    /// Packet 2 is lost, packets 4 and 5 may have arrived in the gap, and packet 6 is in flight at the end.
+    /// Packet 2 is lost, packets 4 and 5 may have arrived in the gap, and packet 22 is in flight at the end.
     #[test]
     fn packets_in_flight_when_a_gap_begins_have_no_row() {
         let [from, to] = [40, 900].map(Micros::from_ms);
         let sent = [(1, 0), (2, 10), (3, 20), (4, 30), (5, 40), (20, 900), (21, 910), (22, 920)];
-        for (player, arrivals) in [(None, vec![1, 0, 1, 0, 1, 0]), (Some(PlayerId(0)), vec![1, 0, 1, 0, 1, 0])] {
+        let reached = [(1, 15), (3, 35), (21, 925)];
+        let rows = |player: Option<PlayerId>, longest_ms: Option<i64>| {
             let gap = GapRecord { from, to, player, ..GapRecord::default() };
-            let mut network = network_with_gaps(15, &sent, &[gap]);
-            [(1, 15), (3, 35), (21, 925)]
-                .into_iter()
-                .for_each(|(number, ms)| network.packet_reached(PlayerId(0), number, Micros::from_ms(ms)));
-            assert_eq!(arrived(&mut network), arrivals, "{player:?}");
+            let mut network = NetworkTables::new(false, longest_ms.map(Micros::from_ms), &[gap]);
+            let mut events: Vec<(i64, bool, u32)> = sent.map(|(number, ms)| (ms, false, number)).into();
+            events.extend(reached.map(|(number, ms)| (ms, true, number)));
+            events.sort_unstable();
+            for (ms, reached, number) in events {
+                match reached {
+                    true => network.packet_reached(PlayerId(0), number, Micros::from_ms(ms)),
+                    false => network.packet_sent(PlayerId(0), &packet(number, ms)),
+                }
+            }
+            let [streamed, _] = network.rows();
+            (streamed, arrived(&mut network))
+        };
+        for player in [None, Some(PlayerId(0))] {
+            assert_eq!(rows(player, Some(15)), (4, vec![1, 0, 1, 0, 1, 0]), "{player:?}");
+            assert_eq!(rows(player, None), (0, vec![1, 0, 1, 0, 1, 0]), "{player:?}");
         }
-        let of_another = GapRecord { from, to, player: Some(PlayerId(1)), ..GapRecord::default() };
-        assert_eq!(arrived(&mut network_with_gaps(15, &sent, &[of_another])).len(), sent.len());
+        assert_eq!(rows(Some(PlayerId(1)), Some(15)), (6, vec![1, 0, 1, 0, 0, 0, 1, 0]));
+    }
+
+    /// A lost packet waits for a later arrival, not for the end of a gap that is far away.
+    #[test]
+    fn rows_of_a_log_with_a_gap_do_not_pile_up() {
+        let gap = GapRecord { from: Micros::from_s(3600), to: Micros::from_s(3601), ..GapRecord::default() };
+        let mut network = NetworkTables::new(false, Some(Micros::from_ms(50)), &[gap]);
+        for number in 0..1000 {
+            let ms = i64::from(number) * 10;
+            network.packet_sent(PlayerId(0), &packet(number, ms));
+            if number % 3 != 1 {
+                network.packet_reached(PlayerId(0), number, Micros::from_ms(ms + 5));
+            }
+            assert!(network.up.sent.len() < 10, "{number}");
+        }
+        assert_eq!(arrived(&mut network).len(), 1000);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub struct LogSurvey {
     floats: (bool, bool),
     /// Whether the replay needs the whole log in memory.
     whole: bool,
-    /// The missing parts so far, of which only the first after the first tick is kept.
+    /// The missing parts so far, without those before the first tick.
     gaps: Vec<GapRecord>,
 }
 
@@ -169,9 +169,8 @@ impl LogSurvey {
     }
 
     fn look_at_connections<H>(&mut self, chunk: &Session<H>) {
-        // A gap affects the records around it. Initial states belong at the beginning: after the first tick, they
-        // prevent streaming.
         self.gaps.extend(&chunk.gaps);
+        // Initial states belong at the beginning: after the first tick, they prevent streaming.
         let begins = |key: &StateKey| key.tick == Tick(0);
         self.whole |= self.ticks.count > 0 && chunk.states.keys().iter().any(begins);
         for tick in &chunk.ticks {
@@ -241,9 +240,9 @@ impl LogSurvey {
     }
 
     /// Whether a closed loop can replay the log without holding it in memory. The log must hold the server and its
-    /// clients, without gaps, and each arrival must follow its packet closely enough.
+    /// clients, and each arrival must follow its packet closely enough.
     pub fn streams(&self) -> bool {
-        !self.whole && self.gaps.is_empty() && self.bounds.all_is_known
+        !self.whole && self.bounds.all_is_known
     }
 
     /// Returns how many chunks a streamed open loop must look back and ahead; `None` if a part is missing, or if the

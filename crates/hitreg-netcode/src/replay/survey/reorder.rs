@@ -26,7 +26,7 @@ pub(crate) struct ReorderWindow {
 pub(super) struct ReorderBounds {
     /// The longest flight time of any packet or snapshot.
     pub(super) longest: Micros,
-    /// Whether every arrival follows the record of its packet.
+    /// Whether no arrival comes before the record of its packet, or long after it.
     pub(super) all_is_known: bool,
     /// `None` if the distances are unknown.
     pub(super) near: Option<ReorderWindow>,
@@ -56,7 +56,7 @@ struct DirectionNumbers {
     sent: SentPackets,
     /// The highest forgotten number.
     forgotten: Option<u32>,
-    /// Arrivals before the record of their packet, with the chunk of the arrival.
+    /// Arrivals before the record of their packet, with the chunk of the arrival. The record may also be missing.
     early: SortedMap<u32, u32>,
 }
 
@@ -219,6 +219,7 @@ impl DirectionNumbers {
             self.newest = self.newest.max(Some(number));
             self.sent.insert(SentPacket { number, at, chunk: bounds.chunk });
             if let Some(arrived) = self.early.remove(&number) {
+                bounds.all_is_known = false;
                 bounds.ahead(bounds.chunk - arrived);
             }
             last = Some(at);
@@ -230,10 +231,10 @@ impl DirectionNumbers {
                     bounds.back(bounds.chunk - packet.chunk);
                 }
                 None => {
-                    bounds.all_is_known = false;
                     self.early.insert(arrival.number, bounds.chunk);
                     let is_of_long_ago = self.forgotten.is_some_and(|forgotten| arrival.number <= forgotten);
                     if is_of_long_ago || self.early.len() > EARLY {
+                        bounds.all_is_known = false;
                         bounds.near = None;
                     }
                 }
