@@ -66,6 +66,42 @@ fn shots_at_extrapolated_targets_are_judged_against_drawn_positions() {
     }
 }
 
+/// A usercmd that waits for its tick is judged by the snapshots that its client had when it made the usercmd.
+#[test]
+fn shots_on_a_tick_schedule_are_judged_against_drawn_positions() {
+    let settings = [("server.schedule", "tick"), ("client.clock", "calibrated"), ("interpolation.lerp_ms", "0")];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let scenario = Scenario { link: constant(60.0), seconds: 40.0, settings, ..Scenario::default() };
+    let shots = Summary::of(&replay_with(&record(&scenario, ArenaRules::default()), &[]).trace).shots;
+    let error = shots.view_error_units.expect("shots were rewound");
+    // The drawn time is rounded to milliseconds.
+    assert!(shots.fired > 20 && error.max < 0.5, "{shots:?}");
+}
+
+/// A shot's verdict under a longer limit is only recorded, also when bursts of loss leave clients without snapshots.
+#[test]
+fn judging_under_a_longer_limit_does_not_change_the_session() {
+    let link = LinkModel { loss: Loss::Burst { enter: 0.01, leave: 0.06 }, ..constant(60.0) };
+    let session = record(&Scenario { players: 4, seconds: 40.0, link, ..Scenario::default() }, ArenaRules::default());
+    let mut longest = Settings::from_pairs(&session.header.settings).expect("recorded settings");
+    longest.set("lag_compensation.max_unlag_ms", "1500").expect("a setting");
+    let limits = |rejudged: bool| {
+        let settings = rejudged.then(|| longest.clone());
+        let replayed = replay(&session, &ReplayOptions::default().under(settings, true)).expect("a log of this build");
+        assert_eq!(replayed.findings.first_difference, None);
+        let table = shots::Columns::of(&replayed.trace);
+        let is_limited = |row: &usize| table.limit.get(*row) == "max_unlag";
+        // Stand-ins are judged in the present. A later packet may bring a usercmd, and with it a newer ack.
+        let unlimited = |row: &usize| table.limit.get(*row) == "none" && table.rewind_us[*row] > 0;
+        let is_off = |row: &usize| unlimited(row) && table.view_error_units[*row] > 1e-3;
+        let [all, off] = [(0..table.rows).filter(unlimited).count(), (0..table.rows).filter(is_off).count()];
+        assert!(all > 50 && off <= 2, "{off} of {all} shots are judged elsewhere");
+        (0..table.rows).filter(is_limited).count()
+    };
+    let (own, longest) = (limits(false), limits(true));
+    assert!(own > longest, "{own} and {longest} limited shots");
+}
+
 /// With a short limit of prediction, usercmds are acked before a client runs them. Their effects are heard all the same,
 /// and each shot has one row.
 #[test]

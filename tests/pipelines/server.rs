@@ -73,7 +73,15 @@ impl ServerBench {
     }
 
     fn send(&mut self, player: PlayerId, commands: Vec<Usercmd>) {
-        let ack = self.snapshots.iter().rev().find(|(_, p, _)| *p == player).map_or(SnapshotSeq(0), |(_, _, s)| s.seq);
+        let ack = self.newest_sent(player);
+        self.send_with(ack, player, commands);
+    }
+
+    fn newest_sent(&self, player: PlayerId) -> SnapshotSeq {
+        self.snapshots.iter().rfind(|(_, of, _)| *of == player).map_or(SnapshotSeq(0), |(.., snapshot)| snapshot.seq)
+    }
+
+    fn send_with(&mut self, ack: SnapshotSeq, player: PlayerId, commands: Vec<Usercmd>) {
         self.packets += 1;
         self.server.handle_packet(self.now, player, ClientPacket { number: self.packets, ack, commands });
     }
@@ -203,6 +211,36 @@ fn targets_are_judged_where_they_were_extrapolated() {
     assert_eq!(target(&["interpolation.on_missing=hold"]).0, 0.0);
 }
 
+/// A client that stops acking does not shoot at targets of long ago. Its time is as true as before.
+#[test]
+fn states_older_than_the_limit_are_not_used() {
+    let shot_after = |ticks: u32| {
+        let mut rig = ServerBench::new(&["lag_compensation.max_unlag_ms=300", "interpolation.on_missing=hold"]);
+        for _ in 0..100 {
+            rig.send_and_tick(TARGET, walk(500.0));
+            rig.send_and_tick(SHOOTER, Input::default());
+            rig.tick();
+        }
+        let ack = rig.newest_sent(SHOOTER);
+        for n in 0..=ticks {
+            rig.send_and_tick(TARGET, walk(500.0));
+            let buttons = if n == ticks { buttons::ATTACK } else { 0 };
+            let command = rig.command(SHOOTER, rig.now - Micros::from_ms(150), Input { buttons, msec: 1, ..walk(0.0) });
+            rig.send_with(ack, SHOOTER, vec![command]);
+            rig.tick();
+        }
+        let rewind = &rig.judged.last().expect("the shot was judged").rewind;
+        assert_eq!(rewind.by, Micros::from_ms(150 + TICK_MS));
+        (rewind.limit, rig.origin(TARGET).x - rewind.targets[0].1.origin.x)
+    };
+    // The newest acked snapshot is 40 ms old at first, and the target moves 5 units a tick.
+    assert_eq!(shot_after(3).0, Limit::None);
+    let (limit, behind) = shot_after(24);
+    assert!(limit == Limit::None && (behind - 145.0).abs() < 0.01, "{limit:?} {behind}");
+    let (limit, behind) = shot_after(34);
+    assert!(limit == Limit::MaxUnlag && (behind - 80.0).abs() < 0.01, "{limit:?} {behind}");
+}
+
 #[test]
 fn a_drawing_time_exactly_at_the_latency_is_accepted() {
     let judged = |beyond: Micros| {
@@ -227,7 +265,7 @@ fn a_drawing_time_exactly_at_the_latency_is_accepted() {
 /// Packets repeat an ack until the next snapshot arrives.
 #[test]
 fn the_round_trip_is_measured_at_the_first_ack_of_a_snapshot() {
-    let mut rig = ServerBench::new(&["server.update_hz=1"]);
+    let mut rig = ServerBench::new(&["server.update_hz=1", "lag_compensation.max_unlag_ms=1500"]);
     rig.tick();
     for _ in 0..90 {
         rig.send_and_tick(SHOOTER, Input::default());

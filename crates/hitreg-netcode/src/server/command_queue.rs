@@ -29,7 +29,7 @@ impl<G: Game> Server<G> {
         for (player, arrived, packet) in inbox.drain(..) {
             match schedule {
                 Schedule::Arrival => self.run_packet(player, arrived, &packet),
-                Schedule::Tick => self.schedule(player, arrived.at, &packet, before),
+                Schedule::Tick => self.schedule(player, arrived, &packet, before),
             }
         }
         self.inbox = inbox;

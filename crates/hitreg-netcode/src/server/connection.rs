@@ -9,7 +9,7 @@ use crate::history::{FRAMES_KEPT, History};
 use crate::pacing::Calibration;
 use crate::packet::Echo;
 use crate::settings::Settings;
-use crate::state::state;
+use crate::state::{state, value};
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, Micros, SnapshotSeq};
@@ -26,6 +26,8 @@ pub(super) struct PacketArrival {
     /// The send time of the newest snapshot that the client had, by the acks so far; `None` without an ack.
     pub(super) newest: Option<Micros>,
 }
+
+value!(PacketArrival { at, newest });
 
 pub(super) struct PlayerConnection<G: Game> {
     /// The player's settings.
@@ -58,8 +60,8 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) rate_free_at: Micros,
     /// The number of updates that the rate has held back since the last snapshot.
     pub(super) held_back: u8,
-    /// Usercmds that wait for their tick, with their arrival times.
-    pub(super) waiting: SortedMap<CommandSeq, (Micros, Usercmd)>,
+    /// Usercmds that wait for their tick.
+    pub(super) waiting: SortedMap<CommandSeq, (PacketArrival, Usercmd)>,
     /// The measurement of how early input arrives.
     pub(super) calibration: Calibration,
     /// The newest packet, its arrival time, and the number of packet numbers skipped so far.

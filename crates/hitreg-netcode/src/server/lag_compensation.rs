@@ -63,13 +63,16 @@ impl<G: Game> Server<G> {
         };
         let connection = &self.connections[usize::from(shooter.0)];
         let (wanted, limit) = drawn_time(connection, arrived.at, claim, settings);
-        let (at, limit) = bounded(connection, wanted, self.now, limit, settings);
+        let earliest = self.now - Micros::from_ms(settings.lag_compensation.max_unlag_ms);
+        let (at, limit) = bounded(connection, wanted, [earliest, self.now], limit);
         // Without an ack, the shooter has seen nothing.
         let (Some(newest), true) = (arrived.newest, at < self.now) else {
             return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
         };
+        // The states of a snapshot older than the limit are not used either, whatever time the shooter drew from them.
+        let limit = if limit == Limit::None && newest < earliest { Limit::MaxUnlag } else { limit };
         let (mut placed, limits) = (Vec::new(), PlacementLimits::of(settings));
-        // If a limit replaced the drawn time, it does not matter which frames the shooter had.
+        // Under a limit, it does not matter which frames the shooter had.
         let newest = if limit == Limit::None { newest } else { self.now };
         let (rules, but) = (&self.setup.rules, shooter.entity());
         connection.history.place_known::<G>(rules, at, newest, but, &limits, &mut placed);
@@ -111,11 +114,9 @@ fn drawn_time<G: Game>(
 fn bounded<G: Game>(
     connection: &PlayerConnection<G>,
     wanted: Micros,
-    now: Micros,
+    [earliest, now]: [Micros; 2],
     limit: Limit,
-    settings: &Settings,
 ) -> (Micros, Limit) {
-    let earliest = now - Micros::from_ms(settings.lag_compensation.max_unlag_ms);
     let (at, limit) = if wanted < earliest { (earliest, Limit::MaxUnlag) } else { (wanted, limit) };
     match connection.history.oldest() {
         Some(oldest) if at >= oldest.server_time => (at, limit),

@@ -26,7 +26,7 @@ fn waiting_max(cmd_hz: Hz) -> usize {
 
 impl<G: Game> Server<G> {
     /// Takes a packet that arrived since the tick at `before`.
-    pub(super) fn schedule(&mut self, player: PlayerId, arrived: Micros, packet: &ClientPacket, before: Micros) {
+    pub(super) fn schedule(&mut self, player: PlayerId, arrived: PacketArrival, packet: &ClientPacket, before: Micros) {
         let Some(newest) = packet.commands.last() else { return };
         let tick_hz = self.setup.settings.server.tick_hz;
         let ahead_max = ahead_max_ticks(tick_hz);
@@ -37,7 +37,7 @@ impl<G: Game> Server<G> {
         let difference = ahead(newest);
         // Calibration uses the usercmd's own time. Its tick's time moves in whole ticks, which are too coarse for a
         // steered clock.
-        connection.calibration.handle_frame(arrived, newest.server_time);
+        connection.calibration.handle_frame(arrived.at, newest.server_time);
         if is_news && !(0..=ahead_max).contains(&difference) {
             let difference = difference.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
             connection.warn(OutOfSequence { command: newest.seq, difference });
@@ -87,8 +87,7 @@ impl<G: Game> Server<G> {
                 continue;
             }
             self.replace_lost(player, last, command.seq);
-            let newest = self.connections[usize::from(player.0)].acked_sent;
-            self.run_or_refuse(player, PacketArrival { at: arrived, newest }, &command);
+            self.run_or_refuse(player, arrived, &command);
         }
     }
 }

@@ -158,7 +158,7 @@ settings! {
         enabled: bool = true,
             "whether shots are judged against the positions that the shooter saw", "Half-Life: sv_unlag 1";
         max_unlag_ms: i64 (0..=1500 "ms") = 500,
-            "maximum rewind of a shot", "ReHLDS: sv_maxunlag 0.5";
+            "maximum rewind of a shot, and maximum age of the snapshot that its shooter drew", "ReHLDS: sv_maxunlag 0.5";
         max_claim_error_ms: i64 (0..=1500 "ms") = 200,
             "maximum difference between a usercmd's time and the measured latency; beyond it, the latency is used",
             "source-sdk-2013: 0.2 s";
