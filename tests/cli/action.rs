@@ -115,7 +115,13 @@ fn the_action_passes_and_fails_and_leaves_reports_to_upload() {
     let output = run(&folder, "Run hitreg", &format!("diff 'logs/*.hitlog'\n  {CHANGE}\n  --max hits-changed=0\n"));
     assert_eq!(code(&output), 1, "{}", text(&output.stderr));
     let unclosed = run(&folder, "Run hitreg", "verify 'logs");
-    assert!(!unclosed.status.success() && text(&unclosed.stderr).contains("quote"), "{}", text(&unclosed.stderr));
+    assert_eq!(code(&unclosed), 128, "{}", text(&unclosed.stdout));
+    assert!(text(&unclosed.stdout).contains("::error::hitreg: the command has an open quote"));
+    for options in ["--format json", "--format=json --color never --force"] {
+        fs::remove_dir_all(folder.path("hitreg-reports")).expect("reports of the command before");
+        let output = run(&folder, "Run hitreg", &format!("{options} verify logs"));
+        assert_eq!((code(&output), files()), (0, vec!["summary.html".to_owned()]), "{options}");
+    }
     let output = run(&folder, "Run hitreg", "verify logs");
     assert_eq!(code(&output), 0, "the kept verdicts of the first command hold: {}", text(&output.stderr));
     let summary = fs::read_to_string(folder.path("hitreg-reports/summary.html")).expect("a page");

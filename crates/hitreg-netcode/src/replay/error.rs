@@ -97,7 +97,7 @@ pub enum ReplayError {
     #[error("this is the server's side of a session, without usercmds: merge all sides with `hitreg merge` first")]
     ServerSide,
     /// The session does not begin at the spawn, and the game cannot begin from its recorded bodies.
-    #[error("the log begins in the middle of a session, which this game does not support")]
+    #[error("the log begins in the middle of a session, and this game cannot begin with its bodies")]
     NoBeginning,
     /// The replay needs more memory than the limit.
     #[error(transparent)]

@@ -24,12 +24,11 @@ export function svg(name, attributes = {}, ...children) {
 export const seconds = (us) => (us === null || us === undefined ? "not known" : `${(us / 1e6).toFixed(3)} s`);
 export const ms = (us) => `${(us / 1e3).toFixed(1)} ms`;
 
-/** Formats a measure with three digits, as the command line does. */
+/** Formats a measure with one decimal from 10 on and two below, as the command line does. */
 export function measure(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "not known";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 100) return value.toFixed(0);
   if (size >= 10) return value.toFixed(1);
   return size < 0.005 ? value.toExponential(1) : value.toFixed(2);
 }

@@ -53,7 +53,7 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
       ["executed", isImpact ? (judged?.ran?.[1] === "run" ? `in tick ${judged.ran[0]}` : "not known") : judgedAt],
       ["impact", isImpact ? judgedAt : null],
       ["rewound", !judged || isImpact ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? "0 ms: judged at the present positions" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
-      ["rewind limit", judged && !isImpact ? (judged.limit === "" ? "not known" : judged.limit === "none" ? "not reached" : judged.limit.replaceAll("_", " ")) : null],
+      ["rewind limit", judged && !isImpact ? limitWords(judged.limit, contents.sides[shot.side].settings) : null],
       ["view error", isImpact ? null : shot.view_error_units === null ? "not known" : `${measure(shot.view_error_units)} units between target drawn and target judged`],
       ["on the server", shot.is_reported ? `${cameOnServer(shot)}, as the recorded server reported it; other data of the shot is not known` : came(shot.server)],
       ["impact", shot.impact ? came(shot.impact) : null],
@@ -62,6 +62,21 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
     places(shot),
     ...otherwise(shot.rejudged ?? []),
   ];
+}
+
+/** Why a rewind stopped, in the words of `why`. */
+function limitWords(limit, settings) {
+  const setting = (key) => settings.find(([known]) => known === key)?.[1];
+  const most = setting("lag_compensation.max_unlag_ms");
+  const words = {
+    "": "not known",
+    none: "not reached",
+    off: setting("lag_compensation.enabled") === "false" ? "lag compensation is off" : "lag compensation is off, or the shot is a projectile",
+    max_unlag: `reached: lag_compensation.max_unlag_ms${most === undefined ? "" : ` is ${most} ms`}`,
+    claim: "the usercmd's time does not match the measured round trip, so the server used the round trip",
+    oldest: "reached: the history does not go further back",
+  };
+  return words[limit] ?? limit.replaceAll("_", " ");
 }
 
 /** The target and how it was chosen. */
