@@ -418,6 +418,16 @@ mod tests {
     }
 
     #[test]
+    fn a_path_has_little_spare_room() {
+        let mut set = TrackSet::new(world(1.0), usize::MAX);
+        for (count, jump) in (1..).zip(way((0..5_000).map(|step| (step * 2, 0.0, 0)))) {
+            set.push(KEY, jump);
+            let kept = &set.tracks[0].1.kept;
+            assert!(kept.len() == count && kept.capacity() <= count / 8 * 9 + 16, "{count}: {}", kept.capacity());
+        }
+    }
+
+    #[test]
     fn samples_in_another_order_make_the_same_path() {
         let samples = way((0..400).map(|step| (step, libm::sinf(step as f32 / 60.0) * 100.0, 0)));
         let mixed: Vec<TrackPoint> = (0..400).map(|n| samples[n * 7 % 400]).collect();
