@@ -74,8 +74,13 @@ fn add_unknown_parts(mut session: Session) -> Session {
     grip.columns = vec![UnknownColumn { form: NumberForm::F32, values }];
     let at = UnknownColumn { form: NumberForm::Integer, values: vec![100_000, 200_000, 2_500_000] };
     let words = UnknownColumn { form: NumberForm::Integer, values: vec![7, -3, i64::MAX] };
-    let chat =
-        UnknownRecords { kind: "chat".to_owned(), series: vec![0, 1, 0], keys: vec![0; 3], columns: vec![at, words] };
+    let chat = UnknownRecords {
+        kind: "chat".to_owned(),
+        series: vec![0, 1, 0],
+        keys: vec![0; 3],
+        columns: vec![at, words],
+        time_column: Some(0),
+    };
     session.unknown = vec![grip, chat];
     session
 }

@@ -131,6 +131,7 @@ fn unknown(end: Micros, rng: &mut Rng) -> Vec<UnknownRecords> {
             series: times.iter().map(|_| rng.below(3) as u32).collect(),
             keys: vec![0; times.len()],
             columns: kind.columns.iter().map(column).collect(),
+            time_column: kind.time_column(),
             kind: kind.name,
         });
     }
@@ -301,6 +302,7 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
                     series: rows.iter().map(|row| records.series[*row]).collect(),
                     keys: vec![0; rows.len()],
                     columns: records.columns.iter().map(pick).collect(),
+                    time_column: records.time_column,
                 });
             }
         }
@@ -573,6 +575,7 @@ fn records_too_far_out_of_order_need_a_merge_in_memory() {
             series: vec![0],
             keys: vec![1],
             columns: vec![UnknownColumn { form: NumberForm::Integer, values: vec![4] }],
+            time_column: None,
         };
         chunks[server][20].unknown.push(untimed);
     });

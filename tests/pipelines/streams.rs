@@ -297,7 +297,7 @@ fn figures_of_a_log_do_not_depend_on_its_chunks() {
         let reader = LogReader::new(&file[..]).expect("a log");
         let torn = reader.outlines(&mut |outline| {
             let stretch = stretches.next_chunk().expect("a sound log").expect("as many");
-            assert_eq!(outline, Outline::of(&stretch, &[]));
+            assert_eq!(outline, Outline::of(&stretch));
             figures.add(outline);
         });
         assert_eq!((torn.expect("a sound log"), figures.info(&session.header)), (None, whole.clone()));

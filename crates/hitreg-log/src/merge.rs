@@ -21,7 +21,7 @@ pub use offset::Offset;
 pub use plan::{MergePlan, PlanFailure, SideLogs};
 
 use crate::record::{
-    ClockOwner, FrameRecord, OF_PLAYERS, PlayerRecords, Session, Texts, TickRecord, USERCMD_BYTES, UnknownKind,
+    ClockOwner, FrameRecord, OF_PLAYERS, PlayerRecords, RecordStream, Session, Texts, TickRecord, USERCMD_BYTES,
     UnknownRecords,
 };
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -77,7 +77,7 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
         clients.push(match side {
             Some(side) => {
                 let is_by_ticks = side.has_no_packets();
-                let offset = align(side, (server, &session.ticks), &session.header.unknown, player)?;
+                let offset = align(side, (server, &session.ticks), player)?;
                 let (is_by_ticks, begins_late) = (is_by_ticks && offset.is_some(), side.begins_late(server));
                 AlignedClient { player, log: Some(side.log), offset, is_by_ticks, begins_late }
             }
@@ -176,9 +176,9 @@ impl ClientSide {
         keeps_any
     }
 
-    fn move_by(&mut self, by: Micros, kinds: &[UnknownKind]) {
+    fn move_by(&mut self, by: Micros) {
         self.records.move_by(ClockOwner::Client, by);
-        self.unknown.iter_mut().for_each(|records| records.move_by(kinds, by));
+        self.unknown.iter_mut().for_each(|records| records.move_by(by));
     }
 }
 
@@ -245,7 +245,6 @@ fn without_later(records: &mut PlayerRecords, last_sent: Option<CommandSeq>) {
 fn align(
     side: &mut ClientSide,
     (server, ticks): (&PlayerRecords, &[TickRecord]),
-    kinds: &[UnknownKind],
     player: PlayerId,
 ) -> Result<Option<Offset>, MergeError> {
     let found = match side.has_no_packets() {
@@ -254,7 +253,7 @@ fn align(
     };
     let found = judged(found, !server.reached.is_empty(), (side.log, player))?;
     match found {
-        Some(found) => side.move_by(found.offset, kinds),
+        Some(found) => side.move_by(found.offset),
         None => (side.records, side.unknown) = (PlayerRecords::default(), Vec::new()),
     }
     Ok(found)

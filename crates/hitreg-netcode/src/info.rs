@@ -224,7 +224,7 @@ impl SessionInfo {
     /// The figures of a session.
     pub fn of(session: &Session) -> SessionInfo {
         let mut figures = InfoBuilder::new(&session.header);
-        figures.add(Outline::of(session, &session.header.unknown));
+        figures.add(Outline::of(session));
         figures.info(&session.header)
     }
 }
@@ -409,7 +409,7 @@ mod tests {
         session.players[0].frames.swap(4, 5);
         let acked = |session: &Session| {
             let mut figures = InfoBuilder::new(&session.header);
-            figures.add(Outline::of(session, &session.header.unknown));
+            figures.add(Outline::of(session));
             figures.round_trips_ms().count()
         };
         assert_eq!(acked(&session), 8);

@@ -91,7 +91,7 @@ fn removable_parts(session: &Session, game: Rerecord, shows: &dyn Fn(&Session) -
 fn rerecorded(mut input: Session, game: Rerecord) -> Session {
     match game(&input) {
         Err(ReplayError::NoBeginning) => {
-            input.states.clear();
+            input.states = Default::default();
             game(&input).expect("a log of this build")
         }
         again => again.expect("a log of this build"),

@@ -101,7 +101,7 @@ pub(super) fn round_trips_of(shown: &PageInput<'_>, most: usize, of_acks: RoundT
         Some(log) => {
             let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
             log.each(&mut |stretch| {
-                for (player, outline) in (0..).zip(&Outline::of(stretch, &[]).players) {
+                for (player, outline) in (0..).zip(&Outline::of(stretch).players) {
                     finders.entry(player).or_default().add(outline, &mut |at, took| {
                         if log.shows(at) {
                             trips.push(player, at.0, took.0);

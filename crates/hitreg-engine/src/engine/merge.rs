@@ -128,7 +128,7 @@ fn write(
     let written = store::prepare(target, |out| {
         let mut writer = StretchWriter::new(out, header, plan.unknown.clone(), WriterOptions::whole())?;
         merged = plan.put_together(&mut files, &mut |stretch, until| {
-            figures.add(Outline::of(&stretch, &header.unknown));
+            figures.add(Outline::of(&stretch));
             let frames = stretch.players.iter().map(|player| player.frames.len());
             usercmds.iter_mut().zip(frames).for_each(|(known, more)| *known += more);
             writer.add(stretch).and_then(|()| writer.write_until(until)).map_err(unwritten)

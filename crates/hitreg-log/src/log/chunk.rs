@@ -41,8 +41,8 @@ use super::limits::{Budget, MAX_CHUNK_MEMORY};
 use super::schema::Schema;
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, OF_PLAYERS, OF_SESSION,
-    PacketRecord, PlayerRecords, PresenceRecord, SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord,
-    each_stream, widest,
+    PacketRecord, PresenceRecord, SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord, each_stream,
+    widest,
 };
 
 /// The keys of a chunk that are not kinds of records.
@@ -83,9 +83,9 @@ macro_rules! code {
                 let parts = part.of_players(stringify!($field), |records| &records.$field);
                 tables.add(stringify!($field), encode_kind(stringify!($field), parts, part, &context, header));
             } )*
-            let mut ranges = part.own.iter().cloned();
+            let mut lists = part.own().iter();
             $( {
-                let range = ranges.next().unwrap_or_default();
+                let range = lists.next().map_or(0..0, |(_, range)| range.clone());
                 let parts: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[range])];
                 tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, &context, header));
             } )*
@@ -130,11 +130,10 @@ each_stream!(code);
 
 /// Returns what a part of a session has in each table.
 pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> ChunkRows {
-    let streams: Vec<_> = part.session.players.iter().map(PlayerRecords::streams).zip(&part.players).collect();
-    let of_kind = |kind: usize| streams.iter().map(|(streams, ranges)| (streams[kind], ranges[kind].clone())).collect();
-    let players = OF_PLAYERS.iter().enumerate().filter_map(|(kind, (name, _))| rows_of(name, of_kind(kind), true));
-    let session = (OF_SESSION.iter().zip(part.session.own).zip(&part.own))
-        .filter_map(|((name, records), range)| rows_of(name, vec![(records, range.clone())], false));
+    let kinds = OF_PLAYERS.iter().enumerate();
+    let players = kinds.filter_map(|(kind, (name, _))| rows_of(name, part.of_kind(kind), true));
+    let session = OF_SESSION.iter().zip(part.own());
+    let session = session.filter_map(|(name, list)| rows_of(name, std::iter::once(list.clone()), false));
     let mut tables: ChunkRows = players.chain(session).collect();
     tables.extend(states::rows_by_table(part, header));
     tables.extend(unknown::rows_by_table(part, header));
@@ -147,7 +146,11 @@ pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) ->
 }
 
 /// Returns what a chunk has of one kind, given the records of each player or of the session; `None` without rows.
-fn rows_of(name: &str, parts: Vec<RecordRange<'_>>, of_players: bool) -> Option<(String, PartRows)> {
+fn rows_of<'a>(
+    name: &str,
+    parts: impl Iterator<Item = RecordRange<'a>>,
+    of_players: bool,
+) -> Option<(String, PartRows)> {
     let mut part = PartRows { rows: 0, times: None, players: Vec::new() };
     for (player, (records, range)) in (0..).zip(parts).filter(|(_, (_, range))| !range.is_empty()) {
         part.rows += range.len() as u32;

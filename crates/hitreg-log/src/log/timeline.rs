@@ -8,7 +8,7 @@ use super::chunk::SessionSlice;
 use super::error::WriteError;
 use super::limits::MAX_RECORD_BYTES;
 use super::writer::WriterOptions;
-use crate::record::{EventTime, OF_PLAYERS, OF_SESSION, RecordStream, Session, UnknownKind, state_bytes};
+use crate::record::{EventTime, OF_PLAYERS, OF_SESSION, RecordStream, Session, UnknownKind};
 use crate::units::{Micros, Tick};
 
 /// The fill state of the current chunk.
@@ -51,22 +51,27 @@ impl ChunkFill {
     }
 }
 
-/// A list of a session. The order is that of records with equal times.
+/// The kinds of lists. The order is that of records with equal times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum RecordList {
-    /// A list of a player: the index of its kind, then the player.
-    Player(usize, usize),
+enum ListGroup {
+    /// A list of a player.
+    Player,
     States,
-    Own(usize),
-    /// Like `Player`, for kinds that follow from a tick.
-    After(usize, usize),
-    Unknown(usize),
+    Own,
+    /// A list of a player whose records follow from a tick.
+    AfterTick,
+    Unknown,
 }
 
-/// A list, and how much of it was taken.
+/// The order of records with equal times: the group of their list, then the index of its kind, then the player.
+type ListRank = (ListGroup, usize, usize);
+
+/// A list of a session, and how much of it was taken.
 #[derive(Clone, Debug)]
 struct ListCursor {
-    list: RecordList,
+    rank: ListRank,
+    /// Whether the header declares the kind. Rows of other kinds are not written.
+    is_declared: bool,
     /// From the current chunk's first record to the next record.
     range: Range<usize>,
     /// The time at which the next record is queued.
@@ -76,9 +81,10 @@ struct ListCursor {
 /// A session in parts, in time order. The session is complete, or it grows after the records already taken.
 pub(super) struct Timeline {
     filling: ChunkFill,
+    /// In the order of [`Session::lists`].
     taken: Vec<ListCursor>,
-    /// The next record of each list that has one, the earliest first.
-    queue: BinaryHeap<Reverse<(Micros, RecordList, usize)>>,
+    /// The next record of each list that has one, the earliest first, with the index of the list.
+    queue: BinaryHeap<Reverse<(Micros, ListRank, usize)>>,
     /// The times of ticks that records may still refer to, ascending.
     tick_times: VecDeque<(Tick, Micros)>,
     /// Whether more ticks may follow.
@@ -86,58 +92,58 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the timeline of a complete session.
+    /// Returns the timeline of a complete session. `kinds` are the unknown kinds that its header declares.
     pub(super) fn whole<H>(session: &Session<H>, kinds: &[UnknownKind], options: WriterOptions) -> Timeline {
-        let mut timeline = Timeline { grows: false, ..Timeline::growing(session, options) };
+        let mut timeline = Timeline::growing(session, kinds, options);
         timeline.tick_times = tick_times(session).into();
-        timeline.enqueue_all(session, kinds);
+        timeline.finish_input(session);
         timeline
     }
 
     /// Returns the timeline of a growing session. Its lists must already include all kinds that will follow.
-    pub(super) fn growing<H>(session: &Session<H>, options: WriterOptions) -> Timeline {
+    pub(super) fn growing<H>(session: &Session<H>, kinds: &[UnknownKind], options: WriterOptions) -> Timeline {
         let after_tick = OF_PLAYERS.iter().position(|(name, _)| *name == "snapshots").unwrap_or(OF_PLAYERS.len());
-        let of_player = |player| {
-            let list = move |kind| {
-                if kind < after_tick { RecordList::Player(kind, player) } else { RecordList::After(kind, player) }
-            };
-            (0..OF_PLAYERS.len()).map(list)
-        };
-        let mut lists = vec![RecordList::States];
-        lists.extend((0..OF_SESSION.len()).map(RecordList::Own));
-        lists.extend((0..session.unknown.len()).map(RecordList::Unknown));
-        lists.extend((0..session.players.len()).flat_map(of_player));
-        let taken = lists.into_iter().map(|list| ListCursor { list, range: 0..0, queued: None }).collect();
-        let (filling, queue, tick_times) = (ChunkFill::new(options), BinaryHeap::new(), VecDeque::new());
-        Timeline { filling, taken, queue, tick_times, grows: true }
+        let group = |kind| if kind < after_tick { ListGroup::Player } else { ListGroup::AfterTick };
+        let of_player = |player| (0..OF_PLAYERS.len()).map(move |kind| ((group(kind), kind, player), true));
+        let is_declared = |name: &str| kinds.iter().any(|kind| kind.name == name);
+        let unknown = session.unknown.iter().enumerate();
+        let unknown = unknown.map(|(kind, of)| ((ListGroup::Unknown, kind, 0), is_declared(&of.kind)));
+        let lists = (0..session.players.len()).flat_map(of_player);
+        let lists = lists.chain((0..OF_SESSION.len()).map(|kind| ((ListGroup::Own, kind, 0), true)));
+        let lists = lists.chain([((ListGroup::States, 0, 0), true)]).chain(unknown);
+        let taken = lists.map(|(rank, is_declared)| ListCursor { rank, is_declared, range: 0..0, queued: None });
+        let (taken, filling) = (taken.collect(), ChunkFill::new(options));
+        Timeline { filling, taken, queue: BinaryHeap::new(), tick_times: VecDeque::new(), grows: true }
     }
 
     /// Handles growth of the session; `ticks` are its next ticks.
-    pub(super) fn enqueue_added<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind], ticks: &[(Tick, Micros)]) {
+    pub(super) fn enqueue_added<H>(&mut self, session: &Session<H>, ticks: &[(Tick, Micros)]) {
         self.tick_times.extend(ticks);
-        self.enqueue_all(session, kinds);
+        self.enqueue_all(session);
     }
 
     /// Handles the end of growth.
-    pub(super) fn finish_input<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind]) {
+    pub(super) fn finish_input<H>(&mut self, session: &Session<H>) {
         self.grows = false;
-        self.enqueue_all(session, kinds);
+        self.enqueue_all(session);
     }
 
-    fn enqueue_all<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind]) {
-        for index in 0..self.taken.len() {
+    fn enqueue_all<H>(&mut self, session: &Session<H>) {
+        for (index, list) in session.lists().enumerate().take(self.taken.len()) {
+            let ListCursor { rank: (group, ..), queued, .. } = self.taken[index];
             // Lists that are sorted on arrival may have another record in front.
-            let may_change = matches!(self.taken[index].list, RecordList::States | RecordList::Unknown(_));
-            if self.taken[index].queued.is_none() || may_change {
-                self.enqueue(session, kinds, index);
+            if queued.is_none() || matches!(group, ListGroup::States | ListGroup::Unknown) {
+                self.enqueue(list, index);
             }
         }
     }
 
-    fn enqueue<H>(&mut self, session: &Session<H>, kinds: &[UnknownKind], index: usize) {
-        let ListCursor { list, range, queued } = &self.taken[index];
-        let Some((when, _)) = record(session, kinds, *list, range.end) else { return };
-        let at = match when {
+    fn enqueue(&mut self, list: &dyn RecordStream, index: usize) {
+        let ListCursor { rank, is_declared, ref range, queued } = self.taken[index];
+        if range.end >= list.len() || !is_declared {
+            return;
+        }
+        let at = match list.when(range.end) {
             Some(EventTime::At(at)) => at,
             Some(EventTime::In(tick)) => match self.tick_time(tick) {
                 Some(at) => at,
@@ -146,8 +152,8 @@ impl Timeline {
             },
             None => UNTIMED,
         };
-        if *queued != Some(at) {
-            self.queue.push(Reverse((at, *list, index)));
+        if queued != Some(at) {
+            self.queue.push(Reverse((at, rank, index)));
             self.taken[index].queued = Some(at);
         }
     }
@@ -159,40 +165,29 @@ impl Timeline {
 
     /// Returns the records taken since the last chunk.
     fn cut<'a, H>(&mut self, session: &'a Session<H>) -> SessionSlice<'a> {
-        let mut part = SessionSlice::none(session);
-        for ListCursor { list, range, .. } in &mut self.taken {
-            let of_chunk = std::mem::replace(range, range.end..range.end);
-            match *list {
-                RecordList::Player(kind, player) | RecordList::After(kind, player) => {
-                    part.players[player][kind] = of_chunk
-                }
-                RecordList::Own(kind) => part.own[kind] = of_chunk,
-                RecordList::States => part.states = of_chunk,
-                RecordList::Unknown(which) => part.unknown[which] = of_chunk,
-            }
-        }
-        part
+        let cut = |ListCursor { range, .. }: &mut ListCursor| std::mem::replace(range, range.end..range.end);
+        SessionSlice::new(session, self.taken.iter_mut().map(cut))
     }
 
     /// Returns the next full part of the records before `until`, or of all records; `None` if no more parts are full.
     pub(super) fn next<'a, H>(
         &mut self,
         session: &'a Session<H>,
-        kinds: &[UnknownKind],
         until: Option<Micros>,
     ) -> Result<Option<SessionSlice<'a>>, WriteError> {
+        let lists: Vec<&dyn RecordStream> = session.lists().collect();
         let is_due = |at: Micros| until.is_none_or(|until| at < until);
-        while let Some(&Reverse((at, list, index))) = self.queue.peek().filter(|Reverse((at, ..))| is_due(*at)) {
+        while let Some(&Reverse((at, _, index))) = self.queue.peek().filter(|Reverse((at, ..))| is_due(*at)) {
             self.queue.pop();
             if self.taken[index].queued != Some(at) {
                 continue;
             }
             self.taken[index].queued = None;
-            let Some((_, bytes)) = record(session, kinds, list, self.taken[index].range.end) else { continue };
+            let row = self.taken[index].range.end;
             let when = if at == UNTIMED { EventTime::In(Tick(0)) } else { EventTime::At(at) };
-            let full = self.filling.add(when, bytes)?.then(|| self.cut(session));
+            let full = self.filling.add(when, lists[index].bytes(row..row + 1))?.then(|| self.cut(session));
             self.taken[index].range.end += 1;
-            self.enqueue(session, kinds, index);
+            self.enqueue(lists[index], index);
             if full.is_some() {
                 return Ok(full);
             }
@@ -209,17 +204,9 @@ impl Timeline {
 
     /// Removes the records that parts already hold, and the ticks before `before`, from the session.
     pub(super) fn forget<H>(&mut self, session: &mut Session<H>, before: Micros) {
-        for ListCursor { list, range, .. } in &mut self.taken {
-            let passed = range.start;
-            *range = 0..range.end - passed;
-            match *list {
-                RecordList::Player(kind, player) | RecordList::After(kind, player) => {
-                    session.players[player].streams_mut()[kind].drop_first(passed);
-                }
-                RecordList::Own(kind) => session.streams_mut()[kind].drop_first(passed),
-                RecordList::States => session.states.drop_first(passed),
-                RecordList::Unknown(which) => session.unknown[which].drop_first(passed),
-            }
+        for (ListCursor { range, .. }, list) in self.taken.iter_mut().zip(session.lists_mut()) {
+            list.drop_first(range.start);
+            *range = 0..range.len();
         }
         let passed = self.tick_times.partition_point(|(_, at)| *at < before);
         self.tick_times.drain(..passed);
@@ -228,33 +215,6 @@ impl Timeline {
 
 /// The time of records without a time; they join the records taken last.
 const UNTIMED: Micros = Micros(i64::MIN);
-
-/// Returns the time of a list's record, if known, and its size; `None` after the last record.
-fn record<H>(
-    session: &Session<H>,
-    kinds: &[UnknownKind],
-    list: RecordList,
-    index: usize,
-) -> Option<(Option<EventTime>, usize)> {
-    let of = |stream: &dyn RecordStream| Some((Some(stream.when(index)?), stream.bytes(index..index + 1)));
-    match list {
-        RecordList::Player(kind, player) | RecordList::After(kind, player) => {
-            of(session.players.get(player)?.streams()[kind])
-        }
-        RecordList::Own(kind) => of(session.streams()[kind]),
-        RecordList::States => {
-            let key = session.states.keys().get(index)?;
-            Some((Some(EventTime::In(key.tick)), state_bytes(session.states.cells_of(index).len())))
-        }
-        RecordList::Unknown(which) => {
-            let records = session.unknown.get(which).filter(|records| index < records.len())?;
-            // Rows of a kind that the header does not declare are not written.
-            kinds.iter().find(|kind| kind.name == records.kind)?;
-            let at = records.times(kinds).map(|times| EventTime::At(Micros(times[index])));
-            Some((at, size_of::<i64>() * (1 + records.columns.len())))
-        }
-    }
-}
 
 /// Returns the time of each tick from the server's ticks, or else from the snapshots.
 fn tick_times<H>(session: &Session<H>) -> Vec<(Tick, Micros)> {

@@ -148,7 +148,7 @@ fn write_rest<W: Write, H>(
     session: &Session<H>,
     header: &SessionHeader,
 ) -> Result<(), WriteError> {
-    while let Some(part) = timeline.next(session, &header.unknown, None)? {
+    while let Some(part) = timeline.next(session, None)? {
         write_part(sink, &part, header)?;
     }
     timeline.last(session).map_or(Ok(()), |part| write_part(sink, &part, header))

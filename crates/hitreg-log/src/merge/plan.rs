@@ -182,10 +182,9 @@ impl MergeInput {
 
     /// Returns the part of the log's next stretch that the session includes, on the server's clock.
     fn take(&mut self, plan: &MergePlan, stretch: SessionStretch) -> SessionStretch {
-        let kinds = &plan.header.unknown;
         let mut stretch = plan.sides.share(self.log, stretch);
         // The first pass has checked how far the chunks reach back.
-        let _ = self.seen.add(&stretch, kinds);
+        let _ = self.seen.add(&stretch);
         self.ticks.extend(&stretch.ticks);
         while self.ticks.len() > plan.ticks_back as usize + 1 {
             self.ticks.pop_front();
@@ -198,7 +197,7 @@ impl MergeInput {
         let timed = self.seen.newest.map(|newest| newest - plan.logs[self.log].back + self.offset);
         let of_ticks = if self.player.is_some() { timed } else { self.ticks.front().map(|tick| tick.at) };
         self.bound = timed.min(of_ticks).unwrap_or(self.bound);
-        stretch.end_at_of(kinds, plan.end.0, plan.end.1);
+        stretch.end_at(plan.end.0, plan.end.1);
         stretch
     }
 }

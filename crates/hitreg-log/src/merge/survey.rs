@@ -7,7 +7,7 @@ use super::packets::PacketMatcher;
 use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
 use super::{MergeError, Offset, judged, offset};
-use crate::record::{SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownKind, UnknownRecords};
+use crate::record::{RecordStream, SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownRecords};
 use crate::recorder::usercmds_as_made;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
@@ -125,14 +125,13 @@ impl MergeSurvey {
 
     /// Processes the next stretch of a log. `None` if the logs cannot be merged as streams.
     fn add(&mut self, log: usize, stretch: &SessionStretch) -> Option<()> {
-        let kinds = &self.sides.kinds;
         for records in &stretch.unknown {
             // Records without times come at the start of a log that is written in one piece.
-            records.times(kinds)?;
-            records.time_span(kinds).is_none_or(is_in_time).then_some(())?;
+            records.times()?;
+            records.span(0..records.len()).is_none_or(is_in_time).then_some(())?;
             note_unknown(&mut self.unknown, records);
         }
-        self.logs[log].add(stretch, kinds)?;
+        self.logs[log].add(stretch)?;
         match self.sides.player_of(log) {
             Some(player) => self.players[player].add_client(stretch, player),
             None => self.add_server(stretch),
@@ -248,6 +247,7 @@ fn note_unknown(known: &mut Vec<UnknownRecords>, records: &UnknownRecords) {
         None => known.push(UnknownRecords {
             kind: records.kind.clone(),
             columns: records.columns.iter().map(empty).collect(),
+            time_column: records.time_column,
             ..UnknownRecords::default()
         }),
     }
@@ -289,9 +289,9 @@ impl PlayerMerge {
 
 impl LogProgress {
     /// Notes the times of the next chunk's records. `None` if it reaches back too far.
-    pub(super) fn add(&mut self, stretch: &SessionStretch, kinds: &[UnknownKind]) -> Option<()> {
+    pub(super) fn add(&mut self, stretch: &SessionStretch) -> Option<()> {
         self.chunks += 1;
-        if let Some((first, last)) = stretch.time_span_with(kinds) {
+        if let Some((first, last)) = stretch.full_time_span() {
             self.back = self.newest.map_or(self.back, |newest| self.back.max(newest - first));
             self.newest = self.newest.max(Some(last));
         }

@@ -1,7 +1,8 @@
 //! A summary of a chunk's connection records, without input and states. It suffices for connection statistics and is
 //! much cheaper to read than the chunk.
 
-use super::{GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Presence, PresenceRecord, Session, UnknownKind};
+use super::unknown::is_known_kind;
+use super::{GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Presence, PresenceRecord, Session};
 use crate::sorted::SortedMap;
 use crate::units::Micros;
 use crate::usercmd::{Usercmd, buttons};
@@ -46,17 +47,16 @@ pub struct PlayerOutline {
 
 impl Outline {
     /// Summarises the records of a session in memory.
-    pub fn of<H>(session: &Session<H>, unknown: &[UnknownKind]) -> Outline {
+    pub fn of<H>(session: &Session<H>) -> Outline {
         let is_played = session.played().is_some();
-        let other_times = if is_played { None } else { session.time_span_with(unknown) };
+        let other_times = if is_played { None } else { session.full_time_span() };
         let of_players = session.players.iter().flat_map(|player| {
             let streams = OF_PLAYERS.iter().zip(player.streams());
             streams.map(|((name, _), stream)| (*name, stream.len())).collect::<Vec<_>>()
         });
         let of_session = OF_SESSION.iter().zip(session.streams()).map(|(name, stream)| (*name, stream.len()));
-        let unknown = unknown.iter().filter(|kind| !kind.is_known_kind());
-        let rows = |kind: &UnknownKind| session.unknown.iter().find(|r| r.kind == kind.name).map_or(0, |r| r.len());
-        let unknown = unknown.map(|kind| (kind.name.as_str(), rows(kind)));
+        let unknown = session.unknown.iter().filter(|records| !is_known_kind(&records.kind));
+        let unknown = unknown.map(|records| (records.kind.as_str(), records.len()));
         let mut outline = Outline {
             counts: SortedMap::new(),
             players: session.players.iter().map(PlayerOutline::of).collect(),

@@ -48,7 +48,7 @@ impl Session {
         let states = std::mem::take(&mut self.states);
         self.states = began(&states, after);
         for records in &mut self.unknown {
-            let Some(times) = records.times(&self.header.unknown) else { continue };
+            let Some(times) = records.times() else { continue };
             let runs_later = |row: usize| {
                 let command = records.columns.get(1).and_then(|column| column.values.get(row));
                 let of_player = to_run.get(records.series[row] as usize);
@@ -195,7 +195,7 @@ mod tests {
             kind: kind.to_owned(),
             series: series.to_vec(),
             keys: vec![0; series.len()],
-            columns: Vec::new(),
+            ..UnknownRecords::default()
         };
         session.unknown = vec![rows("corrections", &[0, 1, 1]), rows("tunings", &[0, 0]), rows("teams", &[0, 7])];
         session.empty_player(0);

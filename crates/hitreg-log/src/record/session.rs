@@ -83,31 +83,38 @@ impl Session {
                 player.snapshots.sort_by_key(|snapshot| snapshot.seq);
             }
         }
-        let kinds = std::mem::take(&mut self.header.unknown);
-        self.put_in_order_of(&kinds);
-        self.header.unknown = kinds;
+        self.put_lists_in_order();
     }
 
     /// Sorts each kind of records by time. Records that name a tick, and records of equal times, keep their order.
     pub(crate) fn sort_by_time(&mut self) {
-        self.players.iter_mut().flat_map(PlayerRecords::streams_mut).for_each(RecordStream::sort_by_time);
-        self.streams_mut().into_iter().for_each(RecordStream::sort_by_time);
-    }
-
-    /// Removes everything after a tick and its time.
-    pub fn end_at(&mut self, tick: Tick, at: Micros) {
-        let kinds = std::mem::take(&mut self.header.unknown);
-        self.end_at_of(&kinds, tick, at);
-        self.header.unknown = kinds;
+        self.lists_mut().for_each(RecordStream::sort_by_time);
     }
 }
 
 impl<H> Session<H> {
+    /// Returns all lists of records: those of each player, then those of the session by kind, the states, and each
+    /// entry of `unknown`.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = &dyn RecordStream> {
+        let unknown = self.unknown.iter().map(|records| records as &dyn RecordStream);
+        let players = self.players.iter().flat_map(PlayerRecords::streams);
+        players.chain(self.streams()).chain([&self.states as &dyn RecordStream]).chain(unknown)
+    }
+
+    /// Returns all lists of records for changes, in the order of [`Session::lists`].
+    pub(crate) fn lists_mut(&mut self) -> impl Iterator<Item = &mut dyn RecordStream> {
+        let Session { header: _, players, states, ticks, damage, gaps, unknown, texts: _ } = self;
+        let unknown = unknown.iter_mut().map(|records| records as &mut dyn RecordStream);
+        let own: [&mut dyn RecordStream; 4] = [ticks, damage, gaps, states];
+        players.iter_mut().flat_map(PlayerRecords::streams_mut).chain(own).chain(unknown)
+    }
+
     pub(super) fn put_row(&mut self, row: &CustomRow, kind: &UnknownKind) {
         let known = self.unknown.iter().position(|known| known.kind == kind.name);
         let place = known.unwrap_or_else(|| {
             let columns = row.values.iter().map(|_| UnknownColumn::default()).collect();
-            self.unknown.push(UnknownRecords { kind: kind.name.clone(), columns, ..UnknownRecords::default() });
+            let (kind, time_column) = (kind.name.clone(), kind.time_column());
+            self.unknown.push(UnknownRecords { kind, columns, time_column, ..UnknownRecords::default() });
             self.unknown.len() - 1
         });
         let records = &mut self.unknown[place];
@@ -120,25 +127,20 @@ impl<H> Session<H> {
     }
 
     /// Sorts the states by key, and the records of unknown kinds by time.
-    pub(crate) fn put_in_order_of(&mut self, kinds: &[UnknownKind]) {
+    pub(crate) fn put_lists_in_order(&mut self) {
         self.states.put_in_order();
-        self.unknown.iter_mut().for_each(|records| records.put_in_order(kinds));
+        self.unknown.iter_mut().for_each(RecordStream::sort_by_time);
     }
 
     /// Removes everything after a tick and its time.
-    pub(crate) fn end_at_of(&mut self, kinds: &[UnknownKind], tick: Tick, at: Micros) {
+    pub fn end_at(&mut self, tick: Tick, at: Micros) {
         let keep = |when: EventTime| match when {
             EventTime::At(then) => then <= at,
             EventTime::In(then) => then <= tick,
         };
-        for player in &mut self.players {
-            player.streams_mut().into_iter().for_each(|stream| stream.retain(&keep));
-            player.snapshots.retain(|snapshot| snapshot.tick <= tick);
-        }
-        self.streams_mut().into_iter().for_each(|stream| stream.retain(&keep));
+        self.lists_mut().for_each(|list| list.retain(&keep));
+        self.players.iter_mut().for_each(|player| player.snapshots.retain(|snapshot| snapshot.tick <= tick));
         self.ticks.retain(|kept| kept.tick <= tick);
-        self.states.retain(|key| key.tick <= tick);
-        self.unknown.iter_mut().for_each(|records| records.end_at(kinds, at));
     }
 
     /// Appends later records.
@@ -169,44 +171,30 @@ impl<H> Session<H> {
         lowest_and_highest(frames.chain(arrivals).chain(ticks))
     }
 
-    /// Returns the earliest and the latest time of all records that have one of their own.
+    /// Returns the earliest and the latest time of all records of known kinds that have one of their own.
     pub fn time_span(&self) -> Option<(Micros, Micros)> {
-        let mut times = Vec::new();
-        let mut add = |stream: &dyn RecordStream| times.extend(stream.span(0..stream.len()));
-        self.players.iter().for_each(|player| player.streams().into_iter().for_each(&mut add));
-        self.streams().into_iter().for_each(add);
-        widest(times.into_iter())
+        let lists = self.players.iter().flat_map(PlayerRecords::streams).chain(self.streams());
+        widest(lists.filter_map(|list| list.span(0..list.len())))
     }
 
-    /// Returns the earliest and the latest time of all records, including those of these kinds.
-    pub(crate) fn time_span_with(&self, kinds: &[UnknownKind]) -> Option<(Micros, Micros)> {
-        let unknown = self.unknown.iter().filter_map(|records| records.time_span(kinds));
-        widest(self.time_span().into_iter().chain(unknown))
+    /// Returns the earliest and the latest time of all records, including those of unknown kinds.
+    pub(crate) fn full_time_span(&self) -> Option<(Micros, Micros)> {
+        widest(self.lists().filter_map(|list| list.span(0..list.len())))
     }
 
     /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
-        self.players.iter().all(PlayerRecords::is_empty)
-            && self.streams().into_iter().all(|stream| stream.is_empty())
-            && self.states.is_empty()
-            && self.unknown.iter().all(UnknownRecords::is_empty)
+        self.lists().all(RecordStream::is_empty)
     }
 
     /// Returns the size of the records in memory, in bytes.
     pub fn bytes(&self) -> usize {
-        let of = |stream: &dyn RecordStream| stream.bytes(0..stream.len());
-        let players = self.players.iter().flat_map(PlayerRecords::streams).map(of).sum::<usize>();
-        let unknown = self.unknown.iter().map(UnknownRecords::bytes).sum::<usize>();
-        players + self.streams().into_iter().map(of).sum::<usize>() + self.states.bytes() + unknown + self.texts.bytes()
+        self.lists().map(|list| list.bytes(0..list.len())).sum::<usize>() + self.texts.bytes()
     }
 
     /// Removes all records and keeps the allocated memory and the texts, which later records may have again.
     pub(crate) fn clear(&mut self) {
-        for player in &mut self.players {
-            player.streams_mut().into_iter().for_each(|stream| stream.drop_first(stream.len()));
-        }
-        self.streams_mut().into_iter().for_each(|stream| stream.drop_first(stream.len()));
-        self.states.clear();
+        self.lists_mut().for_each(|list| list.drop_first(list.len()));
         self.unknown.clear();
     }
 }

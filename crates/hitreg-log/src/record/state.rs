@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Class, ClassId, FieldSchema, cells_of};
+use super::{Class, ClassId, EventTime, FieldSchema, RecordStream, cells_of};
 use crate::sorted::SortedSet;
-use crate::units::{EntityId, PlayerId, Tick};
+use crate::units::{EntityId, Micros, PlayerId, Tick};
 
 /// The state of an entity after a tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,9 +87,12 @@ impl States {
 
     /// Returns the cells of a row by its index; empty if there is no such row.
     pub fn cells_of(&self, index: usize) -> &[u32] {
-        let begin = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        let end = self.ends.get(index).copied().unwrap_or(begin);
-        &self.cells[begin as usize..end as usize]
+        if index < self.len() { &self.cells[self.cells_before(index)..self.cells_before(index + 1)] } else { &[] }
+    }
+
+    /// Returns the number of cells of the first `rows` rows.
+    fn cells_before(&self, rows: usize) -> usize {
+        rows.checked_sub(1).map_or(0, |last| self.ends[last] as usize)
     }
 
     /// Iterates over all rows.
@@ -110,13 +113,6 @@ impl States {
         self.keys.extend_from_slice(&later.keys);
         self.ends.extend(later.ends.iter().map(|end| begin + end));
         self.cells.extend_from_slice(&later.cells);
-    }
-
-    /// Removes all rows and keeps the allocated memory.
-    pub fn clear(&mut self) {
-        self.keys.clear();
-        self.ends.clear();
-        self.cells.clear();
     }
 
     /// Returns the states of one entity that the server sent a viewer for a tick: the viewer's own states first, then
@@ -164,25 +160,47 @@ impl States {
         *self = sorted;
     }
 
-    /// Removes the first rows.
-    pub(crate) fn drop_first(&mut self, rows: usize) {
-        let Some(last) = rows.checked_sub(1).and_then(|last| self.ends.get(last)).copied() else { return };
-        self.keys.drain(..rows);
-        self.ends.drain(..rows);
-        self.ends.iter_mut().for_each(|end| *end -= last);
-        self.cells.drain(..last as usize);
-    }
-
     /// Keeps only the rows whose keys satisfy `keep`.
     pub fn retain(&mut self, keep: impl Fn(&StateKey) -> bool) {
         let was = std::mem::take(self);
         was.iter().filter(|(key, _)| keep(key)).for_each(|(key, cells)| self.push(key, cells));
     }
+}
 
-    /// Returns the size of the rows in memory, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&self.keys[..]) + size_of_val(&self.ends[..]) + size_of_val(&self.cells[..])
+/// The time of a state is its tick.
+impl RecordStream for States {
+    fn len(&self) -> usize {
+        self.keys.len()
     }
+
+    fn when(&self, index: usize) -> Option<EventTime> {
+        self.keys.get(index).map(|key| EventTime::In(key.tick))
+    }
+
+    fn span(&self, _: Range<usize>) -> Option<(Micros, Micros)> {
+        None
+    }
+
+    fn bytes(&self, range: Range<usize>) -> usize {
+        let cells = self.cells_before(range.end) - self.cells_before(range.start);
+        range.len() * (size_of::<StateKey>() + size_of::<u32>()) + cells * size_of::<u32>()
+    }
+
+    fn drop_first(&mut self, count: usize) {
+        let cells = self.cells_before(count);
+        self.keys.drain(..count);
+        self.ends.drain(..count);
+        self.ends.iter_mut().for_each(|end| *end -= cells as u32);
+        self.cells.drain(..cells);
+    }
+
+    fn retain(&mut self, keep: &dyn Fn(EventTime) -> bool) {
+        States::retain(self, |key| keep(EventTime::In(key.tick)));
+    }
+
+    fn move_by(&mut self, _: Micros) {}
+
+    fn sort_by_time(&mut self) {}
 }
 
 /// Returns the names of the fields whose values differed between one viewer's state and the shared state of the same

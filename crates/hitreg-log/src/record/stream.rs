@@ -81,7 +81,7 @@ pub enum ClockOwner {
     Server,
 }
 
-/// The records of one kind, independent of their type.
+/// A list of records, independent of their type.
 pub trait RecordStream {
     /// Returns the number of records.
     fn len(&self) -> usize;
@@ -89,7 +89,7 @@ pub trait RecordStream {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Returns when the record at `index` happened.
+    /// Returns when the record at `index` happened; `None` for a record without a time, and after the last record.
     fn when(&self, index: usize) -> Option<EventTime>;
     /// Returns the earliest and the latest time in a range of records, without those that name a tick.
     fn span(&self, range: Range<usize>) -> Option<(Micros, Micros)>;
@@ -97,9 +97,9 @@ pub trait RecordStream {
     fn bytes(&self, range: Range<usize>) -> usize;
     /// Removes the first `count` records and keeps the allocated memory.
     fn drop_first(&mut self, count: usize);
-    /// Keeps only the records whose time satisfies `keep`.
+    /// Keeps only the records whose time satisfies `keep`, and those without a time.
     fn retain(&mut self, keep: &dyn Fn(EventTime) -> bool);
-    /// Shifts the times of all records.
+    /// Shifts the times of all records that have one of their own.
     fn move_by(&mut self, by: Micros);
     /// Sorts the records by time. Records of equal times, and those that name a tick, keep their order.
     fn sort_by_time(&mut self);

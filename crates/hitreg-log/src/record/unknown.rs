@@ -1,7 +1,9 @@
 //! Records that this build does not know: custom kinds, and additions of a later format version. hitreg stores them as
 //! numbers. A rewritten log therefore still has them.
 
-use super::{CellKind, FieldSchema, TextCode, lowest_and_highest};
+use std::ops::Range;
+
+use super::{CellKind, EventTime, FieldSchema, RecordStream, TextCode, lowest_and_highest};
 use crate::units::Micros;
 
 /// Name of the custom kind that holds the extra bytes of usercmds, eight bytes a row. Its second column is the usercmd.
@@ -26,13 +28,23 @@ impl UnknownKind {
 
     /// Returns whether a game declares the kind, so that `at_us` is its only time.
     pub(crate) fn is_custom(&self) -> bool {
-        !self.fields.is_empty() && self.columns.iter().any(|name| name == "at_us") && !self.is_known_kind()
+        !self.fields.is_empty() && self.time_column().is_some()
+    }
+
+    /// Returns the index of the column with the session time of each row. Only unknown kinds have one.
+    pub fn time_column(&self) -> Option<usize> {
+        self.columns.iter().position(|name| name == "at_us").filter(|_| !self.is_known_kind())
     }
 
     /// Returns whether the kind itself is known and only some of its columns are not.
     pub fn is_known_kind(&self) -> bool {
-        super::OF_PLAYERS.iter().map(|(name, _)| *name).chain(super::OF_SESSION).any(|name| name == self.name)
+        is_known_kind(&self.name)
     }
+}
+
+/// Returns whether every log has the kind.
+pub(super) fn is_known_kind(name: &str) -> bool {
+    super::OF_PLAYERS.iter().map(|(known, _)| *known).chain(super::OF_SESSION).any(|known| known == name)
 }
 
 impl std::fmt::Display for UnknownKind {
@@ -55,6 +67,8 @@ pub struct UnknownRecords {
     pub keys: Vec<i64>,
     /// The columns, in the order of [`UnknownKind::columns`].
     pub columns: Vec<UnknownColumn>,
+    /// The column with the session time of each row: [`UnknownKind::time_column`].
+    pub time_column: Option<usize>,
 }
 
 /// The type of a column's numbers, as far as their form shows it.
@@ -176,21 +190,9 @@ impl UnknownRecords {
         self.series.is_empty()
     }
 
-    /// Returns the column with the session time of each row. Only rows of an unknown kind with a column `at_us` have one.
-    /// `kinds` are those of the session.
-    fn time_column(&self, kinds: &[UnknownKind]) -> Option<usize> {
-        let kind = kinds.iter().find(|kind| kind.name == self.kind && !kind.is_known_kind())?;
-        kind.columns.iter().position(|name| name == "at_us").filter(|at| *at < self.columns.len())
-    }
-
     /// Returns the session time of each row, if the kind has times.
-    pub(crate) fn times(&self, kinds: &[UnknownKind]) -> Option<&[i64]> {
-        self.time_column(kinds).map(|at| &self.columns[at].values[..])
-    }
-
-    /// Returns the earliest and the latest session time, if the kind has times.
-    pub(crate) fn time_span(&self, kinds: &[UnknownKind]) -> Option<(Micros, Micros)> {
-        lowest_and_highest(self.times(kinds)?.iter().map(|at| Micros(*at)))
+    pub(crate) fn times(&self) -> Option<&[i64]> {
+        self.columns.get(self.time_column?).map(|column| &column.values[..])
     }
 
     /// Appends later rows of the same kind.
@@ -212,41 +214,52 @@ impl UnknownRecords {
             series: rows.iter().map(|&row| self.series[row]).collect(),
             keys: pick(&self.keys),
             columns: self.columns.iter().map(column).collect(),
+            time_column: self.time_column,
         }
     }
+}
 
-    /// Removes the first `count` rows.
-    pub(crate) fn drop_first(&mut self, count: usize) {
+/// Only kinds with a time column have times.
+impl RecordStream for UnknownRecords {
+    fn len(&self) -> usize {
+        self.series.len()
+    }
+
+    fn when(&self, index: usize) -> Option<EventTime> {
+        self.times()?.get(index).map(|at| EventTime::At(Micros(*at)))
+    }
+
+    fn span(&self, range: Range<usize>) -> Option<(Micros, Micros)> {
+        lowest_and_highest(self.times()?.get(range)?.iter().map(|at| Micros(*at)))
+    }
+
+    fn bytes(&self, range: Range<usize>) -> usize {
+        (size_of::<u32>() + size_of::<i64>() * (1 + self.columns.len())) * range.len()
+    }
+
+    fn drop_first(&mut self, count: usize) {
         let count = count.min(self.len());
         self.series.drain(..count);
         self.keys.drain(..count);
         self.columns.iter_mut().for_each(|column| drop(column.values.drain(..count)));
     }
 
-    /// Sorts the rows by time, if the kind has times.
-    pub(crate) fn put_in_order(&mut self, kinds: &[UnknownKind]) {
-        let Some(times) = self.times(kinds).filter(|times| !times.is_sorted()) else { return };
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        order.sort_unstable_by_key(|&row| (times[row], row));
-        *self = self.rows(&order);
-    }
-
-    /// Shifts the times of the rows, if the kind has times.
-    pub(crate) fn move_by(&mut self, kinds: &[UnknownKind], by: Micros) {
-        if let Some(at) = self.time_column(kinds) {
-            self.columns[at].values.iter_mut().for_each(|at| *at = at.saturating_add(by.0));
-        }
-    }
-
-    /// Removes the rows later than `end`, if the kind has times.
-    pub(crate) fn end_at(&mut self, kinds: &[UnknownKind], end: Micros) {
-        let Some(times) = self.times(kinds) else { return };
-        let kept: Vec<usize> = (0..self.len()).filter(|&row| times[row] <= end.0).collect();
+    fn retain(&mut self, keep: &dyn Fn(EventTime) -> bool) {
+        let Some(times) = self.times() else { return };
+        let kept: Vec<usize> = (0..self.len()).filter(|&row| keep(EventTime::At(Micros(times[row])))).collect();
         *self = self.rows(&kept);
     }
 
-    /// Returns the size in memory, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
-        (size_of::<u32>() + size_of::<i64>() * (1 + self.columns.len())) * self.len()
+    fn move_by(&mut self, by: Micros) {
+        if let Some(column) = self.time_column.and_then(|at| self.columns.get_mut(at)) {
+            column.values.iter_mut().for_each(|at| *at = at.saturating_add(by.0));
+        }
+    }
+
+    fn sort_by_time(&mut self) {
+        let Some(times) = self.times().filter(|times| !times.is_sorted()) else { return };
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_unstable_by_key(|&row| (times[row], row));
+        *self = self.rows(&order);
     }
 }

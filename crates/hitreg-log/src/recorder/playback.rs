@@ -99,7 +99,7 @@ impl PlaybackSteps {
         let kinds = session.header.unknown.iter().enumerate().filter(|(_, kind)| kind.name != USERCMD_BYTES);
         let rows = kinds.filter_map(|(index, kind)| {
             let records = session.unknown.iter().position(|records| records.kind == kind.name)?;
-            session.unknown[records].times(&session.header.unknown).map(|_| (index, records, 0))
+            session.unknown[records].times().map(|_| (index, records, 0))
         });
         PlaybackSteps {
             rows: rows.collect(),
@@ -130,9 +130,8 @@ impl PlaybackSteps {
             return Ok(Some(PlaybackStep::Restore(state)));
         }
         let Some(end) = session.ticks.get(self.tick) else { return Ok(None) };
-        let times = |&mut (_, records, _): &mut (usize, usize, usize)| {
-            session.unknown[records].times(&session.header.unknown).unwrap_or_default()
-        };
+        let times =
+            |&mut (_, records, _): &mut (usize, usize, usize)| session.unknown[records].times().unwrap_or_default();
         let next_rows = self.rows.iter_mut().filter_map(|next| Some((*times(next).get(next.2)?, next)));
         if let Some((at, next)) = next_rows.min_by_key(|(at, _)| *at)
             && at <= end.at.0

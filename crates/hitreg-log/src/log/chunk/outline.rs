@@ -106,7 +106,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     // Chunks of most logs have ticks or frames, so this full decoding is rare.
     let is_played = tables.rows().any(|(name, rows)| rows > 0 && ["frames", "received", "ticks"].contains(&name));
     if !is_played && outline.counts.keys().any(|kind| kind != "states") {
-        outline.other_times = super::decode(content, header, schema)?.time_span_with(&header.unknown);
+        outline.other_times = super::decode(content, header, schema)?.full_time_span();
     }
     Ok(outline)
 }

@@ -19,75 +19,71 @@ pub(super) struct SessionRecords<'a> {
     pub(super) ticks: &'a [TickRecord],
     pub(super) damage: &'a [DamageRecord],
     pub(super) gaps: &'a [GapRecord],
-    /// Ticks, damage and gaps, in the order of [`OF_SESSION`].
-    pub(super) own: [&'a dyn RecordStream; OF_SESSION.len()],
     pub(super) unknown: &'a [UnknownRecords],
     pub(super) texts: &'a Texts,
-}
-
-impl<'a> SessionRecords<'a> {
-    fn of<H>(session: &'a Session<H>) -> SessionRecords<'a> {
-        let Session { header: _, players, states, ticks, damage, gaps, unknown, texts } = session;
-        SessionRecords { players, states, ticks, damage, gaps, own: session.streams(), unknown, texts }
-    }
 }
 
 /// The ranges of a session's records in a chunk.
 pub(crate) struct SessionSlice<'a> {
     pub(super) session: SessionRecords<'a>,
-    /// For each player, by kind.
-    pub(crate) players: Vec<[Range<usize>; OF_PLAYERS.len()]>,
-    /// For the whole session, by kind.
-    pub(crate) own: [Range<usize>; OF_SESSION.len()],
-    pub(crate) states: Range<usize>,
-    /// For each entry of [`Session::unknown`].
-    pub(crate) unknown: Vec<Range<usize>>,
+    /// Each list of the session with its range, in the order of [`Session::lists`].
+    lists: Vec<RecordRange<'a>>,
 }
 
 impl<'a> SessionSlice<'a> {
     /// Returns the part with all records of a session.
     pub(crate) fn whole<H>(session: &'a Session<H>) -> SessionSlice<'a> {
-        let all = |player: &PlayerRecords| player.streams().map(|stream| 0..stream.len());
-        SessionSlice {
-            session: SessionRecords::of(session),
-            players: session.players.iter().map(all).collect(),
-            own: session.streams().map(|stream| 0..stream.len()),
-            states: 0..session.states.len(),
-            unknown: session.unknown.iter().map(|records| 0..records.len()).collect(),
-        }
+        SessionSlice::new(session, session.lists().map(|list| 0..list.len()))
     }
 
-    /// Returns the part without records.
-    pub(crate) fn none<H>(session: &'a Session<H>) -> SessionSlice<'a> {
-        SessionSlice {
-            session: SessionRecords::of(session),
-            players: session.players.iter().map(|_| std::array::from_fn(|_| 0..0)).collect(),
-            own: std::array::from_fn(|_| 0..0),
-            states: 0..0,
-            unknown: session.unknown.iter().map(|_| 0..0).collect(),
-        }
+    /// Returns the part with these ranges of the session's lists.
+    pub(crate) fn new<H>(session: &'a Session<H>, ranges: impl Iterator<Item = Range<usize>>) -> SessionSlice<'a> {
+        let lists = session.lists().zip(ranges).collect();
+        let Session { header: _, players, states, ticks, damage, gaps, unknown, texts } = session;
+        SessionSlice { session: SessionRecords { players, states, ticks, damage, gaps, unknown, texts }, lists }
+    }
+
+    /// Returns the lists of one kind, by player.
+    pub(super) fn of_kind(&self, kind: usize) -> impl Iterator<Item = RecordRange<'a>> {
+        let of_players = &self.lists[..self.session.players.len() * OF_PLAYERS.len()];
+        of_players.iter().skip(kind).step_by(OF_PLAYERS.len()).cloned()
+    }
+
+    /// Returns the session's own lists, in the order of [`OF_SESSION`], then the states, then unknown kinds.
+    fn of_session(&self) -> &[RecordRange<'a>] {
+        &self.lists[self.session.players.len() * OF_PLAYERS.len()..]
+    }
+
+    /// Returns the session's own lists, in the order of [`OF_SESSION`].
+    pub(super) fn own(&self) -> &[RecordRange<'a>] {
+        &self.of_session()[..OF_SESSION.len()]
+    }
+
+    pub(super) fn states(&self) -> Range<usize> {
+        self.of_session()[OF_SESSION.len()].1.clone()
     }
 
     pub(super) fn state_keys(&self) -> &'a [StateKey] {
-        &self.session.states.keys()[self.states.clone()]
+        &self.session.states.keys()[self.states()]
+    }
+
+    /// Returns the records of unknown kinds, each with its range.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = (&'a UnknownRecords, Range<usize>)> {
+        let ranges = self.of_session()[OF_SESSION.len() + 1..].iter().map(|(_, range)| range.clone());
+        self.session.unknown.iter().zip(ranges)
     }
 
     /// Returns the records of one player and kind.
     pub(super) fn of_player<T>(&self, player: usize, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> &'a [T] {
-        let ranges = self.session.players.get(player).zip(self.players.get(player)).zip(place_of(kind));
-        ranges.map_or(&[], |((records, ranges), place)| &of(records)[ranges[place].clone()])
+        let list = place_of(kind).and_then(|kind| self.of_kind(kind).nth(player));
+        self.session.players.get(player).zip(list).map_or(&[], |(records, (_, range))| &of(records)[range])
     }
 
     /// Returns the records of all players who have some of a kind.
     pub(super) fn of_players<T>(&self, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> RecordSeries<'a, T> {
-        let mut series = RecordSeries::new();
-        let Some(place) = place_of(kind) else { return series };
-        for (player, (records, ranges)) in (0..).zip(self.session.players.iter().zip(&self.players)) {
-            if !ranges[place].is_empty() {
-                series.push((player, &of(records)[ranges[place].clone()]));
-            }
-        }
-        series
+        let lists = place_of(kind).into_iter().flat_map(|kind| self.of_kind(kind));
+        let series = (0..).zip(self.session.players.iter().zip(lists));
+        series.map(|(player, (records, (_, range)))| (player, &of(records)[range])).collect()
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn encode(
     tables: &mut ChunkTables,
 ) {
     let mut by_class: SortedMap<ClassId, SortedMap<u32, Vec<usize>>> = SortedMap::new();
-    for (row, key) in part.states.clone().zip(part.state_keys()) {
+    for (row, key) in part.states().zip(part.state_keys()) {
         by_class.entry(key.class).or_default().entry(series_id(key)).or_default().push(row);
     }
     for (class, by_series) in by_class {

@@ -10,9 +10,7 @@ use crate::log::index::{ChunkRows, PartRows};
 use crate::log::kinds::RecordLayout;
 use crate::log::limits::Budget;
 use crate::log::schema::Schema;
-use crate::record::{
-    CellKind, NumberForm, SessionHeader, UnknownColumn, UnknownKind, UnknownRecords, lowest_and_highest,
-};
+use crate::record::{CellKind, NumberForm, RecordStream, SessionHeader, UnknownColumn, UnknownKind, UnknownRecords};
 use crate::sorted::SortedMap;
 
 /// Returns an unknown kind, or the unknown columns of a known one; `None` if the header has none.
@@ -69,7 +67,7 @@ pub(super) fn encode(
     texts: &ChunkTexts<'_>,
     tables: &mut ChunkTables,
 ) {
-    for (records, range) in part.session.unknown.iter().zip(&part.unknown) {
+    for (records, range) in part.unknown() {
         let Some(kind) = kind_of(header, &records.kind).filter(|kind| !kind.is_known_kind() && !range.is_empty())
         else {
             continue;
@@ -89,10 +87,9 @@ pub(super) fn encode(
 /// Returns what a part of a session has of unknown kinds.
 pub(super) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> ChunkRows {
     let of = |kind: &UnknownKind| {
-        let mut all = part.session.unknown.iter().zip(&part.unknown);
-        let (records, range) = all.find(|(records, range)| records.kind == kind.name && !range.is_empty())?;
-        let times =
-            records.times(&header.unknown).and_then(|times| lowest_and_highest(times[range.clone()].iter().copied()));
+        let (records, range) =
+            part.unknown().find(|(records, range)| records.kind == kind.name && !range.is_empty())?;
+        let times = records.span(range.clone()).map(|(first, last)| (first.0, last.0));
         Some((kind.name.clone(), PartRows { rows: range.len() as u32, times, players: Vec::new() }))
     };
     header.unknown.iter().filter(|kind| !kind.is_known_kind()).filter_map(of).collect()
@@ -137,5 +134,6 @@ fn decode_all(
         series: columns.row_counts().into_iter().flat_map(|(id, rows)| std::iter::repeat_n(id, rows)).collect(),
         keys: vec![0; columns.rows],
         columns: kind.columns.iter().map(decode).collect::<Result<_, _>>()?,
+        time_column: kind.time_column(),
     })
 }

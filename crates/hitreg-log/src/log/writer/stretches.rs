@@ -36,7 +36,7 @@ impl<W: Write> StretchWriter<W> {
     ) -> Result<StretchWriter<W>, WriteError> {
         let sink = begin(out, header, options)?;
         let held = SessionStretch { unknown, ..SessionStretch::of(header) };
-        let timeline = Timeline::growing(&held, options);
+        let timeline = Timeline::growing(&held, &header.unknown, options);
         Ok(StretchWriter { header: header.clone(), held, timeline, sink })
     }
 
@@ -49,8 +49,8 @@ impl<W: Write> StretchWriter<W> {
         check(&stretch, &self.header)?;
         let ticks: Vec<(Tick, Micros)> = stretch.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
         self.held.append(stretch);
-        self.held.put_in_order_of(&self.header.unknown);
-        self.timeline.enqueue_added(&self.held, &self.header.unknown, &ticks);
+        self.held.put_lists_in_order();
+        self.timeline.enqueue_added(&self.held, &ticks);
         Ok(())
     }
 
@@ -60,7 +60,7 @@ impl<W: Write> StretchWriter<W> {
     /// When writing fails.
     pub fn write_until(&mut self, until: Micros) -> Result<(), WriteError> {
         let mut has_written = false;
-        while let Some(part) = self.timeline.next(&self.held, &self.header.unknown, Some(until))? {
+        while let Some(part) = self.timeline.next(&self.held, Some(until))? {
             write_part(&mut self.sink, &part, &self.header)?;
             has_written = true;
         }
@@ -75,7 +75,7 @@ impl<W: Write> StretchWriter<W> {
     /// # Errors
     /// When writing fails; the log is then cut off.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        self.timeline.finish_input(&self.held, &self.header.unknown);
+        self.timeline.finish_input(&self.held);
         write_rest(&mut self.sink, &mut self.timeline, &self.held, &self.header)?;
         self.sink.finish()
     }
