@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
-use serde_bytes::Bytes;
 
 use super::chunk::to_messagepack;
 use super::container::ZSTD_MAGIC;
@@ -13,8 +12,7 @@ use super::frames::{FileFrames, unpack};
 use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
 use super::schema::Schema;
 use super::version::{FORMAT, FormatVersion, check_readable_by};
-use crate::record::{Class, FieldSchema, Origin, PlayerInfo, RecordedSide, SessionHeader};
-use crate::units::Seed;
+use crate::record::{FieldSchema, PlayerInfo, SessionHeader};
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,8 +148,16 @@ pub(crate) fn check_players(players: &[PlayerInfo]) -> Result<(), String> {
 /// Decodes the first chunk of a log. Returns the header with its schema, and whether the file is sealed.
 pub(crate) fn decode_log(content: &[u8]) -> Result<((SessionHeader, Schema), bool), LogError> {
     let OpeningChunk { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
+    let StoredHeader { header, kinds, columns } = header;
+    let (mut header, schema) = (header.into_owned(), Schema { kinds, version: format });
     check_players(&header.players).map_err(|what| LogError::corrupt(0, "the header", what))?;
-    Ok((header.into_header(format), sealed))
+    header.unknown = schema.unknown(&header.own_usercmd_fields());
+    for kind in &mut header.unknown {
+        let declared = columns.iter().find(|(name, _)| *name == kind.name);
+        let fields = declared.map_or(&[][..], |(_, fields)| fields).iter();
+        kind.fields = fields.filter(|field| kind.columns.contains(&field.name)).cloned().collect();
+    }
+    Ok(((header, schema), sealed))
 }
 
 /// Decodes a first chunk of the wanted kind and a readable version.
@@ -176,69 +182,24 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind
     Ok(OpeningChunk { header: first.header, format: first.format, sealed: first.sealed.unwrap_or(false) })
 }
 
-/// A log's header in its file representation.
+/// A log's header in its file representation, with the columns of its tables.
 #[derive(Serialize, Deserialize)]
 struct StoredHeader<'a> {
-    game: Cow<'a, str>,
-    rules: Cow<'a, Bytes>,
-    map: Cow<'a, str>,
-    seed: Seed,
-    settings: Cow<'a, [(String, String)]>,
-    preset: Option<Cow<'a, str>>,
-    players: Cow<'a, [PlayerInfo]>,
-    origin: Cow<'a, Origin>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    side: Option<RecordedSide>,
-    classes: Cow<'a, [Class]>,
-    usercmd: Cow<'a, [FieldSchema]>,
-    kinds: Cow<'a, [(String, Vec<String>)]>,
+    #[serde(flatten)]
+    header: Cow<'a, SessionHeader>,
+    kinds: Vec<(String, Vec<String>)>,
     /// The declared columns of custom kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    columns: Vec<(Cow<'a, str>, Cow<'a, [FieldSchema]>)>,
+    columns: Vec<(String, Vec<FieldSchema>)>,
 }
 
 impl StoredHeader<'_> {
     fn of(header: &SessionHeader) -> StoredHeader<'_> {
         let declared = header.unknown.iter().filter(|kind| !kind.fields.is_empty());
         StoredHeader {
-            game: (&header.game).into(),
-            rules: Cow::Borrowed(Bytes::new(&header.rules)),
-            map: (&header.map).into(),
-            seed: header.seed,
-            settings: (&header.settings).into(),
-            preset: header.preset.as_ref().map(Into::into),
-            players: (&header.players).into(),
-            origin: Cow::Borrowed(&header.origin),
-            side: header.side,
-            classes: (&header.classes).into(),
-            usercmd: (&header.usercmd).into(),
-            kinds: Cow::Owned(Schema::new(header).kinds),
-            columns: declared.map(|kind| ((&kind.name).into(), (&kind.fields).into())).collect(),
+            header: Cow::Borrowed(header),
+            kinds: Schema::new(header).kinds,
+            columns: declared.map(|kind| (kind.name.clone(), kind.fields.clone())).collect(),
         }
-    }
-
-    fn into_header(self, format: FormatVersion) -> (SessionHeader, Schema) {
-        let schema = Schema { kinds: self.kinds.into_owned(), version: format };
-        let mut header = SessionHeader {
-            game: self.game.into_owned(),
-            rules: self.rules.into_owned().into_vec().into(),
-            map: self.map.into_owned(),
-            seed: self.seed,
-            settings: self.settings.into_owned(),
-            preset: self.preset.map(Cow::into_owned),
-            players: self.players.into_owned(),
-            origin: self.origin.into_owned(),
-            side: self.side,
-            classes: self.classes.into_owned(),
-            usercmd: self.usercmd.into_owned(),
-            unknown: Vec::new(),
-        };
-        header.unknown = schema.unknown(&header.own_usercmd_fields());
-        for kind in &mut header.unknown {
-            let declared = self.columns.iter().find(|(name, _)| *name == kind.name);
-            let fields = declared.map_or(&[][..], |(_, fields)| fields).iter();
-            kind.fields = fields.filter(|field| kind.columns.contains(&field.name)).cloned().collect();
-        }
-        (header, schema)
     }
 }

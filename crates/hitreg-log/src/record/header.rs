@@ -6,8 +6,8 @@ use super::schema::is_usercmd_column;
 use super::{Class, FieldSchema, RecordedSide, StoredRules, UnknownKind};
 use crate::units::Seed;
 
-/// The header of a session.
-#[derive(Clone, Debug, PartialEq)]
+/// The header of a session. Logs store it as a map of its fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionHeader {
     /// Name of the game; `Simulate::NAME`.
     pub game: String,
@@ -26,13 +26,16 @@ pub struct SessionHeader {
     /// How the session was recorded.
     pub origin: Origin,
     /// The side that the log holds; `None` when it holds all of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<RecordedSide>,
     /// The entity classes and their fields; a class's number is the index in this list.
     pub classes: Vec<Class>,
     /// The fields of a usercmd except its number and its server time. They are
     /// [`usercmd_fields`](super::usercmd_fields), and any that the application or a later format version adds.
     pub usercmd: Vec<FieldSchema>,
-    /// Custom kinds, and kinds and columns that a later format version added.
+    /// Custom kinds, and kinds and columns that a later format version added. Logs store them with the columns of all
+    /// tables.
+    #[serde(skip)]
     pub unknown: Vec<UnknownKind>,
 }
 

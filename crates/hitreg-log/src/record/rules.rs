@@ -4,7 +4,9 @@ use std::any::Any;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
+use serde::ser::{Serialize, Serializer};
+use serde_bytes::ByteBuf;
 
 use crate::serial::{ReadError, from_msgpack};
 
@@ -35,6 +37,18 @@ impl StoredRules {
 impl From<Vec<u8>> for StoredRules {
     fn from(bytes: Vec<u8>) -> StoredRules {
         StoredRules { bytes, read: Arc::default() }
+    }
+}
+
+impl Serialize for StoredRules {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(&self.bytes)
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredRules {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<StoredRules, D::Error> {
+        ByteBuf::deserialize(from).map(|bytes| bytes.into_vec().into())
     }
 }
 
