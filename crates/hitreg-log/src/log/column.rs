@@ -10,7 +10,7 @@ mod float;
 mod packing;
 mod predict;
 
-use float::FloatForm;
+use float::{ColumnForm, FloatWidth};
 use packing::Packing;
 use predict::{Predictor, Residuals};
 
@@ -18,51 +18,48 @@ use crate::record::NumberForm;
 pub(crate) use crate::varint::Cursor;
 use crate::varint::put_varint;
 
-/// Packs integers.
-pub(crate) fn encode(values: &[i64], series: &[usize]) -> Vec<u8> {
-    Candidate::best(&[(FloatForm::Integer, values)], series)
+/// How the encoder determines the cheapest candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// By all numbers.
+    Full,
+    /// By a sample: several times as fast, and nearly as small.
+    Sample,
 }
 
-/// Packs integers by the cost of a sample: several times as fast as [`encode`], and nearly as small.
-pub(crate) fn encode_quickly(values: &[i64], series: &[usize]) -> Vec<u8> {
-    Candidate::unchanging(FloatForm::Integer, values, series, |value| *value)
-        .unwrap_or_else(|| Candidate::best_of_sample(&[(FloatForm::Integer, values)], series))
+/// Packs integers with full effort.
+pub(crate) fn encode(values: &[i64], series: &[usize]) -> Vec<u8> {
+    encode_as(NumberForm::Integer, values, series, Effort::Full)
 }
 
 /// Packs integers either directly or as distances from a reference value in each row, whichever is smaller.
 pub(crate) fn encode_relative(values: &[i64], references: &[i64], series: &[usize]) -> Vec<u8> {
     let distances: Vec<i64> = values.iter().zip(references).map(|(v, r)| v.wrapping_sub(*r)).collect();
-    Candidate::best(&[(FloatForm::Relative, &distances), (FloatForm::Integer, values)], series)
+    Candidate::best(&[(ColumnForm::Relative, &distances), (ColumnForm::Integer, values)], series)
 }
 
-/// Packs the bits of IEEE 754 singles.
-pub(crate) fn encode_f32(bits: &[u32], series: &[usize]) -> Vec<u8> {
-    float::with_forms_of_f32(bits, |forms| Candidate::best(forms, series))
-}
-
-/// Packs the bits of IEEE 754 singles by the cost of a sample.
-pub(crate) fn encode_f32_quickly(bits: &[u32], series: &[usize]) -> Vec<u8> {
-    Candidate::unchanging(FloatForm::Ordered, bits, series, |bits| float::ordered(*bits))
-        .unwrap_or_else(|| float::with_forms_of_f32(bits, |forms| Candidate::best_of_sample(forms, series)))
-}
-
-/// Packs the bits of IEEE 754 doubles.
-pub(crate) fn encode_f64(bits: &[i64], series: &[usize]) -> Vec<u8> {
-    float::with_forms_of_f64(bits, |forms| Candidate::best(forms, series))
-}
-
-/// Packs the bits of IEEE 754 doubles by the cost of a sample.
-pub(crate) fn encode_f64_quickly(bits: &[i64], series: &[usize]) -> Vec<u8> {
-    Candidate::unchanging(FloatForm::Ordered64, bits, series, |bits| float::ordered64(*bits))
-        .unwrap_or_else(|| float::with_forms_of_f64(bits, |forms| Candidate::best_of_sample(forms, series)))
-}
-
-/// Packs the values of a column as numbers of this form.
-pub(crate) fn encode_as(form: NumberForm, values: &[i64], series: &[usize]) -> Vec<u8> {
-    match form {
-        NumberForm::Integer => encode(values, series),
-        NumberForm::F32 => encode_f32(&values.iter().map(|bits| *bits as u32).collect::<Vec<_>>(), series),
-        NumberForm::F64 => encode_f64(values, series),
+/// Packs the values of a column as numbers of this form; floats are given as their bits.
+pub(crate) fn encode_as(form: NumberForm, values: &[i64], series: &[usize], effort: Effort) -> Vec<u8> {
+    if effort == Effort::Sample
+        && let Some(packed) = Candidate::unchanging(form, values, series)
+    {
+        return packed;
+    }
+    let best = match effort {
+        Effort::Full => Candidate::best,
+        Effort::Sample => Candidate::best_of_sample,
+    };
+    match FloatWidth::of(form) {
+        None => best(&[(ColumnForm::Integer, values)], series),
+        Some(width) => {
+            let ordered: Vec<i64> = values.iter().map(|bits| width.ordered(*bits)).collect();
+            match width.fixed(values) {
+                Some((shift, fixed)) => {
+                    best(&[(ColumnForm::Fixed(width, shift), &fixed), (ColumnForm::Ordered(width), &ordered)], series)
+                }
+                None => best(&[(ColumnForm::Ordered(width), &ordered)], series),
+            }
+        }
     }
 }
 
@@ -70,37 +67,32 @@ pub(crate) fn encode_as(form: NumberForm, values: &[i64], series: &[usize]) -> V
 pub(crate) fn decode(packed: &[u8], series: &[usize], references: Option<&[i64]>) -> Result<Vec<i64>, String> {
     let (form, mut values) = unpack(packed, series)?;
     match (form, references) {
-        (FloatForm::Integer, _) => {}
-        (FloatForm::Relative, Some(references)) => {
+        (ColumnForm::Integer, _) => {}
+        (ColumnForm::Relative, Some(references)) => {
             for (value, reference) in values.iter_mut().zip(references) {
                 *value = value.wrapping_add(*reference);
             }
         }
-        (FloatForm::Relative, None) => return Err("it is relative, but has nothing to relate to".into()),
-        (FloatForm::Fixed { .. } | FloatForm::Ordered | FloatForm::Fixed64 { .. } | FloatForm::Ordered64, _) => {
+        (ColumnForm::Relative, None) => return Err("it is relative, but has nothing to relate to".into()),
+        (ColumnForm::Fixed(..) | ColumnForm::Ordered(_), _) => {
             return Err("it holds floats where whole numbers belong".into());
         }
     }
     Ok(values)
 }
 
-/// Unpacks the bits of IEEE 754 doubles.
-pub(crate) fn decode_f64(packed: &[u8], series: &[usize]) -> Result<Vec<i64>, String> {
+/// Unpacks numbers of this form; floats as their bits.
+pub(crate) fn decode_as(form: NumberForm, packed: &[u8], series: &[usize]) -> Result<Vec<i64>, String> {
+    let Some(width) = FloatWidth::of(form) else { return decode(packed, series, None) };
     let (form, values) = unpack(packed, series)?;
-    form.f64_bits(values)
-}
-
-/// Unpacks the bits of IEEE 754 singles.
-pub(crate) fn decode_f32(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, String> {
-    let (form, values) = unpack(packed, series)?;
-    form.f32_bits(&values)
+    form.bits(width, values)
 }
 
 /// Unpacks 32-bit cells of any form; integers may be signed or unsigned.
 pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, String> {
     let (form, values) = unpack(packed, series)?;
-    if form != FloatForm::Integer {
-        return form.f32_bits(&values);
+    if form != ColumnForm::Integer {
+        return Ok(form.bits(FloatWidth::Single, values)?.into_iter().map(|bits| bits as u32).collect());
     }
     let mut cells = vec![0; values.len()];
     for (cell, value) in cells.iter_mut().zip(&values) {
@@ -115,18 +107,15 @@ pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, 
 pub(crate) fn decode_any(packed: &[u8], series: &[usize]) -> Result<(NumberForm, Vec<i64>), String> {
     let (form, values) = unpack(packed, series)?;
     match form {
-        FloatForm::Integer => Ok((NumberForm::Integer, values)),
-        FloatForm::Relative => Err("it is relative, and nothing says to what".into()),
-        FloatForm::Fixed { .. } | FloatForm::Ordered => {
-            Ok((NumberForm::F32, form.f32_bits(&values)?.into_iter().map(i64::from).collect()))
-        }
-        FloatForm::Fixed64 { .. } | FloatForm::Ordered64 => Ok((NumberForm::F64, form.f64_bits(values)?)),
+        ColumnForm::Integer => Ok((NumberForm::Integer, values)),
+        ColumnForm::Relative => Err("it is relative, and nothing says to what".into()),
+        ColumnForm::Fixed(width, _) | ColumnForm::Ordered(width) => Ok((width.form(), form.bits(width, values)?)),
     }
 }
 
 /// One way to write a column.
 struct Candidate {
-    form: FloatForm,
+    form: ColumnForm,
     residuals: Residuals,
     packing: Packing,
     cost: u64,
@@ -137,7 +126,7 @@ const STRETCHES: usize = 16;
 const STRETCH: usize = 48;
 
 impl Candidate {
-    fn best(forms: &[(FloatForm, &[i64])], series: &[usize]) -> Vec<u8> {
+    fn best(forms: &[(ColumnForm, &[i64])], series: &[usize]) -> Vec<u8> {
         if is_all_zero(forms) {
             return Vec::new();
         }
@@ -145,7 +134,7 @@ impl Candidate {
     }
 
     /// Chooses by a sample, and writes all numbers that way.
-    fn best_of_sample(forms: &[(FloatForm, &[i64])], series: &[usize]) -> Vec<u8> {
+    fn best_of_sample(forms: &[(ColumnForm, &[i64])], series: &[usize]) -> Vec<u8> {
         let Some((_, values)) = forms.first().filter(|(_, values)| values.len() > 2 * STRETCHES * STRETCH) else {
             return Candidate::best(forms, series);
         };
@@ -169,12 +158,7 @@ impl Candidate {
     }
 
     /// Packs values that are constant within each series; `None` if any series changes.
-    fn unchanging<T: PartialEq>(
-        form: FloatForm,
-        values: &[T],
-        series: &[usize],
-        number: impl Fn(&T) -> i64,
-    ) -> Option<Vec<u8>> {
+    fn unchanging(form: NumberForm, values: &[i64], series: &[usize]) -> Option<Vec<u8>> {
         let (mut rest, mut firsts) = (values, Vec::with_capacity(series.len()));
         for &rows in series {
             let (run, others) = rest.split_at(rows);
@@ -183,7 +167,11 @@ impl Candidate {
             if !run.iter().all(|value| value == first) {
                 return None;
             }
-            firsts.push(number(first));
+            firsts.push(*first);
+        }
+        let form = FloatWidth::of(form).map_or(ColumnForm::Integer, ColumnForm::Ordered);
+        if let ColumnForm::Ordered(width) = form {
+            firsts.iter_mut().for_each(|first| *first = width.ordered(*first));
         }
         if firsts.iter().all(|first| *first == 0) {
             return Some(Vec::new());
@@ -192,7 +180,7 @@ impl Candidate {
         Some(Candidate { form, residuals, packing: Packing::Constant, cost: 0 }.write())
     }
 
-    fn cheapest(forms: &[(FloatForm, &[i64])], series: &[usize]) -> Option<Candidate> {
+    fn cheapest(forms: &[(ColumnForm, &[i64])], series: &[usize]) -> Option<Candidate> {
         let candidates = forms.iter().flat_map(|&(form, values)| {
             Predictor::ALL.map(|order| {
                 let residuals = Residuals::new(values, series, order);
@@ -214,20 +202,20 @@ impl Candidate {
     }
 }
 
-fn is_all_zero(forms: &[(FloatForm, &[i64])]) -> bool {
-    forms.iter().all(|(form, values)| !matches!(form, FloatForm::Relative) && values.iter().all(|&v| v == 0))
+fn is_all_zero(forms: &[(ColumnForm, &[i64])]) -> bool {
+    forms.iter().all(|(form, values)| !matches!(form, ColumnForm::Relative) && values.iter().all(|&v| v == 0))
 }
 
-fn unpack(packed: &[u8], series: &[usize]) -> Result<(FloatForm, Vec<i64>), String> {
+fn unpack(packed: &[u8], series: &[usize]) -> Result<(ColumnForm, Vec<i64>), String> {
     let rows = series.iter().sum();
     if packed.is_empty() {
-        return Ok((FloatForm::ZERO, vec![0; rows]));
+        return Ok((ColumnForm::Integer, vec![0; rows]));
     }
     let mut from = Cursor::new(packed);
     let code = from.byte()?;
     let order = Predictor::from_code(code & 3)?;
     let packing = Packing::from_code((code >> 2) & 3);
-    let form = FloatForm::read(code >> 4, &mut from)?;
+    let form = ColumnForm::read(code >> 4, &mut from)?;
     let unit = from.varint()?;
     let firsts = predict::read_firsts(&mut from, order, series)?;
     // The residuals come after room for the first values, so that the values take their place.
@@ -283,8 +271,9 @@ mod tests {
             at in any::<usize>(),
         ) {
             let series = cut(bits.len(), at);
-            let packed = encode_f32(&bits, &series);
-            prop_assert_eq!(&decode_f32(&packed, &series).unwrap(), &bits);
+            let wide: Vec<i64> = bits.iter().map(|bits| i64::from(*bits)).collect();
+            let packed = encode_as(NumberForm::F32, &wide, &series, Effort::Full);
+            prop_assert_eq!(&decode_as(NumberForm::F32, &packed, &series).unwrap(), &wide);
             prop_assert_eq!(&decode_cells(&packed, &series).unwrap(), &bits);
         }
 
@@ -301,8 +290,9 @@ mod tests {
         ) {
             let bits = bits.repeat(times);
             let series = cut(bits.len(), at);
-            for packed in [encode_f64(&bits, &series), encode_f64_quickly(&bits, &series)] {
-                prop_assert_eq!(&decode_f64(&packed, &series).unwrap(), &bits);
+            for effort in [Effort::Full, Effort::Sample] {
+                let packed = encode_as(NumberForm::F64, &bits, &series, effort);
+                prop_assert_eq!(&decode_as(NumberForm::F64, &packed, &series).unwrap(), &bits);
                 let (form, any) = decode_any(&packed, &series).unwrap();
                 prop_assert_eq!(&any, &bits);
                 prop_assert!(packed.is_empty() || form == NumberForm::F64);
@@ -319,9 +309,11 @@ mod tests {
             let rows = values.len();
             others.iter().filter(|_| rows > 0).for_each(|(row, value)| values[row % rows] = *value);
             let series = cut(values.len(), at);
-            prop_assert_eq!(&decode(&encode_quickly(&values, &series), &series, None).unwrap(), &values);
-            let bits: Vec<u32> = values.iter().map(|value| *value as u32).collect();
-            prop_assert_eq!(decode_f32(&encode_f32_quickly(&bits, &series), &series).unwrap(), bits);
+            let bits: Vec<i64> = values.iter().map(|value| i64::from(*value as u32)).collect();
+            for (form, values) in [(NumberForm::Integer, values), (NumberForm::F32, bits)] {
+                let packed = encode_as(form, &values, &series, Effort::Sample);
+                prop_assert_eq!(&decode_as(form, &packed, &series).unwrap(), &values);
+            }
         }
 
         #[test]
@@ -337,12 +329,13 @@ mod tests {
         let mut values = vec![100; 20_000];
         values[10_000..].fill(70);
         values[5_001] = 3;
-        let floats: Vec<u32> = values.iter().map(|value| (*value as f32).to_bits()).collect();
+        let floats: Vec<i64> = values.iter().map(|value| (*value as f32).to_bits().into()).collect();
         let series = [6_000, 0, 14_000];
-        let sizes = [encode_quickly(&values, &series), encode_f32_quickly(&floats, &series)];
+        let pack = |form, values: &[i64], series: &[usize]| encode_as(form, values, series, Effort::Sample);
+        let sizes = [pack(NumberForm::Integer, &values, &series), pack(NumberForm::F32, &floats, &series)];
         assert!(sizes.iter().all(|packed| packed.len() <= 32), "{:?}", sizes.map(|packed| packed.len()));
-        let same = encode_f32_quickly(&floats[..5_000], &[4_000, 1_000]);
-        assert_eq!(decode_f32(&same, &[4_000, 1_000]).unwrap(), floats[..5_000]);
+        let same = pack(NumberForm::F32, &floats[..5_000], &[4_000, 1_000]);
+        assert_eq!(decode_as(NumberForm::F32, &same, &[4_000, 1_000]).unwrap(), floats[..5_000]);
         assert!(same.len() < 16, "{}", same.len());
     }
 
@@ -354,7 +347,7 @@ mod tests {
 
     #[test]
     fn wire_angles_take_the_size_of_their_integers() {
-        let turns: Vec<u32> = (0..64u16).map(|i| (f32::from(i * i) * (360.0 / 65536.0)).to_bits()).collect();
-        assert!(encode_f32(&turns, &[64]).len() <= 64 + 12);
+        let turns = (0..64u16).map(|i| (f32::from(i * i) * (360.0 / 65536.0)).to_bits().into());
+        assert!(encode_as(NumberForm::F32, &turns.collect::<Vec<i64>>(), &[64], Effort::Full).len() <= 64 + 12);
     }
 }

@@ -6,7 +6,7 @@ use glam::Vec3;
 use super::chunk::{ColumnReader, ReadContext, TableWriter, WriteContext};
 use crate::log::limits::Budget;
 use crate::record::{
-    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, GapCause, GapRecord, PacketRecord, Presence,
+    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, GapCause, GapRecord, NumberForm, PacketRecord, Presence,
     PresenceRecord, Reason, RecordType, ShotRecord, TickRecord,
 };
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
@@ -157,8 +157,8 @@ impl RecordLayout for DamageRecord {
         rows.texts(|damage| damage.weapon, context.texts);
         rows.whole(|damage| damage.force.is_some().into());
         for axis in 0..3 {
-            let bits = rows.iter().map(|damage| damage.force.unwrap_or_default()[axis].to_bits());
-            rows.columns.floats(&bits.collect::<Vec<_>>());
+            let bits = rows.iter().map(|damage| damage.force.unwrap_or_default()[axis].to_bits().into()).collect();
+            rows.columns.numbers_as(NumberForm::F32, bits, None);
         }
     }
 

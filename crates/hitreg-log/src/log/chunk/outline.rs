@@ -27,8 +27,8 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         Ok(columns)
     };
     if let Some(frames) = columns("frames")? {
-        let (seq, at) = (frames.narrow::<u32>("seq")?, whole(&frames, "at_us")?);
-        let buttons: Vec<i64> = whole(&frames, "buttons")?;
+        let (seq, at) = (frames.narrow::<u32>("seq")?, frames.narrow::<i64>("at_us")?);
+        let buttons = frames.narrow::<i64>("buttons")?;
         for (player, rows) in frames.rows_of_players(players)? {
             let player = &mut outline.players[player];
             player.firing =
@@ -52,7 +52,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     }
     if let Some(snapshots) = columns("snapshots")? {
         let (seq, ack) = (snapshots.narrow::<u32>("seq")?, snapshots.narrow::<u32>("ack")?);
-        let (at, choked) = (whole(&snapshots, "at_us")?, snapshots.narrow::<u8>("choked")?);
+        let (at, choked) = (snapshots.narrow::<i64>("at_us")?, snapshots.narrow::<u8>("choked")?);
         for (player, rows) in snapshots.rows_of_players(players)? {
             let player = &mut outline.players[player];
             player.choked = choked[rows.clone()].iter().map(|choked| u64::from(*choked)).sum();
@@ -76,7 +76,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         }
     }
     if let Some(ticks) = columns("ticks")? {
-        let at = whole(&ticks, "at_us")?;
+        let at = ticks.narrow::<i64>("at_us")?;
         outline.ticks = at.first().zip(at.last()).map(|(first, last)| (Micros(*first), Micros(*last)));
     }
     // Few logs have gaps, presence or heard packets, and no log has many.
@@ -114,8 +114,4 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
 /// Returns the record kind of a table.
 fn kind_of(table: &str) -> &str {
     if states::class_of_table(table).is_some() { "states" } else { table }
-}
-
-fn whole(columns: &ColumnReader<'_>, name: &str) -> Result<Vec<i64>, String> {
-    column::decode(columns.raw(name), &columns.series, None).map_err(|what| columns.bad(name, what))
 }

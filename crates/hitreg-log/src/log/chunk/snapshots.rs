@@ -5,10 +5,10 @@ use std::vec::IntoIter;
 use glam::Vec3;
 
 use super::{ColumnReader, TableWriter, WriteContext};
-use crate::log::column;
+use crate::log::column::{self, Effort};
 use crate::log::kinds::{ListReader, RecordLayout, columns};
 use crate::log::limits::Budget;
-use crate::record::{Effect, OutOfSequence, SnapshotRecord, Timing};
+use crate::record::{Effect, NumberForm, OutOfSequence, SnapshotRecord, Timing};
 use crate::units::{CommandSeq, EntityId, PlayerId};
 
 /// The offset of a known helper value, which makes every value of `i16` positive.
@@ -58,8 +58,8 @@ impl RecordLayout for SnapshotRecord {
         rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.entity.0))));
         rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.predictable))));
         for axis in 0..3 {
-            let bits: Vec<u32> = effects.iter().map(|e| e.at[axis].to_bits()).collect();
-            rows.columns.raw(column::encode_f32(&bits, &[bits.len()]));
+            let bits: Vec<i64> = effects.iter().map(|e| e.at[axis].to_bits().into()).collect();
+            rows.columns.raw(column::encode_as(NumberForm::F32, &bits, &[bits.len()], Effort::Full));
         }
         let extra = rows.iter().flat_map(|r| r.extra.iter().copied()).collect();
         rows.columns.raw(extra);
@@ -137,7 +137,7 @@ fn effects(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Res
     let kind: Vec<u8> = columns.narrow_list("effect_kind", &[count])?;
     let entity: Vec<u16> = columns.narrow_list("effect_entity", &[count])?;
     let predictable: Vec<u8> = columns.narrow_list("effect_predictable", &[count])?;
-    let axis = |name: &str| column::decode_f32(columns.raw(name), &[count]).map_err(|what| columns.bad(name, what));
+    let axis = |name: &str| columns.numbers(NumberForm::F32, name, &[count]);
     let at = [axis("effect_x")?, axis("effect_y")?, axis("effect_z")?];
     let effect = |i: usize| {
         let predictable = match predictable[i] {
@@ -145,7 +145,7 @@ fn effects(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Res
             1 => true,
             other => return Err(columns.bad("effect_predictable", format_args!("{other} is out of range"))),
         };
-        let at = Vec3::from_array(std::array::from_fn(|axis| f32::from_bits(at[axis][i])));
+        let at = Vec3::from_array(std::array::from_fn(|axis| f32::from_bits(at[axis][i] as u32)));
         Ok(Effect { kind: kind[i], entity: EntityId(entity[i]), at, predictable })
     };
     Ok((0..count).map(effect).collect::<Result<Vec<_>, String>>()?.into_iter())

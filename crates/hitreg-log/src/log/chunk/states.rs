@@ -121,11 +121,7 @@ fn decode_class(
             cells.push(column::decode_cells(packed, &columns.series).map_err(bad)?);
             continue;
         }
-        let numbers = match field.kind {
-            CellKind::F64 => column::decode_f64(packed, &columns.series),
-            _ => column::decode(packed, &columns.series, None),
-        };
-        let mut numbers = numbers.map_err(bad)?;
+        let mut numbers = column::decode_as(field.kind.form(), packed, &columns.series).map_err(bad)?;
         if field.kind == CellKind::Text {
             texts.codes(&mut numbers).map_err(bad)?;
         }

@@ -7,7 +7,7 @@ use serde_bytes::{ByteBuf, Bytes};
 
 use super::RecordSeries;
 use super::texts::{ChunkTexts, TextPlaces};
-use crate::log::column;
+use crate::log::column::{self, Effort};
 use crate::log::kinds::{NumberPacking, RecordLayout};
 use crate::record::{EventTime, NumberForm, PlayerRecords, TextCode};
 use crate::sorted::SortedMap;
@@ -53,13 +53,14 @@ impl ColumnWriter {
     }
 
     /// Adds a column of numbers in a form. With `texts`, the numbers are codes of texts.
-    pub(super) fn numbers_as(&mut self, form: NumberForm, mut values: Vec<i64>, texts: Option<&ChunkTexts<'_>>) {
+    pub(in crate::log) fn numbers_as(
+        &mut self,
+        form: NumberForm,
+        mut values: Vec<i64>,
+        texts: Option<&ChunkTexts<'_>>,
+    ) {
         texts.into_iter().for_each(|texts| texts.place(&mut values));
-        self.raw(column::encode_as(form, &values, &self.series));
-    }
-
-    pub(in crate::log) fn floats(&mut self, bits: &[u32]) {
-        self.raw(column::encode_f32(bits, &self.series));
+        self.raw(column::encode_as(form, &values, &self.series, Effort::Full));
     }
 
     /// Adds a column that is not packed by rows.
@@ -71,7 +72,7 @@ impl ColumnWriter {
     fn packed(&mut self, how: NumberPacking, values: &[i64], references: &[i64], named: &NamedTimes<'_>) {
         match how {
             NumberPacking::Whole => self.numbers(values),
-            NumberPacking::Float => self.floats(&values.iter().map(|bits| *bits as u32).collect::<Vec<_>>()),
+            NumberPacking::Float => self.raw(column::encode_as(NumberForm::F32, values, &self.series, Effort::Full)),
             NumberPacking::To(_) => self.raw(column::encode_relative(values, references, &self.series)),
             NumberPacking::ToNamed(_) => {
                 let times = named(references, &row_counts(&self.ids, &self.series));
@@ -235,9 +236,7 @@ impl<'a> ColumnReader<'a> {
         let packed = self.raw(name);
         let values = match how {
             NumberPacking::Whole => column::decode(packed, &self.series, None),
-            NumberPacking::Float => {
-                column::decode_f32(packed, &self.series).map(|bits| bits.into_iter().map(i64::from).collect())
-            }
+            NumberPacking::Float => column::decode_as(NumberForm::F32, packed, &self.series),
             NumberPacking::To(_) => column::decode(packed, &self.series, Some(references)),
             NumberPacking::ToNamed(_) => {
                 column::decode(packed, &self.series, Some(&named(references, &self.row_counts())))
@@ -272,8 +271,13 @@ impl<'a> ColumnReader<'a> {
 
     /// Decodes floats, one for each row.
     pub(in crate::log) fn singles(&self, name: &str) -> Result<Vec<f32>, String> {
-        let bits = column::decode_f32(self.raw(name), &self.series).map_err(|what| self.bad(name, what))?;
-        Ok(bits.into_iter().map(f32::from_bits).collect())
+        let bits = self.numbers(NumberForm::F32, name, &self.series)?;
+        Ok(bits.into_iter().map(|bits| f32::from_bits(bits as u32)).collect())
+    }
+
+    /// Decodes numbers of a form, in series of their own.
+    pub(super) fn numbers(&self, form: NumberForm, name: &str, series: &[usize]) -> Result<Vec<i64>, String> {
+        column::decode_as(form, self.raw(name), series).map_err(|what| self.bad(name, what))
     }
 
     /// Decodes integers, one for each row, into a narrower type.
@@ -283,7 +287,7 @@ impl<'a> ColumnReader<'a> {
 
     /// Decodes integers in series of their own.
     pub(super) fn narrow_list<V: TryFrom<i64>>(&self, name: &str, series: &[usize]) -> Result<Vec<V>, String> {
-        let values = column::decode(self.raw(name), series, None).map_err(|what| self.bad(name, what))?;
+        let values = self.numbers(NumberForm::Integer, name, series)?;
         let mut narrow = Vec::with_capacity(values.len());
         for value in values {
             narrow.push(V::try_from(value).map_err(|_| self.out_of_range(name, value))?);

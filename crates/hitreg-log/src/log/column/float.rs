@@ -1,153 +1,159 @@
-//! Maps IEEE 754 singles and doubles to integers, so that close values have close integers.
+//! Maps IEEE 754 singles and doubles to integers, so that close values have close integers. All bits of floats are given
+//! as `i64`, those of singles without their sign extended.
 
+use crate::record::NumberForm;
 use crate::varint::Cursor;
+
+/// The precision of floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FloatWidth {
+    Single = 0,
+    Double = 1,
+}
 
 /// The meaning of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FloatForm {
-    /// The values themselves.
+pub(crate) enum ColumnForm {
+    /// The values themselves. Zeros are the same in all forms.
     Integer,
     /// Distances from another column's values.
     Relative,
-    /// Singles in steps of 2^-shift, such as fixed-point values from a wire, 16-bit angles and integral speeds.
-    Fixed {
-        /// The number of binary places.
-        shift: i8,
-    },
-    /// Any singles, numbered in the order of their values.
-    Ordered,
-    /// Doubles in steps of 2^-shift.
-    Fixed64 {
-        /// The number of binary places.
-        shift: i8,
-    },
-    /// Any doubles, numbered in the order of their values.
-    Ordered64,
+    /// Floats in steps of 2^-shift, such as fixed-point values from a wire, 16-bit angles and integral speeds.
+    Fixed(FloatWidth, i8),
+    /// Any floats, numbered in the order of their values.
+    Ordered(FloatWidth),
 }
 
-impl FloatForm {
-    /// The form of an empty column; zeros are the same in all forms.
-    pub(crate) const ZERO: FloatForm = FloatForm::Integer;
-
+impl ColumnForm {
     pub(crate) fn code(self) -> u8 {
         match self {
-            FloatForm::Integer => 0,
-            FloatForm::Relative => 1,
-            FloatForm::Fixed { .. } => 2,
-            FloatForm::Ordered => 3,
-            FloatForm::Fixed64 { .. } => 4,
-            FloatForm::Ordered64 => 5,
+            ColumnForm::Integer => 0,
+            ColumnForm::Relative => 1,
+            ColumnForm::Fixed(width, _) => 2 + 2 * width as u8,
+            ColumnForm::Ordered(width) => 3 + 2 * width as u8,
         }
     }
 
     /// Returns the cost of the form's parameter, in 256ths of a bit.
     pub(crate) fn cost(self) -> u64 {
-        if matches!(self, FloatForm::Fixed { .. } | FloatForm::Fixed64 { .. }) { 256 * 8 } else { 0 }
+        if matches!(self, ColumnForm::Fixed(..)) { 256 * 8 } else { 0 }
     }
 
     pub(crate) fn write_parameter(self, out: &mut Vec<u8>) {
-        if let FloatForm::Fixed { shift } | FloatForm::Fixed64 { shift } = self {
+        if let ColumnForm::Fixed(_, shift) = self {
             out.push(shift as u8);
         }
     }
 
-    pub(crate) fn read(code: u8, from: &mut Cursor<'_>) -> Result<FloatForm, String> {
+    pub(crate) fn read(code: u8, from: &mut Cursor<'_>) -> Result<ColumnForm, String> {
+        let width = if code < 4 { FloatWidth::Single } else { FloatWidth::Double };
         match code {
-            0 => Ok(FloatForm::Integer),
-            1 => Ok(FloatForm::Relative),
-            2 => Ok(FloatForm::Fixed { shift: from.byte()? as i8 }),
-            3 => Ok(FloatForm::Ordered),
-            4 => Ok(FloatForm::Fixed64 { shift: from.byte()? as i8 }),
-            5 => Ok(FloatForm::Ordered64),
+            0 => Ok(ColumnForm::Integer),
+            1 => Ok(ColumnForm::Relative),
+            2 | 4 => Ok(ColumnForm::Fixed(width, from.byte()? as i8)),
+            3 | 5 => Ok(ColumnForm::Ordered(width)),
             _ => Err(format!("its form is {code}")),
         }
     }
 
-    /// Converts the numbers to the bits of singles.
-    pub(crate) fn f32_bits(self, values: &[i64]) -> Result<Vec<u32>, String> {
-        let mut all = vec![0; values.len()];
-        let cells = all.iter_mut().zip(values);
+    /// Converts the numbers to the bits of floats.
+    pub(crate) fn bits(self, wanted: FloatWidth, mut values: Vec<i64>) -> Result<Vec<i64>, String> {
         match self {
-            FloatForm::Fixed { shift } => {
+            ColumnForm::Fixed(width, shift) if width == wanted => {
                 let scale = power_of_two(-i32::from(shift));
-                cells.for_each(|(cell, value)| *cell = ((*value as f64 * scale) as f32).to_bits());
+                values.iter_mut().for_each(|value| *value = width.bits_of(*value as f64 * scale));
             }
-            FloatForm::Ordered => {
-                for (cell, value) in cells {
-                    *cell = unordered(*value).ok_or_else(|| format!("{value} is not the place of any float"))?;
+            ColumnForm::Ordered(width) if width == wanted => {
+                for value in &mut values {
+                    *value = width.unordered(*value).ok_or_else(|| format!("{value} is not the place of any float"))?;
                 }
             }
-            FloatForm::Integer if values.iter().all(|value| *value == 0) => {}
-            FloatForm::Integer | FloatForm::Relative => return Err("it holds whole numbers where floats belong".into()),
-            FloatForm::Fixed64 { .. } | FloatForm::Ordered64 => {
-                return Err("it holds doubles where singles belong".into());
+            ColumnForm::Integer if values.iter().all(|value| *value == 0) => {}
+            ColumnForm::Integer | ColumnForm::Relative => {
+                return Err("it holds whole numbers where floats belong".into());
             }
-        }
-        Ok(all)
-    }
-
-    /// Converts the numbers to the bits of doubles.
-    pub(crate) fn f64_bits(self, mut values: Vec<i64>) -> Result<Vec<i64>, String> {
-        match self {
-            FloatForm::Fixed64 { shift } => {
-                let scale = power_of_two(-i32::from(shift));
-                values.iter_mut().for_each(|value| *value = (*value as f64 * scale).to_bits() as i64);
+            ColumnForm::Fixed(..) | ColumnForm::Ordered(_) => {
+                return Err(match wanted {
+                    FloatWidth::Single => "it holds doubles where singles belong".into(),
+                    FloatWidth::Double => "it holds singles where doubles belong".into(),
+                });
             }
-            FloatForm::Ordered64 => {
-                values.iter_mut().for_each(|value| *value = if *value < 0 { i64::MIN | -(*value + 1) } else { *value });
-            }
-            FloatForm::Integer if values.iter().all(|value| *value == 0) => {}
-            FloatForm::Integer | FloatForm::Relative => return Err("it holds whole numbers where floats belong".into()),
-            FloatForm::Fixed { .. } | FloatForm::Ordered => return Err("it holds singles where doubles belong".into()),
         }
         Ok(values)
     }
 }
 
-/// Passes the forms of singles to a function: first as multiples if they have that form, then in the order of values.
-pub(crate) fn with_forms_of_f32<T>(bits: &[u32], write: impl FnOnce(&[(FloatForm, &[i64])]) -> T) -> T {
-    let ordered: Vec<i64> = bits.iter().map(|&bits| ordered(bits)).collect();
-    match fixed(bits) {
-        Some((shift, fixed)) => write(&[(FloatForm::Fixed { shift }, &fixed), (FloatForm::Ordered, &ordered)]),
-        None => write(&[(FloatForm::Ordered, &ordered)]),
+impl FloatWidth {
+    /// Returns the width of floats of this form; `None` for integers.
+    pub(crate) fn of(form: NumberForm) -> Option<FloatWidth> {
+        match form {
+            NumberForm::Integer => None,
+            NumberForm::F32 => Some(FloatWidth::Single),
+            NumberForm::F64 => Some(FloatWidth::Double),
+        }
     }
-}
 
-/// Passes the forms of doubles to a function, as [`with_forms_of_f32`] does those of singles.
-pub(crate) fn with_forms_of_f64<T>(bits: &[i64], write: impl FnOnce(&[(FloatForm, &[i64])]) -> T) -> T {
-    let ordered: Vec<i64> = bits.iter().map(|&bits| ordered64(bits)).collect();
-    match fixed64(bits) {
-        Some((shift, fixed)) => write(&[(FloatForm::Fixed64 { shift }, &fixed), (FloatForm::Ordered64, &ordered)]),
-        None => write(&[(FloatForm::Ordered64, &ordered)]),
+    pub(crate) fn form(self) -> NumberForm {
+        match self {
+            FloatWidth::Single => NumberForm::F32,
+            FloatWidth::Double => NumberForm::F64,
+        }
     }
-}
 
-/// Expresses doubles as [`fixed`] does singles, in multiples up to 2^62.
-fn fixed64(bits: &[i64]) -> Option<(i8, Vec<i64>)> {
-    let shift = fixed_shift::<52, 11>(bits.iter().map(|&bits| bits as u64), 61)?;
-    let scale = power_of_two(i32::from(shift));
-    Some((shift, bits.iter().map(|&bits| (f64::from_bits(bits as u64) * scale) as i64).collect()))
-}
+    fn value_of(self, bits: i64) -> f64 {
+        match self {
+            FloatWidth::Single => f32::from_bits(bits as u32).into(),
+            FloatWidth::Double => f64::from_bits(bits as u64),
+        }
+    }
 
-/// Returns the position of a double's bits in the order of values, as [`ordered`] for singles.
-pub(crate) fn ordered64(bits: i64) -> i64 {
-    if bits >= 0 { bits } else { -(bits & i64::MAX) - 1 }
-}
+    fn bits_of(self, value: f64) -> i64 {
+        match self {
+            FloatWidth::Single => (value as f32).to_bits().into(),
+            FloatWidth::Double => value.to_bits() as i64,
+        }
+    }
 
-/// Expresses singles as multiples of the coarsest power of two that divides them all. Returns `None` if a bit would be
-/// lost (NaN, infinities, negative zero, denormals), or if the multiples would exceed 2^41.
-fn fixed(bits: &[u32]) -> Option<(i8, Vec<i64>)> {
-    let shift = fixed_shift::<23, 8>(bits.iter().map(|&bits| bits.into()), 40)?;
-    let scale = power_of_two(i32::from(shift));
-    Some((shift, bits.iter().map(|&bits| (f64::from(f32::from_bits(bits)) * scale) as i64).collect()))
+    /// Returns the highest bit.
+    const fn sign(self) -> u64 {
+        match self {
+            FloatWidth::Single => 1 << 31,
+            FloatWidth::Double => 1 << 63,
+        }
+    }
+
+    /// Returns the position of a bit pattern in the order of values: negative values below 0, negative zero at -1.
+    #[inline]
+    pub(crate) fn ordered(self, bits: i64) -> i64 {
+        let magnitude = (bits as u64 & (self.sign() - 1)) as i64;
+        if bits as u64 & self.sign() == 0 { magnitude } else { -magnitude - 1 }
+    }
+
+    #[inline]
+    fn unordered(self, value: i64) -> Option<i64> {
+        let (sign, magnitude) = if value < 0 { (self.sign(), -(value + 1)) } else { (0, value) };
+        let magnitude = magnitude as u64;
+        (magnitude < self.sign()).then_some((sign | magnitude) as i64)
+    }
+
+    /// Expresses floats as multiples of the coarsest power of two that divides them all. Returns `None` if a bit would be
+    /// lost (NaN, infinities, negative zero, denormals), or if the multiples would exceed 2^41, or 2^62 for doubles.
+    pub(crate) fn fixed(self, bits: &[i64]) -> Option<(i8, Vec<i64>)> {
+        let shift = match self {
+            FloatWidth::Single => fixed_shift::<23, 8>(bits, 40)?,
+            FloatWidth::Double => fixed_shift::<52, 11>(bits, 61)?,
+        };
+        let scale = power_of_two(i32::from(shift));
+        Some((shift, bits.iter().map(|&bits| (self.value_of(bits) * scale) as i64).collect()))
+    }
 }
 
 /// Returns the power of two by which floats of this layout become whole numbers. The highest bit of all is at most
 /// `widest` places above the lowest.
-fn fixed_shift<const MANTISSA: u32, const EXPONENT: u32>(bits: impl Iterator<Item = u64>, widest: i32) -> Option<i8> {
+fn fixed_shift<const MANTISSA: u32, const EXPONENT: u32>(bits: &[i64], widest: i32) -> Option<i8> {
     let (special, bias) = ((1 << EXPONENT) - 1, (1 << (EXPONENT - 1)) - 1);
     let (mut lowest, mut highest) = (i32::MAX, i32::MIN);
-    for bits in bits.filter(|bits| *bits != 0) {
+    for bits in bits.iter().filter(|bits| **bits != 0).map(|bits| *bits as u64) {
         let exponent = ((bits >> MANTISSA) & special) as i32;
         if exponent == 0 || exponent == special as i32 {
             return None;
@@ -165,17 +171,4 @@ fn fixed_shift<const MANTISSA: u32, const EXPONENT: u32>(bits: impl Iterator<Ite
 /// Returns 2^power for the powers of a single.
 fn power_of_two(power: i32) -> f64 {
     f64::from_bits(((1023 + power) as u64) << 52)
-}
-
-/// Returns the position of a bit pattern in the order of values: negative values below 0, negative zero at -1.
-pub(crate) fn ordered(bits: u32) -> i64 {
-    let magnitude = i64::from(bits & 0x7FFF_FFFF);
-    if bits >> 31 == 0 { magnitude } else { -magnitude - 1 }
-}
-
-#[inline]
-fn unordered(value: i64) -> Option<u32> {
-    let (sign, magnitude) = if value < 0 { (1 << 31, -(value + 1)) } else { (0, value) };
-    let magnitude = u32::try_from(magnitude).ok()?;
-    (magnitude >> 31 == 0).then_some(sign | magnitude)
 }

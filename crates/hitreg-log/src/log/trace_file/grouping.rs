@@ -1,6 +1,7 @@
 //! The rows of a chunk, grouped by series, so that columns are predicted within each series.
 
-use crate::log::column;
+use crate::log::column::{self, Effort};
+use crate::record::NumberForm;
 use crate::trace::ColumnData;
 
 /// Rows grouped by series, in ascending order of the keys; within a series in table order.
@@ -38,7 +39,7 @@ impl RowGrouping {
     }
 
     /// Groups values by series.
-    fn gather<V>(&self, value: impl Fn(usize) -> V) -> Vec<V> {
+    fn gather(&self, value: impl Fn(usize) -> i64) -> Vec<i64> {
         match &self.order {
             Some(order) => order.iter().map(|row| value(*row as usize)).collect(),
             None => (0..self.rows()).map(value).collect(),
@@ -46,37 +47,34 @@ impl RowGrouping {
     }
 
     pub(super) fn pack(&self, data: &ColumnData, start: usize) -> Vec<u8> {
-        let whole =
-            |value: &dyn Fn(usize) -> i64| column::encode_quickly(&self.gather(|row| value(start + row)), &self.series);
+        use NumberForm::{F32, F64, Integer};
         match data {
-            ColumnData::U32(v) => whole(&|row| v[row].into()),
-            ColumnData::U64(v) => whole(&|row| v[row] as i64),
-            ColumnData::I64(v) => whole(&|row| v[row]),
-            ColumnData::Name { codes, .. } => whole(&|row| codes[row].into()),
-            ColumnData::Bool(v) => whole(&|row| v[row].into()),
-            ColumnData::F64(v) => {
-                let bits = self.gather(|row| v[start + row].to_bits() as i64);
-                column::encode_f64_quickly(&bits, &self.series)
-            }
-            ColumnData::F32(v) => {
-                let bits = self.gather(|row| v[start + row].to_bits());
-                column::encode_f32_quickly(&bits, &self.series)
-            }
+            ColumnData::U32(v) => self.packed(Integer, |row| v[start + row].into()),
+            ColumnData::U64(v) => self.packed(Integer, |row| v[start + row] as i64),
+            ColumnData::I64(v) => self.packed(Integer, |row| v[start + row]),
+            ColumnData::Name { codes, .. } => self.packed(Integer, |row| codes[start + row].into()),
+            ColumnData::Bool(v) => self.packed(Integer, |row| v[start + row].into()),
+            ColumnData::F64(v) => self.packed(F64, |row| v[start + row].to_bits() as i64),
+            ColumnData::F32(v) => self.packed(F32, |row| v[start + row].to_bits().into()),
         }
     }
 
+    fn packed(&self, form: NumberForm, value: impl Fn(usize) -> i64) -> Vec<u8> {
+        column::encode_as(form, &self.gather(value), &self.series, Effort::Sample)
+    }
+
     /// Restores the order of rows in the chunk.
-    pub(super) fn scatter<A, B: Clone + Default>(
+    pub(super) fn scatter<V: Clone + Default>(
         &self,
-        packed: Vec<A>,
-        value: impl Fn(A) -> Option<B>,
-    ) -> Result<Vec<B>, String> {
+        packed: Vec<i64>,
+        value: impl Fn(i64) -> Option<V>,
+    ) -> Result<Vec<V>, String> {
         let wrong = |row: usize| format!("the value of row {row} is out of range");
         let Some(order) = &self.order else {
             let values = packed.into_iter().enumerate();
             return values.map(|(row, packed)| value(packed).ok_or_else(|| wrong(row))).collect();
         };
-        let mut rows = vec![B::default(); order.len()];
+        let mut rows = vec![V::default(); order.len()];
         for (&row, packed) in order.iter().zip(packed) {
             rows[row as usize] = value(packed).ok_or_else(|| wrong(row as usize))?;
         }

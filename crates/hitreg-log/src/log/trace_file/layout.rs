@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_bytes::{ByteBuf, Bytes};
 
 use crate::log::chunk::put_messagepack;
-use crate::log::column;
+use crate::log::column::{self, Effort};
 use crate::log::container::Chain;
 use crate::log::error::WriteError;
 use crate::log::index::PartRows;
 use crate::log::limits::{MAX_CHUNK_MEMORY, MAX_COLUMNS};
-use crate::record::lowest_and_highest;
+use crate::record::{NumberForm, lowest_and_highest};
 use crate::sorted::SortedSet;
 use crate::trace::schema::views;
 use crate::trace::{Column, ColumnData, Table};
@@ -211,7 +211,7 @@ pub(super) fn encode(
             _ if !packs => ColumnBytes::Raw(&column.data, rows.clone()),
             Some((_, key)) => {
                 let values: Vec<i64> = key.iter().map(|&v| i64::from(v)).collect();
-                ColumnBytes::Packed(column::encode_quickly(&values, &[rows.len()]))
+                ColumnBytes::Packed(column::encode_as(NumberForm::Integer, &values, &[rows.len()], Effort::Sample))
             }
             None => ColumnBytes::Packed(grouping.pack(&column.data, rows.start)),
         };
@@ -374,25 +374,26 @@ fn check_map(map: &TableMap<'_, &Bytes>) -> Result<(), String> {
 }
 
 fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<ColumnData, String> {
+    use NumberForm::{F32, F64, Integer};
     let data = match &*column.kind {
         "u32" if column.names.is_empty() => ColumnData::U32(u32s(column, grouping)?),
         "u32" => ColumnData::Name { names: column.names.clone(), codes: u32s(column, grouping)? },
-        "u64" => ColumnData::U64(values(column, grouping, u64::from_le_bytes, whole, |v| Some(v as u64))?),
-        "i64" => ColumnData::I64(values(column, grouping, i64::from_le_bytes, whole, Some)?),
+        "u64" => ColumnData::U64(values(column, grouping, Integer, u64::from_le_bytes, |v| Some(v as u64))?),
+        "i64" => ColumnData::I64(values(column, grouping, Integer, i64::from_le_bytes, Some)?),
         "name" => {
-            let codes = values(column, grouping, |[code]: [u8; 1]| code.into(), whole, |v| v.try_into().ok())?;
+            let codes = values(column, grouping, Integer, |[code]: [u8; 1]| code.into(), |v| v.try_into().ok())?;
             ColumnData::Name { names: column.names.clone(), codes }
         }
         "f32" => {
-            let float = |bits| Some(f32::from_bits(bits));
-            ColumnData::F32(values(column, grouping, f32::from_le_bytes, column::decode_f32, float)?)
+            let float = |bits| Some(f32::from_bits(bits as u32));
+            ColumnData::F32(values(column, grouping, F32, f32::from_le_bytes, float)?)
         }
         "f64" => {
             let float = |bits| Some(f64::from_bits(bits as u64));
-            ColumnData::F64(values(column, grouping, f64::from_le_bytes, column::decode_f64, float)?)
+            ColumnData::F64(values(column, grouping, F64, f64::from_le_bytes, float)?)
         }
         "bool" => {
-            let flags = values(column, grouping, |[flag]: [u8; 1]| flag, whole, |v| v.try_into().ok())?;
+            let flags = values(column, grouping, Integer, |[flag]: [u8; 1]| flag, |v| v.try_into().ok())?;
             match flags.iter().position(|flag| *flag > 1) {
                 None => ColumnData::Bool(flags.into_iter().map(|flag| flag == 1).collect()),
                 Some(row) => return Err(format!("the value of row {row} is neither 0 nor 1")),
@@ -405,28 +406,23 @@ fn column_data(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result
 }
 
 fn u32s(column: &ColumnMap<'_, &Bytes>, grouping: &RowGrouping) -> Result<Vec<u32>, String> {
-    values(column, grouping, u32::from_le_bytes, whole, |v| v.try_into().ok())
+    values(column, grouping, NumberForm::Integer, u32::from_le_bytes, |v| v.try_into().ok())
 }
 
-/// Unpacks whole numbers.
-fn whole(packed: &[u8], series: &[usize]) -> Result<Vec<i64>, String> {
-    column::decode(packed, series, None)
-}
-
-/// Returns the values of a column: raw ones from their bytes, or packed ones from what `unpack` returns.
-fn values<V: Clone + Default, P, const N: usize>(
+/// Returns the values of a column: raw ones from their bytes, or packed ones from numbers of this form.
+fn values<V: Clone + Default, const N: usize>(
     column: &ColumnMap<'_, &Bytes>,
     grouping: &RowGrouping,
+    form: NumberForm,
     raw: impl Fn([u8; N]) -> V,
-    unpack: impl Fn(&[u8], &[usize]) -> Result<Vec<P>, String>,
-    packed: impl Fn(P) -> Option<V>,
+    packed: impl Fn(i64) -> Option<V>,
 ) -> Result<Vec<V>, String> {
     match &*column.transform {
         "raw" if column.data.len() != grouping.rows() * N => {
             Err(format!("it has {} bytes for {} rows of {N}", column.data.len(), grouping.rows()))
         }
         "raw" => Ok(column.data.as_chunks().0.iter().map(|bytes| raw(*bytes)).collect()),
-        "packed" => grouping.scatter(unpack(column.data, &grouping.series)?, packed),
+        "packed" => grouping.scatter(column::decode_as(form, column.data, &grouping.series)?, packed),
         other => Err(format!("its transform is {other:?}, which is neither raw nor packed")),
     }
 }

@@ -6,7 +6,8 @@ use serde_bytes::ByteBuf;
 
 use super::super::past::{DrawnColumns, RecentStates, TickStates, is_between, of, share};
 use super::{BETWEEN, COLUMNS, DrawnMap};
-use crate::log::column;
+use crate::log::column::{Effort, encode_as};
+use crate::record::NumberForm;
 use crate::sorted::SortedMap;
 use crate::trace::Table;
 use crate::trace::schema::views;
@@ -127,8 +128,8 @@ pub(in crate::log::trace_file) fn encode(
     packed.push(flat(gaps));
     packed.push(flat(others.iter().map(|row| i64::from(views.how.codes[*row]))));
     for part in seen {
-        let cells: Vec<u32> = others.iter().map(|row| part[*row].to_bits()).collect();
-        packed.push(column::encode_f32_quickly(&cells, &[cells.len()]));
+        let cells: Vec<i64> = others.iter().map(|row| part[*row].to_bits().into()).collect();
+        packed.push(encode_as(NumberForm::F32, &cells, &[cells.len()], Effort::Sample));
     }
     Some(DrawnMap {
         frames: frames.len() as u32,
@@ -203,9 +204,7 @@ fn pack_frames(frames: &[DrawnFrame], lists: &[&[u32]]) -> Vec<Vec<u8>> {
     let mut order: Vec<&DrawnFrame> = frames.iter().collect();
     order.sort_by_key(|frame| frame.player);
     let series: Vec<usize> = order.chunk_by(|a, b| a.player == b.player).map(<[_]>::len).collect();
-    let pack = |value: &dyn Fn(&DrawnFrame) -> i64| {
-        column::encode_quickly(&order.iter().map(|frame| value(frame)).collect::<Vec<_>>(), &series)
-    };
+    let pack = |value: &dyn Fn(&DrawnFrame) -> i64| whole(order.iter().map(|frame| value(frame)), &series);
     vec![
         flat(frames.iter().map(|frame| frame.player.into())),
         pack(&|frame| frame.command.into()),
@@ -231,10 +230,10 @@ fn pack_states(moments: &[(i64, &TickStates)], used: &[Vec<bool>], places: &[usi
     let series: Vec<usize> = by_entity().map(<[_]>::len).collect();
     packed.push(flat(by_entity().map(|states| states[0].0.into())));
     packed.push(flat(series.iter().map(|count| *count as i64)));
-    packed.push(column::encode_quickly(&states.iter().map(|(_, place, _)| *place as i64).collect::<Vec<_>>(), &series));
+    packed.push(whole(states.iter().map(|(_, place, _)| *place as i64), &series));
     for part in 0..5 {
-        let cells: Vec<u32> = states.iter().map(|(.., seen)| seen[part].to_bits()).collect();
-        packed.push(column::encode_f32_quickly(&cells, &series));
+        let cells: Vec<i64> = states.iter().map(|(.., seen)| seen[part].to_bits().into()).collect();
+        packed.push(encode_as(NumberForm::F32, &cells, &series, Effort::Sample));
     }
     series.len() as u32
 }
@@ -242,5 +241,9 @@ fn pack_states(moments: &[(i64, &TickStates)], used: &[Vec<bool>], places: &[usi
 /// Packs a column as one series.
 fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
     let values: Vec<i64> = values.collect();
-    column::encode_quickly(&values, &[values.len()])
+    whole(values.iter().copied(), &[values.len()])
+}
+
+fn whole(values: impl Iterator<Item = i64>, series: &[usize]) -> Vec<u8> {
+    encode_as(NumberForm::Integer, &values.collect::<Vec<_>>(), series, Effort::Sample)
 }

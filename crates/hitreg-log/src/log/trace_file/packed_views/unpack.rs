@@ -5,6 +5,7 @@ use serde_bytes::Bytes;
 use super::super::past::{DrawnColumns, TickStates, between, of, share};
 use super::{BETWEEN, DrawnMap, DrawnRows};
 use crate::log::column;
+use crate::record::NumberForm;
 
 /// Reads packed columns one after the other.
 struct PackedColumns<'a> {
@@ -24,8 +25,8 @@ impl PackedColumns<'_> {
     fn seen(&mut self, series: &[usize]) -> Result<Vec<DrawnColumns>, String> {
         let mut seen = vec![DrawnColumns::default(); series.iter().sum()];
         for part in 0..5 {
-            let cells = column::decode_f32(self.next()?, series)?;
-            seen.iter_mut().zip(cells).for_each(|(seen, cell)| seen[part] = f32::from_bits(cell));
+            let cells = column::decode_as(NumberForm::F32, self.next()?, series)?;
+            seen.iter_mut().zip(cells).for_each(|(seen, bits)| seen[part] = f32::from_bits(bits as u32));
         }
         Ok(seen)
     }
