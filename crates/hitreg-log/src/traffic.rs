@@ -4,14 +4,11 @@ mod snapshot_gaps;
 
 use std::collections::VecDeque;
 
-use crate::record::{
-    ArrivalRecord, GapRecord, Origin, PacketRecord, PlayerRecords, Session, SessionHeader, SessionStretch,
-    SnapshotRecord,
-};
+use crate::record::{ArrivalRecord, GapRecord, Origin, PlayerRecords, Session, SessionHeader, SessionStretch};
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
-use crate::units::{Micros, PlayerId, SnapshotSeq};
+use crate::units::PlayerId;
 use snapshot_gaps::SnapshotGaps;
 
 /// One packet in either direction.
@@ -246,49 +243,55 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
     all
 }
 
-/// Name of the table in which [`packet_table`] stores sent packets and arrivals, next to the tables of a replay.
+/// Name of the table in which [`packet_table`] stores packets, next to the tables of a replay.
 const PACKETS: &str = "traffic.packets";
 
-/// What a row of [`PACKETS`] holds: a packet that a client sent, a snapshot, or the arrival of one of them. Also the end
-/// of a gap.
-const SENT: u32 = 0;
-const SNAPSHOT: u32 = 1;
-const REACHED: u32 = 2;
-const RECEIVED: u32 = 3;
-/// The end of a gap in the player's records.
-const GAP_END: u32 = 4;
-
-/// Returns the packets and arrivals of a stretch of a log as a table that [`of_packet_table`] reads from a trace.
-pub fn packet_table(stretch: &SessionStretch) -> Table {
-    let (mut cells, mut times): ([Vec<u32>; 5], Vec<i64>) = Default::default();
-    for (player, records) in (0u32..).zip(&stretch.players) {
-        let mut add = |event: u32, number: u32, at: Micros, bytes: u16, choked: u8| {
-            let row = [player, event, number, bytes.into(), choked.into()];
-            cells.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
-            times.push(at.0);
-        };
-        records.sent.iter().for_each(|packet| add(SENT, packet.number, packet.at, packet.bytes, 0));
-        records.snapshots.iter().for_each(|sent| add(SNAPSHOT, sent.seq.0, sent.at, sent.bytes, sent.choked));
-        records.reached.iter().for_each(|arrival| add(REACHED, arrival.number, arrival.at, 0, 0));
-        records.received.iter().for_each(|arrival| add(RECEIVED, arrival.number, arrival.at, 0, 0));
-        let gaps = stretch.gaps.iter().filter(|gap| gap.concerns(PlayerId(player as u16)));
-        gaps.for_each(|gap| add(GAP_END, 0, gap.to, 0, 0));
-    }
-    let names = ["player", "event", "number", "bytes", "choked"].into_iter().zip(cells);
-    let columns = names.map(|(name, cells)| Column::new(name, ColumnData::U32(cells)));
-    Table::new(PACKETS, columns.chain([Column::new("at_us", ColumnData::I64(times))]).collect())
+/// Returns packets of a log as a table that [`of_packet_table`] reads from a trace. A missing packet has the transit time
+/// [`MISSING`].
+pub fn packet_table(packets: &[Packet]) -> Table {
+    let number = |name: &str, value: &dyn Fn(&Packet) -> u32| {
+        Column::new(name, ColumnData::U32(packets.iter().map(value).collect()))
+    };
+    let time = |name: &str, value: &dyn Fn(&Packet) -> i64| {
+        Column::new(name, ColumnData::I64(packets.iter().map(value).collect()))
+    };
+    let columns = vec![
+        number("player", &|packet| packet.player),
+        number("is_up", &|packet| packet.is_up.into()),
+        time("sent_us", &|packet| packet.sent_us),
+        time("took_us", &|packet| packet.took_us.unwrap_or(MISSING)),
+        number("bytes", &|packet| packet.bytes.unwrap_or_default()),
+        number("choked", &|packet| packet.choked),
+    ];
+    Table::new(PACKETS, columns)
 }
 
-/// Returns the log's packets from the table that [`packet_table`] stored in a trace, as [`of_session`] does; `numbers` are
-/// those of the log. A read error takes the place of packets.
+const MISSING: i64 = i64::MIN;
+
+/// Returns the log's packets from the table that [`packet_table`] stored in a trace, in the order of [`of_session`]. A read
+/// error takes the place of packets.
 ///
 /// # Errors
 /// When the players' numbers cannot be read.
-pub fn of_packet_table(
-    trace: &dyn TraceSource,
-    numbers: SnapshotNumbers,
-) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
-    by_player(trace, &[PACKETS], move |player, tables| of_rows(player, &tables, numbers))
+pub fn of_packet_table(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
+    by_player(trace, &[PACKETS], |tables| {
+        let mut all: Vec<Packet> = tables.iter().flat_map(of_rows).collect();
+        all.sort_by_key(|packet| !packet.is_up);
+        all
+    })
+}
+
+fn of_rows(table: &Table) -> Vec<Packet> {
+    let [players, up, bytes, choked] = ["player", "is_up", "bytes", "choked"].map(|name| table.u32s(name));
+    let packet = |row: usize| Packet {
+        player: players[row],
+        is_up: up[row] == 1,
+        sent_us: table.i64s("sent_us")[row],
+        took_us: Some(table.i64s("took_us")[row]).filter(|took| *took != MISSING),
+        bytes: Some(bytes[row]),
+        choked: choked[row],
+    };
+    (0..table.rows()).map(packet).collect()
 }
 
 /// Returns the packets of a trace, as [`of_trace`] does.
@@ -296,7 +299,7 @@ pub fn of_packet_table(
 /// # Errors
 /// When the players' numbers cannot be read.
 pub fn of_source(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
-    let of_tables = |_, tables| of_trace(&Trace { tables, ..Trace::default() });
+    let of_tables = |tables| of_trace(&Trace { tables, ..Trace::default() });
     by_player(trace, &[packets::NAME, snapshots::NAME], of_tables)
 }
 
@@ -304,7 +307,7 @@ pub fn of_source(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<
 fn by_player<'s>(
     trace: &'s dyn TraceSource,
     tables: &'static [&'static str],
-    packets: impl Fn(u32, Vec<Table>) -> Vec<Packet> + 's,
+    packets: impl Fn(Vec<Table>) -> Vec<Packet> + 's,
 ) -> Result<impl Iterator<Item = Result<Packet, String>> + 's, String> {
     let mut players = SortedSet::new();
     for table in tables {
@@ -324,7 +327,7 @@ fn by_player<'s>(
         let of_group = |rows: &Table| rows_of_players(rows, &group);
         let read = tables.iter().map(|table| select_rows(trace, table, (&[], None), &of_group));
         let of_player = |tables: &[Table], player: u32| {
-            packets(player, tables.iter().map(|rows| rows_of_players(rows, &[player])).collect())
+            packets(tables.iter().map(|rows| rows_of_players(rows, &[player])).collect())
         };
         match read.collect::<Result<Vec<Table>, String>>() {
             Ok(tables) => group.iter().flat_map(|player| of_player(&tables, *player)).map(Ok).collect(),
@@ -335,28 +338,6 @@ fn by_player<'s>(
 
 fn rows_of_players(rows: &Table, players: &[u32]) -> Table {
     rows.select_where(rows.u32s("player").iter(), |player| players.contains(player))
-}
-
-fn of_rows(player: u32, tables: &[Table], numbers: SnapshotNumbers) -> Vec<Packet> {
-    let (mut records, mut gaps) = (PlayerRecords::default(), Vec::new());
-    for table in tables {
-        let cell = |name: &str, row: usize| table.u32s(name).get(row).copied().unwrap_or_default();
-        for (row, at) in table.i64s("at_us").iter().enumerate() {
-            let (number, at, event) = (cell("number", row), Micros(*at), cell("event", row));
-            let (bytes, choked) = (cell("bytes", row) as u16, cell("choked", row) as u8);
-            let (seq, arrival) = (SnapshotSeq(number), ArrivalRecord { number, at });
-            match event {
-                SENT => records.sent.push(PacketRecord { number, at, bytes, ..Default::default() }),
-                SNAPSHOT => records.snapshots.push(SnapshotRecord { seq, at, bytes, choked, ..Default::default() }),
-                REACHED => records.reached.push(arrival),
-                GAP_END => gaps.push(GapRecord { to: at, ..GapRecord::default() }),
-                _ => records.received.push(arrival),
-            }
-        }
-    }
-    let mut all = of_records(&[records], &gaps, numbers);
-    all.iter_mut().for_each(|packet| packet.player = player);
-    all
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ fn write_events(
         ExportSource::Replay(replay) => {
             let trace = replay.trace()?;
             match replay.packets {
-                Some(numbers) => traffic::of_packet_table(&trace, numbers)
+                Some(numbers) => traffic::of_packet_table(&trace)
                     .map_err(PerfettoError::Unread)
                     .and_then(|packets| perfetto::write(&trace, packets, numbers.missing(), out)),
                 None => of_trace(&trace, out),

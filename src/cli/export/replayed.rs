@@ -13,7 +13,7 @@ use crate::replay::ReplayOptions;
 use crate::store::{self, StoreError, TemporaryFolder, TraceFile};
 use crate::trace::schema::{TABLES, TableSet, packets, snapshots};
 use crate::trace::{Table, TraceHeader};
-use crate::traffic::{self, SnapshotNumbers};
+use crate::traffic::{self, Packet, PacketReader, SnapshotNumbers};
 
 /// A temporary trace and its tables.
 pub(super) struct ReplayedTables {
@@ -57,13 +57,22 @@ impl ReplayedTables {
                     write.borrow_mut()(header, rows);
                 }
             };
+            let put = |packets: &[Packet]| write.borrow_mut()(&TraceHeader::default(), traffic::packet_table(packets));
+            let mut packets = with_packets.then(|| PacketReader::new(&log.header));
             let mut seen = |stretch: &SessionStretch| {
-                if with_packets {
-                    write.borrow_mut()(&TraceHeader::default(), traffic::packet_table(stretch));
+                if let Some(packets) = &mut packets {
+                    let mut read = Vec::new();
+                    packets.add(stretch, &mut |packet| read.push(packet));
+                    put(&read);
                 }
             };
             let options = (&options, encoded);
             let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
+            if let Some(packets) = packets {
+                let mut rest = Vec::new();
+                packets.end(&mut |packet| rest.push(packet));
+                put(&rest);
+            }
             // A replay of the clients alone sends nothing, but the log says what was sent.
             let wants_network = tables.has(&packets::SCHEMA) || tables.has(&snapshots::SCHEMA);
             if ran.is_some() && wants_network && !log.has_server() {
