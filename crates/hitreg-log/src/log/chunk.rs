@@ -45,6 +45,9 @@ use crate::record::{
     widest,
 };
 
+/// What a chunk of a log holds, as an error calls it.
+pub(super) const CONTENT: &str = "a stretch of records";
+
 /// The keys of a chunk that are not kinds of records.
 pub(crate) const CHUNK_KEYS: [&str; 5] = ["index", "before", "end", TEXTS, KEYFRAME];
 
@@ -146,19 +149,15 @@ pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) ->
 }
 
 /// Returns what a chunk has of one kind, given the records of each player or of the session; `None` without rows.
-fn rows_of<'a>(
-    name: &str,
-    parts: impl Iterator<Item = RecordRange<'a>>,
-    of_players: bool,
-) -> Option<(String, PartRows)> {
-    let mut part = PartRows { rows: 0, times: None, players: Vec::new() };
+fn rows_of<'a>(name: &str, parts: impl Iterator<Item = RecordRange<'a>>, of_players: bool) -> Option<PartRows> {
+    let mut part = PartRows::of_log(name, 0, None);
     for (player, (records, range)) in (0..).zip(parts).filter(|(_, (_, range))| !range.is_empty()) {
         part.rows += range.len() as u32;
         part.players.extend(of_players.then_some(player));
         let times = records.span(range).map(|(first, last)| (first.0, last.0));
         part.times = widest(part.times.into_iter().chain(times));
     }
-    (part.rows > 0).then(|| (name.to_owned(), part))
+    (part.rows > 0).then_some(part)
 }
 
 fn encode_kind<T: RecordLayout>(

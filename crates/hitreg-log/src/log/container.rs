@@ -10,9 +10,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use zstd::zstd_safe::CParameter;
 
 use super::error::WriteError;
-use super::index::{ChunkRows, IndexBuilder, PartRows};
+use super::index::{ChunkRows, IndexBuilder};
 use super::limits::MAX_CHUNK_BYTES;
-use crate::trace::Table;
 
 pub(crate) const ZSTD_MAGIC: u32 = 0xFD2F_B528;
 pub(crate) const SEAL_MAGIC: u32 = 0x184D_2A50;
@@ -114,52 +113,30 @@ impl<W: Write> ChunkSink<W> {
 
     /// Writes the first chunk, at `level` unless it is so large that a recording would be delayed.
     pub(crate) fn header(&mut self, content: &[u8], level: i32) -> Result<(), WriteError> {
-        let level = if content.len() <= HEADER_BYTES_SMALL { level } else { self.level };
-        self.chunk_at(level, "the header", content)
+        let level = (content.len() <= HEADER_BYTES_SMALL).then_some(level);
+        self.chunk("the header", content, level, ChunkRows::new())
     }
 
-    /// Writes a chunk of a log, which has these rows.
-    pub(crate) fn chunk_of_log(&mut self, content: &[u8], rows: ChunkRows) -> Result<(), WriteError> {
-        self.index.add(self.table.len(), rows);
-        self.chunk("a stretch of records", content)
-    }
-
-    /// Writes the chunk of a keyframe, which is this row, at a level of its own.
-    pub(crate) fn chunk_of_keyframe(
+    /// Writes one chunk that has these rows, at the usual level or at one of its own.
+    pub(crate) fn chunk(
         &mut self,
-        level: i32,
+        what: &'static str,
         content: &[u8],
-        row: (String, PartRows),
+        level: Option<i32>,
+        rows: ChunkRows,
     ) -> Result<(), WriteError> {
-        self.index.add(self.table.len(), vec![row]);
-        self.chunk_at(level, "a keyframe", content)
-    }
-
-    /// Writes a chunk of a trace, which has these rows of a table.
-    pub(crate) fn chunk_of_trace(&mut self, content: &[u8], table: Table, rows: PartRows) -> Result<(), WriteError> {
-        self.index.add_part(self.table.len(), table, rows);
-        self.chunk("a stretch of rows", content)
-    }
-
-    /// Writes one chunk at a level of its own.
-    pub(crate) fn chunk_at(&mut self, level: i32, what: &'static str, content: &[u8]) -> Result<(), WriteError> {
-        self.compressor.set_parameter(CParameter::CompressionLevel(level))?;
-        self.chunk(what, content)?;
-        Ok(self.compressor.set_parameter(CParameter::CompressionLevel(self.level))?)
-    }
-
-    /// Writes one chunk.
-    pub(crate) fn chunk(&mut self, what: &'static str, content: &[u8]) -> Result<(), WriteError> {
         if self.poisoned {
             return Err(WriteError::Poisoned);
         }
+        self.poisoned = true;
         if content.len() > MAX_CHUNK_BYTES {
-            self.poisoned = true;
             return Err(WriteError::TooLarge { what, bytes: content.len() });
         }
-        let outcome = self.compress_and_write(content);
-        self.poisoned = outcome.is_err();
-        Ok(outcome?)
+        self.index.add(self.table.len(), rows);
+        self.compressor.set_parameter(CParameter::CompressionLevel(level.unwrap_or(self.level)))?;
+        self.compress_and_write(content)?;
+        self.poisoned = false;
+        Ok(())
     }
 
     fn compress_and_write(&mut self, content: &[u8]) -> std::io::Result<()> {
@@ -176,7 +153,7 @@ impl<W: Write> ChunkSink<W> {
     /// Writes the last chunk with the index, the seal and the seek table, and returns the output.
     pub(crate) fn finish(mut self) -> Result<W, WriteError> {
         let end = std::mem::take(&mut self.index).encode_end(self.next())?;
-        self.chunk("the end", &end)?;
+        self.chunk("the end", &end, None, ChunkRows::new())?;
         self.out.write_all(&self.table.tail(self.chain))?;
         self.out.flush()?;
         Ok(self.out)
@@ -204,10 +181,11 @@ mod tests {
     #[test]
     fn a_failed_writer_writes_nothing_more() {
         let mut sink = ChunkSink::new(FullDisk(100), 3).unwrap();
-        sink.chunk("a chunk", b"fits").unwrap();
+        let chunk = |sink: &mut ChunkSink<FullDisk>, content: &[u8]| sink.chunk("a chunk", content, None, Vec::new());
+        chunk(&mut sink, b"fits").unwrap();
         let noise: Vec<u8> = (0..200u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        assert!(matches!(sink.chunk("a chunk", &noise), Err(WriteError::Io(_))));
-        assert!(matches!(sink.chunk("a chunk", b"fits"), Err(WriteError::Poisoned)));
+        assert!(matches!(chunk(&mut sink, &noise), Err(WriteError::Io(_))));
+        assert!(matches!(chunk(&mut sink, b"fits"), Err(WriteError::Poisoned)));
         assert!(matches!(sink.finish(), Err(WriteError::Poisoned)));
     }
 

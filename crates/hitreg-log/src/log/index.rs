@@ -80,17 +80,14 @@ impl FileIndex {
         self.players.get(rows.players as usize).map_or(&[], |players| players)
     }
 
-    /// Returns the digest of what each chunk has of these tables.
-    fn digests(&self, of: &dyn Fn(&str) -> bool) -> Vec<u64> {
-        let mut digests = vec![0u64; self.sizes.len() as usize];
-        for IndexedTable { table, parts } in self.tables.iter().filter(|known| of(&known.table.name)) {
-            for part in parts {
-                if let Some(sum) = digests.get_mut(part.chunk as usize) {
-                    *sum = sum.wrapping_add(digest(&table.name, part.rows, part.times, self.players(part)));
-                }
-            }
-        }
-        digests
+    /// Returns the digest of what a chunk has of these tables.
+    fn digest_of(&self, chunk: u32, of: &dyn Fn(&str) -> bool) -> u64 {
+        let tables = self.tables.iter().filter(|known| of(&known.table.name));
+        let parts = tables.filter_map(|known| {
+            let part = &known.parts[known.parts.binary_search_by_key(&chunk, |part| part.chunk).ok()?];
+            Some(digest(&known.table.name, part.rows, part.times, self.players(part)))
+        });
+        parts.fold(0, u64::wrapping_add)
     }
 
     /// Compares what a chunk has with the index. `is_read` selects the tables that the reader knows.
@@ -100,13 +97,7 @@ impl FileIndex {
         rows: &ChunkRows,
         is_read: &dyn Fn(&str) -> bool,
     ) -> Result<(), LogError> {
-        let tables = self.tables.iter().filter(|known| is_read(&known.table.name));
-        let parts = tables.filter_map(|known| {
-            let place = known.parts.binary_search_by_key(&content.index, |part| part.chunk).ok()?;
-            let part = &known.parts[place];
-            Some(digest(&known.table.name, part.rows, part.times, self.players(part)))
-        });
-        let is_same = parts.fold(0, u64::wrapping_add) == digest_of(rows);
+        let is_same = self.digest_of(content.index, is_read) == digest_of(rows);
         if is_same { Ok(()) } else { Err(content.corrupt(OTHER_ROWS)) }
     }
 
@@ -221,20 +212,30 @@ struct EndMap<M> {
 const OTHER_ROWS: &str = "its rows are not those that the last chunk lists";
 
 /// What one chunk has of one table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct PartRows {
+    /// The table with its columns and without rows. That of a log has no columns.
+    pub(super) table: Table,
     pub(super) rows: u32,
     pub(super) times: Option<(i64, i64)>,
     /// The players who have rows, ascending.
     pub(super) players: Vec<u16>,
 }
 
-/// What a chunk has of each table, by name.
-pub(super) type ChunkRows = Vec<(String, PartRows)>;
+impl PartRows {
+    /// Returns rows of a log's table, without players.
+    pub(super) fn of_log(table: impl Into<String>, rows: usize, times: Option<(i64, i64)>) -> PartRows {
+        PartRows { table: Table::new(table, Vec::new()), rows: rows as u32, times, players: Vec::new() }
+    }
+}
+
+/// What a chunk has of each table.
+pub(super) type ChunkRows = Vec<PartRows>;
 
 /// Returns the digest of what a chunk has. It does not depend on the order of the tables.
 pub(super) fn digest_of(rows: &ChunkRows) -> u64 {
-    rows.iter().fold(0, |sum, (table, part)| sum.wrapping_add(digest(table, part.rows, part.times, &part.players)))
+    let parts = rows.iter().map(|part| digest(&part.table.name, part.rows, part.times, &part.players));
+    parts.fold(0, u64::wrapping_add)
 }
 
 /// Returns the digest of what a chunk has of one table. Those of a chunk's tables are added up.
@@ -259,28 +260,23 @@ pub(super) struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Adds the rows of a chunk of a log.
+    /// Adds the rows of a chunk. A table without rows is known from then on.
     pub(super) fn add(&mut self, chunk: u32, rows: ChunkRows) {
-        for (name, rows) in rows {
-            self.add_part(chunk, Table::new(name, Vec::new()), rows);
-        }
-    }
-
-    /// Adds rows of one table; `table` has its columns and no rows.
-    pub(super) fn add_part(&mut self, chunk: u32, table: Table, PartRows { rows, times, players }: PartRows) {
-        let next = self.tables.len();
-        let place = *self.places.entry(table.name.clone()).or_insert(next);
-        if place == next {
-            self.tables.push(IndexedTable { table, parts: Vec::new() });
-        } else if rows > 0 {
-            let known = &mut self.tables[place];
-            known.table.widen(table, known.parts.is_empty());
-        }
-        if rows > 0 {
-            let next = self.players.len() as u32;
-            let players = *self.players.entry(players).or_insert(next);
-            self.tables[place].parts.push(IndexedRows { chunk, rows, times, players });
-            self.parts += 1;
+        for PartRows { table, rows, times, players } in rows {
+            let next = self.tables.len();
+            let place = *self.places.entry(table.name.clone()).or_insert(next);
+            if place == next {
+                self.tables.push(IndexedTable { table, parts: Vec::new() });
+            } else if rows > 0 {
+                let known = &mut self.tables[place];
+                known.table.widen(table, known.parts.is_empty());
+            }
+            if rows > 0 {
+                let next = self.players.len() as u32;
+                let players = *self.players.entry(players).or_insert(next);
+                self.tables[place].parts.push(IndexedRows { chunk, rows, times, players });
+                self.parts += 1;
+            }
         }
     }
 

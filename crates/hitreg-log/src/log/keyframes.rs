@@ -47,7 +47,7 @@ pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<Keyframe> {
 pub(super) const KEYFRAME: &str = "keyframe";
 
 /// Returns what the chunk of a keyframe has.
-pub(super) fn keyframe_rows(keyframe: &Keyframe) -> (String, PartRows) {
+pub(super) fn keyframe_rows(keyframe: &Keyframe) -> PartRows {
     let Micros(at) = keyframe.at;
-    (KEYFRAME.to_owned(), PartRows { rows: 1, times: Some((at, at)), players: Vec::new() })
+    PartRows::of_log(KEYFRAME, 1, Some((at, at)))
 }

@@ -83,7 +83,7 @@ impl<W: Write> TraceWriter<W> {
 
     fn in_layout(layout: TraceLayout, out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, layout.zstd_level())?;
-        sink.chunk("the header", &header::encode(FileKind::Trace, header)?)?;
+        sink.chunk("the header", &header::encode(FileKind::Trace, header)?, None, ChunkRows::new())?;
         let (tables, past) = (SortedSet::new(), RecentStates::default());
         Ok(TraceWriter { sink, layout, tables, past, forgets: true, content: Vec::new() })
     }
@@ -109,7 +109,7 @@ impl<W: Write> TraceWriter<W> {
             let part = start..rows.min(start + step);
             self.content.clear();
             layout::encode(table, part.clone(), self.layout, &self.past, self.sink.next(), &mut self.content)?;
-            self.sink.chunk_of_trace(&self.content, table.without_rows(), layout::part_rows(table, part))?;
+            self.sink.chunk("a stretch of rows", &self.content, None, vec![layout::part_rows(table, part)])?;
         }
         Ok(())
     }
@@ -215,7 +215,7 @@ impl<R: Read> TraceReader<R> {
 /// Returns what a chunk with these rows has for the index.
 fn rows_of(table: &Table) -> ChunkRows {
     let part = layout::part_rows(table, 0..table.rows());
-    if part.rows == 0 { ChunkRows::new() } else { vec![(table.name.clone(), part)] }
+    if part.rows == 0 { ChunkRows::new() } else { vec![part] }
 }
 
 /// Reads a whole trace.

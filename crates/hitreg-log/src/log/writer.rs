@@ -126,7 +126,7 @@ fn write_part<W: Write>(
     header: &SessionHeader,
 ) -> Result<(), WriteError> {
     let content = chunk::encode(part, header, sink.next())?;
-    sink.chunk_of_log(&content, chunk::rows_by_table(part, header))
+    sink.chunk(chunk::CONTENT, &content, None, chunk::rows_by_table(part, header))
 }
 
 /// Writes a whole session, with the players' records merged in time order.

@@ -40,7 +40,7 @@ pub(super) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> 
             *count += 1;
         }
     }
-    let of = |(class, rows): (usize, u32)| (table_name(class), PartRows { rows, times: None, players: Vec::new() });
+    let of = |(class, rows): (usize, usize)| PartRows::of_log(table_name(class), rows, None);
     counts.into_iter().enumerate().filter(|(_, rows)| *rows > 0).map(of).collect()
 }
 

@@ -90,7 +90,7 @@ pub(super) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> 
         let (records, range) =
             part.unknown().find(|(records, range)| records.kind == kind.name && !range.is_empty())?;
         let times = records.span(range.clone()).map(|(first, last)| (first.0, last.0));
-        Some((kind.name.clone(), PartRows { rows: range.len() as u32, times, players: Vec::new() }))
+        Some(PartRows::of_log(&kind.name, range.len(), times))
     };
     header.unknown.iter().filter(|kind| !kind.is_known_kind()).filter_map(of).collect()
 }

@@ -169,8 +169,7 @@ impl IndexCheck {
         let (None, false, Some(last)) = (&next, has_ended, &chunks.end) else { return Ok(next) };
         let (_, _, known) = decode_end(&last.bytes, chunks.table.clone()).map_err(|what| last.corrupt(what))?;
         let Some(known) = known else { return Ok(None) };
-        let digests = known.digests(is_read);
-        let differs = |(chunk, _, digest): &&(u32, u64, u64)| digests.get(*chunk as usize) != Some(digest);
+        let differs = |(chunk, _, digest): &&(u32, u64, u64)| known.digest_of(*chunk, is_read) != *digest;
         match self.read.iter().find(differs) {
             Some((chunk, offset, _)) => Err(LogError::corrupt_chunk(*offset, *chunk, OTHER_ROWS)),
             None => Ok(None),

@@ -53,13 +53,15 @@ pub fn write_keyframes<W: Write>(
         let next = chunks.next()?;
         while let Some(keyframe) = keyframes.next_if(|keyframe| keyframe.stretch <= stretch || next.is_none()) {
             let content = encode(keyframe, sink.next())?;
-            sink.chunk_of_keyframe(options.level.max(KEYFRAME_LEVEL), &content, keyframe_rows(keyframe))?;
+            let level = Some(options.level.max(KEYFRAME_LEVEL));
+            sink.chunk("a keyframe", &content, level, vec![keyframe_rows(keyframe)])?;
         }
         let Some(content) = next else { break };
         if keyframe_in(&content.bytes, stretch).is_none() {
             let moved = moved(&content.bytes, sink.next()).ok_or(RewriteError::Layout("a chunk's place"))?;
             let decoded = chunk::decode(&content.bytes, &header, &schema).map_err(|what| content.corrupt(what))?;
-            sink.chunk_of_log(&moved, chunk::rows_by_table(&SessionSlice::whole(&decoded), &header))?;
+            let rows = chunk::rows_by_table(&SessionSlice::whole(&decoded), &header);
+            sink.chunk(chunk::CONTENT, &moved, None, rows)?;
         }
         stretch += 1;
     }

@@ -38,13 +38,13 @@ fn header() -> SessionHeader {
 /// Returns an undamaged file whose chunks claim many rows of zeros in a few bytes each.
 fn crafted(chunks: u32, rows: u32) -> Vec<u8> {
     let mut sink = ChunkSink::new(Vec::new(), 3).unwrap();
-    sink.chunk("the header", &header::encode_log(&header()).unwrap()).unwrap();
+    sink.header(&header::encode_log(&header()).unwrap(), 1).unwrap();
     for _ in 0..chunks {
         let (index, before) = sink.next();
         let states = (vec![0], vec![rows], vec![ByteBuf::new(); 14]);
         let content = to_messagepack(&CraftedChunk { index, before: before.0, states }).unwrap();
-        let part = PartRows { rows, times: None, players: Vec::new() };
-        sink.chunk_of_log(&content, vec![("states".to_owned(), part)]).unwrap();
+        let part = PartRows::of_log("states", rows as usize, None);
+        sink.chunk("records", &content, None, vec![part]).unwrap();
     }
     sink.finish().unwrap()
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use super::{LogError, TraceReader, layout, rows_of};
 use crate::log::chunks::ChunkContent;
-use crate::log::index::{FileIndex, IndexBuilder, IndexedRows, chunk_at, content_of, frame_at, read_index};
+use crate::log::index::{FileIndex, IndexBuilder, IndexedRows, PartRows, chunk_at, content_of, frame_at, read_index};
 use crate::trace::{ColumnData, ColumnSpan, Table, TraceHeader};
 
 /// The header and the index of a trace.
@@ -26,7 +26,7 @@ impl<R: Read> TraceReader<R> {
             let part = part_of(&content, &table)?;
             self.check.add(&content, &rows_of(&part));
             let rows = layout::part_rows(&part, 0..part.rows());
-            index.add_part(content.index, table, rows);
+            index.add(content.index, vec![PartRows { table, ..rows }]);
         }
         Ok(index.finish(self.chunks.table))
     }

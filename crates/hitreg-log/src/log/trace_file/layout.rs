@@ -161,7 +161,7 @@ pub(super) fn part_rows(table: &Table, rows: Range<usize>) -> PartRows {
         Some(ColumnData::U32(ticks)) => lowest_and_highest(ticks[rows.clone()].iter().map(|tick| i64::from(*tick))),
         _ => None,
     };
-    PartRows { rows: rows.len() as u32, times, players: Vec::new() }
+    PartRows { table: table.without_rows(), rows: rows.len() as u32, times, players: Vec::new() }
 }
 
 /// Returns how many bytes of memory a table needs.
