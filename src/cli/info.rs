@@ -91,9 +91,7 @@ struct LogInfo {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let path = &args.file;
     match store::kind_of(path)? {
-        FileKind::Trace if output.is_typed("replay", args.replay) => {
-            Err(EngineError::Replayed { path: path.clone() }.into())
-        }
+        FileKind::Trace if output.is_typed("replay", args.replay) => Err(EngineError::replayed(path).into()),
         FileKind::Trace => trace::show(path, output),
         FileKind::Log | FileKind::Other => show_log(games, args, output),
     }

@@ -183,7 +183,7 @@ fn run_into<E: Send>(
     let (batches, handed_over) = RecordBatcher::new();
     std::thread::scope(|scope| {
         let writing = std::thread::Builder::new().spawn_scoped(scope, move || handed_over.each(push));
-        let writing = writing.map_err(EngineError::NoThread)?;
+        let writing = writing.map_err(EngineError::no_thread)?;
         let mut counting = CountingRecorder { batches, tally: RecordProgress::default(), progress };
         let ran = ready.run(&mut counting, may_continue);
         let tally = counting.tally;

@@ -214,7 +214,7 @@ fn sweep(games: &Games, logs: Vec<PathBuf>, plan: &SweepPlan) -> Result<(Sweep, 
             }
         };
         if game.get_or_insert_with(|| log.header.game.clone()) != &log.header.game {
-            sweep.swept.problems.push(EngineError::OtherGame { path }.into());
+            sweep.swept.problems.push(EngineError::other_game(&path).into());
             continue;
         }
         files::note_hole(&path, log.survey.first_hole());
@@ -249,9 +249,11 @@ impl OwnSweep<'_> {
                 self.builder.add(figures);
                 self.swept.logs.extend(paths);
             }
-            Err(SweepError::Settings { log, source }) => return Err(CommandError::file(&paths[log], source)),
-            Err(SweepError::Run { source, .. }) if logs.len() == 1 => self.swept.problems.push(source.into()),
-            Err(SweepError::Run { .. }) => {
+            Err(SweepError { log, source: EngineError::Setting(source) }) => {
+                return Err(CommandError::file(&paths[log], source));
+            }
+            Err(SweepError { source, .. }) if logs.len() == 1 => self.swept.problems.push(source.into()),
+            Err(_) => {
                 for alone in paths.into_iter().zip(logs) {
                     self.run(vec![alone])?;
                 }

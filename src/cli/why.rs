@@ -182,7 +182,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let asked = asked(args, named)?;
     let is_trace = store::kind_of(path)? == FileKind::Trace;
     if is_trace && (!args.what_if.is_plain() || args.build.is_some()) {
-        return Err(EngineError::Replayed { path: path.clone() }.into());
+        return Err(EngineError::replayed(path).into());
     }
     let engine = files::engine(games);
     let answer = match (is_trace, &args.build) {

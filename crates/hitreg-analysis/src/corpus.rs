@@ -13,8 +13,7 @@ mod weapon_change;
 pub use band::LatencyBand;
 pub use command::{NO_CACHE, THIS_BUILD, command_line};
 pub use rows::{
-    CauseRow, LogRow, RESULTS_VERSION, ResultRow, RowError, ShotRow, WeaponRow, name_of, read_row, sample_rows,
-    write_row,
+    CauseRow, LogRow, RESULTS_VERSION, ResultRow, ShotRow, WeaponRow, name_of, read_row, sample_rows, write_row,
 };
 pub(crate) use side::paired;
 pub use side::{SideFigures, compared_rows};

@@ -53,29 +53,11 @@ pub struct Build {
 
 /// The error for a path without a usable build.
 #[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The file does not exist.
-    #[error("{}: there is no such build: give the path of an executable, without arguments", path.display())]
-    Missing {
-        /// The path that was tried.
-        path: PathBuf,
-    },
-    /// A folder, or a file without permission to execute.
-    #[error("{}: this is {what}: give a program that runs `replay LOG -o TRACE`", path.display())]
-    NoProgram {
-        /// The path.
-        path: PathBuf,
-        /// The kind of file that was found.
-        what: &'static str,
-    },
-    /// The file cannot be read.
-    #[error("{}: cannot be read: {source}", path.display())]
-    Unreadable {
-        /// The path.
-        path: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
+#[error("{}: {what}", path.display())]
+pub struct BuildError {
+    path: PathBuf,
+    /// What is there instead, and what to do.
+    what: String,
 }
 
 /// The error for a build without a usable result.
@@ -133,16 +115,21 @@ impl Build {
     /// # Errors
     /// When the file does not exist, cannot be read or may not be executed.
     pub fn at(path: &Path) -> Result<Build, BuildError> {
-        let fail = |source: std::io::Error| match source.kind() {
-            std::io::ErrorKind::NotFound => BuildError::Missing { path: path.into() },
-            _ => BuildError::Unreadable { path: path.into(), source },
+        let no_build = |what: String| BuildError { path: path.into(), what };
+        let no_program =
+            |what: &str| no_build(format!("this is {what}: give a program that runs `replay LOG -o TRACE`"));
+        let fail = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                no_build("there is no such build: give the path of an executable, without arguments".to_owned())
+            }
+            _ => no_build(format!("cannot be read: {error}")),
         };
         let meta = std::fs::metadata(path).map_err(fail)?;
         if meta.is_dir() {
-            return Err(BuildError::NoProgram { path: path.into(), what: "a folder" });
+            return Err(no_program("a folder"));
         }
         if !process::is_executable(&meta) {
-            return Err(BuildError::NoProgram { path: path.into(), what: "a file that is not executable" });
+            return Err(no_program("a file that is not executable"));
         }
         let digest = identity(path).map_err(fail)?;
         // An absolute path, because a bare name would be searched in PATH and a relative path depends on the child's

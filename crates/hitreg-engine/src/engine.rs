@@ -41,10 +41,8 @@ pub use contract::{ContractPoint, PointResult, check_contract};
 pub use effects::look_for_effects;
 pub(crate) use error::BuildOutcome;
 pub use error::EngineError;
-pub use games::JoinError;
 pub use games::{
-    Bodies, Games, MapFile, NoBots, Playable, ReadySession, RulesError, ScoreError, SelfPlaying, SetupError, StepError,
-    UnknownGame, recording, replaying,
+    Bodies, GameError, Games, MapFile, Playable, ReadySession, RulesError, SelfPlaying, recording, replaying,
 };
 pub(crate) use log_file::HashingReader;
 pub use log_file::LogFile;

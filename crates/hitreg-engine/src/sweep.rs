@@ -4,7 +4,7 @@
 mod axis;
 mod figures;
 
-pub use axis::{Axis, AxisError, PRESET};
+pub use axis::{Axis, PRESET};
 pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, figure_names};
 
 pub(crate) use figures::{FigureCollector, RunFigures};
@@ -27,60 +27,30 @@ pub struct SweepPlan {
     seeds: u16,
 }
 
-/// The error for axes that cannot be combined.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// No axis is given.
-    #[error("nothing to sweep: give a setting and its values, such as --set interpolation.lerp_ms=0..200:50")]
-    Nothing,
-    /// A setting is given twice.
-    #[error("`{key}` is given twice; give all its values in one list")]
-    Twice {
-        /// The setting's key.
-        key: String,
-    },
-    /// More settings than a table can show.
-    #[error("{count} settings are given: a sweep takes one or two, and presets")]
-    TooManySettings {
-        /// The number of settings.
-        count: usize,
-    },
-    /// Too few seeds for a confidence interval.
-    #[error("a confidence interval needs at least 2 seeds, not {seeds}")]
-    TooFewSeeds {
-        /// The number of seeds.
-        seeds: u16,
-    },
-    /// More combinations than [`POINTS_MAX`].
-    #[error("that makes {points} combinations; the most is {POINTS_MAX}")]
-    TooManyPoints {
-        /// The number of combinations.
-        points: usize,
-    },
-}
-
 impl SweepPlan {
     /// Creates a plan with these axes. Presets become the first axis.
     ///
     /// # Errors
     /// When there is no axis, more than two settings, two axes of one setting, or too many combinations.
-    pub fn new(mut axes: Vec<Axis>) -> Result<SweepPlan, PlanError> {
+    pub fn new(mut axes: Vec<Axis>) -> Result<SweepPlan, String> {
         axes.sort_by_key(|axis| axis.key() != PRESET);
         if axes.is_empty() {
-            return Err(PlanError::Nothing);
+            return Err(
+                "nothing to sweep: give a setting and its values, such as --set interpolation.lerp_ms=0..200:50".into(),
+            );
         }
         for (place, axis) in axes.iter().enumerate() {
             if axes[..place].iter().any(|before| before.key() == axis.key()) {
-                return Err(PlanError::Twice { key: axis.key().to_owned() });
+                return Err(format!("`{}` is given twice; give all its values in one list", axis.key()));
             }
         }
         let count = axes.iter().filter(|axis| axis.key() != PRESET).count();
         if count > 2 {
-            return Err(PlanError::TooManySettings { count });
+            return Err(format!("{count} settings are given: a sweep takes one or two, and presets"));
         }
         let points = axes.iter().fold(1usize, |points, axis| points.saturating_mul(axis.values().len()));
         if points > POINTS_MAX {
-            return Err(PlanError::TooManyPoints { points });
+            return Err(format!("that makes {points} combinations; the most is {POINTS_MAX}"));
         }
         Ok(SweepPlan { axes, what_if: WhatIf::Replay, seeds: SEEDS })
     }
@@ -95,8 +65,11 @@ impl SweepPlan {
     ///
     /// # Errors
     /// When there are fewer than two seeds, because they give no confidence interval.
-    pub fn with_seeds(self, seeds: u16) -> Result<SweepPlan, PlanError> {
-        if seeds < 2 { Err(PlanError::TooFewSeeds { seeds }) } else { Ok(SweepPlan { seeds, ..self }) }
+    pub fn with_seeds(self, seeds: u16) -> Result<SweepPlan, String> {
+        match seeds {
+            0..2 => Err(format!("a confidence interval needs at least 2 seeds, not {seeds}")),
+            2.. => Ok(SweepPlan { seeds, ..self }),
+        }
     }
 
     /// The preset and the settings of one point.

@@ -149,5 +149,5 @@ impl VerifyOptions<'_> {
 
 fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, EngineError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|source| EngineError::Threads { threads, source })
+    pool.map_err(|error| EngineError::Request(format!("cannot start {threads} threads: {error}")))
 }

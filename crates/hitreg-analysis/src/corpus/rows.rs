@@ -194,22 +194,6 @@ struct ResultLine<R> {
     row: R,
 }
 
-/// Why a line is no row of results.
-#[derive(Debug, thiserror::Error)]
-pub enum RowError {
-    /// The row is of another version.
-    #[error(
-        "it is of version {found}, and this build reads version {RESULTS_VERSION}: run the logs again with this build"
-    )]
-    Version {
-        /// The version of the row.
-        found: u64,
-    },
-    /// The line is not a row.
-    #[error("it is no row of results: {0}")]
-    NoRow(#[from] serde_json::Error),
-}
-
 /// Writes a row as a line of JSON, with the line's end.
 pub fn write_row(row: &ResultRow) -> String {
     let line = serde_json::to_string(&ResultLine { v: RESULTS_VERSION, row });
@@ -221,19 +205,22 @@ pub fn write_row(row: &ResultRow) -> String {
 ///
 /// # Errors
 /// When the line is not a row of this version.
-pub fn read_row(line: &str) -> Result<ResultRow, RowError> {
+pub fn read_row(line: &str) -> Result<ResultRow, String> {
+    let no_row = |error| format!("it is no row of results: {error}");
     #[derive(Deserialize)]
     struct Version {
         v: u64,
     }
     let known = format!("{{\"v\":{RESULTS_VERSION},");
     if !line.starts_with(&known) {
-        let Version { v } = serde_json::from_str(line)?;
+        let Version { v } = serde_json::from_str(line).map_err(no_row)?;
         if v != u64::from(RESULTS_VERSION) {
-            return Err(RowError::Version { found: v });
+            return Err(format!(
+                "it is of version {v}, and this build reads version {RESULTS_VERSION}: run the logs again with this build"
+            ));
         }
     }
-    Ok(serde_json::from_str::<ResultLine<ResultRow>>(line)?.row)
+    Ok(serde_json::from_str::<ResultLine<ResultRow>>(line).map_err(no_row)?.row)
 }
 
 /// The name of a verdict, reason or change, as in JSON.

@@ -88,38 +88,12 @@ pub struct Tolerance {
     pub within: f64,
 }
 
-/// An invalid tolerance, or a comparison of columns that do not exist.
+/// Why traces cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DiffError {
-    /// The text does not have the form `COLUMN=NUMBER`.
-    #[error("`{0}` is not a tolerance: write COLUMN=NUMBER, such as origin=0.1")]
-    NotATolerance(String),
-    /// The number is negative or not finite, or it is no number.
-    #[error("the tolerance of `{column}` is {found}: it must be a finite number that is not negative")]
-    BadTolerance {
-        /// The column.
-        column: String,
-        /// The text after the `=`.
-        found: String,
-    },
-    /// No column has the name.
-    #[error("--tolerance: neither trace has a column `{column}`{}", nearest.as_ref().map_or(String::new(), |n| format!(" (did you mean `{n}`?)")))]
-    NoSuchColumn {
-        /// The name.
-        column: String,
-        /// The most similar column name.
-        nearest: Option<String>,
-    },
-    /// The column exists, but the comparison does not cover it.
-    #[error(
-        "--tolerance of `{column}` has no effect, because --on {on} does not compare that column: change --on or leave it out"
-    )]
-    NotCompared {
-        /// The name.
-        column: String,
-        /// The compared part.
-        on: &'static str,
-    },
+    /// A tolerance is invalid, or no compared column has its name; says what to write.
+    #[error("{0}")]
+    Tolerance(String),
     /// A trace cannot be read again, or its rows are too far out of order. Holds the reason.
     #[error("{0}")]
     Unread(String),
@@ -129,12 +103,18 @@ impl FromStr for Tolerance {
     type Err = DiffError;
 
     fn from_str(text: &str) -> Result<Tolerance, DiffError> {
-        let (column, number) = text.split_once('=').ok_or_else(|| DiffError::NotATolerance(text.to_owned()))?;
+        let no_tolerance =
+            || DiffError::Tolerance(format!("`{text}` is not a tolerance: write COLUMN=NUMBER, such as origin=0.1"));
+        let (column, number) = text.split_once('=').ok_or_else(no_tolerance)?;
         let (column, number) = (column.trim(), number.trim());
         if column.is_empty() {
-            return Err(DiffError::NotATolerance(text.to_owned()));
+            return Err(no_tolerance());
         }
-        let bad = || DiffError::BadTolerance { column: column.to_owned(), found: number.to_owned() };
+        let bad = || {
+            DiffError::Tolerance(format!(
+                "the tolerance of `{column}` is {number}: it must be a finite number that is not negative"
+            ))
+        };
         let within: f64 = number.parse().map_err(|_| bad())?;
         if !within.is_finite() || within < 0.0 {
             return Err(bad());
@@ -173,16 +153,23 @@ impl Tolerances {
         // A replay for such a comparison may have made only the tables that it needs.
         let declared = || TABLES.iter().flat_map(|table| table.columns).map(|column| column.name);
         for tolerance in &self.0 {
-            let column = || tolerance.column.clone();
+            let column = &tolerance.column;
             if compared().any(|name| tolerance.covers(name)) {
                 continue;
             }
             let is_known = names().any(|name| tolerance.covers(name))
                 || (on != DiffScope::Any && declared().any(|name| tolerance.covers(name)));
-            return Err(match is_known {
-                true => DiffError::NotCompared { column: column(), on: on.name() },
-                false => DiffError::NoSuchColumn { column: column(), nearest: nearest(&tolerance.column, names()) },
-            });
+            return Err(DiffError::Tolerance(match is_known {
+                true => format!(
+                    "--tolerance of `{column}` has no effect, because --on {} does not compare that column: change --on or \
+                     leave it out",
+                    on.name()
+                ),
+                false => {
+                    let nearest = nearest(column, names()).map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+                    format!("--tolerance: neither trace has a column `{column}`{nearest}")
+                }
+            }));
         }
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use crate::report::figures::counted;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::shots;
@@ -67,76 +66,28 @@ impl serde::Serialize for ShotName {
     }
 }
 
-/// Why a shot or correction was not found.
+/// Why a shot or correction was not found; names the nearest ones.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WhyError {
-    /// The trace is of an open loop, and has no shots.
-    #[error("there are no shots in it: in open loop, no server judges shots")]
-    NoServer,
-    /// The trace has no shots.
-    #[error("there are no shots in it: the server judged none")]
-    NoShots,
-    /// The trace has the records of a log, without shots.
-    #[error("the log records no shots: name the build that replays it (--build), or record its shots")]
-    NoShotRecords,
-    /// This player did not shoot.
-    #[error("p{player} did not shoot: choose one of {}", .shooters.join(", "))]
-    NoShooter {
-        /// The requested player.
-        player: u32,
-        /// The players who did shoot.
-        shooters: Vec<String>,
-    },
-    /// The usercmd did not fire.
-    #[error("there is no shot {asked}; the nearest are {}", .nearest.join(", "))]
-    NoShot {
-        /// The requested shot.
-        asked: String,
-        /// The shots of that player with the nearest usercmds.
-        nearest: Vec<String>,
-    },
-    /// No shot was judged near this time.
-    #[error("no shot was judged within {} s of {}; the nearest is {nearest}, at {}", NEAR.0 / 1_000_000, ClockTime(*asked), ClockTime(*at))]
-    NotNear {
-        /// The requested time.
-        asked: Micros,
-        /// The nearest shot.
-        nearest: ShotName,
-        /// The time at which it was judged.
-        at: Micros,
-    },
-    /// The log has no table of corrections.
-    #[error(
-        "the log does not record corrections: name the build that replays it (--build), or record a table `corrections`"
-    )]
-    NoCorrectionTable,
-    /// The player has fewer corrections.
-    #[error("p{player} has only {}, not {number}; players with corrections: {}", counted(*count as u64, "correction"), list(.players))]
-    NoCorrection {
-        /// The requested player.
-        player: u32,
-        /// The requested number.
-        number: u32,
-        /// The number of corrections that the player has.
-        count: usize,
-        /// The number of corrections of each player.
-        players: Vec<String>,
-    },
-}
+#[error("{0}")]
+pub struct WhyError(pub(super) String);
 
 impl WhyError {
+    /// The error for a log without a table of corrections.
+    pub fn no_correction_table() -> WhyError {
+        let what = "the log does not record corrections: name the build that replays it (--build), or record a table \
+                    `corrections`";
+        WhyError(what.to_owned())
+    }
+
     /// The error for a trace without shots.
     fn none_in(trace: &Trace) -> WhyError {
-        match trace.header.is_recorded() {
-            true => WhyError::NoShotRecords,
-            false if trace.header.is_open() => WhyError::NoServer,
-            false => WhyError::NoShots,
-        }
+        let what = match trace.header.is_recorded() {
+            true => "the log records no shots: name the build that replays it (--build), or record its shots",
+            false if trace.header.is_open() => "there are no shots in it: in open loop, no server judges shots",
+            false => "there are no shots in it: the server judged none",
+        };
+        WhyError(what.to_owned())
     }
-}
-
-fn list(items: &[String]) -> String {
-    if items.is_empty() { "none".to_owned() } else { items.join(", ") }
 }
 
 impl FromStr for ShotName {
@@ -200,8 +151,8 @@ impl ShotName {
                 of_shooter.iter().take(4).filter_map(|row| super::cell(shots.command, *row)).collect();
             nearest.sort_unstable();
             nearest.dedup();
-            let nearest = nearest.iter().map(|command| format!("p{}#{command}", self.shooter)).collect();
-            WhyError::NoShot { asked: self.to_string(), nearest }
+            let nearest: Vec<String> = nearest.iter().map(|command| format!("p{}#{command}", self.shooter)).collect();
+            WhyError(format!("there is no shot {self}; the nearest are {}", nearest.join(", ")))
         })
     }
 }
@@ -220,7 +171,9 @@ pub(super) fn row_at(trace: &Trace, at_us: i64, player: Option<u32>) -> Result<u
         && at.abs_diff(at_us) > NEAR.0.unsigned_abs()
     {
         let nearest = ShotName { shooter, command, index: None };
-        return Err(WhyError::NotNear { asked: Micros(at_us), nearest, at: Micros(at) });
+        let (within, asked, at) = (NEAR.0 / 1_000_000, ClockTime(Micros(at_us)), ClockTime(Micros(at)));
+        let what = format!("no shot was judged within {within} s of {asked}; the nearest is {nearest}, at {at}");
+        return Err(WhyError(what));
     }
     Ok(row)
 }
@@ -233,7 +186,8 @@ fn rows_of(trace: &Trace, player: Option<u32>) -> Result<Vec<usize>, WhyError> {
         (false, _) => Ok(rows),
         (true, Some(player)) if !shots.shooter.is_empty() => {
             let shooters: SortedSet<u32> = shots.shooter.iter().copied().collect();
-            Err(WhyError::NoShooter { player, shooters: shooters.iter().map(|player| format!("p{player}")).collect() })
+            let shooters: Vec<String> = shooters.iter().map(|player| format!("p{player}")).collect();
+            Err(WhyError(format!("p{player} did not shoot: choose one of {}", shooters.join(", "))))
         }
         (true, _) => Err(WhyError::none_in(trace)),
     }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::asked::WhyError;
 use super::{Axes, TraceRows, cell, measure};
 use crate::diff::{CellValue, DOUBLE_WHOLE_MAX, SINGLE_WHOLE_MAX};
+use crate::report::figures::counted;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{bodies, corrections, errors, frames};
 use hitreg_log::trace::{Column, ColumnData, Trace};
@@ -236,14 +237,12 @@ pub(super) fn row(trace: &Trace, others: &OtherCorrections, player: u32, number:
     let of_player = corrected.get(&player).map_or(&[][..], Vec::as_slice);
     let index = (number as usize).checked_sub(1 + others.before(player));
     let found = index.and_then(|index| of_player.get(index));
-    found.copied().ok_or_else(|| WhyError::NoCorrection {
-        player,
-        number,
-        count: others.of(player) + of_player.len(),
-        players: (players(&corrected, others).into_iter())
-            .filter(|(_, count)| *count > 0)
-            .map(|(player, count)| format!("p{player} ({count})"))
-            .collect(),
+    found.copied().ok_or_else(|| {
+        let count = counted((others.of(player) + of_player.len()) as u64, "correction");
+        let players = players(&corrected, others).into_iter().filter(|(_, count)| *count > 0);
+        let players: Vec<String> = players.map(|(player, count)| format!("p{player} ({count})")).collect();
+        let players = if players.is_empty() { "none".to_owned() } else { players.join(", ") };
+        WhyError(format!("p{player} has only {count}, not {number}; players with corrections: {players}"))
     })
 }
 

@@ -37,29 +37,9 @@ pub enum GitError {
         /// What git wrote.
         said: String,
     },
-    /// The folder belongs to no repository.
-    #[error("{}: not in a git repository: name the game's repository with --repo FOLDER", folder.display())]
-    NoRepository {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// The repository has no commit of this name.
-    #[error("`{name}` is not a commit of this repository. To list its commits, run: git log --oneline")]
-    NoCommit {
-        /// The given name.
-        name: String,
-    },
-    /// The range does not have the form `GOOD..BAD`.
-    #[error("`{0}` is not a range of commits: write GOOD..BAD, such as v1.0..HEAD")]
-    NoRange(String),
-    /// The range has no commits.
-    #[error("{good}..{bad} has no commits: BAD must come after GOOD")]
-    Empty {
-        /// The good end.
-        good: String,
-        /// The bad end.
-        bad: String,
-    },
+    /// The repository lacks what was asked for; says what, and what to do.
+    #[error("{0}")]
+    Request(String),
 }
 
 /// A user's git repository.
@@ -77,7 +57,10 @@ impl Repository {
         let common = git(folder, ["rev-parse", "--path-format=absolute", "--git-common-dir"]);
         let common = common.map_err(|error| match error {
             GitError::Failed { said, .. } if said.starts_with("not a git") || said.starts_with("cannot change to") => {
-                GitError::NoRepository { folder: folder.to_owned() }
+                let folder = folder.display();
+                GitError::Request(format!(
+                    "{folder}: not in a git repository: name the game's repository with --repo FOLDER"
+                ))
             }
             error => error,
         })?;
@@ -94,21 +77,25 @@ impl Repository {
     /// # Errors
     /// When the text is not a range, names no commits, or the range is empty.
     pub fn range(&self, text: &str) -> Result<(String, String), GitError> {
-        let (good, bad) = text.split_once("..").ok_or_else(|| GitError::NoRange(text.to_owned()))?;
+        let no_range =
+            || GitError::Request(format!("`{text}` is not a range of commits: write GOOD..BAD, such as v1.0..HEAD"));
+        let (good, bad) = text.split_once("..").ok_or_else(no_range)?;
         if good.is_empty() || bad.starts_with('.') {
-            return Err(GitError::NoRange(text.to_owned()));
+            return Err(no_range());
         }
         let bad = if bad.is_empty() { "HEAD" } else { bad };
         let commit = |name: &str| {
             let found = self.git(["rev-parse", "--verify", "--end-of-options", &format!("{name}^{{commit}}")]);
             found.map_err(|error| match error {
-                GitError::Failed { .. } => GitError::NoCommit { name: name.to_owned() },
+                GitError::Failed { .. } => GitError::Request(format!(
+                    "`{name}` is not a commit of this repository. To list its commits, run: git log --oneline"
+                )),
                 error => error,
             })
         };
         let (good, bad) = (commit(good)?, commit(bad)?);
         match self.candidates(&bad, std::slice::from_ref(&good))?.is_empty() && !self.parents(&bad)?.contains(&good) {
-            true => Err(GitError::Empty { good, bad }),
+            true => Err(GitError::Request(format!("{good}..{bad} has no commits: BAD must come after GOOD"))),
             false => Ok((good, bad)),
         }
     }

@@ -22,26 +22,9 @@ pub enum CorpusError {
     /// A file or folder cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A folder has no logs.
-    #[error("{}: there is no *.hitlog in this directory or below it: name a log, or another directory", path.display())]
-    EmptyFolder {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The text is not a pattern.
-    #[error("{pattern}: this is no pattern: {source}")]
-    Pattern {
-        /// The text.
-        pattern: String,
-        /// The problem and its position.
-        source: glob::PatternError,
-    },
-    /// A manifest names no log.
-    #[error("{}: this manifest names no log: write one path on each line", path.display())]
-    EmptyManifest {
-        /// The manifest.
-        path: PathBuf,
-    },
+    /// A path names no log, or is no pattern; says what to do.
+    #[error("{0}")]
+    Request(String),
 }
 
 /// Whether a path names several logs: a folder, a pattern or a manifest (`@FILE`).
@@ -90,7 +73,10 @@ impl Corpus {
         if path.is_dir() {
             let below = store::files_below(path, "hitlog")?;
             if below.is_empty() {
-                return Err(CorpusError::EmptyFolder { path: path.to_owned() });
+                let path = path.display();
+                return Err(CorpusError::Request(format!(
+                    "{path}: there is no *.hitlog in this directory or below it: name a log, or another directory"
+                )));
             }
             self.logs.extend(below);
             return Ok(());
@@ -103,8 +89,8 @@ impl Corpus {
     }
 
     fn add_pattern(&mut self, pattern: &str) -> Result<(), CorpusError> {
-        let matches =
-            glob::glob(pattern).map_err(|source| CorpusError::Pattern { pattern: pattern.to_owned(), source })?;
+        let no_pattern = |error| CorpusError::Request(format!("{pattern}: this is no pattern: {error}"));
+        let matches = glob::glob(pattern).map_err(no_pattern)?;
         let before = self.logs.len();
         for path in matches {
             match path {
@@ -145,7 +131,10 @@ impl Corpus {
             }
         }
         match self.logs.len() == before {
-            true if self.problems.is_empty() => Err(CorpusError::EmptyManifest { path: file.to_owned() }),
+            true if self.problems.is_empty() => Err(CorpusError::Request(format!(
+                "{}: this manifest names no log: write one path on each line",
+                file.display()
+            ))),
             _ => Ok(()),
         }
     }

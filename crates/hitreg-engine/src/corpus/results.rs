@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::share::CorpusShare;
-use hitreg_analysis::corpus::{CorpusSummary, CorpusSummaryBuilder, LogRow, ResultRow, RowError, read_row, write_row};
+use hitreg_analysis::corpus::{CorpusSummary, CorpusSummaryBuilder, LogRow, ResultRow, read_row, write_row};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, FileIdentity, LineFile, LineSpan, StoreError};
 use hitreg_log::trace::Digest;
@@ -21,27 +21,13 @@ pub enum ResultsError {
     /// A file cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A line is not a row.
-    #[error("{}: line {line}: {source}", path.display())]
-    Row {
-        /// The file.
-        path: PathBuf,
-        /// The number of the line, from 1.
-        line: u64,
-        /// The reason.
-        source: RowError,
-    },
-    /// There are no results.
-    #[error("{}: there are no results here: name a file of rows, or a folder that --results has written", path.display())]
-    None {
+    /// A file is not one of results; says why.
+    #[error("{}: {what}", path.display())]
+    Content {
         /// The folder or file.
         path: PathBuf,
-    },
-    /// The rows are in a Parquet file.
-    #[error("{}: this is Parquet: name the JSONL file with the same rows, or build hitreg with `--features parquet`", path.display())]
-    Parquet {
-        /// The file.
-        path: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
     },
 }
 
@@ -140,7 +126,7 @@ impl ResultFolder {
 #[derive(Default)]
 struct RowReader {
     line: u64,
-    broken: Option<(u64, RowError)>,
+    broken: Option<(u64, String)>,
 }
 
 impl RowReader {
@@ -157,7 +143,8 @@ impl RowReader {
     }
 
     fn end(self, path: PathBuf) -> Result<(), ResultsError> {
-        self.broken.map_or(Ok(()), |(line, source)| Err(ResultsError::Row { path, line, source }))
+        let broken = |(line, what)| Err(ResultsError::Content { path, what: format!("line {line}: {what}") });
+        self.broken.map_or(Ok(()), broken)
     }
 }
 
@@ -199,6 +186,11 @@ impl RunKey {
     }
 }
 
+fn no_results(path: &Path) -> ResultsError {
+    let what = "there are no results here: name a file of rows, or a folder that --results has written";
+    ResultsError::Content { path: path.to_owned(), what: what.to_owned() }
+}
+
 /// The run of a log's rows.
 fn run_of(rows: &[ResultRow]) -> Option<RunKey> {
     if let Some(ResultRow::Log(log)) = rows.last() { Some(RunKey::of(log)) } else { None }
@@ -221,14 +213,14 @@ impl ResultSet {
                 set.files.push(path.clone());
             }
             if set.files.len() == before {
-                return Err(ResultsError::None { path: path.clone() });
+                return Err(no_results(path));
             }
         }
         for number in 0..set.files.len() {
             set.index(number)?;
         }
         match (set.runs.is_empty(), paths.first()) {
-            (true, Some(path)) => Err(ResultsError::None { path: path.clone() }),
+            (true, Some(path)) => Err(no_results(path)),
             _ => Ok(set),
         }
     }
@@ -236,7 +228,9 @@ impl ResultSet {
     fn index(&mut self, number: usize) -> Result<(), ResultsError> {
         let path = self.files[number].clone();
         if is_parquet(&path) {
-            return Err(ResultsError::Parquet { path });
+            let what =
+                "this is Parquet: name the JSONL file with the same rows, or build hitreg with `--features parquet`";
+            return Err(ResultsError::Content { path, what: what.to_owned() });
         }
         let mut reader = RowReader::default();
         store::read_lines(&path, &mut |line, span| {

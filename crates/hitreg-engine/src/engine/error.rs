@@ -37,11 +37,11 @@ pub enum EngineError {
         /// The reason.
         source: ReplayError,
     },
-    /// A log lacks what a job needs: its game is not of this build, or has no judge; its records are too few, or not
-    /// of its game; or a replay cannot start from its keyframe.
+    /// A file or folder lacks what a job needs: a log's game is not of this build, or its records are too few; a trace is
+    /// given in place of a log; or another process uses the folder.
     #[error("{}: {source}", path.display())]
     Unsuitable {
-        /// The log.
+        /// The file or folder.
         path: PathBuf,
         /// The reason.
         source: Box<dyn Error + Send + Sync>,
@@ -57,36 +57,6 @@ pub enum EngineError {
         /// The memory needed and the limit.
         source: NeedsMemory,
     },
-    /// The file is a trace, but a log is needed to replay.
-    #[error("{}: this is a trace, the result of a replay: give the log to use builds, presets, settings or modes", path.display())]
-    Replayed {
-        /// The trace.
-        path: PathBuf,
-    },
-    /// The file is a trace, but a log is needed to run a server.
-    #[error("{}: this is a trace: give a log to --server-build and --client-build", path.display())]
-    NoServer {
-        /// The trace.
-        path: PathBuf,
-    },
-    /// Options for client and server builds were given with two files.
-    #[error("--server-build and --client-build need one log, not two files")]
-    TwoFiles,
-    /// Logs of several games were given to one sweep.
-    #[error("{}: this log is of another game than the first: sweep each game separately", path.display())]
-    OtherGame {
-        /// The log.
-        path: PathBuf,
-    },
-    /// A single trace was given, with nothing to compare it with.
-    #[error("a single trace has nothing to compare with: name a second trace")]
-    SingleTrace,
-    /// Both sides play the log alike, so there is no difference to shrink to.
-    #[error("{}: both sides play this log alike, so there is no difference to keep: check the options of side B with `hitreg diff`", path.display())]
-    Alike {
-        /// The log.
-        path: PathBuf,
-    },
     /// A setting is unknown or out of range.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -99,52 +69,12 @@ pub enum EngineError {
     /// A condition command cannot be run.
     #[error(transparent)]
     Condition(#[from] BadCondition),
-    /// A condition command that judges builds has no placeholder for the build.
-    #[error("the command of --while does not use the build: write {{build}} for its path")]
-    NamesNoBuild,
     /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The artifact path is absolute, so every commit would use the same file.
-    #[error("--artifact must be relative to the top of the worktree, such as target/release/game")]
-    AbsoluteArtifact,
-    /// The state of a search cannot be saved.
-    #[error("{}: the search cannot be saved here ({source}): name another folder with --cache", folder.display())]
-    SearchFolder {
-        /// The folder of the search.
-        folder: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// Another process runs the same search.
-    #[error("{}: the same search is already running in another process: wait for it, or name another folder with --cache", folder.display())]
-    SearchRuns {
-        /// The folder of the search.
-        folder: PathBuf,
-    },
-    /// This machine cannot run a build.
-    #[error("the build cannot be run: {0}")]
-    Machine(String),
-    /// The threads of a pool cannot be started.
-    #[error("cannot start {threads} threads: {source}")]
-    Threads {
-        /// The number of threads; 0 for one per core.
-        threads: usize,
-        /// The reason.
-        source: rayon::ThreadPoolBuildError,
-    },
-    /// A thread cannot be started.
-    #[error("cannot start a thread: {0}")]
-    NoThread(#[source] std::io::Error),
-    /// The file in the place of a golden is not one.
-    #[error("{}: this is no golden of hitreg: move it away, and write one with `hitreg verify LOG --accept`", path.display())]
-    NoGolden {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A golden of a log from standard input is to be written.
-    #[error("a log from standard input has no place for a golden: save it as a file, and verify that")]
-    NoPlaceForGolden,
+    /// A request that cannot be satisfied, or not by this machine; says what to do.
+    #[error("{0}")]
+    Request(String),
     /// The job was stopped.
     #[error("interrupted")]
     Stopped {
@@ -176,13 +106,31 @@ impl EngineError {
             Err(UntestableBuild { needs_memory: Some(source), .. }) => {
                 Err(EngineError::NeedsMemory { path: path.to_owned(), source })
             }
-            Err(UntestableBuild { is_of_machine: true, reason, .. }) => Err(EngineError::Machine(reason)),
+            Err(UntestableBuild { is_of_machine: true, reason, .. }) => {
+                Err(EngineError::Request(format!("the build cannot be run: {reason}")))
+            }
             made => Ok(made),
         }
     }
 
-    pub(super) fn unsuitable(path: &Path, source: impl Error + Send + Sync + 'static) -> EngineError {
-        EngineError::Unsuitable { path: path.to_owned(), source: Box::new(source) }
+    pub(crate) fn unsuitable(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> EngineError {
+        EngineError::Unsuitable { path: path.to_owned(), source: source.into() }
+    }
+
+    /// The error for a trace in place of a log.
+    pub fn replayed(path: &Path) -> EngineError {
+        let what = "this is a trace, the result of a replay: give the log to use builds, presets, settings or modes";
+        EngineError::unsuitable(path, what)
+    }
+
+    /// The error for a log of another game than the first of a sweep.
+    pub fn other_game(path: &Path) -> EngineError {
+        EngineError::unsuitable(path, "this log is of another game than the first: sweep each game separately")
+    }
+
+    /// The error for a thread that cannot be started.
+    pub fn no_thread(error: std::io::Error) -> EngineError {
+        EngineError::Request(format!("cannot start a thread: {error}"))
     }
 
     /// The error of a file's content. A need for memory says nothing against the content.
@@ -203,9 +151,7 @@ impl EngineError {
                 | EngineError::Replay { .. }
                 | EngineError::Unsuitable { .. }
                 | EngineError::NeedsMemory { .. }
-                | EngineError::Replayed { .. }
                 | EngineError::Diff(DiffError::Unread(_))
-                | EngineError::NoGolden { .. }
         )
     }
 

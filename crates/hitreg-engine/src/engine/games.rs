@@ -8,9 +8,8 @@ use std::marker::PhantomData;
 
 use hitreg_log::sorted::SortedMap;
 
-pub use bots::JoinError;
-pub use bots::{ReadySession, SelfPlaying, SetupError};
-pub use error::{NoBots, ScoreError, StepError, UnknownGame};
+pub use bots::{ReadySession, SelfPlaying};
+pub use error::GameError;
 
 use bots::BotGame;
 use hitreg_log::memory::MemoryLimit;
@@ -84,7 +83,7 @@ impl Games {
     ///
     /// # Errors
     /// Fails if this build does not have the game.
-    pub fn of(&self, session: &Session) -> Result<&dyn Playable, UnknownGame> {
+    pub fn of(&self, session: &Session) -> Result<&dyn Playable, GameError> {
         self.of_header(&session.header)
     }
 
@@ -92,10 +91,10 @@ impl Games {
     ///
     /// # Errors
     /// Fails if this build does not have the game.
-    pub fn of_header(&self, header: &SessionHeader) -> Result<&dyn Playable, UnknownGame> {
+    pub fn of_header(&self, header: &SessionHeader) -> Result<&dyn Playable, GameError> {
         let name = &header.game;
         let found = self.games.iter().find(|game| game.name() == name);
-        found.map(|game| &**game).ok_or_else(|| UnknownGame { log: name.clone(), build: self.names() })
+        found.map(|game| &**game).ok_or_else(|| GameError::unknown(name, &self.names()))
     }
 
     /// The parts of a log that this build skips: data of a later format version, and entity classes or fields that the
@@ -110,11 +109,15 @@ impl Games {
     ///
     /// # Errors
     /// Fails if there is none.
-    pub fn recordable(&self, name: Option<&str>) -> Result<&dyn SelfPlaying, NoBots> {
+    pub fn recordable(&self, name: Option<&str>) -> Result<&dyn SelfPlaying, GameError> {
         let mut named = self.games.iter().filter(|game| name.is_none_or(|name| game.name() == name));
         match named.find_map(|game| game.bots()) {
             Some(bots) => Ok(bots),
-            None => Err(NoBots { name: name.unwrap_or("any").to_owned(), able: self.names_with_bots() }),
+            None => Err(GameError::of(format!(
+                "`{}` has no bots in this build, so it cannot record a session: bots exist for {}",
+                name.unwrap_or("any"),
+                self.names_with_bots()
+            ))),
         }
     }
 
@@ -209,7 +212,7 @@ pub trait Playable: Send + Sync {
         who: PlayerId,
         which: CommandSeq,
         entities: &Bodies,
-    ) -> Result<Vec<u32>, StepError>;
+    ) -> Result<Vec<u32>, GameError>;
 
     /// Descriptions of the entity classes and fields in a log that this build of the game does not know.
     fn unknown_fields(&self, header: &SessionHeader) -> Vec<String>;
@@ -218,7 +221,7 @@ pub trait Playable: Send + Sync {
     ///
     /// # Errors
     /// Fails if this build cannot read the log's rules or bodies.
-    fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError>;
+    fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, GameError>;
 
     /// Scores the interpolation modes while the log is read, as [`score::score_streamed`] does.
     ///
@@ -229,7 +232,7 @@ pub trait Playable: Send + Sync {
         log: (&SessionHeader, &LogSurvey),
         pass: LogPass<'_, score::DrawingScoreError>,
         settings: &Settings,
-    ) -> Result<Option<Vec<ModeScore>>, ScoreError>;
+    ) -> Result<Option<Vec<ModeScore>>, GameError>;
 
     /// The walls of a log's map. Empty if the game has no outline or cannot read the log's rules.
     fn outline(&self, header: &SessionHeader) -> Vec<Wall>;
@@ -321,15 +324,15 @@ impl<G: Netcode> Playable for GameEntry<G> {
         who: PlayerId,
         which: CommandSeq,
         entities: &Bodies,
-    ) -> Result<Vec<u32>, StepError> {
-        let rules = session.header.rules.read::<G::Rules>()?;
+    ) -> Result<Vec<u32>, GameError> {
+        let rules = rules_of::<G>(&session.header)?;
         let read = |(entity, cells): (&EntityId, &Vec<u32>)| G::Body::read(cells).map(|body| (*entity, body));
-        let entities: Vec<_> = entities.iter().map(read).collect::<Result<_, _>>()?;
+        let entities: Vec<_> = entities.iter().map(read).collect::<Result<_, _>>().map_err(GameError::of)?;
         let own = entities.iter().find(|(entity, _)| *entity == who.entity());
-        let (_, body) = own.ok_or(StepError::NoBody(who))?;
+        let (_, body) = own.ok_or_else(|| GameError::of(format!("--body of player {who} is missing")))?;
         let frames = session.players.get(usize::from(who.0)).map_or(&[][..], |player| &player.frames);
         let frame = frames.iter().find(|frame| frame.command.seq == which);
-        let frame = frame.ok_or(StepError::NoUsercmd(which, who))?;
+        let frame = frame.ok_or_else(|| GameError::of(format!("the log has no usercmd {which} of player {who}")))?;
         let scene = Scene { seed: session.header.seed, player: who, entities: &entities, weapons: true };
         let after = G::step_body(&rules, &scene, body, &G::Input::read_usercmd(&frame.command), &mut DiscardingSink);
         Ok(after.to_cells())
@@ -339,9 +342,9 @@ impl<G: Netcode> Playable for GameEntry<G> {
         game::unknown_fields::<G>(header)
     }
 
-    fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, ScoreError> {
-        let rules = session.header.rules.read::<G::Rules>()?;
-        Ok(score::score::<G>(session, &rules, settings)?)
+    fn score(&self, session: &Session, settings: &Settings) -> Result<Vec<ModeScore>, GameError> {
+        let rules = rules_of::<G>(&session.header)?;
+        score::score::<G>(session, &rules, settings).map_err(GameError::of)
     }
 
     fn score_streamed(
@@ -349,9 +352,9 @@ impl<G: Netcode> Playable for GameEntry<G> {
         (header, survey): (&SessionHeader, &LogSurvey),
         pass: LogPass<'_, score::DrawingScoreError>,
         settings: &Settings,
-    ) -> Result<Option<Vec<ModeScore>>, ScoreError> {
-        let rules = header.rules.read::<G::Rules>()?;
-        Ok(score::score_streamed::<G>((header, survey), pass, &rules, settings)?)
+    ) -> Result<Option<Vec<ModeScore>>, GameError> {
+        let rules = rules_of::<G>(header)?;
+        score::score_streamed::<G>((header, survey), pass, &rules, settings).map_err(GameError::of)
     }
 
     fn outline(&self, header: &SessionHeader) -> Vec<Wall> {
@@ -361,6 +364,11 @@ impl<G: Netcode> Playable for GameEntry<G> {
     fn bots(&self) -> Option<&dyn SelfPlaying> {
         self.bots.as_deref()
     }
+}
+
+fn rules_of<G: Netcode>(header: &SessionHeader) -> Result<Arc<G::Rules>, GameError> {
+    let unread = |error| GameError::of(format!("the rules in the log cannot be read: {error}"));
+    header.rules.read().map_err(unread)
 }
 
 /// Names in a sentence: `arena, quakeworld and quake3`.

@@ -86,7 +86,7 @@ impl Engine<'_> {
         session.put_in_order();
         let Some(recorded) = all_records(&session).tables.into_iter().find(|table| table.name == corrections::NAME)
         else {
-            return Err(EngineError::unsuitable(path, WhyError::NoCorrectionTable));
+            return Err(EngineError::unsuitable(path, WhyError::no_correction_table()));
         };
         let other_corrections = OtherCorrections::default();
         let corrected = CorrectionRows::corrected(&recorded);

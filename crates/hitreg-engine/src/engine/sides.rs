@@ -155,11 +155,13 @@ impl ComparisonSpec {
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
     fn across(&self, across: &CrossBuild, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces, EngineError> {
         if self.second.is_some() {
-            return Err(EngineError::TwoFiles);
+            let what = "--server-build and --client-build need one log, not two files";
+            return Err(EngineError::Request(what.to_owned()));
         }
         let source = ComparisonSource::of(engine, &self.first)?;
         let Some(log) = source.log() else {
-            return Err(EngineError::NoServer { path: self.first.clone() });
+            let what = "this is a trace: give a log to --server-build and --client-build";
+            return Err(EngineError::unsuitable(&self.first, what));
         };
         let server = ReplaySpec { build: across.server.clone(), open: false, ..self.replays.a.clone() };
         for build in [&server.build, &across.client].into_iter().flatten() {

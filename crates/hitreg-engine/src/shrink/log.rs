@@ -54,7 +54,11 @@ impl<'a> ShrinkProperty<'a> {
         };
         let traces = [a.source(), b.source()];
         let sought = first_in(&diff(traces[0], traces[1], &options)?);
-        let sought = sought.ok_or_else(|| EngineError::Alike { path: log.to_owned() })?;
+        let sought = sought.ok_or_else(|| {
+            let what = "both sides play this log alike, so there is no difference to keep: check the options of side B with \
+                        `hitreg diff`";
+            EngineError::unsuitable(log, what)
+        })?;
         let unsteady = sides.repeat(engine, &runner, traces, &options);
         check(&runner.stop)?;
         Ok(match unsteady? {

@@ -1,6 +1,6 @@
 //! The axes of a sweep: `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`.
 
-use hitreg_netcode::settings::{KEYS, SettingError, Settings, ValueKind};
+use hitreg_netcode::settings::{KEYS, Settings, ValueKind};
 
 /// The key of an axis of presets.
 pub const PRESET: &str = "preset";
@@ -15,71 +15,13 @@ pub struct Axis {
     values: Vec<String>,
 }
 
-/// The error for text that is not a valid axis.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AxisError {
-    /// The setting, value or preset is not available.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    /// There are no values.
-    #[error("`{text}` has no values: give a range, as in --set {key}=lo..hi:step, or a list, as in --set {key}=a,b,c")]
-    NoValues {
-        /// The given text.
-        text: String,
-        /// The key in it.
-        key: String,
-    },
-    /// The parts of a range are not numbers.
-    #[error("`{range}` is not a range of `{key}`: write lo..hi:step in whole numbers, or a list: --set {key}=a,b,c")]
-    BadRange {
-        /// The setting.
-        key: String,
-        /// The given range.
-        range: String,
-    },
-    /// A range for a setting without numeric values.
-    #[error("`{key}` takes {takes}, so it has no ranges: give a list, such as --set {key}=a,b")]
-    NotANumber {
-        /// The setting.
-        key: String,
-        /// The values that the setting accepts.
-        takes: String,
-    },
-    /// The range has no values.
-    #[error("`{range}` of `{key}` is empty: write lo..hi:step with lo below hi and a step of at least 1")]
-    EmptyRange {
-        /// The setting.
-        key: String,
-        /// The given range.
-        range: String,
-    },
-    /// The range has too many values.
-    #[error("`{range}` of `{key}` has {values} values; the limit is {VALUES_MAX}: use a larger step")]
-    TooManyValues {
-        /// The setting.
-        key: String,
-        /// The given range.
-        range: String,
-        /// The number of values.
-        values: i64,
-    },
-    /// A value is given twice.
-    #[error("`{key}` has the value {value} twice: leave one out")]
-    Twice {
-        /// The setting.
-        key: String,
-        /// The value.
-        value: String,
-    },
-}
-
 impl Axis {
     /// Reads `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`. Ranges are whole numbers, and the default step is 1. `hi`
     /// is included if a step reaches it. Every value is checked.
     ///
     /// # Errors
     /// When the text is not a valid axis; the error describes the correct form.
-    pub fn parse(text: &str) -> Result<Axis, AxisError> {
+    pub fn parse(text: &str) -> Result<Axis, String> {
         Axis::read(text, false)
     }
 
@@ -87,15 +29,17 @@ impl Axis {
     ///
     /// # Errors
     /// When the text is not a valid axis.
-    pub fn of_build(text: &str) -> Result<Axis, AxisError> {
+    pub fn of_build(text: &str) -> Result<Axis, String> {
         Axis::read(text, true)
     }
 
-    fn read(text: &str, is_of_build: bool) -> Result<Axis, AxisError> {
-        let (key, given) = Settings::pair(text)?;
+    fn read(text: &str, is_of_build: bool) -> Result<Axis, String> {
+        let (key, given) = Settings::pair(text).map_err(|error| error.to_string())?;
         let key = key.to_owned();
         if given.is_empty() {
-            return Err(AxisError::NoValues { text: text.to_owned(), key });
+            return Err(format!(
+                "`{text}` has no values: give a range, as in --set {key}=lo..hi:step, or a list, as in --set {key}=a,b,c"
+            ));
         }
         let mut settings = Settings::default();
         let is_own = is_of_build && key != PRESET && !Settings::is_known(&key);
@@ -104,13 +48,14 @@ impl Axis {
             _ => given.split(',').map(|value| value.trim().to_owned()).collect(),
         };
         for (place, value) in values.iter().enumerate() {
-            match key.as_str() {
-                PRESET => settings.apply_preset(value)?,
-                _ if is_own => {}
-                key => settings.set(key, value)?,
-            }
+            let set = match key.as_str() {
+                PRESET => settings.apply_preset(value),
+                _ if is_own => Ok(()),
+                key => settings.set(key, value),
+            };
+            set.map_err(|error| error.to_string())?;
             if values[..place].contains(value) {
-                return Err(AxisError::Twice { key, value: value.clone() });
+                return Err(format!("`{key}` has the value {value} twice: leave one out"));
             }
         }
         Ok(Axis { key, values })
@@ -127,11 +72,14 @@ impl Axis {
     }
 }
 
-fn range(key: &str, range: &str, (low, rest): (&str, &str), is_own: bool) -> Result<Vec<String>, AxisError> {
-    let bad = || AxisError::BadRange { key: key.to_owned(), range: range.to_owned() };
+fn range(key: &str, range: &str, (low, rest): (&str, &str), is_own: bool) -> Result<Vec<String>, String> {
+    let bad = || {
+        format!("`{range}` is not a range of `{key}`: write lo..hi:step in whole numbers, or a list: --set {key}=a,b,c")
+    };
     match KEYS.iter().find(|k| k.name == key).map(|k| k.kind) {
         Some(kind @ (ValueKind::Flag | ValueKind::Choice { .. })) => {
-            return Err(AxisError::NotANumber { key: key.to_owned(), takes: kind.takes() });
+            let takes = kind.takes();
+            return Err(format!("`{key}` takes {takes}, so it has no ranges: give a list, such as --set {key}=a,b"));
         }
         Some(ValueKind::Number { .. } | ValueKind::Rate { .. }) => {}
         // The check of the setting's name, later, reports an unknown key together with the nearest known key.
@@ -142,11 +90,13 @@ fn range(key: &str, range: &str, (low, rest): (&str, &str), is_own: bool) -> Res
     let number = |text: &str| text.trim().parse::<i32>().map(i64::from).map_err(|_| bad());
     let (low, high, step) = (number(low)?, number(high)?, number(step)?);
     if step < 1 || low > high {
-        return Err(AxisError::EmptyRange { key: key.to_owned(), range: range.to_owned() });
+        return Err(format!(
+            "`{range}` of `{key}` is empty: write lo..hi:step with lo below hi and a step of at least 1"
+        ));
     }
     let values = (high - low) / step + 1;
     if values > VALUES_MAX {
-        return Err(AxisError::TooManyValues { key: key.to_owned(), range: range.to_owned(), values });
+        return Err(format!("`{range}` of `{key}` has {values} values; the limit is {VALUES_MAX}: use a larger step"));
     }
     Ok((0..values).map(|n| (low + n * step).to_string()).collect())
 }
@@ -170,12 +120,12 @@ mod tests {
             ("interpolation.lerp_ms=0..2000:1000", "from 0 to 1000"),
             ("preset=halflife", "did you mean `half-life`?"),
         ] {
-            assert!(values(text).is_err_and(|error| error.to_string().contains(said)), "{text}");
+            assert!(values(text).is_err_and(|error| error.contains(said)), "{text}");
         }
     }
 
     fn error(text: &str) -> String {
-        Axis::parse(text).expect_err(text).to_string()
+        Axis::parse(text).expect_err(text)
     }
 
     #[test]

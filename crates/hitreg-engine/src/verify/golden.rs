@@ -90,8 +90,9 @@ impl Goldens {
     /// Determines the files to write, and checks that they may be written.
     pub(crate) fn of(log: &Path, keep: GoldenUpdate, targets: &Targets) -> Result<Goldens, EngineError> {
         if store::is_standard_stream(log) {
+            let what = "a log from standard input has no place for a golden: save it as a file, and verify that";
             let nowhere = Goldens { path: None, keep, golden: None, log: None };
-            return if keep.writes() { Err(EngineError::NoPlaceForGolden) } else { Ok(nowhere) };
+            return if keep.writes() { Err(EngineError::Request(what.to_owned())) } else { Ok(nowhere) };
         }
         let path = log.with_extension("golden");
         let (golden, recorded) = match keep {
@@ -279,7 +280,10 @@ fn read(path: &Path) -> Result<Option<String>, EngineError> {
     }
     let bytes = Some(store::read_regular(path)?).filter(|bytes| FileType::Golden.is_of(bytes));
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or_else(|| EngineError::NoGolden { path: path.to_owned() })?;
+    let text = text.ok_or_else(|| {
+        let what = "this is no golden of hitreg: move it away, and write one with `hitreg verify LOG --accept`";
+        EngineError::unsuitable(path, what)
+    })?;
     let text = text.replace("\r\n", "\n");
     Ok(Some(if text.ends_with('\n') { text } else { text + "\n" }))
 }

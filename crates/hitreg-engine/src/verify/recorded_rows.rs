@@ -73,7 +73,7 @@ pub(super) fn meanwhile<T, E: From<EngineError>>(
             said
         };
         let listener = std::thread::Builder::new().name("log comparer".into()).spawn_scoped(scope, listen);
-        let listener = listener.map_err(EngineError::NoThread)?;
+        let listener = listener.map_err(EngineError::no_thread)?;
         let telling = VerifySender(telling);
         let made = replay(&telling);
         drop(telling);

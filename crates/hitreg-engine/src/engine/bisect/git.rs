@@ -45,7 +45,8 @@ impl GitSearch<'_> {
     /// not an error.
     pub fn run(&self, judge: &BuildJudge<'_>, steps: &StepProgress<'_>) -> Result<BisectResult, EngineError> {
         if self.artifact.is_absolute() {
-            return Err(EngineError::AbsoluteArtifact);
+            let what = "--artifact must be relative to the top of the worktree, such as target/release/game";
+            return Err(EngineError::Request(what.to_owned()));
         }
         let repository = Repository::at(self.repository)?;
         let (good, bad) = repository.range(self.range)?;

@@ -35,7 +35,8 @@ impl<'a> BuildJudge<'a> {
         trace_bytes: usize,
     ) -> Result<BuildJudge<'a>, EngineError> {
         if condition.as_ref().is_some_and(|condition| !condition.names_build()) {
-            return Err(EngineError::NamesNoBuild);
+            let what = "the command of --while does not use the build: write {build} for its path";
+            return Err(EngineError::Request(what.to_owned()));
         }
         if condition.is_none() {
             let needs = |source| EngineError::NeedsMemory { path: request.log.to_owned(), source };

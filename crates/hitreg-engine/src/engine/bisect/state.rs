@@ -45,8 +45,7 @@ impl SearchState {
     pub(super) fn save(&self, answers: &[(String, BuildAnswer)]) -> Result<(), EngineError> {
         let file = SavedSearch { search: self.search.clone(), answers: answers.to_vec() };
         let text = serde_json::to_vec_pretty(&file)
-            .map_err(std::io::Error::from)
-            .map_err(|source| EngineError::SearchFolder { folder: self.folder().path().to_owned(), source })?;
+            .map_err(|source| FolderError::Io { folder: self.folder().path().to_owned(), source: source.into() })?;
         Ok(store::save_bytes(&self.folder().file("state.json"), &text)?)
     }
 
@@ -64,8 +63,14 @@ impl SearchState {
 impl From<FolderError> for EngineError {
     fn from(error: FolderError) -> EngineError {
         match error {
-            FolderError::Taken { folder } => EngineError::SearchRuns { folder },
-            FolderError::Io { folder, source } => EngineError::SearchFolder { folder, source },
+            FolderError::Taken { folder } => EngineError::unsuitable(
+                &folder,
+                "the same search is already running in another process: wait for it, or name another folder with --cache",
+            ),
+            FolderError::Io { folder, source } => {
+                let what = format!("the search cannot be saved here ({source}): name another folder with --cache");
+                EngineError::unsuitable(&folder, what)
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Bodies, Playable, StepError};
+use crate::engine::{Bodies, GameError, Playable};
 use hitreg_analysis::bisect::StateOwner;
 use hitreg_analysis::diff::{CellValue, NamedValue};
 use hitreg_log::record::{Session, TextCode, Texts, cells_of};
@@ -27,7 +27,7 @@ pub fn step(
     session: &Session,
     (player, command): (PlayerId, CommandSeq),
     entities: &Bodies,
-) -> Result<String, StepError> {
+) -> Result<String, GameError> {
     let cells = game.step(session, player, command, entities)?;
     Ok(serde_json::json!(BodyAfter { cells }).to_string())
 }

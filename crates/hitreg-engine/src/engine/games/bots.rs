@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{MapFile, RulesError, RulesFactory};
+use super::{GameError, MapFile, RulesFactory};
 use hitreg_live::{JoinOptions, JoinResult, LiveError, LiveReport, LiveSink, ServeOptions};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader};
@@ -52,13 +52,13 @@ pub trait SelfPlaying: Send + Sync {
     ///
     /// # Errors
     /// Fails if it has no map of that name.
-    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError>;
+    fn map(&self, name: &str) -> Result<MapFile<'static>, GameError>;
 
     /// Prepares a synthetic session.
     ///
     /// # Errors
     /// Fails if the scenario is out of bounds, or if no rules can be made from the map.
-    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, SetupError>;
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, GameError>;
 
     /// Plays a recorded session again with bots in place of its players, as [`replay::replay_with_bots`] does.
     ///
@@ -81,7 +81,7 @@ pub trait SelfPlaying: Send + Sync {
         map: Option<&MapFile<'_>>,
         joining: &JoinOptions<'_>,
         sink: &mut dyn LiveSink,
-    ) -> Result<JoinResult, JoinError>;
+    ) -> Result<JoinResult, GameError>;
 }
 
 /// A game with bots, and the function that makes its rules.
@@ -90,23 +90,23 @@ pub(super) struct BotGame<G: Game> {
 }
 
 impl<G: Bots + Netcode> SelfPlaying for BotGame<G> {
-    fn map(&self, name: &str) -> Result<MapFile<'static>, SetupError> {
+    fn map(&self, name: &str) -> Result<MapFile<'static>, GameError> {
         let found = G::MAPS.iter().find(|(known, _)| *known == name);
-        let known = || G::MAPS.iter().map(|(known, _)| *known).collect();
+        let known = || G::MAPS.iter().map(|(known, _)| *known).collect::<Vec<_>>();
         match found {
             Some((path, text)) => Ok(MapFile { path, bytes: text.as_bytes() }),
-            None => Err(SetupError::NoMap { name: name.to_owned(), known: known() }),
+            None => Err(GameError::of(format!("{name}: there is no such file, and {}", built_in(&known())))),
         }
     }
 
-    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, SetupError> {
-        scenario.check().map_err(SynthError::from)?;
+    fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, GameError> {
+        scenario.check().map_err(GameError::of)?;
         let named = match (map, &scenario.map) {
             (None, Some(name)) => Some(self.map(name)?),
             _ => None,
         };
-        let rules = Arc::new((self.rules)(map.or(named.as_ref())).map_err(SetupError::Rules)?);
-        let header = scenario.header::<G>(&rules)?;
+        let rules = Arc::new((self.rules)(map.or(named.as_ref())).map_err(GameError::no_rules)?);
+        let header = scenario.header::<G>(&rules).map_err(GameError::of)?;
         Ok(Box::new(ReadyGame::<G> { scenario: scenario.clone(), rules, header }))
     }
 
@@ -125,29 +125,10 @@ impl<G: Bots + Netcode> SelfPlaying for BotGame<G> {
         map: Option<&MapFile<'_>>,
         joining: &JoinOptions<'_>,
         sink: &mut dyn LiveSink,
-    ) -> Result<JoinResult, JoinError> {
-        let rules = Arc::new((self.rules)(map).map_err(SetupError::Rules)?);
-        Ok(hitreg_live::join::<G>(joining, &rules, sink)?)
+    ) -> Result<JoinResult, GameError> {
+        let rules = Arc::new((self.rules)(map).map_err(GameError::no_rules)?);
+        hitreg_live::join::<G>(joining, &rules, sink).map_err(GameError::of)
     }
-}
-
-/// Why a synthetic session could not be prepared.
-#[derive(Debug, thiserror::Error)]
-pub enum SetupError {
-    /// There is no such map.
-    #[error("{name}: there is no such file, and {}", built_in(known))]
-    NoMap {
-        /// The requested name.
-        name: String,
-        /// The names of the built-in maps.
-        known: Vec<&'static str>,
-    },
-    /// The map file does not define valid rules.
-    #[error("the game cannot use this map: {0}")]
-    Rules(RulesError),
-    /// The scenario is out of bounds.
-    #[error(transparent)]
-    Scenario(#[from] SynthError),
 }
 
 fn built_in(known: &[&str]) -> String {
@@ -155,17 +136,6 @@ fn built_in(known: &[&str]) -> String {
         [] => "this game has no built-in maps".to_owned(),
         known => format!("no built-in map has this name: choose one of {}", known.join(", ")),
     }
-}
-
-/// Why a client could not join, or had to leave.
-#[derive(Debug, thiserror::Error)]
-pub enum JoinError {
-    /// The game cannot be prepared.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The session failed.
-    #[error(transparent)]
-    Live(#[from] LiveError),
 }
 
 /// A session of one game that is ready to run.

@@ -42,7 +42,7 @@ impl ReplaySpec {
     /// Rejects impossible requests before anything runs.
     pub(super) fn check(&self, engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<(), EngineError> {
         match source.log() {
-            None if !self.is_plain() => Err(EngineError::Replayed { path: source.path.to_owned() }),
+            None if !self.is_plain() => Err(EngineError::replayed(source.path)),
             None => Ok(()),
             Some(SurveyedLog { header, .. }) => {
                 self.settings(engine, header)?;

@@ -188,7 +188,10 @@ pub(super) fn against_itself(
     runner: &BuildRunner,
     source: &ComparisonSource<'_>,
 ) -> Result<Traces, EngineError> {
-    let Some(log) = source.log() else { return Err(EngineError::SingleTrace) };
+    let Some(log) = source.log() else {
+        let what = "a single trace has nothing to compare with: name a second trace";
+        return Err(EngineError::Request(what.to_owned()));
+    };
     let (path, plain) = (source.path, ReplaySpec::default());
     let of_build = plain.name(source);
     if let Some(hole) = log.survey.first_hole() {

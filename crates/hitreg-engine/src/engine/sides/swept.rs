@@ -52,9 +52,9 @@ impl ReplaySpec {
     ) -> Result<Result<Sweep, MissingSide>, EngineError> {
         let sources = logs.iter().map(|path| ComparisonSource::of(engine, path)).collect::<Result<Vec<_>, _>>()?;
         for source in &sources {
-            let Some(log) = source.log() else { return Err(EngineError::Replayed { path: source.path.to_owned() }) };
+            let Some(log) = source.log() else { return Err(EngineError::replayed(source.path)) };
             if sources[0].log().is_some_and(|first| first.header.game != log.header.game) {
-                return Err(EngineError::OtherGame { path: source.path.to_owned() });
+                return Err(EngineError::other_game(source.path));
             }
             for point in plan.points() {
                 self.at(plan, &point).check(engine, source)?;

@@ -9,27 +9,16 @@ use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::Seed;
 use hitreg_netcode::replay::{ReplayError, ReplayOptions, TrafficBytes, WhatIf};
-use hitreg_netcode::settings::{SettingError, Settings};
+use hitreg_netcode::settings::Settings;
 
 /// Why logs cannot be swept.
 #[derive(Debug, thiserror::Error)]
-pub enum SweepError {
-    /// The log's own settings are not valid in this build.
-    #[error("log {}: {source}", .log + 1)]
-    Settings {
-        /// The index of the log, from 0.
-        log: usize,
-        /// The reason.
-        source: SettingError,
-    },
-    /// The log could not be run.
-    #[error("log {}: {source}", .log + 1)]
-    Run {
-        /// The index of the log, from 0.
-        log: usize,
-        /// The reason.
-        source: EngineError,
-    },
+#[error("log {}: {source}", .log + 1)]
+pub struct SweepError {
+    /// The index of the log, from 0.
+    pub log: usize,
+    /// The reason. It is [`EngineError::Setting`] if the log's own settings are not valid in this build.
+    pub source: EngineError,
 }
 
 /// Runs every log of a game at every point of a plan, [`SweepPlan::repeats`] times each, in parallel;
@@ -44,15 +33,14 @@ pub fn sweep(
     plan: &SweepPlan,
     done: &(dyn Fn() + Sync),
 ) -> Result<Vec<LogFigures>, SweepError> {
-    let failed = |log: usize| move |source| SweepError::Run { log, source };
+    let failed = |log: usize| move |source| SweepError { log, source };
     let is_rerecorded = plan.what_if() == WhatIf::Rerecord;
     let mut sessions: Vec<Session> = Vec::new();
     for (number, log) in logs.iter().enumerate().filter(|_| is_rerecorded) {
         sessions.push(log.session().map_err(failed(number))?);
     }
     let one = |log: usize, point: &[&str], repeat: u16| {
-        let settings =
-            plan.settings(&logs[log].header, point).map_err(|source| SweepError::Settings { log, source })?;
+        let settings = plan.settings(&logs[log].header, point).map_err(|error| failed(log)(error.into()))?;
         let figures = match sessions.get(log) {
             Some(session) => logs[log].figures_of_bots(game, session, &settings, repeat),
             None => logs[log].figures(game, settings, plan.what_if() == WhatIf::Rejudge),
