@@ -232,7 +232,7 @@ fn compare_tables(
         let Some(other) = find(right, &table.name) else {
             return Ok(ComparedTable::only(TraceSide::A, &table.name, of.1));
         };
-        let key = RowKey::of(table, other.0, options);
+        let key = RowKey::of(table, other.0);
         let is_same = equal.has_at_same_times(&table.name, &key);
         compare(traces, [**of, other], clocks, options, &exactness(&tolerated), is_same)
     };
@@ -251,7 +251,7 @@ fn relocations(
     options: &DiffOptions,
     equal: &EqualTables<'_>,
 ) -> Result<[Relocations; 2], String> {
-    let key = find(left, views::NAME).zip(find(right, views::NAME)).map(|((a, _), (b, _))| RowKey::of(a, b, options));
+    let key = find(left, views::NAME).zip(find(right, views::NAME)).map(|((a, _), (b, _))| RowKey::of(a, b));
     let is_read = |key: &RowKey| !(options.brief && equal.has_at_same_times(views::NAME, key));
     if !options.on.has_table(views::NAME) || !key.as_ref().is_some_and(is_read) {
         return Ok(Default::default());

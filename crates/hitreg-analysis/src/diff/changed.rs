@@ -213,7 +213,7 @@ impl ShotComparison {
         let shape = |side: usize| tables[side].iter().map(|(table, _)| *table).find(|table| table.name == shots::NAME);
         let (Some(a), Some(b)) = (shape(0), shape(1)) else { return Ok(Vec::new()) };
         let clocks = [TickTimes::of(traces[0])?, TickTimes::of(traces[1])?];
-        let key = RowKey::of(a, b, &self.options);
+        let key = RowKey::of(a, b);
         let mut next = EarliestShots { most: Some(ChangedShots::MOST), ..EarliestShots::default() };
         let mut texts = TextTable::default();
         let went =

@@ -229,17 +229,6 @@ fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<Value
     Some(Values { field: name.to_owned(), a, b })
 }
 
-/// The last row before a spot, of the same entity or player, in which A and B agree.
-pub(crate) fn last_agreeing(
-    pairing: &Pairing<'_>,
-    clocks: [&TickTimes; 2],
-    scan: &ScanResult,
-    spot: &RowSpot,
-) -> Option<RowDump> {
-    let last = pairing.last_before(spot, |pair| scan.agrees(pair))?;
-    Some(agreeing(pairing, clocks, &last))
-}
-
 /// A row in which A and B agree, as a report shows it.
 pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> RowDump {
     let (table, row) = match spot.row() {

@@ -1,15 +1,15 @@
-//! The running comparison of one table. It takes rows step by step, or all at once if they are in memory.
+//! The running comparison of one table. It takes rows step by step; rows in memory make one step.
 
 use std::sync::Arc;
 
 use super::changed::{ChangedShotList, ShotComparison};
 use super::clock::{RowTimes, TickTimes, known};
 use super::distributions::TraceTally;
-use super::divergence::{Divergence, agreeing, last_agreeing};
+use super::divergence::{Divergence, agreeing};
 use super::exactness::TableExactness;
 use super::follow::{ColumnRuns, DivergenceSpread, FieldDiff, SeriesDiff};
 use super::hits::{ChangedShot, TextTable};
-use super::keys::{RowKey, TraceSide};
+use super::keys::{KeyCells, RowKey, TraceSide};
 use super::mark::{RowMark, by_time};
 use super::options::{DiffOptions, DiffScope};
 use super::owners::OwnerMap;
@@ -37,6 +37,8 @@ pub(super) struct TableFold<'o> {
     differing: SortedSet<Owner>,
     /// Whether `last` is needed from the first row on.
     thorough: bool,
+    /// Whether all rows come at once.
+    whole: bool,
     first: Option<(RowMark, Owner, Divergence)>,
     /// Collects the changed shots.
     changed: ChangedShotList,
@@ -70,6 +72,7 @@ impl<'o> TableFold<'o> {
             last,
             differing: SortedSet::new(),
             thorough,
+            whole: false,
             first: None,
             changed: ChangedShotList::default(),
             texts: TextTable::default(),
@@ -85,15 +88,16 @@ impl<'o> TableFold<'o> {
         shapes: [&Table; 2],
         patience: ReorderTolerance,
     ) -> Result<ComparedTable, StepStop> {
+        self.whole = patience == ReorderTolerance::Whole;
         if shapes[0].name == shots::NAME {
             self.changed = ChangedShotList::of(ShotComparison::of(traces, self.options, patience));
         }
         each_step(traces, shapes, (self.key, self.clocks), patience, &mut |rows, times, _| {
-            self.add(rows, times, false);
+            self.add(rows, times);
             true
         })?;
         // The last pair of an owner can be found in later rows only if rows are in the order of their times.
-        if self.first.is_some() && self.times.is_none() && !self.thorough && patience != ReorderTolerance::Whole {
+        if self.first.is_some() && self.times.is_none() && !self.thorough {
             return Err(StepStop::TimesGoBack);
         }
         if let Some((mark, owner, _)) = &self.first {
@@ -132,9 +136,8 @@ impl<'o> TableFold<'o> {
         Ok(self.compared())
     }
 
-    /// Compares a group of rows that is complete: no row outside belongs to one inside. `all` says that there are no
-    /// other rows.
-    pub(super) fn add(&mut self, [a, b]: [&Table; 2], times: [&RowTimes<'_>; 2], all: bool) {
+    /// Compares a group of rows that is complete: no row outside belongs to one inside.
+    fn add(&mut self, [a, b]: [&Table; 2], times: [&RowTimes<'_>; 2]) {
         if let Some(tallies) = &mut self.found.tallies {
             tallies[0].add(a);
             tallies[1].add(b);
@@ -145,7 +148,7 @@ impl<'o> TableFold<'o> {
         let Ok(pairing) = Pairing::of([a, b], before, self.key.clone(), times) else { return };
         let scan = ScanResult::of(&pairing, self.exactness);
         count(&mut self.found.diff.rows, &pairing, &scan);
-        if !all {
+        if !self.whole {
             self.note_times(&pairing);
         }
         match a.name.as_str() {
@@ -160,20 +163,17 @@ impl<'o> TableFold<'o> {
             views::NAME => self.found.apart.add(&pairing, &scan, self.exactness.relocations),
             _ => {}
         }
-        self.add_first(&pairing, &scan, all);
+        self.add_first(&pairing, &scan);
         self.add_runs(&pairing, &scan);
     }
 
-    fn add_first(&mut self, pairing: &Pairing<'_>, scan: &ScanResult, all: bool) {
+    fn add_first(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
         let Some(spot) = first_spot(pairing, scan, self.options) else { return };
         let mark = pairing.mark(&spot, self.clocks);
         if self.first.as_ref().is_some_and(|(known, ..)| known.cmp(&mark).is_le()) {
             return;
         }
-        let mut divergence = Divergence::of(pairing, self.clocks, scan, self.exactness, &spot);
-        if all {
-            divergence.last_agreeing = last_agreeing(pairing, self.clocks, scan, &spot);
-        }
+        let divergence = Divergence::of(pairing, self.clocks, scan, self.exactness, &spot);
         self.first = Some((mark, pairing.owner(&spot), divergence));
     }
 
@@ -252,8 +252,9 @@ impl<'o> TableFold<'o> {
         let in_order = self.times.is_some();
         let mut past = [false; 2];
         each_step(traces, shapes, (self.key, self.clocks), patience, &mut |[a, b], times, before| {
-            let of_owner = |table: &Table| rows_of(table, self.key, owner);
-            let numbers = [of_owner(a), of_owner(b)];
+            let Ok(cells) = KeyCells::of(self.key, a, b) else { return true };
+            let numbers = [(TraceSide::A, a), (TraceSide::B, b)]
+                .map(|(side, table)| cells.rows_of(side, table.rows(), &self.key.series, *owner));
             let rows = [a.select(&numbers[0]), b.select(&numbers[1])];
             // Rows of other owners do not matter: only rows of one owner are in the order of their times.
             for side in 0..2 {
@@ -319,6 +320,11 @@ pub(super) fn each_step(
     patience: ReorderTolerance,
     take: &mut TakeRows<'_>,
 ) -> Result<(), StepStop> {
+    if let [Some(_), Some(_)] = traces.map(TraceSource::in_memory) {
+        let times = [0, 1].map(|side| RowTimes::of(traces[side], clocks[side], shapes[side], true));
+        take(shapes, [&times[0], &times[1]], [0; 2]);
+        return Ok(());
+    }
     let mut steps = TableWalk::of(traces, shapes, key, patience)?;
     let whole = steps.is_whole();
     let mut times = [0, 1].map(|side| RowTimes::of(traces[side], clocks[side], shapes[side], whole));
@@ -337,21 +343,6 @@ pub(super) fn each_step(
         }
     }
     Ok(())
-}
-
-/// The rows of one owner.
-fn rows_of(table: &Table, key: &RowKey, owner: &Owner) -> Vec<u32> {
-    let parts = key.series.iter().map(|place| &*key.columns[*place]).zip([owner.0, owner.1]);
-    let cells: Vec<(&[u32], &[i64], Option<i64>)> =
-        parts.map(|(name, part)| (table.u32s(name), table.i64s(name), part)).collect();
-    let is_of = |row: &u32| {
-        let row = *row as usize;
-        cells.iter().all(|(narrow, wide, part)| {
-            let number = narrow.get(row).map(|number| i64::from(*number)).or_else(|| wide.get(row).copied());
-            number == *part
-        })
-    };
-    (0..table.rows() as u32).filter(is_of).collect()
 }
 
 fn count(rows: &mut RowCounts, pairing: &Pairing<'_>, scan: &ScanResult) {

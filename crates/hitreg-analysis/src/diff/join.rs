@@ -16,8 +16,6 @@ pub(crate) struct RowJoin {
     pub(crate) only_a: Vec<u32>,
     /// Rows that A lacks, in any order.
     pub(crate) only_b: Vec<u32>,
-    /// Whether the rows of later pairs come later in both tables.
-    pub(crate) in_order: bool,
 }
 
 /// Pairs of consecutive rows.
@@ -58,7 +56,7 @@ impl OwnerRows {
 impl RowJoin {
     /// Joins two tables with these numbers of rows. `by_owner` says that the key begins with the owner of a row.
     pub(crate) fn of(keys: &KeyCells<'_>, by_owner: bool, rows_a: usize, rows_b: usize) -> RowJoin {
-        let mut joined = RowJoin { in_order: true, ..RowJoin::default() };
+        let mut joined = RowJoin::default();
         let same = keys.common_run(0, 0, rows_a.min(rows_b));
         joined.push(0, 0, same);
         if same == rows_a && same == rows_b {
@@ -151,7 +149,7 @@ impl RowJoin {
             rows
         };
         let (a, b) = (of_side(TraceSide::A, &self.only_a), of_side(TraceSide::B, &self.only_b));
-        let mut joined = RowJoin { in_order: true, ..RowJoin::default() };
+        let mut joined = RowJoin::default();
         let mut left = &b[..];
         for of_a in a.chunk_by(|x, y| keys.cmp((TraceSide::A, *x), (TraceSide::A, *y)).is_eq()) {
             let cmp = |b: &usize| keys.cmp((TraceSide::B, *b), (TraceSide::A, of_a[0]));
@@ -197,10 +195,7 @@ impl RowJoin {
         match self.runs.last_mut() {
             _ if rows == 0 => {}
             Some(last) if last.a + last.rows == a && last.b + last.rows == b => last.rows += rows,
-            last => {
-                self.in_order &= last.is_none_or(|last| last.a < a && last.b < b);
-                self.runs.push(PairRun { first, a, b, rows });
-            }
+            _ => self.runs.push(PairRun { first, a, b, rows }),
         }
     }
 
@@ -290,7 +285,6 @@ mod tests {
     fn check(a: &[(u32, u32)], b: &[(u32, u32)]) {
         let joined = joined(a, b);
         let mut pairs: Vec<(usize, usize)> = joined.pairs().collect();
-        assert_eq!(joined.in_order, pairs.is_sorted_by(|x, y| x.0 < y.0 && x.1 < y.1));
         assert!((0..joined.len()).all(|pair| joined.pair(pair) == pairs[pair]));
         pairs.sort_unstable();
         assert_eq!(pairs, expected(a, b));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::cell::{ordered, ordered_double};
 use super::mark::KeyPart;
-use super::options::DiffOptions;
+use super::pairing::Owner;
 use hitreg_log::trace::schema::{JoinRule, TableSchema};
 use hitreg_log::trace::{Column, ColumnData, Table};
 
@@ -23,16 +23,13 @@ pub(crate) struct RowKey {
 const WHOSE: [&str; 3] = ["entity", "player", "shooter"];
 
 impl RowKey {
-    /// The key of a table that both traces have.
-    pub(crate) fn of(a: &Table, b: &Table, options: &DiffOptions) -> RowKey {
+    /// The key of a table that both traces have. An added table that names no key uses all its columns in order.
+    pub(crate) fn of(a: &Table, b: &Table) -> RowKey {
         let known = TableSchema::of(&a.name);
-        let columns = match (options.keys.get(&a.name), known) {
-            (Some(declared), _) => declared.clone(),
-            (None, None) => match [a, b].into_iter().find(|table| !table.key.is_empty()) {
-                Some(says) => says.key.clone(),
-                None => common_columns(a, b),
-            },
-            (None, Some(known)) => known.key.iter().map(|column| (*column).to_owned()).collect(),
+        let columns = match (known, [a, b].into_iter().find(|table| !table.key.is_empty())) {
+            (Some(known), _) => known.key.iter().map(|column| (*column).to_owned()).collect(),
+            (None, Some(says)) => says.key.clone(),
+            (None, None) => common_columns(a, b),
         };
         let whose = |name: &String| match known {
             Some(known) => known.series.contains(&name.as_str()),
@@ -112,6 +109,13 @@ impl<'t> KeyCells<'t> {
 
     pub(crate) fn part(&self, part: usize, side: TraceSide, row: usize) -> i64 {
         self.parts[part].0.get(side, row)
+    }
+
+    /// The rows of one owner, whose parts of the key have these indices, among the first rows of a side.
+    pub(crate) fn rows_of(&self, side: TraceSide, rows: usize, series: &[usize], owner: Owner) -> Vec<u32> {
+        let parts: Vec<(usize, Option<i64>)> = series.iter().copied().zip([owner.0, owner.1]).collect();
+        let is_of = |row: &u32| parts.iter().all(|(part, of)| Some(self.part(*part, side, *row as usize)) == *of);
+        (0..rows as u32).filter(is_of).collect()
     }
 
     /// The whole key of a row.

@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{
     ColumnRole, TABLES, TableSchema, TableSet, TableSubject, bodies, executed, frames, shots, ticks,
@@ -14,9 +13,6 @@ use hitreg_log::units::named;
 pub struct DiffOptions {
     /// The tolerances, by column.
     pub tolerances: Tolerances,
-    /// The key columns of tables that a build adds, by table. An added table that is not named here uses all its
-    /// columns in order.
-    pub keys: SortedMap<String, Vec<String>>,
     /// The compared part of the traces.
     pub on: DiffScope,
     /// Compares only what both traces hold: a missing table, column or row is no difference. For traces that are

@@ -43,8 +43,6 @@ pub(crate) struct Pairing<'a> {
     before: [u64; 2],
     /// The row numbers, if these rows are a selection.
     numbers: Option<[Vec<u32>; 2]>,
-    /// Whether the pairs are known to be in the order of their times.
-    in_time_order: bool,
 }
 
 impl<'a> Pairing<'a> {
@@ -69,9 +67,7 @@ impl<'a> Pairing<'a> {
             joined = joined.prefer_equal(&keys, |i, j| cells.iter().all(|cells| is_same(cells.compare(i, j, exactly))));
         }
         let times = [times[0].of_rows(a), times[1].of_rows(b)];
-        let is_ordered = |times: &[i64]| times.is_sorted() && times.last().is_none_or(|at| *at != UNKNOWN);
-        let in_time_order = joined.in_order && times.iter().all(|times| is_ordered(times));
-        Ok(Pairing { a, b, key, keys, joined, times, before, numbers: None, in_time_order })
+        Ok(Pairing { a, b, key, keys, joined, times, before, numbers: None })
     }
 
     pub(crate) fn table(&self, side: TraceSide) -> &'a Table {
@@ -157,27 +153,6 @@ impl<'a> Pairing<'a> {
     pub(crate) fn owner_in(&self, side: TraceSide, row: usize) -> Owner {
         let part = |place: usize| Some(self.keys.part(*self.key.series.get(place)?, side, row));
         (part(0), part(1))
-    }
-
-    /// The last pair before a spot, of the same owner, among the pairs that `agrees` accepts.
-    pub(crate) fn last_before(&self, spot: &RowSpot, agrees: impl Fn(usize) -> bool) -> Option<RowSpot> {
-        let owner = self.owner(spot);
-        let mut last: Option<RowSpot> = None;
-        for pair in (0..self.joined.len()).rev() {
-            let candidate = self.spot(pair);
-            if self.in_time_order && last.is_some_and(|last| candidate.at_us < last.at_us) {
-                break;
-            }
-            let later = |last: RowSpot| self.cmp(&last, &candidate).is_lt();
-            if agrees(pair)
-                && self.cmp(&candidate, spot).is_lt()
-                && self.owner(&candidate) == owner
-                && last.is_none_or(later)
-            {
-                last = Some(candidate);
-            }
-        }
-        last
     }
 }
 

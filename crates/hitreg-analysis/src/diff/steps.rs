@@ -34,13 +34,16 @@ pub(crate) enum ReorderTolerance {
 }
 
 impl ReorderTolerance {
-    /// The levels in the order in which they are tried.
-    pub(crate) const ALL: [ReorderTolerance; 4] = [
-        ReorderTolerance::Numbers(0),
-        ReorderTolerance::Numbers(4096),
-        ReorderTolerance::ButForFew(4096),
-        ReorderTolerance::Whole,
-    ];
+    /// The levels in the order in which they are tried. Rows in memory make one step.
+    pub(crate) fn levels(traces: [&dyn TraceSource; 2]) -> &'static [ReorderTolerance] {
+        const ALL: [ReorderTolerance; 4] = [
+            ReorderTolerance::Numbers(0),
+            ReorderTolerance::Numbers(4096),
+            ReorderTolerance::ButForFew(4096),
+            ReorderTolerance::Whole,
+        ];
+        if traces.iter().all(|trace| trace.in_memory().is_some()) { &ALL[3..] } else { &ALL }
+    }
 }
 
 /// The columns that order the rows.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::clock::{RowTimes, TickTimes};
+use super::clock::TickTimes;
 use super::distributions::{CorrectionOverlap, DrawnDistance, TraceTally};
 use super::divergence::Divergence;
 use super::exactness::TableExactness;
@@ -135,7 +135,7 @@ pub(crate) fn compare(
     exactness: &TableExactness<'_>,
     is_same: bool,
 ) -> Result<ComparedTable, DiffError> {
-    let key = RowKey::of(a, b, options);
+    let key = RowKey::of(a, b);
     let mut diff = TableDiff {
         name: a.name.clone(),
         key: key.columns.clone(),
@@ -156,13 +156,7 @@ pub(crate) fn compare(
         let fold = TableFold::new(diff, &key, clocks, options, exactness, false);
         return fold.same(is_counted.then_some(traces[0]), a).map_err(DiffError::Unread);
     }
-    if let [Some(_), Some(_)] = traces.map(TraceSource::in_memory) {
-        let times = [0, 1].map(|side| RowTimes::of(traces[side], clocks[side], [a, b][side], true));
-        let mut fold = TableFold::new(diff, &key, clocks, options, exactness, false);
-        fold.add([a, b], [&times[0], &times[1]], true);
-        return Ok(fold.compared());
-    }
-    for patience in ReorderTolerance::ALL {
+    for patience in ReorderTolerance::levels(traces).iter().copied() {
         for thorough in [false, true] {
             let fold = TableFold::new(diff.clone(), &key, clocks, options, exactness, thorough);
             match fold.step_by_step(traces, [a, b], patience) {
