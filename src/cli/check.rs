@@ -10,7 +10,7 @@ use super::output::Output;
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
 use super::{CommandOutcome, CommandResult, files};
 use crate::build::Build;
-use crate::engine::{ContractPoint, EngineError, Games, PointResult, check_contract};
+use crate::engine::{ContractPoint, Engine, EngineError, Games, PointResult, check_contract};
 
 /// Test whether a program is a build that hitreg can use
 ///
@@ -46,7 +46,8 @@ struct ContractReport {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let build = Build::at(&args.build).map_err(EngineError::from)?;
-    let points = check_contract(&files::engine(games), &build, &args.limit.runner(games)?, &args.log)?;
+    let engine = Engine { runner: args.limit.runner(games)?, ..files::engine(games) };
+    let points = check_contract(&engine, &build, &args.log)?;
     let of = |result| points.iter().filter(|point| point.result == result).count();
     let [ok, wrong, absent] = [PointResult::Ok, PointResult::Wrong, PointResult::Absent].map(of);
     let report = ContractReport {

@@ -15,7 +15,7 @@ use super::page::{FAINT, Page, TextSpan, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files};
 use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff};
-use crate::engine::{ComparisonSpec, Games, MissingSide, Traces, look_for_effects};
+use crate::engine::{ComparisonSpec, Engine, Games, MissingSide, Traces, look_for_effects};
 use crate::replay::WhatIf;
 use crate::report::figures::counted;
 use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line, why_page};
@@ -110,15 +110,16 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     output.check_text_option("summary", args.summary)?;
     output.check_text_option("verbose", args.verbose)?;
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;
-    let (engine, mut sides) = (files::engine(games), args.sides.sides(output.files.force)?);
+    let mut sides = args.sides.sides(output.files.force)?;
     let runner = args.running.runner(games, sides.run_builds(), output)?;
+    let engine = Engine { runner, ..files::engine(games) };
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
     let brief = !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text;
     if brief {
         sides.replays.ask_for(asked.on.tables());
     }
-    let Traces { names, made, overlap_only, gaps } = sides.traces_in_files(&engine, &runner)?;
+    let Traces { names, made, overlap_only, gaps } = sides.traces_in_files(&engine)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => {
@@ -136,7 +137,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, brief, ..asked };
     let traces = [a.source(), b.source()];
     let mut found = diff(traces[0], traces[1], &options).map_err(CommandError::request)?;
-    look_for_effects(&engine, &sides, &runner, traces, &options, &mut found)?;
+    look_for_effects(&engine, &sides, traces, &options, &mut found)?;
     if let Some(target) = &junit {
         write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
     }

@@ -14,7 +14,7 @@ use crate::units::ClockTime;
 
 /// An engine that prints a note about the parts of a log that this build skips.
 pub(super) fn engine(games: &Games) -> Engine<'_> {
-    Engine { games, read: note_passed_over }
+    Engine { read: note_passed_over, ..Engine::new(games) }
 }
 
 /// Notes the parts of a log that this build does not know, because the results lack them.

@@ -179,7 +179,7 @@ fn count_shots(
     }
     let tables = TableSet::named([shots::SCHEMA.name]);
     let options = ReplayOptions { mode: Mode::Closed, tables, ..ReplayOptions::default() };
-    let quiet = Engine { games, read: |_, _| {} };
+    let quiet = Engine::new(games);
     let surveyed = quiet.survey(path).map_err(|error| error.to_string())?;
     if surveyed.survey.first_hole().is_some() {
         return Err("a part of the log is missing, so a replay does not match the session".to_owned());

@@ -102,7 +102,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         }
         false => {
             let runner = args.running.runner(games, sides.run_builds(), output)?;
-            let (Traces { names, made, overlap_only, gaps }, rejudged) = sides.traces_for_page(&engine, &runner)?;
+            let engine = Engine { runner, ..engine.clone() };
+            let (Traces { names, made, overlap_only, gaps }, rejudged) = sides.traces_for_page(&engine)?;
             let [a, b] = match made {
                 Ok(traces) => traces,
                 Err(missing) => return diff::show_missing(&missing, &sides, output),
@@ -111,7 +112,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
             let both = [a.source(), b.source()];
             let mut found = diff(both[0], both[1], &options).map_err(CommandError::request)?;
-            look_for_effects(&engine, &sides, &runner, both, &options, &mut found)?;
+            look_for_effects(&engine, &sides, both, &options, &mut found)?;
             let mut line = diff_line(&found);
             line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));
             (names.to_vec(), vec![a, b], rejudged.into(), common(&engine, &sides)?, Some((found, line)))

@@ -99,20 +99,19 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
     let build = args.build.clone().or_else(of_a_side);
     let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
-    let runner = args.limit.runner(games)?;
     let recorder = match (&build, game) {
-        (Some(build), _) => Rerecorder::Build(build, &runner),
+        (Some(build), _) => Rerecorder::Build(build),
         (None, Ok(game)) => Rerecorder::Game(game),
         // Only this command can tell whether a log of an unknown game shows the problem.
         (None, Err(_)) if args.condition.is_some() => Rerecorder::Nothing,
         (None, Err(error)) => return Err(CommandError::file(&args.log, error)),
     };
-    let quiet = Engine::new(games);
+    let quiet = Engine { runner: args.limit.runner(games)?, ..Engine::new(games) };
     let property = match &args.condition {
-        Some(command) => ShrinkProperty::Asked(Condition::new(command), runner.clone()),
+        Some(command) => ShrinkProperty::Asked(Condition::new(command)),
         None => {
             let options = args.looking.options();
-            match ShrinkProperty::first_difference(&quiet, &args.log, &ways, runner.clone(), options)? {
+            match ShrinkProperty::first_difference(&quiet, &args.log, &ways, options)? {
                 Ok(property) => property,
                 Err(missing) => return show_missing(&missing, &ways.of_log(&args.log), output),
             }

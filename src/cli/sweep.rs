@@ -153,7 +153,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             let of_all = SweptLogs::readable(games, corpus.logs)?;
             let logs: Vec<&Path> = of_all.logs.iter().map(PathBuf::as_path).collect();
             let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
-            match spec.sweep(&files::engine(games), &runner, (&logs, &plan), &|| progress.one_done())? {
+            match spec.sweep(&Engine { runner, ..files::engine(games) }, (&logs, &plan), &|| progress.one_done())? {
                 Ok(swept) => (swept, of_all),
                 Err(missing) => {
                     drop(progress);

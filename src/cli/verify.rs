@@ -17,9 +17,9 @@ use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files, interrupt};
 use crate::build::{Build, BuildRunner, TIME_LIMIT};
 use crate::corpus::{CorpusRun, CorpusSummary, JudgedLog, LogRow, VerifiedCorpus};
-use crate::engine::{EngineError, Games};
+use crate::engine::{Engine, EngineError, Games};
 use crate::store::{self, FileType};
-use crate::verify::{GoldenUpdate, LogReport, LogVerdict, ReplayRunner, VerifyOptions};
+use crate::verify::{GoldenUpdate, LogReport, LogVerdict, VerifyOptions};
 pub(super) use show::MOST_LINES;
 
 /// Check that this build replays logs as recorded, and as accepted
@@ -144,7 +144,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     };
     let (watch, progress) = (Stopwatch::start(), CorpusBar::new("verifying", corpus.logs.len()));
     let verify = VerifyOptions {
-        player: build.as_ref().map_or(ReplayRunner::Own, |build| ReplayRunner::Build(build, &runner)),
+        build: build.as_ref(),
         keep,
         needs_golden: args.require_golden,
         rollback_every: args.rollback,
@@ -162,7 +162,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     };
     let next =
         |report: &LogReport| show::next(report, &style).into_iter().next().map_or(String::new(), |(_, next)| next);
-    let engine = files::engine(games);
+    let engine = Engine { runner, ..files::engine(games) };
     let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, (about, digest.is_some()), &next)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
     let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;

@@ -193,8 +193,9 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             Err(_) => of_records(&engine, path, &asked)?,
         },
         (false, Some(build)) => {
-            let (spec, runner) = (args.what_if.by_build(build), args.limit.runner(games)?);
-            let made = match spec.trace_of(&engine, &runner, path)? {
+            let spec = args.what_if.by_build(build);
+            let engine = Engine { runner: args.limit.runner(games)?, ..engine };
+            let made = match spec.trace_of(&engine, path)? {
                 Ok(made) => made,
                 Err(missing) => return show_untestable(&missing, output),
             };
@@ -203,7 +204,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             answer.changed = args.what_if.changed();
             if let (Why::Shot(shot), true) = (&mut answer.why, answer.changed.is_empty()) {
                 let rows = ShotRows::of(&answer.trace, shot.name());
-                shot.know_log(&Engine::new(games).records_around(path, &rows)?);
+                shot.know_log(&engine.records_around(path, &rows)?);
             }
             answer
         }

@@ -260,7 +260,7 @@ fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {
     let info = folder.done("info a.hitlog");
     assert!(info.contains("4 shot results recorded") && info.contains("1 predicted shot, 4 shot results"), "{info}");
     let games = hitreg::registry::built_in();
-    let engine = Engine { games: &games, read: |_, _| {} };
+    let engine = Engine::new(&games);
     let trace = engine.shown_records(&path, Part::WHOLE).expect("a log of an unknown game");
     assert_eq!(trace.table("shots").map(Table::rows), Some(4), "the page of report has them");
 }

@@ -30,7 +30,7 @@ use hitreg::trace::schema::{corrections, own_input};
 use hitreg::trace::{ColumnData, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, Tick};
 use hitreg::usercmd::{Input, OwnCells, Usercmd};
-use hitreg::verify::{GoldenUpdate, LogVerdict, ReplayRunner, VerifyOptions};
+use hitreg::verify::{GoldenUpdate, LogVerdict, VerifyOptions};
 
 use crate::streams;
 
@@ -391,7 +391,7 @@ fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
     .expect("written");
     for threads in [1, 3] {
         let verify = VerifyOptions {
-            player: ReplayRunner::Own,
+            build: None,
             keep: GoldenUpdate::Nothing,
             needs_golden: false,
             rollback_every: None,

@@ -9,7 +9,7 @@ use hitreg::record::{Keyframe, Session, StateKey};
 use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, rerecord};
 use hitreg::trace::{Table, Trace};
 use hitreg::units::{EntityId, Micros, Tick};
-use hitreg::verify::{GoldenUpdate, LogReport, LogVerdict, ReplayRunner, VerifyOptions};
+use hitreg::verify::{GoldenUpdate, LogReport, LogVerdict, VerifyOptions};
 use hitreg::why::WhyQuery;
 use tempfile::TempDir;
 
@@ -60,7 +60,7 @@ impl KeyframedLogs {
     fn verified_by(&self, name: &str, rollback_every: Option<u32>, whole: bool, threads: usize) -> LogReport {
         let games = games();
         let verify = VerifyOptions {
-            player: ReplayRunner::Own,
+            build: None,
             keep: GoldenUpdate::Nothing,
             needs_golden: false,
             rollback_every,

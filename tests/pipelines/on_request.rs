@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::built_in::replay;
 use hitreg::arena::{Arena, ArenaRules};
-use hitreg::build::{BuildRunner, StopSignal, TIME_LIMIT};
 use hitreg::diff::{DiffOptions, DiffScope, TraceDiff, diff};
 use hitreg::engine::{ComparisonSpec, Engine, ReplaySpec, ReplaySpecs};
 use hitreg::link::{Jitter, LinkModel, Loss, ModelledLink};
@@ -69,15 +68,13 @@ fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
     std::fs::write(&log, file(&record(&scenario("half-life")), Micros::from_s(1))).expect("written");
     let games = hitreg::registry::built_in();
     let engine = Engine::new(&games);
-    let runner =
-        BuildRunner { time_limit: TIME_LIMIT, cache: None, stop: StopSignal::default(), memory: games.memory() };
     let compared = |on: DiffScope, tables: TableSet| {
         let b = ReplaySpec { set: vec!["interpolation.lerp_ms=50".to_owned()], ..ReplaySpec::default() };
         let mut replays = ReplaySpecs { a: ReplaySpec::default(), b };
         replays.ask_for(tables);
         let sides =
             ComparisonSpec { first: log.clone(), second: None, replays, across: None, compare_unrelated: false };
-        let [a, b] = sides.traces_in_files(&engine, &runner).expect("it is there").made.expect("both can be replayed");
+        let [a, b] = sides.traces_in_files(&engine).expect("it is there").made.expect("both can be replayed");
         let traces = [a.source(), b.source()];
         let names: Vec<String> = traces[0].tables().iter().map(|(table, _)| table.name.clone()).collect();
         let found = diff(traces[0], traces[1], &DiffOptions { on, ..DiffOptions::default() });

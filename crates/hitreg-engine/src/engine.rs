@@ -2,7 +2,7 @@
 //! shrinking, merging and pages. The command line adds arguments, pages and exit codes.
 //!
 //! Nothing here prints or reads the clock or the environment. The caller can stop a running job through the [`StopSignal`] of
-//! its [`BuildRunner`](crate::build::BuildRunner). Files are read and written through [`store`](hitreg_log::store), and other
+//! its [`BuildRunner`]. Files are read and written through [`store`](hitreg_log::store), and other
 //! builds run through [`build`](crate::build).
 //!
 //! ```
@@ -56,23 +56,36 @@ pub use streamed::{SurveyedLog, SweepError, retry_with_encoding, sweep, write_re
 
 use std::path::Path;
 
-use crate::build::StopSignal;
+use crate::build::{BuildRunner, StopSignal};
 use hitreg_log::record::SessionHeader;
 
-/// The games of this program, and a callback for each log that it reads.
-#[derive(Clone, Copy, Debug)]
+/// The games of this program, how it runs builds, and a callback for each log that it reads.
+#[derive(Clone, Debug)]
 pub struct Engine<'a> {
     /// The games.
     pub games: &'a Games,
     /// Called with the path and header of each log that is read. The command line uses it to report the parts that
     /// [`passed_over`](hitreg_netcode::info::passed_over) finds.
     pub read: fn(&Path, &SessionHeader),
+    /// Runs other builds.
+    pub runner: BuildRunner,
 }
 
 impl<'a> Engine<'a> {
-    /// Creates an engine whose `read` callback does nothing.
+    /// Creates an engine whose `read` callback does nothing, and which caches no traces of builds.
     pub fn new(games: &'a Games) -> Engine<'a> {
-        Engine { games, read: |_, _| {} }
+        Engine { games, read: |_, _| {}, runner: BuildRunner::own(games.memory()) }
+    }
+
+    /// The same engine with a `read` callback that does nothing.
+    #[must_use]
+    pub fn quiet(&self) -> Engine<'a> {
+        Engine { read: |_, _| {}, ..self.clone() }
+    }
+
+    /// The same engine, which never takes a trace of a build from the cache.
+    pub(crate) fn uncached(&self) -> Engine<'a> {
+        Engine { runner: BuildRunner { cache: None, ..self.runner.clone() }, ..self.clone() }
     }
 }
 

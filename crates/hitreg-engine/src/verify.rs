@@ -12,11 +12,10 @@ use std::path::{Path, PathBuf};
 
 pub use facts::LogFacts;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
-pub use replays::ReplayRunner;
 pub use report::{LogReport, LogVerdict, VerdictReason};
 pub use verdict::{THREADS, VerifiedReplay, VerifyReference, judge};
 
-use crate::build::{OneSidedLog, StopSignal};
+use crate::build::{Build, OneSidedLog, StopSignal};
 use crate::corpus::{CorpusRun, JudgedLog, VerifiedCorpus};
 use crate::engine::{Engine, EngineError, SurveyedLog};
 pub(crate) use golden::Goldens;
@@ -25,8 +24,8 @@ use hitreg_log::trace::RECORD;
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
-    /// The build that replays them.
-    pub player: ReplayRunner<'a>,
+    /// The build that replays them; `None` for the games of this build.
+    pub build: Option<&'a Build>,
     /// What to do if the outcome differs from the golden.
     pub keep: GoldenUpdate,
     /// Whether a log without a golden is untestable.
@@ -74,8 +73,8 @@ impl VerifyOptions<'_> {
         let against = VerifyReference { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
         let writes_golden = accepted.is_some() || self.keep.writes();
         let may_run_in_legs = !(self.whole || self.rollback_every.is_some() || writes_golden);
-        let in_legs = match &self.player {
-            ReplayRunner::Own if may_run_in_legs => replays::in_legs(engine, &log, against)?,
+        let in_legs = match self.build {
+            None if may_run_in_legs => replays::in_legs(engine, &log, against)?,
             _ => None,
         };
         let mut verified = match in_legs {
@@ -111,7 +110,10 @@ impl VerifyOptions<'_> {
         against: VerifyReference<'_>,
         (golden, at_once): (bool, bool),
     ) -> Result<LogReport, EngineError> {
-        let replays = self.player.replays(engine, log, self.rollback_every, (golden, at_once))?;
+        let replays = match self.build {
+            None => replays::own(engine, log, self.rollback_every, golden, at_once),
+            Some(build) => replays::built(engine, build, log),
+        }?;
         let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
         let side = OneSidedLog::of_surveyed(&log.header, &log.survey);
         let is_one_sided = side.zip(played.as_ref().err()).is_some_and(|(side, why)| *why == side.to_string());
@@ -124,7 +126,7 @@ impl VerifyOptions<'_> {
         // A golden does not count for a replay that contradicts its log.
         let passes_so_far = verified.verdict == LogVerdict::Same || verified.why == Some(VerdictReason::Golden);
         Ok(match replays {
-            Ok((_, unlike)) if passes_so_far => unlike.judge(&self.player, verified),
+            Ok((_, unlike)) if passes_so_far => unlike.judge(self.build, verified),
             _ => verified,
         })
     }
@@ -138,10 +140,10 @@ impl VerifyOptions<'_> {
     ) -> Result<golden::RerecordedLog, EngineError> {
         let folder = hitreg_log::store::temporary_folder()?;
         let target = folder.file("anew.hitlog");
-        if let Err(why) = self.player.rerecord(engine, log, &target)? {
+        if let Err(why) = replays::rerecord(engine, self.build, log, &target)? {
             return Ok(golden::RerecordedLog { log: None, verified: LogReport::not_replayed(why) });
         }
-        let again = Engine::new(engine.games).survey(target.path())?;
+        let again = engine.quiet().survey(target.path())?;
         let verified = self.replayed(engine, &again, against, (true, false))?;
         Ok(golden::RerecordedLog { log: Some((folder, target.path().to_owned())), verified })
     }

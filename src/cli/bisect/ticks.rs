@@ -7,8 +7,8 @@ use crate::cli::diff::sides::SideArgs;
 use crate::cli::diff::{outcome, show_missing};
 use crate::cli::files;
 use crate::cli::output::Output;
-use crate::engine::Games;
 use crate::engine::bisect::bisect_ticks;
+use crate::engine::{Engine, Games};
 use crate::report::bisect_page;
 
 /// Find the first tick, entity and field where two runs differ, and the cause
@@ -38,7 +38,7 @@ pub(super) struct Args {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let sides = args.sides.sides(output.files.force)?;
     let runner = args.running.runner(games, sides.run_builds(), output)?;
-    match bisect_ticks(&files::engine(games), &sides, &runner, &args.looking.options())? {
+    match bisect_ticks(&Engine { runner, ..files::engine(games) }, &sides, &args.looking.options())? {
         Err(missing) => show_missing(&missing, &sides, output),
         Ok(bisected) => {
             files::note_gaps(&bisected.gaps);

@@ -10,7 +10,7 @@ use crate::cli::output::Output;
 use crate::cli::trouble::CommandError;
 use crate::cli::{CommandResult, files, interrupt};
 use crate::corpus::{ComparedCorpus, CorpusRun, LogRow, NO_CACHE, command_line, is_corpus};
-use crate::engine::{EngineError, Games};
+use crate::engine::{Engine, EngineError, Games};
 use crate::report::{corpus_page, verdict_line};
 use crate::trace::schema::{corrections, shots};
 
@@ -64,10 +64,9 @@ pub(super) fn run(
         let first = [program, "diff", log].map(str::to_owned);
         command_line(&first.into_iter().chain(words.iter().cloned()).collect::<Vec<_>>())
     };
-    let engine = files::engine(games);
+    let engine = Engine { runner, ..files::engine(games) };
     let judge = ComparedCorpus {
         engine: &engine,
-        runner: &runner,
         replays: &replays,
         diff: &diff,
         about: LogRow {
@@ -82,7 +81,7 @@ pub(super) fn run(
     };
     let results = args.results.folder(args.corpus.share()?)?;
     let progress = CorpusBar::new("comparing", corpus.logs.len());
-    let run = CorpusRun { threads: args.workers.threads(), results, stop: &runner.stop };
+    let run = CorpusRun { threads: args.workers.threads(), results, stop: &engine.runner.stop };
     let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;
     drop(progress);
     let mut summary = summary_of(&judged, &corpus.problems);

@@ -3,17 +3,14 @@
 use std::path::Path;
 
 use super::run::CorpusJudge;
-use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError, ReplaySpecs, Traces};
 use hitreg_analysis::corpus::{LogRow, ResultRow, compared_rows};
 use hitreg_analysis::diff::{DiffError, DiffOptions, diff};
 
 /// A comparison of two sides, for any log.
 pub struct ComparedCorpus<'a> {
-    /// The games and their log reader.
+    /// The games, and how builds run.
     pub engine: &'a Engine<'a>,
-    /// Runs builds.
-    pub runner: &'a BuildRunner,
     /// How both sides replay a log.
     pub replays: &'a ReplaySpecs,
     /// What counts as a difference.
@@ -43,7 +40,7 @@ impl CorpusJudge for ComparedCorpus<'_> {
 
     fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, ()), EngineError> {
         let sides = self.replays.of_log(log);
-        let Traces { made, overlap_only, .. } = sides.traces_in_files(self.engine, self.runner)?;
+        let Traces { made, overlap_only, .. } = sides.traces_in_files(self.engine)?;
         let [a, b] = match made {
             Ok(traces) => traces,
             Err(missing) => {

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::run::{CorpusJudge, JudgedLog};
-use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError, ReplaySpecs};
-use crate::verify::{Goldens, LogReport, LogVerdict, ReplayRunner, VerdictReason, VerifyOptions};
+use crate::verify::{Goldens, LogReport, LogVerdict, VerdictReason, VerifyOptions};
 use hitreg_analysis::corpus::{LogRow, ResultRow, name_of};
 use hitreg_analysis::diff::{DiffOptions, Divergence, diff};
 use hitreg_analysis::summary::Coverage;
@@ -53,14 +52,8 @@ impl<'a> VerifiedCorpus<'a> {
             return None;
         }
         let mut replays = ReplaySpecs::default();
-        let runner = match self.options.player {
-            ReplayRunner::Build(build, runner) => {
-                replays.b.build = Some(build.path().to_owned());
-                runner.clone()
-            }
-            ReplayRunner::Own => BuildRunner::own(self.engine.games.memory()),
-        };
-        let traces = replays.of_log(log).traces_in_files(self.engine, &runner).ok()?;
+        replays.b.build = self.options.build.map(|build| build.path().to_owned());
+        let traces = replays.of_log(log).traces_in_files(self.engine).ok()?;
         let [a, b] = traces.made.ok()?;
         let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
         diff(a.source(), b.source(), &options).ok()?.first
@@ -83,7 +76,7 @@ impl CorpusJudge for VerifiedCorpus<'_> {
     }
 
     fn may_keep(&self, row: &LogRow) -> bool {
-        matches!(self.options.player, ReplayRunner::Own) || row.why != name_of(VerdictReason::NotReplayed)
+        self.options.build.is_none() || row.why != name_of(VerdictReason::NotReplayed)
     }
 
     fn writes_logs(&self) -> bool {

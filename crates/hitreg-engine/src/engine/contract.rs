@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::repeated::first_place;
 use super::{BuildOutcome, Engine, EngineError, LogFile, check};
-use crate::build::{Build, BuildRequest, BuildRunner, OneSidedLog, ProcessEnd, UntestableBuild};
+use crate::build::{Build, BuildRequest, OneSidedLog, ProcessEnd, UntestableBuild};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session};
@@ -69,7 +69,6 @@ fn absent(what: impl Into<String>) -> PointFinding {
 /// Tests one build on one log.
 struct ContractTest<'a> {
     engine: &'a Engine<'a>,
-    runner: &'a BuildRunner,
     build: &'a Build,
     log: &'a Path,
     file: LogFile,
@@ -80,16 +79,11 @@ struct ContractTest<'a> {
 ///
 /// # Errors
 /// Fails if the log cannot be read, if the temporary folder cannot be used, or if the job was stopped.
-pub fn check_contract(
-    engine: &Engine<'_>,
-    build: &Build,
-    runner: &BuildRunner,
-    log: &Path,
-) -> Result<Vec<ContractPoint>, EngineError> {
+pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<Vec<ContractPoint>, EngineError> {
     store::check_regular(log)?;
     let file = engine.read_log(log)?;
-    let runner = BuildRunner { cache: None, ..runner.clone() };
-    let test = ContractTest { engine, runner: &runner, build, log, file, folder: store::temporary_folder()? };
+    let engine = &engine.uncached();
+    let test = ContractTest { engine, build, log, file, folder: store::temporary_folder()? };
     let mut points = Vec::new();
     let mut add = |point, (result, what)| points.push(ContractPoint { point, result, what });
     match EngineError::check_machine(log, test.replay(&[])?)? {
@@ -125,8 +119,8 @@ pub fn check_contract(
 impl ContractTest<'_> {
     fn trace(&self, log: &Path, log_digest: Digest, options: &[String]) -> BuildOutcome<Trace> {
         let side = OneSidedLog::of(&self.file.session);
-        let trace = self.runner.trace(self.build, &BuildRequest { log, log_digest, options, side });
-        check(&self.runner.stop)?;
+        let trace = self.engine.runner.trace(self.build, &BuildRequest { log, log_digest, options, side });
+        check(&self.engine.runner.stop)?;
         Ok(trace)
     }
 
@@ -139,7 +133,7 @@ impl ContractTest<'_> {
         let target = self.folder.file("changed.hitlog");
         store::save_log(&target, session, WriterOptions::whole())?;
         // The changed log is temporary, so nothing is noted about it.
-        let digest = Engine::new(self.engine.games).read_log(target.path())?.digest;
+        let digest = self.engine.quiet().read_log(target.path())?.digest;
         self.trace(target.path(), digest, &[])
     }
 
@@ -283,8 +277,8 @@ impl ContractTest<'_> {
             let target = self.folder.file("recorded.hitlog");
             let side = OneSidedLog::of(&self.file.session);
             let request = BuildRequest { log: self.log, log_digest: self.file.digest, options: &[], side };
-            let recorded = self.runner.rerecord(self.build, &request, target.path());
-            check(&self.runner.stop)?;
+            let recorded = self.engine.runner.rerecord(self.build, &request, target.path());
+            check(&self.engine.runner.stop)?;
             if let Err(untestable) = recorded {
                 return Ok(wrong(format!("declares `record`, but: {}", said(&untestable))));
             }
@@ -315,12 +309,12 @@ impl ContractTest<'_> {
 
     /// Runs a command of the build with a log, and returns how it ended.
     fn ended(&self, command: &str, log: &Path, options: &[&str]) -> Result<ProcessEnd, EngineError> {
-        let limit = self.runner.time_limit.min(ANSWER_LIMIT);
+        let limit = self.engine.runner.time_limit.min(ANSWER_LIMIT);
         let spare = self.folder.file("spare.hittrace");
         let args = [command.as_ref(), log.as_os_str(), "-o".as_ref(), spare.path().as_os_str()];
         let args: Vec<&OsStr> = args.into_iter().chain(options.iter().map(OsStr::new)).collect();
-        let ended = self.runner.ended(self.build, &args, limit);
-        check(&self.runner.stop)?;
+        let ended = self.engine.runner.ended(self.build, &args, limit);
+        check(&self.engine.runner.stop)?;
         ended.map_err(|source| EngineError::unsuitable(self.build.path(), source))
     }
 }

@@ -5,7 +5,6 @@ use rayon::prelude::*;
 
 use super::sides::ComparisonSource;
 use super::{ComparisonSpec, Engine, EngineError, ReplaySpecs, SideTrace, check};
-use crate::build::BuildRunner;
 use hitreg_analysis::diff::{
     ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, diff, settings_that_differ,
 };
@@ -33,7 +32,6 @@ const AFTER_DIVERGENCE: Micros = Micros(1_000_000);
 pub fn look_for_effects(
     engine: &Engine<'_>,
     sides: &ComparisonSpec,
-    runner: &BuildRunner,
     [a, b]: [&dyn TraceSource; 2],
     options: &DiffOptions,
     found: &mut TraceDiff,
@@ -46,7 +44,7 @@ pub fn look_for_effects(
             "A and B are two replays by one build with the same options: the build is not deterministic".to_owned(),
         );
     }
-    let Some((trial, changed)) = SettingTrial::of(engine, sides, runner, [a, b], options)? else { return Ok(()) };
+    let Some((trial, changed)) = SettingTrial::of(engine, sides, [a, b], options)? else { return Ok(()) };
     if changed.len() < 2 {
         return Ok(());
     }
@@ -92,14 +90,13 @@ pub(super) enum DivergenceOrigin {
 pub(super) fn behind(
     engine: &Engine<'_>,
     sides: &ComparisonSpec,
-    runner: &BuildRunner,
     [a, b]: [&dyn TraceSource; 2],
     options: &DiffOptions,
     first: &Divergence,
 ) -> Result<DivergenceOrigin, EngineError> {
     let have_other_builds = sides.one_log().is_some_and(|(_, [a, b])| a != b);
     let untried = if have_other_builds { DivergenceOrigin::Unknown } else { DivergenceOrigin::Settings };
-    let Some((trial, mut changed)) = SettingTrial::of(engine, sides, runner, [a, b], options)? else {
+    let Some((trial, mut changed)) = SettingTrial::of(engine, sides, [a, b], options)? else {
         return Ok(untried);
     };
     let of_b = |setting: &ChangedSetting| {
@@ -128,7 +125,7 @@ pub(super) fn behind(
     };
     // `None` if A cannot replay the log with these settings.
     let gives_it = |settings: Vec<String>| -> Result<Option<bool>, EngineError> {
-        check(&runner.stop)?;
+        check(&engine.runner.stop)?;
         let Some(other) = trial.replayed(TraceSide::A, settings, part)? else { return Ok(None) };
         let found = diff(before, other.source(), &trial.options).ok().and_then(|found| found.first);
         Ok(Some(found.is_some_and(|found| {
@@ -156,7 +153,6 @@ pub(super) fn behind(
 struct SettingTrial<'a> {
     engine: Engine<'a>,
     sides: &'a ComparisonSpec,
-    runner: &'a BuildRunner,
     source: ComparisonSource<'a>,
     options: DiffOptions,
 }
@@ -166,7 +162,6 @@ impl<'a> SettingTrial<'a> {
     fn of(
         engine: &Engine<'a>,
         sides: &'a ComparisonSpec,
-        runner: &'a BuildRunner,
         traces: [&dyn TraceSource; 2],
         options: &DiffOptions,
     ) -> Result<Option<(SettingTrial<'a>, Vec<ChangedSetting>)>, EngineError> {
@@ -174,10 +169,10 @@ impl<'a> SettingTrial<'a> {
         if changed.is_empty() || sides.one_log().is_none() {
             return Ok(None);
         }
-        let engine = Engine::new(engine.games);
+        let engine = engine.quiet();
         let source = ComparisonSource::of(&engine, &sides.first)?;
         let options = DiffOptions { brief: true, ..options.clone() };
-        Ok(Some((SettingTrial { engine, sides, runner, source, options }, changed)))
+        Ok(Some((SettingTrial { engine, sides, source, options }, changed)))
     }
 
     /// Those of the settings that have no effect in a part of the log; `traces` are the traces of both sides.
@@ -190,7 +185,7 @@ impl<'a> SettingTrial<'a> {
         let [of_a, of_b] = [a, b].map(|trace| &trace.header().settings[..]);
         let tried = |setting: &ChangedSetting| -> Result<bool, EngineError> {
             for (side, trace, [own, other]) in [(TraceSide::A, a, [of_a, of_b]), (TraceSide::B, b, [of_b, of_a])] {
-                check(&self.runner.stop)?;
+                check(&self.engine.runner.stop)?;
                 let Some(value) = value_of_other(&setting.key, own, other) else { return Ok(false) };
                 let pair = format!("{}={value}", setting.key);
                 let same = |other: &SideTrace| {
@@ -204,7 +199,7 @@ impl<'a> SettingTrial<'a> {
             Ok(true)
         };
         let nothing: Vec<bool> = settings.par_iter().map(tried).collect::<Result<_, _>>()?;
-        check(&self.runner.stop)?;
+        check(&self.engine.runner.stop)?;
         Ok(settings.into_iter().zip(nothing).filter(|(_, nothing)| *nothing).map(|(setting, _)| setting).collect())
     }
 
@@ -219,7 +214,7 @@ impl<'a> SettingTrial<'a> {
         let mut spec = [a, b][side as usize].clone();
         spec.set.extend(pairs);
         spec.part = part.or(spec.part);
-        Ok(spec.trace(&self.engine, self.runner, &self.source, (side, None))?.ok())
+        Ok(spec.trace(&self.engine, &self.source, (side, None))?.ok())
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::rejudge::OtherRules;
 use super::streamed::{SurveyedLog, collect_replayed, part_of_correction};
-use super::{Engine, EngineError, Games, Playable};
+use super::{Engine, EngineError, Playable};
 use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots, ShotRows, WhyError, WhyQuery};
 use hitreg_log::log::{KeyframeQuery, LogReader};
 use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch, viewer_specific_fields};
@@ -143,7 +143,7 @@ pub struct RecordedShots {
 /// A log whose shots and corrections are explained from its replay.
 #[expect(missing_debug_implementations, reason = "a game has none")]
 pub struct ExplainedLog<'a> {
-    games: &'a Games,
+    engine: Engine<'a>,
     path: &'a Path,
     game: &'a dyn Playable,
     options: ReplayOptions,
@@ -170,18 +170,18 @@ impl<'a> ExplainedLog<'a> {
         game: &'a dyn Playable,
         options: ReplayOptions,
     ) -> Result<ExplainedLog<'a>, EngineError> {
-        let games = engine.games;
         let mut log = store::open_indexed_log(path)?;
         let header = log.header().clone();
         (engine.read)(path, &header);
+        let engine = engine.quiet();
         // A keyframe holds the state of a closed loop under the log's own settings.
         let continues = options.settings.is_none() && options.mode != Mode::Open;
         let first = log.keyframe(KeyframeQuery::First).map_err(|source| EngineError::content(path, source))?;
         let whole = match first.filter(|_| continues) {
             Some(_) => None,
-            None => Some(Engine::new(games).survey(path)?),
+            None => Some(engine.survey(path)?),
         };
-        Ok(ExplainedLog { games, path, game, options, header, whole })
+        Ok(ExplainedLog { engine, path, game, options, header, whole })
     }
 
     /// All shots of the replay.
@@ -240,7 +240,7 @@ impl<'a> ExplainedLog<'a> {
                 self.replayed(part, (options, &[shots::NAME]), &Table::clone)
             })?,
         };
-        let session = Engine::new(self.games).records_around(self.path, &rows)?;
+        let session = self.engine.records_around(self.path, &rows)?;
         let other_corrections = OtherCorrections::default();
         Ok(ExplainingRows { trace: rows.with(selected), session, rejudged, other_corrections })
     }
@@ -335,7 +335,7 @@ impl<'a> ExplainedLog<'a> {
     fn from<T>(&self, at: Micros, with: impl FnOnce(&SurveyedLog) -> Result<T, EngineError>) -> Result<T, EngineError> {
         match &self.whole {
             Some(log) => with(log),
-            None => with(&Engine::new(self.games).survey_from(self.path, at.max(Micros::ZERO))?),
+            None => with(&self.engine.survey_from(self.path, at.max(Micros::ZERO))?),
         }
     }
 

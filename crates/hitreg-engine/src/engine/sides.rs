@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use super::repeated::disagreement;
 use super::{Engine, EngineError, SideRejudgement, check};
-use crate::build::{Build, BuildRunner, UntestableBuild};
+use crate::build::{Build, UntestableBuild};
 use hitreg_analysis::diff::{DiffOptions, TraceSide};
 use hitreg_log::record::GapRecord;
 use hitreg_log::store;
@@ -85,8 +85,8 @@ impl ComparisonSpec {
     /// # Errors
     /// Fails if a file, a setting or a build is not available, or if the job was stopped. A log that a build cannot
     /// play is not an error; the result is then [`MissingSide`].
-    pub fn traces_in_files(&self, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces, EngineError> {
-        self.made(engine, runner, None)
+    pub fn traces_in_files(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
+        self.made(engine, None)
     }
 
     /// Makes the traces of both sides in files, and judges the shots of each side under other rules. The latter are empty
@@ -94,13 +94,9 @@ impl ComparisonSpec {
     ///
     /// # Errors
     /// Fails as [`ComparisonSpec::traces_in_files`] does.
-    pub fn traces_for_page(
-        &self,
-        engine: &Engine<'_>,
-        runner: &BuildRunner,
-    ) -> Result<(Traces, [SideRejudgement; 2]), EngineError> {
+    pub fn traces_for_page(&self, engine: &Engine<'_>) -> Result<(Traces, [SideRejudgement; 2]), EngineError> {
         let rejudged = [const { OnceLock::new() }; 2];
-        let traces = self.made(engine, runner, self.across.is_none().then_some(&rejudged))?;
+        let traces = self.made(engine, self.across.is_none().then_some(&rejudged))?;
         Ok((traces, rejudged.map(|of_side| of_side.into_inner().unwrap_or(Ok(Vec::new())))))
     }
 
@@ -108,17 +104,16 @@ impl ComparisonSpec {
     fn made(
         &self,
         engine: &Engine<'_>,
-        runner: &BuildRunner,
         rejudged: Option<&[OnceLock<SideRejudgement>; 2]>,
     ) -> Result<Traces, EngineError> {
         if let Some(across) = &self.across {
-            return self.across(across, engine, runner);
+            return self.across(across, engine);
         }
         let ReplaySpecs { a: spec_a, b: spec_b } = &self.replays;
         let a = ComparisonSource::of(engine, &self.first)?;
         if self.is_single() {
             spec_a.check(engine, &a)?;
-            return side::against_itself(engine, runner, &a);
+            return side::against_itself(engine, &a);
         }
         let b = self.second.as_deref().map(|path| ComparisonSource::of(engine, path)).transpose()?;
         spec_a.check(engine, &a)?;
@@ -128,9 +123,9 @@ impl ComparisonSpec {
             replays.a.part = b.part();
             replays.b.part = a.part();
         }
-        let Some(b) = b else { return replays.both(engine, runner, [&a, &a], rejudged) };
+        let Some(b) = b else { return replays.both(engine, [&a, &a], rejudged) };
         if self.compare_unrelated {
-            return replays.both(engine, runner, [&a, &b], rejudged);
+            return replays.both(engine, [&a, &b], rejudged);
         }
         let names = || [replays.a.name(&a), replays.b.name(&b)];
         let sources = [&a, &b].map(ComparisonSource::recorded);
@@ -138,12 +133,12 @@ impl ComparisonSpec {
             return Ok(Traces::without(names(), MissingSide::unrelated(difference)));
         }
         if same_session::is_one_session(&sources) {
-            return replays.both(engine, runner, [&a, &b], rejudged);
+            return replays.both(engine, [&a, &b], rejudged);
         }
         for spec in [&mut replays.a, &mut replays.b] {
             spec.tables = spec.tables.with(&frames::SCHEMA);
         }
-        let traces = replays.both(engine, runner, [&a, &b], rejudged)?;
+        let traces = replays.both(engine, [&a, &b], rejudged)?;
         if let Ok([a, b]) = &traces.made
             && let Some(difference) = same_session::by_usercmds([a.source(), b.source()])?
         {
@@ -153,7 +148,7 @@ impl ComparisonSpec {
     }
 
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
-    fn across(&self, across: &CrossBuild, engine: &Engine<'_>, runner: &BuildRunner) -> Result<Traces, EngineError> {
+    fn across(&self, across: &CrossBuild, engine: &Engine<'_>) -> Result<Traces, EngineError> {
         if self.second.is_some() {
             let what = "--server-build and --client-build need one log, not two files";
             return Err(EngineError::Request(what.to_owned()));
@@ -169,8 +164,8 @@ impl ComparisonSpec {
         }
         let folder = store::temporary_folder()?;
         let between = folder.file("server.hitlog");
-        let rerecorded = server.rerecord(engine, runner, log, &between)?;
-        check(&runner.stop)?;
+        let rerecorded = server.rerecord(engine, log, &between)?;
+        check(&engine.runner.stop)?;
         if let Err(untestable) = EngineError::check_machine(&self.first, rerecorded)? {
             let reason = format!("as the server, {}", untestable.reason);
             let missing = MissingSide::new(
@@ -193,7 +188,7 @@ impl ComparisonSpec {
             format!("the client of {client} on the server of {server}, {}", self.first.display())
         };
         let names = [name(&a), name(&b)];
-        Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, runner, [&sent, &sent], None)? })
+        Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, [&sent, &sent], None)? })
     }
 
     /// Replays both sides again, never from the cache, and compares each side with its first trace. Returns the first
@@ -205,7 +200,6 @@ impl ComparisonSpec {
     pub(crate) fn repeat(
         &self,
         engine: &Engine<'_>,
-        runner: &BuildRunner,
         first: [&dyn TraceSource; 2],
         options: &DiffOptions,
     ) -> Result<Option<MissingSide>, EngineError> {
@@ -213,8 +207,7 @@ impl ComparisonSpec {
         if sides.iter().all(|side| self.build(*side).is_none()) {
             return Ok(None);
         }
-        let fresh = BuildRunner { cache: None, ..runner.clone() };
-        let again = match self.traces_in_files(&Engine::new(engine.games), &fresh)?.made {
+        let again = match self.traces_in_files(&engine.quiet().uncached())?.made {
             Ok(again) => again,
             Err(missing) => return Ok(Some(missing.only_once())),
         };
@@ -304,16 +297,15 @@ impl ReplaySpecs {
     fn both(
         &self,
         engine: &Engine<'_>,
-        runner: &BuildRunner,
         of: [&ComparisonSource<'_>; 2],
         rejudged: Option<&[OnceLock<SideRejudgement>; 2]>,
     ) -> Result<Traces, EngineError> {
         let [judged_a, judged_b] = [0, 1].map(|side| rejudged.map(|of_side| &of_side[side]));
         let (a, b) = rayon::join(
-            || self.a.trace(engine, runner, of[0], (TraceSide::A, judged_a)),
-            || self.b.trace(engine, runner, of[1], (TraceSide::B, judged_b)),
+            || self.a.trace(engine, of[0], (TraceSide::A, judged_a)),
+            || self.b.trace(engine, of[1], (TraceSide::B, judged_b)),
         );
-        check(&runner.stop)?;
+        check(&engine.runner.stop)?;
         let (a, b) = (a?, b?);
         let names = [self.a.name(of[0]), self.b.name(of[1])];
         let mut gaps: Vec<_> = of.iter().filter_map(|source| source.gap()).collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{ShrinkEdit, ShrinkError, ShrinkResult, ShrinkStep, shrink, shrink_by};
 use crate::build::condition::{BuildAnswer, Condition};
-use crate::build::{Build, BuildRequest, BuildRunner, OneSidedLog, StopSignal};
+use crate::build::{Build, BuildRequest, OneSidedLog};
 use crate::engine::{Engine, EngineError, MissingSide, Playable, ReplaySpecs, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
@@ -18,13 +18,11 @@ use hitreg_netcode::replay::ReplayOptions;
 #[derive(Debug)]
 pub enum ShrinkProperty<'a> {
     /// A command decides, within the limits of the runner.
-    Asked(Condition, BuildRunner),
+    Asked(Condition),
     /// Both sides play the session differently, and the same table and field is the first to differ.
     Differs {
         /// How the sides replay it.
         replays: &'a ReplaySpecs,
-        /// Runs the builds of the sides.
-        runner: BuildRunner,
         /// What counts as a difference.
         options: DiffOptions,
         /// The table and field.
@@ -42,12 +40,11 @@ impl<'a> ShrinkProperty<'a> {
         engine: &Engine<'_>,
         log: &Path,
         replays: &'a ReplaySpecs,
-        runner: BuildRunner,
         options: DiffOptions,
     ) -> Result<Result<ShrinkProperty<'a>, MissingSide>, EngineError> {
         let sides = replays.of_log(log);
-        let made = sides.traces_in_files(engine, &runner);
-        check(&runner.stop)?;
+        let made = sides.traces_in_files(engine);
+        check(&engine.runner.stop)?;
         let [a, b] = match made?.made {
             Ok(traces) => traces,
             Err(missing) => return Ok(Err(missing)),
@@ -59,11 +56,11 @@ impl<'a> ShrinkProperty<'a> {
                         `hitreg diff`";
             EngineError::unsuitable(log, what)
         })?;
-        let unsteady = sides.repeat(engine, &runner, traces, &options);
-        check(&runner.stop)?;
+        let unsteady = sides.repeat(engine, traces, &options);
+        check(&engine.runner.stop)?;
         Ok(match unsteady? {
             Some(unsteady) => Err(unsteady),
-            None => Ok(ShrinkProperty::Differs { replays, runner, options, sought }),
+            None => Ok(ShrinkProperty::Differs { replays, options, sought }),
         })
     }
 
@@ -75,26 +72,20 @@ impl<'a> ShrinkProperty<'a> {
         }
     }
 
-    fn stop(&self) -> &StopSignal {
-        match self {
-            ShrinkProperty::Asked(_, runner) | ShrinkProperty::Differs { runner, .. } => &runner.stop,
-        }
-    }
-
     fn shows(&self, engine: &Engine<'_>, session: &Session) -> Result<bool, EngineError> {
-        check(self.stop())?;
+        check(&engine.runner.stop)?;
         let folder = store::temporary_folder()?;
         let target = folder.file("candidate.hitlog");
         store::save_log(&target, session, LogOptions::whole())?;
         let path = target.path();
         match self {
-            ShrinkProperty::Asked(condition, runner) => {
-                let answer = condition.ask(runner, path, None);
-                check(&runner.stop)?;
+            ShrinkProperty::Asked(condition) => {
+                let answer = condition.ask(&engine.runner, path, None);
+                check(&engine.runner.stop)?;
                 Ok(answer? == BuildAnswer::Bad)
             }
-            ShrinkProperty::Differs { replays, runner, options, sought } => {
-                let found = compare(engine, replays, runner, options, path)?;
+            ShrinkProperty::Differs { replays, options, sought } => {
+                let found = compare(engine, replays, options, path)?;
                 Ok(found.as_ref().and_then(first_in).is_some_and(|shown| shown == *sought))
             }
         }
@@ -107,7 +98,7 @@ pub enum Rerecorder<'a> {
     /// A game of this build.
     Game(&'a dyn Playable),
     /// Another build, if it declares [`RECORD`]. Otherwise the session is only cut.
-    Build(&'a Build, &'a BuildRunner),
+    Build(&'a Build),
     /// Nothing: the session is only cut ([`ShrinkEdit::Cut`]).
     Nothing,
 }
@@ -116,7 +107,6 @@ pub enum Rerecorder<'a> {
 fn recorded_by(
     engine: &Engine<'_>,
     build: &Build,
-    runner: &BuildRunner,
     (path, session): (&Path, &Session),
 ) -> Result<Option<Session>, EngineError> {
     let folder = store::temporary_folder()?;
@@ -125,8 +115,8 @@ fn recorded_by(
     let log_digest = Digest::of_bytes(&store::read_bytes(candidate.path())?);
     let side = OneSidedLog::of(session);
     let request = BuildRequest { log: candidate.path(), log_digest, options: &[], side };
-    let recorded = runner.rerecord(build, &request, again.path());
-    check(&runner.stop)?;
+    let recorded = engine.runner.rerecord(build, &request, again.path());
+    check(&engine.runner.stop)?;
     match EngineError::check_machine(path, recorded)? {
         Ok(()) => Ok(Some(engine.read_log(again.path())?.session)),
         Err(_) => Ok(None),
@@ -134,12 +124,12 @@ fn recorded_by(
 }
 
 /// Whether a build declares in its trace of the log that it can record a replay.
-fn can_record(engine: &Engine<'_>, build: &Build, runner: &BuildRunner, path: &Path) -> Result<bool, EngineError> {
+fn can_record(engine: &Engine<'_>, build: &Build, path: &Path) -> Result<bool, EngineError> {
     store::check_regular(path)?;
     let log = engine.read_log(path)?;
     let request = BuildRequest { log: path, log_digest: log.digest, options: &[], side: OneSidedLog::of(&log.session) };
-    let traced = runner.trace_file(build, &request);
-    check(&runner.stop)?;
+    let traced = engine.runner.trace_file(build, &request);
+    check(&engine.runner.stop)?;
     Ok(EngineError::check_machine(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
 }
 
@@ -167,11 +157,8 @@ pub fn shrink_log(
     let at_once = candidates_at_once(engine, recorder, (path, session), property).map_err(ShrinkError::Property)?;
     let shrunk = match recorder {
         Rerecorder::Game(game) => shrink(game, engine.games.memory(), session, (&still, at_once), progress),
-        Rerecorder::Build(build, runner)
-            if can_record(engine, build, runner, path).map_err(ShrinkError::Property)? =>
-        {
-            let record =
-                |session: &Session| recorded_by(engine, build, runner, (path, session)).map_err(ShrinkError::Property);
+        Rerecorder::Build(build) if can_record(engine, build, path).map_err(ShrinkError::Property)? => {
+            let record = |session: &Session| recorded_by(engine, build, (path, session)).map_err(ShrinkError::Property);
             shrink_by(session, (ShrinkEdit::Rerecorded, &record), (&still, at_once), progress)
         }
         Rerecorder::Build(..) | Rerecorder::Nothing => {
@@ -181,7 +168,9 @@ pub fn shrink_log(
     };
     match shrunk {
         // An error after a stop is a consequence of the stop.
-        Err(ShrinkError::Property(error)) => Err(ShrinkError::Property(check(property.stop()).err().unwrap_or(error))),
+        Err(ShrinkError::Property(error)) => {
+            Err(ShrinkError::Property(check(&engine.runner.stop).err().unwrap_or(error)))
+        }
         other => other,
     }
 }
@@ -220,11 +209,10 @@ fn candidates_at_once(
 fn compare(
     engine: &Engine<'_>,
     replays: &ReplaySpecs,
-    runner: &BuildRunner,
     options: &DiffOptions,
     log: &Path,
 ) -> Result<Option<TraceDiff>, EngineError> {
-    match replays.of_log(log).traces_in_files(engine, runner)?.made {
+    match replays.of_log(log).traces_in_files(engine)?.made {
         Ok([a, b]) => Ok(Some(diff(a.source(), b.source(), options)?)),
         Err(_) => Ok(None),
     }

@@ -9,7 +9,7 @@ use super::recorded_rows::{self, RecordedRows};
 use super::report::{LogReport, LogVerdict, VerdictReason};
 use super::thread_pool;
 use super::verdict::{LegFigures, THREADS, VerifiedReplay, VerifyReference, judge_legs};
-use crate::build::{Build, BuildRunner, UntestableBuild};
+use crate::build::{Build, UntestableBuild};
 use crate::engine::{Engine, EngineError, Leg, SurveyedLog, check, retry_with_encoding};
 use crate::in_order;
 use hitreg_analysis::diff::{self, DiffOptions, diff};
@@ -21,55 +21,27 @@ use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
 use hitreg_netcode::replay::{ReplayError, ReplayFindings, ReplayOptions, compare_hashes};
 
-/// The build that replays a log.
-pub enum ReplayRunner<'a> {
-    /// The games of this build.
-    Own,
-    /// Another executable that supports `replay LOG -o TRACE`.
-    Build(&'a Build, &'a BuildRunner),
-}
-
 /// The replays and the records that differ from them, or the reason why there are no replays.
 pub(super) type Replays = Result<(Vec<VerifiedReplay>, LogDifference), String>;
 
-impl ReplayRunner<'_> {
-    /// Replays a log, and compares the replays with its records. `golden` makes the text of its golden; `at_once` runs
-    /// the replays in parallel.
-    pub(super) fn replays(
-        &self,
-        engine: &Engine<'_>,
-        log: &SurveyedLog,
-        rollback_every: Option<u32>,
-        (golden, at_once): (bool, bool),
-    ) -> Result<Replays, EngineError> {
-        match self {
-            ReplayRunner::Own => own(engine, log, rollback_every, golden, at_once),
-            ReplayRunner::Build(build, runner) => built(build, runner, log),
-        }
-    }
-
-    /// Records the log's input and links again in `to`, or returns the reason why that is impossible.
-    pub(super) fn rerecord(
-        &self,
-        engine: &Engine<'_>,
-        log: &SurveyedLog,
-        to: &Target,
-    ) -> Result<Result<(), String>, EngineError> {
-        let made = match self {
-            ReplayRunner::Own => log.rerecord(engine, None, to)?,
-            ReplayRunner::Build(build, runner) => {
-                let made = runner.rerecord(build, &log.request()?, to.path());
-                check(&runner.stop)?;
-                made
-            }
-        };
-        Ok(EngineError::check_machine(&log.path, made)?.map_err(|untestable| describe(&untestable)))
-    }
+/// Records the log's input and links again in `to`, by this build or another, or returns the reason why that is impossible.
+pub(super) fn rerecord(
+    engine: &Engine<'_>,
+    build: Option<&Build>,
+    log: &SurveyedLog,
+    to: &Target,
+) -> Result<Result<(), String>, EngineError> {
+    let made = match build {
+        None => log.rerecord(engine, None, to)?,
+        Some(build) => engine.runner.rerecord(build, &log.request()?, to.path()),
+    };
+    check(&engine.runner.stop)?;
+    Ok(EngineError::check_machine(&log.path, made)?.map_err(|untestable| describe(&untestable)))
 }
 
 /// The traces of another build. It runs as often as this build replays, and without the cache.
-fn built(build: &Build, runner: &BuildRunner, log: &SurveyedLog) -> Result<Replays, EngineError> {
-    let runner = BuildRunner { cache: None, ..runner.clone() };
+pub(super) fn built(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Result<Replays, EngineError> {
+    let runner = engine.uncached().runner;
     let session = log.session()?;
     let missing_usercmd = missing_usercmd(&session);
     let (mut replays, mut contradicts) = (Vec::with_capacity(THREADS.len()), None);
@@ -112,16 +84,16 @@ pub(super) struct Contradiction(String);
 impl Contradiction {
     /// The verdict on a log with a contradiction. This program replays by the log's own rules, so the log is invalid.
     /// Another build writes its rows itself, so that build differs.
-    fn judge(&self, player: &ReplayRunner<'_>, verified: LogReport) -> LogReport {
+    fn judge(&self, build: Option<&Build>, verified: LogReport) -> LogReport {
         let Contradiction(place) = self;
-        match player {
-            ReplayRunner::Own => {
+        match build {
+            None => {
                 let detail = format!(
                     "the log contradicts itself: its state hashes match the replay, but not its records {place}"
                 );
                 verified.but(LogVerdict::Broken, VerdictReason::Contradiction, detail)
             }
-            ReplayRunner::Build(build, _) => {
+            Some(build) => {
                 let detail = format!(
                     "the build {} differs from the log {place}; the state hashes agree",
                     build.path().display()
@@ -155,9 +127,9 @@ pub(super) struct LogDifference {
 
 impl LogDifference {
     /// The verdict on a log whose other checks passed.
-    pub(super) fn judge(self, player: &ReplayRunner<'_>, verified: LogReport) -> LogReport {
+    pub(super) fn judge(self, build: Option<&Build>, verified: LogReport) -> LogReport {
         match self {
-            LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(player, verified),
+            LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(build, verified),
             LogDifference { keyframe: Some(tick), .. } => {
                 let detail = format!("the keyframe after tick {tick} differs from the replayed state");
                 let recorded_differs = verified.why == Some(VerdictReason::RecordedState);
@@ -170,7 +142,7 @@ impl LogDifference {
 }
 
 /// Replays a log in this build, in parallel if `at_once`.
-fn own(
+pub(super) fn own(
     engine: &Engine<'_>,
     log: &SurveyedLog,
     rollback_every: Option<u32>,
@@ -296,7 +268,5 @@ pub(super) fn in_legs(
     let is_same = verified.verdict == LogVerdict::Same && verified.hashes_compared > 0;
     // After a keyframe that differs, every other finding follows from it or comes later.
     let contradicts = unlike.contradicts.filter(|_| is_same && keyframe.is_none());
-    Ok(Some(counted(
-        LogDifference { contradicts, keyframe, ..LogDifference::default() }.judge(&ReplayRunner::Own, verified),
-    )))
+    Ok(Some(counted(LogDifference { contradicts, keyframe, ..LogDifference::default() }.judge(None, verified))))
 }

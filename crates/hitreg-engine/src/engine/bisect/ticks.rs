@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::step::{OwnedCells, answer, arguments, cells, named};
-use crate::build::{Build, BuildRequest, BuildRunner, OneSidedLog};
+use crate::build::{Build, BuildRequest, OneSidedLog};
 use crate::engine::effects::{DivergenceOrigin, behind};
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, MissingSide, Traces, check};
 use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, TickBisection};
@@ -46,10 +46,9 @@ pub struct TickBisectionResult {
 pub fn bisect_ticks(
     engine: &Engine<'_>,
     sides: &ComparisonSpec,
-    runner: &BuildRunner,
     options: &DiffOptions,
 ) -> Result<Result<TickBisectionResult, MissingSide>, EngineError> {
-    let Traces { names: [name_a, name_b], made, overlap_only, gaps } = sides.traces_in_files(engine, runner)?;
+    let Traces { names: [name_a, name_b], made, overlap_only, gaps } = sides.traces_in_files(engine)?;
     let [a, b] = match made {
         Ok(traces) => traces,
         Err(missing) => return Ok(Err(missing)),
@@ -58,20 +57,20 @@ pub fn bisect_ticks(
     let traces = [a.source(), b.source()];
     let again = sides.one_log().map(|(path, builds)| {
         let can_step = traces.map(|trace| trace.header().can(STEP));
-        BuildRerun { engine, runner, path, log: OnceCell::new(), builds, can_step }
+        BuildRerun { engine, path, log: OnceCell::new(), builds, can_step }
     });
     let mut rerun = again.as_ref().map(|again| |side: TraceSide, step: &RerunStep<'_>| again.step(side, step));
     let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
     let mut found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun)?;
-    check(&runner.stop)?;
+    check(&engine.runner.stop)?;
     if found.first.is_some()
-        && let Some(unsteady) = sides.repeat(engine, runner, traces, &options)?
+        && let Some(unsteady) = sides.repeat(engine, traces, &options)?
     {
         return Ok(Err(unsteady));
     }
     let is_setting = |cause: &&mut CauseFinding| cause.cause == DivergenceCause::Settings;
     if let (Some(first), Some(cause)) = (&found.first, found.cause.as_mut().filter(is_setting)) {
-        match behind(engine, sides, runner, traces, &options, first)? {
+        match behind(engine, sides, traces, &options, first)? {
             DivergenceOrigin::Setting(setting) => cause.name_setting(&setting),
             DivergenceOrigin::Settings => {}
             DivergenceOrigin::Builds => cause.name_builds(),
@@ -90,7 +89,6 @@ pub fn bisect_ticks(
 /// Runs single usercmds of a log again in the builds of both sides.
 struct BuildRerun<'a> {
     engine: &'a Engine<'a>,
-    runner: &'a BuildRunner,
     path: &'a Path,
     /// The log, once a step needs it.
     log: OnceCell<LogFile>,
@@ -128,7 +126,8 @@ impl BuildRerun<'_> {
                 let side = OneSidedLog::of(&log.session);
                 let request = BuildRequest { log: self.path, log_digest: log.digest, options: &options, side };
                 let build = Build::at(path).map_err(|error| error.to_string())?;
-                let bytes = self.runner.answer(&build, "step", &request).map_err(|untestable| untestable.reason)?;
+                let bytes =
+                    self.engine.runner.answer(&build, "step", &request).map_err(|untestable| untestable.reason)?;
                 answer(&bytes)?
             }
         };
@@ -139,7 +138,7 @@ impl BuildRerun<'_> {
         if let Some(log) = self.log.get() {
             return Ok(log);
         }
-        let read = Engine::new(self.engine.games).read_log(self.path).map_err(|error| error.to_string())?;
+        let read = self.engine.quiet().read_log(self.path).map_err(|error| error.to_string())?;
         Ok(self.log.get_or_init(|| read))
     }
 }

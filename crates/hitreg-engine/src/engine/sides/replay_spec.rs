@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::missing::build_name;
 use super::side::ComparisonInput;
 use super::{ComparisonSource, MissingSide, SideTrace};
-use crate::build::{Build, BuildRequest, BuildRunner};
+use crate::build::{Build, BuildRequest};
 use crate::engine::{BuildOutcome, Engine, EngineError, SideRejudgement, SurveyedLog, check};
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::record::{LogContents, SessionHeader};
@@ -84,23 +84,17 @@ impl ReplaySpec {
     ///
     /// # Errors
     /// Fails as [`ComparisonSpec::traces_in_files`](super::ComparisonSpec::traces_in_files) does.
-    pub fn trace_of(
-        &self,
-        engine: &Engine<'_>,
-        runner: &BuildRunner,
-        path: &Path,
-    ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
+    pub fn trace_of(&self, engine: &Engine<'_>, path: &Path) -> Result<Result<SideTrace, MissingSide>, EngineError> {
         let source = ComparisonSource::of(engine, path)?;
         self.check(engine, &source)?;
-        let made = self.trace(engine, runner, &source, (TraceSide::A, None));
-        check(&runner.stop)?;
+        let made = self.trace(engine, &source, (TraceSide::A, None));
+        check(&engine.runner.stop)?;
         made
     }
 
     pub(in crate::engine) fn trace(
         &self,
         engine: &Engine<'_>,
-        runner: &BuildRunner,
         source: &ComparisonSource<'_>,
         (side, rejudged): (TraceSide, Option<&OnceLock<SideRejudgement>>),
     ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
@@ -113,7 +107,7 @@ impl ReplaySpec {
             Some(build) => {
                 let options = self.options();
                 let request = BuildRequest { options: &options, ..log.request()? };
-                match runner.trace_file(&Build::at(build)?, &request) {
+                match engine.runner.trace_file(&Build::at(build)?, &request) {
                     Ok((trace, folder)) => {
                         self.check_applied_options(engine, &log.header, SideTrace::File(trace, folder))?
                     }
@@ -125,19 +119,13 @@ impl ReplaySpec {
         Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable)))
     }
 
-    pub(super) fn rerecord(
-        &self,
-        engine: &Engine<'_>,
-        runner: &BuildRunner,
-        log: &SurveyedLog,
-        to: &Target,
-    ) -> BuildOutcome<()> {
+    pub(super) fn rerecord(&self, engine: &Engine<'_>, log: &SurveyedLog, to: &Target) -> BuildOutcome<()> {
         let Some(build) = &self.build else {
             return log.rerecord(engine, self.settings(engine, &log.header)?.as_ref(), to);
         };
         let options = self.options();
         let request = BuildRequest { options: &options, ..log.request()? };
-        Ok(runner.rerecord(&Build::at(build)?, &request, to.path()))
+        Ok(engine.runner.rerecord(&Build::at(build)?, &request, to.path()))
     }
 
     /// The options of this program's replay of a log on this side.

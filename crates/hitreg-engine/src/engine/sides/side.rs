@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::same_session::SessionIdentity;
 use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
-use crate::build::{BuildRunner, UntestableBuild};
+use crate::build::UntestableBuild;
 use crate::engine::streamed::{collect_replayed, write_replayed};
 use crate::engine::{BuildOutcome, Engine, EngineError, SideRejudgement, SurveyedLog};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
@@ -183,11 +183,7 @@ impl ReplaySpec {
 }
 
 /// Compares a log with its replay. A server's log is compared by its states, a client's log by the server's acks.
-pub(super) fn against_itself(
-    engine: &Engine<'_>,
-    runner: &BuildRunner,
-    source: &ComparisonSource<'_>,
-) -> Result<Traces, EngineError> {
+pub(super) fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<Traces, EngineError> {
     let Some(log) = source.log() else {
         let what = "a single trace has nothing to compare with: name a second trace";
         return Err(EngineError::Request(what.to_owned()));
@@ -204,7 +200,7 @@ pub(super) fn against_itself(
     let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
     engine.games.memory().check(needed).map_err(needs)?;
     if log.header.holds() == LogContents::Clients {
-        let replayed = plain.trace(engine, runner, source, (TraceSide::B, None))?;
+        let replayed = plain.trace(engine, source, (TraceSide::B, None))?;
         let made = match replayed {
             Ok(replayed) => Ok(predicted(&*replayed.trace(engine.games.memory())?)),
             Err(missing) => Err(missing),
@@ -221,7 +217,7 @@ pub(super) fn against_itself(
     let no_states = |source| EngineError::unsuitable(path, source);
     let says = recorded(&log.session()?).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
-    let replayed = plain.trace(engine, runner, source, (TraceSide::B, None))?;
+    let replayed = plain.trace(engine, source, (TraceSide::B, None))?;
     let made = replayed.map(|replayed| [SideTrace::Memory(says), replayed]);
     Ok(Traces { names, made, overlap_only: true, gaps: Vec::new() })
 }

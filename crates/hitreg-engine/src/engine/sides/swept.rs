@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::{ComparisonSource, MissingSide, ReplaySpec};
-use crate::build::BuildRunner;
 use crate::engine::{Engine, EngineError, check};
 use crate::sweep::{FigureCollector, Sweep, SweepBuilder, SweepPlan, sweep_by};
 use hitreg_analysis::diff::{DiffError, TraceSide};
@@ -46,7 +45,6 @@ impl ReplaySpec {
     pub fn sweep(
         &self,
         engine: &Engine<'_>,
-        runner: &BuildRunner,
         (logs, plan): (&[&Path], &SweepPlan),
         done: &(dyn Fn() + Sync),
     ) -> Result<Result<Sweep, MissingSide>, EngineError> {
@@ -61,8 +59,8 @@ impl ReplaySpec {
             }
         }
         let one = |log: usize, point: &[&str], _| {
-            check(&runner.stop)?;
-            let made = self.at(plan, point).trace(engine, runner, &sources[log], (TraceSide::A, None))?;
+            check(&engine.runner.stop)?;
+            let made = self.at(plan, point).trace(engine, &sources[log], (TraceSide::A, None))?;
             let trace = made.map_err(FailedRun::Untestable)?;
             let mut figures = FigureCollector::default();
             add_trace(&mut figures, trace.source()).map_err(|what| EngineError::from(DiffError::Unread(what)))?;
@@ -70,7 +68,7 @@ impl ReplaySpec {
             Ok(figures.finish())
         };
         let swept = sweep_by(sources.len(), plan, (&one, rayon::current_num_threads()));
-        check(&runner.stop)?;
+        check(&engine.runner.stop)?;
         match swept {
             Ok(figures) => {
                 let mut builder = SweepBuilder::new(plan);
