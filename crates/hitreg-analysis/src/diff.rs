@@ -54,7 +54,7 @@ pub(crate) use usercmds::{find_usercmd, pick};
 
 use clock::TickTimes;
 use equal::EqualTables;
-use exactness::TableExactness;
+use exactness::TraceComparison;
 use hitreg_log::trace::schema::{TableSchema, bodies, corrections, shots, ticks, views};
 use hitreg_log::trace::{Table, TraceHeader, TraceSource, digest};
 use keys::RowKey;
@@ -181,10 +181,6 @@ fn with_surroundings(
     [a, b]: [&dyn TraceSource; 2],
     clocks: [&TickTimes; 2],
 ) -> Result<Divergence, DiffError> {
-    if let [Some(a), Some(b)] = [a, b].map(TraceSource::in_memory) {
-        found.look_around([a, b], clocks);
-        return Ok(found);
-    }
     let around = |trace, clock| usercmds::around(trace, &found, clock).map_err(DiffError::Unread);
     let around = [around(a, clocks[0])?, around(b, clocks[1])?];
     found.look_around([&around[0], &around[1]], clocks);
@@ -205,22 +201,15 @@ fn compare_tables(
     options: &DiffOptions,
     equal: &EqualTables<'_>,
 ) -> Result<Vec<ComparedTable>, DiffError> {
-    let none = SortedSet::new();
-    let fields = fields(left.iter().chain(right));
     let relocations = relocations(traces, [left, right], clocks, options, equal).map_err(DiffError::Unread)?;
-    let exactness = |tolerated_ticks| TableExactness {
-        relocations: &relocations,
-        tolerances: &options.tolerances,
-        on: options.on,
-        fields: &fields,
-        tolerated_ticks,
-    };
-    let tolerated = match (find(left, bodies::NAME), find(right, bodies::NAME)) {
-        (Some(a), Some(b)) if !options.tolerances.is_empty() => {
-            compare(traces, [a, b], clocks, options, &exactness(&none), false)?.tolerated
-        }
-        _ => SortedSet::new(),
-    };
+    let fields = fields(left.iter().chain(right));
+    let tolerated_ticks = SortedSet::new();
+    let mut comparison = TraceComparison { traces, clocks, options, fields, tolerated_ticks, relocations };
+    if let (Some(a), Some(b), false) =
+        (find(left, bodies::NAME), find(right, bodies::NAME), options.tolerances.is_empty())
+    {
+        comparison.tolerated_ticks = compare(&comparison, [a, b], false)?.tolerated;
+    }
     let counted = |(table, _): &&(&Table, u64)| options.on.has_table(&table.name);
     let compared_here: Vec<&(&Table, u64)> = left.iter().filter(counted).collect();
     let twice = |of: &TableList<'_>, name: &str| of.iter().filter(|(table, _)| table.name == name).count() > 1;
@@ -234,7 +223,7 @@ fn compare_tables(
         };
         let key = RowKey::of(table, other.0);
         let is_same = equal.has_at_same_times(&table.name, &key);
-        compare(traces, [**of, other], clocks, options, &exactness(&tolerated), is_same)
+        compare(&comparison, [**of, other], is_same)
     };
     let tables = compared_here.par_iter();
     let mut compared: Vec<ComparedTable> = tables.map(one).collect::<Result<_, _>>()?;

@@ -8,6 +8,7 @@ use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::clock::TickTimes;
+use super::exactness::TraceComparison;
 use super::fold::each_step;
 use super::hits::{ChangedShot, HitChanges, ShotChange, TextTable};
 use super::keys::RowKey;
@@ -22,9 +23,9 @@ use hitreg_log::trace::{SharedTrace, TraceSource};
 #[derive(Clone, Default)]
 pub struct ChangedShots {
     /// The first changed shots.
-    first: Vec<RankedShot>,
+    first: EarliestShots,
     /// The first changed shots that hit in at least one of the traces.
-    first_hits: Vec<RankedShot>,
+    first_hits: EarliestShots,
     count: usize,
     /// Reads the other shots again; `None` if all are kept.
     again: Option<Arc<ShotComparison>>,
@@ -35,6 +36,27 @@ impl ChangedShots {
     pub const MOST: usize = 1 << 13;
     /// How many of the first changed hits are kept in any case, even if other changes come before them.
     pub const MOST_HITS: usize = 16;
+
+    /// An empty list. It keeps only the first shots, if `again` can read the others.
+    pub(super) fn kept(again: Option<ShotComparison>) -> ChangedShots {
+        let most = |most: usize| EarliestShots { most: again.is_some().then_some(most), ..EarliestShots::default() };
+        let (first, first_hits) = (most(ChangedShots::MOST), most(ChangedShots::MOST_HITS));
+        ChangedShots { first, first_hits, again: again.map(Arc::new), count: 0 }
+    }
+
+    pub(super) fn note(&mut self, rank: &RowRank, shot: &ChangedShot) {
+        self.count += 1;
+        self.first.note(rank, shot);
+        if shot.change != ShotChange::OtherReason {
+            self.first_hits.note(rank, shot);
+        }
+    }
+
+    /// Puts the shots in order, after the last.
+    pub(super) fn end(&mut self) {
+        self.first.end();
+        self.first_hits.end();
+    }
 
     /// How many shots changed.
     pub fn len(&self) -> usize {
@@ -48,12 +70,12 @@ impl ChangedShots {
 
     /// The shots in memory: the first [`ChangedShots::MOST`], or all shots if the traces are in memory.
     pub fn first(&self) -> impl Iterator<Item = ChangedShot> + '_ {
-        self.first.iter().map(|ranked| ranked.shot.clone())
+        self.first.kept.iter().map(|ranked| ranked.shot.clone())
     }
 
     /// The first changed shots that hit in at least one of the traces, at most [`ChangedShots::MOST_HITS`].
     pub fn first_hits(&self) -> impl Iterator<Item = ChangedShot> + '_ {
-        self.first_hits.iter().map(|ranked| ranked.shot.clone())
+        self.first_hits.kept.iter().map(|ranked| ranked.shot.clone())
     }
 
     /// One changed shot by its index; `None` after the last.
@@ -66,7 +88,7 @@ impl ChangedShots {
 
     /// All changed shots. If the traces cannot be read again, the error is the last item.
     pub fn iter(&self) -> impl Iterator<Item = Result<ChangedShot, String>> + '_ {
-        let (mut some, mut place, mut left) = (Cow::Borrowed(&self.first[..]), 0, self.count);
+        let (mut some, mut place, mut left) = (Cow::Borrowed(&self.first.kept[..]), 0, self.count);
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
             if place == some.len() {
@@ -96,39 +118,8 @@ pub(super) struct RankedShot {
     shot: ChangedShot,
 }
 
-/// Collects changed shots during a comparison.
-#[derive(Default)]
-pub(super) struct ChangedShotList {
-    first: EarliestShots,
-    first_hits: EarliestShots,
-    count: usize,
-    again: Option<Arc<ShotComparison>>,
-}
-
-impl ChangedShotList {
-    /// Keeps only the first shots, if `again` can read the others.
-    pub(super) fn of(again: Option<ShotComparison>) -> ChangedShotList {
-        let most = |most: usize| EarliestShots { most: again.is_some().then_some(most), ..EarliestShots::default() };
-        let (first, first_hits) = (most(ChangedShots::MOST), most(ChangedShots::MOST_HITS));
-        ChangedShotList { first, first_hits, again: again.map(Arc::new), ..ChangedShotList::default() }
-    }
-
-    pub(super) fn note(&mut self, rank: &RowRank, shot: &ChangedShot) {
-        self.count += 1;
-        self.first.note(rank, shot);
-        if shot.change != ShotChange::OtherReason {
-            self.first_hits.note(rank, shot);
-        }
-    }
-
-    pub(super) fn end(self) -> ChangedShots {
-        let ChangedShotList { first, first_hits, count, again } = self;
-        ChangedShots { first: first.end(), first_hits: first_hits.end(), count, again }
-    }
-}
-
 /// Keeps the earliest of the shots that it receives.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct EarliestShots {
     kept: Vec<RankedShot>,
     /// The limit on the number of shots; `None` keeps all.
@@ -154,9 +145,8 @@ impl EarliestShots {
         self.kept.truncate(most);
     }
 
-    fn end(mut self) -> Vec<RankedShot> {
+    fn end(&mut self) {
         self.keep_first(self.most.unwrap_or(usize::MAX));
-        self.kept
     }
 }
 
@@ -198,12 +188,9 @@ pub(super) struct ShotComparison {
 
 impl ShotComparison {
     /// `None` if the traces cannot be read again later.
-    pub(super) fn of(
-        [a, b]: [&dyn TraceSource; 2],
-        options: &DiffOptions,
-        patience: ReorderTolerance,
-    ) -> Option<ShotComparison> {
-        Some(ShotComparison { traces: [a.shared()?, b.shared()?], options: options.clone(), patience })
+    pub(super) fn of(compared: &TraceComparison<'_>, patience: ReorderTolerance) -> Option<ShotComparison> {
+        let [a, b] = compared.traces.map(TraceSource::shared);
+        Some(ShotComparison { traces: [a?, b?], options: compared.options.clone(), patience })
     }
 
     /// The next changed shots after the one with this rank.
@@ -228,7 +215,10 @@ impl ShotComparison {
                 true
             });
         match went {
-            Ok(()) => Ok(next.end()),
+            Ok(()) => {
+                next.end();
+                Ok(next.kept)
+            }
             Err(StepStop::Unread(what)) => Err(what),
             Err(StepStop::OutOfOrder | StepStop::TimesGoBack) => {
                 Err("the shots have another order than before".to_owned())
@@ -281,18 +271,19 @@ mod tests {
     fn changed_shots_come_back_in_order_of_rank() {
         let mut all = shots();
         let (mut noted, mut few) =
-            (ChangedShotList::default(), EarliestShots { most: Some(5), ..EarliestShots::default() });
+            (ChangedShots::default(), EarliestShots { most: Some(5), ..EarliestShots::default() });
         all.iter().rev().for_each(|(rank, shot)| {
             noted.note(rank, shot);
             few.note(rank, shot);
         });
-        let (noted, few) = (noted.end(), few.end());
+        noted.end();
+        few.end();
         all.sort_by(|x, y| x.0.cmp(&y.0));
         let expected: Vec<ChangedShot> = all.into_iter().map(|(_, shot)| shot).collect();
         assert_eq!(noted.iter().collect::<Result<Vec<_>, _>>(), Ok(expected.clone()));
         assert_eq!((noted.len(), noted.get(5)), (expected.len(), Ok(expected.get(5).cloned())));
         assert_eq!(noted.get(expected.len()), Ok(None));
-        assert!(few.iter().map(|ranked| &ranked.shot).eq(&expected[..5]));
+        assert!(few.kept.iter().map(|ranked| &ranked.shot).eq(&expected[..5]));
         let hits = expected.iter().filter(|shot| shot.change != ShotChange::OtherReason);
         assert!(noted.first_hits().eq(hits.cloned()));
         assert_eq!(serde_json::to_string(&noted).expect("JSON"), serde_json::to_string(&expected).expect("JSON"));

@@ -6,7 +6,7 @@ use super::cell::{
     CellComparison, CellPair, CellValue, DifferenceClass, NumberComparison, double_ulps_apart, ulps_apart,
 };
 use super::clock::TickTimes;
-use super::exactness::TableExactness;
+use super::exactness::TraceComparison;
 use super::pairing::{Pairing, RowSpot};
 use super::place::{RowDump, RowPlace};
 use super::scan::{DifferenceRun, ScanResult};
@@ -133,14 +133,13 @@ impl Divergence {
     /// [`Divergence::look_around`] adds what other tables know.
     pub(crate) fn of(
         pairing: &Pairing<'_>,
-        clocks: [&TickTimes; 2],
+        compared: &TraceComparison<'_>,
         scan: &ScanResult,
-        exactness: &TableExactness<'_>,
         spot: &RowSpot,
     ) -> Divergence {
         let mut found = Divergence {
             table: pairing.a.name.clone(),
-            place: RowPlace::of(pairing, clocks, spot),
+            place: RowPlace::of(pairing, compared.clocks, spot),
             ..Divergence::default()
         };
         match (spot.a, spot.b) {
@@ -159,7 +158,7 @@ impl Divergence {
             }
         }
         if let (Some(i), Some(j), Some(field)) = (spot.a, spot.b, &found.field) {
-            found.measure(pairing, exactness, &field.clone(), (i as usize, j as usize));
+            found.measure(pairing, compared, &field.clone(), (i as usize, j as usize));
         }
         found
     }
@@ -194,15 +193,15 @@ impl Divergence {
         }
     }
 
-    fn measure(&mut self, pairing: &Pairing<'_>, exactness: &TableExactness<'_>, field: &str, (i, j): (usize, usize)) {
+    fn measure(&mut self, pairing: &Pairing<'_>, compared: &TraceComparison<'_>, field: &str, (i, j): (usize, usize)) {
         let columns = pairing.a.column(field).zip(pairing.b.column(field));
         let cells = columns.and_then(|(a, b)| CellPair::of(&a.data, &b.data));
         // In the table of errors, each row holds the values of the field that it names.
         let of_field = pairing.a.column("field").filter(|_| pairing.a.name == errors::NAME);
         let name = of_field.and_then(|column| CellValue::at(column, i)).map(|name| name.to_string());
         let measure = match (&name, pairing.a.column(field)) {
-            (Some(name), _) => exactness.of_field(name),
-            (None, Some(column)) => exactness.of_column(column),
+            (Some(name), _) => compared.of_field(name),
+            (None, Some(column)) => compared.of_column(column),
             (None, None) => NumberComparison::default(),
         };
         // The error is reported even within tolerance.

@@ -1,30 +1,32 @@
 //! How exactly each column of a table is compared.
 
 use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison, floats, integers};
+use super::clock::TickTimes;
 use super::kinds::RowKind;
-use super::options::{DiffScope, Tolerances};
+use super::options::DiffOptions;
 use super::relocations::Relocations;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{errors, ticks};
-use hitreg_log::trace::{ColumnData, Table, named_as_angle};
+use hitreg_log::trace::{ColumnData, Table, TraceSource, named_as_angle};
 
-/// The tolerances and rules that apply to a table.
-pub(crate) struct TableExactness<'a> {
-    pub(crate) tolerances: &'a Tolerances,
-    pub(crate) on: DiffScope,
+/// Two traces, and the tolerances and rules by which their tables are compared.
+pub(crate) struct TraceComparison<'a> {
+    pub(crate) traces: [&'a dyn TraceSource; 2],
+    pub(crate) clocks: [&'a TickTimes; 2],
+    pub(crate) options: &'a DiffOptions,
     /// The fields of bodies that have a unit, each with whether it is an angle.
-    pub(crate) fields: &'a SortedMap<String, bool>,
+    pub(crate) fields: SortedMap<String, bool>,
     /// Ticks whose bodies differ only within tolerance. Their state hashes differ as a consequence.
-    pub(crate) tolerated_ticks: &'a SortedSet<u32>,
+    pub(crate) tolerated_ticks: SortedSet<u32>,
     /// The spawns and teleports in each trace.
-    pub(crate) relocations: &'a [Relocations; 2],
+    pub(crate) relocations: [Relocations; 2],
 }
 
-impl TableExactness<'_> {
+impl TraceComparison<'_> {
     /// How the values of a column are compared.
     pub(crate) fn of_column(&self, column: &hitreg_log::trace::Column) -> NumberComparison {
         NumberComparison {
-            within: self.tolerances.of(&column.name),
+            within: self.options.tolerances.of(&column.name),
             is_angle: column.is_angle(),
             has_size: !column.is_hash(),
         }
@@ -33,7 +35,7 @@ impl TableExactness<'_> {
     /// How the values of a body's field are compared in a column that holds many fields.
     pub(crate) fn of_field(&self, field: &str) -> NumberComparison {
         let is_angle = self.fields.get(field).copied().unwrap_or_else(|| named_as_angle(field));
-        NumberComparison { within: self.tolerances.of(field), is_angle, has_size: true }
+        NumberComparison { within: self.options.tolerances.of(field), is_angle, has_size: true }
     }
 }
 
@@ -58,11 +60,16 @@ enum Rule<'a> {
 
 impl<'a> ColumnPair<'a> {
     /// Pairs a column of both traces; `None` if a trace lacks it or has it as another type.
-    pub(crate) fn of(a: &'a Table, b: &'a Table, name: &str, exactness: &TableExactness<'a>) -> Option<ColumnPair<'a>> {
+    pub(crate) fn of(
+        a: &'a Table,
+        b: &'a Table,
+        name: &str,
+        compared: &'a TraceComparison<'_>,
+    ) -> Option<ColumnPair<'a>> {
         let cells = CellPair::of(&a.column(name)?.data, &b.column(name)?.data)?;
         let rule = match (a.name.as_str(), a.column("field").map(|c| &c.data)) {
             (errors::NAME, Some(ColumnData::Name { names, codes })) => {
-                let measures = names.iter().map(|field| exactness.of_field(field)).collect();
+                let measures = names.iter().map(|field| compared.of_field(field)).collect();
                 let values = name.strip_suffix("_bits").and_then(|value| both(a, b, value));
                 match values {
                     Some(values) => Rule::BitsOf { values, codes, measures },
@@ -70,9 +77,9 @@ impl<'a> ColumnPair<'a> {
                 }
             }
             (ticks::NAME, _) if name == "hash" => {
-                Rule::Hash { ticks: a.u32s("tick"), tolerated: exactness.tolerated_ticks }
+                Rule::Hash { ticks: a.u32s("tick"), tolerated: &compared.tolerated_ticks }
             }
-            _ => Rule::Plain(exactness.of_column(a.column(name)?)),
+            _ => Rule::Plain(compared.of_column(a.column(name)?)),
         };
         Some(ColumnPair { cells, rule, kinds: RowKind::all(a, b, name) })
     }

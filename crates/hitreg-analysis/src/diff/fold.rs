@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::changed::{ChangedShotList, ShotComparison};
+use super::changed::{ChangedShots, ShotComparison};
 use super::clock::{RowTimes, TickTimes, known};
 use super::distributions::TraceTally;
 use super::divergence::{Divergence, agreeing};
-use super::exactness::TableExactness;
+use super::exactness::TraceComparison;
 use super::follow::{ColumnRuns, DivergenceSpread, FieldDiff, SeriesDiff};
 use super::hits::{ChangedShot, TextTable};
 use super::keys::{KeyCells, RowKey, TraceSide};
@@ -25,9 +25,7 @@ use hitreg_log::trace::{Table, TraceSource};
 /// One table of both traces, as far as its rows have been compared.
 pub(super) struct TableFold<'o> {
     key: &'o RowKey,
-    clocks: [&'o TickTimes; 2],
-    options: &'o DiffOptions,
-    exactness: &'o TableExactness<'o>,
+    of: &'o TraceComparison<'o>,
     found: ComparedTable,
     /// For each compared column of A: its differences, by owner.
     columns: Vec<(String, ColumnRuns)>,
@@ -41,7 +39,7 @@ pub(super) struct TableFold<'o> {
     whole: bool,
     first: Option<(RowMark, Owner, Divergence)>,
     /// Collects the changed shots.
-    changed: ChangedShotList,
+    changed: ChangedShots,
     /// The names in shots, each stored once.
     texts: TextTable,
     /// How many rows of each trace have been compared.
@@ -51,48 +49,36 @@ pub(super) struct TableFold<'o> {
 }
 
 impl<'o> TableFold<'o> {
-    pub(super) fn new(
-        diff: TableDiff,
-        key: &'o RowKey,
-        clocks: [&'o TickTimes; 2],
-        options: &'o DiffOptions,
-        exactness: &'o TableExactness<'o>,
-        thorough: bool,
-    ) -> TableFold<'o> {
+    pub(super) fn new(diff: TableDiff, key: &'o RowKey, of: &'o TraceComparison<'o>, thorough: bool) -> TableFold<'o> {
         let found = ComparedTable { diff, tallies: Some(Default::default()), ..ComparedTable::default() };
-        let (columns, last) = (Vec::new(), SortedMap::new());
-        let times = Some(Default::default());
         TableFold {
             key,
-            clocks,
-            options,
-            exactness,
+            of,
             found,
-            columns,
-            last,
+            columns: Vec::new(),
+            last: SortedMap::new(),
             differing: SortedSet::new(),
             thorough,
             whole: false,
             first: None,
-            changed: ChangedShotList::default(),
+            changed: ChangedShots::default(),
             texts: TextTable::default(),
             before: [0; 2],
-            times,
+            times: Some(Default::default()),
         }
     }
 
     /// Compares the rows of both traces step by step.
     pub(super) fn step_by_step(
         mut self,
-        traces: [&dyn TraceSource; 2],
         shapes: [&Table; 2],
         patience: ReorderTolerance,
     ) -> Result<ComparedTable, StepStop> {
         self.whole = patience == ReorderTolerance::Whole;
         if shapes[0].name == shots::NAME {
-            self.changed = ChangedShotList::of(ShotComparison::of(traces, self.options, patience));
+            self.changed = ChangedShots::kept(ShotComparison::of(self.of, patience));
         }
-        each_step(traces, shapes, (self.key, self.clocks), patience, &mut |rows, times, _| {
+        each_step(self.of.traces, shapes, (self.key, self.of.clocks), patience, &mut |rows, times, _| {
             self.add(rows, times);
             true
         })?;
@@ -101,7 +87,7 @@ impl<'o> TableFold<'o> {
             return Err(StepStop::TimesGoBack);
         }
         if let Some((mark, owner, _)) = &self.first {
-            let before = self.last_agreeing(traces, shapes, patience, (mark, owner))?;
+            let before = self.last_agreeing(shapes, patience, (mark, owner))?;
             if let Some((.., divergence)) = &mut self.first {
                 divergence.last_agreeing = before;
             }
@@ -109,26 +95,27 @@ impl<'o> TableFold<'o> {
         Ok(self.compared())
     }
 
-    /// The result for a table that is equal in both traces. `counted` is a trace from which its rows are counted.
-    pub(super) fn same(mut self, counted: Option<&dyn TraceSource>, shape: &Table) -> Result<ComparedTable, String> {
+    /// The result for a table that is equal in both traces. `is_counted` says whether its rows are.
+    pub(super) fn same(mut self, is_counted: bool, shape: &Table) -> Result<ComparedTable, String> {
         self.found.diff.rows.compared = self.found.diff.rows.a;
-        let Some(trace) = counted else {
+        if !is_counted {
             self.found.tallies = None;
             return Ok(self.compared());
-        };
+        }
+        let trace = self.of.traces[0];
         let mut tally = TraceTally::default();
-        let times = RowTimes::of(trace, self.clocks[0], shape, false);
+        let times = RowTimes::of(trace, self.of.clocks[0], shape, false);
         let mut next = trace.rows(&shape.name, &[]);
         while let Some(rows) = next()? {
             let rows = shape.filled(rows);
             tally.add(&rows);
             if rows.name == views::NAME {
-                self.found.apart.add_same(&rows, self.exactness.relocations);
+                self.found.apart.add_same(&rows, &self.of.relocations);
                 continue;
             }
             let pairing = Pairing::of([&rows, &rows], self.before, self.key.clone(), [&times, &times])?;
             match rows.name.as_str() {
-                shots::NAME => self.found.hits.add(&pairing, self.options, &mut self.texts, &mut |_, _| {}),
+                shots::NAME => self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut |_, _| {}),
                 _ => self.found.causes.add(&pairing),
             }
         }
@@ -146,21 +133,21 @@ impl<'o> TableFold<'o> {
         self.before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
         // The caller has checked that these tables have a key.
         let Ok(pairing) = Pairing::of([a, b], before, self.key.clone(), times) else { return };
-        let scan = ScanResult::of(&pairing, self.exactness);
+        let scan = ScanResult::of(&pairing, self.of);
         count(&mut self.found.diff.rows, &pairing, &scan);
         if !self.whole {
             self.note_times(&pairing);
         }
         match a.name.as_str() {
-            bodies::NAME if !self.options.tolerances.is_empty() => {
+            bodies::NAME if !self.of.options.tolerances.is_empty() => {
                 self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
             }
             shots::NAME => {
                 let mut note = |spot: &RowSpot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
-                self.found.hits.add(&pairing, self.options, &mut self.texts, &mut note);
+                self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.causes.add(&pairing),
-            views::NAME => self.found.apart.add(&pairing, &scan, self.exactness.relocations),
+            views::NAME => self.found.apart.add(&pairing, &scan, &self.of.relocations),
             _ => {}
         }
         self.add_first(&pairing, &scan);
@@ -168,19 +155,19 @@ impl<'o> TableFold<'o> {
     }
 
     fn add_first(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
-        let Some(spot) = first_spot(pairing, scan, self.options) else { return };
-        let mark = pairing.mark(&spot, self.clocks);
+        let Some(spot) = first_spot(pairing, scan, self.of.options) else { return };
+        let mark = pairing.mark(&spot, self.of.clocks);
         if self.first.as_ref().is_some_and(|(known, ..)| known.cmp(&mark).is_le()) {
             return;
         }
-        let divergence = Divergence::of(pairing, self.clocks, scan, self.exactness, &spot);
+        let divergence = Divergence::of(pairing, self.of, scan, &spot);
         self.first = Some((mark, pairing.owner(&spot), divergence));
     }
 
     fn add_runs(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
         let mut marks: SortedMap<usize, Arc<RowMark>> = SortedMap::new();
         let mut mark = |pair: usize| {
-            let new = || Arc::new(pairing.mark(&pairing.spot(pair), self.clocks));
+            let new = || Arc::new(pairing.mark(&pairing.spot(pair), self.of.clocks));
             Arc::clone(marks.entry(pair).or_insert_with(new))
         };
         for (name, runs) in &scan.columns {
@@ -243,7 +230,6 @@ impl<'o> TableFold<'o> {
     /// the first difference is known.
     fn last_agreeing(
         &self,
-        traces: [&dyn TraceSource; 2],
         shapes: [&Table; 2],
         patience: ReorderTolerance,
         (first, owner): (&RowMark, &Owner),
@@ -251,7 +237,7 @@ impl<'o> TableFold<'o> {
         let mut found: Option<(RowMark, RowDump)> = None;
         let in_order = self.times.is_some();
         let mut past = [false; 2];
-        each_step(traces, shapes, (self.key, self.clocks), patience, &mut |[a, b], times, before| {
+        each_step(self.of.traces, shapes, (self.key, self.of.clocks), patience, &mut |[a, b], times, before| {
             let Ok(cells) = KeyCells::of(self.key, a, b) else { return true };
             let numbers = [(TraceSide::A, a), (TraceSide::B, b)]
                 .map(|(side, table)| cells.rows_of(side, table.rows(), &self.key.series, *owner));
@@ -266,16 +252,16 @@ impl<'o> TableFold<'o> {
             }
             let Ok(pairing) = Pairing::of([&rows[0], &rows[1]], before, self.key.clone(), times) else { return true };
             let pairing = pairing.numbered(numbers);
-            let scan = ScanResult::of(&pairing, self.exactness);
+            let scan = ScanResult::of(&pairing, self.of);
             for pair in (0..pairing.joined.len()).filter(|pair| scan.agrees(*pair)) {
                 let spot = pairing.spot(pair);
                 let is_later = found.as_ref().is_none_or(|(known, _)| by_time(known.at_us(), spot.at_us).is_le());
                 if !is_later || by_time(spot.at_us, first.at_us()).is_gt() {
                     continue;
                 }
-                let mark = pairing.mark(&spot, self.clocks);
+                let mark = pairing.mark(&spot, self.of.clocks);
                 if mark.cmp(first).is_lt() && found.as_ref().is_none_or(|(known, _)| known.cmp(&mark).is_lt()) {
-                    found = Some((mark, agreeing(&pairing, self.clocks, &spot)));
+                    found = Some((mark, agreeing(&pairing, self.of.clocks, &spot)));
                 }
             }
             true
@@ -285,14 +271,15 @@ impl<'o> TableFold<'o> {
 
     /// The result, after all rows.
     pub(super) fn compared(mut self) -> ComparedTable {
-        self.found.hits.changed = self.changed.end();
+        self.changed.end();
+        self.found.hits.changed = self.changed;
         let diff = &mut self.found.diff;
-        diff.status = status(diff, self.key.joined, self.options);
+        diff.status = status(diff, self.key.joined, self.of.options);
         if diff.status == Status::Untestable {
             diff.untestable = Some("no two of its rows are of the same time".to_owned());
         }
         let is_same = matches!(diff.status, Status::Same | Status::WithinTolerance);
-        if is_same && self.options.on == DiffScope::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
+        if is_same && self.of.options.on == DiffScope::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
             diff.status = Status::Untestable;
             let reason = "no server judged any of its shots; a replay in closed loop judges them";
             diff.untestable = Some(reason.to_owned());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::cell::{CellComparison, DifferenceClass};
 use super::clock::UNKNOWN;
-use super::exactness::{ColumnPair, TableExactness};
+use super::exactness::{ColumnPair, TraceComparison};
 use super::join::PairRun;
 use super::keys::TraceSide;
 use super::mark::{RowMark, by_time};
@@ -57,15 +57,15 @@ pub(crate) struct PairResult {
 const BLOCK_ROWS: usize = 1024;
 
 impl ScanResult {
-    pub(crate) fn of(pairing: &Pairing<'_>, exactness: &TableExactness<'_>) -> ScanResult {
+    pub(crate) fn of(pairing: &Pairing<'_>, compared: &TraceComparison<'_>) -> ScanResult {
         let mut scan = ScanResult::of_owners(pairing);
         for column in &pairing.a.columns {
             let is_time = column.name == "at_us" && pairing.key.joined == JoinRule::AtSameTime;
-            if is_time || pairing.key.columns.contains(&column.name) || !exactness.on.has_column(&column.name) {
+            if is_time || pairing.key.columns.contains(&column.name) || !compared.options.on.has_column(&column.name) {
                 continue;
             }
-            if let Some(compared) = ColumnPair::of(pairing.a, pairing.b, &column.name, exactness) {
-                let runs = scan.column(pairing, &compared);
+            if let Some(cells) = ColumnPair::of(pairing.a, pairing.b, &column.name, compared) {
+                let runs = scan.column(pairing, &cells);
                 scan.columns.push((column.name.clone(), runs));
             }
         }

@@ -2,20 +2,19 @@
 
 use serde::Serialize;
 
-use super::clock::TickTimes;
 use super::distributions::{CorrectionOverlap, DrawnDistance, TraceTally};
 use super::divergence::Divergence;
-use super::exactness::TableExactness;
+use super::exactness::TraceComparison;
 use super::fold::TableFold;
 use super::follow::{DivergenceSpread, FieldDiff, SeriesDiff};
 use super::hits::HitChanges;
 use super::keys::{KeyCells, RowKey, TraceSide};
-use super::options::{DiffError, DiffOptions, DiffScope};
+use super::options::{DiffError, DiffScope};
 use super::shape::{ColumnDifference, unsound};
 use super::steps::{ReorderTolerance, StepStop};
 use hitreg_log::sorted::SortedSet;
+use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{corrections, shots, views};
-use hitreg_log::trace::{Table, TraceSource};
 
 /// The differences in one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -128,11 +127,8 @@ impl ComparedTable {
 
 /// Compares a table that both traces have. `is_same` says that it is equal to the bit in both, at the same times.
 pub(crate) fn compare(
-    traces: [&dyn TraceSource; 2],
+    compared: &TraceComparison<'_>,
     [(a, rows_a), (b, rows_b)]: [(&Table, u64); 2],
-    clocks: [&TickTimes; 2],
-    options: &DiffOptions,
-    exactness: &TableExactness<'_>,
     is_same: bool,
 ) -> Result<ComparedTable, DiffError> {
     let key = RowKey::of(a, b);
@@ -149,18 +145,17 @@ pub(crate) fn compare(
     }
     if is_same {
         let is_counted = match a.name.as_str() {
-            shots::NAME => !options.brief || options.on == DiffScope::Hits,
-            corrections::NAME | views::NAME => !options.brief,
+            shots::NAME => !compared.options.brief || compared.options.on == DiffScope::Hits,
+            corrections::NAME | views::NAME => !compared.options.brief,
             _ => false,
         };
-        let fold = TableFold::new(diff, &key, clocks, options, exactness, false);
-        return fold.same(is_counted.then_some(traces[0]), a).map_err(DiffError::Unread);
+        return TableFold::new(diff, &key, compared, false).same(is_counted, a).map_err(DiffError::Unread);
     }
-    for patience in ReorderTolerance::levels(traces).iter().copied() {
+    for patience in ReorderTolerance::levels(compared.traces).iter().copied() {
         for thorough in [false, true] {
-            let fold = TableFold::new(diff.clone(), &key, clocks, options, exactness, thorough);
-            match fold.step_by_step(traces, [a, b], patience) {
-                Ok(compared) => return Ok(compared),
+            let fold = TableFold::new(diff.clone(), &key, compared, thorough);
+            match fold.step_by_step([a, b], patience) {
+                Ok(table) => return Ok(table),
                 Err(StepStop::TimesGoBack) => {}
                 Err(StepStop::OutOfOrder) => break,
                 Err(StepStop::Unread(what)) => return Err(DiffError::Unread(what)),

@@ -1,5 +1,7 @@
 //! The context of a divergence: the usercmds of its tick, and the state before it.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::cell::CellValue;
@@ -46,9 +48,16 @@ impl Divergence {
     }
 }
 
-/// Reads the part of a trace that [`Divergence::look_around`] needs, if the trace is not in memory. It reads columns of
-/// keys first, and then only the parts of the trace that have the rows.
-pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &TickTimes) -> Result<Trace, String> {
+/// The part of a trace that [`Divergence::look_around`] needs; the whole trace if it is in memory. Reads columns of keys
+/// first, and then only the parts of the trace that have the rows.
+pub(crate) fn around<'t>(
+    trace: &'t dyn TraceSource,
+    found: &Divergence,
+    clock: &TickTimes,
+) -> Result<Cow<'t, Trace>, String> {
+    if let Some(trace) = trace.in_memory() {
+        return Ok(Cow::Borrowed(trace));
+    }
     let place = &found.place;
     let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
     let mut wanted: SortedSet<(u32, u32)> = place.player.zip(place.command).into_iter().collect();
@@ -71,7 +80,7 @@ pub(crate) fn around(trace: &dyn TraceSource, found: &Divergence, clock: &TickTi
     })?;
     let last = last.zip(entity).into_iter().collect();
     around.tables.extend(pick(trace, bodies::NAME, ["tick", "entity"], &last)?);
-    Ok(around)
+    Ok(Cow::Owned(around))
 }
 
 /// The usercmds that ran in the tick of a place, by player and number. One more shows whether the entity is a player.
