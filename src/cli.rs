@@ -59,6 +59,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 pub use crate::engine::{Games, MapFile, RulesError};
 pub use program::Program;
 
+use crate::engine::EngineError;
 use crate::game::Bots;
 use crate::memory::MemoryLimit;
 use crate::pipeline::Netcode;
@@ -266,7 +267,10 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
     interrupt::leave_nothing()?;
     threads::start()?;
     let games = games.clone().within(memory_limit()?);
-    let outcome = run_command(build, &games, cli.command, &program, &mut output);
+    let outcome = match run_command(build, &games, cli.command, &program, &mut output) {
+        Err(CommandError::Engine(EngineError::Missing(missing))) => diff::show_missing(&missing, false, &mut output),
+        outcome => outcome,
+    };
     // A log that changes during the command can fail in any way. The change is the reason.
     if outcome.as_ref().is_err_and(|error| error.outcome() == CommandOutcome::Trouble) {
         output.files.check_inputs()?;

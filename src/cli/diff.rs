@@ -15,7 +15,7 @@ use super::page::{FAINT, Page, TextSpan, UNSURE};
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files};
 use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff};
-use crate::engine::{ComparisonSpec, Engine, Games, MissingSide, Traces, look_for_effects};
+use crate::engine::{Engine, EngineError, Games, MissingSide, Traces, look_for_effects};
 use crate::replay::WhatIf;
 use crate::report::figures::counted;
 use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line, why_page};
@@ -119,19 +119,14 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     if brief {
         sides.replays.ask_for(asked.on.tables());
     }
-    let Traces { names, made, overlap_only, gaps } = sides.traces_in_files(&engine)?;
-    let [a, b] = match made {
-        Ok(traces) => traces,
-        Err(missing) => {
+    let Traces { names, made: [a, b], overlap_only, gaps } = match sides.traces_in_files(&engine) {
+        Err(EngineError::Missing(missing)) => {
             if let Some(target) = &junit {
                 write_junit(target, &untestable_junit(&missing))?;
             }
-            output.show(&missing, |page| match args.summary {
-                true => page.line(&missing.line()),
-                false => print_missing(page, &missing, &sides),
-            })?;
-            return Ok(CommandOutcome::Untestable);
+            return show_missing(&missing, args.summary, output);
         }
+        traces => traces?,
     };
     files::note_gaps(&gaps);
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, brief, ..asked };
@@ -214,33 +209,23 @@ pub(super) fn outcome(verdict: TraceVerdict) -> CommandOutcome {
     }
 }
 
-/// Shows why the sides cannot be compared.
-pub(super) fn show_missing(missing: &MissingSide, compared: &ComparisonSpec, output: &mut Output) -> CommandResult {
-    output.show(missing, |page| print_missing(page, missing, compared))?;
+/// Shows why the sides cannot be compared: in one line, or also what to do.
+pub(super) fn show_missing(missing: &MissingSide, in_one_line: bool, output: &mut Output) -> CommandResult {
+    output.show(missing, |page| {
+        if in_one_line {
+            return page.line(&missing.line());
+        }
+        page.styled(UNSURE, "untestable");
+        page.paragraph(2, &missing.untestable_text());
+        print_last_words(page, missing.last_words());
+        if missing.is_unrelated() {
+            page.faint(4, "To compare them anyway, add --force.");
+        }
+        if let Some(command) = missing.command() {
+            print_contract(page, command);
+        }
+    })?;
     Ok(CommandOutcome::Untestable)
-}
-
-/// Shows why a build has no trace of the only log.
-pub(super) fn show_untestable(missing: &MissingSide, output: &mut Output) -> CommandResult {
-    output.show(missing, |page| print_untestable(page, missing))?;
-    Ok(CommandOutcome::Untestable)
-}
-
-fn print_untestable(page: &mut Page, missing: &MissingSide) {
-    page.styled(UNSURE, "untestable");
-    page.paragraph(2, &missing.untestable_text());
-    print_last_words(page, missing.last_words());
-}
-
-/// A side without a trace, or two sides of different sessions, in words.
-fn print_missing(page: &mut Page, missing: &MissingSide, compared: &ComparisonSpec) {
-    print_untestable(page, missing);
-    if missing.is_unrelated() {
-        page.faint(4, "To compare them anyway, add --force.");
-    }
-    if let Some(command) = missing.command(compared) {
-        print_contract(page, &command);
-    }
 }
 
 /// Prints what a build must do, and the command that shows whether it does.

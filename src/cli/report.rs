@@ -11,7 +11,7 @@ use super::outputs::OutputPath;
 use super::part::PartArgs;
 use super::progress::Progress;
 use super::trouble::CommandError;
-use super::{CommandResult, diff, files};
+use super::{CommandResult, files};
 use crate::diff::{DiffOptions, diff};
 use crate::engine::{
     ComparisonSpec, Engine, Games, LogRecords, ShownReplay, SideRejudgement, SideTrace, Traces, look_for_effects,
@@ -103,11 +103,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         false => {
             let runner = args.running.runner(games, sides.run_builds(), output)?;
             let engine = Engine { runner, ..engine.clone() };
-            let (Traces { names, made, overlap_only, gaps }, rejudged) = sides.traces_for_page(&engine)?;
-            let [a, b] = match made {
-                Ok(traces) => traces,
-                Err(missing) => return diff::show_missing(&missing, &sides, output),
-            };
+            let (Traces { names, made: [a, b], overlap_only, gaps }, rejudged) = sides.traces_for_page(&engine)?;
             files::note_gaps(&gaps);
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
             let both = [a.source(), b.source()];

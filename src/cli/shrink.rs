@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::diff::looking::CompareArgs;
 use super::diff::running::TimeLimitArgs;
-use super::diff::show_missing;
 use super::diff::sides::SideReplayArgs;
 use super::figures::{count, counted, duration};
 use super::files::FileSize;
@@ -109,13 +108,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let quiet = Engine { runner: args.limit.runner(games)?, ..Engine::new(games) };
     let property = match &args.condition {
         Some(command) => ShrinkProperty::Asked(Condition::new(command)),
-        None => {
-            let options = args.looking.options();
-            match ShrinkProperty::first_difference(&quiet, &args.log, &ways, options)? {
-                Ok(property) => property,
-                Err(missing) => return show_missing(&missing, &ways.of_log(&args.log), output),
-            }
-        }
+        None => ShrinkProperty::first_difference(&quiet, &args.log, &ways, args.looking.options())?,
     };
     let progress = Progress::of_steps("shrinking");
     let mut on_step = |step: &ShrinkStep| progress.step(format!("{} to go, {} tried", step.kind.name(), step.probes));

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use super::corpus::{CheckArgs, CorpusArgs, annotations, of_one_side, print_problems};
 use super::diff::running::BuildArgs;
-use super::diff::show_untestable;
 use super::offered;
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -153,13 +152,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             let of_all = SweptLogs::readable(games, corpus.logs)?;
             let logs: Vec<&Path> = of_all.logs.iter().map(PathBuf::as_path).collect();
             let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
-            match spec.sweep(&Engine { runner, ..files::engine(games) }, (&logs, &plan), &|| progress.one_done())? {
-                Ok(swept) => (swept, of_all),
-                Err(missing) => {
-                    drop(progress);
-                    return show_untestable(&missing, output);
-                }
-            }
+            let engine = Engine { runner, ..files::engine(games) };
+            (spec.sweep(&engine, (&logs, &plan), &|| progress.one_done())?, of_all)
         }
     };
     let table = swept.table();

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use super::diff::running::TimeLimitArgs;
-use super::diff::show_untestable;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::trouble::CommandError;
@@ -195,10 +194,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         (false, Some(build)) => {
             let spec = args.what_if.by_build(build);
             let engine = Engine { runner: args.limit.runner(games)?, ..engine };
-            let made = match spec.trace_of(&engine, path)? {
-                Ok(made) => made,
-                Err(missing) => return show_untestable(&missing, output),
-            };
+            let made = spec.trace_of(&engine, path)?;
             files::note_hole(path, engine.first_hole(path)?.as_ref());
             let mut answer = of_source(path, made.source(), &asked)?;
             answer.changed = args.what_if.changed();

@@ -2,9 +2,9 @@
 
 use crate::cli::CommandResult;
 use crate::cli::diff::looking::CompareArgs;
+use crate::cli::diff::outcome;
 use crate::cli::diff::running::BuildArgs;
 use crate::cli::diff::sides::SideArgs;
-use crate::cli::diff::{outcome, show_missing};
 use crate::cli::files;
 use crate::cli::output::Output;
 use crate::engine::bisect::bisect_ticks;
@@ -38,18 +38,14 @@ pub(super) struct Args {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let sides = args.sides.sides(output.files.force)?;
     let runner = args.running.runner(games, sides.run_builds(), output)?;
-    match bisect_ticks(&Engine { runner, ..files::engine(games) }, &sides, &args.looking.options())? {
-        Err(missing) => show_missing(&missing, &sides, output),
-        Ok(bisected) => {
-            files::note_gaps(&bisected.gaps);
-            output.show(&bisected, |page| {
-                page.pair("A", &bisected.a);
-                page.pair("B", &bisected.b);
-                page.pair_if("players", bisected.players.as_deref());
-                page.blank();
-                page.append(bisect_page(&bisected.found));
-            })?;
-            Ok(outcome(bisected.found.verdict))
-        }
-    }
+    let bisected = bisect_ticks(&Engine { runner, ..files::engine(games) }, &sides, &args.looking.options())?;
+    files::note_gaps(&bisected.gaps);
+    output.show(&bisected, |page| {
+        page.pair("A", &bisected.a);
+        page.pair("B", &bisected.b);
+        page.pair_if("players", bisected.players.as_deref());
+        page.blank();
+        page.append(bisect_page(&bisected.found));
+    })?;
+    Ok(outcome(bisected.found.verdict))
 }

@@ -40,15 +40,13 @@ impl CorpusJudge for ComparedCorpus<'_> {
 
     fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, ()), EngineError> {
         let sides = self.replays.of_log(log);
-        let Traces { made, overlap_only, .. } = sides.traces_in_files(self.engine)?;
-        let [a, b] = match made {
-            Ok(traces) => traces,
-            Err(missing) => {
-                let detail = missing.untestable_text();
-                let next = missing.command(&sides).unwrap_or_default();
+        let Traces { made: [a, b], overlap_only, .. } = match sides.traces_in_files(self.engine) {
+            Err(EngineError::Missing(missing)) => {
+                let (detail, next) = (missing.untestable_text(), missing.command().unwrap_or_default().to_owned());
                 let row = LogRow { verdict: "untestable".to_owned(), detail, next, ..about };
                 return Ok((vec![ResultRow::Log(Box::new(row))], ()));
             }
+            traces => traces?,
         };
         let traces = [a.source(), b.source()];
         let options = DiffOptions { overlap_only: overlap_only || self.diff.overlap_only, ..self.diff.clone() };

@@ -54,7 +54,7 @@ impl<'a> VerifiedCorpus<'a> {
         let mut replays = ReplaySpecs::default();
         replays.b.build = self.options.build.map(|build| build.path().to_owned());
         let traces = replays.of_log(log).traces_in_files(self.engine).ok()?;
-        let [a, b] = traces.made.ok()?;
+        let [a, b] = traces.made;
         let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
         diff(a.source(), b.source(), &options).ok()?.first
     }

@@ -214,7 +214,10 @@ impl<'a> SettingTrial<'a> {
         let mut spec = [a, b][side as usize].clone();
         spec.set.extend(pairs);
         spec.part = part.or(spec.part);
-        Ok(spec.trace(&self.engine, &self.source, (side, None))?.ok())
+        match spec.trace(&self.engine, &self.source, (side, None)) {
+            Err(EngineError::Missing(_)) => Ok(None),
+            made => Ok(Some(made?)),
+        }
     }
 }
 

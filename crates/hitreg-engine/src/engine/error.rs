@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use super::MissingSide;
 use crate::build::condition::BadCondition;
 use crate::build::git::GitError;
 use crate::build::{BuildError, UntestableBuild};
@@ -15,7 +16,7 @@ use hitreg_log::store::shown::naming_file;
 use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::settings::SettingError;
 
-/// An error of the engine. A log that a build cannot play is untestable, not an error.
+/// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// A file cannot be read or written.
@@ -72,6 +73,9 @@ pub enum EngineError {
     /// A git command failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// A side of a comparison has no trace, so nothing can be concluded.
+    #[error("{}", .0.line())]
+    Missing(Box<MissingSide>),
     /// A request that cannot be satisfied, or not by this machine; says what to do.
     #[error("{0}")]
     Request(String),
@@ -85,6 +89,12 @@ pub enum EngineError {
 
 /// What a build made, or why it cannot be judged. Other failures end the job.
 pub(crate) type BuildOutcome<T> = Result<Result<T, UntestableBuild>, EngineError>;
+
+impl From<MissingSide> for EngineError {
+    fn from(missing: MissingSide) -> EngineError {
+        EngineError::Missing(Box::new(missing))
+    }
+}
 
 impl EngineError {
     /// The message without the path of the file.

@@ -59,34 +59,27 @@ pub struct ReplaySpecs {
     pub b: ReplaySpec,
 }
 
-/// The traces of both sides, or the side that has none.
+/// The traces of both sides.
 #[derive(Debug)]
 pub struct Traces {
     /// A readable name for each side.
     pub names: [String; 2],
     /// The traces of sides A and B.
-    pub made: Result<[SideTrace; 2], MissingSide>,
+    pub made: [SideTrace; 2],
     /// Whether one side holds only what the log recorded, which is less than a replay produces.
     pub overlap_only: bool,
     /// The replayed logs that lack a part of their session, each with the first missing part.
     pub gaps: Vec<(PathBuf, GapRecord)>,
 }
 
-impl Traces {
-    /// The result without a trace of one side.
-    fn without(names: [String; 2], missing: MissingSide) -> Traces {
-        Traces { names, made: Err(missing), overlap_only: false, gaps: Vec::new() }
-    }
-}
-
 impl ComparisonSpec {
     /// Makes the traces of both sides, in parallel, and keeps long traces in files instead of memory.
     ///
     /// # Errors
-    /// Fails if a file, a setting or a build is not available, or if the job was stopped. A log that a build cannot
-    /// play is not an error; the result is then [`MissingSide`].
+    /// Fails if a file, a setting or a build is not available, if a build cannot play its log
+    /// ([`EngineError::Missing`]), or if the job was stopped.
     pub fn traces_in_files(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
-        self.made(engine, None)
+        self.made(engine, None).map_err(|error| self.about(error))
     }
 
     /// Makes the traces of both sides in files, and judges the shots of each side under other rules. The latter are empty
@@ -96,8 +89,17 @@ impl ComparisonSpec {
     /// Fails as [`ComparisonSpec::traces_in_files`] does.
     pub fn traces_for_page(&self, engine: &Engine<'_>) -> Result<(Traces, [SideRejudgement; 2]), EngineError> {
         let rejudged = [const { OnceLock::new() }; 2];
-        let traces = self.made(engine, self.across.is_none().then_some(&rejudged))?;
+        let traces = self.made(engine, self.across.is_none().then_some(&rejudged));
+        let traces = traces.map_err(|error| self.about(error))?;
         Ok((traces, rejudged.map(|of_side| of_side.into_inner().unwrap_or(Ok(Vec::new())))))
+    }
+
+    /// The error of this comparison.
+    fn about(&self, error: EngineError) -> EngineError {
+        match error {
+            EngineError::Missing(missing) => missing.of(self).into(),
+            error => error,
+        }
     }
 
     /// Makes the traces of both sides. `rejudged` gets the shots of each side under other rules.
@@ -127,10 +129,9 @@ impl ComparisonSpec {
         if self.compare_unrelated {
             return replays.both(engine, [&a, &b], rejudged);
         }
-        let names = || [replays.a.name(&a), replays.b.name(&b)];
         let sources = [&a, &b].map(ComparisonSource::recorded);
         if let Some(difference) = same_session::by_source(&sources) {
-            return Ok(Traces::without(names(), MissingSide::unrelated(difference)));
+            return Err(MissingSide::unrelated(difference).into());
         }
         if same_session::is_one_session(&sources) {
             return replays.both(engine, [&a, &b], rejudged);
@@ -139,12 +140,10 @@ impl ComparisonSpec {
             spec.tables = spec.tables.with(&frames::SCHEMA);
         }
         let traces = replays.both(engine, [&a, &b], rejudged)?;
-        if let Ok([a, b]) = &traces.made
-            && let Some(difference) = same_session::by_usercmds([a.source(), b.source()])?
-        {
-            return Ok(Traces { made: Err(MissingSide::unrelated(difference)), ..traces });
+        match same_session::by_usercmds(traces.made.each_ref().map(SideTrace::source))? {
+            Some(difference) => Err(MissingSide::unrelated(difference).into()),
+            None => Ok(traces),
         }
-        Ok(traces)
     }
 
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
@@ -166,16 +165,11 @@ impl ComparisonSpec {
         let between = folder.file("server.hitlog");
         let rerecorded = server.rerecord(engine, log, &between)?;
         check(&engine.runner.stop)?;
-        if let Err(untestable) = EngineError::check_machine(&self.first, rerecorded)? {
+        EngineError::check_machine(&self.first, rerecorded)?.map_err(|untestable| {
             let reason = format!("as the server, {}", untestable.reason);
-            let missing = MissingSide::new(
-                TraceSide::A,
-                build_name(server.build.as_deref()),
-                UntestableBuild { reason, ..untestable },
-            );
-            let names = [across.server.as_deref(), across.client.as_deref()].map(build_name);
-            return Ok(Traces::without(names, missing));
-        }
+            let untestable = UntestableBuild { reason, ..untestable };
+            MissingSide::new(TraceSide::A, build_name(server.build.as_deref()), untestable)
+        })?;
         let sent = ComparisonSource::of(engine, between.path())?;
         let a = ReplaySpec {
             build: self.replays.a.build.clone().or(server.build.clone()),
@@ -191,25 +185,25 @@ impl ComparisonSpec {
         Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, [&sent, &sent], None)? })
     }
 
-    /// Replays both sides again, never from the cache, and compares each side with its first trace. Returns the first
-    /// side whose traces differ: it proves nothing about a difference of the sides. Without builds, nothing is replayed:
-    /// `verify` tests the games of this program.
+    /// Replays both sides again, never from the cache, and compares each side with its first trace. Without builds,
+    /// nothing is replayed: `verify` tests the games of this program.
     ///
     /// # Errors
-    /// Fails as [`ComparisonSpec::traces_in_files`] does, and if the traces cannot be compared with these options.
+    /// Fails as [`ComparisonSpec::traces_in_files`] does, if the traces cannot be compared with these options, and with
+    /// [`EngineError::Missing`] if the traces of a side differ: it proves nothing about a difference of the sides.
     pub(crate) fn repeat(
         &self,
         engine: &Engine<'_>,
         first: [&dyn TraceSource; 2],
         options: &DiffOptions,
-    ) -> Result<Option<MissingSide>, EngineError> {
+    ) -> Result<(), EngineError> {
         let sides = [TraceSide::A, TraceSide::B];
         if sides.iter().all(|side| self.build(*side).is_none()) {
-            return Ok(None);
+            return Ok(());
         }
-        let again = match self.traces_in_files(&engine.quiet().uncached())?.made {
-            Ok(again) => again,
-            Err(missing) => return Ok(Some(missing.only_once())),
+        let again = match self.traces_in_files(&engine.quiet().uncached()) {
+            Err(EngineError::Missing(missing)) => return Err(missing.only_once().into()),
+            again => again?.made,
         };
         for (side, again) in sides.into_iter().zip(&again) {
             // A file that the user named was not replayed.
@@ -217,10 +211,10 @@ impl ComparisonSpec {
                 continue;
             }
             if let Some(untestable) = disagreement(first[side as usize], again.source(), options)? {
-                return Ok(Some(MissingSide::new(side, build_name(self.build(side)), untestable)));
+                return Err(MissingSide::new(side, build_name(self.build(side)), untestable).of(self).into());
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// The build that gives the trace of a side; `None` for this build.
@@ -306,10 +300,16 @@ impl ReplaySpecs {
             || self.b.trace(engine, of[1], (TraceSide::B, judged_b)),
         );
         check(&engine.runner.stop)?;
-        let (a, b) = (a?, b?);
+        let made = match (a, b) {
+            // An error outranks a side without a trace.
+            (Err(EngineError::Missing(_)), Err(error)) if !matches!(error, EngineError::Missing(_)) => {
+                return Err(error);
+            }
+            (a, b) => [a?, b?],
+        };
         let names = [self.a.name(of[0]), self.b.name(of[1])];
         let mut gaps: Vec<_> = of.iter().filter_map(|source| source.gap()).collect();
         gaps.dedup_by(|b, a| a.0 == b.0);
-        Ok(Traces { names, made: a.and_then(|a| Ok([a, b?])), overlap_only: false, gaps })
+        Ok(Traces { names, made, overlap_only: false, gaps })
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{ShrinkEdit, ShrinkError, ShrinkResult, ShrinkStep, shrink, shrink_by};
 use crate::build::condition::{BuildAnswer, Condition};
 use crate::build::{Build, BuildRequest, OneSidedLog};
-use crate::engine::{Engine, EngineError, MissingSide, Playable, ReplaySpecs, check};
+use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
@@ -34,21 +34,17 @@ impl<'a> ShrinkProperty<'a> {
     /// The property that the first difference of both sides stays in the same table and field.
     ///
     /// # Errors
-    /// Fails if the sides do not differ. A side without a trace, or whose two replays differ, is not an error; the result
-    /// is then [`MissingSide`].
+    /// Fails if the sides do not differ, and with [`EngineError::Missing`] if a side has no trace or two different ones.
     pub fn first_difference(
         engine: &Engine<'_>,
         log: &Path,
         replays: &'a ReplaySpecs,
         options: DiffOptions,
-    ) -> Result<Result<ShrinkProperty<'a>, MissingSide>, EngineError> {
+    ) -> Result<ShrinkProperty<'a>, EngineError> {
         let sides = replays.of_log(log);
         let made = sides.traces_in_files(engine);
         check(&engine.runner.stop)?;
-        let [a, b] = match made?.made {
-            Ok(traces) => traces,
-            Err(missing) => return Ok(Err(missing)),
-        };
+        let [a, b] = made?.made;
         let traces = [a.source(), b.source()];
         let sought = first_in(&diff(traces[0], traces[1], &options)?);
         let sought = sought.ok_or_else(|| {
@@ -58,10 +54,8 @@ impl<'a> ShrinkProperty<'a> {
         })?;
         let unsteady = sides.repeat(engine, traces, &options);
         check(&engine.runner.stop)?;
-        Ok(match unsteady? {
-            Some(unsteady) => Err(unsteady),
-            None => Ok(ShrinkProperty::Differs { replays, options, sought }),
-        })
+        unsteady?;
+        Ok(ShrinkProperty::Differs { replays, options, sought })
     }
 
     /// The table and field that must differ first; `None` if a command decides.
@@ -85,8 +79,12 @@ impl<'a> ShrinkProperty<'a> {
                 Ok(answer? == BuildAnswer::Bad)
             }
             ShrinkProperty::Differs { replays, options, sought } => {
-                let found = compare(engine, replays, options, path)?;
-                Ok(found.as_ref().and_then(first_in).is_some_and(|shown| shown == *sought))
+                let [a, b] = match replays.of_log(path).traces_in_files(engine) {
+                    Err(EngineError::Missing(_)) => return Ok(false),
+                    traces => traces?.made,
+                };
+                let found = diff(a.source(), b.source(), options)?;
+                Ok(first_in(&found).is_some_and(|shown| shown == *sought))
             }
         }
     }
@@ -203,19 +201,6 @@ fn candidates_at_once(
     limit.check(held.saturating_add(each)).map_err(needs)?;
     let left = MemoryLimit::of_bytes(limit.bytes().saturating_sub(held));
     Ok(left.tasks_at_once(each, rayon::current_num_threads()))
-}
-
-/// Compares both sides' traces of a log; `None` if one side has none.
-fn compare(
-    engine: &Engine<'_>,
-    replays: &ReplaySpecs,
-    options: &DiffOptions,
-    log: &Path,
-) -> Result<Option<TraceDiff>, EngineError> {
-    match replays.of_log(log).traces_in_files(engine)?.made {
-        Ok([a, b]) => Ok(Some(diff(a.source(), b.source(), options)?)),
-        Err(_) => Ok(None),
-    }
 }
 
 /// The table and field that differ first, in any tick.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::step::{OwnedCells, answer, arguments, cells, named};
 use crate::build::{Build, BuildRequest, OneSidedLog};
 use crate::engine::effects::{DivergenceOrigin, behind};
-use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, MissingSide, Traces, check};
+use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, Traces, check};
 use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, TickBisection};
 use hitreg_analysis::diff::{DiffOptions, NamedValue, TraceSide};
 use hitreg_log::record::{FieldSchema, GapRecord, SessionHeader};
@@ -34,7 +34,7 @@ pub struct TickBisectionResult {
     pub found: TickBisection,
 }
 
-/// Bisects the ticks of both sides' traces. Returns [`MissingSide`] if a side has no trace.
+/// Bisects the ticks of both sides' traces.
 ///
 /// Traces that differ decide nothing if a side's second replay differs from its first: that side has no result then.
 ///
@@ -47,12 +47,8 @@ pub fn bisect_ticks(
     engine: &Engine<'_>,
     sides: &ComparisonSpec,
     options: &DiffOptions,
-) -> Result<Result<TickBisectionResult, MissingSide>, EngineError> {
-    let Traces { names: [name_a, name_b], made, overlap_only, gaps } = sides.traces_in_files(engine)?;
-    let [a, b] = match made {
-        Ok(traces) => traces,
-        Err(missing) => return Ok(Err(missing)),
-    };
+) -> Result<TickBisectionResult, EngineError> {
+    let Traces { names: [name_a, name_b], made: [a, b], overlap_only, gaps } = sides.traces_in_files(engine)?;
     let options = DiffOptions { overlap_only: overlap_only || options.overlap_only, ..options.clone() };
     let traces = [a.source(), b.source()];
     let again = sides.one_log().map(|(path, builds)| {
@@ -63,10 +59,8 @@ pub fn bisect_ticks(
     let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
     let mut found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun)?;
     check(&engine.runner.stop)?;
-    if found.first.is_some()
-        && let Some(unsteady) = sides.repeat(engine, traces, &options)?
-    {
-        return Ok(Err(unsteady));
+    if found.first.is_some() {
+        sides.repeat(engine, traces, &options)?;
     }
     let is_setting = |cause: &&mut CauseFinding| cause.cause == DivergenceCause::Settings;
     if let (Some(first), Some(cause)) = (&found.first, found.cause.as_mut().filter(is_setting)) {
@@ -83,7 +77,7 @@ pub fn bisect_ticks(
         let all: SortedSet<u32> = first.place.entity.into_iter().chain(first.place.player).chain(usercmds).collect();
         session.names_of(all)
     });
-    Ok(Ok(TickBisectionResult { a: name_a, b: name_b, players, gaps, found }))
+    Ok(TickBisectionResult { a: name_a, b: name_b, players, gaps, found })
 }
 
 /// Runs single usercmds of a log again in the builds of both sides.

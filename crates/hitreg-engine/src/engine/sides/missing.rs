@@ -26,6 +26,8 @@ pub struct MissingSide {
     #[serde(rename = "untestable")]
     reason: String,
     last_words: Vec<String>,
+    #[serde(skip)]
+    command: Option<String>,
 }
 
 impl MissingSide {
@@ -33,7 +35,7 @@ impl MissingSide {
         let UntestableBuild { reason, last_words, one_sided, .. } = untestable;
         // The log is the reason, so no build is named.
         let build = Some(build).filter(|_| one_sided.is_none());
-        MissingSide { verdict: "untestable", side: Some(side), build, reason, last_words }
+        MissingSide { side: Some(side), build, last_words, ..MissingSide::because(reason) }
     }
 
     /// The same side, if it had a trace in an earlier replay.
@@ -43,7 +45,11 @@ impl MissingSide {
 
     pub(super) fn unrelated(difference: String) -> MissingSide {
         let reason = format!("these files are of different sessions, so nothing can be concluded: {difference}");
-        MissingSide { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new() }
+        MissingSide::because(reason)
+    }
+
+    fn because(reason: String) -> MissingSide {
+        MissingSide { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new(), command: None }
     }
 
     /// The recorded side of a log with a missing part. No replay equals the recording after it.
@@ -53,7 +59,7 @@ impl MissingSide {
             "a part of the log is missing, from {from} to {to}, so a replay cannot equal the rest: `hitreg verify {}` judges the part before it",
             shell_path(path)
         );
-        MissingSide { verdict: "untestable", side: Some(TraceSide::A), build: None, reason, last_words: Vec::new() }
+        MissingSide { side: Some(TraceSide::A), ..MissingSide::because(reason) }
     }
 
     /// Whether the two sides are of different sessions. [`ComparisonSpec::compare_unrelated`] compares them.
@@ -74,11 +80,18 @@ impl MissingSide {
         }
     }
 
-    /// The command that shows how the build plays the log of its side; `None` if the side has no build of its own.
-    pub fn command(&self, compared: &ComparisonSpec) -> Option<String> {
-        let build = self.build.as_deref().filter(|build| *build != THIS_BUILD)?;
+    /// The same side, as a side of this comparison.
+    pub(super) fn of(self, compared: &ComparisonSpec) -> MissingSide {
         let log = compared.second.as_ref().filter(|_| self.side == Some(TraceSide::B)).unwrap_or(&compared.first);
-        Some(format!("{} replay {} -o test.hittrace", shell_word(build), shell_path(log)))
+        let build = self.build.as_deref().filter(|build| *build != THIS_BUILD);
+        let command = build.map(|build| format!("{} replay {} -o test.hittrace", shell_word(build), shell_path(log)));
+        MissingSide { command, ..self }
+    }
+
+    /// The command that shows how the build plays the log of its side of a comparison; `None` if the side has no build
+    /// of its own.
+    pub fn command(&self) -> Option<&str> {
+        self.command.as_deref()
     }
 
     /// The last lines that the build wrote to stderr.

@@ -84,7 +84,7 @@ impl ReplaySpec {
     ///
     /// # Errors
     /// Fails as [`ComparisonSpec::traces_in_files`](super::ComparisonSpec::traces_in_files) does.
-    pub fn trace_of(&self, engine: &Engine<'_>, path: &Path) -> Result<Result<SideTrace, MissingSide>, EngineError> {
+    pub fn trace_of(&self, engine: &Engine<'_>, path: &Path) -> Result<SideTrace, EngineError> {
         let source = ComparisonSource::of(engine, path)?;
         self.check(engine, &source)?;
         let made = self.trace(engine, &source, (TraceSide::A, None));
@@ -97,9 +97,9 @@ impl ReplaySpec {
         engine: &Engine<'_>,
         source: &ComparisonSource<'_>,
         (side, rejudged): (TraceSide, Option<&OnceLock<SideRejudgement>>),
-    ) -> Result<Result<SideTrace, MissingSide>, EngineError> {
+    ) -> Result<SideTrace, EngineError> {
         let log = match &source.holds {
-            ComparisonInput::Trace(trace) => return Ok(Ok(SideTrace::File(TraceFile::clone(trace), None))),
+            ComparisonInput::Trace(trace) => return Ok(SideTrace::File(TraceFile::clone(trace), None)),
             ComparisonInput::Log(log) => log,
         };
         let made = match &self.build {
@@ -116,7 +116,7 @@ impl ReplaySpec {
             }
         };
         let made = EngineError::check_machine(source.path, made)?;
-        Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable)))
+        Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable))?)
     }
 
     pub(super) fn rerecord(&self, engine: &Engine<'_>, log: &SurveyedLog, to: &Target) -> BuildOutcome<()> {

@@ -191,8 +191,7 @@ pub(super) fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>)
     let (path, plain) = (source.path, ReplaySpec::default());
     let of_build = plain.name(source);
     if let Some(hole) = log.survey.first_hole() {
-        let names = [format!("{}, as recorded", path.display()), of_build];
-        return Ok(Traces::without(names, MissingSide::incomplete(path, hole)));
+        return Err(MissingSide::incomplete(path, hole).into());
     }
     // What the log says takes about as much as the log.
     let replayed = log.survey.trace_bytes(plain.tables);
@@ -201,24 +200,15 @@ pub(super) fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>)
     engine.games.memory().check(needed).map_err(needs)?;
     if log.header.holds() == LogContents::Clients {
         let replayed = plain.trace(engine, source, (TraceSide::B, None))?;
-        let made = match replayed {
-            Ok(replayed) => Ok(predicted(&*replayed.trace(engine.games.memory())?)),
-            Err(missing) => Err(missing),
-        };
-        let of_build = made.as_ref().map_or(of_build.clone(), |made| format!("{of_build}: {}", tally(made)));
-        let names = [format!("{}, the server's states", path.display()), of_build];
-        return Ok(Traces {
-            names,
-            made: made.map(|made| [made.said, made.predicted].map(SideTrace::Memory)),
-            overlap_only: true,
-            gaps: Vec::new(),
-        });
+        let made = predicted(&*replayed.trace(engine.games.memory())?);
+        let names = [format!("{}, the server's states", path.display()), format!("{of_build}: {}", tally(&made))];
+        let made = [made.said, made.predicted].map(SideTrace::Memory);
+        return Ok(Traces { names, made, overlap_only: true, gaps: Vec::new() });
     }
     let no_states = |source| EngineError::unsuitable(path, source);
     let says = recorded(&log.session()?).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
-    let replayed = plain.trace(engine, source, (TraceSide::B, None))?;
-    let made = replayed.map(|replayed| [SideTrace::Memory(says), replayed]);
+    let made = [SideTrace::Memory(says), plain.trace(engine, source, (TraceSide::B, None))?];
     Ok(Traces { names, made, overlap_only: true, gaps: Vec::new() })
 }
 

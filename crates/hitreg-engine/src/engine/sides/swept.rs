@@ -2,24 +2,12 @@
 
 use std::path::Path;
 
-use super::{ComparisonSource, MissingSide, ReplaySpec};
+use super::{ComparisonSource, ReplaySpec};
 use crate::engine::{Engine, EngineError, check};
 use crate::sweep::{FigureCollector, Sweep, SweepBuilder, SweepPlan, sweep_by};
 use hitreg_analysis::diff::{DiffError, TraceSide};
 use hitreg_log::trace::{TraceSource, each_part};
 use hitreg_netcode::replay::WhatIf;
-
-/// A run without figures.
-enum FailedRun {
-    Refused(EngineError),
-    Untestable(MissingSide),
-}
-
-impl From<EngineError> for FailedRun {
-    fn from(error: EngineError) -> FailedRun {
-        FailedRun::Refused(error)
-    }
-}
 
 /// Adds the tables of a trace of any length that have figures.
 fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(), String> {
@@ -41,13 +29,13 @@ impl ReplaySpec {
     ///
     /// # Errors
     /// Fails if a file, a setting or the build is not available, if the logs are of several games, or if the job was
-    /// stopped. A log that the build cannot play is not an error; the result is then [`MissingSide`].
+    /// stopped.
     pub fn sweep(
         &self,
         engine: &Engine<'_>,
         (logs, plan): (&[&Path], &SweepPlan),
         done: &(dyn Fn() + Sync),
-    ) -> Result<Result<Sweep, MissingSide>, EngineError> {
+    ) -> Result<Sweep, EngineError> {
         let sources = logs.iter().map(|path| ComparisonSource::of(engine, path)).collect::<Result<Vec<_>, _>>()?;
         for source in &sources {
             let Some(log) = source.log() else { return Err(EngineError::replayed(source.path)) };
@@ -60,24 +48,17 @@ impl ReplaySpec {
         }
         let one = |log: usize, point: &[&str], _| {
             check(&engine.runner.stop)?;
-            let made = self.at(plan, point).trace(engine, &sources[log], (TraceSide::A, None))?;
-            let trace = made.map_err(FailedRun::Untestable)?;
+            let trace = self.at(plan, point).trace(engine, &sources[log], (TraceSide::A, None))?;
             let mut figures = FigureCollector::default();
             add_trace(&mut figures, trace.source()).map_err(|what| EngineError::from(DiffError::Unread(what)))?;
             done();
             Ok(figures.finish())
         };
-        let swept = sweep_by(sources.len(), plan, (&one, rayon::current_num_threads()));
+        let swept = sweep_by::<EngineError>(sources.len(), plan, (&one, rayon::current_num_threads()));
         check(&engine.runner.stop)?;
-        match swept {
-            Ok(figures) => {
-                let mut builder = SweepBuilder::new(plan);
-                builder.add(figures);
-                Ok(Ok(Sweep { is_by_build: true, ..builder.finish() }))
-            }
-            Err(FailedRun::Untestable(missing)) => Ok(Err(missing)),
-            Err(FailedRun::Refused(error)) => Err(error),
-        }
+        let mut builder = SweepBuilder::new(plan);
+        builder.add(swept?);
+        Ok(Sweep { is_by_build: true, ..builder.finish() })
     }
 
     /// This side at one point of a plan.
