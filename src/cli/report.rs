@@ -103,7 +103,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         false => {
             let runner = args.running.runner(games, sides.run_builds(), output)?;
             let engine = Engine { runner, ..engine.clone() };
-            let (Traces { names, made: [a, b], overlap_only, gaps }, rejudged) = sides.traces_for_page(&engine)?;
+            let Traces { names, made: [a, b], rejudged, overlap_only, gaps } = sides.traces_for_page(&engine)?;
             files::note_gaps(&gaps);
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
             let both = [a.source(), b.source()];

@@ -214,9 +214,9 @@ impl<'a> SettingTrial<'a> {
         let mut spec = [a, b][side as usize].clone();
         spec.set.extend(pairs);
         spec.part = part.or(spec.part);
-        match spec.trace(&self.engine, &self.source, (side, None)) {
+        match spec.trace(&self.engine, &self.source, (side, false)) {
             Err(EngineError::Missing(_)) => Ok(None),
-            made => Ok(Some(made?)),
+            made => Ok(Some(made?.trace)),
         }
     }
 }

@@ -28,6 +28,12 @@ pub struct ShownReplay {
     pub rejudged: SideRejudgement,
 }
 
+impl From<SideTrace> for ShownReplay {
+    fn from(trace: SideTrace) -> ShownReplay {
+        ShownReplay { trace, rejudged: Ok(Vec::new()) }
+    }
+}
+
 /// The records of a log, of which a page reads one stretch after the other.
 #[expect(missing_debug_implementations, reason = "an open log has none")]
 pub struct LogRecords<'a> {

@@ -8,7 +8,6 @@ mod side;
 mod swept;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use super::repeated::disagreement;
 use super::{Engine, EngineError, SideRejudgement, check};
@@ -66,10 +65,19 @@ pub struct Traces {
     pub names: [String; 2],
     /// The traces of sides A and B.
     pub made: [SideTrace; 2],
+    /// The shots of each side under other rules, for a page; none of a side that is a trace or uses another build.
+    pub rejudged: [SideRejudgement; 2],
     /// Whether one side holds only what the log recorded, which is less than a replay produces.
     pub overlap_only: bool,
     /// The replayed logs that lack a part of their session, each with the first missing part.
     pub gaps: Vec<(PathBuf, GapRecord)>,
+}
+
+impl Traces {
+    /// The traces of a recording and its replay.
+    fn of_recorded(names: [String; 2], made: [SideTrace; 2]) -> Traces {
+        Traces { names, made, rejudged: [Ok(Vec::new()), Ok(Vec::new())], overlap_only: true, gaps: Vec::new() }
+    }
 }
 
 impl ComparisonSpec {
@@ -79,35 +87,25 @@ impl ComparisonSpec {
     /// Fails if a file, a setting or a build is not available, if a build cannot play its log
     /// ([`EngineError::Missing`]), or if the job was stopped.
     pub fn traces_in_files(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
-        self.made(engine, None).map_err(|error| self.about(error))
+        self.made(engine, false)
     }
 
-    /// Makes the traces of both sides in files, and judges the shots of each side under other rules. The latter are empty
-    /// for a side that is a trace or uses another build.
+    /// Makes the traces of both sides in files, and judges the shots of each side under other rules.
     ///
     /// # Errors
     /// Fails as [`ComparisonSpec::traces_in_files`] does.
-    pub fn traces_for_page(&self, engine: &Engine<'_>) -> Result<(Traces, [SideRejudgement; 2]), EngineError> {
-        let rejudged = [const { OnceLock::new() }; 2];
-        let traces = self.made(engine, self.across.is_none().then_some(&rejudged));
-        let traces = traces.map_err(|error| self.about(error))?;
-        Ok((traces, rejudged.map(|of_side| of_side.into_inner().unwrap_or(Ok(Vec::new())))))
+    pub fn traces_for_page(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
+        self.made(engine, true)
     }
 
-    /// The error of this comparison.
-    fn about(&self, error: EngineError) -> EngineError {
-        match error {
+    fn made(&self, engine: &Engine<'_>, for_page: bool) -> Result<Traces, EngineError> {
+        self.traces(engine, for_page).map_err(|error| match error {
             EngineError::Missing(missing) => missing.of(self).into(),
             error => error,
-        }
+        })
     }
 
-    /// Makes the traces of both sides. `rejudged` gets the shots of each side under other rules.
-    fn made(
-        &self,
-        engine: &Engine<'_>,
-        rejudged: Option<&[OnceLock<SideRejudgement>; 2]>,
-    ) -> Result<Traces, EngineError> {
+    fn traces(&self, engine: &Engine<'_>, for_page: bool) -> Result<Traces, EngineError> {
         if let Some(across) = &self.across {
             return self.across(across, engine);
         }
@@ -125,21 +123,21 @@ impl ComparisonSpec {
             replays.a.part = b.part();
             replays.b.part = a.part();
         }
-        let Some(b) = b else { return replays.both(engine, [&a, &a], rejudged) };
+        let Some(b) = b else { return replays.both(engine, [&a, &a], for_page) };
         if self.compare_unrelated {
-            return replays.both(engine, [&a, &b], rejudged);
+            return replays.both(engine, [&a, &b], for_page);
         }
         let sources = [&a, &b].map(ComparisonSource::recorded);
         if let Some(difference) = same_session::by_source(&sources) {
             return Err(MissingSide::unrelated(difference).into());
         }
         if same_session::is_one_session(&sources) {
-            return replays.both(engine, [&a, &b], rejudged);
+            return replays.both(engine, [&a, &b], for_page);
         }
         for spec in [&mut replays.a, &mut replays.b] {
             spec.tables = spec.tables.with(&frames::SCHEMA);
         }
-        let traces = replays.both(engine, [&a, &b], rejudged)?;
+        let traces = replays.both(engine, [&a, &b], for_page)?;
         match same_session::by_usercmds(traces.made.each_ref().map(SideTrace::source))? {
             Some(difference) => Err(MissingSide::unrelated(difference).into()),
             None => Ok(traces),
@@ -182,7 +180,7 @@ impl ComparisonSpec {
             format!("the client of {client} on the server of {server}, {}", self.first.display())
         };
         let names = [name(&a), name(&b)];
-        Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, [&sent, &sent], None)? })
+        Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, [&sent, &sent], false)? })
     }
 
     /// Replays both sides again, never from the cache, and compares each side with its first trace. Without builds,
@@ -288,19 +286,13 @@ impl ReplaySpecs {
         }
     }
 
-    fn both(
-        &self,
-        engine: &Engine<'_>,
-        of: [&ComparisonSource<'_>; 2],
-        rejudged: Option<&[OnceLock<SideRejudgement>; 2]>,
-    ) -> Result<Traces, EngineError> {
-        let [judged_a, judged_b] = [0, 1].map(|side| rejudged.map(|of_side| &of_side[side]));
+    fn both(&self, engine: &Engine<'_>, of: [&ComparisonSource<'_>; 2], for_page: bool) -> Result<Traces, EngineError> {
         let (a, b) = rayon::join(
-            || self.a.trace(engine, of[0], (TraceSide::A, judged_a)),
-            || self.b.trace(engine, of[1], (TraceSide::B, judged_b)),
+            || self.a.trace(engine, of[0], (TraceSide::A, for_page)),
+            || self.b.trace(engine, of[1], (TraceSide::B, for_page)),
         );
         check(&engine.runner.stop)?;
-        let made = match (a, b) {
+        let [a, b] = match (a, b) {
             // An error outranks a side without a trace.
             (Err(EngineError::Missing(_)), Err(error)) if !matches!(error, EngineError::Missing(_)) => {
                 return Err(error);
@@ -310,6 +302,7 @@ impl ReplaySpecs {
         let names = [self.a.name(of[0]), self.b.name(of[1])];
         let mut gaps: Vec<_> = of.iter().filter_map(|source| source.gap()).collect();
         gaps.dedup_by(|b, a| a.0 == b.0);
-        Ok(Traces { names, made, overlap_only: false, gaps })
+        let (made, rejudged) = ([a.trace, b.trace], [a.rejudged, b.rejudged]);
+        Ok(Traces { names, made, rejudged, overlap_only: false, gaps })
     }
 }

@@ -48,7 +48,7 @@ pub fn bisect_ticks(
     sides: &ComparisonSpec,
     options: &DiffOptions,
 ) -> Result<TickBisectionResult, EngineError> {
-    let Traces { names: [name_a, name_b], made: [a, b], overlap_only, gaps } = sides.traces_in_files(engine)?;
+    let Traces { names: [name_a, name_b], made: [a, b], overlap_only, gaps, .. } = sides.traces_in_files(engine)?;
     let options = DiffOptions { overlap_only: overlap_only || options.overlap_only, ..options.clone() };
     let traces = [a.source(), b.source()];
     let again = sides.one_log().map(|(path, builds)| {

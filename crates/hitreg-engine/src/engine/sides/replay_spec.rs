@@ -1,13 +1,12 @@
 //! How one side replays its log, and the trace of that replay.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use super::missing::build_name;
 use super::side::ComparisonInput;
 use super::{ComparisonSource, MissingSide, SideTrace};
 use crate::build::{Build, BuildRequest};
-use crate::engine::{BuildOutcome, Engine, EngineError, SideRejudgement, SurveyedLog, check};
+use crate::engine::{BuildOutcome, Engine, EngineError, ShownReplay, SurveyedLog, check};
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::record::{LogContents, SessionHeader};
 use hitreg_log::store::{self, Target, TraceFile};
@@ -87,29 +86,31 @@ impl ReplaySpec {
     pub fn trace_of(&self, engine: &Engine<'_>, path: &Path) -> Result<SideTrace, EngineError> {
         let source = ComparisonSource::of(engine, path)?;
         self.check(engine, &source)?;
-        let made = self.trace(engine, &source, (TraceSide::A, None));
+        let made = self.trace(engine, &source, (TraceSide::A, false));
         check(&engine.runner.stop)?;
-        made
+        Ok(made?.trace)
     }
 
+    /// Makes the trace of a side. `for_page` also judges the shots under other rules, if this program replays the log.
     pub(in crate::engine) fn trace(
         &self,
         engine: &Engine<'_>,
         source: &ComparisonSource<'_>,
-        (side, rejudged): (TraceSide, Option<&OnceLock<SideRejudgement>>),
-    ) -> Result<SideTrace, EngineError> {
+        (side, for_page): (TraceSide, bool),
+    ) -> Result<ShownReplay, EngineError> {
         let log = match &source.holds {
-            ComparisonInput::Trace(trace) => return Ok(SideTrace::File(TraceFile::clone(trace), None)),
+            ComparisonInput::Trace(trace) => return Ok(SideTrace::File(TraceFile::clone(trace), None).into()),
             ComparisonInput::Log(log) => log,
         };
         let made = match &self.build {
-            None => self.replayed(engine, log, rejudged)?,
+            None => self.replayed(engine, log, for_page)?,
             Some(build) => {
                 let options = self.options();
                 let request = BuildRequest { options: &options, ..log.request()? };
                 match engine.runner.trace_file(&Build::at(build)?, &request) {
                     Ok((trace, folder)) => {
-                        self.check_applied_options(engine, &log.header, SideTrace::File(trace, folder))?
+                        let made = self.check_applied_options(engine, &log.header, SideTrace::File(trace, folder))?;
+                        made.map(ShownReplay::from)
                     }
                     Err(untestable) => Err(untestable),
                 }

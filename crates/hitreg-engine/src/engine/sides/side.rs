@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use super::same_session::SessionIdentity;
 use super::{MissingSide, ReplaySpec, ReplaySpecs, Traces};
 use crate::build::UntestableBuild;
 use crate::engine::streamed::{collect_replayed, write_replayed};
-use crate::engine::{BuildOutcome, Engine, EngineError, SideRejudgement, SurveyedLog};
+use crate::engine::{BuildOutcome, Engine, EngineError, ShownReplay, SurveyedLog};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::{FileKind, TraceLayout};
@@ -151,31 +150,24 @@ impl ReplaySpec {
         Ok(game.and_then(|game| game.trace_memory(session, &options).ok()).unwrap_or_default())
     }
 
-    /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file. `rejudged`
-    /// gets its shots under other rules.
-    pub(super) fn replayed(
-        &self,
-        engine: &Engine<'_>,
-        log: &SurveyedLog,
-        rejudged: Option<&OnceLock<SideRejudgement>>,
-    ) -> BuildOutcome<SideTrace> {
+    /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file.
+    /// `for_page` also judges the shots under other rules.
+    pub(super) fn replayed(&self, engine: &Engine<'_>, log: &SurveyedLog, for_page: bool) -> BuildOutcome<ShownReplay> {
         let options = self.replay_options(engine, &log.header)?;
         let game = match engine.games.of_header(&log.header) {
             Ok(game) => game,
             Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),
         };
-        let replay = || {
-            if let Some(of_side) = rejudged {
-                let shown = log.replayed_and_rejudged(game, &options, |rows| rows, &mut |_| {})?;
-                of_side.get_or_init(|| shown.rejudged);
-                return Ok(shown.trace);
-            }
-            log.keep_replayed(options.part, |encoded, put| {
-                log.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {})
-            })
+        let replayed = match for_page {
+            true => log.replayed_and_rejudged(game, &options, |rows| rows, &mut |_| {}),
+            false => log
+                .keep_replayed(options.part, |encoded, put| {
+                    log.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {})
+                })
+                .map(ShownReplay::from),
         };
-        match replay() {
-            Ok(trace) => Ok(Ok(trace)),
+        match replayed {
+            Ok(replayed) => Ok(Ok(replayed)),
             Err(EngineError::Replay { source, .. }) => Ok(Err(UntestableBuild::not_replayed(&source))),
             Err(error) => Err(error),
         }
@@ -199,17 +191,17 @@ pub(super) fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>)
     let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
     engine.games.memory().check(needed).map_err(needs)?;
     if log.header.holds() == LogContents::Clients {
-        let replayed = plain.trace(engine, source, (TraceSide::B, None))?;
+        let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
         let made = predicted(&*replayed.trace(engine.games.memory())?);
         let names = [format!("{}, the server's states", path.display()), format!("{of_build}: {}", tally(&made))];
         let made = [made.said, made.predicted].map(SideTrace::Memory);
-        return Ok(Traces { names, made, overlap_only: true, gaps: Vec::new() });
+        return Ok(Traces::of_recorded(names, made));
     }
     let no_states = |source| EngineError::unsuitable(path, source);
     let says = recorded(&log.session()?).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
-    let made = [SideTrace::Memory(says), plain.trace(engine, source, (TraceSide::B, None))?];
-    Ok(Traces { names, made, overlap_only: true, gaps: Vec::new() })
+    let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
+    Ok(Traces::of_recorded(names, [SideTrace::Memory(says), replayed]))
 }
 
 fn tally(made: &PredictionTraces) -> String {

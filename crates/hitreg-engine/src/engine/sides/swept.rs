@@ -48,7 +48,7 @@ impl ReplaySpec {
         }
         let one = |log: usize, point: &[&str], _| {
             check(&engine.runner.stop)?;
-            let trace = self.at(plan, point).trace(engine, &sources[log], (TraceSide::A, None))?;
+            let trace = self.at(plan, point).trace(engine, &sources[log], (TraceSide::A, false))?.trace;
             let mut figures = FigureCollector::default();
             add_trace(&mut figures, trace.source()).map_err(|what| EngineError::from(DiffError::Unread(what)))?;
             done();
