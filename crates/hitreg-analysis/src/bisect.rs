@@ -11,7 +11,7 @@ mod rerun;
 
 use serde::Serialize;
 
-pub use cause::{CauseFinding, DivergenceCause};
+pub use cause::{CauseFinding, DivergenceCause, DivergenceOrigin};
 pub use predicted::{PredictionTraces, predicted};
 pub use rerun::{RerunFn, RerunResult, RerunStep, StateOwner};
 

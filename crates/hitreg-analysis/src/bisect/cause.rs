@@ -279,25 +279,36 @@ impl CauseFinding {
         CauseFinding { cause, evidence: evidence.into(), effect: None }
     }
 
-    /// Names the changed setting that alone gives the same divergence.
-    pub fn name_setting(&mut self, setting: &ChangedSetting) {
+    /// Names what trials found behind a divergence of sides with different settings.
+    pub fn name(&mut self, origin: &DivergenceOrigin) {
         let effect = self.effect.as_ref().map(|effect| format!("{effect}; ")).unwrap_or_default();
-        self.evidence = format!("{effect}{setting}, and alone gives this difference");
+        match origin {
+            DivergenceOrigin::Setting(setting) => {
+                self.evidence = format!("{effect}{setting}, and alone gives this difference");
+            }
+            DivergenceOrigin::Settings => {}
+            DivergenceOrigin::Builds => {
+                let evidence = format!("{effect}the build of A does not give this difference with the settings of B");
+                *self = CauseFinding::new(DivergenceCause::Build, evidence);
+            }
+            DivergenceOrigin::Unknown => {
+                *self = CauseFinding::new(DivergenceCause::UNKNOWN, format!("the builds differ; {}", self.evidence));
+            }
+        }
     }
+}
 
-    /// Names the builds: the build of A with the settings of B does not give the divergence.
-    pub fn name_builds(&mut self) {
-        let effect = self.effect.take().map(|effect| format!("{effect}; ")).unwrap_or_default();
-        *self = CauseFinding::new(
-            DivergenceCause::Build,
-            format!("{effect}the build of A does not give this difference with the settings of B"),
-        );
-    }
-
-    /// Says that the cause can be the builds or the settings, which both differ.
-    pub fn doubt_setting(&mut self) {
-        *self = CauseFinding::new(DivergenceCause::UNKNOWN, format!("the builds differ; {}", self.evidence));
-    }
+/// Where a divergence of two sides with different settings comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DivergenceOrigin {
+    /// This setting, changed alone in A, gives the divergence.
+    Setting(ChangedSetting),
+    /// The settings: the builds are the same, or A gives the divergence with all settings of B.
+    Settings,
+    /// A does not give the divergence with the settings of B.
+    Builds,
+    /// The builds differ, and trials were not possible.
+    Unknown,
 }
 
 #[cfg(test)]

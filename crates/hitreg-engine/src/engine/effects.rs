@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::sides::ComparisonSource;
 use super::{ComparisonSpec, Engine, EngineError, ReplaySpecs, SideTrace, check};
+use hitreg_analysis::bisect::DivergenceOrigin;
 use hitreg_analysis::diff::{
     ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, diff, settings_that_differ,
 };
@@ -69,18 +70,6 @@ pub fn look_for_effects(
         found.changed_nothing(setting, options, until);
     }
     Ok(())
-}
-
-/// Where a divergence of two sides with different settings comes from.
-pub(super) enum DivergenceOrigin {
-    /// This setting, changed alone in A, gives the divergence.
-    Setting(ChangedSetting),
-    /// The settings: the builds are the same, or A gives the divergence with all settings of B.
-    Settings,
-    /// A does not give the divergence with the settings of B.
-    Builds,
-    /// The builds differ, and trials were not possible.
-    Unknown,
 }
 
 /// Finds where the divergence `first` of two sides comes from, by replays of A with settings of B.

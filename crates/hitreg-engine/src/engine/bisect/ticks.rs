@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::step::{OwnedCells, answer, arguments, cells, named};
 use crate::build::{Build, BuildRequest, OneSidedLog};
-use crate::engine::effects::{DivergenceOrigin, behind};
+use crate::engine::effects::behind;
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, LogFile, Traces, check};
 use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, TickBisection};
 use hitreg_analysis::diff::{DiffOptions, NamedValue, TraceSide};
@@ -64,12 +64,7 @@ pub fn bisect_ticks(
     }
     let is_setting = |cause: &&mut CauseFinding| cause.cause == DivergenceCause::Settings;
     if let (Some(first), Some(cause)) = (&found.first, found.cause.as_mut().filter(is_setting)) {
-        match behind(engine, sides, traces, &options, first)? {
-            DivergenceOrigin::Setting(setting) => cause.name_setting(&setting),
-            DivergenceOrigin::Settings => {}
-            DivergenceOrigin::Builds => cause.name_builds(),
-            DivergenceOrigin::Unknown => cause.doubt_setting(),
-        }
+        cause.name(&behind(engine, sides, traces, &options, first)?);
     }
     let named = traces.iter().find_map(|trace| trace.header().session.as_ref().filter(|of| !of.players.is_empty()));
     let players = found.first.as_ref().zip(named).and_then(|(first, session)| {
