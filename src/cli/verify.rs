@@ -149,7 +149,6 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         needs_golden: args.require_golden,
         rollback_every: args.rollback,
         whole: args.whole,
-        threads: args.workers.threads(),
         clock: &|| watch.elapsed_s(),
     };
     let style = show::Verbosity { quiet: args.quiet, verbose: args.verbose, program, build: args.build.as_deref() };

@@ -32,6 +32,7 @@ use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, Tick};
 use hitreg::usercmd::{Input, OwnCells, Usercmd};
 use hitreg::verify::{GoldenUpdate, LogVerdict, VerifyOptions};
 
+use crate::keyframed_logs::verified;
 use crate::streams;
 
 cells! {
@@ -396,10 +397,9 @@ fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
             needs_golden: false,
             rollback_every: None,
             whole: false,
-            threads,
             clock: &|| 0.0,
         };
-        let reports = verify.logs(&engine, &[plain.clone(), keyed.clone()]).expect("they can be verified");
+        let reports = verified(&verify, &engine, &[plain.clone(), keyed.clone()], threads);
         assert!(reports.iter().all(|report| report.verdict == LogVerdict::Same), "{reports:?}");
     }
     let part = Part { from: Micros::from_ms(7_300), to: Micros::from_s(9) };

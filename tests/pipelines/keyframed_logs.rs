@@ -1,7 +1,8 @@
 //! Logs with keyframes in the engine: verified by the replay that runs anyway, and replayed from any keyframe.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use hitreg::corpus::{CorpusRun, JudgedLog, LogRow, VerifiedCorpus};
 use hitreg::engine::{Engine, ExplainedLog, Games, SurveyedLog};
 use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
 use hitreg::memory::MemoryLimit;
@@ -65,12 +66,23 @@ impl KeyframedLogs {
             needs_golden: false,
             rollback_every,
             whole,
-            threads,
             clock: &|| 0.0,
         };
-        let reports = verify.logs(&Engine::new(&games), &[self.folder.path().join(name)]);
-        reports.expect("it can be verified").remove(0)
+        verified(&verify, &Engine::new(&games), &[self.folder.path().join(name)], threads).remove(0)
     }
+}
+
+/// Verifies logs on this many threads.
+pub(crate) fn verified(
+    verify: &VerifyOptions<'_>,
+    engine: &Engine<'_>,
+    logs: &[PathBuf],
+    threads: usize,
+) -> Vec<LogReport> {
+    let judge = VerifiedCorpus::new(verify, engine, logs, (LogRow::default(), false), &|_| String::new());
+    let run = CorpusRun { threads, results: None, stop: &engine.runner.stop };
+    let judged = run.judge(logs, &judge.expect("nothing is written"), &|_| {}).expect("they can be verified");
+    judged.logs.into_iter().map(JudgedLog::verified).collect()
 }
 
 /// A full replay of a log with keyframes runs no more usercmds than one without, and detects a wrong keyframe.

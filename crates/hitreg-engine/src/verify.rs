@@ -8,18 +8,16 @@ mod replays;
 mod report;
 mod verdict;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use facts::LogFacts;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
 pub use report::{LogReport, LogVerdict, VerdictReason};
 pub use verdict::{THREADS, VerifiedReplay, VerifyReference, judge};
 
-use crate::build::{Build, OneSidedLog, StopSignal};
-use crate::corpus::{CorpusRun, JudgedLog, VerifiedCorpus};
+use crate::build::{Build, OneSidedLog};
 use crate::engine::{Engine, EngineError, SurveyedLog};
 pub(crate) use golden::Goldens;
-use hitreg_analysis::corpus::LogRow;
 use hitreg_log::trace::RECORD;
 
 /// How logs are verified.
@@ -35,25 +33,12 @@ pub struct VerifyOptions<'a> {
     pub rollback_every: Option<u32>,
     /// Whether a log with keyframes is replayed as a whole, twice, instead of in legs.
     pub whole: bool,
-    /// The number of logs to verify at the same time; 0 for one per core.
-    pub threads: usize,
     /// Returns the seconds since an arbitrary start.
     pub clock: &'a (dyn Fn() -> f64 + Sync),
 }
 
 impl VerifyOptions<'_> {
-    /// Verifies logs. Problems with a log or its golden go into its report.
-    ///
-    /// # Errors
-    /// Fails if a requested file cannot be written, or if threads cannot be started.
-    pub fn logs(&self, engine: &Engine<'_>, logs: &[PathBuf]) -> Result<Vec<LogReport>, EngineError> {
-        let next = |_: &LogReport| String::new();
-        let corpus = VerifiedCorpus::new(self, engine, logs, (LogRow::default(), false), &next)?;
-        let run = CorpusRun { threads: self.threads, results: None, stop: &StopSignal::default() };
-        let judged = run.judge(logs, &corpus, &|_| {})?.logs;
-        Ok(judged.into_iter().map(JudgedLog::verified).collect())
-    }
-
+    /// Verifies a log. Problems with it or its golden go into its report.
     pub(crate) fn log(
         &self,
         engine: &Engine<'_>,
