@@ -2,16 +2,18 @@
 //!
 //! - No shot is judged farther in the past than `lag_compensation.max_unlag_ms`.
 //! - No player's usercmds take more time than has passed, plus `server.command_credit_ms`.
-//! - The time of a usercmd counts only within `lag_compensation.max_claim_error_ms` of what its round trip shows.
+//! - Where the round trip is constant and acks are true, a lie moves the time of a shot's targets by at most
+//!   `lag_compensation.max_claim_error_ms` plus one client frame. The measured round trip includes the wait for a frame.
+//!
+//! A client that holds back acks makes its round trip longer, so only the first bound holds for it.
 
 use super::plan::{PlannedFault, SoakPlan};
 use super::play::RecordSequence;
 use hitreg_arena::Arena;
 use hitreg_log::record::Execution;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Tick};
-use hitreg_netcode::packet::ClientPacket;
-use hitreg_netcode::pipeline::{Event, JudgedShot, Limit};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg_netcode::pipeline::{ClientFrameOutput, Event, JudgedShot, Limit};
 use hitreg_netcode::session::{Observer, SessionEvent, SessionRecorder};
 use hitreg_netcode::settings::{ClockMode, Frames, Schedule, Settings};
 
@@ -26,6 +28,8 @@ pub(super) struct BoundsCheck {
     pub(super) usercmds: u64,
     /// The number of usercmds that the server refused for lack of time.
     pub(super) refused: u64,
+    /// The number of shots of a lying client whose gain was checked.
+    pub(super) lies: u64,
 }
 
 /// An observer that checks bounds and passes all events to the recorder.
@@ -38,20 +42,18 @@ pub(super) struct BoundsObserver<'a> {
     tick: Micros,
     players: Vec<SentUsercmds>,
     now: Micros,
-    /// The bound on a false usercmd time; `None` when the truth is unknown.
-    claim: Option<ClockClaim>,
+    /// The true times of a lying client; `None` when the bound on its gain is unknown.
+    truth: Option<LiarTruth>,
     /// Usercmds executed since the last tick. The tick's time is known only when it ends.
     waiting: Vec<(PlayerId, CommandSeq, Execution)>,
 }
 
-/// The known timing of a lying client.
-struct ClockClaim {
-    /// The greatest accepted error.
+/// The true times of a lying client.
+struct LiarTruth {
+    /// The most that a lie may move the time of a shot's targets.
     most: Micros,
-    /// How far behind its clock its settings make it draw.
-    behind: Micros,
-    /// The real time on its clock and the claimed drawing delay, by usercmd.
-    truth: SortedMap<CommandSeq, (Micros, Micros)>,
+    /// The time that an honest usercmd would name as drawn, by the number that the usercmd claims.
+    drawn_at: SortedMap<CommandSeq, Micros>,
 }
 
 #[derive(Default)]
@@ -70,9 +72,9 @@ impl BoundsCheck {
     }
 }
 
-impl ClockClaim {
+impl LiarTruth {
     /// Returns the bound when the round trip is constant, every snapshot arrives, and no frame is late.
-    fn of(plan: &SoakPlan, settings: &Settings) -> Option<ClockClaim> {
+    fn of(plan: &SoakPlan, settings: &Settings) -> Option<LiarTruth> {
         let known = [PlannedFault::Lies, PlannedFault::Settings, PlannedFault::Leaving];
         let is_known = plan.lie.is_some_and(|lie| lie.ack_back == 0)
             && plan.faults.iter().all(|fault| known.contains(fault))
@@ -80,21 +82,22 @@ impl ClockClaim {
             && settings.client.clock == ClockMode::Adopt
             && settings.client.frames == Frames::Regular
             && settings.server.rate_bytes_per_s >= 100_000;
-        // The server's knowledge has the resolution of a snapshot interval, a frame and a tick.
-        let server = &settings.server;
-        let intervals = [server.update_hz, server.tick_hz, server.tick_hz, settings.client.cmd_hz].map(Hz::interval);
-        let unsure = intervals.into_iter().fold(Micros::ZERO, |sum, interval| sum + interval);
-        is_known.then(|| ClockClaim {
-            most: Micros::from_ms(settings.lag_compensation.max_claim_error_ms) + unsure,
-            behind: Micros::from_ms(settings.drawn_behind_ms()),
-            truth: SortedMap::new(),
-        })
+        let most = Micros::from_ms(settings.lag_compensation.max_claim_error_ms) + settings.client.cmd_hz.interval();
+        is_known.then(|| LiarTruth { most, drawn_at: SortedMap::new() })
     }
 
-    fn of_shot(&self, judged: &JudgedShot<Arena>, now: Micros) -> Option<Micros> {
-        let counted = judged.shooter == PlayerId(0) && [Limit::None, Limit::Claim].contains(&judged.rewind.limit);
-        let (clock, behind) = self.truth.get(&judged.command).filter(|_| counted && judged.rewind.by > Micros::ZERO)?;
-        Some(now - judged.rewind.by + *behind - *clock)
+    /// Returns how much earlier than drawn the targets of a shot were judged; `None` if the shot is not the liar's.
+    fn gain(&self, judged: &JudgedShot<Arena>, now: Micros) -> Option<Micros> {
+        let is_rewound = judged.rewind.limit != Limit::Off;
+        let drawn_at = self.drawn_at.get(&judged.command).filter(|_| is_rewound && judged.shooter == PlayerId(0))?;
+        Some(*drawn_at - (now - judged.rewind.by))
+    }
+
+    /// Returns whether a gain breaks the bound. A negative gain counts only where no limit on the rewind, nor the
+    /// present, is its reason.
+    fn is_broken_by(&self, gain: Micros, judged: &JudgedShot<Arena>) -> bool {
+        let is_free = [Limit::None, Limit::Claim].contains(&judged.rewind.limit) && judged.rewind.by > Micros::ZERO;
+        gain > self.most || is_free && gain < Micros::ZERO - self.most
     }
 }
 
@@ -108,7 +111,7 @@ impl<'a> BoundsObserver<'a> {
             tick: settings.server.tick_hz.interval(),
             players: plan.players.iter().map(|_| SentUsercmds::default()).collect(),
             now: Micros::ZERO,
-            claim: ClockClaim::of(plan, settings),
+            truth: LiarTruth::of(plan, settings),
             waiting: Vec::new(),
         }
     }
@@ -142,15 +145,15 @@ impl<'a> BoundsObserver<'a> {
         }
     }
 
-    /// Notes the usercmds of a frame, and the truth about a lying client's clock.
-    fn frame(&mut self, player: PlayerId, packet: &ClientPacket, drawn_at: Micros) {
+    /// Notes the usercmds of a frame, and when a lying client drew it.
+    fn frame(&mut self, player: PlayerId, output: &ClientFrameOutput<Arena>) {
         let spent = &mut self.players[usize::from(player.0)];
-        spent.sent.extend(packet.commands.iter().map(|command| (command.seq, command.input.msec)));
-        if let (Some(claim), Some(newest)) = (&mut self.claim, packet.commands.last())
-            && player == PlayerId(0)
-        {
-            let behind = Micros::from_ms(newest.lerp_msec.into());
-            claim.truth.insert(newest.seq, (drawn_at + claim.behind, behind));
+        let sent = &output.packet.commands;
+        spent.sent.extend(sent.iter().map(|command| (command.seq, command.input.msec)));
+        // Before its first snapshot, a client has no clock.
+        let has_clock = player == PlayerId(0) && output.packet.ack > SnapshotSeq(0);
+        if let (Some(truth), Some(newest)) = (self.truth.as_mut().filter(|_| has_clock), sent.last()) {
+            truth.drawn_at.insert(newest.seq, output.command.drawn_at());
         }
     }
 
@@ -166,13 +169,14 @@ impl<'a> BoundsObserver<'a> {
                 )
             });
         }
-        if let Some(off) = self.claim.as_ref().and_then(|claim| claim.of_shot(judged, at))
-            && let Some(claim) = &self.claim
-            && off.0.saturating_abs() > claim.most.0
+        if let Some(truth) = &self.truth
+            && let Some(gain) = truth.gain(judged, at)
         {
-            let (tick, most) = (tick, claim.most.as_ms_f64());
-            self.found
-                .broken(|| format!("a lie gained {} ms for a shot in tick {tick}, of {most} at most", off.as_ms_f64()));
+            self.found.lies += 1;
+            if truth.is_broken_by(gain, judged) {
+                let (gain, most) = (gain.as_ms_f64(), truth.most.as_ms_f64());
+                self.found.broken(|| format!("a lie gained {gain} ms for a shot in tick {tick}, of {most} at most"));
+            }
         }
         if judged.rewind.limit == Limit::Off && by != Micros::ZERO {
             self.found.broken(|| format!("a shot in tick {tick} was rewound without lag compensation"));
@@ -183,7 +187,7 @@ impl<'a> BoundsObserver<'a> {
 impl Observer<Arena> for BoundsObserver<'_> {
     fn event(&mut self, at: Micros, event: SessionEvent<'_, Arena>) {
         match &event {
-            SessionEvent::Frame { player, output, screen } => self.frame(*player, &output.packet, screen.drawn_at),
+            SessionEvent::Frame { player, output, .. } => self.frame(*player, output),
             SessionEvent::Server { event: Event::Executed { player, command, how }, .. } => {
                 self.waiting.push((*player, *command, *how));
             }
@@ -197,5 +201,38 @@ impl Observer<Arena> for BoundsObserver<'_> {
             _ => {}
         }
         self.recorder.event(at, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::soak::{FalseClaims, PlanLimits, SoakMaps};
+
+    /// Plays a duel with a client that lies so, under a server that believes `believed_ms` and a bound of 200 ms.
+    fn duel(lie: FalseClaims, believed_ms: &'static str) -> BoundsCheck {
+        let without = PlannedFault::ALL.into_iter().filter(|fault| *fault != PlannedFault::Lies).collect();
+        let limits = PlanLimits { without, ..PlanLimits::default() };
+        let mut plan = SoakPlan { preset: "half-life", lie: Some(lie), ..SoakPlan::of(1, &limits) };
+        plan.faults.insert(PlannedFault::Lies);
+        plan.length_ms = 8_000;
+        let bounds = plan.settings();
+        assert_eq!(bounds.lag_compensation.max_claim_error_ms, 200);
+        plan.settings = vec![("lag_compensation.max_claim_error_ms", believed_ms)];
+        SoakMaps::default().play_within(&plan, &bounds).expect("a plan can be played").bounds
+    }
+
+    #[test]
+    fn a_server_that_believes_more_breaks_the_bound() {
+        let clock = |clock_ms| FalseClaims { clock_ms, ..FalseClaims::default() };
+        let lerp = |lerp_ms| FalseClaims { lerp_ms: Some(lerp_ms), ..FalseClaims::default() };
+        for lie in [clock(-350), clock(80), lerp(450), lerp(1), lerp(60_000)] {
+            let held = duel(lie, "200");
+            assert!(held.lies > 0 && held.broken.is_none(), "{lie:?}: {held:?}");
+        }
+        for lie in [clock(-350), lerp(450)] {
+            let broken = duel(lie, "1500").broken;
+            assert!(broken.is_some_and(|text| text.starts_with("a lie gained")), "{lie:?}");
+        }
     }
 }

@@ -67,6 +67,11 @@ impl Default for SoakMaps {
 
 impl SoakMaps {
     pub(super) fn play(&self, plan: &SoakPlan) -> Result<SoakSession, SynthError> {
+        self.play_within(plan, &plan.settings())
+    }
+
+    /// Plays a plan. The clients must stay within the bounds of these settings.
+    pub(super) fn play_within(&self, plan: &SoakPlan, bounds: &Settings) -> Result<SoakSession, SynthError> {
         let PreparedMap { rules, routes } = if plan.in_orchard { &self.orchard } else { &self.courtyard };
         let settings = Arc::new(plan.settings());
         let header = header(plan, rules, &settings)?;
@@ -88,7 +93,7 @@ impl SoakMaps {
             machine.add_intruder(Box::new(RandomIntruder::new(seed, plan.intrusions)));
         }
         let mut tape = RecordSequence(Vec::new());
-        let mut bounds = BoundsObserver::new(&mut tape, plan, &settings);
+        let mut bounds = BoundsObserver::new(&mut tape, plan, bounds);
         let mut input = PacedBots::new(plan, rules, routes, &settings);
         machine.run(ticks(plan, settings.server.tick_hz), &mut input, &mut bounds);
         let bounds = bounds.finish();
