@@ -247,6 +247,33 @@ fn a_view_after_the_last_update_stays_there() {
     assert_eq!([drawn(200), drawn(260)], [(100.0, PlacementKind::Held); 2]);
 }
 
+/// A client keeps 2,048 usercmds. The server's body after an older one has no prediction.
+#[test]
+fn an_ack_of_dropped_usercmds_is_not_compared() {
+    for among in ["known", "acking-packet"] {
+        let among = format!("prediction.among={among}");
+        let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-2000", &among]);
+        desk.snapshot(0, 0, 0.0, 9_000.0);
+        (1..=2_148).for_each(|n| assert!(desk.walk(n, 1_000.0, 1) <= 1));
+        // The first hundred were dropped. The server has moved the disc by 1 unit for each.
+        for ack in [40, 99] {
+            let outcome = desk.snapshot(2_200, ack, ack as f32, 9_000.0).expect("its own body");
+            assert!(outcome.comparison.is_none() && outcome.correction.is_none(), "{ack}: {outcome:?}");
+            assert_eq!(desk.x(), ack as f32, "nothing is predicted");
+        }
+        // The body of a repeated ack is compared, as it always is.
+        let pushed = desk.snapshot(2_210, 99, 98.0, 9_000.0).expect("its own body");
+        assert_eq!(pushed.comparison.map(|comparison| comparison.commands), Some(0));
+        // The server acks the newest dropped usercmd. All others follow it.
+        let outcome = desk.snapshot(2_220, 100, 100.0, 9_000.0).expect("its own body");
+        assert!(outcome.comparison.is_none() && outcome.correction.is_none(), "{outcome:?}");
+        assert_eq!(desk.x(), 2_000.0, "all that had run before run again");
+        let outcome = desk.snapshot(2_230, 110, 110.0, 9_000.0).expect("its own body");
+        let comparison = outcome.comparison.expect("it was predicted");
+        assert_eq!((comparison.error_units, comparison.commands), (0.0, 10));
+    }
+}
+
 #[test]
 fn a_collision_only_on_the_server_is_the_cause() {
     let mut desk = ClientBench::new(DiscRules::default(), &[]);
@@ -363,8 +390,8 @@ fn a_client_predicts_after_silence_from_usercmds_that_it_still_has() {
     assert_eq!(acked(0, 10, 50.0), (Some(2_048), 819.0));
     // The eleventh is dropped.
     assert_eq!(acked(1, 10, 60.0), (Some(0), 0.0));
-    assert_eq!(acked(0, 11, 60.0), (None, 0.0));
-    // The server has run a usercmd that is still there, so the others follow. The last one waits for its frame.
+    // The server has run the dropped usercmd, so the others follow. The last one waits for its frame.
+    assert_eq!(acked(0, 11, 60.0), (None, 819.0));
     assert_eq!(acked(0, 59, 70.0), (Some(1_999), 800.0));
 }
 

@@ -34,6 +34,10 @@ pub(super) struct Window<G: Game> {
     among: Among,
     lost_input: LostInput,
     base: Option<G::Body>,
+    /// The usercmd that the base follows.
+    base_ack: CommandSeq,
+    /// The newest usercmd that was dropped before its ack.
+    dropped: CommandSeq,
     /// The snapshot of the base.
     base_frame: Option<Arc<Frame<G::Body>>>,
     looked: CauseCounts,
@@ -69,6 +73,8 @@ const REMEMBERED: usize = 2048;
 value!(PredictedUsercmd<B: Body> { command, after, touches, effects });
 state!(Window<G: Game> {
     base,
+    base_ack,
+    dropped,
     base_frame,
     looked,
     base_command,
@@ -102,6 +108,8 @@ impl<G: Game> Window<G> {
                 repeats: settings.server.on_lost_command == OnLost::Repeat,
             },
             base: None,
+            base_ack: CommandSeq(0),
+            dropped: CommandSeq(0),
             base_frame: None,
             looked: CauseCounts::default(),
             base_command: None,
@@ -129,9 +137,10 @@ impl<G: Game> Window<G> {
         self.last_seq = command.seq;
         self.recent.push_back((command.clone(), now));
         let entry = PredictedUsercmd { command, after: None, touches: Vec::new(), effects: Vec::new() };
-        if push_bounded(&mut self.entries, entry, REMEMBERED).is_some() {
-            // The server has been silent for long. The oldest usercmd is dropped, and prediction goes on when the server
-            // has acked one that is still there.
+        if let Some(oldest) = push_bounded(&mut self.entries, entry, REMEMBERED) {
+            // The server has been silent for long. Prediction goes on when the server has acked the newest usercmd that
+            // was dropped.
+            self.dropped = oldest.command.seq;
             self.valid = self.valid.saturating_sub(1);
         }
         // The newest acked usercmd gives the round trip, and packets repeat the last usercmds.
@@ -217,8 +226,7 @@ impl<G: Game> Window<G> {
 
     /// Returns whether usercmds are missing between the base and the first one that is kept.
     fn has_gap(&self) -> bool {
-        let base = self.base_command.as_ref().map(|command| command.seq);
-        base.zip(self.entries.front()).is_some_and(|(base, first)| first.command.seq > base.next())
+        self.dropped > self.base_ack
     }
 
     /// Reconciles with everything that a snapshot acks. `authoritative` is the client's own body in the snapshot.
@@ -231,7 +239,10 @@ impl<G: Game> Window<G> {
         authoritative: &G::Body,
     ) -> ReconcileOutcome {
         let acked = self.entries.iter().take_while(|e| e.command.seq <= snapshot.ack).count();
+        // An ack of usercmds that follow dropped ones, or of these, has nothing to compare.
+        let is_past_gap = self.has_gap() && snapshot.ack > self.base_ack;
         let played = match acked.checked_sub(1) {
+            _ if is_past_gap => None,
             Some(last) => self.entries[last].after.clone(),
             // No new ack: the comparison shows what the server changed in the body since the last snapshot.
             None => self.base.clone(),
@@ -243,13 +254,14 @@ impl<G: Game> Window<G> {
         let before = before.as_ref().map_or(&[][..], |frame| &frame.entities);
         let checks = acked > 0 && self.mode != PredictionMode::Off;
         let ran = match self.among {
-            Among::AckingPacket if checks => self.run_as_server(context, before, acked),
+            Among::AckingPacket if checks && !is_past_gap => self.run_as_server(context, before, acked),
             Among::AckingPacket | Among::Known => None,
         };
         let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
         let RetiredUsercmds { commands, touches, effects } = self.take_acked(acked);
-        let last_command = self.base_command.clone();
-        self.base_command = commands.last().or(last_command.as_ref()).cloned();
+        let last_command = self.base_command.take();
+        self.base_command = commands.last().or(last_command.as_ref().filter(|_| !is_past_gap)).cloned();
+        self.base_ack = snapshot.ack;
         let from = self.base.take();
         let acked = AckedPrediction {
             scene: context.scene(),
