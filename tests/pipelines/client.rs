@@ -296,6 +296,24 @@ fn usercmds_that_give_the_servers_body_when_run_again_are_not_lost() {
     assert_eq!((correction.cause, correction.evidence), (Cause::Unknown, "none"));
 }
 
+/// Both snapshots show the other disc out of reach. It crossed the way between them.
+#[test]
+fn a_collision_between_two_snapshots_is_the_cause() {
+    let cause = |other_x, own_x| {
+        let mut desk = ClientBench::new(DiscRules::default(), &[]);
+        desk.snapshot(0, 0, 0.0, 450.0);
+        (1..).zip([60.0, 60.0, 60.0, 60.0, 100.0]).for_each(|(n, speed)| assert_eq!(desk.walk(100 * n, speed, 100), 1));
+        let reconciled = desk.snapshot(600, 5, own_x, other_x).expect("its own body");
+        let correction = reconciled.correction.expect("it was elsewhere");
+        (correction.cause, correction.evidence)
+    };
+    // When the last usercmd ran, the other was at 50, and prevented the last 10 units.
+    assert_eq!(cause(-50.0, 24.0), (Cause::OtherPlayer, "reproduced"));
+    // The other did not move evenly.
+    assert_eq!(cause(-50.0, 25.5), (Cause::OtherPlayer, "touched"));
+    assert_eq!(cause(250.0, 25.5), (Cause::Unknown, "none"));
+}
+
 #[test]
 fn any_one_lost_usercmd_of_ten_is_found() {
     let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-2000"]);

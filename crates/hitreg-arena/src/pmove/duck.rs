@@ -69,8 +69,9 @@ impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
         if self.now.on_ground {
             origin += Vec3::new(0.0, 0.0, HULL_CENTRE_DROP_UNITS);
         }
-        let has_room = self.is_free(origin) && !self.world.sweep(SolidHull::Standing, origin, origin).start_solid;
-        if !has_room {
+        let above = self.world.sweep(SolidHull::Standing, origin, origin);
+        if above.start_solid || !self.is_free(origin) {
+            self.report_touch(above.touch);
             return;
         }
         self.now.ducked = false;

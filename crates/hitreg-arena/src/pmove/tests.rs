@@ -208,6 +208,18 @@ fn other_players_block_the_way_and_can_be_stood_on() {
 }
 
 #[test]
+fn a_player_who_prevents_standing_up_is_touched() {
+    let map = boxes(&[FLOOR]);
+    let ducked = run(&boxes(&[FLOOR]), standing_at(0.0, 0.0, 0.0), 100, still(BUTTON_DUCK));
+    // The other stands on the ducked player's head.
+    let world = WorldWithPlayer { map: &map, other: Vec3::new(0.0, 0.0, 36.0 + 36.0 + 1.0 / 16.0) };
+    let mut touched = Vec::new();
+    let state = pmove(&MoveVars::default(), &world, &ducked, &still(0), &mut |event| touched.push(event));
+    assert!(ducked.ducked && state.ducked);
+    assert_eq!(touched, [MoveEvent::Touched { entity: EntityId(7) }]);
+}
+
+#[test]
 fn a_fall_is_reported_once_with_its_speed() {
     let world = boxes(&[FLOOR]);
     let mut state = ArenaBody::standing_at(Vec3::new(0.0, 0.0, 400.0));

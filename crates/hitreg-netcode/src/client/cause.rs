@@ -1,9 +1,10 @@
-//! The causes of wrong predictions. A cause needs evidence: the snapshot names it, the body met something, or a
-//! hypothesis reproduces the server's state exactly.
+//! The causes of wrong predictions. A cause needs evidence: the snapshot names it, the body met something in the
+//! prediction or where the snapshots show it, or a hypothesis reproduces the server's state exactly.
 
 use super::context::PredictionContext;
 use super::fields::PredictedFields;
 use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Game, Sink, Touch};
+use crate::history::body_of;
 use crate::state::value;
 use hitreg_log::units::{CommandSeq, EntityId};
 use hitreg_log::usercmd::{Input, Usercmd};
@@ -80,7 +81,8 @@ fn explain<G: Game>(
     // If all usercmds give the server's body now, then other entities made the difference.
     let is_right = |rerun: &HypothesisState<_>| fields.are_equal(&rerun.body, miss.authoritative);
     let may_be_lost = !met && !rerun.as_ref().is_some_and(is_right);
-    let effects = begin.filter(|_| may_be_lost).and_then(|begin| effects_with_input_lost(context, fields, miss, begin));
+    let lost_from = begin.clone().filter(|_| may_be_lost);
+    let effects = lost_from.and_then(|begin| effects_with_input_lost(context, fields, miss, begin));
     if effects.is_some() {
         return MissExplanation { cause: Cause::InputLost, evidence: "reproduced", effects };
     }
@@ -93,7 +95,47 @@ fn explain<G: Game>(
     if miss.touches.iter().any(|t| matches!(t, Touch::Mover(_))) {
         return found(Cause::Mover, "touched");
     }
-    found(Cause::Unknown, "none")
+    // The player may also have been met between the two snapshots.
+    match begin.and_then(|begin| contact_on_the_way(context, fields, miss, &begin)) {
+        Some(evidence) => found(Cause::OtherPlayer, evidence),
+        None => found(Cause::Unknown, "none"),
+    }
+}
+
+/// Returns the evidence that the body met a player who moved from its place in the snapshot before to its place in the
+/// acking one. The server ran the usercmds of a tick one player at a time, so the other may have moved after or before.
+fn contact_on_the_way<G: Game>(
+    context: &PredictionContext<'_, G>,
+    fields: &PredictedFields,
+    miss: &AckedPrediction<'_, G::Body>,
+    begin: &HypothesisState<G::Body>,
+) -> Option<Evidence> {
+    let count = miss.commands.len() as f32;
+    let runs = [0, 1].into_iter().filter_map(|moves_ahead| {
+        let mut state = begin.clone();
+        for (index, command) in miss.commands.iter().enumerate() {
+            let entities = bodies_between::<G>(miss, (index + moves_ahead) as f32 / count);
+            state = state.run(&PredictionContext { entities: &entities, ..*context }, std::slice::from_ref(command));
+        }
+        state.met.player.is_some().then(|| fields.are_equal(&state.body, miss.authoritative))
+    });
+    runs.max().map(|is_right| if is_right { "reproduced" } else { "touched" })
+}
+
+/// Returns the others at a fraction of the way between the snapshot before and the acking one.
+fn bodies_between<G: Game>(miss: &AckedPrediction<'_, G::Body>, fraction: f32) -> Vec<(EntityId, G::Body)> {
+    let mut bodies = miss.surroundings();
+    for (id, body) in &mut bodies {
+        if let Some(before) = body_of(miss.before, *id)
+            && !before.is_absent()
+        {
+            *body = match before.teleports() == body.teleports() && !body.is_absent() {
+                true => G::blend(before, body, fraction),
+                false => before.clone(),
+            };
+        }
+    }
+    bodies
 }
 
 /// Returns the effects of the first hypothesis about lost usercmds that reproduces the server's body exactly. Lost

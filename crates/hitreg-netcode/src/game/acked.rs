@@ -35,7 +35,8 @@ impl PredictionGrade {
 
 /// The evidence for a [`Cause`](hitreg_log::record::Cause), as tables name it:
 /// - `snapshot`: the snapshot says so.
-/// - `touched`: the body met it during the prediction.
+/// - `touched`: the body met it during the prediction, or met another player among the places that the two snapshots
+///   give, at either end or in between.
 /// - `reproduced`: running the usercmds under this cause gives the server's state to the bit.
 /// - `none`: there is no evidence.
 ///
