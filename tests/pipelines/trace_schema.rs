@@ -3,14 +3,18 @@
 #![expect(clippy::disallowed_methods, reason = "an environment variable asks for a new page")]
 
 use crate::disc::{DiscRules, Discs, TELEPORT};
-use crate::traces;
+use crate::{built_in, traces};
+use hitreg::arena::ArenaRules;
 use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, TraceVerdict, diff};
+use hitreg::link::{LinkModel, Loss};
 use hitreg::log::{read_trace, write_trace};
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, replay};
-use hitreg::trace::schema::{self, TABLES, TableSchema, effects, frames};
-use hitreg::trace::{ColumnData, Trace};
+use hitreg::session::scenario::Scenario;
+use hitreg::sorted::SortedMap;
+use hitreg::trace::schema::{self, TABLES, TableSchema, corrections, effects, errors, executed, frames};
+use hitreg::trace::{ColumnData, Table, Trace};
 use hitreg::usercmd::Input;
 use hitreg::verify;
 
@@ -56,6 +60,38 @@ fn a_replay_writes_the_declared_columns() {
             assert!(table.column(key).is_some(), "{} has no {key}", table.name);
         }
     }
+}
+
+/// Returns the keys that occur more than once in a table.
+fn repeated_keys(table: &Table) -> usize {
+    let declared = TableSchema::of(&table.name).expect("a declared table");
+    let cell = |data: &ColumnData, row: usize| match data {
+        ColumnData::Name { names, codes } => names[codes[row] as usize].clone(),
+        ColumnData::U32(numbers) => numbers[row].to_string(),
+        ColumnData::I64(numbers) => numbers[row].to_string(),
+        other => panic!("a key of type {}", other.type_name()),
+    };
+    let mut rows = SortedMap::<Vec<String>, usize>::new();
+    for row in 0..table.rows() {
+        let key = declared.key.iter().map(|key| cell(&table.column(key).expect("a key column").data, row));
+        *rows.entry(key.collect()).or_default() += 1;
+    }
+    rows.values().filter(|rows| **rows > 1).count()
+}
+
+/// Bursts of loss hold acks back. Bots walk through the teleporter, and their knockback comes between two acks.
+#[test]
+fn keys_are_unique_except_where_the_declaration_says_so() {
+    let link = LinkModel { delay_ms: 60.0, loss: Loss::Burst { enter: 0.01, leave: 0.06 }, ..LinkModel::default() };
+    let scenario = Scenario { players: 4, seconds: 60.0, seed: 6, link, ..Scenario::default() };
+    let session = built_in::record(&scenario, ArenaRules::default());
+    let replayed = built_in::replay(&session, &ReplayOptions::default()).expect("a log of this build");
+    let repeated = replayed.trace.tables.iter().filter(|table| repeated_keys(table) > 0);
+    let repeated: Vec<&str> = repeated.map(|table| table.name.as_str()).collect();
+    // A usercmd that arrives after its stand-in ran is rare.
+    assert_eq!(repeated, [corrections::NAME, errors::NAME, effects::NAME]);
+    let declared: Vec<&str> = TABLES.iter().filter(|table| table.repeats).map(|table| table.name).collect();
+    assert_eq!(declared, [executed::NAME, corrections::NAME, errors::NAME, effects::NAME]);
 }
 
 /// The traces of a session, and of the session with other input in one usercmd.

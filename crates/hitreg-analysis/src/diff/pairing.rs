@@ -11,13 +11,7 @@ use super::mark::{RowMark, RowRank, by_time};
 use super::options::DiffOptions;
 use super::place::RowPlace;
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::{JoinRule, TableSchema, effects, executed};
-
-/// Whether several rows may have one key. One shot may cause several effects of one kind, and a replaced usercmd may still
-/// arrive late. Rows of a build's own table may have any key.
-fn has_repeated_keys(table: &TableSchema) -> bool {
-    [effects::NAME, executed::NAME].contains(&table.name)
-}
+use hitreg_log::trace::schema::{JoinRule, TableSchema};
 
 /// A row of one trace, or a pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +50,8 @@ impl<'a> Pairing<'a> {
     ) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(&key, a, b)?;
         let mut joined = Rows::of(&keys, key.series.contains(&0), a.rows(), b.rows());
-        if TableSchema::of(&a.name).is_none_or(has_repeated_keys) {
+        // Rows of a build's own table may have any key.
+        if TableSchema::of(&a.name).is_none_or(|schema| schema.repeats) {
             let cells: Vec<CellPair<'_>> = a
                 .columns
                 .iter()
@@ -177,7 +172,7 @@ impl RowSpot {
 #[cfg(test)]
 mod tests {
     use super::super::{DiffOptions, Status, diff};
-    use hitreg_log::trace::schema::effects;
+    use hitreg_log::trace::schema::{effects, errors};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace, schema::ticks};
 
     /// The effects of one shot, by their x.
@@ -192,6 +187,25 @@ mod tests {
         Trace { tables: vec![ticks.finish(Vec::new()), rows.finish(Vec::new())], ..Trace::default() }
     }
 
+    /// The trace of acks of one usercmd that corrected the same field, by the predicted values.
+    fn corrected(all: &[f32]) -> Trace {
+        let mut rows = errors::Writer::default();
+        for predicted in all {
+            rows.push(errors::Row {
+                player: 0,
+                command: 5,
+                field: "origin.x",
+                predicted: *predicted,
+                authoritative: 0.0,
+                predicted_bits: predicted.to_bits(),
+                authoritative_bits: 0,
+            });
+        }
+        let mut trace = trace(&[]);
+        trace.tables.push(rows.finish(Vec::new()));
+        trace
+    }
+
     #[test]
     fn effects_of_one_shot_are_paired_by_their_places() {
         let compare = |a: &[f32], b: &[f32]| {
@@ -203,6 +217,19 @@ mod tests {
         assert_eq!(compare(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0]), (Status::Same, [3, 0, 0, 0]), "in any order");
         assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0]), (Status::Differs, [2, 0, 1, 0]), "one is missing");
         assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0, 9.0]), (Status::Differs, [3, 1, 0, 0]), "one has moved");
+    }
+
+    /// A snapshot that repeats an ack may correct the body, too.
+    #[test]
+    fn corrected_fields_of_a_repeated_ack_are_paired_by_their_values() {
+        let compare = |a: &[f32], b: &[f32]| {
+            let found = diff(&corrected(a), &corrected(b), &DiffOptions::default()).unwrap();
+            let table = found.tables.into_iter().find(|table| table.name == errors::NAME).unwrap();
+            [table.rows.compared, table.rows.differing, table.rows.only_in_a, table.rows.only_in_b]
+        };
+        assert_eq!(compare(&[1.0, 2.0], &[1.0, 2.0]), [2, 0, 0, 0]);
+        assert_eq!(compare(&[1.0, 2.0], &[2.0]), [1, 0, 1, 0], "only the repeated ack corrects in B");
+        assert_eq!(compare(&[1.0], &[3.0, 1.0]), [1, 0, 0, 1], "only the first ack corrects in A");
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct TableSchema {
     pub doc: &'static str,
     /// The key columns, in the order that sorts rows of equal time.
     pub key: &'static [&'static str],
+    /// Whether several rows may have one key.
+    pub repeats: bool,
     /// The key columns that identify a series of rows, such as one entity's or one player's.
     pub series: &'static [&'static str],
     /// When rows with equal keys can be compared.
@@ -159,6 +161,7 @@ impl TableSchema {
         name: "",
         doc: "",
         key: &[],
+        repeats: false,
         series: &[],
         joined: JoinRule::WithTheirTime,
         about: TableSubject::State,

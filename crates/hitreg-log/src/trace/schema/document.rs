@@ -11,6 +11,9 @@ pub fn document() -> String {
     for table in TABLES {
         let keys: Vec<String> = table.key.iter().map(|key| format!("`{key}`")).collect();
         let _ = write!(text, "### `{}`\n\n{}\nKey: {}.", table.name, table.doc.trim(), keys.join(", "));
+        if table.repeats {
+            text.push_str(" Several rows may have one key.");
+        }
         text.push_str(&fields(table));
         if !table.in_digest {
             text.push_str(" Not part of a trace's digest.");

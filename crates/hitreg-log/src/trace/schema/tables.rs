@@ -95,7 +95,10 @@ table! {
 
 table! {
     /// One usercmd that was due on the server. One that arrives after its stand-in ran has a second row, `late`.
-    executed { key: &["player", "command"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Input, rank: 0 }
+    executed {
+        key: &["player", "command"], repeats: true, series: &["player"], joined: JoinRule::Always, about: TableSubject::Input,
+        rank: 0,
+    }
     /// The player.
     player: u32;
     /// Number of the usercmd.
@@ -151,9 +154,11 @@ table! {
 }
 
 table! {
-    /// One ack, compared with its prediction. A snapshot that repeats an ack has a row only if it corrects the body.
+    /// One ack, compared with its prediction. A snapshot that repeats an ack has a row only if it corrects the body. An ack
+    /// has no row if the client had dropped its usercmd, which happens with more than 2,048 in flight.
     corrections {
-        key: &["player", "command"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Corrections, rank: 4
+        key: &["player", "command"], repeats: true, series: &["player"], joined: JoinRule::Always,
+        about: TableSubject::Corrections, rank: 4,
     }
     /// The player.
     player: u32;
@@ -189,8 +194,8 @@ table! {
 table! {
     /// One corrected field.
     errors {
-        key: &["player", "command", "field"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Corrections,
-        rank: 5,
+        key: &["player", "command", "field"], repeats: true, series: &["player"], joined: JoinRule::Always,
+        about: TableSubject::Corrections, rank: 5,
     }
     /// The player.
     player: u32;
@@ -303,10 +308,10 @@ table! {
 }
 
 table! {
-    /// One sound or visual effect that a client played.
+    /// One sound or visual effect that a client played. A teleport has one at each end, both at the same time.
     effects {
-        key: &["player", "at_us", "kind", "entity"], series: &["player"], joined: JoinRule::Always, about: TableSubject::Effects,
-        rank: 6,
+        key: &["player", "at_us", "kind", "entity"], repeats: true, series: &["player"], joined: JoinRule::Always,
+        about: TableSubject::Effects, rank: 6,
     }
     /// The player.
     player: u32;
