@@ -101,7 +101,8 @@ fn state(put: impl FnOnce(&mut StateWriter)) -> Vec<u8> {
 /// The window of a new client, except for these values.
 fn window(recent: impl IntoIterator<Item = u32>, valid: usize, waiting: u32) -> Vec<u8> {
     state(|to| {
-        (None::<Disc>, None::<Arc<Frame<Disc>>>, (0u32, 0u32)).put(to);
+        (None::<Disc>, CommandSeq(0), CommandSeq(0)).put(to);
+        (None::<Arc<Frame<Disc>>>, (0u32, 0u32)).put(to);
         None::<Usercmd>.put(to);
         // Each entry has no body, no collisions and no effects.
         let entries = (1..=waiting).map(|seq| ((command(seq), None::<Disc>), (Vec::<u8>::new(), Vec::<u8>::new())));
