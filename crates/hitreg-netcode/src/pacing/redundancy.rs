@@ -50,8 +50,8 @@ pub struct Redundancy {
     /// The estimated bandwidth in bytes/s; `None` while the line was never full.
     bandwidth: Option<f64>,
     estimated_at: Micros,
-    /// The queue at the time of the last estimate.
-    queue_then: Micros,
+    /// The longest queue since the last estimate.
+    queue_peak: Micros,
     command_bytes: f64,
     /// The running minima of the round trips within [`FASTEST_OF`], oldest and lowest first.
     fastest: VecDeque<(Micros, Micros)>,
@@ -78,7 +78,7 @@ impl Redundancy {
             stepped_up_at: None,
             bandwidth: None,
             estimated_at: now,
-            queue_then: Micros::ZERO,
+            queue_peak: Micros::ZERO,
             command_bytes: COMMAND_BYTES,
             fastest: VecDeque::new(),
             recent: VecDeque::new(),
@@ -121,7 +121,7 @@ impl Redundancy {
     /// Returns the number of usercmds in the next packet, from 1 to 4.
     pub fn level(&mut self, now: Micros) -> u8 {
         let is_congested = self.queue() > QUEUE_ABOVE;
-        self.estimate(now, is_congested);
+        let is_overfull = self.estimate(now, is_congested);
         self.is_careful = self.is_unsafe(if self.is_careful { 0.5 } else { 1.0 });
         let wish = if self.is_careful { MOST } else { MOST - 1 };
         self.is_rough = self.is_unsafe(if self.is_rough { 1.0 } else { 2.0 });
@@ -129,7 +129,10 @@ impl Redundancy {
         let target = wish.min(self.affordable()).max(least);
         if target < self.level {
             self.more_since = None;
-            if now - self.changed_at >= STEP_DOWN_AFTER {
+            // The queue of a higher level says nothing about this one: levels may be closer together than the estimate is
+            // exact.
+            let is_known = is_overfull || wish < self.level;
+            if is_known && now - self.changed_at >= STEP_DOWN_AFTER {
                 self.step_down(now, is_congested);
             }
         } else if target > self.level {
@@ -164,26 +167,33 @@ impl Redundancy {
         }
     }
 
-    fn estimate(&mut self, now: Micros, is_congested: bool) {
+    /// Updates the estimate. Returns whether the queue grows at this level.
+    fn estimate(&mut self, now: Micros, is_congested: bool) -> bool {
         let passed = now - self.estimated_at;
         if is_congested {
+            let queue = self.queue();
+            self.queue_peak = self.queue_peak.max(queue);
             if now - self.changed_at >= STEP_DOWN_AFTER && passed >= STEP_DOWN_AFTER {
-                // A shrinking queue was caused by earlier packets.
-                if self.queue() >= self.queue_then {
+                // A queue below its peak shrinks: earlier packets caused it. Its peak comes after a step down, when the
+                // packets sent until then have arrived.
+                let grows = queue >= self.queue_peak;
+                if grows {
                     self.bandwidth = Some(self.rate_at(self.level) * FALL_TO);
                 }
-                self.queue_then = self.queue();
+                self.queue_peak = queue;
                 self.estimated_at = now;
+                return grows;
             }
-            return;
+            return false;
         }
-        self.queue_then = Micros::ZERO;
+        self.queue_peak = Micros::ZERO;
         if let Some(bandwidth) = self.bandwidth {
             let grown = bandwidth * (1.0 + GROWTH_PER_S * passed.as_s_f64().clamp(0.0, 1.0));
             let is_plenty = grown > 2.0 * self.rate_at(MOST);
             self.bandwidth = (!is_plenty).then_some(grown);
             self.estimated_at = now;
         }
+        false
     }
 
     /// Returns the rate of a redundancy level in bytes/s.
@@ -215,7 +225,7 @@ value!(Redundancy {
     stepped_up_at,
     bandwidth,
     estimated_at,
-    queue_then,
+    queue_peak,
     command_bytes,
     fastest,
     recent,
@@ -257,6 +267,11 @@ mod tests {
 
     /// Returns the levels, one for each packet of 32 ms. Each line lasts for its number of seconds.
     fn levels(seed: u64, lines: &[(TestLink, i64)]) -> Vec<u8> {
+        levels_of(seed, lines, |level| 17.0 + 16.0 * level)
+    }
+
+    /// The same, with packets of this size at each level.
+    fn levels_of(seed: u64, lines: &[(TestLink, i64)], bytes_at: impl Fn(f64) -> f64) -> Vec<u8> {
         let interval = Micros::from_ms(32);
         let mut redundancy = Redundancy::new(interval, Micros::ZERO);
         let mut rng = Rng::new(Seed(seed), 0);
@@ -268,7 +283,7 @@ mod tests {
             while now < end {
                 let level = redundancy.level(now);
                 levels.push(level);
-                let bytes = 17 + 16 * usize::from(level);
+                let bytes = bytes_at(level.into()) as usize;
                 redundancy.handle_sent(bytes, level.into());
                 queued = f64::min(queued + bytes as f64 + 28.0, line.bytes_per_s);
                 queued = f64::max(queued - line.bytes_per_s * interval.as_s_f64(), 0.0);
@@ -298,6 +313,10 @@ mod tests {
         (45.0 + 16.0 * level) / 0.032
     }
 
+    fn rate_of_close_levels(level: f64) -> f64 {
+        (66.0 + 7.7 * level) / 0.032
+    }
+
     #[test]
     fn a_clean_line_needs_no_more_than_three() {
         let levels = levels(1, &[(CLEAN, 60)]);
@@ -323,6 +342,17 @@ mod tests {
             let tighter = levels(seed, &[(TestLink { bytes_per_s: rate_of(1.4), ..CLEAN }, 120)]);
             assert!(shares(&tighter)[0] > 0.75, "{:?}", shares(&tighter));
             assert!(changes(&tighter) <= 16, "{}", changes(&tighter));
+        }
+    }
+
+    /// The packets of 3:1 are so little longer than those of 2:1 that the estimate after 3:1 is too low for 2:1.
+    #[test]
+    fn the_queue_of_a_higher_level_does_not_lower_the_next_one() {
+        for fits in [2.2, 2.4, 2.6] {
+            let tight = TestLink { bytes_per_s: rate_of_close_levels(fits), ..CLEAN };
+            let levels = levels_of(1, &[(tight, 120)], |level| 38.0 + 7.7 * level);
+            let shares = shares(&levels[900..]);
+            assert!(shares[1] > 0.85, "fits {fits}:1: {shares:?}");
         }
     }
 
