@@ -22,6 +22,7 @@ mod server;
 mod socket;
 mod threads;
 mod transit;
+mod turn;
 mod urgent;
 mod welcome;
 

@@ -13,6 +13,7 @@ use super::counters::{Counters, RecordSender};
 use super::own::{self, GrantLimits, OwnSettings};
 use super::socket::{LOOK_UP_EVERY, ReceivedDatagram, receive};
 use super::transit::Outbound;
+use super::turn::{ServerTurn, TurnOrder};
 use super::welcome::{Welcome, WelcomeError, with_own};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Body;
@@ -120,13 +121,16 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
     counters.lock().began_at.get_or_insert(begins);
     let mut schedule = Schedule::new(begins, tick_hz);
     let has_players = |ends: &ServerConnections<'_, G::Body>| ends.endpoint.players().next().is_some();
+    let mut order = TurnOrder::new(tick_hz.interval());
     while !is_over() && schedule.due() - begins <= serving.length && has_players(&server.ends) {
         let due = schedule.due();
-        if clock.now() >= due {
-            server.tick(due);
-            counters.count_server(|report| report.ticks_left_out += schedule.advance(clock.now()));
-        } else if let Some((from, bytes)) = receive(&inbox, clock.until(due).min(LOOK_UP_EVERY))? {
-            server.handle_datagram(from, &bytes);
+        match order.next(&inbox, clock.now(), due)? {
+            ServerTurn::Tick => {
+                server.tick(due);
+                counters.count_server(|report| report.ticks_left_out += schedule.advance(clock.now()));
+            }
+            ServerTurn::Datagram((from, bytes)) => server.handle_datagram(from, &bytes),
+            ServerTurn::Idle => {}
         }
     }
     server.ends.say_farewell(clock.now());
