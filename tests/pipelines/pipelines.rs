@@ -163,7 +163,7 @@ fn corrections_say_why_the_server_did_not_run_a_usercmd() {
         summary(&record(&scenario, DiscRules { ghosts: true, ..DiscRules::default() }), &[]).prediction.misses_by_cause
     };
     let jittery = LinkModel { delay_ms: 30.0, jitter: Jitter::Uniform(30.0), ..LinkModel::default() };
-    let refused = causes(jittery.clone(), &[("server.command_credit_ms", "20")]);
+    let refused = causes(jittery.clone(), &[("server.command_credit_ms", "4")]);
     assert!(refused.get("input_refused").is_some_and(|n| *n > 30), "{refused:?}");
     assert!(!refused.contains_key("input_lost") && !refused.contains_key("unknown"), "{refused:?}");
     let late = causes(jittery, &[("server.schedule", "tick"), ("client.lead_ms", "0")]);

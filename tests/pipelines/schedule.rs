@@ -55,10 +55,14 @@ impl<G: Game> Observer<G> for UsercmdFates {
 }
 
 fn play(link: LinkModel, seed: u64, settings: &[(&str, &str)]) -> UsercmdFates {
+    play_for(60.0, link, seed, settings)
+}
+
+fn play_for(seconds: f64, link: LinkModel, seed: u64, settings: &[(&str, &str)]) -> UsercmdFates {
     let scenario = Scenario {
         preset: "nereids".to_owned(),
         players: 4,
-        seconds: 60.0,
+        seconds,
         seed,
         settings: settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         link,
@@ -108,6 +112,25 @@ fn input_without_a_lead_is_late_and_the_server_warns() {
     assert!(late > 500, "{late} late");
     assert!(fates.warnings.iter().all(|(_, warning)| warning.difference < 0));
     assert!(fates.warnings.len() > 500, "{} warnings", fates.warnings.len());
+}
+
+/// A usercmd may be longer than a tick: a client without delay saves up for it, also without a credit.
+#[test]
+fn a_perfect_link_needs_no_credit() {
+    let rates =
+        [("64", "64"), ("66.667", "33"), ("100", "64"), ("128", "10"), ("31.25", "20"), ("10", "64"), ("64", "300")];
+    for (tick_hz, cmd_hz) in rates {
+        let settings = [
+            ("server.command_credit_ms", "0"),
+            ("server.schedule", "arrival"),
+            ("server.tick_hz", tick_hz),
+            ("client.cmd_hz", cmd_hz),
+        ];
+        let fates = play_for(15.0, LinkModel { delay_ms: 50.0, ..LinkModel::default() }, 1, &settings);
+        let of = |how| fates.executed.values().filter(|(done, _)| *done == how).count();
+        let (ran, refused) = (of(Execution::Run), of(Execution::OverBudget));
+        assert!(ran > 100 && refused == 0, "{settings:?}: {ran} ran, {refused} refused");
+    }
 }
 
 /// A server with two clients. Only the first one sends.

@@ -312,12 +312,31 @@ fn usercmds_lost_before_the_first_are_not_substituted() {
 #[test]
 fn the_time_credit_is_used_to_the_last_millisecond() {
     let mut rig = ServerBench::new(&["server.command_credit_ms=50"]);
-    let commands: Vec<Usercmd> = (0..7).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
+    let commands: Vec<Usercmd> = (0..8).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(100.0))).collect();
     rig.send(SHOOTER, commands);
     rig.tick();
-    // The credit of 50 ms, and the tick's own 10 ms.
+    // The credit of 50 ms, one usercmd of 1/64 s in whole ms, and the tick's own 10 ms.
     let ran = rig.executed.iter().filter(|(.., how)| *how == Execution::Run).count();
-    assert_eq!((ran, rig.executed.len(), rig.origin(SHOOTER).x), (6, 7, 6.0));
+    assert_eq!((ran, rig.executed.len(), rig.origin(SHOOTER).x), (7, 8, 7.0));
+}
+
+/// A client that claims as much time as it can gets the time of the session, one tick and one usercmd.
+#[test]
+fn a_client_carries_one_usercmd_beyond_its_credit() {
+    let mut rig = ServerBench::new(&["server.command_credit_ms=0", "client.cmd_hz=50"]);
+    let ms_run = |rig: &mut ServerBench| {
+        let commands: Vec<Usercmd> =
+            (0..200).map(|_| rig.command(SHOOTER, Micros::ZERO, Input { msec: 1, ..walk(100.0) })).collect();
+        rig.send(SHOOTER, commands);
+        rig.tick();
+        rig.executed.drain(..).filter(|(.., how)| *how == Execution::Run).count()
+    };
+    // 20 ms for one usercmd, which may be 1 ms longer, and 10 ms for the tick.
+    assert_eq!(ms_run(&mut rig), 31);
+    assert_eq!([(); 50].map(|()| ms_run(&mut rig)), [10; 50]);
+    // It saves up no more in five seconds without usercmds.
+    (0..500).for_each(|_| rig.tick());
+    assert_eq!(ms_run(&mut rig), 31);
 }
 
 /// The time of the tick itself is never cut to the credit, however long the tick or a hitch of the server was.
@@ -347,7 +366,8 @@ fn the_time_credit_grows_with_real_time() {
         rig.tick();
         rig.executed.drain(..).filter(|(.., how)| *how == Execution::Run).count()
     };
-    assert_eq!(ran(&mut rig, 60), 51);
+    // Half a second, one usercmd of 1/64 s, and the tick.
+    assert_eq!(ran(&mut rig, 60), 52);
     // The machine was busy for 290 ms; with the tick's own time, that is 300 ms.
     rig.now += Micros::from_ms(290);
     assert_eq!(ran(&mut rig, 60), 30);

@@ -22,7 +22,7 @@ use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::settings::Settings;
 use crate::state::{State, StateError, StateReader, StateWriter, state};
-use connection::{PacketArrival, PlayerConnection};
+use connection::{PacketArrival, PlayerConnection, credit_max};
 use hitreg_log::hash;
 use hitreg_log::record::Presence;
 use hitreg_log::units::{Micros, PlayerId, Tick};
@@ -134,9 +134,8 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         if let Some(rollback) = &mut self.rollback {
             rollback.tick_begins(&self.world);
         }
-        let credit = Micros::from_ms(self.setup.settings.server.command_credit_ms);
         for connection in &mut self.connections {
-            connection.credit = connection.credit.min(credit) + dt;
+            connection.credit = connection.credit.min(credit_max(&connection.settings)) + dt;
         }
         self.run_inbox(before);
         self.run_world(dt);

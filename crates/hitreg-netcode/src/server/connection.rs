@@ -29,6 +29,17 @@ pub(super) struct PacketArrival {
 
 value!(PacketArrival { at, newest });
 
+/// The longest duration that a usercmd can state.
+const MSEC_MAX: Micros = Micros::from_ms(u8::MAX as i64);
+
+/// Returns the most simulated time that a client carries from one tick to the next: the setting, and the time of one
+/// usercmd. A usercmd may be longer than a tick, so even a client without delay saves up for it. Durations are whole
+/// milliseconds, so those of some usercmds may exceed their time by one.
+pub(super) fn credit_max(settings: &Settings) -> Micros {
+    let usercmd = (settings.client.cmd_hz.interval() + Micros::from_ms(1)).min(MSEC_MAX);
+    Micros::from_ms(settings.server.command_credit_ms) + usercmd
+}
+
 pub(super) struct PlayerConnection<G: Game> {
     /// The player's settings.
     pub(super) settings: Arc<Settings>,
@@ -106,7 +117,7 @@ impl<G: Game> PlayerConnection<G> {
             last_command: CommandSeq(0),
             last_input: Input::default(),
             missing: VecDeque::new(),
-            credit: Micros::from_ms(settings.server.command_credit_ms),
+            credit: credit_max(&settings),
             history: History::default(),
             sent: VecDeque::with_capacity(FRAMES_KEPT),
             acked: SnapshotSeq(0),

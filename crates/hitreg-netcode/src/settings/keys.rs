@@ -172,7 +172,8 @@ settings! {
         rate_bytes_per_s: i64 (500..=10000000 "bytes/s") = 100_000,
             "maximum rate to one client", "above what 32 players need; 2500 is Half-Life's modem setting";
         command_credit_ms: i64 (0..=5000 "ms") = 500,
-            "unused simulated time that a client may save up, for usercmds that arrive late", "ReHLDS: clockwindow 0.5; mvdsv: 500 ms";
+            "unused simulated time that a client may save up beyond one usercmd; input delayed for longer is refused",
+            "ReHLDS: clockwindow 0.5; mvdsv: 500 ms";
         on_lost_command: OnLost = OnLost::Repeat,
             "what runs instead of lost usercmds", "Half-Life and QuakeWorld repeat the last one";
         schedule: Schedule = Schedule::Arrival,

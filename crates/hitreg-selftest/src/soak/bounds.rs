@@ -1,7 +1,7 @@
 //! Checks during a session that no client exceeds the documented bounds, whatever it claims:
 //!
 //! - No shot is judged farther in the past than `lag_compensation.max_unlag_ms`.
-//! - No player's usercmds take more time than has passed, plus `server.command_credit_ms`.
+//! - No player's usercmds take more time than has passed, plus `server.command_credit_ms`, and one usercmd.
 //! - Where the round trip is constant and acks are true, a lie moves the time of a shot's targets by at most
 //!   `lag_compensation.max_claim_error_ms` plus one client frame. The measured round trip includes the wait for a frame.
 //!
@@ -37,6 +37,7 @@ pub(super) struct BoundsObserver<'a> {
     recorder: SessionRecorder<'a, RecordSequence, Arena>,
     found: BoundsCheck,
     max_unlag: Micros,
+    /// The most time that a client carries from tick to tick: the setting and one usercmd, in whole ms.
     credit: Micros,
     /// The tick interval, which is the server's initial time budget.
     tick: Micros,
@@ -107,7 +108,7 @@ impl<'a> BoundsObserver<'a> {
             recorder: SessionRecorder::new(tape).with_heard((0..).map(PlayerId).take(plan.players.len())),
             found: BoundsCheck::default(),
             max_unlag: Micros::from_ms(settings.lag_compensation.max_unlag_ms),
-            credit: Micros::from_ms(settings.server.command_credit_ms),
+            credit: Micros::from_ms(settings.server.command_credit_ms + 1) + settings.client.cmd_hz.interval(),
             tick: settings.server.tick_hz.interval(),
             players: plan.players.iter().map(|_| SentUsercmds::default()).collect(),
             now: Micros::ZERO,
