@@ -18,7 +18,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{Observer, SessionEvent};
 use hitreg::settings::Settings;
 use hitreg::trace::ColumnData;
-use hitreg::units::{CommandSeq, Micros, PlayerId, Seed, SnapshotSeq, Tick};
+use hitreg::units::{CommandSeq, Hz, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg::usercmd::{Input, Usercmd};
 
 /// Usercmds with their time differences.
@@ -112,6 +112,45 @@ fn input_without_a_lead_is_late_and_the_server_warns() {
     assert!(late > 500, "{late} late");
     assert!(fates.warnings.iter().all(|(_, warning)| warning.difference < 0));
     assert!(fates.warnings.len() > 500, "{} warnings", fates.warnings.len());
+}
+
+/// From the first snapshot on, a client's clock never runs far ahead, whatever the round trip is: no usercmds pile up in
+/// one tick.
+#[test]
+fn a_clock_does_not_overshoot_when_it_begins() {
+    let delays = [10.0, 20.0, 50.0, 150.0, 250.0, 350.0, 450.0];
+    let rates = [("31.25", "31.25"), ("64", "64"), ("128", "128"), ("128", "20"), ("64", "300")];
+    for ((tick_hz, cmd_hz), delay_ms) in rates.into_iter().flat_map(|rates| delays.map(|delay| (rates, delay))) {
+        for lead_ms in ["146", "1000"] {
+            let settings = [
+                ("server.tick_hz", tick_hz),
+                ("server.update_hz", tick_hz),
+                ("client.cmd_hz", cmd_hz),
+                ("client.lead_ms", lead_ms),
+            ];
+            let what = format!("{tick_hz} Hz, {cmd_hz} usercmds/s, {delay_ms} ms, lead {lead_ms} ms");
+            let fates = play_for(8.0, LinkModel { delay_ms, ..LinkModel::default() }, 7, &settings);
+            let needed = lead_ms.parse::<f64>().expect("a number") + delay_ms;
+            let ahead = |(at, stamp): &(Micros, Micros)| (*stamp - *at).as_ms_f64();
+            let most = fates.made.values().map(ahead).fold(f64::MIN, f64::max);
+            assert!(most <= needed + 50.0, "{what}: {most} ms ahead, {needed} ms needed");
+            let settled = fates.made.values().filter(|(at, _)| *at > SETTLED).map(ahead);
+            let least = settled.fold(f64::MAX, f64::min);
+            assert!(least >= needed - 15.0, "{what}: {least} ms ahead, {needed} ms needed");
+            let mut ran = BTreeMap::<(PlayerId, Tick), u32>::new();
+            for ((player, command), (how, tick)) in &fates.executed {
+                match how {
+                    Execution::Run => *ran.entry((*player, *tick)).or_default() += 1,
+                    Execution::Late => {}
+                    _ => panic!("{what}: {command} of {player} was {how:?}"),
+                }
+            }
+            let per_tick = (Hz::parse(cmd_hz), Hz::parse(tick_hz));
+            let usual = per_tick.0.zip(per_tick.1).map(|(cmd, tick)| tick.interval().0 / cmd.interval().0);
+            let piled = ran.values().max().copied().map(i64::from);
+            assert!(piled <= usual.map(|usual| usual.max(1) + 2), "{what}: {piled:?} ran in one tick");
+        }
+    }
 }
 
 /// A usercmd may be longer than a tick: a client without delay saves up for it, also without a credit.

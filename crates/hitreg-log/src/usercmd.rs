@@ -79,7 +79,7 @@ pub struct Usercmd<I = Input> {
     /// How far behind [`Usercmd::server_time`] the client drew the others, in milliseconds (Bernier's `lerp_msec`).
     pub lerp_msec: u16,
     /// The server time that the client's clock showed when the command was made, as in Quake III's usercmd. The server
-    /// checks it against the latency that the server measures.
+    /// checks it against the latency that the server measures. 0 before the client's first snapshot.
     pub server_time: Micros,
     /// The player's input.
     pub input: I,

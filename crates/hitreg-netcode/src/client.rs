@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::game::{Body, Effect, Game, GameInput, PlacedBody, PlacementKind, ShotVerdict, Touch};
 use crate::history::{Frame, History, PlacementLimits};
-use crate::packet::{ClientPacket, Snapshot};
+use crate::packet::{ClientPacket, NO_CLOCK, Snapshot};
 use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use crate::settings::InterpolationMode;
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
@@ -120,15 +120,15 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             self.redundancy.handle_echo(now, echo);
         }
         let is_first_ack = snapshot.ack > std::mem::replace(&mut self.acked, snapshot.ack);
-        self.clock.handle_update(now, snapshot.frame.server_time);
-        self.input_time.handle_update(now, snapshot);
-        let authoritative = snapshot.frame.get(self.player.entity())?;
         // A repeated ack includes the wait for the next usercmd to run.
-        let round_trip = self.window.sent_at(snapshot.ack).filter(|_| is_first_ack).map(|sent| now - sent);
+        let round_trip = self.window.times_of(snapshot.ack).filter(|_| is_first_ack).map(|(made_at, _)| now - made_at);
         if let Some(round_trip) = round_trip {
             self.clock.handle_round_trip(round_trip);
             self.input_time.handle_round_trip(round_trip);
         }
+        self.clock.handle_update(now, snapshot.frame.server_time);
+        self.input_time.handle_update(now, snapshot, |command| self.window.times_of(command));
+        let authoritative = snapshot.frame.get(self.player.entity())?;
         let shown = self.shown(now);
         let context =
             PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &snapshot.frame.entities };
@@ -168,7 +168,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     }
 
     fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<G> {
-        let clock = self.clock.read(now).unwrap_or(Micros::ZERO);
+        let clock = self.clock.read(now).unwrap_or(NO_CLOCK);
         let server_time = self.input_time.of_command(now, clock);
         let behind = server_time - clock + self.drawn_behind();
         let lerp_msec = (behind.0 / 1000).clamp(0, u16::MAX.into()) as u16;

@@ -8,6 +8,9 @@ use hitreg_log::record::{HeardRecord, OutOfSequence, PacketRecord};
 use hitreg_log::units::{CommandSeq, Micros, SnapshotSeq};
 use hitreg_log::usercmd::Usercmd;
 
+/// The server time of the usercmds of a client that has no clock, because it has received no snapshot.
+pub(crate) const NO_CLOCK: Micros = Micros::ZERO;
+
 /// A client's packet: its newest usercmd, with repeats of earlier ones in case they were lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientPacket {

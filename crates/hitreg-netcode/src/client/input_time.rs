@@ -6,7 +6,7 @@ use crate::pacing::{Steering, SteeringOptions};
 use crate::packet::Snapshot;
 use crate::settings::{ClockMode, Settings};
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, check};
-use hitreg_log::units::Micros;
+use hitreg_log::units::{CommandSeq, Micros};
 
 pub(super) struct InputTime {
     options: Option<SteeringOptions>,
@@ -40,6 +40,7 @@ impl InputTime {
     pub(super) fn new(settings: &Settings) -> InputTime {
         let options = SteeringOptions {
             tick: settings.server.tick_hz.interval(),
+            frame: settings.client.cmd_hz.interval(),
             lead: Micros::from_ms(settings.client.lead_ms),
         };
         InputTime {
@@ -50,8 +51,13 @@ impl InputTime {
         }
     }
 
-    /// Takes the timing feedback of a new snapshot.
-    pub(super) fn handle_update<B>(&mut self, now: Micros, snapshot: &Snapshot<B>) {
+    /// Takes the timing feedback of a new snapshot. `made` returns when a usercmd was made, and its server time.
+    pub(super) fn handle_update<B>(
+        &mut self,
+        now: Micros,
+        snapshot: &Snapshot<B>,
+        made: impl Fn(CommandSeq) -> Option<(Micros, Micros)>,
+    ) {
         let Some(options) = self.options else { return };
         let offset = snapshot.frame.server_time - now;
         let steering = self.steering.get_or_insert_with(|| Steering::new(options, offset + options.lead, now));
@@ -59,7 +65,11 @@ impl InputTime {
             steering.handle_helper(now, helper_ms, self.round_trip);
         }
         for warning in &snapshot.warnings {
-            steering.handle_warning(now, warning.difference, self.round_trip);
+            if let Some((made_at, server_time)) = made(warning.command) {
+                // The clock may have begun or moved since the usercmd was made.
+                let moved = steering.read(made_at) - server_time;
+                steering.handle_warning(now, warning.difference, moved, self.round_trip);
+            }
         }
     }
 
@@ -113,11 +123,12 @@ mod tests {
             let frame = Frame::<()> { tick: Tick(1), server_time: Micros::ZERO, entities: Vec::new() };
             let mut snapshot = Snapshot::new(SnapshotSeq(1), CommandSeq(0), Arc::new(frame));
             snapshot.helper_ms = helpers[0];
-            time.handle_update(Micros::ZERO, &snapshot);
+            let made = |_| Some((Micros::ZERO, Micros::from_ms(lead_ms.into())));
+            time.handle_update(Micros::ZERO, &snapshot, made);
             let before = time.of_tick(Micros::ZERO);
             snapshot.helper_ms = helpers[1];
             snapshot.warnings = vec![OutOfSequence { command: CommandSeq(1), difference: -8 }];
-            time.handle_update(Micros::ZERO, &snapshot);
+            time.handle_update(Micros::ZERO, &snapshot, made);
             time.of_tick(Micros::ZERO) != before
         };
         let known = Some(lead_ms);

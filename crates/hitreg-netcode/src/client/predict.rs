@@ -149,10 +149,10 @@ impl<G: Game> Window<G> {
         self.recent.drain(..excess);
     }
 
-    /// Returns the time at which a usercmd was made.
-    pub(super) fn sent_at(&self, seq: CommandSeq) -> Option<Micros> {
+    /// Returns the time at which a usercmd was made, and its server time.
+    pub(super) fn times_of(&self, seq: CommandSeq) -> Option<(Micros, Micros)> {
         let first = self.recent.front()?.0.seq;
-        self.recent.get(seq.0.checked_sub(first.0)? as usize).map(|(_, at)| *at)
+        self.recent.get(seq.0.checked_sub(first.0)? as usize).map(|(command, at)| (*at, command.server_time))
     }
 
     /// Returns the newest `count` usercmds, oldest first.

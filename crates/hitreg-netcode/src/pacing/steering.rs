@@ -13,8 +13,10 @@ use hitreg_log::units::{Micros, Tick};
 /// The parameters of steering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SteeringOptions {
-    /// The time between frames.
+    /// The tick interval of the server.
     pub tick: Micros,
+    /// The time between usercmds.
+    pub frame: Micros,
     /// How early usercmds should arrive: a margin for jitter, and for packets that redundancy makes up for.
     pub lead: Micros,
 }
@@ -30,7 +32,8 @@ impl SteeringOptions {
     /// Returns the values for NeREIDS's ticks of 32 ms. Input may arrive three packets late and still be used, and 50
     /// ms of jitter are harmless.
     pub fn nereids() -> SteeringOptions {
-        SteeringOptions { tick: Micros::from_ms(32), lead: Micros::from_ms(96 + 50) }
+        let tick = Micros::from_ms(32);
+        SteeringOptions { tick, frame: tick, lead: Micros::from_ms(96 + 50) }
     }
 }
 
@@ -105,10 +108,11 @@ impl Steering {
         }
     }
 
-    /// Takes a warning that a usercmd was `difference` ticks ahead of the server. It is a coarse helper for the time
-    /// before the first one. Later warnings change nothing: each tells of a single packet, with all of its jitter.
-    pub fn handle_warning(&mut self, now: Micros, difference: i16, round_trip: Micros) {
-        let error = self.options.lead - Micros(i64::from(difference) * self.options.tick.0);
+    /// Takes a warning that a usercmd was `difference` ticks ahead of the server. `moved` is what the clock shows for the
+    /// time at which the usercmd was made, minus the usercmd's own time. A warning is a coarse helper for the time before
+    /// the first one. Later warnings change nothing: each tells of a single packet, with all of its jitter.
+    pub fn handle_warning(&mut self, now: Micros, difference: i16, moved: Micros, round_trip: Micros) {
+        let error = self.options.lead - Micros(i64::from(difference) * self.options.tick.0) - moved;
         if !self.is_calibrated && now >= self.deaf_until && error.0.abs() > JUMP_ABOVE.0 {
             self.correct(now, error, round_trip);
         }
@@ -137,9 +141,9 @@ impl Steering {
         self.heard = (Micros::ZERO, 0);
     }
 
-    /// Returns the time span of the frames in the server's filter.
+    /// Returns the time in which usercmds replace all frames in the server's filter. It takes them in once a tick.
     fn filter(&self) -> Micros {
-        Micros(self.options.tick.0 * CALIBRATION_FRAMES as i64)
+        Micros(self.options.frame.max(self.options.tick).0 * CALIBRATION_FRAMES as i64)
     }
 
     /// Returns how much of the remaining correction has been slewed by `now`.
@@ -314,11 +318,24 @@ mod tests {
     fn warnings_correct_a_clock_whose_frames_are_all_late() {
         let options = SteeringOptions::nereids();
         let mut steering = Steering::new(options, Micros::ZERO, Micros::ZERO);
-        steering.handle_warning(Micros::from_ms(10), -50, Micros::from_ms(100));
-        assert_eq!(steering.read(Micros::from_ms(10)), Micros::from_ms(10 + 50 * 32 + 146));
+        let mut warn = |at_ms, moved_ms, difference| {
+            let at = Micros::from_ms(at_ms);
+            steering.handle_warning(at, difference, Micros::from_ms(moved_ms), Micros::from_ms(100));
+            steering.read(at) - at
+        };
+        let set = Micros::from_ms(50 * 32 + 146);
+        assert_eq!(warn(10, 0, -50), set);
         // The next warnings concern usercmds made before the correction.
-        steering.handle_warning(Micros::from_ms(42), -50, Micros::from_ms(100));
-        assert_eq!(steering.corrections(), 1);
+        assert_eq!([warn(42, 0, -50), warn(3_000, set.0 / 1000, -50)], [set; 2]);
+    }
+
+    #[test]
+    fn a_warning_counts_the_clocks_movement_since_the_usercmd() {
+        let mut steering = Steering::new(SteeringOptions::nereids(), Micros::from_ms(-54), Micros::ZERO);
+        // The usercmd was made at 8 ms with time 0, before the clock began, and was 9 ticks late.
+        let moved = steering.read(Micros::from_ms(8));
+        steering.handle_warning(Micros::from_ms(400), -9, moved, Micros::from_ms(400));
+        assert_eq!(steering.read(Micros::from_ms(8)), Micros::from_ms(9 * 32 + 146));
     }
 
     /// Shows that the tests above can fail: the clock oscillates if it does not wait for its corrections to take

@@ -5,7 +5,7 @@
 use super::Server;
 use super::connection::PacketArrival;
 use crate::game::Game;
-use crate::packet::ClientPacket;
+use crate::packet::{ClientPacket, NO_CLOCK};
 use crate::pipeline::Event;
 use hitreg_log::record::{Execution, OutOfSequence};
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId};
@@ -37,7 +37,9 @@ impl<G: Game> Server<G> {
         let difference = ahead(newest);
         // Calibration uses the usercmd's own time. Its tick's time moves in whole ticks, which are too coarse for a
         // steered clock.
-        connection.calibration.handle_frame(arrived.at, newest.server_time);
+        if newest.server_time != NO_CLOCK {
+            connection.calibration.handle_frame(arrived.at, newest.server_time);
+        }
         if is_news && !(0..=ahead_max).contains(&difference) {
             let difference = difference.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
             connection.warn(OutOfSequence { command: newest.seq, difference });
