@@ -172,6 +172,16 @@ fn a_perfect_link_needs_no_credit() {
     }
 }
 
+/// A client's usercmds need the time of their tick, however its clock follows the server's for drawing.
+#[test]
+fn usercmds_carry_the_time_of_their_tick_in_every_clock_mode() {
+    let link = LinkModel { delay_ms: 60.0, ..LinkModel::default() };
+    for clock in ["adopt", "drift"] {
+        let share = share_run(&play(link.clone(), 7, &[("client.clock", clock)]));
+        assert!(share == 1.0, "{clock}: {share} of the usercmds ran");
+    }
+}
+
 /// A server with two clients. Only the first one sends.
 struct ServerBench {
     server: Server<Arena>,

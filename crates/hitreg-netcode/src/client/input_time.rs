@@ -4,7 +4,7 @@
 
 use crate::pacing::{Steering, SteeringOptions};
 use crate::packet::Snapshot;
-use crate::settings::{ClockMode, Settings};
+use crate::settings::{ClockMode, Schedule, Settings};
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, check};
 use hitreg_log::units::{CommandSeq, Micros};
 
@@ -43,8 +43,9 @@ impl InputTime {
             frame: settings.client.cmd_hz.interval(),
             lead: Micros::from_ms(settings.client.lead_ms),
         };
+        let is_steered = settings.server.schedule == Schedule::Tick || settings.client.clock == ClockMode::Calibrated;
         InputTime {
-            options: (settings.client.clock == ClockMode::Calibrated).then_some(options),
+            options: is_steered.then_some(options),
             steering: None,
             round_trip: Micros::ZERO,
             last: Micros::ZERO,

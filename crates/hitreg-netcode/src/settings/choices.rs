@@ -114,7 +114,7 @@ choice! {
         /// Drifts towards it, as Quake III does: reset above 500 ms, halve above 100, else +1 or -2 ms.
         Drift = "drift",
         /// Like `adopt`, but usercmds carry the time of their tick, from a clock that the server's calibration helper
-        /// steers.
+        /// steers. With [`Schedule::Tick`] they carry it in all modes.
         Calibrated = "calibrated",
     }
 }

@@ -194,7 +194,8 @@ settings! {
         redundancy: i64 (1..=16 "usercmds") = 3,
             "usercmds in each packet: the newest, and earlier ones again", "QuakeWorld: three in a packet";
         clock: ClockMode = ClockMode::Adopt,
-            "how the client follows the server's clock", "Bernier 2001, footnote 6";
+            "how the client follows the server's clock; usercmds with server.schedule=tick are always calibrated",
+            "Bernier 2001, footnote 6";
         lead_ms: i64 (0..=1000 "ms") = 146,
             "how long before its tick a calibrated client's input should arrive",
             "NeREIDS: three ticks of 32 ms for redundancy; and 50 ms for jitter";
