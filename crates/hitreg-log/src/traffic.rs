@@ -246,8 +246,7 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
 /// Name of the table in which [`packet_table`] stores packets, next to the tables of a replay.
 const PACKETS: &str = "traffic.packets";
 
-/// Returns packets of a log as a table that [`of_packet_table`] reads from a trace. A missing packet has the transit time
-/// [`MISSING`].
+/// Returns packets of a log as a table that [`of_packet_table`] reads from a trace.
 pub fn packet_table(packets: &[Packet]) -> Table {
     let number = |name: &str, value: &dyn Fn(&Packet) -> u32| {
         Column::new(name, ColumnData::U32(packets.iter().map(value).collect()))
