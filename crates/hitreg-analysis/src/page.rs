@@ -10,6 +10,7 @@ mod clock;
 mod corpus;
 mod evidence;
 mod explanations;
+mod network;
 mod notes;
 mod packed;
 mod records;
@@ -26,6 +27,7 @@ use std::io::Write;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderStringWriter;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde::Serialize;
@@ -216,32 +218,40 @@ const MODULES: &[(&str, &str)] = &[
 
 /// Fills style, modules and data into a document.
 fn filled(document: &str, contents: &impl Serialize, columns: &PageColumns) -> std::io::Result<String> {
-    let mut packed = ZlibEncoder::new(Vec::new(), Compression::new(7));
-    let contents = serde_json::to_vec(contents)?;
-    packed.write_all(&(contents.len() as u32).to_le_bytes())?;
-    packed.write_all(&contents)?;
-    drop(contents);
-    packed.write_all(&columns.bytes)?;
-    let data = STANDARD.encode(packed.finish()?);
     let module = |(name, source): &(&str, &str)| {
         // A debugger then shows the name instead of the data address.
         let source = format!("{source}\n//# sourceURL={name}\n");
         format!("\"{name}\":\"data:text/javascript;base64,{}\"", STANDARD.encode(source))
     };
     let imports: Vec<String> = MODULES.iter().map(module).collect();
-    let imports = format!("{{\"imports\":{{{}}}}}", imports.join(","));
-    let parts = [("/*style*/", include_str!("page/web/style.css")), ("/*data*/", &data), ("/*imports*/", &imports)];
-    let length = document.len() + parts.iter().map(|(_, part)| part.len()).sum::<usize>();
-    let (mut page, mut rest) = (String::with_capacity(length), document);
-    // The places are in this order in every document.
-    for (place, part) in parts {
-        let Some((before, after)) = rest.split_once(place) else { continue };
+    let (mut page, mut rest) = (String::new(), document);
+    while let Some((before, (place, after))) =
+        rest.split_once("/*").and_then(|(before, rest)| Some((before, rest.split_once("*/")?)))
+    {
         page.push_str(before);
-        page.push_str(part);
+        match place {
+            "style" => page.push_str(include_str!("page/web/style.css")),
+            "data" => push_data(&mut page, contents, columns)?,
+            "imports" => page.extend(["{\"imports\":{", &imports.join(","), "}}"]),
+            _ => page.extend(["/*", place, "*/"]),
+        }
         rest = after;
     }
     page.push_str(rest);
     Ok(page)
+}
+
+/// Adds the contents and the columns: packed by zlib, in base64.
+fn push_data(page: &mut String, contents: &impl Serialize, columns: &PageColumns) -> std::io::Result<()> {
+    let text = EncoderStringWriter::from_consumer(page, &STANDARD);
+    let mut packed = ZlibEncoder::new(text, Compression::new(7));
+    let contents = serde_json::to_vec(contents)?;
+    packed.write_all(&(contents.len() as u32).to_le_bytes())?;
+    packed.write_all(&contents)?;
+    drop(contents);
+    packed.write_all(&columns.bytes)?;
+    packed.finish()?.into_inner();
+    Ok(())
 }
 
 impl PageWalls {

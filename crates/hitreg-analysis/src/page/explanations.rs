@@ -50,7 +50,7 @@ pub(super) fn shots_of(
 type KnownByLog = (Option<UsercmdPath>, Option<DrawnSnapshots>);
 
 /// The shots of so much time are looked up in the log together.
-const TOGETHER: Micros = Micros::from_s(8);
+const TOGETHER: Micros = Micros::from_s(24);
 /// How much of the log is read before and after them. It includes datagrams in flight.
 const AROUND: Micros = Micros::from_s(4);
 

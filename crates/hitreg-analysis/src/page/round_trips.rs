@@ -2,12 +2,8 @@
 
 use serde::Serialize;
 
-use super::PageInput;
 use super::packed::{PackedColumn, PageColumns, whole};
 use super::series::{PlayerSeries, TIME_UNIT_US, at_share};
-use crate::round_trips::each_snapshot_trip;
-use hitreg_log::record::Outline;
-use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::SortedMap;
 
 /// A player's round trips, by the times at which the acks arrived.
@@ -67,6 +63,11 @@ impl RoundTrips {
             self.over_time.push(player, RoundTrip { at_us, took_us, jitter_us });
         }
     }
+
+    /// These round trips, or others if there are none.
+    pub(super) fn or(self, others: RoundTrips) -> RoundTrips {
+        if self.of.is_empty() { others } else { self }
+    }
 }
 
 /// The round trips of a player: all of them by length, and the jitter.
@@ -94,27 +95,6 @@ impl RoundTripCounts {
     }
 }
 
-/// The round trips as `info` counts them, by the snapshots that arrived. Without snapshots, those of `of_acks`.
-pub(super) fn round_trips_of(shown: &PageInput<'_>, most: usize, of_acks: RoundTrips) -> Result<RoundTrips, String> {
-    let mut trips = RoundTrips::new(most);
-    match shown.log {
-        Some(log) => {
-            let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
-            log.each(&mut |stretch| {
-                for (player, outline) in (0..).zip(&Outline::of(stretch).players) {
-                    finders.entry(player).or_default().add(outline, &mut |at, took| {
-                        if log.shows(at) {
-                            trips.push(player, at.0, took.0);
-                        }
-                    });
-                }
-            })?;
-        }
-        None => each_snapshot_trip(shown.trace, &mut |player, at, took| trips.push(player, at.0, took.0))?,
-    }
-    Ok(if trips.of.is_empty() { of_acks } else { trips })
-}
-
 pub(super) fn pack_round_trips(trips: &RoundTrips, columns: &mut PageColumns) -> Vec<RoundTripColumns> {
     let unit = TIME_UNIT_US as f64;
     let percentile_us = |player, share| trips.of.get(&player).and_then(|counts| counts.percentile_us(share));
@@ -135,11 +115,6 @@ pub(super) fn pack_round_trips(trips: &RoundTrips, columns: &mut PageColumns) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::usercmds::acks_of;
-    use crate::page::world::TrackPrecision;
-    use hitreg_log::sorted::SortedSet;
-    use hitreg_log::trace::schema::{corrections, frames, snapshots};
-    use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
     #[test]
     fn percentiles_count_every_round_trip() {
@@ -149,33 +124,5 @@ mod tests {
             trips.add(n * 1_000 - 1);
         }
         assert_eq!([0.5, 0.95].map(|share| trips.percentile_us(share)), [Some(99_999), Some(189_999)]);
-    }
-
-    /// The client uses the first two snapshots. The third repeats an ack, the fourth comes late, and the fifth is lost.
-    #[test]
-    fn late_and_repeated_acks_end_no_round_trip() {
-        let column = |name: &str, cells: &[u32]| Column::new(name, ColumnData::U32(cells.into()));
-        let times = |cells: &[i64]| Column::new("at_us", ColumnData::I64(cells.into()));
-        let made = vec![column("player", &[3, 3]), column("command", &[1, 2]), times(&[10_000, 20_000])];
-        let acked = vec![column("player", &[3, 3]), column("command", &[1, 2]), times(&[60_000, 80_000])];
-        let sent = vec![
-            column("player", &[3; 5]),
-            column("snapshot", &[1, 2, 4, 3, 5]),
-            times(&[30_000, 50_000, 90_000, 70_000, 95_000]),
-            Column::new("took_ms", ColumnData::F32(vec![30.0, 30.0, 30.0, 60.0, f32::NAN])),
-            column("ack", &[1, 2, 2, 2, 2]),
-        ];
-        let of_tables = |tables: Vec<Table>| {
-            let trace = Trace { tables, ..Trace::default() };
-            let shown = PageInput { name: "", map: "", trace: &trace, log: None, rejudged: &[], notes: &[] };
-            let (_, of_acks) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut SortedSet::new()).unwrap();
-            let trips = round_trips_of(&shown, 100, of_acks).unwrap();
-            let took_us = |(_, trips): (u32, &[RoundTrip])| trips.iter().map(|trip| trip.took_us).collect::<Vec<_>>();
-            trips.over_time.iter().flat_map(took_us).collect::<Vec<_>>()
-        };
-        let tables = || vec![Table::new(frames::NAME, made.clone()), Table::new(corrections::NAME, acked.clone())];
-        assert_eq!(of_tables(tables()), [50_000, 60_000]);
-        let without_acks = vec![Table::new(frames::NAME, made.clone()), Table::new(snapshots::NAME, sent)];
-        assert_eq!(of_tables(without_acks), [50_000, 60_000]);
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn at_share<V: Copy>(counts: &SortedMap<V, u64>, share: f64) -> Optio
 /// Every n-th of some items.
 #[derive(Debug)]
 pub(super) struct Sample<T> {
-    items: Vec<(usize, T)>,
+    items: Vec<T>,
     every: usize,
     count: usize,
 }
@@ -113,15 +113,15 @@ impl<T> Default for Sample<T> {
 impl<T> Sample<T> {
     pub(super) fn push(&mut self, item: T) {
         if self.count.is_multiple_of(self.every) {
-            self.items.push((self.count, item));
+            self.items.push(item);
         }
         self.count += 1;
     }
 
     fn thin(&mut self) {
         self.every *= 2;
-        let every = self.every;
-        self.items.retain(|(place, _)| place.is_multiple_of(every));
+        let mut places = 0..;
+        self.items.retain(|_| places.next().is_some_and(|place: usize| place.is_multiple_of(2)));
     }
 
     /// Keeps every second of the items so far, and as many of the later ones.
@@ -132,7 +132,7 @@ impl<T> Sample<T> {
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.items.iter().map(|(_, item)| item)
+        self.items.iter()
     }
 
     pub(super) fn every(&self) -> usize {

@@ -6,10 +6,11 @@ use serde::Serialize;
 use super::clock::{ClockStep, PackedClock, StepTimes};
 use super::evidence::Evidence;
 use super::explanations::{corrections_of, shots_of};
+use super::network::NetworkRows;
 use super::packed::PageColumns;
 use super::records::PackedRecords;
-use super::round_trips::{RoundTripColumns, pack_round_trips, round_trips_of};
-use super::series::{Packets, PagePackets, PlayerSeries};
+use super::round_trips::{RoundTripColumns, pack_round_trips};
+use super::series::{PagePackets, PlayerSeries};
 use super::tracks::{PageTrack, TrackPoint, TrackSet};
 use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::world::{PlaceColumn, TrackPrecision, TrackWorld};
@@ -21,8 +22,7 @@ use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
 use hitreg_log::trace::{Table, TraceSource, each_part};
-use hitreg_log::traffic::{Packet, PacketReader, SnapshotNumbers};
-use hitreg_log::units::Micros;
+use hitreg_log::traffic::SnapshotNumbers;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
 /// what screens showed. With more samples, lines become coarser.
@@ -126,10 +126,15 @@ impl PageSide {
         let own = own.pack(true, columns);
         let set = TrackSet::new(world, most(MOST_VIEWS));
         let ScreenRows { tracks: views, how, evidence } = ScreenRows::of(trace, &clocks, set, evidence, &mut players)?;
-        let (acks, trips) = acks_of(trace, exactness, most(MOST_ACKS), &mut players)?;
-        let trips = round_trips_of(shown, most(MOST_ACKS), trips)?;
+        let NetworkRows { packets, trips, gaps } = NetworkRows::of(shown, most(MOST_PACKETS), most(MOST_ACKS))?;
+        let (shown_packets, has_packets) = (packets.every(), !packets.is_empty());
+        let packets = packets.pack(columns);
+        let (acks, of_acks) = acks_of(trace, exactness, most(MOST_ACKS), &mut players)?;
+        let trips = trips.or(of_acks);
+        let merged_acks = acks.merged.max(trips.over_time.merged);
+        let (acks, round_trips) = (pack_acks(&acks, exactness, columns), pack_round_trips(&trips, columns));
+        drop(trips);
         let unrun = UnrunRows::of(trace, &server, most(MOST_UNRUN), &mut players)?;
-        let (packets, gaps) = packets_of(shown, most(MOST_PACKETS))?;
         // Gaps before the first tick are outside the session.
         let is_inside = |gap: &GapRecord| server.first_us().is_none_or(|first| gap.to.0 > first);
         let gap_of = |GapRecord { from, to, player, why: _ }: GapRecord| {
@@ -137,16 +142,16 @@ impl PageSide {
             PageGap { from_us: from.0, to_us: to.0, player }
         };
         let gaps = gaps.into_iter().filter(is_inside).map(gap_of).collect();
-        let found = notes::FoundRows { tick_times: is_timed, bodies: !bodies.is_empty(), packets: !packets.is_empty() };
+        let found = notes::FoundRows { tick_times: is_timed, bodies: !bodies.is_empty(), packets: has_packets };
         let rows: Vec<(String, u64)> = trace.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();
 
         let numbers = shown.log.map_or(SnapshotNumbers::Sent, |log| SnapshotNumbers::of(log.header()));
         let thinned = notes::thinned(&notes::Thinning {
             places: precision != exactness,
             views: views.precision != exactness,
-            acks: acks.merged.max(trips.over_time.merged),
+            acks: merged_acks,
             ran: ran.merged,
-            packets: packets.every(),
+            packets: shown_packets,
             missing_down: numbers.missing(),
             unrun: unrun.rows.every(),
         });
@@ -174,11 +179,11 @@ impl PageSide {
             shots: shots_of(&evidence, shown, columns)?,
             shot_counts: shot_counts_of(&shots::Columns::of(&evidence.trace)),
             corrections: corrections_of(&evidence, columns)?,
-            acks: pack_acks(&acks, exactness, columns),
-            round_trips: pack_round_trips(&trips, columns),
+            acks,
+            round_trips,
             ran: pack_ran(&ran, columns),
             unrun: unrun.pack(columns),
-            packets: packets.pack(columns),
+            packets,
             missing_down: numbers.missing(),
             players: players.into_iter().collect(),
             names,
@@ -320,29 +325,6 @@ impl ScreenRows {
         })?;
         Ok(ScreenRows { tracks, how, evidence })
     }
-}
-
-/// The packets that were sent in the shown part: those of the log, which has the sizes of its datagrams, or those of the
-/// trace. Also the gaps of the log in the part.
-fn packets_of(shown: &PageInput<'_>, most: usize) -> Result<(Packets, Vec<GapRecord>), String> {
-    let (mut packets, mut gaps) = (Packets::new(most), Vec::new());
-    match shown.log {
-        Some(log) => {
-            let mut reader = PacketReader::new(log.header());
-            let mut push = |packet: Packet| {
-                if log.shows(Micros(packet.sent_us)) {
-                    packets.add(packet);
-                }
-            };
-            log.each(&mut |stretch| {
-                gaps.extend(stretch.gaps.iter().filter(|gap| log.shows(gap.from) || log.shows(gap.to)).copied());
-                reader.add(stretch, &mut push);
-            })?;
-            reader.end(&mut push);
-        }
-        None => packets.add_rows(shown.trace)?,
-    }
-    Ok((packets, gaps))
 }
 
 #[cfg(test)]

@@ -1,0 +1,92 @@
+//! The network on a page: packets, round trips and gaps. They are those of the log, which has the sizes of its datagrams,
+//! or else those of the trace.
+
+use super::PageInput;
+use super::round_trips::RoundTrips;
+use super::series::Packets;
+use crate::round_trips::each_snapshot_trip;
+use hitreg_log::record::{GapRecord, Outline};
+use hitreg_log::round_trips::SnapshotRoundTrips;
+use hitreg_log::sorted::SortedMap;
+use hitreg_log::traffic::{Packet, PacketReader};
+use hitreg_log::units::Micros;
+
+/// What happened on the network in the shown part.
+pub(super) struct NetworkRows {
+    pub(super) packets: Packets,
+    /// The round trips as `info` counts them, by the snapshots that arrived.
+    pub(super) trips: RoundTrips,
+    /// The gaps of the log.
+    pub(super) gaps: Vec<GapRecord>,
+}
+
+impl NetworkRows {
+    /// Reads the log or the trace once. The page shows at most so many packets and round trips.
+    pub(super) fn of(shown: &PageInput<'_>, most_packets: usize, most_trips: usize) -> Result<NetworkRows, String> {
+        let (mut packets, mut trips, mut gaps) = (Packets::new(most_packets), RoundTrips::new(most_trips), Vec::new());
+        let Some(log) = shown.log else {
+            packets.add_rows(shown.trace)?;
+            each_snapshot_trip(shown.trace, &mut |player, at, took| trips.push(player, at.0, took.0))?;
+            return Ok(NetworkRows { packets, trips, gaps });
+        };
+        let mut reader = PacketReader::new(log.header());
+        let mut push = |packet: Packet| {
+            if log.shows(Micros(packet.sent_us)) {
+                packets.add(packet);
+            }
+        };
+        let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
+        log.each(&mut |stretch| {
+            gaps.extend(stretch.gaps.iter().filter(|gap| log.shows(gap.from) || log.shows(gap.to)).copied());
+            reader.add(stretch, &mut push);
+            for (player, outline) in (0..).zip(&Outline::of(stretch).players) {
+                finders.entry(player).or_default().add(outline, &mut |at, took| {
+                    if log.shows(at) {
+                        trips.push(player, at.0, took.0);
+                    }
+                });
+            }
+        })?;
+        reader.end(&mut push);
+        Ok(NetworkRows { packets, trips, gaps })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::round_trips::RoundTrip;
+    use crate::page::usercmds::acks_of;
+    use crate::page::world::TrackPrecision;
+    use hitreg_log::sorted::SortedSet;
+    use hitreg_log::trace::schema::{corrections, frames, snapshots};
+    use hitreg_log::trace::{Column, ColumnData, Table, Trace};
+
+    /// The client uses the first two snapshots. The third repeats an ack, the fourth comes late, and the fifth is lost.
+    #[test]
+    fn late_and_repeated_acks_end_no_round_trip() {
+        let column = |name: &str, cells: &[u32]| Column::new(name, ColumnData::U32(cells.into()));
+        let times = |cells: &[i64]| Column::new("at_us", ColumnData::I64(cells.into()));
+        let made = vec![column("player", &[3, 3]), column("command", &[1, 2]), times(&[10_000, 20_000])];
+        let acked = vec![column("player", &[3, 3]), column("command", &[1, 2]), times(&[60_000, 80_000])];
+        let sent = vec![
+            column("player", &[3; 5]),
+            column("snapshot", &[1, 2, 4, 3, 5]),
+            times(&[30_000, 50_000, 90_000, 70_000, 95_000]),
+            Column::new("took_ms", ColumnData::F32(vec![30.0, 30.0, 30.0, 60.0, f32::NAN])),
+            column("ack", &[1, 2, 2, 2, 2]),
+        ];
+        let of_tables = |tables: Vec<Table>| {
+            let trace = Trace { tables, ..Trace::default() };
+            let shown = PageInput { name: "", map: "", trace: &trace, log: None, rejudged: &[], notes: &[] };
+            let (_, of_acks) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut SortedSet::new()).unwrap();
+            let trips = NetworkRows::of(&shown, 100, 100).unwrap().trips.or(of_acks);
+            let took_us = |(_, trips): (u32, &[RoundTrip])| trips.iter().map(|trip| trip.took_us).collect::<Vec<_>>();
+            trips.over_time.iter().flat_map(took_us).collect::<Vec<_>>()
+        };
+        let tables = || vec![Table::new(frames::NAME, made.clone()), Table::new(corrections::NAME, acked.clone())];
+        assert_eq!(of_tables(tables()), [50_000, 60_000]);
+        let without_acks = vec![Table::new(frames::NAME, made.clone()), Table::new(snapshots::NAME, sent)];
+        assert_eq!(of_tables(without_acks), [50_000, 60_000]);
+    }
+}
