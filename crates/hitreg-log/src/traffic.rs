@@ -258,14 +258,13 @@ pub fn packet_table(packets: &[Packet]) -> Table {
         number("player", &|packet| packet.player),
         number("is_up", &|packet| packet.is_up.into()),
         time("sent_us", &|packet| packet.sent_us),
-        time("took_us", &|packet| packet.took_us.unwrap_or(MISSING)),
+        number("has_arrived", &|packet| packet.took_us.is_some().into()),
+        time("took_us", &|packet| packet.took_us.unwrap_or_default()),
         number("bytes", &|packet| packet.bytes.unwrap_or_default()),
         number("choked", &|packet| packet.choked),
     ];
     Table::new(PACKETS, columns)
 }
-
-const MISSING: i64 = i64::MIN;
 
 /// Returns the log's packets from the table that [`packet_table`] stored in a trace, in the order of [`of_session`]. A read
 /// error takes the place of packets.
@@ -281,12 +280,13 @@ pub fn of_packet_table(trace: &dyn TraceSource) -> Result<impl Iterator<Item = R
 }
 
 fn of_rows(table: &Table) -> Vec<Packet> {
-    let [players, up, bytes, choked] = ["player", "is_up", "bytes", "choked"].map(|name| table.u32s(name));
+    let columns = ["player", "is_up", "has_arrived", "bytes", "choked"];
+    let [players, up, arrived, bytes, choked] = columns.map(|name| table.u32s(name));
     let packet = |row: usize| Packet {
         player: players[row],
         is_up: up[row] == 1,
         sent_us: table.i64s("sent_us")[row],
-        took_us: Some(table.i64s("took_us")[row]).filter(|took| *took != MISSING),
+        took_us: (arrived[row] == 1).then(|| table.i64s("took_us")[row]),
         bytes: Some(bytes[row]),
         choked: choked[row],
     };

@@ -4,7 +4,7 @@
 
 use crate::pacing::{Steering, SteeringOptions};
 use crate::packet::Snapshot;
-use crate::settings::{ClockMode, Schedule, Settings};
+use crate::settings::Settings;
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, check};
 use hitreg_log::units::{CommandSeq, Micros};
 
@@ -43,9 +43,8 @@ impl InputTime {
             frame: settings.client.cmd_hz.interval(),
             lead: Micros::from_ms(settings.client.lead_ms),
         };
-        let is_steered = settings.server.schedule == Schedule::Tick || settings.client.clock == ClockMode::Calibrated;
         InputTime {
-            options: is_steered.then_some(options),
+            options: settings.stamps_ticks().then_some(options),
             steering: None,
             round_trip: Micros::ZERO,
             last: Micros::ZERO,
@@ -99,6 +98,7 @@ impl InputTime {
 mod tests {
     use super::*;
     use crate::history::Frame;
+    use crate::settings::ClockMode;
     use hitreg_log::record::OutOfSequence;
     use hitreg_log::units::{CommandSeq, SnapshotSeq, Tick};
     use std::sync::Arc;

@@ -50,6 +50,15 @@ struct PendingRow<R> {
     row: R,
 }
 
+/// What became of a packet.
+#[derive(Debug, PartialEq)]
+enum PacketFate {
+    /// It arrived or is lost.
+    Known,
+    /// It may have arrived in a gap.
+    InGap,
+}
+
 impl NetworkTables {
     pub(super) fn new(with_sizes: bool, longest: Option<Micros>, gaps: &[GapRecord]) -> NetworkTables {
         let mut gaps = gaps.to_vec();
@@ -179,31 +188,30 @@ impl<R> PendingRows<R> {
     /// gap. Its arrival may be among the missing records, so it has no row.
     fn settle(&mut self, now: Micros, gaps: &[GapRecord], mut out: impl FnMut(R)) {
         let Some(longest) = self.longest else { return };
-        while let Some(first) = self.sent.front().filter(|first| first.at.0.saturating_add(longest.0) < now.0) {
-            let gap_end = match first.arrived {
-                Some(_) => None,
-                None => end_of_next_gap(gaps, first.player, first.at),
-            };
-            let may_have_arrived = match gap_end {
-                // Without a gap, or with a later arrival, the packet is lost.
-                None => false,
-                Some(end) if now < end => {
-                    if self.newest.get(&first.player).is_none_or(|newest| *newest <= self.settled) {
-                        break;
-                    }
-                    false
-                }
-                Some(end) => self.is_in_gap(end),
-            };
+        while let Some(fate) = self.first_fate(now, longest, gaps) {
             let Some(PendingRow { player, number, row, .. }) = self.sent.pop_front() else { break };
             if self.places.get(&(player, number)) == Some(&self.settled) {
                 self.places.remove(&(player, number));
             }
             self.settled += 1;
-            if !may_have_arrived {
+            if fate == PacketFate::Known {
                 out(row);
             }
         }
+    }
+
+    /// The fate of the first packet; `None` if later records decide it.
+    fn first_fate(&mut self, now: Micros, longest: Micros, gaps: &[GapRecord]) -> Option<PacketFate> {
+        let first = self.sent.front().filter(|first| first.at.0.saturating_add(longest.0) < now.0)?;
+        if first.arrived.is_some() {
+            return Some(PacketFate::Known);
+        }
+        let Some(gap_end) = end_of_next_gap(gaps, first.player, first.at) else { return Some(PacketFate::Known) };
+        if now < gap_end {
+            let is_overtaken = self.newest.get(&first.player).is_some_and(|newest| *newest > self.settled);
+            return is_overtaken.then_some(PacketFate::Known);
+        }
+        Some(if self.is_in_gap(gap_end) { PacketFate::InGap } else { PacketFate::Known })
     }
 
     /// Whether no packet that was sent after the first one arrived before the end of the gap.

@@ -10,7 +10,7 @@ use super::connection::{PacketArrival, PlayerConnection};
 use crate::game::{Body, Game};
 use crate::history::{PlacementLimits, body_of};
 use crate::pipeline::{Limit, Rewind};
-use crate::settings::{ClockMode, Schedule, Settings};
+use crate::settings::Settings;
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
@@ -30,9 +30,7 @@ impl ShotClaim {
     /// The claim of a usercmd of a client with these settings.
     pub(super) fn of(arrived: Option<PacketArrival>, command: &Usercmd, settings: &Settings) -> ShotClaim {
         let (lerp_ms, behind_ms) = (i64::from(command.lerp_msec), settings.drawn_behind_ms());
-        // The time of a calibrated clock is that of the usercmd's tick, which is ahead of what the client received.
-        let is_ahead = settings.server.schedule == Schedule::Tick || settings.client.clock == ClockMode::Calibrated;
-        let is_as_set = lerp_ms == behind_ms || is_ahead && lerp_ms > behind_ms;
+        let is_as_set = lerp_ms == behind_ms || settings.stamps_ticks() && lerp_ms > behind_ms;
         ShotClaim { arrived, drawn_at: command.drawn_at(), behind: Micros::from_ms(behind_ms), is_as_set }
     }
 
