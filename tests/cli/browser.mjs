@@ -279,7 +279,7 @@ async function counts() {
   assert.deepEqual(names, ["p0", null], "only players are named on the field");
   await page.evaluate(() => document.querySelectorAll("tr.row")[0].click());
   const why = await value("document.getElementById('why').textContent");
-  assert.match(why, /rewoundnot known.*on the serverhit \w+, as the recorded server reported it/s);
+  assert.match(why, /rewoundnot known.*on the serverhit \w+ 25, as the recorded server reported it/s);
   assert.doesNotMatch(why, /under other settings/);
   await page.evaluate(() => document.querySelectorAll("[role=tab]")[2].click());
   const players = await value("[...document.querySelectorAll('tr.row')].map((row) => [...row.children].slice(5, 8).map((cell) => cell.textContent))");

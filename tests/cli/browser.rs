@@ -213,6 +213,8 @@ fn with_reported_hits_only(mut trace: Trace) -> Trace {
     let codes = (0..shots.rows() as u32).map(|row| u32::from(row % 5 == 0)).collect();
     let data = ColumnData::Name { names: vec!["?".into(), "p1".into()], codes };
     shots.columns.push(Column { name: "given_target".into(), unit: String::new(), data });
+    let damage = ColumnData::F32(vec![25.0; shots.rows()]);
+    shots.columns.push(Column { name: "given_damage".into(), unit: String::new(), data: damage });
     trace
 }
 
