@@ -78,9 +78,7 @@ impl WhatIfArgs {
         let recorded =
             own_settings(header).map_err(|error| CommandError::request(format!("the log's settings: {error}")))?;
         let settings = recorded.with_changes(self.preset.as_deref(), &self.set)?;
-        let unlike = settings.differing_keys(&recorded);
-        let pairs = settings.to_pairs().into_iter().filter(|(key, _)| unlike.contains(key));
-        let changed: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+        let changed = settings.changes_from(&recorded);
         let mode = match self.mode {
             None => Mode::Auto,
             Some(LoopMode::Closed) => Mode::Closed,

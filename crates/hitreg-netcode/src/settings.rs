@@ -142,6 +142,22 @@ impl Settings {
         unlike
     }
 
+    /// Returns the `key=value` pairs that differ from those of `other`. A player whose own value is gone has the common
+    /// one.
+    pub fn changes_from(&self, other: &Settings) -> Vec<String> {
+        let (own, others) = (self.to_pairs(), other.to_pairs());
+        let value = |pairs: &[(String, String)], key: &str| {
+            let of_all = split_of_player(key).map_or(key, |(_, of_all)| of_all);
+            let found = |sought: &str| pairs.iter().find(|(key, _)| key == sought).map(|(_, value)| value.clone());
+            found(key).or_else(|| found(of_all)).unwrap_or_default()
+        };
+        let changed = |key: String| {
+            let (value, before) = (value(&own, &key), value(&others, &key));
+            (value != before).then(|| format!("{key}={value}"))
+        };
+        self.differing_keys(other).into_iter().filter_map(changed).collect()
+    }
+
     /// Returns the interpolation delay behind the client's clock in ms; 0 in modes that do not interpolate.
     pub fn drawn_behind_ms(&self) -> i64 {
         match self.interpolation.mode {

@@ -111,6 +111,23 @@ mod tests {
         assert_eq!(Settings::default().differing_keys(&settings), unlike);
     }
 
+    /// A preset replaces the own settings of players, also when the common settings are already its own.
+    #[test]
+    fn changes_name_the_common_value_of_a_player_without_an_own_one() {
+        let mut recorded = Settings::preset("half-life").expect("a preset");
+        let common = recorded.clone();
+        for pair in ["p0.interpolation.lerp_ms=200", "p1.prediction.mode=off", "p2.interpolation.lerp_ms=100"] {
+            recorded.set_pair(pair).expect("a player's own");
+        }
+        let changed = recorded.with_changes(Some("half-life"), []).expect("a preset");
+        assert_eq!(changed, common);
+        assert_eq!(common.interpolation.lerp_ms, 100);
+        assert_eq!(changed.changes_from(&recorded), ["p0.interpolation.lerp_ms=100", "p1.prediction.mode=weapons"]);
+        let own = ["p0.interpolation.lerp_ms=200", "p1.prediction.mode=off"];
+        assert_eq!(recorded.changes_from(&changed), own);
+        assert!(recorded.changes_from(&recorded).is_empty());
+    }
+
     #[test]
     fn players_that_a_session_lacks_are_refused_unless_its_log_has_them() {
         let own = Settings::default();
