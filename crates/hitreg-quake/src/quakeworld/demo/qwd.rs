@@ -2,7 +2,8 @@
 
 use super::error::{QwdError, QwdResult};
 use super::gather::DemoCollector;
-use super::recording::{DemoCut, QuakeWorldDemo, SentCommand};
+use super::recording::{DemoCut, DemoEnd, QuakeWorldDemo, SentCommand};
+use super::svc_kind as svc;
 use super::wire::{LONGEST_PACKET, read_length, read_usercmd};
 use crate::quakeworld::bytes::Bytes;
 
@@ -107,11 +108,15 @@ impl QwdImport {
         if len < 8 {
             return Ok(()); // an acknowledgement outside of any connection, or nothing at all
         }
-        let (sequence, ack) = (packet.u32()?, packet.u32()?);
+        let sequence = packet.u32()?;
         if sequence == CONNECTIONLESS {
+            // A client that stops recording writes the end of the demo outside of its connection.
+            if packet.u8()? == svc::DISCONNECT {
+                self.gather.end = Some(DemoEnd::Disconnect);
+            }
             return Ok(());
         }
-        let sequence = sequence & SEQUENCE_BITS;
+        let (sequence, ack) = (sequence & SEQUENCE_BITS, packet.u32()?);
         // Stale packets are skipped unread, as on clients. Packets with an equal number are not: a recording that
         // starts in play repeats the last packet of its initial state.
         if self.gather.packets.last().is_some_and(|last| sequence < last.sequence) {
@@ -157,6 +162,20 @@ mod tests {
         demo.packet(1.06, u32::MAX, 0, b"print");
         demo.packet(1.07, 13, 11, &[2, b'B', b'y', b'e', 0]);
         demo.bytes
+    }
+
+    /// A client that stops recording writes `EndOfDemo` outside of its connection.
+    #[test]
+    fn a_demo_ends_where_its_client_stopped_recording() {
+        let mut demo = DemoWriter::default();
+        demo.signon();
+        demo.command(1.0, &QuakeWorldUsercmd::default());
+        demo.packet(1.04, u32::MAX, u32::from_le_bytes(*b"\x02End"), b"OfDemo\0");
+        let whole = QuakeWorldDemo::parse(&demo.bytes).expect("good");
+        assert_eq!((whole.end, whole.after_end), (DemoEnd::Disconnect, None));
+        let twice = QuakeWorldDemo::parse(&demo.bytes.repeat(2)).expect("good");
+        assert_eq!(twice.after_end, Some(demo.bytes.len()));
+        assert_eq!((twice.commands, twice.packets), (whole.commands, whole.packets));
     }
 
     #[test]
