@@ -10,6 +10,7 @@ use crate::engine::{Engine, Games};
 use crate::info::passed_over;
 use crate::record::{GapRecord, SessionHeader};
 use crate::report::printable::printable;
+use crate::store::shown::shell_path;
 use crate::units::ClockTime;
 
 /// An engine that prints a note about the parts of a log that this build skips.
@@ -82,14 +83,14 @@ impl std::fmt::Display for FileSize {
 }
 
 /// The shortest way to call this program again: its name if the shell finds it in `PATH`, or else its path relative to
-/// the working folder.
+/// the working folder. It is one word of a command.
 pub(super) fn as_typed(program: &OsStr) -> String {
     let path = Path::new(program);
     let found_by_name = path.parent().is_some_and(|folder| search_path().any(|searched| searched == folder));
     let here = std::env::current_dir().unwrap_or_default();
     match path.file_name() {
-        Some(name) if found_by_name => Path::new(name).display().to_string(),
-        Some(_) | None => path.strip_prefix(&here).unwrap_or(path).display().to_string(),
+        Some(name) if found_by_name => shell_path(Path::new(name)),
+        Some(_) | None => shell_path(path.strip_prefix(&here).unwrap_or(path)),
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::folder::{Folder, code, text, word};
+use super::folder::{Folder, arguments, code, text, word};
 
 /// A folder with logs of several presets and numbers of players, in `logs`.
 pub(crate) fn corpus(logs: u32) -> Folder {
@@ -211,7 +211,7 @@ fn a_page_has_the_sums_of_all_comparisons() {
     // The named commands explain the changes.
     for worst in together["worst"].as_array().expect("logs") {
         let next = worst["next"].as_str().expect("a command");
-        let output = folder.run(&format!("{} --format json", next.split_once(' ').expect("a program").1));
+        let output = folder.run(&format!("{} --format json", arguments(next)));
         assert_eq!(code(&output), 1, "{next}");
         let explained: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let number: usize = next.rsplit(' ').next().and_then(|number| number.parse().ok()).expect("--why N");

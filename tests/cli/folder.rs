@@ -94,6 +94,12 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     shlex::split(line).unwrap_or_else(|| panic!("a quotation is open: {line}"))
 }
 
+/// The arguments of a printed command, without its program.
+pub(crate) fn arguments(command: &str) -> String {
+    let words = words(command);
+    shlex::try_join(words.iter().skip(1).map(String::as_str)).expect("no zero byte")
+}
+
 /// Quotes a path as one word of a command line or script.
 pub(crate) fn word(path: impl AsRef<Path>) -> String {
     let path = path.as_ref().to_str().expect("a path in UTF-8");
@@ -113,6 +119,7 @@ fn a_path_with_spaces_and_quotes_is_one_word() {
     for path in ["/a folder/with 'quotes'/hitreg", "C:\\a folder\\hitreg.exe", "plain"] {
         assert_eq!(words(&format!("diff a.hitlog --b {} --on hits", word(path)))[3], path);
     }
+    assert_eq!(arguments("'/a folder/hitreg' diff 'a b.hitlog' --why 2"), "diff 'a b.hitlog' --why 2");
     let folder = Folder::empty();
     fs::create_dir(folder.path("a folder")).expect("a folder");
     folder.done("record synth -o 'a folder/a.hitlog' --seconds 1");

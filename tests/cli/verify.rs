@@ -8,7 +8,7 @@ use hitreg::store::{self, FileType, Targets};
 use hitreg::units::{CommandSeq, Tick};
 use serde_json::Value;
 
-use super::folder::{Folder, code, exit_of, text, word};
+use super::folder::{Folder, arguments, code, exit_of, text, word};
 use super::pucks::{example, script, session};
 
 fn log(folder: &Folder, name: &str) -> Session {
@@ -513,8 +513,7 @@ fn next_commands_show_a_changed_golden_before_accepting_it() {
     let page = stdout_text(&output);
     let commands =
         page.lines().filter_map(|line| line.trim().strip_prefix("why: ").or(line.trim().strip_prefix("if intended: ")));
-    let commands: Vec<&str> =
-        commands.filter_map(|command| command.split_once("hitreg ")).map(|named| named.1).collect();
+    let commands: Vec<String> = commands.map(arguments).collect();
     assert_eq!(commands.len(), 2, "{page}");
     assert!(commands[0].starts_with("why a.hitlog p") && commands[1] == "verify a.hitlog --accept", "{commands:?}");
     commands.iter().for_each(|command| drop(folder.done(command)));

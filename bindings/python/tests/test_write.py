@@ -187,7 +187,10 @@ def test_signed_arrays_are_written_with_64_bits(session: Session, tmp_path: Path
     assert all(table[name].tolist() == [-2, 7] and table[name].dtype == np.int64 for name in values)
 
 
-BUILD = """#!{python}
+# A shell starts Python, because the first line of a script takes no path with spaces.
+BUILD = """#!/bin/sh
+'''exec' "{python}" "$0" "$@"
+'''
 import sys
 import hitreg
 

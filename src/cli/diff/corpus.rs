@@ -61,8 +61,8 @@ pub(super) fn run(
     words.extend((replays.run_builds() && args.running.runs_again()).then(|| NO_CACHE.to_owned()));
     let options = command_line(&words);
     let command = |log: &str| {
-        let first = [program, "diff", log].map(str::to_owned);
-        command_line(&first.into_iter().chain(words.iter().cloned()).collect::<Vec<_>>())
+        let first = ["diff", log].map(str::to_owned);
+        format!("{program} {}", command_line(&first.into_iter().chain(words.iter().cloned()).collect::<Vec<_>>()))
     };
     let engine = Engine { runner, ..files::engine(games) };
     let judge = ComparedCorpus {

@@ -11,15 +11,28 @@ pub fn command_line(words: &[String]) -> String {
 /// The command that writes the report page of a log that differs, up to `-o FILE`: both sides of `diff`, or the replay
 /// that `verify` judged.
 pub(super) fn report_command(log: &LogRow) -> String {
+    let (program, arguments) = split_program(&log.next);
     if log.command == "diff" {
-        let command = log.next.split(" --why ").next().unwrap_or_default();
-        return command.replacen(" diff ", " report ", 1);
+        let arguments = arguments.split(" --why ").next().unwrap_or_default();
+        return format!("{program}{}", arguments.replacen(" diff ", " report ", 1));
     }
-    let program = log.next.split(' ').next().filter(|program| !program.is_empty()).unwrap_or("hitreg");
+    let program = if program.is_empty() { "hitreg" } else { program };
     let words = ["report", &log.log].map(str::to_owned).into_iter();
     let build = (log.build != THIS_BUILD).then(|| ["--b".to_owned(), log.build.clone(), NO_CACHE.to_owned()]);
     let words: Vec<String> = words.chain(build.into_iter().flatten()).collect();
     format!("{program} {}", command_line(&words))
+}
+
+/// Splits a command line after its first word, which may be quoted.
+fn split_program(line: &str) -> (&str, &str) {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let end = line.find(|letter| {
+        let was_escaped = is_escaped;
+        is_escaped = letter == '\\' && !is_quoted && !was_escaped;
+        is_quoted ^= letter == '\'' && !was_escaped;
+        letter == ' ' && !is_quoted && !was_escaped
+    });
+    line.split_at(end.unwrap_or(line.len()))
 }
 
 /// The option with which every build runs again. `verify` never takes the trace of a build from the cache, so its report
@@ -64,6 +77,10 @@ mod tests {
         assert_eq!(diff, "hitreg report 'a b.hitlog' --b ./game");
         assert_eq!(of("verify", "hitreg bisect ticks a b.hitlog", THIS_BUILD), "hitreg report 'a b.hitlog'");
         assert_eq!(of("verify", "", "my game"), "hitreg report 'a b.hitlog' --b 'my game' --no-cache");
+        let program = r"'/my games/it'\''s diff a'";
+        assert_eq!(of("diff", &format!("{program} diff a --why 1"), "x"), format!("{program} report a"));
+        let verified = of("verify", &format!("{program} verify a"), THIS_BUILD);
+        assert_eq!(verified, format!("{program} report 'a b.hitlog'"));
         let names = page_names(["day/a.hitlog", "night/a.hitlog", "a-2.hitlog", "c"].into_iter());
         assert_eq!(names, ["a.html", "a-2.html", "a-2-2.html", "c.html"]);
     }
