@@ -515,7 +515,7 @@ fn next_commands_show_a_changed_golden_before_accepting_it() {
         page.lines().filter_map(|line| line.trim().strip_prefix("why: ").or(line.trim().strip_prefix("if intended: ")));
     let commands: Vec<String> = commands.map(arguments).collect();
     assert_eq!(commands.len(), 2, "{page}");
-    assert!(commands[0].starts_with("why a.hitlog p") && commands[1] == "verify a.hitlog --accept", "{commands:?}");
+    assert!(commands[0].starts_with("why a.hitlog 'p0#") && commands[1] == "verify a.hitlog --accept", "{commands:?}");
     commands.iter().for_each(|command| drop(folder.done(command)));
 }
 
