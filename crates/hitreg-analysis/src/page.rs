@@ -225,18 +225,18 @@ fn filled(document: &str, contents: &impl Serialize, columns: &PageColumns) -> s
     };
     let imports: Vec<String> = MODULES.iter().map(module).collect();
     let (mut page, mut rest) = (String::new(), document);
-    while let Some((before, (place, after))) =
-        rest.split_once("/*").and_then(|(before, rest)| Some((before, rest.split_once("*/")?)))
-    {
+    let mut push_until = |page: &mut String, place: &str| {
+        let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
         page.push_str(before);
-        match place {
-            "style" => page.push_str(include_str!("page/web/style.css")),
-            "data" => push_data(&mut page, contents, columns)?,
-            "imports" => page.extend(["{\"imports\":{", &imports.join(","), "}}"]),
-            _ => page.extend(["/*", place, "*/"]),
-        }
         rest = after;
-    }
+    };
+    // The places are in this order in every document.
+    push_until(&mut page, "/*style*/");
+    page.push_str(include_str!("page/web/style.css"));
+    push_until(&mut page, "/*data*/");
+    push_data(&mut page, contents, columns)?;
+    push_until(&mut page, "/*imports*/");
+    page.extend(["{\"imports\":{", &imports.join(","), "}}"]);
     page.push_str(rest);
     Ok(page)
 }

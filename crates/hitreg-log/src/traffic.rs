@@ -282,11 +282,12 @@ pub fn of_packet_table(trace: &dyn TraceSource) -> Result<impl Iterator<Item = R
 fn of_rows(table: &Table) -> Vec<Packet> {
     let columns = ["player", "is_up", "has_arrived", "bytes", "choked"];
     let [players, up, arrived, bytes, choked] = columns.map(|name| table.u32s(name));
+    let [sent_us, took_us] = ["sent_us", "took_us"].map(|name| table.i64s(name));
     let packet = |row: usize| Packet {
         player: players[row],
         is_up: up[row] == 1,
-        sent_us: table.i64s("sent_us")[row],
-        took_us: (arrived[row] == 1).then(|| table.i64s("took_us")[row]),
+        sent_us: sent_us[row],
+        took_us: (arrived[row] == 1).then(|| took_us[row]),
         bytes: Some(bytes[row]),
         choked: choked[row],
     };

@@ -6,7 +6,7 @@ import { missingOf, playerName, shotName, victimOf } from "page/lookup.js";
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
 /** The result on the server, which may be a reported hit that is not judged again. */
-const cameOnServer = (shot) => (shot.is_reported ? ["hit", victimOf(shot) ?? "an unknown player", shot.given?.damage || null].filter((word) => word !== null).join(" ") : came(shot.server));
+const cameOnServer = (shot) => came(shot.is_reported ? { reason: "hit", target: victimOf(shot) ?? "an unknown player", damage: shot.given?.damage } : shot.server);
 
 /** The lists, by tab. Each column has its text and its sort key. */
 export function tablesOf(contents) {
