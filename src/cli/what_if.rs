@@ -78,7 +78,8 @@ impl WhatIfArgs {
         let recorded =
             own_settings(header).map_err(|error| CommandError::request(format!("the log's settings: {error}")))?;
         let settings = recorded.with_changes(self.preset.as_deref(), &self.set)?;
-        let changed = settings.changes_from(&recorded);
+        let changes = settings.changes_from(&recorded).into_iter();
+        let changed: Vec<String> = changes.map(|(key, value)| format!("{key}={value}")).collect();
         let mode = match self.mode {
             None => Mode::Auto,
             Some(LoopMode::Closed) => Mode::Closed,

@@ -240,12 +240,12 @@ fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> Trac
 fn may_be_judged(header: &SessionHeader, settings: &Settings, options: &ReplayOptions) -> Result<(), ReplayError> {
     let Some(other) = &options.judged_under else { return Ok(()) };
     other.check_players(settings, header.players.len()).map_err(ReplayError::NotOfSession)?;
-    let may = |key: &String| {
-        let of_all = split_of_player(key).map_or(key.as_str(), |(_, of_all)| of_all);
+    let may = |key: &str| {
+        let of_all = split_of_player(key).map_or(key, |(_, of_all)| of_all);
         REJUDGED.iter().any(|start| of_all.starts_with(start))
     };
-    let mut keys = settings.differing_keys(other).into_iter();
-    keys.find(|key| !may(key)).map_or(Ok(()), |key| Err(ReplayError::NotForJudging { key }))
+    let mut changes = other.changes_from(settings).into_iter();
+    changes.find(|(key, _)| !may(key)).map_or(Ok(()), |(key, _)| Err(ReplayError::NotForJudging { key }))
 }
 
 /// Returns the session's rules and seed, with these settings or its own.

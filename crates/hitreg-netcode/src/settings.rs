@@ -114,7 +114,8 @@ impl Settings {
         Ok(Settings { wire: self.wire.clone(), ..Settings::preset(name)? })
     }
 
-    /// Returns these settings, or those [under a preset](Settings::under_preset), with these `key=value` pairs.
+    /// Returns these settings, or those [under a preset](Settings::under_preset), with these `key=value` pairs. A pair
+    /// of all players replaces the own values that players had, and a pair of one player comes after it.
     ///
     /// # Errors
     /// When no preset has that name, or a pair does not set a setting.
@@ -127,35 +128,25 @@ impl Settings {
             Some(name) => self.under_preset(name)?,
             None => self.clone(),
         };
-        pairs.into_iter().try_for_each(|pair| settings.set_pair(pair))?;
+        let pairs = pairs.into_iter().map(|pair| Settings::pair(pair)).collect::<Result<Vec<_>, _>>()?;
+        pairs.iter().for_each(|(key, _)| settings.players.forget(key));
+        pairs.iter().try_for_each(|(key, value)| settings.set(key, value))?;
         Ok(settings)
     }
 
-    /// Returns the keys whose values differ between these settings and `other`.
-    pub fn differing_keys(&self, other: &Settings) -> Vec<String> {
-        let (own, others) = (self.to_pairs(), other.to_pairs());
-        let lacking = |from: &[(String, String)], pairs: &[(String, String)]| -> Vec<String> {
-            pairs.iter().filter(|pair| !from.contains(pair)).map(|(key, _)| key.clone()).collect()
-        };
-        let mut unlike = lacking(&others, &own);
-        unlike.extend(lacking(&own, &others).into_iter().filter(|key| !own.iter().any(|(other, _)| other == key)));
-        unlike
-    }
-
-    /// Returns the `key=value` pairs that differ from those of `other`. A player whose own value is gone has the common
-    /// one.
-    pub fn changes_from(&self, other: &Settings) -> Vec<String> {
+    /// Returns the keys with values that differ from those of `other`, and these values. A player without an own value
+    /// has the common one.
+    pub fn changes_from(&self, other: &Settings) -> Vec<(String, String)> {
         let (own, others) = (self.to_pairs(), other.to_pairs());
         let value = |pairs: &[(String, String)], key: &str| {
             let of_all = split_of_player(key).map_or(key, |(_, of_all)| of_all);
             let found = |sought: &str| pairs.iter().find(|(key, _)| key == sought).map(|(_, value)| value.clone());
             found(key).or_else(|| found(of_all)).unwrap_or_default()
         };
-        let changed = |key: String| {
-            let (value, before) = (value(&own, &key), value(&others, &key));
-            (value != before).then(|| format!("{key}={value}"))
-        };
-        self.differing_keys(other).into_iter().filter_map(changed).collect()
+        let gone = others.iter().filter(|(key, _)| !own.iter().any(|(known, _)| known == key));
+        let keys = own.iter().chain(gone).map(|(key, _)| key);
+        let changed = keys.map(|key| (key, value(&own, key))).filter(|(key, now)| *now != value(&others, key));
+        changed.map(|(key, now)| (key.clone(), now)).collect()
     }
 
     /// Returns the interpolation delay behind the client's clock in ms; 0 in modes that do not interpolate.

@@ -23,17 +23,18 @@ impl FromStr for PartitionArg {
     }
 }
 
-/// The variables with the number of a share, of the first share, of the last share and of shares.
+/// The variables of a scheduler: the number of a share and how many shares there are.
 struct ShareVariables {
     number: &'static str,
-    first: ShareStart,
+    numbering: Numbering,
     count: &'static str,
 }
 
-/// The number of the first share.
-enum ShareStart {
-    Is(usize),
-    In(&'static str),
+/// How a scheduler numbers its shares.
+enum Numbering {
+    From(usize),
+    /// From the first variable's value, in steps of the second one's; 1 if it is not set.
+    By(&'static str, &'static str),
 }
 
 /// Slurm arrays, Kubernetes indexed Jobs, GitLab and others, CircleCI, Buildkite. Kubernetes sets no number of shares,
@@ -41,15 +42,15 @@ enum ShareStart {
 const SHARES: [ShareVariables; 5] = [
     ShareVariables {
         number: "SLURM_ARRAY_TASK_ID",
-        first: ShareStart::In("SLURM_ARRAY_TASK_MIN"),
+        numbering: Numbering::By("SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"),
         count: "SLURM_ARRAY_TASK_COUNT",
     },
-    ShareVariables { number: "JOB_COMPLETION_INDEX", first: ShareStart::Is(0), count: "JOB_COMPLETIONS" },
-    ShareVariables { number: "CI_NODE_INDEX", first: ShareStart::Is(1), count: "CI_NODE_TOTAL" },
-    ShareVariables { number: "CIRCLE_NODE_INDEX", first: ShareStart::Is(0), count: "CIRCLE_NODE_TOTAL" },
+    ShareVariables { number: "JOB_COMPLETION_INDEX", numbering: Numbering::From(0), count: "JOB_COMPLETIONS" },
+    ShareVariables { number: "CI_NODE_INDEX", numbering: Numbering::From(1), count: "CI_NODE_TOTAL" },
+    ShareVariables { number: "CIRCLE_NODE_INDEX", numbering: Numbering::From(0), count: "CIRCLE_NODE_TOTAL" },
     ShareVariables {
         number: "BUILDKITE_PARALLEL_JOB",
-        first: ShareStart::Is(0),
+        numbering: Numbering::From(0),
         count: "BUILDKITE_PARALLEL_JOB_COUNT",
     },
 ];
@@ -67,13 +68,13 @@ pub(super) fn share_of(variable: &dyn Fn(&str) -> Option<String>) -> Result<Corp
             CommandError::request(format!("--partition env: {name} is no number: set it, or write slice:K/N"))
         })
     };
-    let first = match names.first {
-        ShareStart::Is(first) => first,
-        ShareStart::In(name) => number(name)?,
+    let (first, step) = match names.numbering {
+        Numbering::From(first) => (first, 1),
+        Numbering::By(first, step) => (number(first)?, if variable(step).is_some() { number(step)?.max(1) } else { 1 }),
     };
     let (number, n) = (number(names.number)?, number(names.count)?);
     match number.checked_sub(first) {
-        Some(place) if place < n => Ok(CorpusShare { k: place + 1, n }),
+        Some(distance) if distance % step == 0 && distance / step < n => Ok(CorpusShare { k: distance / step + 1, n }),
         _ => Err(CommandError::request(format!(
             "--partition env: {} is {number}, which is no share of {n}: number shares without gaps, or write slice:K/N",
             names.number
@@ -95,6 +96,12 @@ mod tests {
         };
         let slurm = [("SLURM_ARRAY_TASK_ID", "7"), ("SLURM_ARRAY_TASK_MIN", "5"), ("SLURM_ARRAY_TASK_COUNT", "4")];
         assert_eq!(share(&slurm), Ok(CorpusShare { k: 3, n: 4 }));
+        let stepped = |number| {
+            let of_task = [("SLURM_ARRAY_TASK_ID", number), ("SLURM_ARRAY_TASK_STEP", "2")];
+            share(&[&slurm[1..], &of_task].concat())
+        };
+        assert_eq!(["5", "7", "11"].map(stepped), [1, 2, 4].map(|k| Ok(CorpusShare { k, n: 4 })));
+        assert!(stepped("6").is_err_and(|error| error.contains("which is no share of 4")));
         assert_eq!(share(&[("JOB_COMPLETION_INDEX", "0"), ("JOB_COMPLETIONS", "4")]), Ok(CorpusShare { k: 1, n: 4 }));
         assert_eq!(share(&[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")]), Ok(CorpusShare { k: 4, n: 4 }));
         let wrong = |pairs: &[(&str, &str)], sentence: &str| {

@@ -43,6 +43,14 @@ impl Players {
         self.0.is_empty()
     }
 
+    /// Removes the own values of a setting.
+    pub(super) fn forget(&mut self, key: &str) {
+        self.0.values_mut().for_each(|own| {
+            own.remove(key);
+        });
+        self.0.retain(|_, own| !own.is_empty());
+    }
+
     /// Returns the settings as text, sorted by player.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (String, String)> {
         let of = |(player, own): (&PlayerId, &SortedMap<&str, String>)| {
@@ -97,6 +105,11 @@ impl Settings {
 mod tests {
     use super::*;
 
+    fn pairs(texts: &[&str]) -> Vec<(String, String)> {
+        let split = |text: &&str| text.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        texts.iter().filter_map(split).collect()
+    }
+
     #[test]
     fn own_settings_apply_to_their_player_only() {
         let mut settings = Settings::default();
@@ -106,9 +119,10 @@ mod tests {
         assert_eq!(settings.of_player(PlayerId(2)).interpolation.lerp_ms, 50);
         assert_eq!(settings.of_player(PlayerId(1)), Arc::clone(&settings));
         assert_eq!(Settings::from_pairs(&settings.to_pairs()).as_ref(), Ok(&*settings));
-        let unlike = settings.differing_keys(&Settings::default());
-        assert_eq!(unlike, ["p2.interpolation.lerp_ms", "p2.server.update_hz"]);
-        assert_eq!(Settings::default().differing_keys(&settings), unlike);
+        let changes = settings.changes_from(&Settings::default());
+        assert_eq!(changes, pairs(&["p2.interpolation.lerp_ms=50", "p2.server.update_hz=50"]));
+        let changes = Settings::default().changes_from(&settings);
+        assert_eq!(changes, pairs(&["p2.interpolation.lerp_ms=100", "p2.server.update_hz=20"]));
     }
 
     /// A preset replaces the own settings of players, also when the common settings are already its own.
@@ -122,10 +136,31 @@ mod tests {
         let changed = recorded.with_changes(Some("half-life"), []).expect("a preset");
         assert_eq!(changed, common);
         assert_eq!(common.interpolation.lerp_ms, 100);
-        assert_eq!(changed.changes_from(&recorded), ["p0.interpolation.lerp_ms=100", "p1.prediction.mode=weapons"]);
-        let own = ["p0.interpolation.lerp_ms=200", "p1.prediction.mode=off"];
+        let common = pairs(&["p0.interpolation.lerp_ms=100", "p1.prediction.mode=weapons"]);
+        assert_eq!(changed.changes_from(&recorded), common);
+        let own = pairs(&["p0.interpolation.lerp_ms=200", "p1.prediction.mode=off"]);
         assert_eq!(recorded.changes_from(&changed), own);
         assert!(recorded.changes_from(&recorded).is_empty());
+    }
+
+    /// `--set interpolation.lerp_ms=50` sets all players, in any order of the pairs, except those that it names.
+    #[test]
+    fn a_common_change_replaces_own_values() {
+        let mut recorded = Settings::default();
+        for pair in ["p0.interpolation.lerp_ms=200", "p1.interpolation.lerp_ms=20", "p1.prediction.mode=off"] {
+            recorded.set_pair(pair).expect("a player's own");
+        }
+        let asked = ["p2.interpolation.lerp_ms=30", "interpolation.lerp_ms=50"].map(str::to_owned);
+        let changed = recorded.with_changes(None, &asked).expect("known settings");
+        let expected = [
+            "interpolation.lerp_ms=50",
+            "p2.interpolation.lerp_ms=30",
+            "p0.interpolation.lerp_ms=50",
+            "p1.interpolation.lerp_ms=50",
+        ];
+        assert_eq!(changed.changes_from(&recorded), pairs(&expected));
+        let changed = Arc::new(changed);
+        assert_eq!([0, 1, 2].map(|player| changed.of_player(PlayerId(player)).interpolation.lerp_ms), [50, 50, 30]);
     }
 
     #[test]
