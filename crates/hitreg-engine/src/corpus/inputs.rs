@@ -63,9 +63,9 @@ impl Corpus {
                 corpus.add_path(path)?;
             }
         }
-        // A log counts once, even if it is named twice or is also in a named directory.
+        // A log counts once, even if it is named twice, by two paths, or is also in a named directory.
         let mut seen = SortedSet::new();
-        corpus.logs.retain(|log| seen.insert(log.clone()));
+        corpus.logs.retain(|log| seen.insert(store::canonical(log).unwrap_or_else(|_| log.clone())));
         Ok(corpus)
     }
 
@@ -200,6 +200,8 @@ mod tests {
         assert_eq!(names(&of("DIR").unwrap()), ["c[1].hitlog", "a.hitlog", "b.hitlog"]);
         assert_eq!(names(&of("DIR/day/**/*.hitlog").unwrap()), ["a.hitlog", "b.hitlog"]);
         assert_eq!(names(&of("DIR/c[1].hitlog").unwrap()), ["c[1].hitlog"], "an existing file is no pattern");
+        let twice = ["day/a.hitlog", "day/night/../a.hitlog", "day/./night/b.hitlog", "day"].map(path);
+        assert_eq!(names(&Corpus::of(&twice).unwrap()), ["a.hitlog", "b.hitlog"]);
         let listed = of("@DIR/list").unwrap();
         assert_eq!(names(&listed), ["a.hitlog", "b.hitlog"]);
         assert_eq!(listed.problems.len(), 2);
