@@ -171,11 +171,16 @@ impl Quake3ImportReport {
         }
         let victims = format!("{} with their victim", count(counts.hits_with_victim));
         page.pair("hits", &format!("{} reported to shooters, {victims}", count(counts.hits)));
-        if counts.logged > 0 {
+        let has_lines = counts.logged + counts.logged_outside > 0;
+        if has_lines {
             let reported = format!("{} of them reported to a shooter", count(counts.logged_with_shooter));
             page.pair("server log", &format!("{} damage lines, {reported}", count(counts.logged)));
         }
-        if counts.logged > 0 && counts.logged_with_shooter * 2 < counts.hits {
+        if counts.logged_outside > 0 {
+            let what = "from before or after the recording are not imported";
+            page.styled(UNSURE, &format!("  {} damage lines {what}", count(counts.logged_outside)));
+        }
+        if has_lines && counts.logged_with_shooter * 2 < counts.hits {
             let what = "the server log has fewer than half of the reported hits: it may be of another session";
             page.marked(2, UNSURE, what);
         }

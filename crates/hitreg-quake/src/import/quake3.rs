@@ -33,8 +33,8 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     let fail = |source| fault_of(from.recording, source);
     let surveyed = quake3::survey(from.source, store::open_file(from.recording)?, &log);
     let mut overview = surveyed.or_else(|source| Err(other_file(from)?.unwrap_or_else(|| fail(source))))?;
-    let ListenerCounts { hits, logged, .. } = overview.counts;
-    if let Some(path) = from.server_log.filter(|_| logged == 0 && hits > 0) {
+    let ListenerCounts { hits, logged, logged_outside, .. } = overview.counts;
+    if let Some(path) = from.server_log.filter(|_| logged + logged_outside == 0 && hits > 0) {
         return Err(fault_of(path, Quake3ImportError::ServerLog { hits }));
     }
     if let Some(path) = from.map {

@@ -57,10 +57,12 @@ pub struct ListenerCounts {
     pub hits: u64,
     /// Hits with a known victim, from the server log or from event entities.
     pub hits_with_victim: u64,
-    /// Damage lines of the level in the server log.
+    /// Damage lines of the server log within the recording.
     pub logged: u64,
     /// Damage lines matched with a hit that was reported to a shooter.
     pub logged_with_shooter: u64,
+    /// Damage lines of the level before or after the recording, which are not imported.
+    pub logged_outside: u64,
     /// Datagrams of clients that had left the level, which are not recorded.
     pub after_level: u64,
 }
@@ -142,8 +144,8 @@ impl Listener {
 
     /// Returns the counts so far.
     pub(crate) fn counts(&self) -> ListenerCounts {
-        let (logged, logged_with_shooter) = self.damage.logged();
-        ListenerCounts { logged, logged_with_shooter, ..self.counts }
+        let [logged, logged_with_shooter, logged_outside] = self.damage.logged();
+        ListenerCounts { logged, logged_with_shooter, logged_outside, ..self.counts }
     }
 
     /// Returns the rules of the level, after the first gamestate.
@@ -267,7 +269,8 @@ impl Listener {
 
     /// Emits the remaining records at the end.
     pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Record)) {
-        self.damage.until(i32::MAX, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
+        let Some(end) = self.ticks.newest() else { return };
+        self.damage.until(end, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
     }
 
     /// Returns the player of a client on the recorded level.

@@ -24,8 +24,10 @@ pub(super) struct HitLog {
     hurt: Vec<DamageLine>,
     /// The shooter of each log line, if known.
     attackers: Vec<Option<PlayerId>>,
-    /// Number of log lines already emitted.
-    emitted: usize,
+    /// Number of log lines already passed.
+    passed: usize,
+    /// Number of passed lines from before the recording.
+    before: u64,
 }
 
 impl HitLog {
@@ -39,9 +41,11 @@ impl HitLog {
         self.attackers = vec![None; self.hurt.len()];
     }
 
-    /// Returns the number of log lines, and how many of them have a known shooter.
-    pub(super) fn logged(&self) -> (u64, u64) {
-        (self.hurt.len() as u64, self.attackers.iter().flatten().count() as u64)
+    /// Returns the number of log lines within the recording so far, how many of them have a known shooter, and the
+    /// number of the other lines.
+    pub(super) fn logged(&self) -> [u64; 3] {
+        let within = self.passed as u64 - self.before;
+        [within, self.attackers.iter().flatten().count() as u64, self.hurt.len() as u64 - within]
     }
 
     /// Returns the hits that a snapshot reports for the first time. `since` is the server time of the previous
@@ -100,17 +104,19 @@ impl HitLog {
         found
     }
 
-    /// Returns the log's damage up to a server time for which all shooters have been told, each line once. Its tick is
-    /// the first whose snapshots show it, or the last tick for lines after the last snapshot.
+    /// Returns the log's damage between the first snapshot and a server time for which all shooters have been told, each
+    /// line once. Its tick is the first whose snapshots show it.
     pub(super) fn until(&mut self, server_time: i32, ticks: &NewestTicks) -> Vec<DamageRecord> {
         let mut records = Vec::new();
-        while let Some(line) = self.hurt.get(self.emitted).filter(|line| line.server_time < server_time) {
-            if let Some((tick, at)) = ticks.after(line.server_time).or(ticks.last()) {
+        while let Some(line) = self.hurt.get(self.passed).filter(|line| line.server_time < server_time) {
+            let shown = ticks.after(line.server_time).filter(|_| ticks.has_begun(line.server_time));
+            if let Some((tick, at)) = shown {
                 let (victim, amount) = (EntityId(line.victim), line.damage);
-                let (attacker, armour) = (self.attackers[self.emitted], u16::try_from(line.armor).ok());
+                let (attacker, armour) = (self.attackers[self.passed], u16::try_from(line.armor).ok());
                 records.push(DamageRecord { tick, at, victim, attacker, amount, armour, ..DamageRecord::default() });
             }
-            self.emitted += 1;
+            self.before += u64::from(shown.is_none());
+            self.passed += 1;
         }
         records
     }

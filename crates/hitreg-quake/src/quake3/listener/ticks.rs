@@ -42,9 +42,14 @@ impl NewestTicks {
         self.newest.get(after).map(|(_, tick, at)| (*tick, *at))
     }
 
-    /// Returns the last tick, and its session time.
-    pub(super) fn last(&self) -> Option<(Tick, Micros)> {
-        self.newest.back().map(|(_, tick, at)| (*tick, *at))
+    /// Returns whether the first observed server time is at most this one.
+    pub(super) fn has_begun(&self, server_time: i32) -> bool {
+        self.first.is_some_and(|(first, _)| first <= server_time)
+    }
+
+    /// Returns the newest server time; `None` before the first tick.
+    pub(super) fn newest(&self) -> Option<i32> {
+        self.newest.back().map(|(time, ..)| *time)
     }
 
     fn add(&mut self, at: Micros, server_time: i32, tick: Tick) -> Tick {
@@ -78,6 +83,6 @@ mod tests {
             "no client received it in time"
         );
         assert_eq!((ticks.after(1100), ticks.after(1201)), (Some((Tick(5), Micros(1200))), None));
-        assert_eq!(ticks.last(), Some((Tick(6), Micros(1201))));
+        assert_eq!((ticks.newest(), [999, 1000].map(|time| ticks.has_begun(time))), (Some(1201), [false, true]));
     }
 }
