@@ -12,7 +12,7 @@ use partition::{PartitionArg, share_of};
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
-use super::progress::Progress;
+use super::progress::{Progress, now_ms};
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult};
 use crate::build::Build;
@@ -180,12 +180,12 @@ impl ResultArgs {
 
     /// Opens the folder of results.
     pub(super) fn folder(&self, share: Option<CorpusShare>) -> Result<Option<ResultFolder>, CommandError> {
-        let open = |folder: &PathBuf| ResultFolder::open(folder, share).map_err(CommandError::request);
+        let open = |folder: &PathBuf| ResultFolder::open(folder, share, now_ms).map_err(CommandError::request);
         self.results.as_ref().map(open).transpose()
     }
 
     /// The build of a side and its digest, which is empty if no results are kept. `None` if the build's files do not
-    /// determine it, so that its verdicts cannot be kept: it is a script, or `runs_again` says so.
+    /// determine it, so that its verdicts are not reused: it is a script, or `runs_again` says so.
     pub(super) fn build(
         &self,
         build: Option<&Build>,

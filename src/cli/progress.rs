@@ -1,7 +1,7 @@
 //! Progress bars and stopwatches. Only this module of the command line reads the clock.
-#![expect(clippy::disallowed_methods, reason = "bars and rates show real time, which nothing else uses")]
+#![expect(clippy::disallowed_methods, reason = "bars and rates show real time, and kept results have it")]
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -133,4 +133,9 @@ impl Stopwatch {
     pub(super) fn elapsed_s(self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
+}
+
+/// The time in milliseconds since 1970 (UTC).
+pub(super) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::parquet::basic::{LogicalType, Repetition, Type as Stored};
-use ::parquet::data_type::{ByteArrayType, DoubleType, Int64Type};
+use ::parquet::data_type::{BoolType, ByteArrayType, DoubleType, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::SerializedFileReader;
 use ::parquet::record::reader::RowIter;
@@ -24,6 +24,7 @@ use hitreg_log::sorted::SortedMap;
 enum ColumnType {
     Whole,
     Real,
+    Truth,
     Text,
 }
 
@@ -35,6 +36,7 @@ fn columns() -> Result<SortedMap<String, ColumnType>, ParquetError> {
             let of_type = match value {
                 Value::Number(number) if number.is_f64() => ColumnType::Real,
                 Value::Number(_) => ColumnType::Whole,
+                Value::Bool(_) => ColumnType::Truth,
                 _ => ColumnType::Text,
             };
             columns.insert(name, of_type);
@@ -54,6 +56,7 @@ pub(super) fn write(lines: &[String], out: &mut (dyn Write + Send)) -> Result<()
         let (stored, meaning) = match of_type {
             ColumnType::Whole => (Stored::INT64, None),
             ColumnType::Real => (Stored::DOUBLE, None),
+            ColumnType::Truth => (Stored::BOOLEAN, None),
             ColumnType::Text => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let field = Type::primitive_type_builder(name, stored).with_repetition(Repetition::OPTIONAL);
@@ -76,6 +79,10 @@ pub(super) fn write(lines: &[String], out: &mut (dyn Write + Send)) -> Result<()
                 ColumnType::Real => {
                     let real = |value: &Value| value.as_f64().unwrap_or_default();
                     write_known::<DoubleType>(to, values.map(|value| value.map(real)), nulls)?;
+                }
+                ColumnType::Truth => {
+                    let truth = |value: &Value| value.as_bool().unwrap_or_default();
+                    write_known::<BoolType>(to, values.map(|value| value.map(truth)), nulls)?;
                 }
                 ColumnType::Text => {
                     let text = |value: &Value| value.as_str().unwrap_or_default().into();

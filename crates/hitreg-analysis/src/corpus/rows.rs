@@ -31,6 +31,10 @@ pub struct LogRow {
     pub key: String,
     /// The path of the log.
     pub log: String,
+    /// When the verdict was reached, or reused by a later run, in milliseconds since 1970 (UTC).
+    pub judged_at_ms: u64,
+    /// Whether later runs may reuse the verdict.
+    pub is_reusable: bool,
     /// The digest of the log's bytes.
     pub log_digest: String,
     /// The command that judged the log: `verify` or `diff`.

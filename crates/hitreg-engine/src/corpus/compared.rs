@@ -17,7 +17,7 @@ pub struct ComparedCorpus<'a> {
     pub diff: &'a DiffOptions,
     /// The command, the build and the options.
     pub about: LogRow,
-    /// The digest of side A's build; `None` if files do not determine both builds, so that no verdict can be kept.
+    /// The digest of side A's build; `None` if files do not determine both builds, so that no verdict is reused.
     pub depends_on: Option<String>,
     /// Returns the command line that compares one log, by its path.
     pub command: &'a (dyn Fn(&str) -> String + Sync),
@@ -34,7 +34,7 @@ impl CorpusJudge for ComparedCorpus<'_> {
         self.depends_on.clone()
     }
 
-    fn may_keep(&self, row: &LogRow) -> bool {
+    fn may_reuse(&self, row: &LogRow) -> bool {
         row.verdict != "untestable" || !self.replays.run_builds()
     }
 

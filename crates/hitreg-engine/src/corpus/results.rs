@@ -43,10 +43,17 @@ fn place_key(key: &str, log: &str) -> PlaceKey {
 pub struct ResultFolder {
     results: LineFile,
     files: LineFile,
+    /// The verdicts that this run may reuse, by key and log.
     known: SortedMap<PlaceKey, LineSpan>,
-    /// The run of the newest row of a log.
-    newest: Option<RunKey>,
+    /// The key of the newest verdict on each log, by run and log.
+    newest: SortedMap<PlaceKey, String>,
+    /// Whether this run has kept a verdict.
+    has_kept: bool,
+    /// The first rows that this run reused without keeping them again.
+    reused: Option<Vec<ResultRow>>,
     digests: SortedMap<String, FileRow>,
+    /// The time in milliseconds since 1970 (UTC).
+    now_ms: fn() -> u64,
 }
 
 /// What a file was when it was read. The digest holds as long as size and time are the same.
@@ -59,22 +66,25 @@ struct FileRow {
 }
 
 impl ResultFolder {
-    /// Opens or creates the folder. Each share of a corpus has its own files in it.
+    /// Opens or creates the folder. Each share of a corpus has its own files in it. `now_ms` returns the time in
+    /// milliseconds since 1970 (UTC).
     ///
     /// # Errors
     /// When a file cannot be opened, another process uses it, or its rows are of another version.
-    pub fn open(folder: &Path, share: Option<CorpusShare>) -> Result<ResultFolder, ResultsError> {
+    pub fn open(folder: &Path, share: Option<CorpusShare>, now_ms: fn() -> u64) -> Result<ResultFolder, ResultsError> {
         store::create_folder(folder)?;
         let name = |kind: &str| match share {
             Some(CorpusShare { k, n }) => folder.join(format!("{kind}-{k}-of-{n}.jsonl")),
             None => folder.join(format!("{kind}.jsonl")),
         };
-        let (path, mut known, mut newest, mut digests) = (name(RESULTS), SortedMap::new(), None, SortedMap::new());
-        let mut reader = RowReader::default();
+        let (mut known, mut newest, mut digests) = (SortedMap::new(), SortedMap::new(), SortedMap::new());
+        let (path, mut reader) = (name(RESULTS), RowReader::default());
         let results = LineFile::open(&path, &mut |line, span| {
             reader.read(line, |log| {
-                known.insert(place_key(&log.key, &log.log), span);
-                newest = Some(RunKey::of(log));
+                if log.is_reusable {
+                    known.insert(place_key(&log.key, &log.log), span);
+                }
+                newest.insert(RunKey::of(log).place(&log.log), log.key.clone());
             })
         })?;
         reader.end(path)?;
@@ -84,7 +94,7 @@ impl ResultFolder {
             }
             true
         })?;
-        Ok(ResultFolder { results, files, known, newest, digests })
+        Ok(ResultFolder { results, files, known, newest, has_kept: false, reused: None, digests, now_ms })
     }
 
     /// The digest of a log with this absolute path, size and time of modification, if it was read before.
@@ -103,21 +113,32 @@ impl ResultFolder {
         self.files.append(&line)
     }
 
-    /// The rows of an earlier verdict. If it is of another run than the newest rows, they are kept again, so that the
-    /// newest rows are always those of the last run.
+    /// The rows of an earlier verdict. They are kept again if the newest verdict on the log is another one.
     pub(super) fn rows(&mut self, key: &str, log: &str) -> Option<Vec<ResultRow>> {
         let span = *self.known.get(&place_key(key, log))?;
         let text = self.results.read(span).ok()?;
-        let rows: Vec<ResultRow> = text.lines().map(|line| read_row(line).ok()).collect::<Option<_>>()?;
-        if run_of(&rows) != self.newest {
-            self.keep(&rows).ok()?;
+        let mut rows: Vec<ResultRow> = text.lines().map(|line| read_row(line).ok()).collect::<Option<_>>()?;
+        let Some(ResultRow::Log(row)) = rows.last() else { return None };
+        match self.newest.get(&RunKey::of(row).place(log)) {
+            Some(newest) if newest == key => _ = self.reused.get_or_insert_with(|| rows.clone()),
+            _ => self.keep(&mut rows).ok()?,
         }
         Some(rows)
     }
 
-    /// Keeps the rows of a log. The last one is that of the log.
-    pub(super) fn keep(&mut self, rows: &[ResultRow]) -> Result<(), StoreError> {
-        self.newest = run_of(rows);
+    /// Ends the run. If it kept nothing, the first reused verdict is kept again, so that the newest rows are those of the
+    /// last run.
+    pub(super) fn finish(&mut self) -> Result<(), StoreError> {
+        self.reused.take().filter(|_| !self.has_kept).map_or(Ok(()), |mut rows| self.keep(&mut rows))
+    }
+
+    /// Keeps the rows of a log, and sets the time of its verdict. The last row is that of the log.
+    pub(super) fn keep(&mut self, rows: &mut [ResultRow]) -> Result<(), StoreError> {
+        if let Some(ResultRow::Log(row)) = rows.last_mut() {
+            row.judged_at_ms = (self.now_ms)();
+            self.newest.insert(RunKey::of(row).place(&row.log), row.key.clone());
+            self.has_kept = true;
+        }
         self.results.append(&rows.iter().map(write_row).collect::<String>())
     }
 }
@@ -163,12 +184,12 @@ pub struct ResultSet {
     files: Vec<PathBuf>,
     /// The commands, builds and options in the order of their first row, each with the last verdict on each log.
     runs: Vec<(RunKey, LastVerdicts)>,
-    /// The index of the last run: that of the newest row.
-    last: usize,
+    /// The time and the run of the newest row.
+    newest: Option<(u64, usize)>,
 }
 
-/// The last verdict on each log: the number of its file, and its rows there.
-type LastVerdicts = SortedMap<PlaceKey, (usize, LineSpan)>;
+/// The last verdict on each log: its time, the number of its file, and its rows there.
+type LastVerdicts = SortedMap<PlaceKey, (u64, usize, LineSpan)>;
 
 /// A command with a build and options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -184,16 +205,16 @@ impl RunKey {
         let build = if row.build_digest.is_empty() { &row.build } else { &row.build_digest };
         RunKey { command: row.command.clone(), build: build.clone(), options: row.options.clone() }
     }
+
+    fn place(&self, log: &str) -> PlaceKey {
+        let RunKey { command, build, options } = self;
+        place_key(&[&**command, build, options].join("\n"), log)
+    }
 }
 
 fn no_results(path: &Path) -> ResultsError {
     let what = "there are no results here: name a file of rows, or a folder that --results has written";
     ResultsError::Content { path: path.to_owned(), what: what.to_owned() }
-}
-
-/// The run of a log's rows.
-fn run_of(rows: &[ResultRow]) -> Option<RunKey> {
-    if let Some(ResultRow::Log(log)) = rows.last() { Some(RunKey::of(log)) } else { None }
 }
 
 impl ResultSet {
@@ -240,8 +261,14 @@ impl ResultSet {
                     self.runs.push((run, SortedMap::new()));
                     self.runs.len() - 1
                 });
-                self.runs[place].1.insert(place_key("", &log.log), (number, span));
-                self.last = place;
+                // Of equal times, the later row is newer.
+                let (verdicts, of_log) = (&mut self.runs[place].1, place_key("", &log.log));
+                if verdicts.get(&of_log).is_none_or(|(at, ..)| *at <= log.judged_at_ms) {
+                    verdicts.insert(of_log, (log.judged_at_ms, number, span));
+                }
+                if self.newest.is_none_or(|(at, _)| at <= log.judged_at_ms) {
+                    self.newest = Some((log.judged_at_ms, place));
+                }
             })
         })?;
         reader.end(path)
@@ -254,7 +281,7 @@ impl ResultSet {
 
     /// The index of the run that was made last.
     pub fn last(&self) -> usize {
-        self.last
+        self.newest.map_or(0, |(_, run)| run)
     }
 
     /// Passes the rows of each log of a run to `to`: the last verdict on it.
@@ -263,10 +290,10 @@ impl ResultSet {
     /// When a file cannot be read again.
     pub fn each_log(&self, run: usize, to: &mut dyn FnMut(&[ResultRow])) -> Result<(), ResultsError> {
         let Some((_, logs)) = self.runs.get(run) else { return Ok(()) };
-        let mut spans: Vec<&(usize, LineSpan)> = logs.values().collect();
+        let mut spans: Vec<(usize, LineSpan)> = logs.values().map(|(_, file, span)| (*file, *span)).collect();
         spans.sort_unstable_by_key(|(file, span)| (*file, span.from));
         for (file, span) in spans {
-            let text = store::read_line_span(&self.files[*file], *span)?;
+            let text = store::read_line_span(&self.files[file], span)?;
             let rows: Vec<ResultRow> = text.lines().filter_map(|line| read_row(line).ok()).collect();
             to(&rows);
         }
@@ -286,12 +313,25 @@ impl ResultSet {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
+
+    /// A clock that shows another time whenever it is read.
+    fn now_ms() -> u64 {
+        static READ: AtomicU64 = AtomicU64::new(1);
+        READ.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn open(folder: &Path, share: Option<CorpusShare>) -> ResultFolder {
+        ResultFolder::open(folder, share, now_ms).unwrap()
+    }
 
     fn rows(log: &str, key: &str, build: &str) -> Vec<ResultRow> {
         let row = LogRow {
             key: key.into(),
             log: log.into(),
+            is_reusable: true,
             build_digest: build.into(),
             verdict: "same".into(),
             ..LogRow::default()
@@ -299,44 +339,81 @@ mod tests {
         vec![ResultRow::Log(Box::new(row))]
     }
 
+    /// The index of the last run, and the keys of its verdicts.
+    fn last(folder: &Path) -> (usize, Vec<String>) {
+        let set = ResultSet::read(&[folder.to_owned()]).unwrap();
+        let mut keys = Vec::new();
+        set.each_log(set.last(), &mut |rows| keys.push(rows[0].key().to_owned())).unwrap();
+        keys.sort();
+        (set.last(), keys)
+    }
+
     #[test]
     fn a_folder_gives_back_what_it_kept() {
         let folder = tempfile::tempdir().unwrap();
         let identity = FileIdentity { bytes: 3, modified_ns: 7, number: None };
-        let mut results = ResultFolder::open(folder.path(), None).unwrap();
-        results.keep(&rows("a", "1", "x")).unwrap();
+        let mut results = open(folder.path(), None);
+        let mut kept = rows("a", "1", "x");
+        results.keep(&mut kept).unwrap();
+        let mut once = rows("c", "3", "x");
+        let ResultRow::Log(row) = &mut once[0] else { panic!("not a log") };
+        row.is_reusable = false;
+        results.keep(&mut once).unwrap();
         results.note_digest("a", &identity, "d").unwrap();
         drop(results);
-        let mut again = ResultFolder::open(folder.path(), None).unwrap();
-        assert_eq!(again.rows("1", "a"), Some(rows("a", "1", "x")));
-        assert_eq!((again.rows("1", "b"), again.rows("2", "a")), (None, None));
+        let mut again = open(folder.path(), None);
+        assert_eq!(again.rows("1", "a"), Some(kept));
+        assert_eq!([("1", "b"), ("2", "a"), ("3", "c")].map(|(key, log)| again.rows(key, log)), [None, None, None]);
         assert_eq!(again.digest("a", &identity).as_deref(), Some("d"));
         assert_eq!(again.digest("a", &FileIdentity { bytes: 4, ..identity }), None);
         drop(again);
+        assert_eq!(last(folder.path()).1, ["1", "3"], "a verdict that is not reused counts, too");
         std::fs::write(folder.path().join("results.jsonl"), "{\"v\":9,\"row\":\"log\"}\n").unwrap();
-        let other = ResultFolder::open(folder.path(), None).unwrap_err().to_string();
+        let other = ResultFolder::open(folder.path(), None, now_ms).unwrap_err().to_string();
         assert!(other.contains("results.jsonl: line 1: it is of version 9"), "{other}");
     }
 
     #[test]
     fn the_last_run_is_the_one_that_used_the_folder_last() {
         let folder = tempfile::tempdir().unwrap();
-        let last = || {
-            let set = ResultSet::read(&[folder.path().to_owned()]).unwrap();
-            (set.last(), set.summary(set.last()).unwrap().logs.total)
-        };
-        let bytes = || std::fs::metadata(folder.path().join("results.jsonl")).unwrap().len();
-        let mut results = ResultFolder::open(folder.path(), None).unwrap();
-        [("a", "1"), ("b", "2")].iter().for_each(|(log, key)| results.keep(&rows(log, key, "old")).unwrap());
-        results.keep(&rows("a", "3", "new")).unwrap();
-        assert_eq!(last(), (1, 1));
+        let last = || last(folder.path());
+        let lines = || std::fs::read_to_string(folder.path().join("results.jsonl")).unwrap().lines().count();
+        let mut results = open(folder.path(), None);
+        [("a", "1"), ("b", "2")].iter().for_each(|(log, key)| results.keep(&mut rows(log, key, "old")).unwrap());
+        results.keep(&mut rows("a", "3", "new")).unwrap();
+        assert_eq!(last(), (1, vec!["3".to_owned()]));
         drop(results);
         // The old build again, with a fresh process: nothing is judged again.
-        let mut results = ResultFolder::open(folder.path(), None).unwrap();
-        assert!(results.rows("1", "a").is_some());
-        let after_first = bytes();
+        let mut results = open(folder.path(), None);
+        assert!(results.rows("1", "a").is_some() && results.rows("2", "b").is_some());
+        assert_eq!((last().0, lines()), (1, 3));
+        results.finish().unwrap();
+        assert_eq!((last(), lines()), ((0, vec!["1".to_owned(), "2".to_owned()]), 4));
+        drop(results);
+        // A share of another build is newer, although the name of its file comes first, until the old build runs again.
+        open(folder.path(), Some(CorpusShare { k: 1, n: 2 })).keep(&mut rows("a", "3", "new")).unwrap();
+        assert_eq!(last(), (0, vec!["3".to_owned()]), "files are read in the order of their names");
+        let mut results = open(folder.path(), None);
         assert!(results.rows("2", "b").is_some());
-        assert_eq!((last(), bytes()), ((0, 2), after_first));
+        results.finish().unwrap();
+        assert_eq!(last(), (1, vec!["1".to_owned(), "2".to_owned()]));
+    }
+
+    /// A log that was damaged and then restored has its first verdict again.
+    #[test]
+    fn a_reused_verdict_is_the_last_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut results = open(folder.path(), None);
+        results.keep(&mut rows("b", "0", "x")).unwrap();
+        ["1", "2"].iter().for_each(|key| results.keep(&mut rows("a", key, "x")).unwrap());
+        assert_eq!(last(folder.path()).1, ["0", "2"]);
+        drop(results);
+        let mut results = open(folder.path(), None);
+        assert!(results.rows("0", "b").is_some() && results.rows("1", "a").is_some());
+        assert_eq!(last(folder.path()).1, ["0", "1"]);
+        // An older file does not hide it, whatever its name is.
+        std::fs::write(folder.path().join("results-9-of-9.jsonl"), write_row(&rows("a", "3", "x")[0])).unwrap();
+        assert_eq!(last(folder.path()).1, ["0", "1"]);
     }
 
     #[test]

@@ -20,11 +20,11 @@ pub trait CorpusJudge: Sync {
     fn about(&self) -> LogRow;
 
     /// What the verdict on a log depends on besides its bytes, the build and the options, such as its golden. `None` if
-    /// the verdict depends on more than files, so that it cannot be kept.
+    /// the verdict depends on more than files, so that it cannot be reused.
     fn depends_on(&self, log: &Path) -> Option<String>;
 
     /// Whether a later run may reuse the verdict in this row. A build that failed may have failed because of the machine.
-    fn may_keep(&self, row: &LogRow) -> bool;
+    fn may_reuse(&self, row: &LogRow) -> bool;
 
     /// Whether the judge may write the logs that it judges.
     fn writes_logs(&self) -> bool {
@@ -99,6 +99,7 @@ impl CorpusRun<'_> {
             Ok(_) if self.stop.is_stopped() => return Err(EngineError::Stopped { resumes }),
             judged => judged?,
         };
+        keeper.keep(ResultFolder::finish);
         let problem = keeper.problem.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(JudgedCorpus { logs, problem })
     }
@@ -180,9 +181,13 @@ fn judge_log<J: CorpusJudge>(
 ) -> Result<JudgedLog<J::Report>, EngineError> {
     let name = log.display().to_string();
     let mut about = LogRow { log: name.clone(), ..judge.about() };
+    let keep = |mut rows: Vec<ResultRow>, report| {
+        keeper.keep(|results| results.keep(&mut rows));
+        Ok(JudgedLog { rows, report })
+    };
     let broken = |about: LogRow, detail: String| {
         let row = LogRow { verdict: "broken".to_owned(), detail, ..about };
-        Ok(JudgedLog { rows: vec![ResultRow::Log(Box::new(row))], report: None })
+        keep(vec![ResultRow::Log(Box::new(row))], None)
     };
     // Without a folder, nothing needs the digest.
     let kept_as = identity.filter(|_| lock(&keeper.folder).is_some());
@@ -196,9 +201,9 @@ fn judge_log<J: CorpusJudge>(
     let parts = [&about.command, &about.log_digest, &about.build_digest, &about.options];
     let parts = parts.into_iter().chain(&depends_on).map(String::as_str).collect::<Vec<_>>().join("\n");
     about.key = Digest::of_bytes(parts.as_bytes()).to_string();
-    let may_keep = depends_on.is_some();
+    let may_reuse = depends_on.is_some();
     let earlier = || keeper.with(|results| results.rows(&about.key, &name));
-    if let Some(rows) = may_keep.then(earlier).flatten() {
+    if let Some(rows) = may_reuse.then(earlier).flatten() {
         return Ok(JudgedLog { rows, report: None });
     }
     // A pipe may be endless.
@@ -211,18 +216,18 @@ fn judge_log<J: CorpusJudge>(
         None => Some("the file disappeared during the run: restore it, and run the command again".to_owned()),
         Some(_) => Some(what(&StoreError::Changed { path: log.to_owned() }.into(), log)),
     };
-    let (rows, report) = match (judged, change) {
-        (Ok(_), Some(change)) => return broken(about, change),
-        (Ok(judged), None) => judged,
-        (Err(error), _) if alone || !error.is_about_one_log() => return Err(error),
-        (Err(_), Some(change)) => return broken(about, change),
-        (Err(error), None) => return broken(about, what(&error, log)),
-    };
-    let may_keep_row = |row: &ResultRow| matches!(row, ResultRow::Log(row) if judge.may_keep(row));
-    if may_keep && rows.last().is_some_and(may_keep_row) {
-        keeper.keep(|results| results.keep(&rows));
+    match (judged, change) {
+        (Ok((mut rows, report)), None) => {
+            if let Some(ResultRow::Log(row)) = rows.last_mut() {
+                row.is_reusable = may_reuse && judge.may_reuse(row);
+            }
+            keep(rows, Some(report))
+        }
+        (Err(error), _) if !error.is_about_one_log() => Err(error),
+        (Err(error), _) if alone => broken(about, what(&error, log)).and(Err(error)),
+        (Ok(_) | Err(_), Some(change)) => broken(about, change),
+        (Err(error), None) => broken(about, what(&error, log)),
     }
-    Ok(JudgedLog { rows, report: Some(report) })
 }
 
 /// The digest of a log's bytes: the known one of an unchanged file, or that of its content.

@@ -20,8 +20,8 @@ pub struct VerifiedCorpus<'a> {
     goldens: SortedMap<PathBuf, Goldens>,
     /// The command, the build and the options.
     about: LogRow,
-    /// Whether files determine the build, so that a verdict can be kept.
-    may_keep: bool,
+    /// Whether files determine the build, so that a later run may reuse a verdict.
+    may_reuse: bool,
     /// The command that explains a difference.
     next: &'a (dyn Fn(&LogReport) -> String + Sync),
 }
@@ -35,15 +35,15 @@ impl<'a> VerifiedCorpus<'a> {
         options: &'a VerifyOptions<'a>,
         engine: &'a Engine<'a>,
         logs: &[PathBuf],
-        (about, may_keep): (LogRow, bool),
+        (about, may_reuse): (LogRow, bool),
         next: &'a (dyn Fn(&LogReport) -> String + Sync),
     ) -> Result<VerifiedCorpus<'a>, EngineError> {
         let targets = Targets::new(logs.to_vec(), false);
         let goldens = logs.iter().map(|path| Ok((path.clone(), Goldens::of(path, options.keep, &targets)?)));
         let goldens = goldens.collect::<Result<_, EngineError>>()?;
         // A run that writes goldens judges every log, so that it writes every golden.
-        let may_keep = may_keep && !options.keep.writes();
-        Ok(VerifiedCorpus { options, engine, goldens, about, may_keep, next })
+        let may_reuse = may_reuse && !options.keep.writes();
+        Ok(VerifiedCorpus { options, engine, goldens, about, may_reuse, next })
     }
 
     /// Where the states of a replay first differ from the recorded ones; `None` if the log has too few records.
@@ -72,10 +72,10 @@ impl CorpusJudge for VerifiedCorpus<'_> {
             Some(golden) => Digest::of_bytes(&store::read_regular(golden).ok()?).to_string(),
             None => String::new(),
         };
-        self.may_keep.then_some(digest)
+        self.may_reuse.then_some(digest)
     }
 
-    fn may_keep(&self, row: &LogRow) -> bool {
+    fn may_reuse(&self, row: &LogRow) -> bool {
         self.options.build.is_none() || row.why != name_of(VerdictReason::NotReplayed)
     }
 
