@@ -51,6 +51,29 @@ fn a_build_with_playback_replays_every_class_as_recorded() {
     assert!(tank.lines().any(|line| line.contains("howitzer") && line.contains("18072382354684379136")), "{tank}");
 }
 
+/// The recorded states of every class are compared with the build's, also if the tick hashes agree.
+#[test]
+fn a_recorded_state_of_any_class_may_differ_from_the_builds() {
+    let folder = recorded(4);
+    let whole = session(&folder, "a.hitlog");
+    let mut classes: Vec<u16> = whole.states.keys().iter().map(|key| key.class.0).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    assert!(classes.len() > 2, "{classes:?}");
+    for class in classes {
+        let mut changed = whole.clone();
+        let of_class = |row: &usize| changed.states.keys()[*row].class.0 == class;
+        let row = (0..changed.states.len()).rev().find(of_class).expect("a state of the class");
+        let before: usize = (0..row).map(|row| changed.states.cells_of(row).len()).sum();
+        changed.states.cells_mut()[before] ^= 1;
+        folder.save_log("changed.hitlog", &changed);
+        let output = folder.run(&format!("verify changed.hitlog --build {} --format json", word(example("tanks"))));
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let log = &report["logs"][0];
+        assert_eq!((code(&output), log["why"].as_str()), (1, Some("recorded_state")), "class {class}: {report:#}");
+    }
+}
+
 #[test]
 fn two_builds_differ_in_a_field_of_the_class_that_the_bug_concerns() {
     let folder = recorded(20);

@@ -55,7 +55,7 @@ pub(crate) use usercmds::{find_usercmd, pick};
 use clock::TickTimes;
 use equal::EqualTables;
 use exactness::TraceComparison;
-use hitreg_log::trace::schema::{TableSchema, bodies, corrections, shots, ticks, views};
+use hitreg_log::trace::schema::{TableSchema, bodies, corrections, is_bodies, shots, ticks, views};
 use hitreg_log::trace::{Table, TraceHeader, TraceSource, digest};
 use keys::RowKey;
 use relocations::Relocations;
@@ -205,10 +205,10 @@ fn compare_tables(
     let fields = fields(left.iter().chain(right));
     let tolerated_ticks = SortedSet::new();
     let mut comparison = TraceComparison { traces, clocks, options, fields, tolerated_ticks, relocations };
-    if let (Some(a), Some(b), false) =
-        (find(left, bodies::NAME), find(right, bodies::NAME), options.tolerances.is_empty())
-    {
-        comparison.tolerated_ticks = compare(&comparison, [a, b], false)?.tolerated;
+    let states = left.iter().filter(|(table, _)| is_bodies(&table.name) && !options.tolerances.is_empty());
+    for (a, b) in states.filter_map(|a| Some((*a, find(right, &a.0.name)?))) {
+        let tolerated = compare(&comparison, [a, b], false)?.tolerated;
+        comparison.tolerated_ticks.extend(tolerated);
     }
     let counted = |(table, _): &&(&Table, u64)| options.on.has_table(&table.name);
     let compared_here: Vec<&(&Table, u64)> = left.iter().filter(counted).collect();
@@ -254,7 +254,7 @@ fn relocations(
 
 /// The fields of bodies that have a unit, each with whether it is an angle.
 fn fields<'t>(tables: impl Iterator<Item = &'t (&'t Table, u64)>) -> SortedMap<String, bool> {
-    let columns = tables.filter(|(table, _)| table.name == bodies::NAME).flat_map(|(table, _)| &table.columns);
+    let columns = tables.filter(|(table, _)| is_bodies(&table.name)).flat_map(|(table, _)| &table.columns);
     columns.filter(|column| !column.unit.is_empty()).map(|column| (column.name.clone(), column.is_angle())).collect()
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::recent_times::{KEPT, RecentTimes};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Tail};
-use hitreg_log::trace::schema::{bodies, ticks, views};
+use hitreg_log::trace::schema::{bodies, is_bodies, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 
 /// The views that were drawn in one way.
@@ -29,9 +29,7 @@ pub struct DrawingScore {
 /// in a replay of clients alone.
 pub fn drawn(trace: &Trace) -> Vec<DrawingScore> {
     let mut drawing = ViewErrorCollector::default();
-    for name in [ticks::NAME, bodies::NAME, views::NAME] {
-        trace.table(name).into_iter().for_each(|table| drawing.gather(table));
-    }
+    trace.tables.iter().for_each(|table| drawing.gather(table));
     drawing.drawn()
 }
 
@@ -86,7 +84,7 @@ impl ViewErrorCollector {
                 let ticks = ticks::Columns::read(rows);
                 ticks.tick.iter().zip(ticks.at_us).for_each(|(tick, at_us)| self.times.add(*tick, *at_us));
             }
-            bodies::NAME => self.bodies.push(only(rows, BODIES)),
+            name if is_bodies(name) => self.bodies.push(only(rows, BODIES)),
             views::NAME if !self.is_open_loop => self.views.push(only(rows, VIEWS)),
             _ => {}
         }

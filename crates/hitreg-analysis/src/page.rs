@@ -37,7 +37,7 @@ use crate::report::divergence_place;
 use crate::swept::SweepTable;
 use crate::why::RejudgedShots;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch, Wall};
-use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, effects, frames, variables};
+use hitreg_log::trace::schema::{effects, frames, is_bodies, variables};
 use hitreg_log::trace::{Table, TraceSource};
 use hitreg_log::units::Micros;
 use packed::{PackedColumn, PageColumns, whole};
@@ -146,7 +146,7 @@ const WALL_UNIT: f64 = 1.0 / 8.0;
 /// Leaves out the columns that a page does not show.
 pub fn only_shown(mut table: Table) -> Table {
     let columns: &[&str] = match &*table.name {
-        name if name == bodies::NAME || name.starts_with(BODIES_OF_CLASS) => {
+        name if is_bodies(name) => {
             &["tick", "entity", "origin.x", "origin.y", "origin.z", "viewangles.x", "viewangles.y", "viewangles"]
         }
         frames::NAME => evidence::FRAMES,

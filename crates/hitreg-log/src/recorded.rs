@@ -22,21 +22,27 @@ use crate::units::PlayerId;
 )]
 pub struct StatesMissing;
 
-/// Returns the tables of a log's own records: `ticks` with a recorded hash, `bodies` with the sent states,
-/// `executed`, and `frames` with the players' input. They lack everything that the server did not send. Compare them
-/// with `DiffOptions::overlap_only`.
+/// Returns the tables of a log's own records: `ticks` with a recorded hash, `bodies` with the sent states of all
+/// classes, `executed`, and `frames` with the players' input. The states of the classes after the first are also in
+/// tables of their own, as other programs write them. All tables lack everything that the server did not send. Compare
+/// them with `DiffOptions::overlap_only`.
 ///
 /// # Errors
 /// When the log is an imported client recording, which has no server ticks, or holds one side of a session.
 pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
     match session.header.holds() {
-        LogContents::Whole => Ok(recorded_without(session, &hidden_fields(session))),
+        LogContents::Whole => {
+            let hidden = hidden_fields(session);
+            let mut trace = recorded_without(session, &hidden);
+            trace.tables.extend(bodies_by_class(session, &hidden).into_iter().skip(1));
+            Ok(trace)
+        }
         _ => Err(StatesMissing),
     }
 }
 
-/// Returns the same tables for part of a log, without the `hidden` fields: the viewers of the log received different
-/// values of them.
+/// Returns the same tables for part of a log, with all states in `bodies` and without the `hidden` fields: the viewers of
+/// the log received different values of them.
 pub fn recorded_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
     let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session, |_| false)];
     Trace { header: header_of(session, "closed"), tables }

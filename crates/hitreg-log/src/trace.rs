@@ -39,7 +39,7 @@ pub use digest::{Digest, TableDigest};
 pub use series::Series;
 pub use session_source::SessionSource;
 pub use source::{ColumnSpan, NextRows, SharedTrace, TraceSource};
-pub use source::{each_part, select_rows};
+pub use source::{body_tables, each_part, select_rows};
 
 use std::borrow::Cow;
 

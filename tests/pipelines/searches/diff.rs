@@ -27,6 +27,39 @@ fn a_trace_is_the_same_as_itself() {
     }
 }
 
+/// The states of another class are states: they come before the hash, belong to `state`, and have tolerances.
+#[test]
+fn states_of_all_classes_are_compared() {
+    let mut a = small();
+    let ticks = a.table("ticks").expect("ticks").u32s("tick").to_vec();
+    let crates = vec![
+        column("tick", ColumnData::U32(ticks.clone())),
+        column("entity", ColumnData::U32(vec![9; ticks.len()])),
+        column("origin.x", ColumnData::F32(ticks.iter().map(|tick| *tick as f32).collect())),
+    ];
+    a.tables.push(table("bodies.crate", crates));
+    let mut b = a.clone();
+    set(&mut b, "bodies.crate", "origin.x", 4, 5.05);
+    let ColumnData::U64(hashes) = data(&mut b, "ticks", "hash") else { panic!("hashes are whole") };
+    hashes[4] ^= 1;
+    for on in [DiffScope::Any, DiffScope::State] {
+        let of = |tolerances: &str| {
+            let tolerances = tolerances.split_whitespace().map(|text| text.parse().expect("a tolerance")).collect();
+            diff(&a, &b, &DiffOptions { on, tolerances, ..DiffOptions::default() }).expect("comparable")
+        };
+        let found = of("");
+        let first = found.first.as_ref().expect("a difference");
+        assert_eq!(
+            (&*first.table, first.field.as_deref(), first.place.entity),
+            ("bodies.crate", Some("origin.x"), Some(9))
+        );
+        assert_eq!(found.verdict, TraceVerdict::Differs);
+        let found = of("origin=0.1");
+        assert_eq!((found.verdict, status(&found, "bodies.crate")), (TraceVerdict::Same, Status::WithinTolerance));
+        assert_eq!(of("origin=0.01").verdict, TraceVerdict::Differs);
+    }
+}
+
 #[test]
 fn one_bit_in_one_field_is_found_in_all_of_50_cases() {
     let whole = replay_with(&session(7, 6.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[]);

@@ -8,7 +8,7 @@ use super::rerun::RerunResult;
 use crate::diff::{ChangedSetting, Divergence, DivergenceKind, UsercmdRow, find_usercmd, settings_that_differ};
 use hitreg_log::record::Cause;
 use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed};
+use hitreg_log::trace::schema::{corrections, errors, executed, is_bodies};
 
 /// Why two runs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,11 +240,6 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     Some(CauseFinding::new(DivergenceCause::Met(cause), evidence))
 }
 
-/// Whether a table holds states of entities.
-fn is_bodies(table: &str) -> bool {
-    table == bodies::NAME || table.starts_with(BODIES_OF_CLASS)
-}
-
 /// Finds a teleport, a death or a spawn that only one run has.
 fn stated(first: &Divergence) -> Option<CauseFinding> {
     if !is_bodies(&first.table) {
@@ -316,7 +311,7 @@ mod tests {
     use super::*;
     use crate::bisect::bisect_ticks;
     use crate::diff::{DiffOptions, DiffScope};
-    use hitreg_log::trace::schema::shots;
+    use hitreg_log::trace::schema::{bodies, shots};
     use hitreg_log::trace::{Column, ColumnData, Table};
 
     /// Tick 2 of a run: p1 shoots with usercmd 7, and p0 runs usercmd 9.

@@ -4,7 +4,7 @@ use super::rerun;
 use crate::diff::Divergence;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::{bodies, shots};
+use hitreg_log::trace::schema::{is_bodies, shots};
 use hitreg_log::units::EntityId;
 
 /// A shot of the divergence's tick with another result for the divergence's entity.
@@ -16,7 +16,7 @@ pub(super) struct ChangedShot {
 
 /// Finds a shot of the same tick that hit the entity in one run only, or with other damage.
 pub(super) fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<ChangedShot> {
-    if first.table != bodies::NAME {
+    if !is_bodies(&first.table) {
         return None;
     }
     let target = EntityId(first.place.entity?.try_into().ok()?);
@@ -62,7 +62,7 @@ fn has_hit_fields(traces: [&Trace; 2], first: &Divergence, moves: bool) -> bool 
     let differing: Vec<&str> =
         first.field.iter().chain(first.others.iter().map(|other| &other.field)).map(String::as_str).collect();
     let unit = |field: &str| {
-        let columns = traces.iter().filter_map(|trace| trace.table(bodies::NAME)?.column(field));
+        let columns = traces.iter().filter_map(|trace| trace.table(&first.table)?.column(field));
         columns.map(|column| column.unit.as_str()).find(|unit| !unit.is_empty()).unwrap_or_default()
     };
     let is_pushed = differing.iter().any(|field| field.starts_with("velocity") || unit(field) == "units/s");

@@ -19,7 +19,7 @@ use super::scan::{DifferenceRun, PairResult, ScanResult};
 use super::steps::{ReorderTolerance, StepStop, TableWalk};
 use super::table::{ComparedTable, RowCounts, Status, TableDiff};
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{JoinRule, bodies, corrections, shots, views};
+use hitreg_log::trace::schema::{JoinRule, corrections, is_bodies, shots, views};
 use hitreg_log::trace::{Table, TraceSource};
 
 /// One table of both traces, as far as its rows have been compared.
@@ -139,7 +139,7 @@ impl<'o> TableFold<'o> {
             self.note_times(&pairing);
         }
         match a.name.as_str() {
-            bodies::NAME if !self.of.options.tolerances.is_empty() => {
+            name if is_bodies(name) && !self.of.options.tolerances.is_empty() => {
                 self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
             }
             shots::NAME => {

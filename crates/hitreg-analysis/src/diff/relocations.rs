@@ -3,27 +3,29 @@
 use super::clock::TickTimes;
 use super::owners::OwnerMap;
 use hitreg_log::trace::schema::bodies;
-use hitreg_log::trace::{TraceSource, each_part};
+use hitreg_log::trace::{TraceSource, body_tables, each_part};
 
 /// For each entity of a trace: the times of its spawns and teleports, ascending. Empty for a trace without bodies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relocations(OwnerMap<Vec<i64>>);
 
 impl Relocations {
-    /// Reads the relocations from the rows of `bodies`, which count them.
+    /// Reads the relocations from the rows of all bodies, which count them.
     pub(crate) fn of(trace: &dyn TraceSource, clock: &TickTimes) -> Result<Relocations, String> {
         let mut changes: OwnerMap<Vec<(u32, u32)>> = OwnerMap::default();
-        each_part(trace, bodies::NAME, (&["tick", "entity", TELEPORTS], None), &mut |rows| {
-            let read = bodies::Columns::read(rows);
-            let counts = rows.u32s(TELEPORTS);
-            for ((tick, entity), count) in read.tick.iter().zip(read.entity).zip(counts) {
-                let known = changes.or_insert_with((*entity).into(), Vec::new);
-                if known.last().is_none_or(|(_, last)| last != count) {
-                    known.push((*tick, *count));
+        for table in body_tables(trace) {
+            each_part(trace, &table, (&["tick", "entity", TELEPORTS], None), &mut |rows| {
+                let read = bodies::Columns::read(rows);
+                let counts = rows.u32s(TELEPORTS);
+                for ((tick, entity), count) in read.tick.iter().zip(read.entity).zip(counts) {
+                    let known = changes.or_insert_with((*entity).into(), Vec::new);
+                    if known.last().is_none_or(|(_, last)| last != count) {
+                        known.push((*tick, *count));
+                    }
                 }
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
+        }
         let times = |known: &Vec<(u32, u32)>| {
             let mut known = known.clone();
             known.sort_unstable();

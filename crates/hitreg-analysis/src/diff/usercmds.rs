@@ -9,8 +9,8 @@ use super::clock::TickTimes;
 use super::divergence::Divergence;
 use super::place::{NamedValue, RowDump, RowPlace};
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{ColumnRole, bodies, executed, frames, own_input};
-use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, each_part};
+use hitreg_log::trace::schema::{ColumnRole, bodies, executed, frames, is_bodies, own_input};
+use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, body_tables, each_part};
 
 /// A usercmd that ran or should have run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,17 +69,19 @@ pub(crate) fn around<'t>(
     let entity = place.entity.or(place.player);
     let last_tick = place.at_us.and_then(|at| clock.tick_at(at)).max(place.tick);
     let until = last_tick.map(|last| ColumnSpan { column: "tick", first: 0, last: last.into() });
-    let mut last = None;
-    each_part(trace, bodies::NAME, (&["tick", "entity"], until), &mut |rows| {
-        let bodies = bodies::Columns::read(rows);
-        let of_entity = bodies.tick.iter().zip(bodies.entity).filter(|(_, of)| Some(**of) == entity);
-        let before =
-            of_entity.map(|(tick, _)| *tick).filter(|tick| Some(*tick) > last && is_before(*tick, clock, place));
-        last = before.max().or(last);
-        Ok(())
-    })?;
-    let last = last.zip(entity).into_iter().collect();
-    around.tables.extend(pick(trace, bodies::NAME, ["tick", "entity"], &last)?);
+    for table in body_tables(trace) {
+        let mut last = None;
+        each_part(trace, &table, (&["tick", "entity"], until), &mut |rows| {
+            let bodies = bodies::Columns::read(rows);
+            let of_entity = bodies.tick.iter().zip(bodies.entity).filter(|(_, of)| Some(**of) == entity);
+            let before =
+                of_entity.map(|(tick, _)| *tick).filter(|tick| Some(*tick) > last && is_before(*tick, clock, place));
+            last = before.max().or(last);
+            Ok(())
+        })?;
+        let last = last.zip(entity).into_iter().collect();
+        around.tables.extend(pick(trace, &table, ["tick", "entity"], &last)?);
+    }
     Ok(Cow::Owned(around))
 }
 
@@ -215,14 +217,19 @@ pub(crate) fn find_usercmd(players: &[u32], commands: &[u32], (player, command):
 
 /// The last authoritative state before a place, of the place's entity.
 fn last_state(trace: &Trace, clock: &TickTimes, place: &RowPlace) -> Option<RowDump> {
-    let bodies = trace.table(bodies::NAME)?;
     let entity = place.entity.or(place.player)?;
-    let (ticks, entities) = (bodies.u32s("tick"), bodies.u32s("entity"));
-    let before = |tick: u32| is_before(tick, clock, place);
-    let rows = 0..bodies.rows().min(ticks.len()).min(entities.len());
-    let row = rows.filter(|&row| entities[row] == entity && before(ticks[row])).max_by_key(|&row| ticks[row])?;
+    let last_of = |bodies: &'_ Table| {
+        let (ticks, entities) = (bodies.u32s("tick"), bodies.u32s("entity"));
+        let before = |tick: u32| is_before(tick, clock, place);
+        let rows = 0..bodies.rows().min(ticks.len()).min(entities.len());
+        let last = rows.filter(|&row| entities[row] == entity && before(ticks[row])).max_by_key(|&row| ticks[row])?;
+        Some((ticks[last], last))
+    };
+    let states = trace.tables.iter().filter(|table| is_bodies(&table.name));
+    let (bodies, (tick, row)) =
+        states.filter_map(|table| Some((table, last_of(table)?))).max_by_key(|(_, (tick, _))| *tick)?;
     let key = ["tick", "entity"].map(str::to_owned);
-    let place = RowPlace::of_row(bodies, row, &key, clock.of_tick(ticks[row]), clock);
+    let place = RowPlace::of_row(bodies, row, &key, clock.of_tick(tick), clock);
     Some(RowDump::of(bodies, row, place, &key))
 }
 

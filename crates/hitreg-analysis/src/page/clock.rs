@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::packed::{PackedColumn, PageColumns};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, frames, ticks, views};
-use hitreg_log::trace::{TraceSource, each_part};
+use hitreg_log::trace::{TraceSource, body_tables, each_part};
 
 /// Steps by number, with the time of each.
 #[derive(Clone, Debug, Default)]
@@ -80,10 +80,12 @@ impl StepTimes {
         if !clock.is_empty() {
             return Ok((clock.in_order(), true));
         }
-        each_part(trace, bodies::NAME, (&["tick"], None), &mut |rows| {
-            untimed.extend(bodies::Columns::read(rows).tick);
-            Ok(())
-        })?;
+        for table in body_tables(trace) {
+            each_part(trace, &table, (&["tick"], None), &mut |rows| {
+                untimed.extend(bodies::Columns::read(rows).tick);
+                Ok(())
+            })?;
+        }
         let rate = trace.header().settings.iter().find(|(key, _)| key == "server.tick_hz");
         let rate = rate.and_then(|(_, value)| value.parse().ok()).filter(|rate: &f64| *rate > 0.0).unwrap_or(64.0);
         untimed.into_iter().for_each(|tick| clock.push(tick, (f64::from(tick) / rate * 1e6) as i64));

@@ -3,7 +3,7 @@
 use crate::why::{CorrectionRows, shot_target};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceSource, select_rows};
+use hitreg_log::trace::{Table, Trace, TraceSource, body_tables, select_rows};
 
 /// What explains the shots and corrections of a trace.
 #[derive(Debug)]
@@ -100,11 +100,13 @@ impl Evidence {
         evidence.add(trace, frames::NAME, FRAMES, &of_usercmds)?;
         evidence.add(trace, executed::NAME, &[], &of_usercmds)?;
         evidence.add(trace, errors::NAME, &[], &Table::clone)?;
-        evidence.add(trace, bodies::NAME, BODIES, &|table| {
-            let rows = bodies::Columns::read(table);
-            let all = rows.tick.iter().zip(rows.entity);
-            table.select_where(all, |(tick, entity)| states.contains(&(*tick, *entity)))
-        })?;
+        for table in body_tables(trace) {
+            evidence.add(trace, &table, BODIES, &|table| {
+                let rows = bodies::Columns::read(table);
+                let all = rows.tick.iter().zip(rows.entity);
+                table.select_where(all, |(tick, entity)| states.contains(&(*tick, *entity)))
+            })?;
+        }
         if !has_times {
             evidence.add(trace, ticks::NAME, &[], &Table::clone)?;
         }

@@ -2,7 +2,7 @@
 
 use super::PageInput;
 use crate::report::figures::count;
-use hitreg_log::trace::schema::{bodies, corrections, frames, shots, views};
+use hitreg_log::trace::schema::{corrections, frames, is_bodies, shots, views};
 
 /// What a page found in the rows of its trace.
 pub(super) struct FoundRows {
@@ -22,14 +22,13 @@ pub(super) fn notes(shown: &PageInput<'_>, found: &FoundRows) -> Vec<String> {
     let mut notes: Vec<String> = shown.notes.to_vec();
     let mut note = |is_so: bool, text: &str| notes.extend(is_so.then(|| text.to_owned()));
     let has_column = |name: &str, column: &str| of(name).is_some_and(|(table, _)| table.column(column).is_some());
-    let no_bodies = rows(bodies::NAME) == 0;
+    let states = || tables.iter().filter(|(table, rows)| is_bodies(&table.name) && *rows > 0);
+    let (no_bodies, have_places) =
+        (states().count() == 0, states().any(|(table, _)| table.column("origin.x").is_some()));
     note(no_bodies, "positions on the server: `bodies` has no rows");
+    note(!no_bodies && !have_places, "positions on the server: `bodies` has no column origin.x");
     note(
-        !no_bodies && !has_column(bodies::NAME, "origin.x"),
-        "positions on the server: `bodies` has no column origin.x",
-    );
-    note(
-        !no_bodies && has_column(bodies::NAME, "origin.x") && !found.bodies,
+        !no_bodies && have_places && !found.bodies,
         "positions on the server: none in `bodies` has a finite position at a known time",
     );
     note(

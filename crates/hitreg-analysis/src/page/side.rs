@@ -20,8 +20,8 @@ use crate::shot_counter::ShotCounter;
 use hitreg_log::record::GapRecord;
 use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, frames, shots, views};
-use hitreg_log::trace::{Table, TraceSource, each_part};
+use hitreg_log::trace::schema::{bodies, frames, shots, views};
+use hitreg_log::trace::{Table, TraceSource, body_tables, each_part};
 use hitreg_log::traffic::SnapshotNumbers;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
@@ -235,11 +235,8 @@ impl<'t> Places<'t> {
 
 fn bodies_of(trace: &dyn TraceSource, server: &StepTimes, mut set: TrackSet) -> Result<TrackSet, String> {
     let columns = ["tick", "entity", "origin.x", "origin.y", "origin.z", "viewangles.y", "viewangles"];
-    let tables = trace.tables();
-    let names = tables.iter().map(|(table, _)| &*table.name);
-    let names = names.filter(|name| *name == bodies::NAME || name.starts_with(BODIES_OF_CLASS));
-    for (table, name) in (0..).zip(names) {
-        each_part(trace, name, (&columns, None), &mut |rows| {
+    for (table, name) in (0..).zip(body_tables(trace)) {
+        each_part(trace, &name, (&columns, None), &mut |rows| {
             let (read, places) = (bodies::Columns::read(rows), Places::of(rows, "", ""));
             for (row, (tick, entity)) in read.tick.iter().zip(read.entity).enumerate() {
                 let Some(point) = server.step_of(*tick).and_then(|step| places.at(row, step, 0, &set.world)) else {

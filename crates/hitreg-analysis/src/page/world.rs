@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::packed::MOST;
 use super::series::at_share;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{bodies, frames, views};
-use hitreg_log::trace::{ColumnData, Table, TraceSource, each_part};
+use hitreg_log::trace::schema::{frames, views};
+use hitreg_log::trace::{ColumnData, Table, TraceSource, body_tables, each_part};
 
 /// The exactness of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -63,12 +63,14 @@ impl TrackWorld {
         let (mut meter, mut is_empty) = (WorldMeter::default(), true);
         let places = ["origin.x", "origin.y", "origin.z"];
         let own = ["own.origin.x", "own.origin.y", "own.origin.z"];
-        for (table, columns) in [(bodies::NAME, places), (frames::NAME, own), (views::NAME, places)] {
+        let states = body_tables(trace).into_iter().map(|table| (table, places));
+        let others = [(frames::NAME, own), (views::NAME, places)].map(|(table, columns)| (table.to_owned(), columns));
+        for (table, columns) in states.chain(others) {
             // Screens show the same world.
             if table == views::NAME && !is_empty {
                 break;
             }
-            each_part(trace, table, (&columns, None), &mut |rows| {
+            each_part(trace, &table, (&columns, None), &mut |rows| {
                 for (axis, name) in columns.iter().enumerate() {
                     let column = PlaceColumn::of(rows, name);
                     (0..).map_while(|row| column.get(row)).for_each(|at| {
@@ -160,7 +162,7 @@ mod tests {
     use crate::page::PageInput;
     use crate::page::packed::{PackedColumn, PageColumns};
     use crate::page::side::PageSide;
-    use hitreg_log::trace::schema::ticks;
+    use hitreg_log::trace::schema::{bodies, ticks};
     use hitreg_log::trace::{Column, Trace};
 
     const ROWS: u32 = 400;

@@ -7,7 +7,7 @@ use super::{Axes, TraceRows, cell, measure};
 use crate::diff::{CellValue, DOUBLE_WHOLE_MAX, SINGLE_WHOLE_MAX};
 use crate::report::figures::counted;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{bodies, corrections, errors, frames};
+use hitreg_log::trace::schema::{corrections, errors, frames};
 use hitreg_log::trace::{Column, ColumnData, Trace};
 
 /// An ack whose state differed from the predicted state.
@@ -271,11 +271,10 @@ fn corrected(trace: &Trace) -> SortedMap<u32, Vec<usize>> {
 /// The errors of a usercmd. `made` is its row in `frames`.
 fn errors_of(reader: &TraceRows<'_>, [player, command]: [u32; 2], made: Option<usize>) -> Vec<FieldError> {
     let errors = errors::Columns::of(reader.trace);
-    let [frames, bodies] = [frames::NAME, bodies::NAME].map(|name| reader.trace.table(name));
+    let frames = reader.trace.table(frames::NAME);
     let error = |row| {
         let field = errors.field.get(row);
         let own = frames.and_then(|frames| frames.column(&format!("own.{field}")));
-        let of_server = bodies.and_then(|bodies| bodies.column(field));
         let number = |column: Option<&Column>, row: usize| CellValue::at(column?, row)?.whole();
         let value = |values, bits, full: &mut dyn Iterator<Item = i128>| {
             let (single, low) = (cell(values, row).unwrap_or(f32::NAN), cell(bits, row));
@@ -288,8 +287,10 @@ fn errors_of(reader: &TraceRows<'_>, [player, command]: [u32; 2], made: Option<u
             }
         };
         let mut predicted = made.and_then(|row| number(own, row)).into_iter();
-        let of_player = reader.bodies.rows([player, 0]).iter();
-        let mut authoritative = of_player.filter_map(|row| number(of_server, *row as usize));
+        let mut authoritative = reader.bodies.iter().flat_map(|(table, rows)| {
+            let of_server = table.column(field);
+            rows.rows([player, 0]).iter().filter_map(move |row| number(of_server, *row as usize))
+        });
         FieldError {
             field: field.to_owned(),
             predicted: value(errors.predicted, errors.predicted_bits, &mut predicted),
@@ -302,6 +303,7 @@ fn errors_of(reader: &TraceRows<'_>, [player, command]: [u32; 2], made: Option<u
 #[cfg(test)]
 mod tests {
     use hitreg_log::trace::Table;
+    use hitreg_log::trace::schema::bodies;
 
     use super::*;
 

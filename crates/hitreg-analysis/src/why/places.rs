@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::line::{AimLine, LineOffset, above};
 use super::{TraceRows, cell, measure};
-use hitreg_log::trace::schema::{bodies, views};
+use hitreg_log::trace::schema::views;
 use hitreg_log::trace::{Table, Trace};
 
 hitreg_log::named! {
@@ -55,15 +55,14 @@ impl TargetPosition {
     }
 }
 
-/// The position of an entity in the `bodies` table, after a tick.
+/// The position of an entity after a tick, by its body.
 pub(super) fn body(reader: &TraceRows<'_>, tick: u32, entity: u32) -> Option<DVec3> {
-    origin(reader.trace.table(bodies::NAME)?, reader.bodies.at([entity, 0], tick).next()?)
+    reader.body(tick, entity).and_then(|(bodies, row)| origin(bodies, row))
 }
 
-/// The eyes of an entity in the `bodies` table after a tick, and whether their height is known; else its origin.
+/// The eyes of an entity after a tick, and whether their height is known; else its origin.
 pub(super) fn eyes(reader: &TraceRows<'_>, tick: u32, entity: u32) -> Option<(DVec3, bool)> {
-    let bodies = reader.trace.table(bodies::NAME)?;
-    let row = reader.bodies.at([entity, 0], tick).next()?;
+    let (bodies, row) = reader.body(tick, entity)?;
     let (origin, height) = (origin(bodies, row)?, coordinate(bodies, "view_ofs_z", row));
     let height = height.filter(|_| bodies.column("origin.z").is_some());
     Some((height.map_or(origin, |height| DVec3 { z: above(origin.z, height), ..origin }), height.is_some()))

@@ -2,8 +2,8 @@
 
 use super::line::AimSource;
 use super::{CorrectionExplanation, ShotExplanation};
-use hitreg_log::trace::schema::{bodies, errors, executed, frames, shots, views};
-use hitreg_log::trace::{Series, Trace};
+use hitreg_log::trace::schema::{bodies, errors, executed, frames, is_bodies, shots, views};
+use hitreg_log::trace::{Series, Table, Trace};
 
 /// A trace, with indices of its tables.
 #[derive(Clone, Debug)]
@@ -17,8 +17,8 @@ pub struct TraceRows<'t> {
     pub(super) errors: Series<'t>,
     /// Shots by shooter, in the order of usercmds.
     pub(super) shots: Series<'t>,
-    /// Bodies by entity, in the order of ticks.
-    pub(crate) bodies: Series<'t>,
+    /// The tables with bodies, each with its rows by entity, in the order of ticks.
+    pub(super) bodies: Vec<(&'t Table, Series<'t>)>,
     /// Views by player and entity, in the order of usercmds.
     pub(crate) views: Series<'t>,
     /// The source of the direction of every line of fire; `None` if the game has no view angles.
@@ -30,17 +30,26 @@ impl<'t> TraceRows<'t> {
     pub fn new(trace: &'t Trace) -> TraceRows<'t> {
         let (frames, executed) = (frames::Columns::of(trace), executed::Columns::of(trace));
         let (errors, shots) = (errors::Columns::of(trace), shots::Columns::of(trace));
-        let (bodies, views) = (bodies::Columns::of(trace), views::Columns::of(trace));
+        let views = views::Columns::of(trace);
+        let by_entity = |table: &'t Table| {
+            let rows = bodies::Columns::read(table);
+            (table, Series::of_one(rows.entity, rows.tick))
+        };
         TraceRows {
             trace,
             frames: Series::of_one(frames.player, frames.command),
             executed: Series::of_one(executed.player, executed.command),
             errors: Series::of_one(errors.player, errors.command),
             shots: Series::of_one(shots.shooter, shots.command),
-            bodies: Series::of_one(bodies.entity, bodies.tick),
+            bodies: trace.tables.iter().filter(|table| is_bodies(&table.name)).map(by_entity).collect(),
             views: Series::of_two([views.player, views.entity], views.command),
             aim: AimSource::of(trace),
         }
+    }
+
+    /// The state of an entity after a tick: its table and its row.
+    pub(super) fn body(&self, tick: u32, entity: u32) -> Option<(&'t Table, usize)> {
+        self.bodies.iter().find_map(|(table, rows)| Some((*table, rows.at([entity, 0], tick).next()?)))
     }
 
     /// Explains the shot in a row of the `shots` table.

@@ -9,7 +9,7 @@ use crate::engine::EngineError;
 use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
 use hitreg_log::recorded::recorded_without;
 use hitreg_log::sorted::SortedSet;
-use hitreg_log::trace::schema::{bodies, executed, frames, ticks};
+use hitreg_log::trace::schema::{executed, frames, is_bodies, ticks};
 use hitreg_log::trace::{Table, Trace};
 use hitreg_log::units::{Micros, Tick};
 
@@ -47,7 +47,7 @@ impl VerifySender {
     }
 
     pub(super) fn rows(&self, rows: Table) {
-        if [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME].contains(&&*rows.name) {
+        if is_bodies(&rows.name) || [ticks::NAME, executed::NAME, frames::NAME].contains(&&*rows.name) {
             self.tell(VerifyInput::Rows(rows));
         }
     }

@@ -171,8 +171,9 @@ impl TableSchema {
         columns: &[],
     };
 
-    /// Returns the declaration of a table; `None` for a custom one.
+    /// Returns the declaration of a table; `None` for a custom one. `bodies` declares the tables of all classes.
     pub fn of(name: &str) -> Option<&'static TableSchema> {
+        let name = if is_bodies(name) { bodies::NAME } else { name };
         TABLES.iter().copied().find(|table| table.name == name)
     }
 

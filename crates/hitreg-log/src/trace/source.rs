@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::schema::is_bodies;
 use super::{Table, Trace, TraceHeader};
 use crate::store::TraceFile;
 
@@ -101,6 +102,12 @@ pub fn select_rows(
     each_part(trace, table, (only, span), &mut |rows| all.append(select(rows)))?;
     all.columns.iter_mut().for_each(|column| column.data.shrink_to_fit());
     Ok(all)
+}
+
+/// Returns the names of the tables that hold the states of entities.
+pub fn body_tables(trace: &dyn TraceSource) -> Vec<String> {
+    let names = trace.tables().into_iter().map(|(table, _)| &table.name);
+    names.filter(|name| is_bodies(name)).cloned().collect()
 }
 
 /// Passes the rows of a table to `to`, part by part. `only` and `span` are those of [`TraceSource::rows_between`].
