@@ -1,5 +1,7 @@
 //! Explains one correction: the predicted state, the authoritative state, and the cause.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use super::asked::WhyError;
@@ -92,7 +94,12 @@ impl CorrectionExplanation {
         let [player, command] = [table.player, table.command].map(|column| cell(column, row).unwrap_or_default());
         let frames = frames::Columns::of(reader.trace);
         let made = reader.frames.at([player, 0], command).next();
-        let errors = errors_of(reader, [player, command], made);
+        // An ack that later snapshots repeat can be corrected again. The errors of a usercmd follow its corrections.
+        let fields = |row: usize| cell(table.fields, row).map(|fields| fields as usize);
+        let earlier = reader.corrections.at([player, 0], command).take_while(|other| *other < row);
+        let before: usize = earlier.filter_map(fields).sum();
+        let of_this = before..fields(row).map_or(usize::MAX, |fields| before + fields);
+        let errors = errors_of(reader, ([player, command], of_this), made);
         CorrectionExplanation {
             player,
             number: 0,
@@ -268,8 +275,12 @@ fn corrected(trace: &Trace) -> SortedMap<u32, Vec<usize>> {
     corrected
 }
 
-/// The errors of a usercmd. `made` is its row in `frames`.
-fn errors_of(reader: &TraceRows<'_>, [player, command]: [u32; 2], made: Option<usize>) -> Vec<FieldError> {
+/// The errors of a usercmd at these places among them. `made` is its row in `frames`.
+fn errors_of(
+    reader: &TraceRows<'_>,
+    ([player, command], places): ([u32; 2], Range<usize>),
+    made: Option<usize>,
+) -> Vec<FieldError> {
     let errors = errors::Columns::of(reader.trace);
     let frames = reader.trace.table(frames::NAME);
     let error = |row| {
@@ -297,7 +308,7 @@ fn errors_of(reader: &TraceRows<'_>, [player, command]: [u32; 2], made: Option<u
             authoritative: value(errors.authoritative, errors.authoritative_bits, &mut authoritative),
         }
     };
-    reader.errors.at([player, 0], command).map(error).collect()
+    reader.errors.at([player, 0], command).skip(places.start).take(places.len()).map(error).collect()
 }
 
 #[cfg(test)]
@@ -350,6 +361,27 @@ mod tests {
         let page = crate::report::why_page(&crate::why::Why::Correction(Box::new(found.clone())), &[], &[]).text();
         assert!(page.contains(&format!("0  {id}  {id}\n")), "{page}");
         assert_eq!(found.predicted, [("seat".to_owned(), "0".to_owned())], "the client predicted it once");
+    }
+
+    /// A snapshot that repeats an ack corrects the usercmd again.
+    #[test]
+    fn two_corrections_of_a_usercmd_have_their_own_fields() {
+        let numbers = |name: &str, values: &[u32]| Column::new(name, ColumnData::U32(values.to_vec()));
+        let singles = |name: &str, values: &[f32]| Column::new(name, ColumnData::F32(values.to_vec()));
+        let names = ["alive", "x", "y"].map(str::to_owned).to_vec();
+        let errors = vec![
+            numbers("player", &[0; 4]),
+            numbers("command", &[7; 4]),
+            Column::new("field", ColumnData::Name { names, codes: vec![0, 0, 1, 2] }),
+            singles("predicted", &[1.0, 0.0, 5.0, 6.0]),
+            singles("authoritative", &[0.0, 1.0, 7.0, 8.0]),
+        ];
+        let corrections = vec![numbers("player", &[0; 3]), numbers("command", &[7; 3]), numbers("fields", &[1, 0, 3])];
+        let tables = vec![Table::new(corrections::NAME, corrections), Table::new(errors::NAME, errors)];
+        let trace = Trace { tables, ..Trace::default() };
+        let found = TraceRows::new(&trace).corrections();
+        let fields = |of: &CorrectionExplanation| of.errors.iter().map(|error| error.field.clone()).collect::<Vec<_>>();
+        assert_eq!(found.iter().map(fields).collect::<Vec<_>>(), [vec!["alive"], vec!["alive", "x", "y"]]);
     }
 
     #[test]

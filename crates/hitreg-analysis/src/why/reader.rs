@@ -2,7 +2,7 @@
 
 use super::line::AimSource;
 use super::{CorrectionExplanation, ShotExplanation};
-use hitreg_log::trace::schema::{bodies, errors, executed, frames, is_bodies, shots, views};
+use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, is_bodies, shots, views};
 use hitreg_log::trace::{Series, Table, Trace};
 
 /// A trace, with indices of its tables.
@@ -13,6 +13,8 @@ pub struct TraceRows<'t> {
     pub(crate) frames: Series<'t>,
     /// Executed usercmds by player, in order.
     pub(super) executed: Series<'t>,
+    /// Corrections by player, in the order of usercmds.
+    pub(super) corrections: Series<'t>,
     /// Errors by player, in the order of usercmds.
     pub(super) errors: Series<'t>,
     /// Shots by shooter, in the order of usercmds.
@@ -30,7 +32,7 @@ impl<'t> TraceRows<'t> {
     pub fn new(trace: &'t Trace) -> TraceRows<'t> {
         let (frames, executed) = (frames::Columns::of(trace), executed::Columns::of(trace));
         let (errors, shots) = (errors::Columns::of(trace), shots::Columns::of(trace));
-        let views = views::Columns::of(trace);
+        let (corrections, views) = (corrections::Columns::of(trace), views::Columns::of(trace));
         let by_entity = |table: &'t Table| {
             let rows = bodies::Columns::read(table);
             (table, Series::of_one(rows.entity, rows.tick))
@@ -39,6 +41,7 @@ impl<'t> TraceRows<'t> {
             trace,
             frames: Series::of_one(frames.player, frames.command),
             executed: Series::of_one(executed.player, executed.command),
+            corrections: Series::of_one(corrections.player, corrections.command),
             errors: Series::of_one(errors.player, errors.command),
             shots: Series::of_one(shots.shooter, shots.command),
             bodies: trace.tables.iter().filter(|table| is_bodies(&table.name)).map(by_entity).collect(),
