@@ -101,6 +101,9 @@ struct ReplayReport {
     /// The replayed part of the session; `None` for the whole session.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<SessionPart>,
+    /// Whether the session goes on after the part.
+    #[serde(skip)]
+    goes_on: bool,
     /// The digest of the trace; `None` for a part of a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,

@@ -60,13 +60,14 @@ pub trait PageLog {
     /// The header of the log.
     fn header(&self) -> &SessionHeader;
 
-    /// Passes on all records in their order.
+    /// Passes on all records that the page shows in their order, and some before and after them. More follow while `to`
+    /// returns true.
     ///
     /// # Errors
     /// Fails with a message if the log cannot be read.
-    fn each(&self, to: &mut dyn FnMut(&SessionStretch)) -> Result<(), String>;
+    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String>;
 
-    /// Whether the page shows a time. [`PageLog::each`] may pass on earlier and later records.
+    /// Whether the page shows a time.
     fn shows(&self, at: Micros) -> bool;
 
     /// The records between two times.
@@ -82,7 +83,7 @@ impl PageLog for Session {
         &self.header
     }
 
-    fn each(&self, to: &mut dyn FnMut(&SessionStretch)) -> Result<(), String> {
+    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
         to(&self.clone().without_header());
         Ok(())
     }

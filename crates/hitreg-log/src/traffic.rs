@@ -8,7 +8,7 @@ use crate::record::{ArrivalRecord, GapRecord, Origin, PlayerRecords, Session, Se
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
-use crate::units::PlayerId;
+use crate::units::{Micros, PlayerId};
 use snapshot_gaps::SnapshotGaps;
 
 /// One packet in either direction.
@@ -154,6 +154,13 @@ impl PacketReader {
             up.settle(self.now_us, &mut |row, took| to(packet((player, true), row, took)));
             down.settle(self.now_us, &mut |row, took| to(packet((player, false), row, took)));
         }
+    }
+
+    /// Returns whether the arrival or loss of a packet with such a send time is not known yet. After a minute, it never
+    /// will be.
+    pub fn is_waiting_for(&self, is_wanted: &dyn Fn(Micros) -> bool) -> bool {
+        let waiting = self.players.iter().flatten().flat_map(|direction| &direction.sent);
+        waiting.map(|(_, sent_us, ..)| Micros(*sent_us)).any(is_wanted)
     }
 
     /// Passes on the remaining packets, after the last records.

@@ -104,6 +104,7 @@ pub(super) fn play(
     Ok(ReplayReport {
         path: path.display().to_string(),
         part: part.map(|Part { from, to }| SessionPart { from_us: from, to_us: to }),
+        goes_on: part.is_some_and(|part| log.survey.played().is_some_and(|(_, last)| part.to <= last)),
         digest,
         settings_changed: changed,
         what_if: args.what_if.question().name(),

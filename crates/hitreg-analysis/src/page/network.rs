@@ -32,7 +32,7 @@ impl NetworkRows {
         let mut reader = PacketReader::new(log.header());
         let mut push = |packet: Packet| {
             if log.shows(Micros(packet.sent_us)) {
-                packets.add(packet);
+                packets.push(packet);
             }
         };
         let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
@@ -46,6 +46,8 @@ impl NetworkRows {
                     }
                 });
             }
+            // A packet is lost if a later one arrived, perhaps after the shown part.
+            reader.is_waiting_for(&|sent| log.shows(sent))
         })?;
         reader.end(&mut push);
         Ok(NetworkRows { packets, trips, gaps })
@@ -55,12 +57,76 @@ impl NetworkRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::PageLog;
     use crate::page::round_trips::RoundTrip;
     use crate::page::usercmds::acks_of;
     use crate::page::world::TrackPrecision;
+    use hitreg_log::record::{
+        ArrivalRecord, Origin, PacketRecord, PlayerInfo, PlayerRecords, Session, SessionHeader, SessionStretch,
+    };
     use hitreg_log::sorted::SortedSet;
     use hitreg_log::trace::schema::{corrections, frames, snapshots};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
+    use hitreg_log::units::Seed;
+
+    /// A log of which the first second is shown.
+    struct FirstSecond(Vec<SessionStretch>, SessionHeader);
+
+    impl PageLog for FirstSecond {
+        fn header(&self) -> &SessionHeader {
+            &self.1
+        }
+
+        fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
+            _ = self.0.iter().all(to);
+            Ok(())
+        }
+
+        fn shows(&self, at: Micros) -> bool {
+            at < Micros::from_s(1)
+        }
+
+        fn between(&self, _: Micros, _: Micros) -> Result<Session, String> {
+            Err("not needed".to_owned())
+        }
+    }
+
+    /// A packet after the shown part arrives, so those in it were lost.
+    #[test]
+    fn an_outage_lasts_until_a_packet_arrives_after_the_part() {
+        let sent = |number: u32| PacketRecord {
+            number,
+            at: Micros::from_ms(i64::from(number) * 400),
+            ..PacketRecord::default()
+        };
+        let stretch = |number: u32, arrivals: &[u32]| {
+            let arrival = |number: &u32| ArrivalRecord { number: *number, at: Micros::from_s(9) };
+            let reached = arrivals.iter().map(arrival).collect();
+            let records = PlayerRecords { sent: vec![sent(number)], reached, ..PlayerRecords::default() };
+            SessionStretch { players: vec![records], ..SessionStretch::default() }
+        };
+        let lost = |last: &[u32]| {
+            let header = SessionHeader {
+                game: "disc".into(),
+                rules: Vec::new().into(),
+                map: String::new(),
+                seed: Seed(0),
+                settings: Vec::new(),
+                preset: None,
+                players: vec![PlayerInfo { name: "p0".into(), recorded: true }],
+                origin: Origin::Synthetic,
+                side: None,
+                classes: Vec::new(),
+                usercmd: Vec::new(),
+                unknown: Vec::new(),
+            };
+            let log = FirstSecond(vec![stretch(1, &[]), stretch(2, &[]), stretch(3, &[]), stretch(4, last)], header);
+            let trace = Trace::default();
+            let shown = PageInput { name: "", map: "", trace: &trace, log: Some(&log), rejudged: &[], notes: &[] };
+            NetworkRows::of(&shown, 100, 100).unwrap().packets.missing()
+        };
+        assert_eq!([lost(&[4]), lost(&[])], [2, 0]);
+    }
 
     /// The client uses the first two snapshots. The third repeats an ack, the fourth comes late, and the fifth is lost.
     #[test]

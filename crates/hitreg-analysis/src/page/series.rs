@@ -203,8 +203,8 @@ impl Packets {
         Packets { of: SortedMap::new(), waiting: SortedMap::new(), most, arrived: 0, marked: 0 }
     }
 
-    /// Adds a packet. Those after the last that arrived may be in transit at the end, so they are left out.
-    pub(super) fn add(&mut self, packet: Packet) {
+    /// Adds a packet of a trace. Those after the last that arrived may be in transit at the end, so they are left out.
+    fn add(&mut self, packet: Packet) {
         let direction = (packet.player, packet.is_up);
         if packet.took_us.is_none() {
             return self.waiting.entry(direction).or_default().push(packet);
@@ -216,7 +216,8 @@ impl Packets {
         self.push(packet);
     }
 
-    fn push(&mut self, packet: Packet) {
+    /// Adds a packet that arrived or is known to be lost.
+    pub(super) fn push(&mut self, packet: Packet) {
         let of = self.of.entry((packet.player, !packet.is_up)).or_default();
         let first = *of.first_us.get_or_insert(packet.sent_us / TIME_UNIT_US * TIME_UNIT_US);
         let bin = usize::try_from((packet.sent_us.saturating_sub(first)) / BIN_US).unwrap_or(0).min(MOST_BINS);
@@ -267,6 +268,11 @@ impl Packets {
 
     pub(super) fn is_empty(&self) -> bool {
         self.of.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) fn missing(&self) -> usize {
+        self.of.values().map(|of| of.missing).sum()
     }
 
     /// One of how many packets is kept: of those that arrived, and of those that did not or were held back.

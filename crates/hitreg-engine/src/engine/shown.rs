@@ -185,12 +185,15 @@ impl PageLog for LogRecords<'_> {
         &self.header
     }
 
-    fn each(&self, to: &mut dyn FnMut(&SessionStretch)) -> Result<(), String> {
+    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
         let [first, last] =
             [self.part.from.0.saturating_sub(AROUND.0), self.part.to.0.saturating_add(AROUND.0)].map(Micros);
         let mut log = self.log.borrow_mut();
-        for chunk in log.chunks_between(first, last) {
-            to(&log.chunk(chunk).map_err(|error| self.named(error))?);
+        let (shown, mut goes_on) = (log.chunks_between(first, last), true);
+        for chunk in log.chunks_between(first, Micros(i64::MAX)) {
+            if goes_on || shown.contains(&chunk) {
+                goes_on = to(&log.chunk(chunk).map_err(|error| self.named(error))?);
+            }
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ impl Part {
         let (first, last) = played.unwrap_or_default();
         let Part { from, to } = self;
         let asked = [from, to].map(|at| (at != Part::WHOLE.from && at != Part::WHOLE.to).then_some(at));
-        let over = asked[0].filter(|at| *at >= last).or(asked[1].filter(|at| at.0.saturating_sub(last.0) > 1_000_000));
+        let over = asked[0].filter(|at| *at > last).or(asked[1].filter(|at| at.0.saturating_sub(last.0) > 1_000_000));
         match over.or(asked[1].filter(|at| *at <= first)) {
             Some(at) => {
                 Err(ReplayError::NotInSession { at: ClockTime(at), first: ClockTime(first), last: ClockTime(last) })
