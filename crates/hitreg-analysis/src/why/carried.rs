@@ -48,7 +48,8 @@ impl ShotExplanation {
     /// Adds the log's data. The trace must be a replay under the log's own settings.
     pub fn know_log(&mut self, session: &Session) {
         let Some(records) = session.players.get(self.shooter as usize) else { return };
-        self.carried = carried(records, self.command);
+        let made_us = self.made.as_ref().and_then(|made| made.at_us);
+        self.carried = carried(records, recorded_number(records, self.command, made_us));
         self.drawn_from = match interpolation_mode(session, self.shooter) {
             None | Some("history") => self.drawn_from(records),
             Some(_) => None,
@@ -99,6 +100,12 @@ impl ReceivedSnapshot {
     }
 }
 
+/// The number of a replay's usercmd in the log. After a missing part, a replay has other numbers, but the same times.
+fn recorded_number(records: &PlayerRecords, command: u32, made_us: Option<i64>) -> u32 {
+    let frame = records.frames.iter().find(|frame| Some(frame.at.0) == made_us);
+    frame.map_or(command, |frame| frame.command.seq.0)
+}
+
 fn carried(records: &PlayerRecords, command: u32) -> Option<UsercmdPath> {
     let fates = ArrivalTable::new(&records.reached);
     let carries = |newest: u32, count: u8| newest >= command && newest - command < u32::from(count);
@@ -117,8 +124,21 @@ fn carried(records: &PlayerRecords, command: u32) -> Option<UsercmdPath> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_log::record::{ArrivalRecord, PacketRecord};
+    use hitreg_log::record::{ArrivalRecord, FrameRecord, PacketRecord};
     use hitreg_log::units::CommandSeq;
+    use hitreg_log::usercmd::Usercmd;
+
+    /// A replay numbers the usercmds after a gap on from those before it.
+    #[test]
+    fn a_usercmd_after_a_gap_is_found_by_its_time() {
+        let frame = |seq: u32| {
+            let input = Usercmd { seq: CommandSeq(seq), ..Usercmd::default() };
+            FrameRecord { at: Micros(i64::from(seq) * 10), command: input }
+        };
+        let records = PlayerRecords { frames: [1, 2, 9].map(frame).to_vec(), ..PlayerRecords::default() };
+        let number = |command: u32, made_us: Option<i64>| recorded_number(&records, command, made_us);
+        assert_eq!([number(3, Some(90)), number(2, Some(20)), number(3, None)], [9, 2, 3]);
+    }
 
     #[test]
     fn a_usercmd_is_lost_only_if_a_later_packet_arrived() {
