@@ -83,6 +83,23 @@ fn ticks_after_a_hole_are_not_reported_as_recorded() {
     assert!(notes("hole.hitlog").contains("a part is missing, from 0:0") && notes("a.hitlog") == "[]");
 }
 
+/// A replay and `verify` agree about the ticks before the gap of one player.
+#[test]
+fn hashes_are_compared_up_to_a_gap_of_one_player() {
+    let folder = Folder::with_session();
+    let mut session = store::read_log(&folder.path("a.hitlog")).unwrap();
+    let [from, to] = [Micros::from_s(2), Micros::from_s(4)];
+    session.gaps = vec![GapRecord { from, to, player: Some(PlayerId(1)), why: GapCause::Overrun }];
+    session.players[1].frames.retain(|frame| !(from..to).contains(&frame.at));
+    folder.save_log("gap.hitlog", &session);
+    let before = session.ticks.iter().filter(|tick| tick.at <= from).count();
+    let hashes = &folder.json("replay gap.hitlog")["hashes"];
+    assert_eq!((hashes["compared"].as_u64(), &hashes["first_difference_tick"]), (Some(before as u64), &Value::Null));
+    let verified = folder.run("verify gap.hitlog --format json");
+    let verified: Value = serde_json::from_slice(&verified.stdout).unwrap();
+    assert_eq!(verified["logs"][0]["hashes_compared"].as_u64(), Some(before as u64), "{verified:#}");
+}
+
 /// The byte range of each chunk of a log, and whether it is a keyframe.
 fn chunks(log: &[u8]) -> Vec<(Range<usize>, bool)> {
     let (mut chunks, mut at) = (Vec::new(), 0);

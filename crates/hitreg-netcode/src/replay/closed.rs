@@ -231,7 +231,8 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
             tables.take(0, to);
         }
         let part = options.part.unwrap_or(Part::WHOLE);
-        let mut watch = HashChecker::new(tables, Rc::clone(feed), (part, to), progress);
+        let compares_until = source.survey.first_hole().map_or(Micros(i64::MAX), |hole| hole.from);
+        let mut watch = HashChecker::new(tables, Rc::clone(feed), (part, to), compares_until, progress);
         watch.look_away_until(source.survey.needed_from(part.from));
         self.run(&mut machine, input, &mut watch)?;
         if machine.bytes_matter() {

@@ -33,6 +33,8 @@ pub(super) struct HashChecker<'a, 'f> {
     phase: ReplayPhase,
     /// Until this time, only tick hashes are compared.
     away_until: Micros,
+    /// The last time at which hashes are compared: after a missing part, no replay equals the recording.
+    compares_until: Micros,
     /// When all tables were last passed on.
     passed_on: Micros,
     findings: ReplayFindings,
@@ -45,6 +47,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
         tables: TraceTables,
         feed: SharedFeed<'f>,
         (part, to): (Part, Option<&'a mut dyn FnMut(Table)>),
+        compares_until: Micros,
         progress: &'a mut dyn FnMut(Micros),
     ) -> HashChecker<'a, 'f> {
         let phase = if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Before };
@@ -55,6 +58,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
             part,
             phase,
             away_until: part.from,
+            compares_until,
             passed_on: Micros::ZERO,
             findings: ReplayFindings::default(),
             traffic: TrafficBytes::default(),
@@ -103,7 +107,7 @@ impl<'a, 'f> HashChecker<'a, 'f> {
             self.tables.event(at, event);
             self.pass_on();
         }
-        if let Some(hash) = hash.filter(|_| self.phase != ReplayPhase::After) {
+        if let Some(hash) = hash.filter(|_| self.phase != ReplayPhase::After && at <= self.compares_until) {
             self.findings.hashes_compared += 1;
             self.findings.hashes_before += u64::from(self.phase != ReplayPhase::Within);
             if hash != outcome.hash {
