@@ -90,6 +90,30 @@ fn no_cause_is_named_and_no_log_shrunk_for_a_build_that_disagrees_with_itself() 
     assert!(notes.iter().any(|note| note.as_str().unwrap().ends_with("the build is not deterministic")), "{notes:?}");
 }
 
+/// One cached trace would equal itself, so a build that is compared with itself runs twice.
+#[test]
+fn a_build_is_not_compared_with_itself_through_the_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    let cached = |b: &str| {
+        let cache = folder.join(b);
+        let mut diff = hitreg();
+        diff.arg("diff")
+            .arg(&log)
+            .arg("--a")
+            .arg(example("pucks"))
+            .arg("--b")
+            .arg(example(b))
+            .arg("--cache")
+            .arg(&cache);
+        let (found, _) = json(&mut diff);
+        assert_eq!(found["verdict"], if b == "pucks" { "same" } else { "differs" }, "{found}");
+        std::fs::read_dir(cache.join("traces")).map_or(0, Iterator::count)
+    };
+    assert_eq!(cached("pucks"), 0);
+    assert!(cached("pucks_bug") > 0);
+}
+
 #[test]
 fn shrink_names_a_side_that_crashes() {
     let folder = tempfile::tempdir().unwrap();

@@ -99,6 +99,9 @@ impl ComparisonSpec {
     }
 
     fn made(&self, engine: &Engine<'_>, for_page: bool) -> Result<Traces, EngineError> {
+        // A build that is compared with itself runs twice: one cached trace would equal itself.
+        let uncached = engine.uncached();
+        let engine = if self.are_one_build() { &uncached } else { engine };
         self.traces(engine, for_page).map_err(|error| match error {
             EngineError::Missing(missing) => missing.of(self).into(),
             error => error,
