@@ -3,6 +3,7 @@
 use super::figures::{count, counted, seconds};
 use super::page::Page;
 use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
+use hitreg_log::trace::schema::NOT_RUN;
 
 /// The matrix of hits, by row of `shots`, and at most `most` shots whose results differ, each with its number, which `hitreg diff --why`
 /// takes.
@@ -15,7 +16,7 @@ pub(super) fn hits(hits: &HitChanges, most: usize) -> Page {
     let row = |what: &str, hit: u64, not: u64| [what.to_owned(), count(hit), count(not)];
     let rows = [row("hit in A", in_both, hits.only_a), row("not hit in A", hits.only_b, hits.neither)];
     page.section("rows of shots", &[">hit in B", ">not hit in B"], rows);
-    let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup or damage")];
+    let other = [(hits.other_target, "other target"), (hits.other_wound, "other hitgroup, damage or pellets")];
     let words: Vec<String> =
         other.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
     if !words.is_empty() {
@@ -51,13 +52,16 @@ pub(super) fn more(changed: u64, misses: u64) -> Option<String> {
 pub(super) fn change(shot: &ChangedShot) -> String {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
     let weapon = of_either.map_or("", |outcome| &*outcome.weapon);
+    let ran = of_either.is_none_or(|outcome| &*outcome.reason != NOT_RUN);
     let change = match shot.change {
         ShotChange::OnlyA => "hit in A only",
         ShotChange::OnlyB => "hit in B only",
         ShotChange::OtherTarget => "other target",
-        ShotChange::OtherWound => "other hitgroup or damage",
-        ShotChange::OtherReason if shot.a.is_none() => "fired in B only, no hit",
-        ShotChange::OtherReason if shot.b.is_none() => "fired in A only, no hit",
+        ShotChange::OtherWound => "other hitgroup, damage or pellets",
+        ShotChange::OtherReason if shot.a.is_none() && ran => "fired in B only, no hit",
+        ShotChange::OtherReason if shot.b.is_none() && ran => "fired in A only, no hit",
+        ShotChange::OtherReason if shot.a.is_none() => "predicted in B only, not run",
+        ShotChange::OtherReason if shot.b.is_none() => "predicted in A only, not run",
         ShotChange::OtherReason => "hit in neither, other reason",
     };
     let impact = if shot.is_impact { " impact" } else { "" };
@@ -69,9 +73,12 @@ pub(super) fn change(shot: &ChangedShot) -> String {
 
 fn both_sides(page: &mut Page, number: u64, shot: &ChangedShot) {
     page.note(2, &format!("{number}. {}", change(shot)));
-    for (side, outcome) in [("A", &shot.a), ("B", &shot.b)] {
+    let pellets = [&shot.a, &shot.b].map(|outcome| outcome.as_ref().and_then(|outcome| outcome.pellets));
+    let other_pellets = shot.change == ShotChange::OtherWound && pellets[0] != pellets[1];
+    for (side, outcome, pellets) in [("A", &shot.a, pellets[0]), ("B", &shot.b, pellets[1])] {
         let words = outcome.as_ref().map_or("not fired".to_owned(), words);
-        page.note(4, &format!("{side} {words}"));
+        let pellets = pellets.filter(|_| other_pellets).map_or(String::new(), |of| format!(", pellets: {of}"));
+        page.note(4, &format!("{side} {words}{pellets}"));
     }
 }
 
@@ -108,5 +115,39 @@ pub fn on_screen(outcome: &Outcome) -> String {
     match &*outcome.predicted_target {
         "" | "none" => outcome.predicted_reason.to_string(),
         target => format!("{} {target}", outcome.predicted_reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(reason: &str, pellets: i64) -> Outcome {
+        let [weapon, reason, target, hitgroup] = ["gun", reason, "p1", "chest"].map(Into::into);
+        let (damage, pellets) = (Some(12), Some(pellets));
+        Outcome { weapon, reason, target, hitgroup, damage, pellets, ..Outcome::default() }
+    }
+
+    #[test]
+    fn pellets_are_named_if_they_alone_differ_and_a_shot_that_never_ran_was_not_fired() {
+        let shot = |change: ShotChange, a: Outcome, b: Option<Outcome>| ChangedShot {
+            shooter: 0,
+            command: 3,
+            index: 0,
+            is_impact: false,
+            change,
+            a: Some(a),
+            b,
+        };
+        let mut page = Page::default();
+        both_sides(&mut page, 1, &shot(ShotChange::OtherWound, outcome("hit", 3), Some(outcome("hit", 2))));
+        let text = page.text();
+        assert!(
+            text.contains("A hit p1 chest 12, pellets: 3") && text.contains("B hit p1 chest 12, pellets: 2"),
+            "{text}"
+        );
+        let words = |reason: &str| change(&shot(ShotChange::OtherReason, outcome(reason, 1), None));
+        assert_eq!(words("missed"), "p0 #3 gun: fired in A only, no hit");
+        assert_eq!(words(NOT_RUN), "p0 #3 gun: predicted in A only, not run");
     }
 }

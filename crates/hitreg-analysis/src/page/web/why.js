@@ -181,7 +181,7 @@ function evidence(name) {
 }
 
 function ofChanged(contents, row) {
-  const words = { only_a: "hit in A only", only_b: "hit in B only", other_target: "hit another target", other_wound: "hit with another hitgroup or damage", other_reason: "hit in neither, for another reason or on one side only" };
+  const words = { only_a: "hit in A only", only_b: "hit in B only", other_target: "hit another target", other_wound: "hit with another hitgroup, damage or pellets", other_reason: "hit in neither, for another reason or on one side only" };
   const sides = row.shots.map((shot, index) => {
     const name = `${"AB"[index]}: ${contents.sides[index].name}`;
     return el("div", {}, ...(shot ? ofShot(shot, contents, name) : [el("h2", {}, name), el("p", {}, "not fired, or missing in the table")]).filter(Boolean));
