@@ -178,7 +178,6 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         junit::write(target, &report.logs, &report.orphans, &report.summary)?;
     }
     let has_page = report.logs.len() > LISTED_LOGS || args.results.is_given() || args.corpus.takes_a_part();
-    output.show(&report, |page| show::print(page, &report, &style, has_page))?;
     let of_logs = match worst {
         LogVerdict::Same | LogVerdict::Accepted => CommandOutcome::Done,
         LogVerdict::Differs => CommandOutcome::Differs,
@@ -187,7 +186,10 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     };
     let outcomes = [of_logs, thresholds, outcome(&report.summary, None)];
     let rank = [CommandOutcome::Trouble, CommandOutcome::Differs, CommandOutcome::Untestable];
-    Ok(rank.into_iter().find(|outcome| outcomes.contains(outcome)).unwrap_or(CommandOutcome::Done))
+    let outcome = rank.into_iter().find(|outcome| outcomes.contains(outcome)).unwrap_or(CommandOutcome::Done);
+    let has_passed = outcome == CommandOutcome::Done;
+    output.show(&report, |page| show::print(page, &report, &style, (has_page, has_passed)))?;
+    Ok(outcome)
 }
 
 impl Args {

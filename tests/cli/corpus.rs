@@ -365,7 +365,9 @@ fn thresholds_decide_and_ci_gets_a_summary() {
         assert!(text(&output.stdout).contains("exceeded"), "{}", text(&output.stdout));
     }
     assert_eq!(code(&folder.run("verify logs --max corrections=90%")), 0);
-    assert_eq!(code(&folder.run("verify logs --max corrections=0%")), 1);
+    let quiet = folder.run("verify logs --max corrections=0% -q");
+    assert!(code(&quiet) == 1 && text(&quiet.stdout).contains("exceeded   corrections: "), "{}", text(&quiet.stdout));
+    assert_eq!(folder.done("verify logs -q"), "");
     let mut command = folder.command(&format!("diff logs {CHANGE} --max hits-changed=0 --markdown page.md"));
     let output = command.env("GITHUB_STEP_SUMMARY", "step.md").env("GITHUB_ACTIONS", "true").output().expect("it runs");
     let [page, step] = ["page.md", "step.md"].map(|name| fs::read_to_string(folder.path(name)).expect(name));

@@ -27,8 +27,13 @@ pub(super) struct Verbosity<'a> {
 /// The problem of a golden without a log.
 pub(super) const ORPHAN: &str = "this golden has no log beside it: delete it, or restore the log";
 
-/// Prints the logs, and then the page of the corpus, or only its first line.
-pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_>, has_page: bool) {
+/// Prints the logs, and then the page of the corpus, or only its first line. A quiet run prints it only if something failed.
+pub(super) fn print(
+    page: &mut Page,
+    report: &VerifyReport,
+    style: &Verbosity<'_>,
+    (has_page, has_passed): (bool, bool),
+) {
     let mut logs: Vec<&LogReport> = report.logs.iter().collect();
     logs.sort_by_key(|log| log.verdict);
     let is_long = style.verbose || logs.len() == 1;
@@ -43,7 +48,7 @@ pub(super) fn print(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_
         page.parts(vec![TextSpan::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
         page.paragraph(11, ORPHAN);
     }
-    if !style.quiet || report.verdict != LogVerdict::Same {
+    if !style.quiet || !has_passed {
         page.blank();
         match has_page {
             true => page.append(corpus_page(&report.summary)),
