@@ -306,6 +306,19 @@ fn print_connections(page: &mut Page, shown: &LogInfo) {
     page.table(&head, info.by_player.iter().take(MOST_ROWS).map(of_player).chain(all));
     let first = if shown.as_received { "the arrival of a usercmd" } else { "making a usercmd" };
     page.faint(2, &format!("packets; round trip: from {first} to receiving its ack"));
+    for player in info.by_player.iter().take(MOST_ROWS) {
+        for (way, packets) in [("from", &player.packets), ("to", &player.packets_up)] {
+            if let Some(stopped) = stopped_link(packets) {
+                let sent = packets.sent.map_or(String::new(), |sent| format!(" of {}", count(sent)));
+                let what = format!(
+                    "{}: {}{sent} packets {way} the server were sent after the last arrival",
+                    player.name,
+                    count(stopped)
+                );
+                page.paragraph(2, &format!("{what}, and are not counted as lost"));
+            }
+        }
+    }
     if shown.numbers == SnapshotNumbers::Replies {
         page.faint(2, "no reply: client packets without one, lost in either direction or answered");
         page.faint(2, "together with the next; a reply's number is that of the client packet");
@@ -313,4 +326,11 @@ fn print_connections(page: &mut Page, shown: &LogInfo) {
     if info.by_player.len() > MOST_ROWS {
         page.faint(2, "(--format json lists the other players)");
     }
+}
+
+/// The packets that were sent after the last arrival, if they are so many that the link had stopped: more than 5 %.
+fn stopped_link(packets: &PacketCounts) -> Option<u64> {
+    let (sent, received, lost) = (packets.sent?, packets.received?, packets.lost?);
+    let waiting = sent.saturating_sub(received + lost + packets.choked.unwrap_or_default());
+    (waiting * 20 > sent).then_some(waiting)
 }

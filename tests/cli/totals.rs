@@ -110,5 +110,11 @@ fn packets_of_a_dead_link_are_in_flight_at_the_end() {
             let said = format!("{sent}, 0 % lost, {waiting} in flight at the end");
             assert_eq!(shown.contains(&said), is_dead, "{said}: {shown}");
         }
+        let info = folder.done("info a.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
+        for way in ["from", "to"] {
+            let said =
+                format!("packets {way} the server were sent after the last arrival, and are not counted as lost");
+            assert_eq!(info.contains(&said), is_dead, "{said}: {info}");
+        }
     }
 }
