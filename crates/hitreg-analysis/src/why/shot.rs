@@ -224,7 +224,7 @@ impl ShotExplanation {
             screen,
             server,
             carried: None,
-            has_views: trace.table(views::NAME).is_some_and(|views| !views.columns.is_empty()),
+            has_views: trace.table(views::NAME).is_some_and(|views| views.rows() > 0),
             drawn: None,
             drawn_from: None,
             places: Vec::new(),
