@@ -241,22 +241,14 @@ namespace Hitreg {
             return true;
         }
 
-        /// <summary>Reads a usercmd of a player by its number; see <see cref="ReadUsercmd"/>.</summary>
+        /// <summary>
+        /// Reads a usercmd of a player by its number; see <see cref="ReadUsercmd"/>. If several usercmds have the
+        /// number, this is the first one in the log.
+        /// </summary>
         public bool FindUsercmd(int player, uint seq, ref Usercmd usercmd) {
-            int first = 0, end = Count(Table.Frames, player);
-            while (first < end) {
-                int middle = first + (end - first) / 2;
-                ReadUsercmd(player, middle, ref usercmd);
-                if (usercmd.Seq == seq) {
-                    return true;
-                }
-                if (usercmd.Seq < seq) {
-                    first = middle + 1;
-                } else {
-                    end = middle;
-                }
-            }
-            return false;
+            UIntPtr index;
+            return HitregException.Found(Native.hitreg_log_usercmd_index(this, (uint)player, seq, out index))
+                && ReadUsercmd(player, (int)index, ref usercmd);
         }
 
         /// <summary>Reads a shot of a player as the client predicted it.</summary>

@@ -191,6 +191,8 @@ namespace Hitreg {
         [DllImport(Name, CallingConvention = C)]
         internal static extern Code hitreg_log_count(Log log, uint table, uint series, out UIntPtr count);
         [DllImport(Name, CallingConvention = C)]
+        internal static extern Code hitreg_log_usercmd_index(Log log, uint player, uint seq, out UIntPtr index);
+        [DllImport(Name, CallingConvention = C)]
         internal static extern Code hitreg_log_row(
             Log log, uint table, uint series, UIntPtr index, out long atUs, Value* values, UIntPtr count);
 

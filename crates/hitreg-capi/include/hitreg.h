@@ -1110,6 +1110,10 @@ hitreg_code hitreg_log_series(const hitreg_log *log, uint32_t table, size_t inde
 // Returns the number of rows of a series of a table. `table` and `series` are those of `hitreg_push_row`.
 hitreg_code hitreg_log_count(const hitreg_log *log, uint32_t table, uint32_t series, size_t *count);
 
+// Returns the index of a usercmd by its number. If several usercmds of the player have the number, this is the first
+// one in the log. Returns `HITREG_ERROR_NO_ROW` if the log has none of this number.
+hitreg_code hitreg_log_usercmd_index(const hitreg_log *log, uint32_t player, uint32_t seq, size_t *index);
+
 // Reads a row as `hitreg_push_row` takes it: its time and its first `count` values. `index` counts the rows of the
 // series from 0. `at_us` may be null; rows without a time have time 0. Lists are valid until the log is freed.
 hitreg_code hitreg_log_row(const hitreg_log *log,
@@ -1311,24 +1315,12 @@ static inline hitreg_code hitreg_log_usercmd(const hitreg_log *log, uint32_t pla
   return code;
 }
 
-// Reads a usercmd of a player by its number. Returns HITREG_ERROR_NO_ROW if the log has none of this number.
+// Reads a usercmd of a player by its number; see `hitreg_log_usercmd_index`.
 static inline hitreg_code hitreg_log_find_usercmd(const hitreg_log *log, uint32_t player, uint32_t seq,
                                                   hitreg_usercmd *usercmd) {
-  size_t first = 0, end = 0;
-  hitreg_code code = hitreg_log_count(log, HITREG_TABLE_FRAMES, player, &end);
-  while (code == HITREG_OK && first < end) {
-    size_t middle = first + (end - first) / 2;
-    code = hitreg_log_usercmd(log, player, middle, usercmd);
-    if (code == HITREG_OK && usercmd->seq == seq) {
-      return code;
-    }
-    if (code == HITREG_OK && usercmd->seq < seq) {
-      first = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  return code == HITREG_OK ? HITREG_ERROR_NO_ROW : code;
+  size_t index = 0;
+  hitreg_code code = hitreg_log_usercmd_index(log, player, seq, &index);
+  return code == HITREG_OK ? hitreg_log_usercmd(log, player, index, usercmd) : code;
 }
 
 // Reads a shot of a player from HITREG_TABLE_PREDICTED or HITREG_TABLE_JUDGED. The weapon is a text, which stays valid

@@ -28,6 +28,8 @@ pub struct hitreg_log {
     game: CString,
     map: CString,
     settings: Vec<(CString, CString)>,
+    /// Numbers of each player's usercmds with their indices, in order. The log has usercmds in the order of time.
+    by_number: Vec<Vec<(CommandSeq, usize)>>,
     /// Bytes of each player's usercmds, in the order of usercmd numbers.
     bytes: Vec<Vec<(CommandSeq, Vec<u8>)>>,
     /// Fields of the caller's own of usercmds, by player and usercmd number.
@@ -85,6 +87,11 @@ impl hitreg_log {
         let texts: SortedMap<TextCode, CString> =
             session.texts.iter().map(|(code, known)| (code, text(known))).collect();
         let fields = usercmd_fields(&session, &texts);
+        let by_number = |player: &PlayerRecords| {
+            let mut numbers: Vec<_> = player.frames.iter().map(|frame| frame.command.seq).zip(0..).collect();
+            numbers.sort_unstable();
+            numbers
+        };
         let effects = |player: &PlayerRecords| {
             let of_snapshots = player.snapshots.iter().map(|sent| sent.effects.iter().map(effect).collect());
             of_snapshots.collect()
@@ -92,6 +99,7 @@ impl hitreg_log {
         let is_custom = |kind: &&UnknownKind| !kind.is_known_kind() && kind.name != USERCMD_BYTES;
         hitreg_log {
             fields,
+            by_number: session.players.iter().map(by_number).collect(),
             effects: session.players.iter().map(effects).collect(),
             custom: session
                 .header
@@ -501,6 +509,29 @@ pub unsafe extern "C" fn hitreg_log_count(
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe { answer(count, look(log, "log")?.count(TableNumber::of(table)?, series)?) })
+}
+
+/// Returns the index of a usercmd by its number. If several usercmds of the player have the number, this is the first
+/// one in the log. Returns `HITREG_ERROR_NO_ROW` if the log has none of this number.
+///
+/// # Safety
+/// `log` is null or a log, `index` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_log_usercmd_index(
+    log: *const hitreg_log,
+    player: u32,
+    seq: u32,
+    index: *mut usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let log = look(log, "log")?;
+        let numbers = &log.by_number[log.player(player)?.0];
+        let place = numbers.partition_point(|(number, _)| number.0 < seq);
+        let found = numbers.get(place).filter(|(number, _)| number.0 == seq);
+        let none = || fail(HITREG_ERROR_NO_ROW, format!("player {player} has no usercmd {seq}"));
+        answer(index, found.ok_or_else(none)?.1)
+    })
 }
 
 /// Reads a row as `hitreg_push_row` takes it: its time and its first `count` values. `index` counts the rows of the

@@ -270,7 +270,7 @@ impl CallProgram<'_> {
         let mut values = [none; 15];
         // SAFETY: texts, output pointers and handles are valid, or null.
         unsafe {
-            let code = match self.byte() % 8 {
+            let code = match self.byte() % 9 {
                 0 => hitreg_log_open(self.path(), &raw mut made),
                 1 => {
                     let _ = (hitreg_log_game(log), hitreg_log_map(log, &raw mut bytes, &raw mut count));
@@ -280,6 +280,7 @@ impl CallProgram<'_> {
                 2 => hitreg_log_table(log, key, &raw mut table),
                 3 => hitreg_log_series(log, table, index, &raw mut other),
                 4 => hitreg_log_count(log, table, series, &raw mut count),
+                5 => hitreg_log_usercmd_index(log, series, index as u32, &raw mut count),
                 _ => {
                     let room = 15.min(self.number() as usize);
                     hitreg_log_row(log, table, series, index, &raw mut at, values.as_mut_ptr(), room)

@@ -392,6 +392,38 @@ fn rows_are_read_back_unchanged() {
     unsafe { hitreg_log_free(log) };
 }
 
+#[test]
+fn a_usercmd_is_found_by_its_number_in_any_order_of_arrival() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("reordered.hitlog");
+    let (recorder, stream) = begin(&path);
+    let lists = lists(0);
+    // The last number is used again, as by a player who rejoins.
+    let arrived = [1_u32, 2, 4, 5, 3, 9, 8, 7, 6, 10, 4];
+    for (place, seq) in (1_i64..).zip(arrived) {
+        let mut values = rows(1, &lists).remove(0).3;
+        values[0] = number(seq);
+        values[12] = none();
+        // SAFETY: the stream and the array are valid.
+        must(unsafe { hitreg_push_row(stream, 0, 0, place * 1000, values.as_ptr(), values.len()) });
+    }
+    end(recorder, stream);
+    let (path, mut log, mut index) = (text(path.to_str().unwrap()), null_mut(), usize::MAX);
+    // SAFETY: texts, output pointers and handles are valid.
+    unsafe {
+        must(hitreg_log_open(path.as_ptr(), &raw mut log));
+        for seq in 1..=10 {
+            must(hitreg_log_usercmd_index(log, 0, seq, &raw mut index));
+            assert_eq!(Some(index), arrived.iter().position(|number| *number == seq), "usercmd {seq}");
+        }
+        for (player, seq, says) in [(0, 0, "no usercmd 0"), (0, 11, "no usercmd 11"), (2, 1, "no player 2")] {
+            assert_eq!(hitreg_log_usercmd_index(log, player, seq, &raw mut index), HITREG_ERROR_NO_ROW);
+            assert!(message().contains(says), "{}", message());
+        }
+        hitreg_log_free(log);
+    }
+}
+
 /// As the inline functions of the header write them.
 #[test]
 fn texts_and_doubles_take_two_cells_of_a_state() {
