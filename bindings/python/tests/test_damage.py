@@ -213,13 +213,12 @@ def test_streams_take_constant_memory(session: Session, tmp_path: Path) -> None:
     sizes = []
     for seconds in (10, 600):
         ticks = np.arange(1, 60 * seconds + 1)
-        with hitreg.LogWriter(tmp_path / "a.hitlog", game="g", players=["a", "b"]) as log:
+        path = tmp_path / f"{seconds}.hitlog"
+        with hitreg.LogWriter(path, game="g", players=["a", "b"]) as log:
             for player in (0, 1):
                 turn = np.random.default_rng(0).random(len(ticks))
                 log.write("frames", {"player": player, "seq": ticks, "at_us": ticks * 16_000, "yaw": turn})
-        done = subprocess.run(
-            [sys.executable, "-c", program, tmp_path / "a.hitlog"], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
         rows, kib = map(int, done.stdout.split())
         assert rows == 120 * seconds
         sizes.append(kib)

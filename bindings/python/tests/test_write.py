@@ -206,8 +206,8 @@ with hitreg.TraceWriter(output, game=log.header.game, settings=log.header.settin
 
 
 @pytest.mark.parametrize("change, code", [("", 0), (" + (ticks['tick'] > 100)", 1)])
-def test_verify_replays_a_written_log_with_a_build(session: Session, change: str, code: int) -> None:
-    log = session.folder / "played.hitlog"
+def test_verify_replays_a_written_log_with_a_build(session: Session, tmp_path: Path, change: str, code: int) -> None:
+    log = tmp_path / "played.hitlog"
     write_session(log, gap=False)
     build = session.folder / "build.py"
     build.write_text(BUILD.format(python=sys.executable, change=change))
@@ -246,6 +246,58 @@ def test_wrong_rows_are_refused(table: str, columns: dict, what: str, tmp_path: 
         with hitreg.LogWriter(tmp_path / "a.hitlog", **about) as log:
             log.write(table, columns)
     assert list(tmp_path.iterdir()) == [], "nothing is left of a failed log"
+
+
+def write_tick(path: Path, **more: bool) -> None:
+    with hitreg.LogWriter(path, game="g", players=["a"], **more) as log:
+        log.write("ticks", {"tick": 1, "at_us": 10})
+
+
+def write_trace(path: Path) -> None:
+    with hitreg.TraceWriter(path, game="g") as trace:
+        trace.write("ticks", {"tick": [1]})
+
+
+def test_no_other_file_is_replaced(tmp_path: Path) -> None:
+    log, trace, notes = (tmp_path / name for name in ("a.hitlog", "a.hittrace", "notes.txt"))
+    write_tick(log)
+    with pytest.raises(hitreg.HitregError, match="this log exists already: name another file, or pass force=True"):
+        write_tick(log)
+    write_tick(log, force=True)
+    write_trace(trace)
+    write_trace(trace)
+    notes.write_text("my notes")
+    kept = {path: path.read_bytes() for path in (log, trace, notes)}
+    for path in (trace, notes):
+        with pytest.raises(hitreg.HitregError, match="is not a hitreg log; not overwritten"):
+            write_tick(path, force=True)
+    for path in (log, notes):
+        with pytest.raises(hitreg.HitregError, match="is not a hitreg trace; not overwritten"):
+            write_trace(path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept
+    (tmp_path / "empty").touch()
+    write_tick(tmp_path / "empty")
+    assert hitreg.open_log(tmp_path / "empty")["ticks"].rows == 1
+
+
+def test_an_unfinished_recording_is_kept(tmp_path: Path) -> None:
+    part = tmp_path / "a b.part"
+    part.write_bytes(b"rows of a crashed recorder")
+    with pytest.raises(hitreg.HitregError, match="unfinished recording has this name. Run: hitreg recover '.*a b.part'"):
+        write_tick(tmp_path / "a b", force=True)
+    with pytest.raises(hitreg.HitregError, match="unfinished recording"):
+        write_trace(tmp_path / "a b")
+    assert part.read_bytes() == b"rows of a crashed recorder" and list(tmp_path.iterdir()) == [part]
+
+
+def test_a_file_that_appears_during_a_recording_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.hitlog"
+    log = hitreg.LogWriter(path, game="g", players=["a"])
+    log.write("ticks", {"tick": 1, "at_us": 10})
+    path.write_text("my notes")
+    with pytest.raises(hitreg.HitregError, match="is not a hitreg log"):
+        log.close()
+    assert path.read_text() == "my notes" and hitreg.open_log(f"{path}.part")["ticks"].rows == 1
 
 
 def test_lists_of_large_integers_stay_exact(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Optional, Union
@@ -10,7 +11,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from ._column import Values, pack, typed
-from ._container import ChunkSink, HitregError
+from ._container import ChunkSink, Container, HitregError
 from ._log import states_name
 from ._schema import KINDS, MAX_PLAYERS, MAX_TEXT_BYTES, SESSION_KINDS, TEXT_OVERHEAD, USERCMD, Field, KindColumn
 from ._table import Column, as_array, as_column
@@ -31,27 +32,50 @@ Columns = Mapping[str, Any]
 
 
 class _Writer:
-    """A file under another name until it is complete."""
+    """A file under another name until it is complete. It replaces no other file, except one of its kind if it may."""
 
-    def __init__(self, path: Union[str, os.PathLike[str]], magic: str, header: dict[str, Any]) -> None:
-        self.path = os.fspath(path)
-        self._out = open(f"{self.path}.part", "wb")
+    def __init__(
+        self, path: Union[str, os.PathLike[str]], magic: str, header: dict[str, Any], may_replace: bool
+    ) -> None:
+        self.path, self._magic, self._may_replace = os.fspath(path), magic, may_replace
+        self._check_existing()
+        part = f"{self.path}.part"
+        try:
+            self._out = open(part, "xb")
+        except FileExistsError:
+            rest = f"Run: hitreg recover {shlex.quote(part)}; if it was recovered already, delete it"
+            rest = rest if magic == "hitlog" else "delete it, or name another file"
+            raise HitregError(f"{part}: an unfinished recording has this name. {rest}") from None
         try:
             self._sink = ChunkSink(self._out, magic, header)
         except BaseException:
             self.discard()
             raise
 
+    def _check_existing(self) -> None:
+        """Refuses to replace a file of another kind, and one of the same kind unless that is allowed."""
+        if not os.path.exists(self.path) or os.path.getsize(self.path) == 0:
+            return
+        kind = self._magic.replace("hit", "")
+        try:
+            Container(self.path, self._magic)
+        except HitregError:
+            advice = "not overwritten: name another file, or move this one"
+            raise HitregError(f"{self.path}: exists and is not a hitreg {kind}; {advice}") from None
+        if not self._may_replace:
+            raise HitregError(f"{self.path}: this {kind} exists already: name another file, or pass force=True")
+
     def flush(self) -> None:
         """Writes the rows so far."""
 
     def close(self) -> None:
-        """Ends the file and gives it its name."""
+        """Ends the file and gives it its name. If another file has taken the name, both files stay where they are."""
         if self._out.closed:
             return
         self.flush()
         self._sink.finish()
         self._out.close()
+        self._check_existing()
         os.replace(self._out.name, self.path)
 
     def discard(self) -> None:
@@ -73,6 +97,7 @@ class LogWriter(_Writer):
     """Writes a log in columns. Each row needs its time: `at_us`, or `tick` for `executed` and states.
 
     Rows of a table are in the order of time. `flush` writes the rows so far; later calls add later rows.
+    `force` replaces a finished log. Unfinished recordings and other files are never replaced.
     """
 
     def __init__(
@@ -88,6 +113,7 @@ class LogWriter(_Writer):
         map: str = "",
         seed: int = 0,
         rules: bytes = b"",
+        force: bool = False,
     ) -> None:
         if len(players) > MAX_PLAYERS:
             raise HitregError(f"a session has at most {MAX_PLAYERS} players")
@@ -124,7 +150,7 @@ class LogWriter(_Writer):
             "kinds": list(declared.items()),
             "columns": [[kind, [of.map() for of in fields]] for kind, fields in kinds.items()],
         }
-        super().__init__(path, "hitlog", header)
+        super().__init__(path, "hitlog", header, force)
 
     def write(self, table: str, columns: Columns) -> None:
         """Adds rows. Values are arrays or lists of equal length, or one value for all rows; a missing column is 0.
@@ -290,7 +316,7 @@ def _check_range(of: Union[KindColumn, Field], least: int, most: int) -> None:
 
 
 class TraceWriter(_Writer):
-    """Writes a trace: what a build computes from a log."""
+    """Writes a trace: what a build computes from a log. It replaces an existing trace, but no other file."""
 
     def __init__(
         self,
@@ -303,7 +329,7 @@ class TraceWriter(_Writer):
     ) -> None:
         pairs = [[key, str(value)] for key, value in settings.items()]
         header = {"game": game, "mode": mode, "log_digest": log_digest, "settings": pairs}
-        super().__init__(path, "hittrace", header)
+        super().__init__(path, "hittrace", header, True)
 
     def write(self, table: str, columns: Columns, *, key: Sequence[str] = (), units: Mapping[str, str] = {}) -> None:
         """Adds rows to a table. The type of a column is that of its array.
